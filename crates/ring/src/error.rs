@@ -1,0 +1,84 @@
+//! What can be wrong with a ring's inputs.
+
+/// An input that no ring can be built from, or two that do not go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RingError {
+    /// A modulus outside what the kernels serve.
+    #[error("modulus {value} is not an odd number in 3..2^61")]
+    ModulusRange {
+        /// The refused modulus.
+        value: u64,
+    },
+    /// A ring degree outside what the transforms serve.
+    #[error("ring degree {degree} is not a power of two in 2^9..=2^17")]
+    Degree {
+        /// The refused degree.
+        degree: usize,
+    },
+    /// A modulus that has no primitive 2N-th root of unity, or is no prime.
+    #[error("modulus {value} is not a prime ≡ 1 modulo {order}; the transform of degree {} needs one", order / 2)]
+    NotNttFriendly {
+        /// The refused modulus.
+        value: u64,
+        /// 2N.
+        order: u64,
+    },
+    /// There are fewer primes of this size than were asked for.
+    #[error("there are not {count} primes of {bits} bits that are 1 modulo {order}")]
+    TooFewPrimes {
+        /// Bits wanted.
+        bits: u32,
+        /// Primes wanted.
+        count: usize,
+        /// 2N.
+        order: u64,
+    },
+    /// Two limbs of a basis with one modulus.
+    #[error("modulus {value} appears twice in one basis")]
+    RepeatedModulus {
+        /// The repeated modulus.
+        value: u64,
+    },
+    /// An even or out-of-range Galois element.
+    #[error("{element} is not an odd number below {order}, so it names no automorphism")]
+    GaloisElement {
+        /// The refused element.
+        element: u64,
+        /// 2N.
+        order: u64,
+    },
+    /// A kernel family that this machine or this modulus cannot use.
+    #[error("kernel family {family} cannot serve the {bits}-bit modulus on this machine")]
+    KernelUnavailable {
+        /// Name of the family asked for.
+        family: &'static str,
+        /// Bits of the modulus.
+        bits: u32,
+    },
+    /// An unknown name in `SUDARE_KERNEL`.
+    #[error("SUDARE_KERNEL={value} is not one of portable, avx512dq, avx512ifma")]
+    KernelName {
+        /// The value found.
+        value: String,
+    },
+    /// Raw data of the wrong length.
+    #[error("{found} words given where {expected} were expected")]
+    Length {
+        /// Words expected.
+        expected: usize,
+        /// Words found.
+        found: usize,
+    },
+    /// Raw data with a coefficient that is not below its modulus.
+    #[error("coefficient {index} of limb {limb} is not below its modulus")]
+    Coefficient {
+        /// Limb of the offending coefficient.
+        limb: usize,
+        /// Its index in the limb.
+        index: usize,
+    },
+    /// The operating system gave no randomness.
+    #[error("the operating system gave no randomness")]
+    Entropy,
+}

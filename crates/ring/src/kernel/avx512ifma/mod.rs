@@ -1,0 +1,9 @@
+//! AVX-512 IFMA kernels, for primes below 2^50. Ranges are those of [`super::Limb`].
+
+mod gemm;
+mod ntt;
+mod vector;
+
+pub use gemm::*;
+pub use ntt::*;
+pub use vector::*;
