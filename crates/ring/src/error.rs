@@ -78,6 +78,20 @@ pub enum RingError {
         /// Its index in the limb.
         index: usize,
     },
+    /// A standard deviation outside what the Gaussian sampler serves.
+    #[error("standard deviation {} is not in 0.5..=64", f64::from_bits(*bits))]
+    Sigma {
+        /// The refused deviation, as the bits of an `f64`.
+        bits: u64,
+    },
+    /// More non-zero coefficients than there are coefficients.
+    #[error("{length} coefficients cannot have {weight} that are not zero")]
+    HammingWeight {
+        /// Non-zero coefficients wanted.
+        weight: usize,
+        /// Coefficients in all.
+        length: usize,
+    },
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness")]
     Entropy,

@@ -6,6 +6,7 @@ pub mod kernel;
 pub mod modulus;
 pub mod order;
 pub mod prime;
+pub mod random;
 
 pub use error::RingError;
 pub use kernel::{Family, Limb};

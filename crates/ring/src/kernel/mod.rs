@@ -10,6 +10,7 @@ mod avx512dq;
 #[cfg(target_arch = "x86_64")]
 mod avx512ifma;
 mod portable;
+pub(crate) mod random;
 mod tables;
 
 use crate::error::RingError;
