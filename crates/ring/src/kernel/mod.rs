@@ -6,6 +6,8 @@
 //! `q` is the limb's modulus and all slices of one call have the same length.
 
 #[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
 mod avx512dq;
 #[cfg(target_arch = "x86_64")]
 mod avx512ifma;
@@ -282,6 +284,12 @@ impl Limb {
     pub fn reduce_centered(&self, out: &mut [u64], src: &[u64], p: u64) {
         self.check(&[out.len(), src.len()]);
         dispatch!(self, reduce_centered(&self.modulus, out, src, p));
+    }
+
+    /// `out = src mod q`, for any signed words.
+    pub fn from_i64(&self, out: &mut [u64], src: &[i64]) {
+        self.check(&[out.len(), src.len()]);
+        dispatch!(self, from_i64(&self.modulus, out, src));
     }
 
     /// `out = Σ_j a_j · b_j` element by element, one reduction for all terms; all in `[0, q)`,

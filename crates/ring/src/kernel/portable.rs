@@ -162,6 +162,12 @@ pub fn reduce_centered(q: &Modulus, out: &mut [u64], src: &[u64], p: u64) {
     }
 }
 
+pub fn from_i64(q: &Modulus, out: &mut [u64], src: &[i64]) {
+    for (o, x) in out.iter_mut().zip(src) {
+        *o = q.reduce_i64(*x);
+    }
+}
+
 /// Sums of products of numbers below 2^61 fit 128 bits for 64 terms; reduce in between.
 const LAZY_TERMS: usize = 32;
 

@@ -1,1 +1,90 @@
-pub use super::super::portable::gemm;
+//! Matrix products: register tiles of 4 rows × 8 columns.
+
+use super::super::avx512::{load, splat, store};
+use super::arith::{FOLD_TERMS, Field, SUM_TERMS, Sum, Wide};
+use crate::modulus::Modulus;
+use std::arch::x86_64::*;
+
+/// Rows of a tile.
+const ROWS: usize = 4;
+/// Terms after which every tile is written back, so that a column panel of `b` stays in L1.
+const K_BLOCK: usize = 4 * SUM_TERMS;
+
+/// `c (R×8) = a (R×k) · b (k×8)`, on top of `c` if `add`. The panel `b` is contiguous.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn tile<const R: usize>(f: &Field, c: &mut [u64], ldc: usize, a: &[u64], lda: usize, b: &[[u64; 8]], add: bool) {
+    let k = b.len();
+    assert!(a.len() >= (R - 1) * lda + k);
+    let mut total = [_mm512_setzero_si512(); R];
+    if add {
+        for (i, total) in total.iter_mut().enumerate() {
+            if let Some(x) = c[i * ldc..].first_chunk() {
+                *total = load(x);
+            }
+        }
+    }
+    for (chunk, panel) in b.chunks(SUM_TERMS).enumerate() {
+        let mut sums = [Sum::new(total[0]); R];
+        for (sum, total) in sums.iter_mut().zip(total) {
+            *sum = Sum::new(total);
+        }
+        for (group, panel) in panel.chunks(FOLD_TERMS).enumerate() {
+            let start = chunk * SUM_TERMS + group * FOLD_TERMS;
+            for (t, y) in panel.iter().enumerate() {
+                let y = Wide::new(load(y));
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: i < R and start + t < k, inside what the assertion above covers.
+                    let x = unsafe { *a.get_unchecked(i * lda + start + t) };
+                    sum.add(Wide::from_halves(splat(x), splat(x >> 32)), y);
+                }
+            }
+            sums.iter_mut().for_each(|s| s.fold());
+        }
+        for (total, sum) in total.iter_mut().zip(sums) {
+            *total = sum.reduce(f);
+        }
+    }
+    for (i, total) in total.into_iter().enumerate() {
+        if let Some(x) = c[i * ldc..].first_chunk_mut() {
+            store(x, total);
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+#[target_feature(enable = "avx512f,avx512dq")]
+pub fn gemm(
+    q: &Modulus,
+    c: &mut [u64],
+    ldc: usize,
+    a: &[u64],
+    lda: usize,
+    b: &[u64],
+    ldb: usize,
+    (m, k, n): (usize, usize, usize),
+    accumulate: bool,
+) {
+    let f = Field::new(q);
+    let mut packed = [[0u64; 8]; K_BLOCK];
+    for k0 in (0..k).step_by(K_BLOCK) {
+        let terms = K_BLOCK.min(k - k0);
+        let add = accumulate || k0 > 0;
+        for n0 in (0..n).step_by(8) {
+            for (t, row) in packed[..terms].iter_mut().enumerate() {
+                let from = (k0 + t) * ldb + n0;
+                row.copy_from_slice(&b[from..from + 8]);
+            }
+            let b = &packed[..terms];
+            for m0 in (0..m).step_by(ROWS) {
+                let (a, c) = (&a[m0 * lda + k0..], &mut c[m0 * ldc + n0..]);
+                match m - m0 {
+                    1 => tile::<1>(&f, c, ldc, a, lda, b, add),
+                    2 => tile::<2>(&f, c, ldc, a, lda, b, add),
+                    3 => tile::<3>(&f, c, ldc, a, lda, b, add),
+                    _ => tile::<4>(&f, c, ldc, a, lda, b, add),
+                }
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! AVX-512 F + DQ kernels, for primes up to 61 bits. Ranges are those of [`super::Limb`].
 
+mod arith;
 mod gemm;
 mod ntt;
 mod vector;

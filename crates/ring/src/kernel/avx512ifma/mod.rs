@@ -1,5 +1,6 @@
 //! AVX-512 IFMA kernels, for primes below 2^50. Ranges are those of [`super::Limb`].
 
+mod arith;
 mod gemm;
 mod ntt;
 mod vector;

@@ -1,0 +1,149 @@
+//! Reductions in 52-bit lanes.
+//!
+//! IFMA multiplies the low 52 bits of each lane and adds the low or the high 52 bits of the
+//! product to a 64-bit accumulator. Every value below is exact modulo 2^52 and its true value
+//! lies under 2^52 wherever it is masked.
+
+use super::super::avx512::{csub, splat};
+use crate::modulus::Modulus;
+use std::arch::x86_64::*;
+
+/// Low 52 bits.
+const MASK52: u64 = (1 << 52) - 1;
+/// Fewest bits of a modulus for which [`Field::reduce_word`] holds: degree 2^9 or more and
+/// q ≡ 1 (mod 2N) leave no prime below 12289.
+const MIN_BITS: u32 = 14;
+
+/// The constants of one prime, `q < 2^50` of `n` bits, in every lane.
+#[derive(Clone, Copy)]
+pub struct Field {
+    /// q.
+    pub q: __m512i,
+    /// 2q.
+    pub two_q: __m512i,
+    /// 2^52 − q: adding a multiple of it subtracts that multiple of q modulo 2^52.
+    neg_q: __m512i,
+    mask: __m512i,
+    /// floor(2^(n+51) / q), below 2^52.
+    mu: __m512i,
+    /// floor(2^(n+50) / q).
+    mu_word: __m512i,
+    /// n − 2.
+    low_shift: __m512i,
+    /// 54 − n.
+    high_shift: __m512i,
+    /// 52 − n.
+    factor_shift: __m512i,
+    /// 2^52 mod q and its quotient.
+    r52: __m512i,
+    r52_quotient: __m512i,
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn lo(acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    _mm512_madd52lo_epu64(acc, a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn hi(acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    _mm512_madd52hi_epu64(acc, a, b)
+}
+
+impl Field {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn new(q: &Modulus) -> Self {
+        let n = q.bits();
+        debug_assert!((MIN_BITS..=50).contains(&n));
+        let power = |e: u32| (1u128 << e) / u128::from(q.value());
+        let r52 = q.shoup(1 << 52);
+        Self {
+            q: splat(q.value()),
+            two_q: splat(2 * q.value()),
+            neg_q: splat((1 << 52) - q.value()),
+            mask: splat(MASK52),
+            mu: splat(power(n + 51) as u64),
+            mu_word: splat(power(n + 50) as u64),
+            low_shift: splat(u64::from(n - 2)),
+            high_shift: splat(u64::from(54 - n)),
+            factor_shift: splat(u64::from(52 - n)),
+            r52: splat(r52.value),
+            r52_quotient: splat(r52.quotient52),
+        }
+    }
+
+    /// Barrett's last steps for a product `P < q²` given `top = floor(P / 2^(n−2)) < 2^52` and
+    /// `low ≡ P` modulo 2^52. The quotient lags by less than 2^(n−2)/q < 1/2 from the cut, 1/2
+    /// from μ (its error is under one in 2^53 / top) and 1 from its own floor, so `r < 2q`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn barrett(&self, top: __m512i, low: __m512i) -> __m512i {
+        let quotient = _mm512_srli_epi64::<1>(hi(_mm512_setzero_si512(), top, self.mu));
+        csub(_mm512_and_si512(lo(low, quotient, self.neg_q), self.mask), self.q)
+    }
+
+    /// `a · b`, all in `[0, q)`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn mul(&self, a: __m512i, b: __m512i) -> __m512i {
+        // Shifted factors make the high half the cut product itself: (52 − n) + 2 = 52 − (n − 2).
+        let (a_high, b_high) = (_mm512_sllv_epi64(a, self.factor_shift), _mm512_slli_epi64::<2>(b));
+        let zero = _mm512_setzero_si512();
+        self.barrett(hi(zero, a_high, b_high), lo(zero, a, b))
+    }
+
+    /// `c + a · b`, all in `[0, q)`: q − 1 + (q − 1)² is still under q².
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn mul_add(&self, c: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        let (low, high) = (lo(c, a, b), hi(_mm512_setzero_si512(), a, b));
+        let top = _mm512_add_epi64(_mm512_sllv_epi64(high, self.high_shift), _mm512_srlv_epi64(low, self.low_shift));
+        self.barrett(top, low)
+    }
+
+    /// `x` in `[0, 2^63]` to `[0, 2q)`. The quotient lags by less than 1/2 from the cut,
+    /// 2^(65−n)/2^52 ≤ 1/2 from μ (n ≥ 14) and 1 from its floor.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn reduce_word(&self, x: __m512i) -> __m512i {
+        let quotient = hi(_mm512_setzero_si512(), _mm512_srlv_epi64(x, self.low_shift), self.mu_word);
+        _mm512_and_si512(lo(x, quotient, self.neg_q), self.mask)
+    }
+
+    /// `c + x · w` in `[0, 2q)` more than `c`, for `x < 2^52`, `c < 2^50`, and `w < q` with its
+    /// quotient floor(w·2^52/q) (Shoup).
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn mul_shoup_add(&self, c: __m512i, x: __m512i, w: __m512i, quotient: __m512i) -> __m512i {
+        let estimate = hi(_mm512_setzero_si512(), x, quotient);
+        _mm512_and_si512(lo(lo(c, x, w), estimate, self.neg_q), self.mask)
+    }
+
+    /// `low + high · 2^52` to `[0, q)`. With `WIDE`, for any `low` and `high < 2^63 − 2^12`;
+    /// without, for `low < 2^62` and `high < 2^52`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn reduce_sum<const WIDE: bool>(&self, mut low: __m512i, mut high: __m512i) -> __m512i {
+        if WIDE {
+            high = self.reduce_word(_mm512_add_epi64(high, _mm512_srli_epi64::<52>(low)));
+            low = _mm512_and_si512(low, self.mask);
+        }
+        let folded = self.mul_shoup_add(_mm512_setzero_si512(), high, self.r52, self.r52_quotient);
+        csub(self.reduce_word(_mm512_add_epi64(folded, low)), self.q)
+    }
+}
+
+/// Adds the halves of `a · b` to `low` and `high`; reads 52 bits of each factor.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn accumulate(low: &mut __m512i, high: &mut __m512i, a: __m512i, b: __m512i) {
+    *low = lo(*low, a, b);
+    *high = hi(*high, a, b);
+}
+
+/// Whether `terms` products below `a·b` (exclusive bounds) need [`Field::reduce_sum`]'s wide form.
+pub fn needs_wide(terms: usize, a: u64, b: u64) -> bool {
+    terms > 512 || (u128::from(a) * u128::from(b)).saturating_mul(terms as u128) >> 104 != 0
+}
