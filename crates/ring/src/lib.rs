@@ -1,6 +1,7 @@
 //! Rings Z_q\[X\]/(X^N + 1) in residue number systems: the arithmetic under every scheme of
 //! Sudare. Knows no keys and no schemes.
 
+pub mod automorphism;
 pub mod error;
 pub mod kernel;
 pub mod modulus;

@@ -11,6 +11,7 @@ mod avx512;
 mod avx512dq;
 #[cfg(target_arch = "x86_64")]
 mod avx512ifma;
+mod permute;
 mod portable;
 pub(crate) mod random;
 mod tables;
@@ -18,6 +19,7 @@ mod tables;
 use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};
 use crate::prime::primitive_root;
+pub(crate) use permute::BlockPermutation;
 pub(crate) use tables::NttTables;
 
 /// Smallest ring degree of the transforms.
@@ -53,8 +55,8 @@ impl Family {
         }
     }
 
-    /// Whether this processor can run the family and the modulus is in its range.
-    pub fn serves(self, modulus: &Modulus) -> bool {
+    /// Whether this processor can run the family.
+    pub fn available(self) -> bool {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
@@ -63,17 +65,18 @@ impl Family {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Ifma => {
-                modulus.value() >> IFMA_MODULUS_BITS == 0
-                    && Self::Avx512Dq.serves(modulus)
+                Self::Avx512Dq.available()
                     && std::arch::is_x86_feature_detected!("avx512ifma")
                     && std::arch::is_x86_feature_detected!("avx512vl")
             }
             #[cfg(not(target_arch = "x86_64"))]
-            _ => {
-                let _ = modulus;
-                false
-            }
+            _ => false,
         }
+    }
+
+    /// Whether this processor can run the family and the modulus is in its range.
+    pub fn serves(self, modulus: &Modulus) -> bool {
+        self.available() && (self != Self::Avx512Ifma || modulus.value() >> IFMA_MODULUS_BITS == 0)
     }
 
     /// The best family for a modulus, no better than what the environment variable
@@ -82,11 +85,23 @@ impl Family {
     /// # Errors
     /// [`RingError::KernelName`] if the variable holds another word.
     pub fn choose(modulus: &Modulus) -> Result<Self, RingError> {
-        let best = match std::env::var("SUDARE_KERNEL") {
+        Self::best(|f| f.serves(modulus))
+    }
+
+    /// The best family for work without a modulus, under the same limit.
+    ///
+    /// # Errors
+    /// As [`Family::choose`].
+    pub fn choose_unbounded() -> Result<Self, RingError> {
+        Self::best(Self::available)
+    }
+
+    fn best(serves: impl Fn(Self) -> bool) -> Result<Self, RingError> {
+        let limit = match std::env::var("SUDARE_KERNEL") {
             Err(_) => Self::Avx512Ifma,
             Ok(value) => Self::ALL.into_iter().find(|f| f.name() == value).ok_or(RingError::KernelName { value })?,
         };
-        Ok(Self::ALL.into_iter().rev().find(|f| *f <= best && f.serves(modulus)).unwrap_or(Self::Portable))
+        Ok(Self::ALL.into_iter().rev().find(|f| *f <= limit && serves(*f)).unwrap_or(Self::Portable))
     }
 }
 

@@ -1,0 +1,116 @@
+//! The automorphisms X ↦ X^g of Z\[X\]/(X^N + 1), g odd, in both forms.
+
+use crate::error::RingError;
+use crate::kernel::{BlockPermutation, Family, MAX_DEGREE, MIN_DEGREE};
+use crate::modulus::Modulus;
+
+/// The Galois element that rotates the N/2 slots left by `steps` (right if negative):
+/// 5^steps mod 2N. `n` is a power of two.
+pub fn rotation_element(n: usize, steps: i64) -> u64 {
+    let order = 2 * n as u64;
+    // 5 has order N/2.
+    let mut exponent = steps.rem_euclid((n as i64 / 2).max(1)) as u64;
+    let (mut square, mut element) = (5 % order, 1);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            element = element * square % order;
+        }
+        square = square * square % order;
+        exponent >>= 1;
+    }
+    element
+}
+
+/// The Galois element that conjugates the slots: 2N − 1.
+pub const fn conjugation_element(n: usize) -> u64 {
+    2 * n as u64 - 1
+}
+
+fn check_element(n: usize, element: u64) -> Result<(), RingError> {
+    let order = 2 * n as u64;
+    if element % 2 == 1 && element < order { Ok(()) } else { Err(RingError::GaloisElement { element, order }) }
+}
+
+fn check_length(expected: usize, found: usize) -> Result<(), RingError> {
+    if found == expected { Ok(()) } else { Err(RingError::Length { expected, found }) }
+}
+
+/// An automorphism of the evaluation form: a permutation of the values, the same for every prime.
+#[derive(Debug, Clone)]
+pub struct EvalPermutation {
+    n: usize,
+    element: u64,
+    blocks: BlockPermutation,
+}
+
+impl EvalPermutation {
+    /// The permutation of degree `n` for X ↦ X^`galois_element`, run by the best family that
+    /// the machine and `SUDARE_KERNEL` allow.
+    ///
+    /// # Errors
+    /// [`RingError::Degree`] unless `n` is a power of two that the transforms serve,
+    /// [`RingError::GaloisElement`] for an even element or one of 2N or more, and
+    /// [`RingError::KernelName`] for a bad `SUDARE_KERNEL`.
+    pub fn new(n: usize, galois_element: u64) -> Result<Self, RingError> {
+        Self::with_family(n, galois_element, Family::choose_unbounded()?)
+    }
+
+    /// The same by a given family.
+    ///
+    /// # Errors
+    /// As [`EvalPermutation::new`], and [`RingError::KernelUnavailable`] if the machine lacks
+    /// the family.
+    pub fn with_family(n: usize, galois_element: u64, family: Family) -> Result<Self, RingError> {
+        if !n.is_power_of_two() || !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
+            return Err(RingError::Degree { degree: n });
+        }
+        check_element(n, galois_element)?;
+        if !family.available() {
+            return Err(RingError::KernelUnavailable { family: family.name(), bits: 64 });
+        }
+        let blocks = BlockPermutation::new(n, galois_element as usize, family != Family::Portable);
+        Ok(Self { n, element: galois_element, blocks })
+    }
+
+    /// The ring degree.
+    pub const fn degree(&self) -> usize {
+        self.n
+    }
+
+    /// The Galois element g.
+    pub const fn element(&self) -> u64 {
+        self.element
+    }
+
+    /// The values of `a(X^g)` from those of `a(X)`, both in the order of [`crate::order`].
+    /// Any words: nothing is computed with them.
+    ///
+    /// # Panics
+    /// If a slice has not N words.
+    pub fn apply(&self, out: &mut [u64], src: &[u64]) {
+        assert!(out.len() == self.n && src.len() == self.n, "permutation operands differ from the degree");
+        self.blocks.apply(out, src);
+    }
+}
+
+/// The coefficients of `a(X^g)` from those of `a(X)`, in `[0, q)`.
+///
+/// # Errors
+/// [`RingError::Degree`] unless `src` has a power of two of coefficients, [`RingError::Length`]
+/// unless `out` has as many, and [`RingError::GaloisElement`] as for [`EvalPermutation::new`].
+pub fn apply_coeff(q: &Modulus, galois_element: u64, out: &mut [u64], src: &[u64]) -> Result<(), RingError> {
+    let n = src.len();
+    if !n.is_power_of_two() {
+        return Err(RingError::Degree { degree: n });
+    }
+    check_length(n, out.len())?;
+    check_element(n, galois_element)?;
+    let g = galois_element as usize;
+    let mut exponent = 0;
+    for x in src {
+        // X^N = −1.
+        out[exponent & (n - 1)] = if exponent & n == 0 { *x } else { q.neg(*x) };
+        exponent = (exponent + g) & (2 * n - 1);
+    }
+    Ok(())
+}
