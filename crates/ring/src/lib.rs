@@ -2,13 +2,22 @@
 //! Sudare. Knows no keys and no schemes.
 
 pub mod automorphism;
+pub mod basis;
+pub mod buffer;
+pub mod convert;
+pub mod embedding;
 pub mod error;
 pub mod kernel;
 pub mod modulus;
 pub mod order;
+pub mod poly;
 pub mod prime;
 pub mod random;
+pub mod threads;
 
+pub use basis::RnsBasis;
 pub use error::RingError;
 pub use kernel::{Family, Limb};
 pub use modulus::{Modulus, Shoup};
+pub use poly::{Coeff, Eval, Poly};
+pub use threads::Threads;

@@ -1,0 +1,279 @@
+//! Encoding vectors to polynomials and back.
+
+use super::noise::{ROUNDING_VARIANCE, canonical_bound};
+use super::plaintext::Plaintext;
+use crate::error::HeError;
+use crate::params::Params;
+use num_bigint::{BigInt, BigUint};
+use num_complex::Complex64;
+use sudare_ring::kernel::round_to_i64;
+use sudare_ring::{Coeff, Poly};
+
+/// Where a plaintext is encoded: level, scale and the bound it declares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EncodeAt {
+    /// Level, up to the parameters' highest.
+    pub level: usize,
+    /// Scale.
+    pub scale: f64,
+    /// Declared bound on the absolute values; a larger value is refused. It travels openly with
+    /// a ciphertext, so it should be a property of the kind of data, not of the data.
+    pub max_abs: f64,
+}
+
+/// Encodes and decodes for one parameter set.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    params: Params,
+}
+
+/// Largest scaled coefficient that the fast path rounds, in bits.
+const FAST_BITS: f64 = 62.0;
+
+impl Encoder {
+    /// An encoder for a parameter set.
+    pub fn new(params: &Params) -> Self {
+        Self { params: params.clone() }
+    }
+
+    /// The highest level and the default scale, for values up to `max_abs`.
+    pub fn at_top(&self, max_abs: f64) -> EncodeAt {
+        EncodeAt { level: self.params.max_level(), scale: self.params.scale(), max_abs }
+    }
+
+    /// Real values to the first slots, the rest zero, at the highest level and default scale.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_at`].
+    pub fn encode(&self, values: &[f64], max_abs: f64) -> Result<Plaintext, HeError> {
+        self.encode_at(values, self.at_top(max_abs))
+    }
+
+    /// Real values to the first slots, the rest zero.
+    ///
+    /// # Errors
+    /// [`HeError::TooManyValues`], [`HeError::NotFinite`], [`HeError::OverBound`],
+    /// [`HeError::NoSuchLevel`], [`HeError::TooLarge`].
+    pub fn encode_at(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
+        self.check(values.iter().map(|x| x.abs()), values.len(), self.params.slots(), at)?;
+        let mut re = vec![0.0; self.params.slots()];
+        re[..values.len()].copy_from_slice(values);
+        let im = vec![0.0; re.len()];
+        self.embed(re, im, at)
+    }
+
+    /// Complex values to the first slots, the rest zero.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_at`].
+    pub fn encode_complex(&self, values: &[Complex64], at: EncodeAt) -> Result<Plaintext, HeError> {
+        self.check(values.iter().map(|z| z.norm()), values.len(), self.params.slots(), at)?;
+        let (mut re, mut im) = (vec![0.0; self.params.slots()], vec![0.0; self.params.slots()]);
+        for ((r, i), z) in re.iter_mut().zip(&mut im).zip(values) {
+            (*r, *i) = (z.re, z.im);
+        }
+        self.embed(re, im, at)
+    }
+
+    /// Real values to the first coefficients, the rest zero. The plaintext's bound is the
+    /// Euclidean norm that `values.len()` coefficients of `max_abs` can have.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_at`].
+    pub fn encode_coefficients(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
+        self.check(values.iter().map(|x| x.abs()), values.len(), self.params.degree(), at)?;
+        let mut coefficients = values.to_vec();
+        coefficients.resize(self.params.degree(), 0.0);
+        let bound = at.max_abs * (values.len().max(1) as f64).sqrt();
+        self.quantise(&coefficients, at, bound)
+    }
+
+    /// One real value in every slot: a constant polynomial.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_at`].
+    pub fn encode_constant(&self, value: f64, at: EncodeAt) -> Result<Plaintext, HeError> {
+        self.encode_coefficients(&[value], at)
+    }
+
+    fn check(
+        &self,
+        mut sizes: impl Iterator<Item = f64>,
+        found: usize,
+        capacity: usize,
+        at: EncodeAt,
+    ) -> Result<(), HeError> {
+        let operation = "encoding";
+        if found > capacity {
+            return Err(HeError::TooManyValues { found, capacity });
+        }
+        if at.level > self.params.max_level() {
+            return Err(HeError::NoSuchLevel { operation, wanted: at.level, highest: self.params.max_level() });
+        }
+        if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
+            return Err(HeError::Parameters {
+                reason: "scale and max_abs must be finite, the scale at least 1".into(),
+            });
+        }
+        let modulus = self.params.q_at(at.level).log2_product();
+        if at.max_abs > 0.0 && at.max_abs.log2() + at.scale.log2() + 1.0 > modulus {
+            let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
+            return Err(HeError::TooLarge { operation, value, scale, modulus, level });
+        }
+        // One comparison tells both: a NaN is not at most the bound either.
+        if let Some((index, size)) = sizes.by_ref().enumerate().find(|(_, x)| !(*x <= at.max_abs)) {
+            return Err(match size.is_finite() {
+                true => HeError::OverBound { index, bound: at.max_abs },
+                false => HeError::NotFinite { index },
+            });
+        }
+        Ok(())
+    }
+
+    fn embed(&self, mut re: Vec<f64>, mut im: Vec<f64>, at: EncodeAt) -> Result<Plaintext, HeError> {
+        self.params.embedding().embed_inverse_split(&mut re, &mut im);
+        re.append(&mut im);
+        self.quantise(&re, at, at.max_abs)
+    }
+
+    fn quantise(&self, coefficients: &[f64], at: EncodeAt, bound: f64) -> Result<Plaintext, HeError> {
+        let basis = self.params.q_at(at.level);
+        let poly = if at.max_abs.max(1e-300).log2() + at.scale.log2() < FAST_BITS {
+            let mut rounded = vec![0i64; coefficients.len()];
+            round_to_i64(&mut rounded, coefficients, at.scale);
+            Poly::<Coeff>::from_signed(basis, &rounded)
+        } else {
+            self.quantise_wide(coefficients, at)
+        };
+        let n = self.params.degree();
+        // Rounding, and double precision's own relative error through the transform.
+        let noise = canonical_bound(n, ROUNDING_VARIANCE, 1) + at.max_abs * at.scale * (n as f64).log2() * f64::EPSILON;
+        Ok(Plaintext {
+            params: self.params.clone(),
+            poly: poly.into_eval(),
+            level: at.level,
+            scale: at.scale,
+            bound,
+            noise,
+        })
+    }
+
+    /// Scaled coefficients past a word: mantissa times a power of two, modulo each prime.
+    fn quantise_wide(&self, coefficients: &[f64], at: EncodeAt) -> Poly<Coeff> {
+        let basis = self.params.q_at(at.level);
+        let mut poly = Poly::zero(basis);
+        let scaled: Vec<(i64, u64)> = coefficients
+            .iter()
+            .map(|x| {
+                let y = x * at.scale;
+                let shift = (y.abs().max(1.0).log2().ceil() as i32 - 61).max(0);
+                ((y * f64::from(-shift).exp2()).round() as i64, shift as u64)
+            })
+            .collect();
+        for i in 0..basis.len() {
+            let q = *basis.limb(i).modulus();
+            for (o, (mantissa, shift)) in poly.limb_mut(i).iter_mut().zip(&scaled) {
+                *o = q.mul(q.reduce_i64(*mantissa), q.pow(2, *shift));
+            }
+        }
+        poly
+    }
+
+    /// The real parts of all N/2 slots.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`].
+    pub fn decode(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
+        Ok(self.decode_split(plaintext)?.0)
+    }
+
+    /// All N/2 slots.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`].
+    pub fn decode_complex(&self, plaintext: &Plaintext) -> Result<Vec<Complex64>, HeError> {
+        let (re, im) = self.decode_split(plaintext)?;
+        Ok(re.into_iter().zip(im).map(|(re, im)| Complex64 { re, im }).collect())
+    }
+
+    fn decode_split(&self, plaintext: &Plaintext) -> Result<(Vec<f64>, Vec<f64>), HeError> {
+        let mut re = self.decode_coefficients(plaintext)?;
+        let mut im = re.split_off(self.params.slots());
+        self.params.embedding().embed_split(&mut re, &mut im);
+        Ok((re, im))
+    }
+
+    /// All N coefficients, divided by the scale.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`].
+    pub fn decode_coefficients(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
+        self.params.expect("the plaintext", &plaintext.params)?;
+        let basis = plaintext.poly.basis();
+        let inverse = 1.0 / plaintext.scale;
+        // As few primes as hold the message by its static bounds, with ten bits to spare.
+        let needed = (plaintext.bound * plaintext.scale + plaintext.noise).max(1.0).log2() + 11.0;
+        let mut bits = 0.0;
+        let fitting = basis.primes().take_while(|q| {
+            let more = bits < needed;
+            bits += (*q as f64).log2();
+            more
+        });
+        let limbs = fitting.count().max(1);
+        let poly = plaintext.poly.truncated(limbs).into_coeff();
+        Ok(match limbs {
+            1 => {
+                let q = poly.basis().limb(0).modulus();
+                poly.limb(0).iter().map(|x| q.center(*x) as f64 * inverse).collect()
+            }
+            2 => compose_pair(&poly, inverse),
+            _ => compose_wide(&poly, inverse),
+        })
+    }
+}
+
+/// Garner's formula for two primes.
+fn compose_pair(poly: &Poly<Coeff>, inverse: f64) -> Vec<f64> {
+    let (q0, q1) = (*poly.basis().limb(0).modulus(), *poly.basis().limb(1).modulus());
+    let w = q1.shoup(q1.inv(q0.value()).unwrap_or(0));
+    let product = i128::from(q0.value()) * i128::from(q1.value());
+    let digits = poly.limb(0).iter().zip(poly.limb(1));
+    digits
+        .map(|(x0, x1)| {
+            let t = q1.mul_shoup(q1.sub(*x1, q1.reduce(*x0)), &w);
+            let x = i128::from(*x0) + i128::from(t) * i128::from(q0.value());
+            (if x > product / 2 { x - product } else { x }) as f64 * inverse
+        })
+        .collect()
+}
+
+/// Garner's formula for any number of primes.
+fn compose_wide(poly: &Poly<Coeff>, inverse: f64) -> Vec<f64> {
+    let moduli: Vec<_> = poly.basis().limbs().iter().map(|l| *l.modulus()).collect();
+    let product = poly.basis().product();
+    let half = &product >> 1u32;
+    let prefixes: Vec<BigUint> =
+        (0..moduli.len()).map(|i| moduli[..i].iter().map(|q| BigUint::from(q.value())).product()).collect();
+    (0..poly.degree())
+        .map(|c| {
+            let mut value = BigUint::ZERO;
+            for (i, q) in moduli.iter().enumerate() {
+                let residue = |x: &BigUint| (x % q.value()).iter_u64_digits().next().unwrap_or(0);
+                let difference = q.sub(poly.limb(i)[c], residue(&value));
+                let inverse = q.inv(residue(&prefixes[i])).unwrap_or(0);
+                value += &prefixes[i] * q.mul(difference, inverse);
+            }
+            let signed = if value > half { BigInt::from(value) - BigInt::from(product.clone()) } else { value.into() };
+            big_to_f64(&signed) * inverse
+        })
+        .collect()
+}
+
+fn big_to_f64(x: &BigInt) -> f64 {
+    // Top 64 bits and an exponent: more than a double holds.
+    let bits = x.bits();
+    let shift = bits.saturating_sub(64);
+    let top = (x.magnitude() >> shift).iter_u64_digits().next().unwrap_or(0);
+    let size = top as f64 * (shift as f64).exp2();
+    if x.sign() == num_bigint::Sign::Minus { -size } else { size }
+}

@@ -1,0 +1,20 @@
+//! CKKS: approximate arithmetic on vectors of complex numbers.
+//!
+//! Cheon–Kim–Kim–Song, Asiacrypt 2017; in RNS: Cheon et al., ePrint 2018/931.
+
+mod ciphertext;
+mod decrypt;
+mod encode;
+mod encrypt;
+mod evaluator;
+pub mod noise;
+mod plaintext;
+mod release;
+
+pub use ciphertext::Ciphertext;
+pub use decrypt::Decryptor;
+pub use encode::{EncodeAt, Encoder};
+pub use encrypt::Encryptor;
+pub use evaluator::{Counters, Evaluator, Hoisted};
+pub use plaintext::Plaintext;
+pub use release::ReleasePolicy;

@@ -1,0 +1,48 @@
+//! Encoded messages.
+
+use crate::params::Params;
+use sudare_ring::{Eval, Poly};
+
+/// An encoded vector: an integer polynomial that stands for `scale` times the message.
+#[derive(Clone, Debug)]
+pub struct Plaintext {
+    pub(crate) params: Params,
+    pub(crate) poly: Poly<Eval>,
+    pub(crate) level: usize,
+    pub(crate) scale: f64,
+    pub(crate) bound: f64,
+    /// Bound on the canonical norm of the error, in integer units.
+    pub(crate) noise: f64,
+}
+
+impl Plaintext {
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Its level: the index of its last prime.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Its scale.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Declared bound on the absolute values of its slots.
+    pub fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// Static bound on the error of a slot, in units of the message.
+    pub fn error_bound(&self) -> f64 {
+        self.noise / self.scale
+    }
+
+    /// The polynomial.
+    pub fn poly(&self) -> &Poly<Eval> {
+        &self.poly
+    }
+}

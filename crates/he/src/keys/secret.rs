@@ -1,0 +1,107 @@
+//! The secret key.
+
+use super::KeyId;
+use super::noise_poly::secret_coefficients;
+use crate::error::HeError;
+use crate::params::Params;
+use crate::security::SecretDistribution;
+use std::fmt;
+use sudare_ring::random::{GaussianSampler, Seed};
+use sudare_ring::{Coeff, Eval, Poly};
+use zeroize::{Zeroize, Zeroizing};
+
+/// A secret key: zeroised when dropped, neither cloned nor printed.
+pub struct SecretKey {
+    pub(crate) params: Params,
+    pub(crate) id: KeyId,
+    /// s over Q·P.
+    pub(crate) s: Poly<Eval>,
+    /// The coefficients of s: what its owner's file keeps.
+    coefficients: Zeroizing<Vec<i64>>,
+}
+
+impl SecretKey {
+    /// Draws a key from the operating system's entropy.
+    ///
+    /// # Errors
+    /// [`HeError::Ring`] if the system gives none.
+    pub fn generate(params: &Params) -> Result<Self, HeError> {
+        Self::from_seed(params, &Seed::from_entropy()?)
+    }
+
+    /// The key that a seed stands for.
+    ///
+    /// # Errors
+    /// [`HeError::Ring`].
+    pub fn from_seed(params: &Params, seed: &Seed) -> Result<Self, HeError> {
+        let mut stream = seed.derive("sudare secret", 0).stream(0);
+        let coefficients = secret_coefficients(&mut stream, params.degree(), params.literal().secret)?;
+        let mut id = [0u8; 16];
+        seed.derive_mask("sudare key id", 0).stream(0).fill_bytes(&mut id);
+        Ok(Self::expand(params, KeyId(id), coefficients))
+    }
+
+    /// A key from its name and the coefficients that its owner's file keeps.
+    ///
+    /// # Errors
+    /// [`HeError::Parameters`] if they are no secret of these parameters: the wrong number, or a
+    /// coefficient that the secret's distribution does not have.
+    pub fn from_coefficients(params: &Params, id: KeyId, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, HeError> {
+        let (limit, weight) = match params.literal().secret {
+            SecretDistribution::Ternary => (1, None),
+            SecretDistribution::FixedWeight { weight } => (1, Some(weight as usize)),
+            SecretDistribution::Gaussian => (GaussianSampler::standard().bound(), None),
+        };
+        let nonzero = coefficients.iter().filter(|c| **c != 0).count();
+        let in_range = coefficients.iter().all(|c| c.unsigned_abs() <= limit);
+        if coefficients.len() != params.degree() || !in_range || weight.is_some_and(|w| w != nonzero) {
+            return Err(HeError::Parameters { reason: "these coefficients are no secret key of this set".into() });
+        }
+        Ok(Self::expand(params, id, coefficients))
+    }
+
+    fn expand(params: &Params, id: KeyId, coefficients: Zeroizing<Vec<i64>>) -> Self {
+        let basis = params.qp_at(params.max_level());
+        let s = Poly::<Coeff>::from_signed(basis, &coefficients).into_eval();
+        Self { params: params.clone(), id, s, coefficients }
+    }
+
+    /// The key's public name.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The coefficients of s, for the owner's file. Whoever reads it reads everything.
+    pub fn coefficients(&self) -> &[i64] {
+        &self.coefficients
+    }
+
+    /// s modulo the data primes at a level.
+    pub(crate) fn at_level(&self, level: usize) -> Zeroizing<Poly<Eval>> {
+        Zeroizing::new(self.s.truncated(level + 1))
+    }
+
+    /// s modulo the data primes at a level and the special primes.
+    pub(crate) fn extended(&self, level: usize) -> Zeroizing<Poly<Eval>> {
+        let special = self.params.q().len()..self.params.q().len() + self.params.p().len();
+        let limbs: Vec<usize> = (0..=level).chain(special).collect();
+        Zeroizing::new(self.s.select(&limbs))
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.s.zeroize();
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey({}, hidden)", self.id)
+    }
+}

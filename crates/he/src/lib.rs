@@ -1,0 +1,37 @@
+//! Homomorphic encryption over the rings of [`sudare_ring`]: parameters, keys, key switching and
+//! the CKKS scheme.
+//!
+//! ```
+//! use sudare_he::ckks::{Encoder, Encryptor, Decryptor, Evaluator};
+//! use sudare_he::keys::{KeyGenerator, SecretKey};
+//! use sudare_he::params::ParamsLiteral;
+//! use sudare_he::security::Security;
+//!
+//! # fn main() -> Result<(), sudare_he::HeError> {
+//! let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
+//! let secret = SecretKey::generate(&params)?;
+//! let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
+//!
+//! let encoder = Encoder::new(&params);
+//! let encryptor = Encryptor::with_secret_key(&secret)?;
+//! let x = encryptor.encrypt(&encoder.encode(&[0.5, -0.25], 1.0)?)?;
+//!
+//! let server = Evaluator::new(keys);
+//! let square = server.rescale(&server.mul_relin(&x, &x)?)?;
+//!
+//! let y = encoder.decode(&Decryptor::new(&secret).decrypt(&square)?)?;
+//! assert!((y[0] - 0.25).abs() < 1e-6 && (y[1] - 0.0625).abs() < 1e-6);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod ckks;
+pub mod error;
+pub mod keys;
+pub mod keyswitch;
+pub mod params;
+pub mod security;
+
+pub use error::HeError;
+pub use sudare_ring as ring;

@@ -1,0 +1,230 @@
+//! CKKS operations against plain complex arithmetic, noise within its bound, refusals.
+
+use num_complex::Complex64;
+use sudare_he::HeError;
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, ReleasePolicy};
+use sudare_he::keys::{KeyGenerator, SecretKey};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ring::Threads;
+use sudare_he::security::{SecretDistribution, Security};
+
+struct World {
+    params: Params,
+    secret: SecretKey,
+    server: Evaluator,
+}
+
+const STEPS: [i64; 5] = [1, -1, 2, 100, 511];
+
+impl World {
+    fn new(literal: ParamsLiteral) -> Self {
+        let params = literal.build().unwrap();
+        let secret = SecretKey::generate(&params).unwrap();
+        let top = params.max_level();
+        let mut elements: Vec<_> = STEPS.iter().map(|s| (params.rotation_element(*s), top)).collect();
+        elements.push((params.conjugation_element(), top));
+        let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(top), &elements).unwrap();
+        Self { server: Evaluator::new(keys), secret, params }
+    }
+
+    fn encoder(&self) -> Encoder {
+        Encoder::new(&self.params)
+    }
+
+    fn message(&self, salt: u64) -> Vec<Complex64> {
+        let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;
+        (0..self.params.slots() as u64)
+            .map(|i| Complex64::new(unit(2 * i + 1 + salt * 7919), unit(2 * i + 2 + salt * 104_729)) / 2f64.sqrt())
+            .collect()
+    }
+
+    fn encrypt(&self, values: &[Complex64]) -> Ciphertext {
+        let plain = self.encoder().encode_complex(values, self.encoder().at_top(1.0)).unwrap();
+        Encryptor::with_secret_key(&self.secret).unwrap().encrypt(&plain).unwrap()
+    }
+
+    fn decrypt(&self, ciphertext: &Ciphertext) -> Vec<Complex64> {
+        self.encoder().decode_complex(&Decryptor::new(&self.secret).decrypt(ciphertext).unwrap()).unwrap()
+    }
+
+    /// Asserts the message and that the static bound covers the error; returns the largest error.
+    #[track_caller]
+    fn expect(&self, ciphertext: &Ciphertext, wanted: impl Fn(usize) -> Complex64) -> f64 {
+        let error =
+            self.decrypt(ciphertext).iter().enumerate().map(|(i, z)| (z - wanted(i)).norm()).fold(0.0, f64::max);
+        assert!(error <= ciphertext.error_bound(), "error {error:e} over the bound {:e}", ciphertext.error_bound());
+        assert!(ciphertext.error_bound() < 1e-3, "bound {:e}", ciphertext.error_bound());
+        error
+    }
+}
+
+/// Sets that differ in digits, special primes and prime sizes.
+fn literals() -> Vec<ParamsLiteral> {
+    let small = |q_bits: &[u32], p_bits: &[u32], digit_limbs| ParamsLiteral {
+        log_n: 10,
+        q_bits: q_bits.to_vec(),
+        p_bits: p_bits.to_vec(),
+        digit_limbs,
+        log_scale: 40,
+        secret: SecretDistribution::Ternary,
+        security: Security::Insecure,
+    };
+    vec![
+        small(&[60, 40, 40, 40], &[60], 1),
+        small(&[49, 40, 40, 40], &[49, 49], 2),
+        small(&[49, 40, 40, 40, 40], &[45, 45, 45], 3),
+        small(&[55, 40, 40], &[61, 61, 61], 3),
+    ]
+}
+
+#[test]
+fn every_operation_agrees_with_complex_arithmetic() {
+    for literal in literals() {
+        let w = World::new(literal);
+        let n = w.params.slots();
+        let (x, y) = (w.message(1), w.message(2));
+        let (a, b) = (w.encrypt(&x), w.encrypt(&y));
+        let s = &w.server;
+        w.expect(&a, |i| x[i]);
+        w.expect(&s.add(&a, &b).unwrap(), |i| x[i] + y[i]);
+        w.expect(&s.sub(&a, &b).unwrap(), |i| x[i] - y[i]);
+        w.expect(&s.negate(&a).unwrap(), |i| -x[i]);
+        w.expect(&s.add_constant(&a, 0.25).unwrap(), |i| x[i] + 0.25);
+        w.expect(&s.mul_integer(&a, -3).unwrap(), |i| x[i] * -3.0);
+        w.expect(&s.mul_constant(&a, 0.3).unwrap(), |i| x[i] * 0.3);
+        let plain = w.encoder().encode_complex(&y, w.encoder().at_top(1.0)).unwrap();
+        w.expect(&s.add_plain(&a, &plain).unwrap(), |i| x[i] + y[i]);
+        w.expect(&s.sub_plain(&a, &plain).unwrap(), |i| x[i] - y[i]);
+        w.expect(&s.rescale(&s.mul_plain(&a, &plain).unwrap()).unwrap(), |i| x[i] * y[i]);
+        let product = s.mul(&a, &b).unwrap();
+        w.expect(&product, |i| x[i] * y[i]);
+        w.expect(&s.relinearize(&product).unwrap(), |i| x[i] * y[i]);
+        w.expect(&s.rescale(&product).unwrap(), |i| x[i] * y[i]);
+        let fused = s.mul_rescale(&a, &b).unwrap();
+        w.expect(&fused, |i| x[i] * y[i]);
+        let deeper = s.mul_rescale(&fused, &s.drop_to(&a, fused.level()).unwrap()).unwrap();
+        w.expect(&deeper, |i| x[i] * y[i] * x[i]);
+        w.expect(&s.set_scale(&fused, w.params.scale()).unwrap(), |i| x[i] * y[i]);
+        w.expect(&s.conjugate(&a).unwrap(), |i| x[i].conj());
+        let hoisted = s.rotate_many(&a, &STEPS).unwrap();
+        for (step, turned) in STEPS.iter().zip(&hoisted) {
+            let at = |i: usize| x[(i as i64 + step).rem_euclid(n as i64) as usize];
+            w.expect(&s.rotate(&a, *step).unwrap(), at);
+            w.expect(turned, at);
+            // A lower level uses part of the same key.
+            w.expect(&s.rotate(&s.drop_to(&a, 1).unwrap(), *step).unwrap(), at);
+        }
+        let elements: Vec<_> = [0, 1, 2].iter().map(|k| w.params.rotation_element(*k)).collect();
+        w.expect(&s.sum_of_automorphisms(&a, &elements).unwrap(), |i| x[i] + x[(i + 1) % n] + x[(i + 2) % n]);
+        let dot = s.dot(&[&a, &b, &a], &[&b, &b, &a]).unwrap();
+        w.expect(&s.relinearize_rescale(&dot).unwrap(), |i| x[i] * y[i] + y[i] * y[i] + x[i] * x[i]);
+    }
+}
+
+#[test]
+fn public_key_encryption_and_coefficients() {
+    let w = World::new(literals().remove(0));
+    let public = KeyGenerator::new(&w.secret).unwrap().public_key().unwrap();
+    let encryptor = Encryptor::with_public_key(&public).unwrap();
+    let values: Vec<f64> = (0..w.params.degree()).map(|i| (i as f64 * 0.37).sin()).collect();
+    let plain = w.encoder().encode_coefficients(&values, w.encoder().at_top(1.0)).unwrap();
+    let back = Decryptor::new(&w.secret).decrypt(&encryptor.encrypt(&plain).unwrap()).unwrap();
+    for (x, y) in values.iter().zip(w.encoder().decode_coefficients(&back).unwrap()) {
+        assert!((x - y).abs() < 1e-7);
+    }
+    let plain = w.encoder().encode(&values[..100], 1.0).unwrap();
+    let slots = w.encoder().decode(&Decryptor::new(&w.secret).decrypt(&encryptor.encrypt(&plain).unwrap()).unwrap());
+    let slots = slots.unwrap();
+    assert!(values[..100].iter().zip(&slots).all(|(x, y)| (x - y).abs() < 1e-7));
+    assert!(slots[100..].iter().all(|y| y.abs() < 1e-7));
+}
+
+#[test]
+fn wide_values_survive_encoding() {
+    let w = World::new(literals().remove(1));
+    let encoder = w.encoder();
+    for (max_abs, scale, level) in [(1e6, 2f64.powi(60), 3), (1e15, 2f64.powi(90), 3), (1e9, 2f64.powi(40), 2)] {
+        let values: Vec<f64> = (0..w.params.slots()).map(|i| max_abs * (i as f64 * 1.7).cos()).collect();
+        let plain = encoder.encode_at(&values, EncodeAt { level, scale, max_abs }).unwrap();
+        for (x, y) in values.iter().zip(encoder.decode(&plain).unwrap()) {
+            assert!((x - y).abs() <= plain.error_bound() + max_abs * 1e-14, "{x} {y}");
+        }
+    }
+}
+
+#[test]
+fn one_thread_equals_many() {
+    let w = World::new(literals().remove(2));
+    let (a, b) = (w.encrypt(&w.message(3)), w.encrypt(&w.message(4)));
+    let run = |threads: usize| {
+        Threads::new(threads).run(|| {
+            let product = w.server.mul_rescale(&a, &b).unwrap();
+            let turned = w.server.rotate_many(&product, &STEPS).unwrap();
+            turned.iter().map(|c| c.parts().iter().map(|p| p.words().to_vec()).collect::<Vec<_>>()).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn refusals_name_the_state() {
+    let w = World::new(literals().remove(0));
+    let other = World::new(literals().remove(1));
+    let stranger = World::new(literals().remove(0));
+    let a = w.encrypt(&w.message(5));
+    let s = &w.server;
+    let bottom = s.drop_to(&a, 0).unwrap();
+    assert!(matches!(s.rescale(&bottom), Err(HeError::OutOfLevels { level: 0, .. })));
+    assert!(matches!(s.drop_to(&bottom, 1), Err(HeError::NoSuchLevel { wanted: 1, highest: 0, .. })));
+    let other_a = other.encrypt(&other.message(1));
+    assert!(matches!(s.add(&a, &other_a), Err(HeError::WrongParameters { .. })));
+    let foreign = stranger.encrypt(&w.message(1));
+    assert!(matches!(s.add(&a, &foreign), Err(HeError::WrongKey { .. })));
+    assert!(matches!(Decryptor::new(&w.secret).decrypt(&foreign), Err(HeError::WrongKey { .. })));
+    assert!(matches!(s.rotate(&a, 7), Err(HeError::MissingRotationKey { step: 7, .. })));
+    let product = s.mul(&a, &a).unwrap();
+    assert!(matches!(s.add(&a, &product), Err(HeError::ScaleMismatch { .. })));
+    assert!(matches!(s.mul(&product, &a), Err(HeError::Degree { found: 3, .. })));
+    assert!(matches!(s.rotate(&product, 1), Err(HeError::Degree { found: 3, .. })));
+    let squared = s.drop_to(&s.mul_relin(&product_of(s, &a), &product_of(s, &a)).unwrap(), 0);
+    assert!(matches!(squared, Err(HeError::TooLarge { .. })));
+    assert!(matches!(w.encoder().encode(&[f64::NAN], 1.0), Err(HeError::NotFinite { index: 0 })));
+    assert!(matches!(w.encoder().encode(&[0.0, f64::INFINITY], 1.0), Err(HeError::NotFinite { index: 1 })));
+    assert!(matches!(w.encoder().encode(&[0.0, -1.5], 1.0), Err(HeError::OverBound { index: 1, .. })));
+    assert!(matches!(w.encoder().encode(&vec![0.0; 513], 1.0), Err(HeError::TooManyValues { capacity: 512, .. })));
+    let keys = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
+    let weak = Evaluator::new(keys);
+    assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::NoSuchLevel { wanted: 3, highest: 1, .. })));
+    assert!(weak.mul_relin(&s.drop_to(&a, 1).unwrap(), &s.drop_to(&a, 1).unwrap()).is_ok());
+}
+
+fn product_of(s: &Evaluator, a: &Ciphertext) -> Ciphertext {
+    s.mul_relin(a, a).unwrap()
+}
+
+#[test]
+fn release_floods_and_counts() {
+    let mut literal = literals().remove(3);
+    literal.log_scale = 50;
+    let w = World::new(literal);
+    let x = w.message(6);
+    let a = w.encrypt(&x);
+    let policy = ReleasePolicy::new(2, 30);
+    let decryptor = Decryptor::new(&w.secret);
+    let exact = w.decrypt(&a);
+    for _ in 0..2 {
+        let shown = w.encoder().decode_complex(&decryptor.decrypt_for_release(&a, &policy).unwrap()).unwrap();
+        let spread = shown.iter().zip(&exact).map(|(p, q)| (p - q).norm()).fold(0.0, f64::max);
+        // Far above the error itself, and within what the plaintext says.
+        assert!(spread > 1e3 * a.error_bound() && spread < 0.01, "{spread:e}");
+    }
+    assert!(matches!(decryptor.decrypt_for_release(&a, &policy), Err(HeError::ReleasesUsedUp { declared: 2 })));
+    assert!(matches!(decryptor.decrypt_for_release(&a, &ReleasePolicy::new(1, 128)), Err(HeError::NoPrecision { .. })));
+}
+
+#[test]
+fn secrets_do_not_print() {
+    let w = World::new(literals().remove(0));
+    let shown = format!("{:?}", w.secret);
+    assert!(shown.len() < 80 && shown.contains("hidden"), "{shown}");
+}

@@ -1,0 +1,116 @@
+//! Cache-line-aligned word buffers, recycled per thread.
+//!
+//! A polynomial is often larger than the allocator's mapping threshold; fresh pages would cost
+//! as much as the arithmetic on them. Each thread keeps a few freed buffers for reuse.
+
+use bytemuck::{Pod, Zeroable};
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+/// One cache line.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+/// Most bytes of freed buffers that one thread keeps.
+const KEEP_BYTES: usize = 64 << 20;
+
+#[derive(Default)]
+struct FreeList {
+    buffers: Vec<Vec<Line>>,
+    bytes: usize,
+}
+
+thread_local! {
+    static FREE: RefCell<FreeList> = RefCell::new(FreeList::default());
+}
+
+/// A 64-byte-aligned array of words.
+pub struct Buffer {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+impl Buffer {
+    /// `len` words of unspecified (but initialised) content.
+    pub fn dirty(len: usize) -> Self {
+        let count = len.div_ceil(8);
+        let reused = FREE
+            .try_with(|free| {
+                let mut free = free.borrow_mut();
+                let at = free.buffers.iter().rposition(|b| b.len() == count)?;
+                free.bytes -= count * 64;
+                Some(free.buffers.swap_remove(at))
+            })
+            .ok()
+            .flatten();
+        Self { lines: reused.unwrap_or_else(|| vec![Line([0; 8]); count]), len }
+    }
+
+    /// `len` zero words.
+    pub fn zeroed(len: usize) -> Self {
+        let mut buffer = Self::dirty(len);
+        buffer.fill(0);
+        buffer
+    }
+
+    /// A copy of `words`.
+    pub fn from_slice(words: &[u64]) -> Self {
+        let mut buffer = Self::dirty(words.len());
+        buffer.copy_from_slice(words);
+        buffer
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u64];
+    #[inline]
+    fn deref(&self) -> &[u64] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        Self::from_slice(self)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        let bytes = lines.len() * 64;
+        // During thread shutdown the list is gone and the buffer is simply freed.
+        let _ = FREE.try_with(|free| {
+            let mut free = free.borrow_mut();
+            if bytes > 0 && free.bytes + bytes <= KEEP_BYTES {
+                free.bytes += bytes;
+                free.buffers.push(lines);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligned_and_reused() {
+        let a = Buffer::from_slice(&[7; 24]);
+        assert_eq!(a.as_ptr() as usize % 64, 0);
+        assert_eq!(a.len(), 24);
+        let at = a.as_ptr();
+        drop(a);
+        let b = Buffer::zeroed(24);
+        assert_eq!(b.as_ptr(), at);
+        assert!(b.iter().all(|x| *x == 0));
+    }
+}

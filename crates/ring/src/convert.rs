@@ -1,0 +1,169 @@
+//! Basis conversion: from residues modulo one set of primes to residues modulo another.
+//!
+//! Halevi–Polyakov–Shoup, ePrint 2018/117; Cheon et al., ePrint 2018/931 (approximate form).
+//! `x = Σ_i y_i · (Q/q_i) − v·Q` with `y_i = [x_i · (Q/q_i)^−1]_{q_i}`. The approximate form
+//! leaves `v·Q`, `0 ≤ v < count`, in the result; the centred form rounds `v = ⌊Σ y_i/q_i⌉` in
+//! double precision, so that the result stands for `x` in `(−Q/2, Q/2]`.
+
+use crate::basis::RnsBasis;
+use crate::buffer::Buffer;
+use crate::modulus::Shoup;
+
+/// Precomputed conversion between two disjoint bases of one degree.
+#[derive(Debug)]
+pub struct BasisConverter {
+    from: RnsBasis,
+    to: RnsBasis,
+    /// (Q/q_i)^−1 mod q_i.
+    hat_inv: Vec<Shoup>,
+    /// Row j: Q/q_i mod p_j for each i, then −Q mod p_j.
+    weights: Vec<Vec<u64>>,
+    /// 1/q_i.
+    reciprocal: Vec<f64>,
+    /// Bits of the largest source prime.
+    bound_bits: u32,
+}
+
+impl BasisConverter {
+    /// Prepares the conversion from `from` to `to`.
+    pub fn new(from: &RnsBasis, to: &RnsBasis) -> Self {
+        let others = |i: usize| from.primes().enumerate().filter(move |(t, _)| *t != i).map(|(_, q)| q);
+        let hat_inv = from
+            .limbs()
+            .iter()
+            .enumerate()
+            .map(|(i, l)| {
+                let m = l.modulus();
+                let hat = others(i).fold(1, |acc, q| m.mul(acc, q));
+                // Distinct primes are coprime, so the inverse exists.
+                m.shoup(m.inv(hat).unwrap_or(0))
+            })
+            .collect();
+        let weights = to
+            .limbs()
+            .iter()
+            .map(|l| {
+                let m = l.modulus();
+                let product = from.primes().fold(1, |acc, q| m.mul(acc, q));
+                (0..from.len()).map(|i| others(i).fold(1, |acc, q| m.mul(acc, q))).chain([m.neg(product)]).collect()
+            })
+            .collect();
+        Self {
+            hat_inv,
+            weights,
+            reciprocal: from.primes().map(|q| 1.0 / q as f64).collect(),
+            bound_bits: from.limbs().iter().map(|l| l.modulus().bits()).max().unwrap_or(0),
+            from: from.clone(),
+            to: to.clone(),
+        }
+    }
+
+    /// The source basis.
+    pub fn from(&self) -> &RnsBasis {
+        &self.from
+    }
+
+    /// The target basis.
+    pub fn to(&self) -> &RnsBasis {
+        &self.to
+    }
+
+    /// First half of a conversion: the `y_i`, and `v` as the last row when `centered`.
+    ///
+    /// `source(i)` gives the residues (coefficient form) modulo source prime i.
+    pub fn prepare<'a>(&self, source: impl Fn(usize) -> &'a [u64], centered: bool) -> Prepared {
+        let n = self.from.degree();
+        let rows = self.from.len();
+        let single = rows == 1;
+        let mut words = Buffer::dirty(n * (rows + usize::from(centered && !single)));
+        for (i, row) in words.chunks_exact_mut(n).take(rows).enumerate() {
+            row.copy_from_slice(source(i));
+            if !single {
+                self.from.limb(i).mul_scalar(row, &self.hat_inv[i]);
+            }
+        }
+        if centered && !single {
+            let (y, v) = words.split_at_mut(n * rows);
+            let y: Vec<&[u64]> = y.chunks_exact(n).collect();
+            crate::kernel::round_quotients(v, &y, &self.reciprocal);
+        }
+        Prepared { words, rows, centered }
+    }
+
+    /// Second half: the residues modulo target prime `j`, in `[0, p_j)`.
+    pub fn finish(&self, prepared: &Prepared, j: usize, out: &mut [u64]) {
+        let n = self.from.degree();
+        let limb = self.to.limb(j);
+        if prepared.rows == 1 {
+            let q = self.from.limb(0).q();
+            match prepared.centered {
+                true => limb.reduce_centered(out, &prepared.words, q),
+                false => limb.reduce(out, &prepared.words),
+            }
+            return;
+        }
+        let rows: Vec<&[u64]> = prepared.words.chunks_exact(n).collect();
+        limb.combine(out, &rows, &self.weights[j][..rows.len()], self.bound_bits);
+    }
+}
+
+/// The state between the two halves of a conversion; see [`BasisConverter::prepare`].
+pub struct Prepared {
+    words: Buffer,
+    rows: usize,
+    centered: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prime::ntt_primes;
+    use num_bigint::{BigInt, BigUint};
+
+    #[test]
+    fn both_forms_agree_with_big_integers() {
+        let n = 512;
+        let sizes = [(1usize, 40u32), (2, 45), (3, 60), (4, 30)];
+        for (count, bits) in sizes {
+            let from_primes = ntt_primes(n, bits, count, &[]).unwrap();
+            let mut to_primes = ntt_primes(n, 36, 2, &from_primes).unwrap();
+            to_primes.extend(ntt_primes(n, 59, 2, &from_primes).unwrap());
+            let (from, to) = (RnsBasis::new(n, &from_primes).unwrap(), RnsBasis::new(n, &to_primes).unwrap());
+            let product = from.product();
+            let values: Vec<BigUint> = (0..n)
+                .map(|i| match i {
+                    0 => BigUint::ZERO,
+                    1 => &product - 1u32,
+                    2 => &product / 4u32,
+                    3 => &product / 4u32 * 3u32,
+                    _ => BigUint::from(i as u64).pow(19) * 0x9E37_79B9_7F4A_7C15u64 % &product,
+                })
+                .collect();
+            let residues: Vec<Vec<u64>> =
+                from_primes.iter().map(|q| values.iter().map(|x| (x % q).try_into().unwrap()).collect()).collect();
+            let converter = BasisConverter::new(&from, &to);
+            let mut out = vec![0; n];
+            let exact = converter.prepare(|i| &residues[i], true);
+            let approximate = converter.prepare(|i| &residues[i], false);
+            for (j, p) in to_primes.iter().enumerate() {
+                let modulo = |x: BigInt| -> u64 {
+                    let p = BigInt::from(*p);
+                    (((x % &p) + &p) % &p).try_into().unwrap()
+                };
+                converter.finish(&exact, j, &mut out);
+                for (x, got) in values.iter().zip(&out) {
+                    let centered = if *x > &product / 2u32 {
+                        BigInt::from(x.clone()) - BigInt::from(product.clone())
+                    } else {
+                        x.clone().into()
+                    };
+                    assert_eq!(*got, modulo(centered));
+                }
+                converter.finish(&approximate, j, &mut out);
+                for (x, got) in values.iter().zip(&out) {
+                    assert!((0..count as u64).any(|v| modulo(BigInt::from(x + &product * v)) == *got));
+                }
+            }
+        }
+    }
+}
