@@ -1,0 +1,84 @@
+//! What can go wrong with an encrypted matrix.
+
+use sudare_he::HeError;
+
+/// An operation on matrices that was refused. Operands are as they were.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MatrixError {
+    /// The scheme below refused.
+    #[error(transparent)]
+    He(#[from] HeError),
+    /// Shapes that do not go together.
+    #[error("{operation}: shapes {}×{} and {}×{} do not go together", left.0, left.1, right.0, right.1)]
+    Shapes {
+        /// The refused operation.
+        operation: &'static str,
+        /// Rows and columns of the left operand.
+        left: (usize, usize),
+        /// Rows and columns of the right operand.
+        right: (usize, usize),
+    },
+    /// A matrix of another shape than the plan's.
+    #[error("{what} is {}×{}, and the plan says {}×{}", found.0, found.1, expected.0, expected.1)]
+    PlannedShape {
+        /// Which matrix.
+        what: &'static str,
+        /// Rows and columns found.
+        found: (usize, usize),
+        /// Rows and columns planned.
+        expected: (usize, usize),
+    },
+    /// A matrix without elements, or with a number of elements that is not rows · columns.
+    #[error("a {rows}×{cols} matrix cannot hold {elements} elements")]
+    Elements {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+        /// Elements given.
+        elements: usize,
+    },
+    /// NaN or infinity in the input.
+    #[error("element ({row}, {col}) is not a finite number")]
+    NotFinite {
+        /// Row of the first such element.
+        row: usize,
+        /// Its column.
+        col: usize,
+    },
+    /// An element over the bound that the plan declares.
+    #[error("element ({row}, {col}) is over the planned bound {bound}; plan with a larger max_abs")]
+    OverBound {
+        /// Row of the first such element.
+        row: usize,
+        /// Its column.
+        col: usize,
+        /// The planned bound.
+        bound: f64,
+    },
+    /// Another number of ciphertexts or matrices than the product takes.
+    #[error("{what}: {found} given where the plan says {expected}")]
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// Number found.
+        found: usize,
+        /// Number expected.
+        expected: usize,
+    },
+    /// A method that cannot serve a shape under given parameters.
+    #[error("{method} cannot serve this product: {reason}")]
+    Method {
+        /// The method's name.
+        method: &'static str,
+        /// Why, and what would do.
+        reason: String,
+    },
+    /// No parameters satisfy the requirements.
+    #[error("no plan: {reason}")]
+    NoPlan {
+        /// Why, and what would help.
+        reason: String,
+    },
+}

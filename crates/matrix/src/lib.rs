@@ -1,0 +1,17 @@
+//! Products of encrypted matrices of any shape.
+//!
+//! A [`ProductSpec`] says which product (its [`Shape`]), by which [`Method`], under which
+//! parameters; it is what a plan stores. Built, it is a [`Product`]: how operands are encoded,
+//! multiplied and decoded, and which keys that needs. [`Work`] counts what a product costs, in
+//! operations that a machine's cost model prices.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod matrix;
+pub mod product;
+pub mod work;
+
+pub use error::MatrixError;
+pub use matrix::Matrix;
+pub use product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+pub use work::Work;

@@ -1,0 +1,140 @@
+//! What every product algorithm offers.
+
+use crate::error::MatrixError;
+use crate::matrix::Matrix;
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::security::Security;
+
+/// `batch` independent products of an m×k with a k×n matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Shape {
+    /// Rows of the left matrix and of the result.
+    pub m: usize,
+    /// Columns of the left matrix, rows of the right one.
+    pub k: usize,
+    /// Columns of the right matrix and of the result.
+    pub n: usize,
+    /// Independent products of this shape done together.
+    pub batch: usize,
+}
+
+impl Shape {
+    /// One product.
+    pub const fn new(m: usize, k: usize, n: usize) -> Self {
+        Self { m, k, n, batch: 1 }
+    }
+
+    /// Rows and columns of an operand or the result.
+    pub const fn of(&self, operand: Operand) -> (usize, usize) {
+        match operand {
+            Operand::Left => (self.m, self.k),
+            Operand::Right => (self.k, self.n),
+            Operand::Output => (self.m, self.n),
+        }
+    }
+}
+
+/// Which matrix of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Operand {
+    /// The left factor.
+    Left,
+    /// The right factor.
+    Right,
+    /// The result.
+    Output,
+}
+
+/// What a product has to satisfy; from this each method proposes parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requirements {
+    /// The product.
+    pub shape: Shape,
+    /// Bounds on the absolute values of the left and right elements.
+    pub max_abs: [f64; 2],
+    /// Largest absolute error of a result element that is wanted.
+    pub error: f64,
+    /// Security.
+    pub security: Security,
+    /// Whether the left and right operands are encrypted for this product, in the form that it
+    /// likes best. Otherwise they arrive row by row in slots, as results of other products do.
+    pub fresh: [bool; 2],
+    /// Whether the result is decrypted next. Otherwise it is row by row in slots again.
+    pub decrypt_next: bool,
+}
+
+/// The keys that a product needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyDemand {
+    /// Highest level at which it relinearises.
+    pub relin: Option<usize>,
+    /// Galois elements with the highest level at which each is used.
+    pub galois: Vec<(u64, usize)>,
+}
+
+/// A product algorithm for one shape under one parameter set.
+pub trait Product: Send + Sync {
+    /// The method's name in tables: `paper3d`, `improved3d`, `jiang`, …
+    fn name(&self) -> &'static str;
+
+    /// The shape it serves.
+    fn shape(&self) -> Shape;
+
+    /// The parameters.
+    fn params(&self) -> &Params;
+
+    /// Number of ciphertexts of an operand or the result.
+    fn ciphertexts(&self, operand: Operand) -> usize;
+
+    /// The keys it needs.
+    fn keys(&self) -> KeyDemand;
+
+    /// What one [`Product::multiply`] costs.
+    fn work(&self) -> Work;
+
+    /// Predicted largest error of a result element, for operands bounded by `max_abs`.
+    fn predicted_error(&self, max_abs: [f64; 2]) -> f64;
+
+    /// Encodes the `batch` left or right matrices, elements bounded by `max_abs`.
+    ///
+    /// # Errors
+    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
+    fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError>;
+
+    /// Multiplies encrypted operands.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`] (missing keys, foreign ciphertexts, …).
+    fn multiply(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext],
+        right: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError>;
+
+    /// Decodes the `batch` result matrices.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+}
+
+/// An algorithm with its options.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+#[non_exhaustive]
+pub enum Method {}
+
+/// A product that a plan has settled on: shape, method and parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProductSpec {
+    /// The product.
+    pub shape: Shape,
+    /// The algorithm.
+    pub method: Method,
+    /// The parameters.
+    pub params: ParamsLiteral,
+}

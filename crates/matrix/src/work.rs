@@ -1,0 +1,163 @@
+//! What an encrypted computation costs, counted in operations that a machine can be timed on.
+
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, AddAssign, Mul};
+use sudare_he::params::ParamsLiteral;
+
+/// Amounts of primitive work; the cost model multiplies each by a measured time.
+///
+/// Counts are per limb of N words; large primes (50 bits and more) are counted apart, since
+/// another kernel family serves them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Transforms of a limb with a prime below 2^50.
+    pub ntt: f64,
+    /// Transforms of a limb with a larger prime.
+    pub ntt_wide: f64,
+    /// Element-wise passes over a limb with a prime below 2^50: a product, a reduction, a term of
+    /// an inner product, a permutation.
+    pub pass: f64,
+    /// The same with a larger prime.
+    pub pass_wide: f64,
+    /// Modular multiply-accumulates inside matrix products.
+    pub mac: f64,
+    /// Bytes of evaluation keys that are streamed from memory.
+    pub key_bytes: f64,
+    /// Key switches, for the reader.
+    pub key_switches: f64,
+}
+
+impl Add for Work {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self {
+            ntt: self.ntt + o.ntt,
+            ntt_wide: self.ntt_wide + o.ntt_wide,
+            pass: self.pass + o.pass,
+            pass_wide: self.pass_wide + o.pass_wide,
+            mac: self.mac + o.mac,
+            key_bytes: self.key_bytes + o.key_bytes,
+            key_switches: self.key_switches + o.key_switches,
+        }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, o: Self) {
+        *self = *self + o;
+    }
+}
+
+impl Mul<f64> for Work {
+    type Output = Self;
+    fn mul(self, f: f64) -> Self {
+        Self {
+            ntt: self.ntt * f,
+            ntt_wide: self.ntt_wide * f,
+            pass: self.pass * f,
+            pass_wide: self.pass_wide * f,
+            mac: self.mac * f,
+            key_bytes: self.key_bytes * f,
+            key_switches: self.key_switches * f,
+        }
+    }
+}
+
+impl Work {
+    /// `count` transforms of a limb whose prime has `bits` bits.
+    pub fn transforms(bits: u32, count: f64) -> Self {
+        if bits < 50 { Self { ntt: count, ..Self::default() } } else { Self { ntt_wide: count, ..Self::default() } }
+    }
+
+    /// `count` passes over a limb whose prime has `bits` bits.
+    pub fn passes(bits: u32, count: f64) -> Self {
+        if bits < 50 { Self { pass: count, ..Self::default() } } else { Self { pass_wide: count, ..Self::default() } }
+    }
+
+    /// `count` transforms of each limb at a level.
+    pub fn transforms_at(literal: &ParamsLiteral, level: usize, count: f64) -> Self {
+        literal.q_bits[..=level].iter().fold(Self::default(), |w, b| w + Self::transforms(*b, count))
+    }
+
+    /// `count` passes over each limb at a level.
+    pub fn passes_at(literal: &ParamsLiteral, level: usize, count: f64) -> Self {
+        literal.q_bits[..=level].iter().fold(Self::default(), |w, b| w + Self::passes(*b, count))
+    }
+
+    fn special(literal: &ParamsLiteral, transforms: f64, passes: f64) -> Self {
+        literal
+            .p_bits
+            .iter()
+            .fold(Self::default(), |w, b| w + Self::transforms(*b, transforms) + Self::passes(*b, passes))
+    }
+
+    fn digits(literal: &ParamsLiteral, level: usize) -> f64 {
+        (level + 1).div_ceil(literal.digit_limbs) as f64
+    }
+
+    /// Decomposition of one polynomial into digits over Q_l·P (mod-up).
+    pub fn decompose(literal: &ParamsLiteral, level: usize) -> Self {
+        let digits = Self::digits(literal, level);
+        let alpha = literal.digit_limbs as f64;
+        // Each limb goes back once, and forward once in every digit but its own.
+        Self::transforms_at(literal, level, 1.0 + digits - 1.0)
+            + Self::passes_at(literal, level, (digits - 1.0) * alpha + 1.0)
+            + Self::special(literal, digits, digits * alpha)
+    }
+
+    /// Inner product of decomposed digits with one key, over Q_l·P.
+    pub fn inner_product(literal: &ParamsLiteral, level: usize) -> Self {
+        let digits = Self::digits(literal, level);
+        let limbs = (level + 1 + literal.p_bits.len()) as f64;
+        let bytes = 2.0 * digits * limbs * 8.0 * f64::from(literal.log_n).exp2();
+        Self::passes_at(literal, level, 2.0 * digits)
+            + Self::special(literal, 0.0, 2.0 * digits)
+            + Self { key_bytes: bytes, key_switches: 1.0, ..Self::default() }
+    }
+
+    /// Division of one polynomial over Q_l·P by P (mod-down).
+    pub fn mod_down(literal: &ParamsLiteral, level: usize) -> Self {
+        let k = literal.p_bits.len() as f64;
+        Self::transforms_at(literal, level, 1.0)
+            + Self::passes_at(literal, level, k + 1.0)
+            + Self::special(literal, 1.0, 1.0)
+    }
+
+    /// A whole key switch: decomposition, inner product and two mod-downs.
+    pub fn key_switch(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::decompose(literal, level) + Self::inner_product(literal, level) + Self::mod_down(literal, level) * 2.0
+    }
+
+    /// A rotation: a key switch, an addition and two permutations.
+    pub fn rotation(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::key_switch(literal, level) + Self::passes_at(literal, level, 3.0)
+    }
+
+    /// The tensor product of two ciphertexts (three parts).
+    pub fn tensor(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::passes_at(literal, level, 4.0)
+    }
+
+    /// Rescale of a ciphertext of two parts from `level` to `level − 1`.
+    pub fn rescale(literal: &ParamsLiteral, level: usize) -> Self {
+        if level == 0 {
+            return Self::default();
+        }
+        Self::transforms(literal.q_bits[level], 2.0)
+            + Self::transforms_at(literal, level - 1, 2.0)
+            + Self::passes_at(literal, level - 1, 4.0)
+    }
+
+    /// Relinearisation with rescale in one division.
+    pub fn relinearize_rescale(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::decompose(literal, level)
+            + Self::inner_product(literal, level)
+            + Self::mod_down(literal, level) * 2.0
+            + Self::passes_at(literal, level, 4.0)
+    }
+
+    /// Product of a ciphertext with a plaintext, without its rescale.
+    pub fn mul_plain(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::passes_at(literal, level, 2.0)
+    }
+}
