@@ -12,10 +12,14 @@ mod avx512dq;
 #[cfg(target_arch = "x86_64")]
 mod avx512ifma;
 mod permute;
+#[cfg(target_arch = "x86_64")]
+mod avx512ntt;
 mod portable;
 mod quotient;
 pub(crate) mod random;
 mod tables;
+#[cfg(target_arch = "x86_64")]
+mod vector_tables;
 
 use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};

@@ -1,0 +1,841 @@
+//! The number-theoretic transform on vectors of eight 64-bit lanes, for both AVX-512 families.
+//!
+//! A family supplies the arithmetic of a lane ([`Arithmetic`]); the passes over memory, the
+//! order of reductions and the transposition are the same. A pass does up to four layers on as
+//! many rows of vectors in registers; the last six layers (the first six of the inverse) work
+//! on blocks of 64 values with one transposition. Passes over blocks that do not fit the L1
+//! cache come first, then each smaller block is finished.
+//!
+//! Forward, in a layer: `x + w·y` and `x − w·y` with `y` unreduced, so values grow by one unit a
+//! layer (the bound of a lazy product); [`ForwardPlan`] says when `x` is reduced. Inverse: a
+//! plain 2-, 4- or 8-point transform with constant roots, then one product per value but the
+//! first, so a pass takes and gives values below one unit.
+
+use super::vector_tables::{ForwardPlan, InversePlan, LaneBlock, Pair, VectorTables};
+use crate::modulus::Modulus;
+use core::arch::x86_64::*;
+
+/// A vector of eight lanes.
+pub(super) type V = __m512i;
+
+/// Lane arithmetic modulo q of one family. A *unit* is the bound of a lazy product.
+///
+/// # Safety
+/// All methods need the processor features of the family.
+pub(super) trait Arithmetic: Copy {
+    /// Constants for a modulus.
+    unsafe fn new(q: u64) -> Self;
+    /// The unit, a multiple of q, in every lane.
+    unsafe fn unit(self) -> V;
+    /// `acc + t` with `t ≡ y·w` in `[0, unit)`; `y` any value of the family's word.
+    unsafe fn mul_add(self, acc: V, y: V, w: (V, V)) -> V;
+    /// From the widest range that a plan allows to `[0, unit)`.
+    unsafe fn reduce(self, x: V) -> V;
+    /// From the widest range that a plan allows to `[0, q)`, clean.
+    unsafe fn finish(self, x: V) -> V;
+    /// From `[0, unit)` to `[0, q)`, clean.
+    unsafe fn finish_product(self, x: V) -> V;
+}
+
+const NEVER: u8 = ForwardPlan::Never as u8;
+const PASS_SHIFT: u8 = ForwardPlan::PassShift as u8;
+const PASS: u8 = ForwardPlan::Pass as u8;
+const INVERSE_PASS: u8 = InversePlan::Pass as u8;
+const INVERSE_LAYER: u8 = InversePlan::Layer as u8;
+
+/// What a layer does to `x` before its butterfly.
+#[derive(Clone, Copy)]
+struct Layer {
+    reduce: bool,
+    shift: bool,
+    /// Add a unit to the difference, which no shift keeps positive.
+    offset: bool,
+}
+
+const fn layer_of(plan: u8, first_pass: bool, layer: usize) -> Layer {
+    match plan {
+        NEVER => Layer { reduce: false, shift: first_pass && layer == 0, offset: false },
+        PASS_SHIFT => Layer { reduce: !first_pass && layer == 0, shift: layer == 0, offset: false },
+        // Four layers from one reduction would make five units.
+        PASS => Layer { reduce: layer == 3 || (!first_pass && layer == 0), shift: false, offset: true },
+        _ => Layer { reduce: !first_pass || layer > 0, shift: false, offset: true },
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Kernel<A> {
+    arithmetic: A,
+    shift: V,
+}
+
+#[inline(always)]
+unsafe fn splat(pair: &Pair) -> (V, V) {
+    // SAFETY: the caller has the features.
+    unsafe { (_mm512_set1_epi64(pair[0] as i64), _mm512_set1_epi64(pair[1] as i64)) }
+}
+
+#[inline(always)]
+unsafe fn splat_all<const COUNT: usize>(pairs: &[Pair]) -> [(V, V); COUNT] {
+    // SAFETY: the caller has the features.
+    unsafe {
+        let mut all = [splat(&[0; 2]); COUNT];
+        for (wide, pair) in all.iter_mut().zip(pairs) {
+            *wide = splat(pair);
+        }
+        all
+    }
+}
+
+/// Where the twiddles of the layers of a pass come from: entry `2^l − 1 + i` is that of block
+/// `i` in layer `l`. (A trait, since closures cannot be told to inline, and a vector function
+/// that is not inlined into one with the processor features is a slow one.)
+trait Twiddles: Copy {
+    unsafe fn at(self, i: usize) -> (V, V);
+}
+
+/// One twiddle for all lanes, in registers.
+impl<const COUNT: usize> Twiddles for &[(V, V); COUNT] {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> (V, V) {
+        self[i]
+    }
+}
+
+/// One twiddle for all lanes, from the table: the entries of the three layers of a block.
+#[derive(Clone, Copy)]
+struct Broadcast<'a> {
+    one: &'a Pair,
+    two: &'a [Pair; 2],
+    four: &'a [Pair; 4],
+}
+
+impl Twiddles for Broadcast<'_> {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> (V, V) {
+        let pair = match i {
+            0 => self.one,
+            1 | 2 => &self.two[i - 1],
+            _ => &self.four[i - 3],
+        };
+        // SAFETY: the caller has the features.
+        unsafe { splat(pair) }
+    }
+}
+
+/// A twiddle for each lane.
+impl Twiddles for &LaneBlock {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> (V, V) {
+        // SAFETY: the table is aligned; the caller has the features.
+        unsafe {
+            (_mm512_load_si512(self[2 * i].0.as_ptr().cast()), _mm512_load_si512(self[2 * i + 1].0.as_ptr().cast()))
+        }
+    }
+}
+
+/// The negated inverses of the mirrored block's twiddles are those of the block.
+#[derive(Clone, Copy)]
+struct Mirrored<'a>(&'a LaneBlock);
+
+impl Twiddles for Mirrored<'_> {
+    #[inline(always)]
+    unsafe fn at(self, i: usize) -> (V, V) {
+        const MIRROR: [usize; 7] = [0, 2, 1, 6, 5, 4, 3];
+        // SAFETY: the caller has the features.
+        unsafe {
+            let reversed = _mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+            let (w, quotient) = self.0.at(MIRROR[i]);
+            (_mm512_permutexvar_epi64(reversed, w), _mm512_permutexvar_epi64(reversed, quotient))
+        }
+    }
+}
+
+/// `ROWS` vectors, `stride` words apart.
+#[inline(always)]
+unsafe fn load_rows<const ROWS: usize>(base: *const u64, stride: usize) -> [V; ROWS] {
+    // SAFETY: the caller gives as many readable rows.
+    unsafe {
+        let mut v = [_mm512_setzero_si512(); ROWS];
+        for (i, x) in v.iter_mut().enumerate() {
+            *x = load(base.add(i * stride));
+        }
+        v
+    }
+}
+
+#[inline(always)]
+unsafe fn store_rows<const ROWS: usize>(base: *mut u64, stride: usize, v: [V; ROWS]) {
+    for (i, x) in v.into_iter().enumerate() {
+        // SAFETY: the caller gives as many writable rows.
+        unsafe { store(base.add(i * stride), x) };
+    }
+}
+
+/// The butterflies of one layer: twiddle index, then the pairs of rows that share it. Written
+/// out, so that rows stay in registers whatever the optimiser's limits on unrolling.
+macro_rules! butterflies {
+    ($kernel:expr, $v:ident, $w:ident, $layer:expr; $($t:literal: $($x:literal $y:literal),+;)+) => {{
+        let layer = $layer;
+        $(
+            let twiddle = $w.at($t);
+            $(($v[$x], $v[$y]) = $kernel.butterfly($v[$x], $v[$y], twiddle, layer);)+
+        )+
+    }};
+}
+
+#[inline(always)]
+unsafe fn load(p: *const u64) -> V {
+    // SAFETY: the caller gives eight readable words.
+    unsafe { _mm512_loadu_si512(p.cast()) }
+}
+
+#[inline(always)]
+unsafe fn store(p: *mut u64, x: V) {
+    // SAFETY: the caller gives eight writable words.
+    unsafe { _mm512_storeu_si512(p.cast(), x) }
+}
+
+/// Transposes eight vectors as an 8×8 square.
+#[inline(always)]
+unsafe fn transpose(v: [V; 8]) -> [V; 8] {
+    // SAFETY: register operations; the caller has the features.
+    unsafe {
+        // Pairs of rows: 2×2 squares in place.
+        let a = [
+            _mm512_unpacklo_epi64(v[0], v[1]),
+            _mm512_unpackhi_epi64(v[0], v[1]),
+            _mm512_unpacklo_epi64(v[2], v[3]),
+            _mm512_unpackhi_epi64(v[2], v[3]),
+            _mm512_unpacklo_epi64(v[4], v[5]),
+            _mm512_unpackhi_epi64(v[4], v[5]),
+            _mm512_unpacklo_epi64(v[6], v[7]),
+            _mm512_unpackhi_epi64(v[6], v[7]),
+        ];
+        // Quarters of 128 bits: even ones to the low half, odd ones to the high half.
+        let even = |x, y| _mm512_shuffle_i64x2::<0b10_00_10_00>(x, y);
+        let odd = |x, y| _mm512_shuffle_i64x2::<0b11_01_11_01>(x, y);
+        let b = [
+            even(a[0], a[2]),
+            even(a[1], a[3]),
+            odd(a[0], a[2]),
+            odd(a[1], a[3]),
+            even(a[4], a[6]),
+            even(a[5], a[7]),
+            odd(a[4], a[6]),
+            odd(a[5], a[7]),
+        ];
+        [
+            even(b[0], b[4]),
+            even(b[1], b[5]),
+            even(b[2], b[6]),
+            even(b[3], b[7]),
+            odd(b[0], b[4]),
+            odd(b[1], b[5]),
+            odd(b[2], b[6]),
+            odd(b[3], b[7]),
+        ]
+    }
+}
+
+impl<A: Arithmetic> Kernel<A> {
+    #[inline(always)]
+    unsafe fn new(q: &Modulus, t: &VectorTables) -> Self {
+        // SAFETY: the caller has the features.
+        unsafe { Self { arithmetic: A::new(q.value()), shift: _mm512_set1_epi64(t.shift as i64) } }
+    }
+
+    /// One Cooley–Tukey butterfly.
+    #[inline(always)]
+    unsafe fn butterfly(self, x: V, y: V, w: (V, V), layer: Layer) -> (V, V) {
+        // SAFETY: the caller has the features.
+        unsafe {
+            let mut x = x;
+            if layer.reduce {
+                x = self.arithmetic.reduce(x);
+            }
+            if layer.shift {
+                x = _mm512_add_epi64(x, self.shift);
+            }
+            self.twist(x, y, w, layer.offset)
+        }
+    }
+
+    /// `R` layers on `ROWS` rows, of which `2^R` form a block.
+    #[inline(always)]
+    unsafe fn layers<const PLAN: u8, const R: usize, const ROWS: usize, const FIRST: bool>(
+        self,
+        mut v: [V; ROWS],
+        w: impl Twiddles,
+    ) -> [V; ROWS] {
+        // SAFETY: the caller has the features.
+        unsafe {
+            match ROWS {
+                2 => butterflies!(self, v, w, layer_of(PLAN, FIRST, 0); 0: 0 1;),
+                4 => {
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 0); 0: 0 2, 1 3;);
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 1); 1: 0 1; 2: 2 3;);
+                }
+                8 => {
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 0); 0: 0 4, 1 5, 2 6, 3 7;);
+                    if R > 1 {
+                        butterflies!(self, v, w, layer_of(PLAN, FIRST, 1); 1: 0 2, 1 3; 2: 4 6, 5 7;);
+                    }
+                    if R > 2 {
+                        butterflies!(self, v, w, layer_of(PLAN, FIRST, 2); 3: 0 1; 4: 2 3; 5: 4 5; 6: 6 7;);
+                    }
+                }
+                _ => {
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 0);
+                        0: 0 8, 1 9, 2 10, 3 11, 4 12, 5 13, 6 14, 7 15;);
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 1);
+                        1: 0 4, 1 5, 2 6, 3 7; 2: 8 12, 9 13, 10 14, 11 15;);
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 2);
+                        3: 0 2, 1 3; 4: 4 6, 5 7; 5: 8 10, 9 11; 6: 12 14, 13 15;);
+                    butterflies!(self, v, w, layer_of(PLAN, FIRST, 3);
+                        7: 0 1; 8: 2 3; 9: 4 5; 10: 6 7; 11: 8 9; 12: 10 11; 13: 12 13; 14: 14 15;);
+                }
+            }
+        }
+        v
+    }
+
+    /// `R` layers of the forward transform on blocks `first ..` of the `m` blocks of one layer,
+    /// which stand in `a`, each `ROWS·stride` words.
+    #[inline(always)]
+    unsafe fn pass<const PLAN: u8, const R: usize, const ROWS: usize, const FIRST: bool>(
+        self,
+        twiddles: &[Pair],
+        a: &mut [u64],
+        m: usize,
+        first: usize,
+        stride: usize,
+    ) {
+        for (b, block) in a.chunks_exact_mut(ROWS * stride).enumerate() {
+            let zero = [0u64; 2];
+            let mut w = [zero; 16];
+            for l in 0..R {
+                let at = (m + first + b) << l;
+                for (i, pair) in twiddles[at..at + (1 << l)].iter().enumerate() {
+                    w[(1 << l) - 1 + i] = *pair;
+                }
+            }
+            // SAFETY: the rows lie within the block; the caller has the features.
+            unsafe {
+                let base = block.as_mut_ptr();
+                let mut wide = [splat(&zero); 16];
+                for i in 0..ROWS - 1 {
+                    wide[i] = splat(&w[i]);
+                }
+                for k in (0..stride).step_by(8) {
+                    let rows = base.add(k);
+                    let v = self.layers::<PLAN, R, ROWS, FIRST>(load_rows(rows, stride), &wide);
+                    store_rows(rows, stride, v);
+                }
+            }
+        }
+    }
+
+    /// The last six layers on blocks of 64 values; values to `[0, q)`.
+    #[inline(always)]
+    unsafe fn tail<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64], m: usize, first: usize) {
+        let blocks = a.len() / 64;
+        let one = &t.forward[m + first..m + first + blocks];
+        let (two, _) = t.forward[2 * (m + first)..2 * (m + first + blocks)].as_chunks::<2>();
+        let (four, _) = t.forward[4 * (m + first)..4 * (m + first + blocks)].as_chunks::<4>();
+        let lanes = &t.forward_lanes[first..first + blocks];
+        for (b, block) in a.chunks_exact_mut(64).enumerate() {
+            // SAFETY: rows of eight within a block of 64; each table slice has an entry per
+            // block; the caller has the features.
+            unsafe {
+                let (one, two, four) = (one.get_unchecked(b), two.get_unchecked(b), four.get_unchecked(b));
+                let v = load_rows(block.as_ptr(), 8);
+                let v = self.layers::<PLAN, 3, 8, false>(v, Broadcast { one, two, four });
+                let v = self.layers::<PLAN, 3, 8, false>(transpose(v), lanes.get_unchecked(b));
+                self.finish_rows(block, v);
+            }
+        }
+    }
+
+    /// Stores eight rows reduced to `[0, q)`.
+    #[inline(always)]
+    unsafe fn finish_rows(self, block: &mut [u64], v: [V; 8]) {
+        for (row, x) in block.chunks_exact_mut(8).zip(v) {
+            // SAFETY: a row has eight words; the caller has the features.
+            unsafe { store(row.as_mut_ptr(), self.arithmetic.finish(x)) };
+        }
+    }
+
+    /// One pass of any radix.
+    #[inline(always)]
+    unsafe fn pass_of<const PLAN: u8, const FIRST: bool>(
+        self,
+        t: &VectorTables,
+        a: &mut [u64],
+        m: usize,
+        first: usize,
+        stride: usize,
+        radix: usize,
+    ) {
+        // SAFETY: as the caller's.
+        unsafe {
+            match radix {
+                1 => self.pass::<PLAN, 1, 2, FIRST>(&t.forward, a, m, first, stride),
+                2 => self.pass::<PLAN, 2, 4, FIRST>(&t.forward, a, m, first, stride),
+                3 => self.pass::<PLAN, 3, 8, FIRST>(&t.forward, a, m, first, stride),
+                _ => self.pass::<PLAN, 4, 16, FIRST>(&t.forward, a, m, first, stride),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn forward<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64]) {
+        let n = a.len();
+        let (outer, inner) = t.forward_passes.split_at(t.forward_outer);
+        let (mut m, mut first_pass) = (1, true);
+        for &radix in outer {
+            // SAFETY: as the caller's.
+            unsafe {
+                if first_pass {
+                    self.pass_of::<PLAN, true>(t, a, m, 0, n / m >> radix, radix);
+                } else {
+                    self.pass_of::<PLAN, false>(t, a, m, 0, n / m >> radix, radix);
+                }
+            }
+            first_pass = false;
+            m <<= radix;
+        }
+        for (i, chunk) in a.chunks_exact_mut(n / m).enumerate() {
+            let (mut m, mut first, mut first_pass) = (m, i, first_pass);
+            for &radix in inner {
+                // SAFETY: as the caller's.
+                unsafe {
+                    if first_pass {
+                        self.pass_of::<PLAN, true>(t, chunk, m, first, n / m >> radix, radix);
+                    } else {
+                        self.pass_of::<PLAN, false>(t, chunk, m, first, n / m >> radix, radix);
+                    }
+                }
+                first_pass = false;
+                m <<= radix;
+                first <<= radix;
+            }
+            // SAFETY: as the caller's.
+            unsafe { self.tail::<PLAN>(t, chunk, m, first) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn forward_partial<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64], layers: usize) {
+        let n = a.len();
+        let rows = layers.min(n.trailing_zeros() as usize - 3);
+        let mut depth = 0;
+        while depth < rows {
+            let radix = (rows - depth).min(3);
+            let stride = n >> (depth + radix);
+            // SAFETY: as the caller's.
+            unsafe {
+                if depth == 0 {
+                    self.pass_of::<PLAN, true>(t, a, 1, 0, stride, radix);
+                } else {
+                    self.pass_of::<PLAN, false>(t, a, 1 << depth, 0, stride, radix);
+                }
+            }
+            depth += radix;
+        }
+        for (block, lane) in a.chunks_exact_mut(64).zip(&t.forward_lanes) {
+            // SAFETY: rows of eight within a block of 64; the caller has the features.
+            unsafe {
+                let mut v = load_rows(block.as_ptr(), 8);
+                match layers - rows {
+                    0 => {}
+                    1 => v = transpose(self.layers::<PLAN, 1, 8, false>(transpose(v), lane)),
+                    2 => v = transpose(self.layers::<PLAN, 2, 8, false>(transpose(v), lane)),
+                    _ => v = transpose(self.layers::<PLAN, 3, 8, false>(transpose(v), lane)),
+                }
+                self.finish_rows(block, v);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, y: V, w: (V, V)) -> V {
+        // SAFETY: the caller has the features.
+        unsafe { self.arithmetic.mul_add(_mm512_setzero_si512(), y, w) }
+    }
+
+    #[inline(always)]
+    unsafe fn reduce_if(self, x: V, when: bool) -> V {
+        // SAFETY: the caller has the features.
+        unsafe { if when { self.arithmetic.reduce(x) } else { x } }
+    }
+
+    /// `x + y` and `x − y + units·unit`.
+    #[inline(always)]
+    unsafe fn sum_difference(self, x: V, y: V, units: usize) -> (V, V) {
+        // SAFETY: the caller has the features.
+        unsafe {
+            let unit = self.arithmetic.unit();
+            let mut offset = unit;
+            for _ in 1..units {
+                offset = _mm512_add_epi64(offset, unit);
+            }
+            (_mm512_add_epi64(x, y), _mm512_sub_epi64(_mm512_add_epi64(x, offset), y))
+        }
+    }
+
+    /// `x + w·y` and `x − w·y`, the latter plus a unit unless `x` is known to be above one.
+    #[inline(always)]
+    unsafe fn twist(self, x: V, y: V, w: (V, V), offset: bool) -> (V, V) {
+        // SAFETY: the caller has the features.
+        unsafe {
+            let sum = self.arithmetic.mul_add(x, y, w);
+            let mut twice = _mm512_add_epi64(x, x);
+            if offset {
+                twice = _mm512_add_epi64(twice, self.arithmetic.unit());
+            }
+            (sum, _mm512_sub_epi64(twice, sum))
+        }
+    }
+
+    /// The inverse transform of eight rows in bit-reversed order: values below one unit to sums
+    /// `Σ_p v_p·σ_p^−j`, σ = 1, −1, ι, −ι, ζ, −ζ, ζι, −ζι, within the family's word; the first
+    /// below one unit.
+    #[inline(always)]
+    unsafe fn inverse8<const PLAN: u8>(self, v: [V; 8], roots: &[(V, V); 3]) -> [V; 8] {
+        // SAFETY: the caller has the features.
+        unsafe {
+            // With a free hand (M ≥ 8) the differences that are `x` of a later product carry the
+            // units which keep those differences positive: d0 in [2, 4) units, then e0, e1 in
+            // [1, 5); d2 in [1, 3), and the difference of s in [1, 5).
+            let free = PLAN == INVERSE_PASS;
+            let by_layer = PLAN == INVERSE_LAYER;
+
+            // [0, 2) units from here.
+            let (s0, d0) = self.sum_difference(v[0], v[1], if free { 3 } else { 1 });
+            let (s1, d1) = self.sum_difference(v[2], v[3], 1);
+            let (s2, d2) = self.sum_difference(v[4], v[5], if free { 2 } else { 1 });
+            let (s3, d3) = self.sum_difference(v[6], v[7], 1);
+
+            let (s0, s1) = (self.reduce_if(s0, by_layer), self.reduce_if(s1, by_layer));
+            let (s2, s3) = (self.reduce_if(s2, by_layer), self.reduce_if(s3, by_layer));
+            let (d0, d2) = (self.reduce_if(d0, by_layer), self.reduce_if(d2, by_layer));
+            // By layer: [0, 2) units; third: sums [0, 4), products' [0, 3).
+            let gap = if by_layer { 1 } else { 2 };
+            let (t0, u0) = self.sum_difference(s0, s1, if free { 3 } else { gap });
+            let (t1, u1) = self.sum_difference(s2, s3, gap);
+            let (e0, e1) = self.twist(d0, d1, roots[0], !free);
+            let (f0, f1) = self.twist(d2, d3, roots[0], !free);
+
+            let (t0, t1) = (self.reduce_if(t0, !free), self.reduce_if(t1, !free));
+            let u0 = self.reduce_if(u0, !free);
+            let (e0, e1) = (self.reduce_if(e0, by_layer), self.reduce_if(e1, by_layer));
+            let (o0, o4) = self.sum_difference(t0, t1, if free { 4 } else { 1 });
+            let (o2, o6) = self.twist(u0, u1, roots[0], !free);
+            let (o1, o5) = self.twist(e0, f0, roots[1], !free);
+            let (o3, o7) = self.twist(e1, f1, roots[2], !free);
+            [self.arithmetic.reduce(o0), o1, o2, o3, o4, o5, o6, o7]
+        }
+    }
+
+    /// The same of four rows: σ = 1, −1, ι, −ι.
+    #[inline(always)]
+    unsafe fn inverse4<const PLAN: u8>(self, v: [V; 4], roots: &[(V, V); 3]) -> [V; 4] {
+        // SAFETY: the caller has the features.
+        unsafe {
+            let by_layer = PLAN == INVERSE_LAYER;
+            let free = PLAN != INVERSE_LAYER;
+            // M ≥ 4 suffices: d0 in [1, 3) units.
+            let (s0, d0) = self.sum_difference(v[0], v[1], if free { 2 } else { 1 });
+            let (s1, d1) = self.sum_difference(v[2], v[3], 1);
+            let (s0, s1) = (self.reduce_if(s0, by_layer), self.reduce_if(s1, by_layer));
+            let d0 = self.reduce_if(d0, by_layer);
+            let (o0, o2) = self.sum_difference(s0, s1, if free { 2 } else { 1 });
+            let (o1, o3) = self.twist(d0, d1, roots[0], !free);
+            [self.arithmetic.reduce(o0), o1, o2, o3]
+        }
+    }
+
+    /// The products after an inverse transform of rows; `LAST` is the pass that ends at the
+    /// coefficients.
+    #[inline(always)]
+    unsafe fn inverse_store<const ROWS: usize, const LAST: bool>(
+        self,
+        base: *mut u64,
+        stride: usize,
+        v: [V; ROWS],
+        w: &[(V, V); ROWS],
+    ) {
+        for (i, mut x) in v.into_iter().enumerate() {
+            // SAFETY: as the caller's.
+            unsafe {
+                if i > 0 || LAST {
+                    x = self.mul(x, w[i]);
+                }
+                if LAST {
+                    x = self.arithmetic.finish_product(x);
+                }
+                store(base.add(i * stride), x);
+            }
+        }
+    }
+
+    /// One pass of the inverse: blocks of `ROWS·stride` words with `ROWS` twiddles each.
+    #[inline(always)]
+    unsafe fn inverse_pass<const PLAN: u8, const ROWS: usize, const LAST: bool>(
+        self,
+        twiddles: &[Pair],
+        roots: &[(V, V); 3],
+        a: &mut [u64],
+        stride: usize,
+    ) {
+        for (block, pairs) in a.chunks_exact_mut(ROWS * stride).zip(twiddles.chunks_exact(ROWS)) {
+            // SAFETY: the rows lie within the block; the caller has the features.
+            unsafe {
+                if ROWS == 8 {
+                    let w = splat_all(pairs);
+                    for k in (0..stride).step_by(8) {
+                        let base = block.as_mut_ptr().add(k);
+                        let v = self.inverse8::<PLAN>(load_rows(base, stride), roots);
+                        self.inverse_store::<8, LAST>(base, stride, v, &w);
+                    }
+                } else {
+                    let w = splat_all(pairs);
+                    for k in (0..stride).step_by(8) {
+                        let base = block.as_mut_ptr().add(k);
+                        let v = self.inverse4::<PLAN>(load_rows(base, stride), roots);
+                        self.inverse_store::<4, LAST>(base, stride, v, &w);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The inverse of the last six forward layers; values in `[0, q)` to below one unit.
+    #[inline(always)]
+    unsafe fn inverse_head<const PLAN: u8>(
+        self,
+        lanes: &[LaneBlock],
+        twiddles: &[Pair],
+        roots: &[(V, V); 3],
+        a: &mut [u64],
+    ) {
+        for ((block, lane), pairs) in a.chunks_exact_mut(64).zip(lanes).zip(twiddles.chunks_exact(8)) {
+            // SAFETY: rows of eight within a block of 64; the caller has the features.
+            unsafe {
+                let mut v = self.inverse8::<PLAN>(load_rows(block.as_ptr(), 8), roots);
+                for (j, x) in v.iter_mut().enumerate().skip(1) {
+                    *x = self.mul(*x, lane.at(j - 1));
+                }
+                let v = self.inverse8::<PLAN>(transpose(v), roots);
+                self.inverse_store::<8, false>(block.as_mut_ptr(), 8, v, &splat_all(pairs));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn inverse<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64]) {
+        let n = a.len();
+        let passes = t.inverse_passes;
+        // SAFETY: the caller has the features.
+        let roots = unsafe { [splat(&t.inverse_roots[0]), splat(&t.inverse_roots[1]), splat(&t.inverse_roots[2])] };
+        // Where each pass's twiddles begin: `2^R` per block.
+        let mut starts = [0usize; 8];
+        let mut depth = 0;
+        for (i, radix) in passes.iter().enumerate() {
+            starts[i + 1] = starts[i] + (1 << (depth + radix));
+            depth += radix;
+        }
+        let outer_depth: usize = passes[..t.inverse_outer].iter().sum();
+        for (i, chunk) in a.chunks_exact_mut(n >> outer_depth).enumerate() {
+            let blocks = chunk.len() / 64;
+            let at = starts[passes.len()] + 8 * i * blocks;
+            let lanes = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
+            // SAFETY: as the caller's.
+            unsafe { self.inverse_head::<PLAN>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
+            let mut stride = 64;
+            for p in (t.inverse_outer..passes.len()).rev() {
+                let rows = 1 << passes[p];
+                let twiddles = (chunk.len() / (rows * stride)) * rows;
+                let at = starts[p] + i * twiddles;
+                // SAFETY: as the caller's.
+                unsafe {
+                    self.inverse_pass_of::<PLAN>(&t.inverse[at..at + twiddles], &roots, chunk, stride, rows, p == 0)
+                };
+                stride *= rows;
+            }
+        }
+        let mut stride = n >> outer_depth;
+        for p in (0..t.inverse_outer).rev() {
+            let rows = 1 << passes[p];
+            // SAFETY: as the caller's.
+            unsafe {
+                self.inverse_pass_of::<PLAN>(&t.inverse[starts[p]..starts[p + 1]], &roots, a, stride, rows, p == 0)
+            };
+            stride *= rows;
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn inverse_pass_of<const PLAN: u8>(
+        self,
+        twiddles: &[Pair],
+        roots: &[(V, V); 3],
+        a: &mut [u64],
+        stride: usize,
+        rows: usize,
+        last: bool,
+    ) {
+        // SAFETY: as the caller's.
+        unsafe {
+            match (rows, last) {
+                (8, false) => self.inverse_pass::<PLAN, 8, false>(twiddles, roots, a, stride),
+                (8, true) => self.inverse_pass::<PLAN, 8, true>(twiddles, roots, a, stride),
+                (_, false) => self.inverse_pass::<PLAN, 4, false>(twiddles, roots, a, stride),
+                (_, true) => self.inverse_pass::<PLAN, 4, true>(twiddles, roots, a, stride),
+            }
+        }
+    }
+
+    /// `R` Gentleman–Sande layers on rows, values below one unit throughout; twiddles as in
+    /// [`Self::layers`], but of the negated inverses.
+    #[inline(always)]
+    unsafe fn inverse_layers<const R: usize, const ROWS: usize>(self, mut v: [V; ROWS], w: impl Twiddles) -> [V; ROWS] {
+        for l in (0..R).rev() {
+            let half = ROWS >> (l + 1);
+            for block in 0..1 << l {
+                // SAFETY: the caller has the features.
+                let twiddle = unsafe { w.at((1 << l) - 1 + block) };
+                for i in 0..half {
+                    let (low, high) = (2 * half * block + i, 2 * half * block + i + half);
+                    // SAFETY: the caller has the features.
+                    unsafe {
+                        let (sum, difference) = self.sum_difference(v[high], v[low], 1);
+                        v[low] = self.arithmetic.reduce(sum);
+                        v[high] = self.mul(difference, twiddle);
+                    }
+                }
+            }
+        }
+        v
+    }
+
+    /// `R` layers of the inverse on all `m` blocks. The inverse twiddle of block `i` is that of
+    /// block `m − 1 − i` of the forward layer, negated.
+    #[inline(always)]
+    unsafe fn inverse_partial_pass<const R: usize, const ROWS: usize>(
+        self,
+        twiddles: &[Pair],
+        a: &mut [u64],
+        m: usize,
+        stride: usize,
+    ) {
+        for (b, block) in a.chunks_exact_mut(ROWS * stride).enumerate() {
+            // SAFETY: the rows lie within the block; the caller has the features.
+            unsafe {
+                let mut w = [splat(&[0, 0]); ROWS];
+                for l in 0..R {
+                    for i in 0..1usize << l {
+                        w[(1 << l) - 1 + i] = splat(&twiddles[(2 * m << l) - 1 - ((b << l) + i)]);
+                    }
+                }
+                for k in (0..stride).step_by(8) {
+                    let base = block.as_mut_ptr().add(k);
+                    let v = self.inverse_layers::<R, ROWS>(load_rows(base, stride), &w);
+                    store_rows(base, stride, v);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn inverse_partial(self, t: &VectorTables, a: &mut [u64], layers: usize, scale: (V, V)) {
+        let n = a.len();
+        let rows = layers.min(n.trailing_zeros() as usize - 3);
+        if layers > rows {
+            for (block, lane) in a.chunks_exact_mut(64).zip(t.forward_lanes.iter().rev()) {
+                // SAFETY: rows of eight within a block of 64; the caller has the features.
+                unsafe {
+                    let v = transpose(load_rows(block.as_ptr(), 8));
+                    let v = match layers - rows {
+                        1 => self.inverse_layers::<1, 8>(v, Mirrored(lane)),
+                        2 => self.inverse_layers::<2, 8>(v, Mirrored(lane)),
+                        _ => self.inverse_layers::<3, 8>(v, Mirrored(lane)),
+                    };
+                    store_rows(block.as_mut_ptr(), 8, transpose(v));
+                }
+            }
+        }
+        let mut depth = rows;
+        while depth > 0 {
+            let radix = (depth - 1) % 3 + 1;
+            let stride = n >> depth;
+            depth -= radix;
+            // SAFETY: as the caller's.
+            unsafe {
+                match radix {
+                    1 => self.inverse_partial_pass::<1, 2>(&t.forward, a, 1 << depth, stride),
+                    2 => self.inverse_partial_pass::<2, 4>(&t.forward, a, 1 << depth, stride),
+                    _ => self.inverse_partial_pass::<3, 8>(&t.forward, a, 1 << depth, stride),
+                }
+            }
+        }
+        for row in a.chunks_exact_mut(8) {
+            // SAFETY: a row of eight words.
+            unsafe {
+                let x = self.mul(load(row.as_ptr()), scale);
+                store(row.as_mut_ptr(), self.arithmetic.finish_product(x));
+            }
+        }
+    }
+}
+
+/// The forward transform with a plan known at compile time.
+///
+/// # Safety
+/// The processor has the features of `A`, and the tables are those of its family and of `q`.
+#[inline(always)]
+pub(super) unsafe fn forward<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &VectorTables, a: &mut [u64]) {
+    // SAFETY: as the caller's.
+    unsafe { Kernel::<A>::new(q, t).forward::<PLAN>(t, a) }
+}
+
+/// The inverse transform with a plan known at compile time.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub(super) unsafe fn inverse<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &VectorTables, a: &mut [u64]) {
+    // SAFETY: as the caller's.
+    unsafe { Kernel::<A>::new(q, t).inverse::<PLAN>(t, a) }
+}
+
+/// The first layers of the forward transform.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub(super) unsafe fn forward_partial<A: Arithmetic, const PLAN: u8>(
+    q: &Modulus,
+    t: &VectorTables,
+    a: &mut [u64],
+    layers: u32,
+) {
+    // SAFETY: as the caller's.
+    unsafe { Kernel::<A>::new(q, t).forward_partial::<PLAN>(t, a, layers as usize) }
+}
+
+/// The inverse of [`forward_partial`]; `scale` is 2^−layers with the family's quotient.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub(super) unsafe fn inverse_partial<A: Arithmetic>(
+    q: &Modulus,
+    t: &VectorTables,
+    a: &mut [u64],
+    layers: u32,
+    scale: Pair,
+) {
+    // SAFETY: as the caller's.
+    unsafe { Kernel::<A>::new(q, t).inverse_partial(t, a, layers as usize, splat(&scale)) }
+}
