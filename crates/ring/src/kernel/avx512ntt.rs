@@ -396,9 +396,9 @@ impl<A: Arithmetic> Kernel<A> {
             // SAFETY: as the caller's.
             unsafe {
                 if first_pass {
-                    self.pass_of::<PLAN, true>(t, a, m, 0, n / m >> radix, radix);
+                    self.pass_of::<PLAN, true>(t, a, m, 0, (n / m) >> radix, radix);
                 } else {
-                    self.pass_of::<PLAN, false>(t, a, m, 0, n / m >> radix, radix);
+                    self.pass_of::<PLAN, false>(t, a, m, 0, (n / m) >> radix, radix);
                 }
             }
             first_pass = false;
@@ -410,9 +410,9 @@ impl<A: Arithmetic> Kernel<A> {
                 // SAFETY: as the caller's.
                 unsafe {
                     if first_pass {
-                        self.pass_of::<PLAN, true>(t, chunk, m, first, n / m >> radix, radix);
+                        self.pass_of::<PLAN, true>(t, chunk, m, first, (n / m) >> radix, radix);
                     } else {
-                        self.pass_of::<PLAN, false>(t, chunk, m, first, n / m >> radix, radix);
+                        self.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix);
                     }
                 }
                 first_pass = false;
@@ -735,7 +735,7 @@ impl<A: Arithmetic> Kernel<A> {
                 let mut w = [splat(&[0, 0]); ROWS];
                 for l in 0..R {
                     for i in 0..1usize << l {
-                        w[(1 << l) - 1 + i] = splat(&twiddles[(2 * m << l) - 1 - ((b << l) + i)]);
+                        w[(1 << l) - 1 + i] = splat(&twiddles[((2 * m) << l) - 1 - ((b << l) + i)]);
                     }
                 }
                 for k in (0..stride).step_by(8) {

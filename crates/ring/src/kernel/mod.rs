@@ -11,9 +11,9 @@ mod avx512;
 mod avx512dq;
 #[cfg(target_arch = "x86_64")]
 mod avx512ifma;
-mod permute;
 #[cfg(target_arch = "x86_64")]
 mod avx512ntt;
+mod permute;
 mod portable;
 mod quotient;
 pub(crate) mod random;

@@ -43,7 +43,7 @@ impl NttTables {
             Family::Portable => powers(base).into_iter().map(|w| modulus.shoup(w)).collect::<Vec<_>>(),
             _ => Vec::new(),
         };
-        let half = (modulus.value() + 1) / 2;
+        let half = modulus.value().div_ceil(2);
         let block_inv: Vec<_> = (0..=bits).map(|l| modulus.shoup(modulus.pow(half, u64::from(l)))).collect();
         let root_inv = modulus.pow(root, 2 * n as u64 - 1);
         let n_inv = block_inv[bits as usize];
