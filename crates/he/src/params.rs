@@ -203,7 +203,7 @@ impl Params {
         }
         let levels = (0..q.len()).map(|l| level_tables(&q, &p, l, literal.digit_limbs)).collect::<Result<_, _>>()?;
         let hash = hash_of(&literal, &q, &p);
-        Ok(Self(Arc::new(Inner { literal, hash, levels, embedding: Embedding::new(n), log_qp, q, p })))
+        Ok(Self(Arc::new(Inner { literal, hash, levels, embedding: Embedding::new(n)?, log_qp, q, p })))
     }
 
     /// The literal that this set was built from.

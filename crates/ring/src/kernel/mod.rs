@@ -17,6 +17,7 @@ mod permute;
 mod portable;
 mod quotient;
 pub(crate) mod random;
+mod special_fft;
 mod tables;
 #[cfg(target_arch = "x86_64")]
 mod vector_tables;
@@ -26,6 +27,8 @@ use crate::modulus::{Modulus, Shoup};
 use crate::prime::primitive_root;
 pub(crate) use permute::BlockPermutation;
 pub use quotient::round_quotients;
+pub(crate) use special_fft::SpecialFft;
+pub use special_fft::round_to_i64;
 pub(crate) use tables::NttTables;
 
 /// Smallest ring degree of the transforms.
@@ -369,11 +372,5 @@ impl Limb {
         assert!(n % 8 == 0 && lda >= k && ldb >= n && ldc >= n);
         assert!(a.len() >= (m - 1) * lda + k && b.len() >= (k - 1) * ldb + n && c.len() >= (m - 1) * ldc + n);
         dispatch!(self, gemm(&self.modulus, c, ldc, a, lda, b, ldb, shape, accumulate));
-    }
-}
-/// `out = ⌊src · scale⌉`.
-pub fn round_to_i64(out: &mut [i64], src: &[f64], scale: f64) {
-    for (o, x) in out.iter_mut().zip(src) {
-        *o = (x * scale).round() as i64;
     }
 }

@@ -22,11 +22,12 @@ impl Wide {
         Self { word, upper: _mm512_srli_epi64::<32>(word) }
     }
 
-    /// From the two halves themselves; only the low 32 bits of a lane of `word` need be right.
+    /// One word in every lane, for products alone: the lanes hold each half twice, which the
+    /// multiplier does not read. Two broadcasts from memory leave the vector ports free.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub fn from_halves(word: __m512i, upper: __m512i) -> Self {
-        Self { word, upper }
+    pub fn splat([lower, upper]: [u32; 2]) -> Self {
+        Self { word: _mm512_set1_epi32(lower as i32), upper: _mm512_set1_epi32(upper as i32) }
     }
 }
 
@@ -79,16 +80,19 @@ impl Field {
     #[target_feature(enable = "avx512f,avx512dq")]
     pub fn new(q: &Modulus) -> Self {
         let n = q.bits();
-        let power = |e: u32| ((1u128 << e) / u128::from(q.value())) as u64;
-        let r32 = q.reduce(1 << 32);
+        // Every constant is a part of floor(2^128 / q): no division, so small calls stay cheap.
+        let (ratio_high, ratio_low) = q.barrett_ratio();
+        let ratio = u128::from(ratio_high) << 64 | u128::from(ratio_low);
+        // 2^64 = k·q + r64 with k the high word, and floor(r64·2^64/q) the low one.
+        let r64 = ratio_high.wrapping_mul(q.value()).wrapping_neg();
         Self {
             q: splat(q.value()),
             two_q: splat(2 * q.value()),
             four_q: splat(4 * q.value()),
-            mu: Wide::new(splat(power(n + 62))),
-            mu_word: Wide::new(splat(power(64))),
+            mu: Wide::new(splat((ratio >> (66 - n)) as u64)),
+            mu_word: Wide::new(splat(ratio_high)),
             factor_shift: splat(u64::from(64 - n)),
-            r64: Shoup::new(&q.shoup(q.mul(r32, r32))),
+            r64: Shoup { value: splat(r64), quotient: Wide::new(splat(ratio_low)) },
         }
     }
 

@@ -1,6 +1,6 @@
 //! Matrix products: register tiles of 4 rows × 8 columns.
 
-use super::super::avx512::{load, splat, store};
+use super::super::avx512::{load, store};
 use super::arith::{FOLD_TERMS, Field, SUM_TERMS, Sum, Wide};
 use crate::modulus::Modulus;
 use std::arch::x86_64::*;
@@ -16,6 +16,7 @@ const K_BLOCK: usize = 4 * SUM_TERMS;
 fn tile<const R: usize>(f: &Field, c: &mut [u64], ldc: usize, a: &[u64], lda: usize, b: &[[u64; 8]], add: bool) {
     let k = b.len();
     assert!(a.len() >= (R - 1) * lda + k);
+    let halves: &[[u32; 2]] = bytemuck::cast_slice(a);
     let mut total = [_mm512_setzero_si512(); R];
     if add {
         for (i, total) in total.iter_mut().enumerate() {
@@ -35,8 +36,8 @@ fn tile<const R: usize>(f: &Field, c: &mut [u64], ldc: usize, a: &[u64], lda: us
                 let y = Wide::new(load(y));
                 for (i, sum) in sums.iter_mut().enumerate() {
                     // SAFETY: i < R and start + t < k, inside what the assertion above covers.
-                    let x = unsafe { *a.get_unchecked(i * lda + start + t) };
-                    sum.add(Wide::from_halves(splat(x), splat(x >> 32)), y);
+                    let x = unsafe { *halves.get_unchecked(i * lda + start + t) };
+                    sum.add(Wide::splat(x), y);
                 }
             }
             sums.iter_mut().for_each(|s| s.fold());

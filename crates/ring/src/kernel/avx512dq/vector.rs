@@ -158,7 +158,7 @@ pub fn combine(q: &Modulus, out: &mut [u64], src: &[&[u64]], w: &[u64], _bound_b
             let mut sum = Sum::new(total);
             for (src, w) in src.chunks(FOLD_TERMS).zip(w.chunks(FOLD_TERMS)) {
                 for (x, w) in src.iter().zip(w) {
-                    sum.add(Wide::new(at_word(x, 8 * i)), Wide::from_halves(splat(*w), splat(*w >> 32)));
+                    sum.add(Wide::new(at_word(x, 8 * i)), Wide::splat([*w as u32, (*w >> 32) as u32]));
                 }
                 sum.fold();
             }

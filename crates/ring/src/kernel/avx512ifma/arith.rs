@@ -57,8 +57,14 @@ impl Field {
     pub fn new(q: &Modulus) -> Self {
         let n = q.bits();
         debug_assert!((MIN_BITS..=50).contains(&n));
-        let power = |e: u32| (1u128 << e) / u128::from(q.value());
-        let r52 = q.shoup(1 << 52);
+        // floor(2^e / q) is a shift of floor(2^128 / q): no division, so small calls stay cheap.
+        let (ratio_high, ratio_low) = q.barrett_ratio();
+        let ratio = u128::from(ratio_high) << 64 | u128::from(ratio_low);
+        let power = |e: u32| ratio >> (128 - e);
+        // 2^52 = k·q + r52, and floor(r52·2^52/q) = floor(2^104/q) − k·2^52.
+        let k = power(52);
+        let r52 = (1 << 52) - k as u64 * q.value();
+        let r52_quotient = (power(104) - (k << 52)) as u64;
         Self {
             q: splat(q.value()),
             two_q: splat(2 * q.value()),
@@ -69,8 +75,8 @@ impl Field {
             low_shift: splat(u64::from(n - 2)),
             high_shift: splat(u64::from(54 - n)),
             factor_shift: splat(u64::from(52 - n)),
-            r52: splat(r52.value),
-            r52_quotient: splat(r52.quotient52),
+            r52: splat(r52),
+            r52_quotient: splat(r52_quotient),
         }
     }
 

@@ -1,0 +1,94 @@
+//! The canonical embedding against its definition, every family.
+
+use num_complex::Complex64;
+use sudare_ring::embedding::Embedding;
+use sudare_ring::{Family, RingError};
+
+fn families(n: usize) -> Vec<(Family, Embedding)> {
+    Family::ALL.into_iter().filter_map(|f| Embedding::with_family(n, f).ok().map(|e| (f, e))).collect()
+}
+
+/// Numbers in the unit square, the same on every run.
+fn sample(count: usize) -> Vec<Complex64> {
+    let mut state = 7u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    (0..count).map(|_| Complex64::new(next(), next())).collect()
+}
+
+fn largest(x: &[Complex64]) -> f64 {
+    x.iter().map(|x| x.norm()).fold(0.0, f64::max)
+}
+
+fn distance(x: &[Complex64], y: &[Complex64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| (x - y).norm()).fold(0.0, f64::max)
+}
+
+#[test]
+fn slots_are_values_at_powers_of_five() {
+    for n in [512usize, 1024] {
+        let packed = sample(n / 2);
+        let coefficient = |i: usize| if i < n / 2 { packed[i].re } else { packed[i - n / 2].im };
+        let roots: Vec<Complex64> =
+            (0..2 * n).map(|k| Complex64::from_polar(1.0, std::f64::consts::PI * k as f64 / n as f64)).collect();
+        let mut exponent = 1;
+        let mut expected = Vec::new();
+        for _ in 0..n / 2 {
+            expected.push((0..n).map(|i| roots[i * exponent % (2 * n)] * coefficient(i)).sum::<Complex64>());
+            exponent = exponent * 5 % (2 * n);
+        }
+        for (family, embedding) in families(n) {
+            let mut slots = packed.clone();
+            embedding.embed(&mut slots);
+            let error = distance(&slots, &expected) / largest(&expected);
+            assert!(error < 1e-13, "n = {n}, {}: {error:e}", family.name());
+            embedding.embed_inverse(&mut slots);
+            let error = distance(&slots, &packed) / largest(&packed);
+            assert!(error < 1e-13, "n = {n}, {}: {error:e}", family.name());
+        }
+    }
+}
+
+#[test]
+fn families_agree_and_round_trip_at_every_degree() {
+    for bits in 9..=17 {
+        let n = 1usize << bits;
+        let start = sample(n / 2);
+        let mut reference: Option<Vec<Complex64>> = None;
+        for (family, embedding) in families(n) {
+            assert_eq!(embedding.slots(), n / 2);
+            let mut x = start.clone();
+            embedding.embed_inverse(&mut x);
+            let first = reference.get_or_insert_with(|| x.clone());
+            let error = distance(&x, first) / largest(first);
+            assert!(error < 1e-13, "n = {n}, {}: {error:e}", family.name());
+            embedding.embed(&mut x);
+            let error = distance(&x, &start) / largest(&start);
+            assert!(error < 1e-13, "n = {n}, {}: {error:e}", family.name());
+        }
+    }
+}
+
+#[test]
+fn a_product_of_polynomials_is_one_of_slots() {
+    let n = 512;
+    let e = Embedding::new(n).unwrap();
+    // X^3 times X^510 is −X: coefficient 1 as a real part, 510 as an imaginary one.
+    let monomial = |i: usize, sign: f64| {
+        let mut x = vec![Complex64::ZERO; n / 2];
+        x[i % (n / 2)] = if i < n / 2 { Complex64::new(sign, 0.0) } else { Complex64::new(0.0, sign) };
+        e.embed(&mut x);
+        x
+    };
+    let product: Vec<Complex64> = monomial(3, 1.0).iter().zip(monomial(510, 1.0)).map(|(x, y)| x * y).collect();
+    assert!(distance(&product, &monomial(1, -1.0)) < 1e-13);
+}
+
+#[test]
+fn refuses_bad_degrees() {
+    for n in [0, 256, 1000, 1 << 18] {
+        assert!(matches!(Embedding::new(n), Err(RingError::Degree { .. })), "{n}");
+    }
+}
