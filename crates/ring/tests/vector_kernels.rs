@@ -25,7 +25,7 @@ impl Words {
             .map(|i| {
                 let r = self.next();
                 let edge = edges[(r >> 8) as usize % edges.len()].min(bound - 1);
-                if i == 0 || r % 4 == 0 { edge } else { self.next() % bound }
+                if i == 0 || r.is_multiple_of(4) { edge } else { self.next() % bound }
             })
             .collect()
     }
