@@ -38,6 +38,7 @@ pub struct BlockPermutation {
     mixes: Vec<Mix>,
     /// Rows in the order in which g dilates them.
     rows: [usize; 8],
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     vector: bool,
 }
 

@@ -10,12 +10,27 @@ const ROWS: usize = 4;
 /// Terms after which every tile is written back, so that a column panel of `b` stays in L1.
 const K_BLOCK: usize = 4 * SUM_TERMS;
 
+/// Adds the products of columns `start ..` of `a` (its words in halves) and the rows of `b`, at
+/// most [`FOLD_TERMS`] of them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn add_terms<const R: usize>(sums: &mut [Sum; R], a: &[[u32; 2]], lda: usize, start: usize, b: &[[u64; 8]]) {
+    assert!(a.len() >= (R - 1) * lda + start + b.len());
+    for (t, y) in b.iter().enumerate() {
+        let y = Wide::new(load(y));
+        for (i, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: i < R and t < b.len(), inside what the assertion above covers.
+            let x = unsafe { *a.get_unchecked(i * lda + start + t) };
+            sum.add(Wide::splat(x), y);
+        }
+    }
+    sums.iter_mut().for_each(|s| s.fold());
+}
+
 /// `c (R×8) = a (R×k) · b (k×8)`, on top of `c` if `add`. The panel `b` is contiguous.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn tile<const R: usize>(f: &Field, c: &mut [u64], ldc: usize, a: &[u64], lda: usize, b: &[[u64; 8]], add: bool) {
-    let k = b.len();
-    assert!(a.len() >= (R - 1) * lda + k);
     let halves: &[[u32; 2]] = bytemuck::cast_slice(a);
     let mut total = [_mm512_setzero_si512(); R];
     if add {
@@ -30,18 +45,12 @@ fn tile<const R: usize>(f: &Field, c: &mut [u64], ldc: usize, a: &[u64], lda: us
         for (sum, total) in sums.iter_mut().zip(total) {
             *sum = Sum::new(total);
         }
-        for (group, panel) in panel.chunks(FOLD_TERMS).enumerate() {
-            let start = chunk * SUM_TERMS + group * FOLD_TERMS;
-            for (t, y) in panel.iter().enumerate() {
-                let y = Wide::new(load(y));
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: i < R and start + t < k, inside what the assertion above covers.
-                    let x = unsafe { *halves.get_unchecked(i * lda + start + t) };
-                    sum.add(Wide::splat(x), y);
-                }
-            }
-            sums.iter_mut().for_each(|s| s.fold());
+        let (groups, rest) = panel.as_chunks::<FOLD_TERMS>();
+        let start = chunk * SUM_TERMS;
+        for (group, panel) in groups.iter().enumerate() {
+            add_terms(&mut sums, halves, lda, start + group * FOLD_TERMS, panel);
         }
+        add_terms(&mut sums, halves, lda, start + groups.len() * FOLD_TERMS, rest);
         for (total, sum) in total.iter_mut().zip(sums) {
             *total = sum.reduce(f);
         }

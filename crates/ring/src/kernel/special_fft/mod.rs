@@ -15,6 +15,7 @@ use super::Family;
 
 /// The twiddles of one layer.
 #[derive(Debug, Clone, Default)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 struct Layer {
     re: Vec<f64>,
     im: Vec<f64>,
@@ -29,6 +30,7 @@ pub struct SpecialFft {
     points: usize,
     /// Entry `k` belongs to `len = 2^k`.
     layers: Vec<Layer>,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     vector: bool,
 }
 
