@@ -9,6 +9,7 @@
 pub mod error;
 pub mod matrix;
 pub mod product;
+pub mod registry;
 pub mod work;
 
 pub use error::MatrixError;

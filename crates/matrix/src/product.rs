@@ -89,6 +89,14 @@ pub trait Product: Send + Sync {
     /// Number of ciphertexts of an operand or the result.
     fn ciphertexts(&self, operand: Operand) -> usize;
 
+    /// The level at which an operand is encrypted or the result comes out; sizes are told from it.
+    fn level(&self, operand: Operand) -> usize {
+        match operand {
+            Operand::Left | Operand::Right => self.params().max_level(),
+            Operand::Output => 0,
+        }
+    }
+
     /// The keys it needs.
     fn keys(&self) -> KeyDemand;
 
