@@ -154,9 +154,12 @@ fn static_bounds_hold_and_are_not_idle() {
     // A ciphertext added to itself is fully correlated, and still covered.
     let doubled = server.add(&fresh, &fresh).unwrap();
     let twice: Vec<f64> = values.iter().map(|x| 2.0 * x).collect();
-    for (what, ciphertext, wanted) in
-        [("fresh", &fresh, &values), ("square", &square, &squares), ("fold", &folded, &sums), ("doubled", &doubled, &twice)]
-    {
+    for (what, ciphertext, wanted) in [
+        ("fresh", &fresh, &values),
+        ("square", &square, &squares),
+        ("fold", &folded, &sums),
+        ("doubled", &doubled, &twice),
+    ] {
         let got = encoder.decode(&Decryptor::new(&secret).decrypt(ciphertext).unwrap()).unwrap();
         let error = got.iter().zip(wanted).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
         let bound = ciphertext.error_bound();

@@ -272,46 +272,38 @@ impl Ends {
         }
     }
 
+    /// One layer of butterflies between registers `HALF` apart.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn inverse(&self, x: &mut [C8; 8]) {
-        transpose_complex(x);
-        for half in [4, 2, 1] {
-            for j in 0..8 {
-                if j & half == 0 {
-                    let (a, b) = (x[j], x[j + half]);
-                    x[j] = a.add(b);
-                    x[j + half] = a.sub(b).mul_conj(self.w[half - 1 + j % half]);
-                }
+    fn layer<const HALF: usize, const INVERSE: bool>(&self, x: &mut [C8; 8]) {
+        for j in 0..4 {
+            let (low, w) = (j + j / HALF * HALF, self.w[HALF - 1 + j % HALF]);
+            let (a, b) = (x[low], x[low + HALF]);
+            if INVERSE {
+                (x[low], x[low + HALF]) = (a.add(b), a.sub(b).mul_conj(w));
+            } else {
+                let b = b.mul(w);
+                (x[low], x[low + HALF]) = (a.add(b), a.sub(b));
             }
         }
-        for x in x.iter_mut() {
-            *x = C8 { re: _mm512_mul_pd(x.re, self.scale), im: _mm512_mul_pd(x.im, self.scale) };
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn forward(&self, x: &mut [C8; 8]) {
-        for half in [1, 2, 4] {
-            for j in 0..8 {
-                if j & half == 0 {
-                    let (a, b) = (x[j], x[j + half].mul(self.w[half - 1 + j % half]));
-                    x[j] = a.add(b);
-                    x[j + half] = a.sub(b);
-                }
-            }
-        }
-        transpose_complex(x);
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn apply<const INVERSE: bool>(&self, x: &mut [C8; 8]) {
         if INVERSE {
-            self.inverse(x);
+            transpose_complex(x);
+            self.layer::<4, true>(x);
+            self.layer::<2, true>(x);
+            self.layer::<1, true>(x);
+            for x in x.iter_mut() {
+                *x = C8 { re: _mm512_mul_pd(x.re, self.scale), im: _mm512_mul_pd(x.im, self.scale) };
+            }
         } else {
-            self.forward(x);
+            self.layer::<1, false>(x);
+            self.layer::<2, false>(x);
+            self.layer::<4, false>(x);
+            transpose_complex(x);
         }
     }
 

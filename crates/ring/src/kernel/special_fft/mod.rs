@@ -12,20 +12,57 @@ mod avx512;
 mod portable;
 
 use super::Family;
+use crate::buffer::Buffer;
+
+/// Numbers in aligned memory: a vector that straddles two cache lines costs two accesses.
+#[derive(Clone)]
+struct Table(Buffer);
+
+impl Table {
+    fn new(numbers: impl ExactSizeIterator<Item = f64>) -> Self {
+        let mut buffer = Buffer::dirty(numbers.len());
+        buffer.iter_mut().zip(numbers).for_each(|(word, x)| *word = x.to_bits());
+        Self(buffer)
+    }
+}
+
+impl std::ops::Deref for Table {
+    type Target = [f64];
+    #[inline]
+    fn deref(&self) -> &[f64] {
+        bytemuck::cast_slice(&self.0)
+    }
+}
 
 /// The twiddles of one layer.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 struct Layer {
-    re: Vec<f64>,
-    im: Vec<f64>,
+    re: Table,
+    im: Table,
     /// Cubes of the first half, for layers that a radix-4 pass joins with the one below.
-    cube_re: Vec<f64>,
-    cube_im: Vec<f64>,
+    cube_re: Table,
+    cube_im: Table,
+}
+
+impl Layer {
+    fn new(k: u32, with_cubes: bool) -> Self {
+        let order = 4usize << k;
+        let powers: Vec<usize> = std::iter::successors(Some(1), |p| Some(p * 5 % order)).take((1 << k) / 2).collect();
+        let cubes = if with_cubes { powers.len() / 2 } else { 0 };
+        let roots: Vec<_> = powers.iter().map(|p| unit_root(*p, k + 2)).collect();
+        let cubed: Vec<_> = powers[..cubes].iter().map(|p| unit_root(3 * p % order, k + 2)).collect();
+        Self {
+            re: Table::new(roots.iter().map(|r| r.0)),
+            im: Table::new(roots.iter().map(|r| r.1)),
+            cube_re: Table::new(cubed.iter().map(|r| r.0)),
+            cube_im: Table::new(cubed.iter().map(|r| r.1)),
+        }
+    }
 }
 
 /// The twiddles of a transform and the code that runs it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SpecialFft {
     points: usize,
     /// Entry `k` belongs to `len = 2^k`.
@@ -54,34 +91,42 @@ fn unit_root(k: usize, bits: u32) -> (f64, f64) {
     }
 }
 
+/// Runs a transform on aligned memory: copying costs less than lines that straddle.
+#[cfg(target_arch = "x86_64")]
+fn through_aligned(re: &mut [f64], im: &mut [f64], transform: impl Fn(&mut [f64], &mut [f64])) {
+    /// Words between the parts, so that they fall into different cache sets.
+    const GAP: usize = 64;
+    let aligned = |x: &[f64]| x.as_ptr().addr().is_multiple_of(64);
+    if aligned(re) && aligned(im) {
+        return transform(re, im);
+    }
+    let mut scratch = Buffer::dirty(2 * re.len() + GAP);
+    let (x, y) = bytemuck::cast_slice_mut(&mut scratch).split_at_mut(re.len() + GAP);
+    let (x, y) = (&mut x[..re.len()], y);
+    x.copy_from_slice(re);
+    y.copy_from_slice(im);
+    transform(x, y);
+    re.copy_from_slice(x);
+    im.copy_from_slice(y);
+}
+
 /// Whether a vector pass joins layer `2^k` with the layer below. Three layers are left for
 /// registers, and the largest stands alone if their number is odd.
 const fn is_radix4(k: u32) -> bool {
     k >= 5 && k % 2 == 1
 }
 
+impl std::fmt::Debug for SpecialFft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpecialFft").field("points", &self.points).field("vector", &self.vector).finish_non_exhaustive()
+    }
+}
+
 impl SpecialFft {
     /// For a power of two of points, at least 64; with `vector`, by AVX-512, which the caller
     /// has detected.
     pub fn new(points: usize, vector: bool) -> Self {
-        let layers = (0..=points.trailing_zeros())
-            .map(|k| {
-                let mut layer = Layer::default();
-                let (order, mut power) = (4usize << k, 1usize);
-                for j in 0..(1usize << k) / 2 {
-                    let (re, im) = unit_root(power, k + 2);
-                    layer.re.push(re);
-                    layer.im.push(im);
-                    if vector && is_radix4(k) && j < (1 << k) / 4 {
-                        let (re, im) = unit_root(3 * power % order, k + 2);
-                        layer.cube_re.push(re);
-                        layer.cube_im.push(im);
-                    }
-                    power = power * 5 % order;
-                }
-                layer
-            })
-            .collect();
+        let layers = (0..=points.trailing_zeros()).map(|k| Layer::new(k, vector && is_radix4(k))).collect();
         Self { points, layers, vector }
     }
 
@@ -95,7 +140,7 @@ impl SpecialFft {
         #[cfg(target_arch = "x86_64")]
         if self.vector {
             // SAFETY: whoever built the transform with `vector` found AVX-512 F.
-            unsafe { avx512::inverse(self, re, im) };
+            through_aligned(re, im, |re, im| unsafe { avx512::inverse(self, re, im) });
             return;
         }
         portable::inverse(self, re, im);
@@ -106,7 +151,7 @@ impl SpecialFft {
         #[cfg(target_arch = "x86_64")]
         if self.vector {
             // SAFETY: whoever built the transform with `vector` found AVX-512 F.
-            unsafe { avx512::forward(self, re, im) };
+            through_aligned(re, im, |re, im| unsafe { avx512::forward(self, re, im) });
             return;
         }
         portable::forward(self, re, im);
