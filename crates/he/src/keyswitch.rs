@@ -9,8 +9,8 @@ use crate::error::HeError;
 use crate::keys::KeySwitchKey;
 use crate::params::{LevelTables, Params};
 use sudare_ring::buffer::Buffer;
-use sudare_ring::convert::Prepared;
-use sudare_ring::{Eval, Poly, threads};
+use sudare_ring::convert::{BasisConverter, Prepared};
+use sudare_ring::{Eval, Poly, Shoup, threads};
 
 /// A polynomial cut into digits over Q_l·P, ready for any number of keys.
 pub struct Decomposed {
@@ -60,21 +60,31 @@ impl ExtendedPair {
     }
 }
 
-/// Coefficient form of the limbs of digit `j`, prepared for its mod-up.
-fn prepare_digit(tables: &LevelTables, c: &Poly<Eval>, j: usize) -> Prepared {
-    let digit = tables.digits[j].clone();
-    let n = c.degree();
-    let mut coefficients = Buffer::dirty(n * digit.len());
-    threads::for_each_chunk(&mut coefficients, n, |i, x| {
-        let limb = digit.start + i;
-        x.copy_from_slice(c.limb(limb));
-        tables.q.limb(limb).inverse(x);
+/// Coefficient form of a polynomial's limbs: where every mod-up starts.
+fn coefficients(tables: &LevelTables, c: &Poly<Eval>) -> Buffer {
+    let mut out = Buffer::dirty(c.words().len());
+    threads::for_each_chunk(&mut out, c.degree(), |i, x| {
+        x.copy_from_slice(c.limb(i));
+        tables.q.limb(i).inverse(x);
     });
-    tables.mod_up[j].prepare(|i| &coefficients[i * n..(i + 1) * n], true)
+    out
+}
+
+/// The digits' mod-ups, prepared in place.
+fn prepare_digits<'a>(tables: &LevelTables, coefficients: &'a mut [u64], n: usize) -> Vec<Prepared<'a>> {
+    let mut rest = coefficients;
+    let digits = tables.digits.iter().zip(&tables.mod_up);
+    digits
+        .map(|(digit, mod_up)| {
+            let (rows, more) = std::mem::take(&mut rest).split_at_mut(n * digit.len());
+            rest = more;
+            mod_up.prepare(rows, true)
+        })
+        .collect()
 }
 
 /// Limb `t` (of Q_l·P) of digit `j`, in evaluation form.
-fn digit_limb(tables: &LevelTables, c: &Poly<Eval>, prepared: &Prepared, j: usize, t: usize, out: &mut [u64]) {
+fn digit_limb(tables: &LevelTables, c: &Poly<Eval>, prepared: &Prepared<'_>, j: usize, t: usize, out: &mut [u64]) {
     if tables.digits[j].contains(&t) {
         out.copy_from_slice(c.limb(t));
     } else {
@@ -87,11 +97,12 @@ fn digit_limb(tables: &LevelTables, c: &Poly<Eval>, prepared: &Prepared, j: usiz
 pub(crate) fn decompose(params: &Params, level: usize, c: &Poly<Eval>) -> Decomposed {
     let tables = params.tables(level);
     let n = params.degree();
+    let mut rows = coefficients(tables, c);
+    let prepared = prepare_digits(tables, &mut rows, n);
     let digits = (0..tables.digits.len())
         .map(|j| {
-            let prepared = prepare_digit(tables, c, j);
             let mut digit = Poly::dirty(&tables.qp);
-            threads::for_each_chunk(digit.words_mut(), n, |t, x| digit_limb(tables, c, &prepared, j, t, x));
+            threads::for_each_chunk(digit.words_mut(), n, |t, x| digit_limb(tables, c, &prepared[j], j, t, x));
             digit
         })
         .collect();
@@ -138,7 +149,8 @@ pub(crate) fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwi
     let tables = params.tables(level);
     let n = params.degree();
     let count = tables.digits.len();
-    let prepared: Vec<_> = threads::map(count, |j| prepare_digit(tables, c, j));
+    let mut rows = coefficients(tables, c);
+    let prepared = prepare_digits(tables, &mut rows, n);
     let mut out = [Poly::dirty(&tables.qp), Poly::dirty(&tables.qp)];
     for_each_limb_pair(&mut out, |t, x, y| {
         let at = key_limb(key, level, t);
@@ -159,62 +171,47 @@ pub(crate) fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwi
 }
 
 /// Divides by the product of the special primes: RNSModDown (`004`, Algorithm 2.4.2).
-pub(crate) fn mod_down(params: &Params, level: usize, c: &Poly<Eval>) -> Poly<Eval> {
+pub(crate) fn mod_down(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
     let tables = params.tables(level);
     match &tables.mod_down {
-        Some(converter) => divide(c, converter, level + 1, &tables.p_inv),
-        None => c.clone(),
+        Some(converter) => divide(c, converter, &tables.p_inv),
+        None => c,
     }
 }
 
 /// Divides by the special primes and the last data prime together: mod-down fused with rescale.
-pub(crate) fn mod_down_rescale(params: &Params, level: usize, c: &Poly<Eval>) -> Poly<Eval> {
+pub(crate) fn mod_down_rescale(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
     let tables = params.tables(level);
     match &tables.mod_down_rescale {
-        Some(converter) => divide(c, converter, level, &tables.pq_inv),
+        Some(converter) => divide(c, converter, &tables.pq_inv),
         None => rescale(params, level, c),
     }
 }
 
 /// Divides a polynomial over Q_l by its last prime.
-pub(crate) fn rescale(params: &Params, level: usize, c: &Poly<Eval>) -> Poly<Eval> {
+pub(crate) fn rescale(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
     let tables = params.tables(level);
-    let n = params.degree();
-    let last = tables.q.limb(level);
-    let mut tail = Buffer::from_slice(c.limb(level));
-    last.inverse(&mut tail);
-    let mut out = c.truncated(level);
-    let basis = out.basis().clone();
-    threads::for_each_chunk(out.words_mut(), n, |i, x| {
-        let limb = basis.limb(i);
-        let mut lifted = Buffer::dirty(n);
-        limb.reduce_centered(&mut lifted, &tail, last.q());
-        limb.forward(&mut lifted);
-        limb.sub_mul_scalar(x, &lifted, &tables.rescale[i]);
-    });
-    out
+    match &tables.drop_last {
+        Some(converter) => divide(c, converter, &tables.rescale),
+        None => c,
+    }
 }
 
-/// ⌊c / D⌉ where D is the product of the limbs of `c` from `keep` on, the converter's source.
-fn divide(
-    c: &Poly<Eval>,
-    converter: &sudare_ring::convert::BasisConverter,
-    keep: usize,
-    inverse: &[sudare_ring::Shoup],
-) -> Poly<Eval> {
+/// ⌊c / D⌉ where D is the product of the last limbs of `c`, the converter's source; the limbs
+/// before them are its target.
+fn divide(mut c: Poly<Eval>, converter: &BasisConverter, inverse: &[Shoup]) -> Poly<Eval> {
     let n = c.degree();
-    let source = c.basis();
-    let dropped = source.len() - keep;
-    let mut tail = Buffer::from_slice(&c.words()[keep * n..]);
-    threads::for_each_chunk(&mut tail[..dropped * n], n, |i, x| source.limb(keep + i).inverse(x));
-    let prepared = converter.prepare(|i| &tail[i * n..(i + 1) * n], true);
-    let mut out = c.truncated(keep);
-    threads::for_each_chunk(out.words_mut(), n, |i, x| {
-        let limb = source.limb(i);
+    let basis = c.basis().clone();
+    let keep = converter.to().len();
+    let (kept, tail) = c.words_mut().split_at_mut(keep * n);
+    threads::for_each_chunk(tail, n, |i, x| basis.limb(keep + i).inverse(x));
+    let prepared = converter.prepare(tail, true);
+    threads::for_each_chunk(kept, n, |i, x| {
+        let limb = basis.limb(i);
         let mut lifted = Buffer::dirty(n);
         converter.finish(&prepared, i, &mut lifted);
         limb.forward(&mut lifted);
         limb.sub_mul_scalar(x, &lifted, &inverse[i]);
     });
-    out
+    c.into_truncated(keep)
 }

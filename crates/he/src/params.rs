@@ -130,6 +130,8 @@ pub(crate) struct LevelTables {
     pub p_inv: Vec<Shoup>,
     /// P mod q_i.
     pub p_mod_q: Vec<Shoup>,
+    /// q_level → q_0 … q_{level−1}; `None` at level 0.
+    pub drop_last: Option<BasisConverter>,
     /// q_level^−1 mod q_i, i < level.
     pub rescale: Vec<Shoup>,
     /// {q_level} ∪ P → q_0 … q_{level−1}: mod-down and rescale in one step.
@@ -370,6 +372,7 @@ fn level_tables(q: &RnsBasis, p: &RnsBasis, level: usize, digit_limbs: usize) ->
             .iter()
             .map(|l| l.modulus().shoup(p_primes.iter().fold(1, |acc, x| l.modulus().mul(acc, *x))))
             .collect(),
+        drop_last: (level > 0).then(|| BasisConverter::new(&q.select([level]), &lower)),
         rescale: product_inverse(&last, level),
         mod_down_rescale: match switching && level > 0 {
             true => Some(BasisConverter::new(&q.select([level]).concat(p)?, &lower)),

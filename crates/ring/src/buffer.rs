@@ -54,6 +54,11 @@ impl Buffer {
         buffer
     }
 
+    /// Keeps the first `len` words.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// A copy of `words`.
     pub fn from_slice(words: &[u64]) -> Self {
         let mut buffer = Self::dirty(words.len());

@@ -8,6 +8,7 @@
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::modulus::Shoup;
+use crate::threads::for_each_chunk;
 
 /// Precomputed conversion between two disjoint bases of one degree.
 #[derive(Debug)]
@@ -68,49 +69,45 @@ impl BasisConverter {
         &self.to
     }
 
-    /// First half of a conversion: the `y_i`, and `v` as the last row when `centered`.
-    ///
-    /// `source(i)` gives the residues (coefficient form) modulo source prime i.
-    pub fn prepare<'a>(&self, source: impl Fn(usize) -> &'a [u64], centered: bool) -> Prepared {
+    /// First half of a conversion: turns the residues (coefficient form, limb after limb modulo
+    /// the source primes) into the `y_i` where they stand, and finds `v` when `centered`.
+    pub fn prepare<'a>(&self, rows: &'a mut [u64], centered: bool) -> Prepared<'a> {
         let n = self.from.degree();
-        let rows = self.from.len();
-        let single = rows == 1;
-        let mut words = Buffer::dirty(n * (rows + usize::from(centered && !single)));
-        for (i, row) in words.chunks_exact_mut(n).take(rows).enumerate() {
-            row.copy_from_slice(source(i));
-            if !single {
-                self.from.limb(i).mul_scalar(row, &self.hat_inv[i]);
-            }
+        assert_eq!(rows.len(), n * self.from.len(), "residues of another basis");
+        if self.from.len() == 1 {
+            return Prepared { rows, quotient: None, centered };
         }
-        if centered && !single {
-            let (y, v) = words.split_at_mut(n * rows);
-            let y: Vec<&[u64]> = y.chunks_exact(n).collect();
-            crate::kernel::round_quotients(v, &y, &self.reciprocal);
-        }
-        Prepared { words, rows, centered }
+        for_each_chunk(rows, n, |i, row| self.from.limb(i).mul_scalar(row, &self.hat_inv[i]));
+        let quotient = centered.then(|| {
+            let mut v = Buffer::dirty(n);
+            let y: Vec<&[u64]> = rows.chunks_exact(n).collect();
+            crate::kernel::round_quotients(&mut v, &y, &self.reciprocal);
+            v
+        });
+        Prepared { rows, quotient, centered }
     }
 
     /// Second half: the residues modulo target prime `j`, in `[0, p_j)`.
-    pub fn finish(&self, prepared: &Prepared, j: usize, out: &mut [u64]) {
+    pub fn finish(&self, prepared: &Prepared<'_>, j: usize, out: &mut [u64]) {
         let n = self.from.degree();
         let limb = self.to.limb(j);
-        if prepared.rows == 1 {
+        if self.from.len() == 1 {
             let q = self.from.limb(0).q();
             match prepared.centered {
-                true => limb.reduce_centered(out, &prepared.words, q),
-                false => limb.reduce(out, &prepared.words),
+                true => limb.reduce_centered(out, prepared.rows, q),
+                false => limb.reduce(out, prepared.rows),
             }
             return;
         }
-        let rows: Vec<&[u64]> = prepared.words.chunks_exact(n).collect();
+        let rows: Vec<&[u64]> = prepared.rows.chunks_exact(n).chain(prepared.quotient.as_deref()).collect();
         limb.combine(out, &rows, &self.weights[j][..rows.len()], self.bound_bits);
     }
 }
 
 /// The state between the two halves of a conversion; see [`BasisConverter::prepare`].
-pub struct Prepared {
-    words: Buffer,
-    rows: usize,
+pub struct Prepared<'a> {
+    rows: &'a [u64],
+    quotient: Option<Buffer>,
     centered: bool,
 }
 
@@ -139,12 +136,13 @@ mod tests {
                     _ => BigUint::from(i as u64).pow(19) * 0x9E37_79B9_7F4A_7C15u64 % &product,
                 })
                 .collect();
-            let residues: Vec<Vec<u64>> =
-                from_primes.iter().map(|q| values.iter().map(|x| (x % q).try_into().unwrap()).collect()).collect();
+            let residues: Vec<u64> =
+                from_primes.iter().flat_map(|q| values.iter().map(move |x| (x % q).try_into().unwrap())).collect();
             let converter = BasisConverter::new(&from, &to);
             let mut out = vec![0; n];
-            let exact = converter.prepare(|i| &residues[i], true);
-            let approximate = converter.prepare(|i| &residues[i], false);
+            let (mut rows, mut more_rows) = (residues.clone(), residues);
+            let exact = converter.prepare(&mut rows, true);
+            let approximate = converter.prepare(&mut more_rows, false);
             for (j, p) in to_primes.iter().enumerate() {
                 let modulo = |x: BigInt| -> u64 {
                     let p = BigInt::from(*p);

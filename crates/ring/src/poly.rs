@@ -121,6 +121,14 @@ impl<F: Form> Poly<F> {
         Self { data: Buffer::from_slice(&self.data[..count * basis.degree()]), basis, form: PhantomData }
     }
 
+    /// Keeps the first `count` primes only, without a copy.
+    #[must_use]
+    pub fn into_truncated(mut self, count: usize) -> Self {
+        self.basis = self.basis.prefix(count);
+        self.data.truncate(count * self.basis.degree());
+        self
+    }
+
     /// The limbs at `indices`, as a polynomial of its own.
     pub fn select(&self, indices: &[usize]) -> Self {
         let mut out = Self::dirty(&self.basis.select(indices.iter().copied()));

@@ -369,7 +369,7 @@ impl Evaluator {
     pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
         let Some(pair) = self.relinearize_extended(a)? else { return Ok(a.clone()) };
         let params = self.params();
-        let parts = pair.c.iter().map(|c| keyswitch::mod_down(params, a.level, c)).collect();
+        let parts = pair.c.into_iter().map(|c| keyswitch::mod_down(params, a.level, c)).collect();
         let noise = a.noise + switched_bound(params, a.level);
         Ok(Ciphertext { parts, noise, ..a.shell() })
     }
@@ -387,7 +387,7 @@ impl Evaluator {
         let prime = params.prime_at(a.level) as f64;
         let noise = (a.noise + switching_bound(params, a.level)) / prime + division_bound(params, 2);
         Ok(Ciphertext {
-            parts: pair.c.iter().map(|c| keyswitch::mod_down_rescale(params, a.level, c)).collect(),
+            parts: pair.c.into_iter().map(|c| keyswitch::mod_down_rescale(params, a.level, c)).collect(),
             level: a.level - 1,
             scale: a.scale / prime,
             noise,
@@ -439,7 +439,7 @@ impl Evaluator {
         let prime = params.prime_at(a.level) as f64;
         let rounding = division_bound(params, a.parts.len());
         Ok(Ciphertext {
-            parts: a.parts.iter().map(|p| keyswitch::rescale(params, a.level, p)).collect(),
+            parts: a.parts.iter().map(|p| keyswitch::rescale(params, a.level, p.clone())).collect(),
             level: a.level - 1,
             scale: a.scale / prime,
             noise: a.noise / prime + rounding,
@@ -518,7 +518,7 @@ impl Evaluator {
         }
         let key = self.galois_key(element, step, a.level)?;
         let pair = keyswitch::switch(self.params(), a.level, &a.parts[1], &key.key);
-        Ok(self.finish_rotation(a, key, &pair))
+        Ok(self.finish_rotation(a, key, pair))
     }
 
     /// Decomposes once for many rotations (hoisting).
@@ -541,7 +541,7 @@ impl Evaluator {
         }
         let key = self.galois_key(element, step, hoisted.ciphertext.level)?;
         let pair = keyswitch::inner_product(self.params(), &hoisted.decomposed, &key.key);
-        Ok(self.finish_rotation(hoisted.ciphertext, key, &pair))
+        Ok(self.finish_rotation(hoisted.ciphertext, key, pair))
     }
 
     /// Many rotations with one decomposition.
@@ -590,7 +590,7 @@ impl Evaluator {
             sum.add_assign(&image);
             plain[0].add_assign(&a.parts[0].permuted(&key.permutation));
         }
-        out.parts = sum.c.iter().map(|c| keyswitch::mod_down(params, a.level, c)).collect();
+        out.parts = sum.c.into_iter().map(|c| keyswitch::mod_down(params, a.level, c)).collect();
         out.parts.iter_mut().zip(&plain).for_each(|(x, y)| x.add_assign(y));
         Ok(out)
     }
@@ -602,13 +602,14 @@ impl Evaluator {
     }
 
     /// Divides by P, adds c_0 and applies the automorphism.
-    fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, pair: &ExtendedPair) -> Ciphertext {
+    fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, pair: ExtendedPair) -> Ciphertext {
         count(&self.counters.rot);
         count(&self.counters.key_switches);
         let params = self.params();
-        let mut c0 = keyswitch::mod_down(params, a.level, &pair.c[0]);
+        let [c0, c1] = pair.c;
+        let mut c0 = keyswitch::mod_down(params, a.level, c0);
         c0.add_assign(&a.parts[0]);
-        let c1 = keyswitch::mod_down(params, a.level, &pair.c[1]);
+        let c1 = keyswitch::mod_down(params, a.level, c1);
         let noise = a.noise + switched_bound(params, a.level);
         let parts = vec![c0.permuted(&key.permutation), c1.permuted(&key.permutation)];
         Ciphertext { parts, noise, ..a.shell() }
