@@ -170,10 +170,10 @@ impl Params {
         if !(1..=120).contains(&literal.log_scale) {
             return fail(format!("log2 Δ = {} is not in 1..=120", literal.log_scale));
         }
-        if let SecretDistribution::FixedWeight { weight } = literal.secret {
-            if weight == 0 || weight as usize > n {
-                return fail(format!("a secret of weight {weight} does not exist at N = {n}"));
-            }
+        if let SecretDistribution::FixedWeight { weight } = literal.secret
+            && (weight == 0 || weight as usize > n)
+        {
+            return fail(format!("a secret of weight {weight} does not exist at N = {n}"));
         }
         let mut taken = Vec::new();
         let mut pick = |bits: &[u32]| -> Result<Vec<u64>, HeError> {

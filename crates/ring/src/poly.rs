@@ -223,7 +223,7 @@ impl Poly<Coeff> {
     /// [`RingError::GaloisElement`] unless `g` is odd and below 2N.
     pub fn automorphism(&self, g: u64) -> Result<Self, RingError> {
         let order = 2 * self.degree() as u64;
-        if g % 2 == 0 || g >= order {
+        if g.is_multiple_of(2) || g >= order {
             return Err(RingError::GaloisElement { element: g, order });
         }
         let mut out = Self::dirty(&self.basis);

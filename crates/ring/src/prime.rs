@@ -7,7 +7,7 @@ use crate::modulus::Modulus;
 pub fn is_prime(x: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     for p in BASES {
-        if x % p == 0 {
+        if x.is_multiple_of(p) {
             return x == p;
         }
     }
@@ -48,7 +48,7 @@ pub fn is_prime(x: u64) -> bool {
 pub fn ntt_primes(n: usize, bits: u32, count: usize, taken: &[u64]) -> Result<Vec<u64>, RingError> {
     let order = 2 * n as u64;
     let too_few = RingError::TooFewPrimes { bits, count, order };
-    if bits > crate::modulus::MAX_MODULUS_BITS || bits < 2 {
+    if !(2..=crate::modulus::MAX_MODULUS_BITS).contains(&bits) {
         return Err(too_few);
     }
     let (low, high) = (1u64 << (bits - 1), 1u64 << bits);
@@ -78,7 +78,7 @@ pub fn ntt_primes(n: usize, bits: u32, count: usize, taken: &[u64]) -> Result<Ve
 /// The least one, so that every machine and every release picks the same.
 pub fn primitive_root(q: &Modulus, n: usize) -> Option<u64> {
     let order = 2 * n as u64;
-    if (q.value() - 1) % order != 0 || !is_prime(q.value()) {
+    if !(q.value() - 1).is_multiple_of(order) || !is_prime(q.value()) {
         return None;
     }
     let cofactor = (q.value() - 1) / order;
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn primality_agrees_with_trial_division() {
-        let slow = |x: u64| x >= 2 && (2..).take_while(|d| d * d <= x).all(|d| x % d != 0);
+        let slow = |x: u64| x >= 2 && (2..).take_while(|d| d * d <= x).all(|d| !x.is_multiple_of(d));
         for x in 0..20_000 {
             assert_eq!(is_prime(x), slow(x), "{x}");
         }

@@ -120,8 +120,7 @@ impl Encoder {
             let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
             return Err(HeError::TooLarge { operation, value, scale, modulus, level });
         }
-        // One comparison tells both: a NaN is not at most the bound either.
-        if let Some((index, size)) = sizes.by_ref().enumerate().find(|(_, x)| !(*x <= at.max_abs)) {
+        if let Some((index, size)) = sizes.by_ref().enumerate().find(|(_, x)| x.is_nan() || *x > at.max_abs) {
             return Err(match size.is_finite() {
                 true => HeError::OverBound { index, bound: at.max_abs },
                 false => HeError::NotFinite { index },

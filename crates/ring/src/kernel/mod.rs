@@ -198,7 +198,7 @@ impl Limb {
 
     fn check(&self, lengths: &[usize]) {
         let first = lengths[0];
-        assert!(lengths.iter().all(|l| *l == first) && first % 8 == 0, "kernel operands differ in length");
+        assert!(lengths.iter().all(|l| *l == first) && first.is_multiple_of(8), "kernel operands differ in length");
     }
 
     /// Forward negacyclic transform in place: coefficients in `[0, q)` to values in `[0, q)`,
