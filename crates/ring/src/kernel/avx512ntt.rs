@@ -27,8 +27,11 @@ pub(super) trait Arithmetic: Copy {
     unsafe fn new(q: u64) -> Self;
     /// The unit, a multiple of q, in every lane.
     unsafe fn unit(self) -> V;
-    /// `acc + t` with `t ≡ y·w` in `[0, unit)`; `y` any value of the family's word.
-    unsafe fn mul_add(self, acc: V, y: V, w: (V, V)) -> V;
+    /// `t ≡ y·w` in `[0, unit)`; `y` any value of the family's word, `w` with its quotient.
+    unsafe fn mul(self, y: V, w: (V, V)) -> V;
+    /// `x + t` and `x − t` for such a `t`, the latter plus a unit if `offset` says so (or `x` is
+    /// known to be above one).
+    unsafe fn butterfly(self, x: V, y: V, w: (V, V), offset: bool) -> (V, V);
     /// From the widest range that a plan allows to `[0, unit)`.
     unsafe fn reduce(self, x: V) -> V;
     /// From the widest range that a plan allows to `[0, q)`, clean.
@@ -176,10 +179,11 @@ unsafe fn store_rows<const ROWS: usize>(base: *mut u64, stride: usize, v: [V; RO
 macro_rules! butterflies {
     ($kernel:expr, $v:ident, $w:ident, $layer:expr; $($t:literal: $($x:literal $y:literal),+;)+) => {{
         let layer = $layer;
-        $(
-            let twiddle = $w.at($t);
-            $(($v[$x], $v[$y]) = $kernel.butterfly($v[$x], $v[$y], twiddle, layer);)+
-        )+
+        $($(
+            for (v, w) in $v.iter_mut().zip($w) {
+                (v[$x], v[$y]) = $kernel.butterfly(v[$x], v[$y], w.at($t), layer);
+            }
+        )+)+
     }};
 }
 
@@ -256,17 +260,18 @@ impl<A: Arithmetic> Kernel<A> {
             if layer.shift {
                 x = _mm512_add_epi64(x, self.shift);
             }
-            self.twist(x, y, w, layer.offset)
+            self.arithmetic.butterfly(x, y, w, layer.offset)
         }
     }
 
-    /// `R` layers on `ROWS` rows, of which `2^R` form a block.
+    /// `R` layers on `ROWS` rows, of which `2^R` form a block; `C` columns side by side, so that
+    /// one fills the time in which another waits for its products.
     #[inline(always)]
-    unsafe fn layers<const PLAN: u8, const R: usize, const ROWS: usize, const FIRST: bool>(
+    unsafe fn layers<const PLAN: u8, const R: usize, const ROWS: usize, const FIRST: bool, const C: usize>(
         self,
-        mut v: [V; ROWS],
-        w: impl Twiddles,
-    ) -> [V; ROWS] {
+        mut v: [[V; ROWS]; C],
+        w: [impl Twiddles; C],
+    ) -> [[V; ROWS]; C] {
         // SAFETY: the caller has the features.
         unsafe {
             match ROWS {
@@ -302,7 +307,7 @@ impl<A: Arithmetic> Kernel<A> {
     /// `R` layers of the forward transform on blocks `first ..` of the `m` blocks of one layer,
     /// which stand in `a`, each `ROWS·stride` words.
     #[inline(always)]
-    unsafe fn pass<const PLAN: u8, const R: usize, const ROWS: usize, const FIRST: bool>(
+    unsafe fn pass<const PLAN: u8, const R: usize, const ROWS: usize, const FIRST: bool, const C: usize>(
         self,
         twiddles: &[Pair],
         a: &mut [u64],
@@ -326,10 +331,15 @@ impl<A: Arithmetic> Kernel<A> {
                 for i in 0..ROWS - 1 {
                     wide[i] = splat(&w[i]);
                 }
-                for k in (0..stride).step_by(8) {
-                    let rows = base.add(k);
-                    let v = self.layers::<PLAN, R, ROWS, FIRST>(load_rows(rows, stride), &wide);
-                    store_rows(rows, stride, v);
+                for k in (0..stride).step_by(8 * C) {
+                    let mut v = [[_mm512_setzero_si512(); ROWS]; C];
+                    for (c, column) in v.iter_mut().enumerate() {
+                        *column = load_rows(base.add(k + 8 * c), stride);
+                    }
+                    v = self.layers::<PLAN, R, ROWS, FIRST, C>(v, [&wide; C]);
+                    for (c, column) in v.into_iter().enumerate() {
+                        store_rows(base.add(k + 8 * c), stride, column);
+                    }
                 }
             }
         }
@@ -337,21 +347,37 @@ impl<A: Arithmetic> Kernel<A> {
 
     /// The last six layers on blocks of 64 values; values to `[0, q)`.
     #[inline(always)]
-    unsafe fn tail<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64], m: usize, first: usize) {
+    unsafe fn tail<const PLAN: u8, const C: usize>(self, t: &VectorTables, a: &mut [u64], m: usize, first: usize) {
         let blocks = a.len() / 64;
         let one = &t.forward[m + first..m + first + blocks];
         let (two, _) = t.forward[2 * (m + first)..2 * (m + first + blocks)].as_chunks::<2>();
         let (four, _) = t.forward[4 * (m + first)..4 * (m + first + blocks)].as_chunks::<4>();
         let lanes = &t.forward_lanes[first..first + blocks];
-        for (b, block) in a.chunks_exact_mut(64).enumerate() {
+        for (b, pair) in a.chunks_exact_mut(64 * C).enumerate() {
             // SAFETY: rows of eight within a block of 64; each table slice has an entry per
             // block; the caller has the features.
             unsafe {
-                let (one, two, four) = (one.get_unchecked(b), two.get_unchecked(b), four.get_unchecked(b));
-                let v = load_rows(block.as_ptr(), 8);
-                let v = self.layers::<PLAN, 3, 8, false>(v, Broadcast { one, two, four });
-                let v = self.layers::<PLAN, 3, 8, false>(transpose(v), lanes.get_unchecked(b));
-                self.finish_rows(block, v);
+                let base = pair.as_mut_ptr();
+                let mut v = [[_mm512_setzero_si512(); 8]; C];
+                let mut w = [Broadcast { one: &one[0], two: &two[0], four: &four[0] }; C];
+                let mut lane = [&lanes[0]; C];
+                for c in 0..C {
+                    let b = C * b + c;
+                    v[c] = load_rows(base.add(64 * c), 8);
+                    w[c] =
+                        Broadcast { one: one.get_unchecked(b), two: two.get_unchecked(b), four: four.get_unchecked(b) };
+                    lane[c] = lanes.get_unchecked(b);
+                }
+                v = self.layers::<PLAN, 3, 8, false, C>(v, w);
+                for column in &mut v {
+                    *column = transpose(*column);
+                }
+                v = self.layers::<PLAN, 3, 8, false, C>(v, lane);
+                for (c, column) in v.into_iter().enumerate() {
+                    for (i, x) in column.into_iter().enumerate() {
+                        store(base.add(64 * c + 8 * i), self.arithmetic.finish(x));
+                    }
+                }
             }
         }
     }
@@ -379,10 +405,13 @@ impl<A: Arithmetic> Kernel<A> {
         // SAFETY: as the caller's.
         unsafe {
             match radix {
-                1 => self.pass::<PLAN, 1, 2, FIRST>(&t.forward, a, m, first, stride),
-                2 => self.pass::<PLAN, 2, 4, FIRST>(&t.forward, a, m, first, stride),
-                3 => self.pass::<PLAN, 3, 8, FIRST>(&t.forward, a, m, first, stride),
-                _ => self.pass::<PLAN, 4, 16, FIRST>(&t.forward, a, m, first, stride),
+                // Partial transforms reach blocks of one vector.
+                2 if stride == 8 => self.pass::<PLAN, 2, 4, FIRST, 1>(&t.forward, a, m, first, stride),
+                3 if stride == 8 => self.pass::<PLAN, 3, 8, FIRST, 1>(&t.forward, a, m, first, stride),
+                1 => self.pass::<PLAN, 1, 2, FIRST, 1>(&t.forward, a, m, first, stride),
+                2 => self.pass::<PLAN, 2, 4, FIRST, 2>(&t.forward, a, m, first, stride),
+                3 => self.pass::<PLAN, 3, 8, FIRST, 2>(&t.forward, a, m, first, stride),
+                _ => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
             }
         }
     }
@@ -420,7 +449,7 @@ impl<A: Arithmetic> Kernel<A> {
                 first <<= radix;
             }
             // SAFETY: as the caller's.
-            unsafe { self.tail::<PLAN>(t, chunk, m, first) };
+            unsafe { self.tail::<PLAN, 2>(t, chunk, m, first) };
         }
     }
 
@@ -448,9 +477,12 @@ impl<A: Arithmetic> Kernel<A> {
                 let mut v = load_rows(block.as_ptr(), 8);
                 match layers - rows {
                     0 => {}
-                    1 => v = transpose(self.layers::<PLAN, 1, 8, false>(transpose(v), lane)),
-                    2 => v = transpose(self.layers::<PLAN, 2, 8, false>(transpose(v), lane)),
-                    _ => v = transpose(self.layers::<PLAN, 3, 8, false>(transpose(v), lane)),
+                    1 => [v] = self.layers::<PLAN, 1, 8, false, 1>([transpose(v)], [lane]),
+                    2 => [v] = self.layers::<PLAN, 2, 8, false, 1>([transpose(v)], [lane]),
+                    _ => [v] = self.layers::<PLAN, 3, 8, false, 1>([transpose(v)], [lane]),
+                }
+                if layers > rows {
+                    v = transpose(v);
                 }
                 self.finish_rows(block, v);
             }
@@ -458,20 +490,20 @@ impl<A: Arithmetic> Kernel<A> {
     }
 
     #[inline(always)]
-    unsafe fn mul(self, y: V, w: (V, V)) -> V {
-        // SAFETY: the caller has the features.
-        unsafe { self.arithmetic.mul_add(_mm512_setzero_si512(), y, w) }
-    }
-
-    #[inline(always)]
-    unsafe fn reduce_if(self, x: V, when: bool) -> V {
-        // SAFETY: the caller has the features.
-        unsafe { if when { self.arithmetic.reduce(x) } else { x } }
+    unsafe fn reduce_if<const C: usize>(self, x: [V; C], when: bool) -> [V; C] {
+        let mut out = x;
+        if when {
+            for x in &mut out {
+                // SAFETY: the caller has the features.
+                *x = unsafe { self.arithmetic.reduce(*x) };
+            }
+        }
+        out
     }
 
     /// `x + y` and `x − y + units·unit`.
     #[inline(always)]
-    unsafe fn sum_difference(self, x: V, y: V, units: usize) -> (V, V) {
+    unsafe fn sum_difference<const C: usize>(self, x: [V; C], y: [V; C], units: usize) -> ([V; C], [V; C]) {
         // SAFETY: the caller has the features.
         unsafe {
             let unit = self.arithmetic.unit();
@@ -479,29 +511,31 @@ impl<A: Arithmetic> Kernel<A> {
             for _ in 1..units {
                 offset = _mm512_add_epi64(offset, unit);
             }
-            (_mm512_add_epi64(x, y), _mm512_sub_epi64(_mm512_add_epi64(x, offset), y))
+            let (mut sum, mut difference) = (x, x);
+            for c in 0..C {
+                sum[c] = _mm512_add_epi64(x[c], y[c]);
+                difference[c] = _mm512_sub_epi64(_mm512_add_epi64(x[c], offset), y[c]);
+            }
+            (sum, difference)
         }
     }
 
-    /// `x + w·y` and `x − w·y`, the latter plus a unit unless `x` is known to be above one.
+    /// [`Arithmetic::butterfly`] of each column.
     #[inline(always)]
-    unsafe fn twist(self, x: V, y: V, w: (V, V), offset: bool) -> (V, V) {
-        // SAFETY: the caller has the features.
-        unsafe {
-            let sum = self.arithmetic.mul_add(x, y, w);
-            let mut twice = _mm512_add_epi64(x, x);
-            if offset {
-                twice = _mm512_add_epi64(twice, self.arithmetic.unit());
-            }
-            (sum, _mm512_sub_epi64(twice, sum))
+    unsafe fn twist<const C: usize>(self, x: [V; C], y: [V; C], w: (V, V), offset: bool) -> ([V; C], [V; C]) {
+        let (mut sum, mut difference) = (x, x);
+        for c in 0..C {
+            // SAFETY: the caller has the features.
+            (sum[c], difference[c]) = unsafe { self.arithmetic.butterfly(x[c], y[c], w, offset) };
         }
+        (sum, difference)
     }
 
     /// The inverse transform of eight rows in bit-reversed order: values below one unit to sums
     /// `Σ_p v_p·σ_p^−j`, σ = 1, −1, ι, −ι, ζ, −ζ, ζι, −ζι, within the family's word; the first
-    /// below one unit.
+    /// below one unit. `C` columns side by side, as in [`Self::layers`].
     #[inline(always)]
-    unsafe fn inverse8<const PLAN: u8>(self, v: [V; 8], roots: &[(V, V); 3]) -> [V; 8] {
+    unsafe fn inverse8<const PLAN: u8, const C: usize>(self, v: [[V; C]; 8], roots: &[(V, V); 3]) -> [[V; C]; 8] {
         // SAFETY: the caller has the features.
         unsafe {
             // With a free hand (M ≥ 8) the differences that are `x` of a later product carry the
@@ -533,13 +567,13 @@ impl<A: Arithmetic> Kernel<A> {
             let (o2, o6) = self.twist(u0, u1, roots[0], !free);
             let (o1, o5) = self.twist(e0, f0, roots[1], !free);
             let (o3, o7) = self.twist(e1, f1, roots[2], !free);
-            [self.arithmetic.reduce(o0), o1, o2, o3, o4, o5, o6, o7]
+            [self.reduce_if(o0, true), o1, o2, o3, o4, o5, o6, o7]
         }
     }
 
     /// The same of four rows: σ = 1, −1, ι, −ι.
     #[inline(always)]
-    unsafe fn inverse4<const PLAN: u8>(self, v: [V; 4], roots: &[(V, V); 3]) -> [V; 4] {
+    unsafe fn inverse4<const PLAN: u8, const C: usize>(self, v: [[V; C]; 4], roots: &[(V, V); 3]) -> [[V; C]; 4] {
         // SAFETY: the caller has the features.
         unsafe {
             let by_layer = PLAN == INVERSE_LAYER;
@@ -551,37 +585,30 @@ impl<A: Arithmetic> Kernel<A> {
             let d0 = self.reduce_if(d0, by_layer);
             let (o0, o2) = self.sum_difference(s0, s1, if free { 2 } else { 1 });
             let (o1, o3) = self.twist(d0, d1, roots[0], !free);
-            [self.arithmetic.reduce(o0), o1, o2, o3]
+            [self.reduce_if(o0, true), o1, o2, o3]
         }
     }
 
-    /// The products after an inverse transform of rows; `LAST` is the pass that ends at the
+    /// The product after an inverse transform of rows; `LAST` is the pass that ends at the
     /// coefficients.
     #[inline(always)]
-    unsafe fn inverse_store<const ROWS: usize, const LAST: bool>(
-        self,
-        base: *mut u64,
-        stride: usize,
-        v: [V; ROWS],
-        w: &[(V, V); ROWS],
-    ) {
-        for (i, mut x) in v.into_iter().enumerate() {
-            // SAFETY: as the caller's.
-            unsafe {
-                if i > 0 || LAST {
-                    x = self.mul(x, w[i]);
-                }
-                if LAST {
-                    x = self.arithmetic.finish_product(x);
-                }
-                store(base.add(i * stride), x);
+    unsafe fn inverse_product<const LAST: bool>(self, i: usize, x: V, w: (V, V)) -> V {
+        // SAFETY: the caller has the features.
+        unsafe {
+            match (i, LAST) {
+                (0, false) => x,
+                (_, false) => self.arithmetic.mul(x, w),
+                (_, true) => self.arithmetic.finish_product(self.arithmetic.mul(x, w)),
             }
         }
     }
 
-    /// One pass of the inverse: blocks of `ROWS·stride` words with `ROWS` twiddles each.
+    /// One pass of the inverse: blocks of `ROWS·stride` words with `ROWS` twiddles each, `C`
+    /// vectors of each row at a time.
+    // Indices, since iterators over rows of vectors end in memory instead of registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    unsafe fn inverse_pass<const PLAN: u8, const ROWS: usize, const LAST: bool>(
+    unsafe fn inverse_pass<const PLAN: u8, const ROWS: usize, const LAST: bool, const C: usize>(
         self,
         twiddles: &[Pair],
         roots: &[(V, V); 3],
@@ -591,19 +618,23 @@ impl<A: Arithmetic> Kernel<A> {
         for (block, pairs) in a.chunks_exact_mut(ROWS * stride).zip(twiddles.chunks_exact(ROWS)) {
             // SAFETY: the rows lie within the block; the caller has the features.
             unsafe {
-                if ROWS == 8 {
-                    let w = splat_all(pairs);
-                    for k in (0..stride).step_by(8) {
-                        let base = block.as_mut_ptr().add(k);
-                        let v = self.inverse8::<PLAN>(load_rows(base, stride), roots);
-                        self.inverse_store::<8, LAST>(base, stride, v, &w);
+                let w: [(V, V); ROWS] = splat_all(pairs);
+                for k in (0..stride).step_by(8 * C) {
+                    let base = block.as_mut_ptr().add(k);
+                    let mut v = [[_mm512_setzero_si512(); C]; 8];
+                    for (i, row) in v.iter_mut().enumerate().take(ROWS) {
+                        *row = load_rows(base.add(i * stride), 8);
                     }
-                } else {
-                    let w = splat_all(pairs);
-                    for k in (0..stride).step_by(8) {
-                        let base = block.as_mut_ptr().add(k);
-                        let v = self.inverse4::<PLAN>(load_rows(base, stride), roots);
-                        self.inverse_store::<4, LAST>(base, stride, v, &w);
+                    if ROWS == 8 {
+                        v = self.inverse8::<PLAN, C>(v, roots);
+                    } else {
+                        let [o0, o1, o2, o3] = self.inverse4::<PLAN, C>([v[0], v[1], v[2], v[3]], roots);
+                        (v[0], v[1], v[2], v[3]) = (o0, o1, o2, o3);
+                    }
+                    for i in 0..ROWS {
+                        for c in 0..C {
+                            store(base.add(i * stride + 8 * c), self.inverse_product::<LAST>(i, v[i][c], w[i]));
+                        }
                     }
                 }
             }
@@ -611,23 +642,43 @@ impl<A: Arithmetic> Kernel<A> {
     }
 
     /// The inverse of the last six forward layers; values in `[0, q)` to below one unit.
+    // Indices, since iterators over rows of vectors end in memory instead of registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    unsafe fn inverse_head<const PLAN: u8>(
+    unsafe fn inverse_head<const PLAN: u8, const C: usize>(
         self,
         lanes: &[LaneBlock],
         twiddles: &[Pair],
         roots: &[(V, V); 3],
         a: &mut [u64],
     ) {
-        for ((block, lane), pairs) in a.chunks_exact_mut(64).zip(lanes).zip(twiddles.chunks_exact(8)) {
+        let blocks = a.chunks_exact_mut(64 * C).zip(lanes.chunks_exact(C)).zip(twiddles.chunks_exact(8 * C));
+        for ((block, lanes), pairs) in blocks {
             // SAFETY: rows of eight within a block of 64; the caller has the features.
             unsafe {
-                let mut v = self.inverse8::<PLAN>(load_rows(block.as_ptr(), 8), roots);
-                for (j, x) in v.iter_mut().enumerate().skip(1) {
-                    *x = self.mul(*x, lane.at(j - 1));
+                let base = block.as_mut_ptr();
+                let mut v = [[_mm512_setzero_si512(); C]; 8];
+                for (i, row) in v.iter_mut().enumerate() {
+                    *row = load_rows(base.add(8 * i), 64);
                 }
-                let v = self.inverse8::<PLAN>(transpose(v), roots);
-                self.inverse_store::<8, false>(block.as_mut_ptr(), 8, v, &splat_all(pairs));
+                v = self.inverse8::<PLAN, C>(v, roots);
+                for (c, lane) in lanes.iter().enumerate().take(C) {
+                    let mut square = [v[0][c]; 8];
+                    for i in 1..8 {
+                        square[i] = self.arithmetic.mul(v[i][c], lane.at(i - 1));
+                    }
+                    square = transpose(square);
+                    for i in 0..8 {
+                        v[i][c] = square[i];
+                    }
+                }
+                v = self.inverse8::<PLAN, C>(v, roots);
+                for i in 0..8 {
+                    for c in 0..C {
+                        let x = self.inverse_product::<false>(i, v[i][c], splat(&pairs[8 * c + i]));
+                        store(base.add(64 * c + 8 * i), x);
+                    }
+                }
             }
         }
     }
@@ -651,7 +702,7 @@ impl<A: Arithmetic> Kernel<A> {
             let at = starts[passes.len()] + 8 * i * blocks;
             let lanes = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
             // SAFETY: as the caller's.
-            unsafe { self.inverse_head::<PLAN>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
+            unsafe { self.inverse_head::<PLAN, 2>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
             let mut stride = 64;
             for p in (t.inverse_outer..passes.len()).rev() {
                 let rows = 1 << passes[p];
@@ -688,10 +739,10 @@ impl<A: Arithmetic> Kernel<A> {
         // SAFETY: as the caller's.
         unsafe {
             match (rows, last) {
-                (8, false) => self.inverse_pass::<PLAN, 8, false>(twiddles, roots, a, stride),
-                (8, true) => self.inverse_pass::<PLAN, 8, true>(twiddles, roots, a, stride),
-                (_, false) => self.inverse_pass::<PLAN, 4, false>(twiddles, roots, a, stride),
-                (_, true) => self.inverse_pass::<PLAN, 4, true>(twiddles, roots, a, stride),
+                (8, false) => self.inverse_pass::<PLAN, 8, false, 2>(twiddles, roots, a, stride),
+                (8, true) => self.inverse_pass::<PLAN, 8, true, 2>(twiddles, roots, a, stride),
+                (_, false) => self.inverse_pass::<PLAN, 4, false, 2>(twiddles, roots, a, stride),
+                (_, true) => self.inverse_pass::<PLAN, 4, true, 2>(twiddles, roots, a, stride),
             }
         }
     }
@@ -709,9 +760,9 @@ impl<A: Arithmetic> Kernel<A> {
                     let (low, high) = (2 * half * block + i, 2 * half * block + i + half);
                     // SAFETY: the caller has the features.
                     unsafe {
-                        let (sum, difference) = self.sum_difference(v[high], v[low], 1);
+                        let ([sum], [difference]) = self.sum_difference([v[high]], [v[low]], 1);
                         v[low] = self.arithmetic.reduce(sum);
-                        v[high] = self.mul(difference, twiddle);
+                        v[high] = self.arithmetic.mul(difference, twiddle);
                     }
                 }
             }
@@ -782,7 +833,7 @@ impl<A: Arithmetic> Kernel<A> {
         for row in a.chunks_exact_mut(8) {
             // SAFETY: a row of eight words.
             unsafe {
-                let x = self.mul(load(row.as_ptr()), scale);
+                let x = self.arithmetic.mul(load(row.as_ptr()), scale);
                 store(row.as_mut_ptr(), self.arithmetic.finish_product(x));
             }
         }

@@ -23,6 +23,14 @@ unsafe fn subtract_once(x: V, m: V) -> V {
     unsafe { _mm512_min_epu64(x, _mm512_sub_epi64(x, m)) }
 }
 
+/// The upper halves in the lower ones; what stands in the upper is no matter to a product of
+/// lower halves.
+#[inline(always)]
+unsafe fn upper(x: V) -> V {
+    // SAFETY: the caller has the features.
+    unsafe { _mm512_castps_si512(_mm512_movehdup_ps(_mm512_castsi512_ps(x))) }
+}
+
 /// With `WIDE`, values between layers reach 16q (q < 2^60), else 8q.
 impl<const WIDE: bool> Arithmetic for Dq<WIDE> {
     #[inline(always)]
@@ -40,17 +48,27 @@ impl<const WIDE: bool> Arithmetic for Dq<WIDE> {
     }
 
     #[inline(always)]
-    unsafe fn mul_add(self, acc: V, y: V, (w, quotient): (V, V)) -> V {
+    unsafe fn mul(self, y: V, (w, quotient): (V, V)) -> V {
         // SAFETY: the caller has the features.
         unsafe {
-            let y_high = _mm512_srli_epi64::<32>(y);
-            let quotient_high = _mm512_srli_epi64::<32>(quotient);
+            // Shuffles rather than shifts: they run on the port that the shifts below leave free.
+            let y_high = upper(y);
+            let quotient_high = upper(quotient);
             let cross0 = _mm512_srli_epi64::<32>(_mm512_mul_epu32(y_high, quotient));
             let cross1 = _mm512_srli_epi64::<32>(_mm512_mul_epu32(y, quotient_high));
             let high = _mm512_mul_epu32(y_high, quotient_high);
             let estimate = _mm512_add_epi64(_mm512_add_epi64(cross0, cross1), high);
-            let product = _mm512_add_epi64(acc, _mm512_mullo_epi64(y, w));
-            _mm512_sub_epi64(product, _mm512_mullo_epi64(estimate, self.q))
+            _mm512_sub_epi64(_mm512_mullo_epi64(y, w), _mm512_mullo_epi64(estimate, self.q))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn butterfly(self, x: V, y: V, w: (V, V), offset: bool) -> (V, V) {
+        // SAFETY: the caller has the features.
+        unsafe {
+            let product = self.mul(y, w);
+            let top = if offset { _mm512_add_epi64(x, self.four_q) } else { x };
+            (_mm512_add_epi64(x, product), _mm512_sub_epi64(top, product))
         }
     }
 

@@ -19,6 +19,18 @@ struct Ifma {
     ratio: V,
 }
 
+impl Ifma {
+    /// `acc + t` with `t ≡ y·w` in `[0, 2q)`, for `y` below 2^52.
+    #[inline(always)]
+    unsafe fn mul_add(self, acc: V, y: V, (w, quotient): (V, V)) -> V {
+        // SAFETY: the caller has the features.
+        unsafe {
+            let estimate = _mm512_madd52hi_epu64(_mm512_setzero_si512(), y, quotient);
+            _mm512_madd52lo_epu64(_mm512_madd52lo_epu64(acc, y, w), estimate, self.negative_q)
+        }
+    }
+}
+
 impl Arithmetic for Ifma {
     #[inline(always)]
     unsafe fn new(q: u64) -> Self {
@@ -39,11 +51,22 @@ impl Arithmetic for Ifma {
     }
 
     #[inline(always)]
-    unsafe fn mul_add(self, acc: V, y: V, (w, quotient): (V, V)) -> V {
+    unsafe fn mul(self, y: V, w: (V, V)) -> V {
+        // SAFETY: the caller has the features.
+        unsafe { self.mul_add(_mm512_setzero_si512(), y, w) }
+    }
+
+    /// The product is summed onto `x`, and the difference is 2x less that sum: five operations.
+    #[inline(always)]
+    unsafe fn butterfly(self, x: V, y: V, w: (V, V), offset: bool) -> (V, V) {
         // SAFETY: the caller has the features.
         unsafe {
-            let estimate = _mm512_madd52hi_epu64(_mm512_setzero_si512(), y, quotient);
-            _mm512_madd52lo_epu64(_mm512_madd52lo_epu64(acc, y, w), estimate, self.negative_q)
+            let sum = self.mul_add(x, y, w);
+            let mut twice = _mm512_add_epi64(x, x);
+            if offset {
+                twice = _mm512_add_epi64(twice, self.unit());
+            }
+            (sum, _mm512_sub_epi64(twice, sum))
         }
     }
 
