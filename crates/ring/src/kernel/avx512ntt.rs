@@ -605,7 +605,7 @@ impl<A: Arithmetic> Kernel<A> {
 
     /// One pass of the inverse: blocks of `ROWS·stride` words with `ROWS` twiddles each, `C`
     /// vectors of each row at a time.
-    // Indices, since iterators over rows of vectors end in memory instead of registers.
+    // Rows, columns and twiddles share their indices.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     unsafe fn inverse_pass<const PLAN: u8, const ROWS: usize, const LAST: bool, const C: usize>(
@@ -642,7 +642,7 @@ impl<A: Arithmetic> Kernel<A> {
     }
 
     /// The inverse of the last six forward layers; values in `[0, q)` to below one unit.
-    // Indices, since iterators over rows of vectors end in memory instead of registers.
+    // Rows, columns and twiddles share their indices.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     unsafe fn inverse_head<const PLAN: u8, const C: usize>(
