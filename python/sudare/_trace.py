@@ -1,0 +1,125 @@
+"""Turns a Python function of matrices into the expression that a plan is made for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
+from ._errors import PlanError
+from ._spec import Spec
+
+NAMES = {"add": "add", "subtract": "sub", "multiply": "mul"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value of the expression: its place and its rows and columns."""
+
+    index: int
+    shape: tuple[int, int]
+    batch: int = 1
+
+
+class Graph:
+    """An expression that grows with each operation."""
+
+    def __init__(self) -> None:
+        self.inputs: list[dict[str, Any]] = []
+        self.nodes: list[dict[str, Any]] = []
+
+    def _node(self, shape: tuple[int, int], op: str, **operands: Any) -> Node:
+        self.nodes.append({"op": op, **operands})
+        return Node(len(self.nodes) - 1, shape)
+
+    def input(self, name: str, shape: tuple[int, int], max_abs: float, plain: bool) -> Node:
+        """A matrix that goes in."""
+        known = [i for i, entry in enumerate(self.inputs) if entry["name"] == name]
+        if known:
+            at = next(i for i, n in enumerate(self.nodes) if n == {"op": "input", "input": known[0]})
+            return Node(at, shape)
+        rows, cols = shape
+        self.inputs.append({"name": name, "rows": rows, "cols": cols, "max_abs": max_abs, "plain": plain})
+        return self._node(shape, "input", input=len(self.inputs) - 1)
+
+    def matmul(self, left: Node, right: Node) -> Node:
+        """The matrix product."""
+        return self._node((left.shape[0], right.shape[1]), "matmul", left=left.index, right=right.index)
+
+    def elementwise(self, operation: str, left: Node, right: Node) -> Node:
+        """A sum, difference or product, element by element."""
+        return self._node(left.shape, NAMES[operation], left=left.index, right=right.index)
+
+    def negative(self, operand: Node) -> Node:
+        """The negative."""
+        return self._node(operand.shape, "neg", of=operand.index)
+
+    def scale(self, operand: Node, factor: float) -> Node:
+        """The multiple by a number."""
+        return self._node(operand.shape, "scale", of=operand.index, by=factor)
+
+    def shift(self, operand: Node, number: float) -> Node:
+        """A number added to every element."""
+        return self._node(operand.shape, "shift", of=operand.index, by=number)
+
+    def transpose(self, operand: Node) -> Node:
+        """The transpose."""
+        return self._node(operand.shape[::-1], "transpose", of=operand.index)
+
+    def sum(self, operand: Node, axis: int) -> Node:
+        """The sum over an axis."""
+        rows, cols = operand.shape
+        return self._node((1, cols) if axis == 0 else (rows, 1), "sum", of=operand.index, axis=axis)
+
+    def lift(self, values: Floats) -> Node:
+        """A plain matrix that the function brings along; the server needs it again to compute."""
+        rows, cols = values.shape
+        return self.input(constant_name(values), (rows, cols), float(np.abs(values).max()) or 1.0, True)
+
+
+def constant_name(values: Floats) -> str:
+    """The name of a plain matrix that has none: a digest of its contents."""
+    digest = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=12)
+    digest.update(repr(values.shape).encode())
+    return f"plain {digest.hexdigest()}"
+
+
+class Expression(ArrayOperators):
+    """A matrix that `plan` hands to the function it plans: operators build the expression."""
+
+    def __init__(self, graph: Graph, core: Node, dropped: Shape) -> None:
+        self._graph, self._core, self._dropped = graph, core, dropped
+
+    @property
+    def _do(self) -> Graph:
+        return self._graph
+
+    def _wrap(self, core: Node, dropped: Shape) -> Expression:
+        return Expression(self._graph, core, dropped)
+
+    def __repr__(self) -> str:
+        return f"<sudare expression {self.shape}>"
+
+
+def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
+    """The expression that a function computes, as JSON."""
+    graph = Graph()
+    operands = {}
+    for name, spec in specs.items():
+        if not isinstance(spec, Spec):
+            raise PlanError(f"{name} is described by sudare.spec(shape, max_abs=…), not by {spec!r}")
+        vector = len(spec.shape) == 1
+        shape = (spec.shape[0], 1) if vector else (spec.shape[0], spec.shape[1])
+        core = graph.input(name, shape, spec.max_abs, spec.plain)
+        operands[name] = Expression(graph, core, COLUMN if vector else MATRIX)
+    result = function(**operands)
+    if not isinstance(result, Expression):
+        raise PlanError(
+            f"the function has to return one matrix that it computed, not {type(result).__name__}"
+        )
+    return json.dumps({"inputs": graph.inputs, "nodes": graph.nodes, "output": result._core.index})

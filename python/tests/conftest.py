@@ -1,0 +1,29 @@
+"""Plans, clients and servers that many tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import sudare as sd
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Session = tuple[sd.Plan, sd.Client, sd.Server]
+ERROR = 1e-4
+
+
+@pytest.fixture(scope="session")
+def product() -> Session:
+    """A session for the product of a 5×7 and a 7×3 matrix."""
+    plan = sd.plan(lambda A, B: A @ B, A=sd.spec((5, 7)), B=sd.spec((7, 3), max_abs=2), error=ERROR)
+    client = sd.Client(plan, threads=2)
+    return plan, client, client.server()
+
+
+@pytest.fixture
+def matrices() -> Callable[..., list[Floats]]:
+    """Random matrices within ±1."""
+    rng = np.random.default_rng(7)
+    return lambda *shapes: [rng.uniform(-1, 1, shape) for shape in shapes]

@@ -1,0 +1,44 @@
+"""Computes a traced expression with NumPy: what the planner is given, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def evaluate(text: str, values: Mapping[str, Floats]) -> Any:
+    """The value of an expression in JSON, for inputs with rows and columns."""
+    expression = json.loads(text)
+    done: list[Floats] = []
+
+    def one(node: dict[str, Any]) -> Any:
+        op = node["op"]
+        if op == "input":
+            entry = expression["inputs"][node["input"]]
+            value = values[entry["name"]]
+            assert value.shape == (entry["rows"], entry["cols"])
+            assert np.abs(value).max() <= entry["max_abs"]
+            return np.asarray(value)
+        if "left" in node:
+            left, right = done[node["left"]], done[node["right"]]
+            assert op == "matmul" or left.shape == right.shape
+            results = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "matmul": np.matmul}
+            return np.asarray(results[op](left, right))
+        of = done[node["of"]]
+        if op == "sum":
+            return np.asarray(of.sum(node["axis"], keepdims=True))
+        if op == "transpose":
+            return np.asarray(of.T)
+        if op == "neg":
+            return -of
+        return of * node["by"] if op == "scale" else of + node["by"]
+
+    for node in expression["nodes"]:
+        done.append(one(node))
+    return done[expression["output"]]

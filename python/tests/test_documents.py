@@ -1,0 +1,56 @@
+"""The code in README.md and docs/guide runs as printed; what it asserts about NumPy holds."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: Path, language: str) -> list[tuple[int, str]]:
+    """The code blocks of a language, each with the line that it starts after."""
+    text = document.read_text(encoding="utf-8")
+    return [
+        (text[: m.start()].count("\n") + 1, m.group(2))
+        for m in FENCE.finditer(text)
+        if m.group(1) == language
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_python(document: Path) -> None:
+    """The blocks of a document run one after the other, as a reader would type them."""
+    found = blocks(document, "python")
+    assert found, "a document of the guide without an example"
+    names: dict[str, object] = {"__name__": "__main__"}
+    for line, code in found:
+        exec(compile("\n" * line + code, str(document), "exec"), names)
+
+
+COMMANDS = [
+    (d, line, code) for d in DOCUMENTS for line, code in blocks(d, "sh") if code.startswith("sudare ")
+]
+
+
+@pytest.mark.parametrize(("document", "line", "code"), COMMANDS, ids=lambda x: getattr(x, "name", ""))
+def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
+    """Blocks of `sudare` commands run in a folder with a.npy and b.csv, and leave c.npy, their product."""
+    command = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
+    if not command.exists():
+        pytest.skip("the command is not built")
+    rng = np.random.default_rng(line)
+    a, b = rng.uniform(-10, 10, (20, 6)), rng.uniform(-10, 10, (6, 4))
+    np.save(tmp_path / "a.npy", a)
+    np.savetxt(tmp_path / "b.csv", b, delimiter=",")
+    path = f"{command.parent.resolve()}{os.pathsep}{os.environ['PATH']}"
+    run = ["sh", "-eu", "-c", code]
+    subprocess.run(run, cwd=tmp_path, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL, check=True)
+    assert np.abs(np.load(tmp_path / "c.npy") - a @ b).max() < 1e-4

@@ -1,0 +1,239 @@
+"""What a traced function computes is what NumPy computes, in value and in shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sudare as sd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interpreter import evaluate
+from numpy.typing import NDArray
+from sudare._trace import Expression, Graph, constant_name, trace
+
+Floats = NDArray[np.float64]
+Function = Callable[..., Any]
+rng = np.random.default_rng(1)
+A, B, D = (rng.uniform(-1, 1, s) for s in [(4, 3), (3, 5), (4, 3)])
+V, W = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 4)
+ARRAYS = {"A": A, "B": B, "D": D, "V": V, "W": W}
+P, Q = rng.uniform(-1, 1, (5, 4)), rng.uniform(-1, 1, 4)
+SQUARE = rng.uniform(-1, 1, (4, 4))
+
+
+def shape_of(function: Function, names: list[str]) -> tuple[int, ...]:
+    """The shape that the traced result claims."""
+    shapes = []
+
+    def watch(**operands: Expression) -> Any:
+        result = function(**operands)
+        shapes.append(result.shape)
+        return result
+
+    trace(watch, {n: sd.spec(ARRAYS[n].shape) for n in names})
+    return tuple(shapes[0])
+
+
+def check(function: Function) -> None:
+    names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+    text = trace(function, {n: sd.spec(ARRAYS[n].shape) for n in names})
+    plain = {constant_name(c): c for c in constants}
+    inputs = {n: a if a.ndim == 2 else a.reshape(-1, 1) for n, a in ARRAYS.items()}
+    expected = np.asarray(function(**{n: ARRAYS[n] for n in names}))
+    assert shape_of(function, names) == expected.shape
+    got = evaluate(text, inputs | plain)
+    np.testing.assert_allclose(got.reshape(expected.shape), expected, atol=1e-12)
+
+
+# Every form that a plain matrix takes below, and the moves of a concatenation.
+constants = [P, Q.reshape(1, 4), Q.reshape(4, 1), SQUARE, np.ascontiguousarray(np.broadcast_to(V, (4, 3)))]
+constants += [np.eye(t, n, -at) for t in (6, 8, 9, 10) for n in range(1, t) for at in range(t)]
+constants += [c.T.copy() for c in constants[5:]]
+
+FUNCTIONS: list[Function] = [
+    lambda A, B: A @ B,
+    lambda A, B: np.matmul(A, B),
+    lambda A, B: np.dot(A, B),
+    lambda A, B: A.dot(B),
+    lambda A, D: A + D,
+    lambda A, D: np.add(A, D) - np.subtract(D, A) * 2,
+    lambda A, D: A * D,
+    lambda A: -A,
+    lambda A: np.negative(A) / 4,
+    lambda A: 2 * A + 1,
+    lambda A: 3 - A,
+    lambda A: A - 3.5,
+    lambda A: A**2,
+    lambda A: np.square(A) + np.float32(0.5) * A,
+    lambda A: +A,
+    lambda A: A.T,
+    lambda A: np.transpose(A),
+    lambda A: A.transpose(1, 0),
+    lambda A: np.transpose(A, (0, 1)),
+    lambda A, D: A.T @ D,
+    lambda A, B: (A @ B).T,
+    lambda A: A.sum(),
+    lambda A: A.sum(0),
+    lambda A: A.sum(axis=1),
+    lambda A: A.sum(-1),
+    lambda A: np.sum(A, axis=-2),
+    lambda A: np.sum(A, axis=(0, 1)),
+    lambda A: A.sum(axis=1, keepdims=True),
+    lambda A: np.add.reduce(A),
+    lambda A: np.mean(A, axis=0),
+    lambda A: A.mean(),
+    lambda A: np.mean(A, 1, keepdims=True) * 3,
+    lambda A, V: A @ V,
+    lambda A, W: W @ A,
+    lambda W, A, V: W @ A @ V,
+    lambda V: V @ V,
+    lambda V: V * V + V,
+    lambda V: V.sum(),
+    lambda A, V: A.sum(0) + V,
+    lambda A, V: V - A.sum(0),
+    lambda A, W: A.sum(1) * W,
+    lambda A: A.sum(0) @ A.T,
+    lambda A: A @ A.sum(0),
+    lambda A: A.sum(0).T,
+    lambda A, B: P @ (A @ B),
+    lambda A: SQUARE @ A,
+    lambda A: np.matmul(SQUARE, A),
+    lambda A: A.T @ SQUARE,
+    lambda A: Q @ A,
+    lambda A: A.T @ Q,
+    lambda A: A + V,
+    lambda A: V - A,
+    lambda A: np.multiply(V, A),
+    lambda A, D: np.concatenate([A, D]),
+    lambda A, D: np.concatenate([A, D], axis=1),
+    lambda A, D: np.concatenate((A, D, A), axis=-1),
+    lambda A, D: np.concatenate([A, A]) @ np.ones((3, 1)) * 0 + np.concatenate([D, A]).sum(1, keepdims=True),
+    lambda V: np.concatenate([V, V]),
+    lambda A: np.concatenate([A.sum(0), A.sum(0)]),
+]
+constants += [np.ones((3, 1))]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_numpy_agrees(function: Function) -> None:
+    check(function)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from(["add", "sub", "mul", "neg", "scale", "shift", "t", "gram", "mean"]), max_size=8)
+)
+def test_random_expressions(steps: list[str]) -> None:
+    def function(A: Any, D: Any) -> Any:
+        x = A + D
+        for step in steps:
+            x = {
+                "add": lambda x: x + x,
+                "sub": lambda x: 1 - x,
+                "mul": lambda x: x * (x - 0.5),
+                "neg": lambda x: -x,
+                "scale": lambda x: 0.25 * x,
+                "shift": lambda x: x + 0.125,
+                "t": lambda x: x.T,
+                "gram": lambda x: x @ x.T / 16,
+                "mean": lambda x: x - (x.mean(0, keepdims=True).T @ x.mean(1, keepdims=True).T).T,
+            }[step](x)
+        return x
+
+    check(function)
+
+
+def test_one_input_is_one_node() -> None:
+    text = json.loads(trace(lambda A: A @ A.T + A @ A.T, {"A": sd.spec((3, 3))}))
+    assert [n["op"] for n in text["nodes"]].count("input") == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda A, B: B @ A, sd.ShapeError),
+        (lambda A, B: A + B, sd.ShapeError),
+        (lambda A, V: A @ V[:, None], sd.UnsupportedError),
+        (lambda A, W: A @ W, sd.ShapeError),
+        (lambda A: A @ 2, sd.ShapeError),
+        (lambda A: 2 @ A, sd.ShapeError),
+        (lambda A: A + np.ones((2, 2)), sd.ShapeError),
+        (lambda A: A + np.array([["x"]]), sd.UnsupportedError),
+        (lambda A: A * 1j, sd.UnsupportedError),
+        (lambda A: A * float("nan"), sd.InputError),
+        (lambda A: A / A, sd.UnsupportedError),
+        (lambda A: 1 / A, sd.UnsupportedError),
+        (lambda A: np.divide(1.0, A), sd.UnsupportedError),
+        (lambda A: A / 0, ZeroDivisionError),
+        (lambda A: A**3, sd.UnsupportedError),
+        (lambda A: 2**A, sd.UnsupportedError),
+        (lambda A: np.exp(A), sd.UnsupportedError),
+        (lambda A: np.linalg.inv(A), sd.UnsupportedError),
+        (lambda A: np.add(A, A, out=np.ones((4, 3))), sd.UnsupportedError),
+        (lambda A: np.sum(A, dtype=np.float32), sd.UnsupportedError),
+        (lambda A: A.sum(2), sd.ShapeError),
+        (lambda A: A.transpose(0, 0), sd.ShapeError),
+        (lambda A, B: np.concatenate([A, B]), sd.ShapeError),
+        (lambda A: np.concatenate([A, A], axis=None), sd.ShapeError),
+        (lambda A: np.asarray(A), sd.UnsupportedError),
+        (lambda A: np.array([A, A]), sd.UnsupportedError),
+        (lambda A: A.T if A else A, sd.UnsupportedError),
+        (lambda A: A == A, sd.UnsupportedError),
+        (lambda A: A > 1, sd.UnsupportedError),
+        (lambda A: np.ones((4, 3)) == A, sd.UnsupportedError),
+        (lambda A: A[0], sd.UnsupportedError),
+        (lambda A: sum(A), sd.UnsupportedError),
+        (lambda A: float(A), sd.UnsupportedError),
+        (lambda A: None, sd.PlanError),
+        (lambda A: (A, A), sd.PlanError),
+    ],
+)
+def test_refusals(function: Function, error: type[Exception]) -> None:
+    names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+    with pytest.raises(error):
+        trace(function, {n: sd.spec(ARRAYS[n].shape) for n in names})
+
+
+def test_attributes() -> None:
+    def watch(A: Any, V: Any) -> Any:
+        assert (A.shape, A.ndim, A.size, len(A), A.dtype) == ((4, 3), 2, 12, 4, np.float64)
+        assert (np.shape(A), np.ndim(A), np.size(A), np.size(A, 1)) == ((4, 3), 2, 12, 3)
+        assert (V.shape, V.ndim, V.size, len(V)) == ((3,), 1, 3, 3)
+        total = A.sum()
+        assert (total.shape, total.ndim, total.size) == ((), 0, 1)
+        with pytest.raises(TypeError):
+            len(total)
+        assert repr(A) == "<sudare expression (4, 3)>"
+        assert hash(A) == hash(A)
+        return A @ V
+
+    trace(watch, {"A": sd.spec((4, 3)), "V": sd.spec(3)})
+
+
+@pytest.mark.parametrize("shape", [(), (0, 1), (2, 3, 4), (-1, 2)])
+def test_bad_shapes(shape: tuple[int, ...]) -> None:
+    with pytest.raises(sd.ShapeError):
+        sd.spec(shape)
+
+
+@pytest.mark.parametrize("bound", [0, -1, float("nan"), float("inf")])
+def test_bad_bounds(bound: float) -> None:
+    with pytest.raises(sd.InputError):
+        sd.spec((2, 2), max_abs=bound)
+
+
+def test_specs_are_needed() -> None:
+    with pytest.raises(sd.PlanError, match=r"sudare\.spec"):
+        trace(lambda A: A, {"A": np.ones((2, 2))})  # type: ignore[dict-item]
+
+
+def test_constants_have_names() -> None:
+    graph = Graph()
+    first, second = graph.lift(np.eye(2)), graph.lift(np.eye(2))
+    assert first == second
+    assert graph.lift(2 * np.eye(2)) != first
+    assert len(graph.inputs) == 2
