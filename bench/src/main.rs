@@ -1,0 +1,99 @@
+//! The lab: benchmarks that check their answers, in one process with their peers.
+//!
+//! Each line tells the conditions, the figure, the unit measured in turn with it, and whether
+//! the answer was right. See `bench/README.md`.
+#![forbid(unsafe_code)]
+
+mod machine;
+mod ntt;
+mod ops;
+mod parts;
+mod record;
+mod timing;
+
+use clap::{Parser, Subcommand};
+use machine::Machine;
+use record::Sink;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use sudare_ring::Threads;
+use timing::Budget;
+
+/// A result whose error is told to the person who runs the lab.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// The peer of transforms and the unit.
+const PEER: &str = "tfhe-ntt 0.7";
+
+/// Benchmarks of Sudare; every answer is checked in the run that is timed.
+#[derive(Debug, Parser)]
+#[command(name = "sudare-bench", version)]
+struct Cli {
+    /// One JSON object a line instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Store the run with its raw samples in the folder of `--runs`.
+    #[arg(long, global = true)]
+    save: bool,
+    /// Folder of stored runs.
+    #[arg(long, global = true, default_value = "bench/runs")]
+    runs: PathBuf,
+    /// Seconds for one case.
+    #[arg(long, global = true, default_value_t = 1.0)]
+    seconds: f64,
+    /// Least number of samples of a case.
+    #[arg(long, global = true, default_value_t = 5)]
+    least: usize,
+    /// Threads; 0 means one for each processor.
+    #[arg(long, global = true, default_value_t = 1)]
+    threads: usize,
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Debug, Subcommand)]
+enum Suite {
+    /// Transforms of one limb beside `tfhe-ntt`.
+    Ntt(ntt::Options),
+    /// Operations on ciphertexts.
+    Ops(ops::Options),
+    /// What the operations are made of.
+    Parts(ops::Set),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sudare-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Outcome<()> {
+    if !(cli.seconds.is_finite() && cli.seconds >= 0.0) || cli.least == 0 {
+        return Err("--seconds takes a number that is not negative, --least one above zero".into());
+    }
+    let machine = Machine::here();
+    let budget = Budget { seconds: cli.seconds, least: cli.least };
+    let threads = Threads::new(cli.threads);
+    let mut sink = Sink::new(cli.json, cli.save.then(|| cli.runs.clone()));
+    let name = match &cli.suite {
+        Suite::Ntt(options) => ntt::run(options, budget, &machine, &mut sink).map(|()| "ntt"),
+        Suite::Ops(options) => ops::run(options, budget, &threads, &machine, &mut sink).map(|()| "ops"),
+        Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
+    }?;
+    sink.finish(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}
