@@ -10,6 +10,7 @@ pub mod error;
 pub mod matrix;
 pub mod product;
 pub mod registry;
+pub mod slots;
 pub mod work;
 
 pub use error::MatrixError;

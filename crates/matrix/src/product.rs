@@ -2,6 +2,7 @@
 
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::slots::cube::Improvements;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
@@ -134,7 +135,16 @@ pub trait Product: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 #[non_exhaustive]
-pub enum Method {}
+pub enum Method {
+    /// The 3-D method as printed.
+    Paper3d,
+    /// The 3-D method with its improvements.
+    Improved3d(Improvements),
+    /// Jiang–Kim–Lauter–Song as laid out.
+    Jiang,
+    /// The same with double hoisting and lazy relinearisation.
+    JiangBsgs,
+}
 
 /// A product that a plan has settled on: shape, method and parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

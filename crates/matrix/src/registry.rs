@@ -1,10 +1,13 @@
 //! Every product method by its name: the one list that planner and loader go by.
 //!
-//! A new method adds its variant to [`Method`], an arm to [`ProductSpec::build`], and its
+//! A new method adds its variant to [`Method`], an arm to each `match` on it here, and its
 //! proposals to [`candidates`].
 
 use crate::error::MatrixError;
-use crate::product::{Product, ProductSpec, Requirements};
+use crate::product::{KeyDemand, Method, Product, ProductSpec, Requirements};
+use crate::slots::{improved3d, jiang, paper3d};
+use crate::work::Work;
+use sudare_he::params::Params;
 
 impl ProductSpec {
     /// Builds the product: parameters are checked and everything is precomputed.
@@ -13,12 +16,53 @@ impl ProductSpec {
     /// [`MatrixError::He`] for parameters that are refused, [`MatrixError::Method`] for a shape
     /// that the method cannot serve under them.
     pub fn build(&self) -> Result<Box<dyn Product>, MatrixError> {
-        match self.method {}
+        self.build_with(&self.params.build()?)
+    }
+
+    /// Builds the product for parameters that are built already.
+    ///
+    /// # Errors
+    /// As [`ProductSpec::build`].
+    pub fn build_with(&self, params: &Params) -> Result<Box<dyn Product>, MatrixError> {
+        Ok(match &self.method {
+            Method::Paper3d => Box::new(paper3d::Paper3d::new(params, self.shape)?),
+            Method::Improved3d(options) => Box::new(improved3d::Improved3d::new(params, self.shape, *options)?),
+            Method::Jiang => Box::new(jiang::Jiang::new(params, self.shape)?),
+            Method::JiangBsgs => Box::new(jiang::JiangBsgs::new(params, self.shape)?),
+        })
+    }
+
+    /// What the product costs, without building it.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if it cannot be built.
+    pub fn work(&self) -> Result<Work, MatrixError> {
+        match &self.method {
+            Method::Paper3d => paper3d::work(self.shape, &self.params),
+            Method::Improved3d(options) => improved3d::work(self.shape, &self.params, *options),
+            Method::Jiang => jiang::work(self.shape, &self.params, false),
+            Method::JiangBsgs => jiang::work(self.shape, &self.params, true),
+        }
+    }
+
+    /// The keys that the product needs, without building it.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if it cannot be built.
+    pub fn keys(&self) -> Result<KeyDemand, MatrixError> {
+        match &self.method {
+            Method::Paper3d => paper3d::keys(self.shape, &self.params),
+            Method::Improved3d(options) => improved3d::keys(self.shape, &self.params, *options),
+            Method::Jiang => jiang::keys(self.shape, &self.params, false),
+            Method::JiangBsgs => jiang::keys(self.shape, &self.params, true),
+        }
     }
 }
 
 /// What every method proposes for a product, in no order.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    let _ = req;
-    Vec::new()
+    [paper3d::candidates, improved3d::candidates, jiang::candidates]
+        .into_iter()
+        .flat_map(|propose| propose(req))
+        .collect()
 }

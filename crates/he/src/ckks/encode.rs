@@ -24,7 +24,7 @@ pub struct EncodeAt {
 /// Encodes and decodes for one parameter set.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    params: Params,
+    pub(super) params: Params,
 }
 
 /// Largest scaled coefficient that the fast path rounds, in bits.

@@ -1,5 +1,9 @@
 //! Computing on ciphertexts.
 
+mod linear;
+
+pub use linear::{ExtendedPlaintext, LinearMap};
+
 use super::ciphertext::Ciphertext;
 use super::encode::{EncodeAt, Encoder};
 use super::noise::{division_bound, switched_bound, switching_bound};

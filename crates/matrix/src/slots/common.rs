@@ -1,0 +1,250 @@
+//! What the slot-packed products share: checks, rotation schedules, parameter search.
+
+use crate::error::MatrixError;
+use crate::matrix::Matrix;
+use crate::product::{KeyDemand, Operand, Requirements, Shape};
+use crate::work::Work;
+use std::collections::BTreeMap;
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ring::automorphism::{conjugation_element, rotation_element};
+use sudare_he::security::{SecretDistribution, max_log_qp};
+
+/// Refuses matrices of another number, shape or size than planned.
+pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<(), MatrixError> {
+    let what = name_of(operand);
+    if operand == Operand::Output {
+        return Err(MatrixError::Method { method: "encode", reason: "a result is not encoded".into() });
+    }
+    check_count(what, matrices.len(), shape.batch)?;
+    for matrix in matrices {
+        let (found, expected) = (matrix.shape(), shape.of(operand));
+        if found != expected {
+            return Err(MatrixError::PlannedShape { what, found, expected });
+        }
+        matrix.check_bound(max_abs)?;
+    }
+    Ok(())
+}
+
+/// Refuses another number of things than planned.
+pub fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), MatrixError> {
+    if found == expected { Ok(()) } else { Err(MatrixError::Count { what, found, expected }) }
+}
+
+/// How errors call an operand.
+pub const fn name_of(operand: Operand) -> &'static str {
+    match operand {
+        Operand::Left => "the left operand",
+        Operand::Right => "the right operand",
+        Operand::Output => "the result",
+    }
+}
+
+/// Refuses a shape without elements, or one whose padding would overflow.
+pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError> {
+    let sides = [shape.m, shape.k, shape.n, shape.batch];
+    if sides.contains(&0) || sides.iter().any(|s| *s > 1 << 24) {
+        let reason = format!("sides and batch must be 1 to {}", 1 << 24);
+        return Err(MatrixError::Method { method, reason });
+    }
+    Ok(())
+}
+
+/// A method's refusal of parameters without enough levels.
+pub fn check_depth(method: &'static str, params: &ParamsLiteral, depth: usize) -> Result<(), MatrixError> {
+    if params.q_bits.len() > depth {
+        return Ok(());
+    }
+    let reason = format!("it needs {depth} levels and the parameters have {}", params.q_bits.len().saturating_sub(1));
+    Err(MatrixError::Method { method, reason })
+}
+
+/// A mask of ones where `keep(slot)` holds, at `level`, with the scale of the prime that its
+/// rescale drops, so that scales stay exact.
+pub fn mask_values(slots: usize, value: f64, keep: impl Fn(usize) -> bool) -> Vec<f64> {
+    (0..slots).map(|i| if keep(i) { value } else { 0.0 }).collect()
+}
+
+/// Where a mask at `level` is encoded.
+pub fn mask_at(params: &Params, level: usize) -> EncodeAt {
+    EncodeAt { level, scale: params.prime_at(level) as f64, max_abs: 1.0 }
+}
+
+/// An encoded mask for [`Evaluator::mul_plain`].
+pub fn plain_mask(params: &Params, level: usize, values: &[f64]) -> Result<Plaintext, MatrixError> {
+    Ok(Encoder::new(params).encode_at(values, mask_at(params, level))?)
+}
+
+/// Real slots of plaintexts.
+pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Vec<Vec<f64>>, MatrixError> {
+    let encoder = Encoder::new(params);
+    plaintexts.iter().map(|p| Ok(encoder.decode(p)?)).collect()
+}
+
+/// Stages that sum the rotations by 0, unit, 2·unit, …, (count − 1)·unit, `count` a power of two:
+/// each stage is the list of its steps, 2^unroll of them where there are as many left.
+pub fn stages(count: usize, unit: i64, unroll: u32) -> Vec<Vec<i64>> {
+    let mut out = Vec::new();
+    let mut done = 1;
+    while done < count {
+        let radix = (1usize << unroll.clamp(1, 10)).min(count / done);
+        out.push((0..radix).map(|x| (x * done) as i64 * unit).collect());
+        done *= radix;
+    }
+    out
+}
+
+/// The radix of each stage.
+pub fn radices(stages: &[Vec<i64>]) -> Vec<usize> {
+    stages.iter().map(Vec::len).collect()
+}
+
+/// Runs stages one after another; hoisted, or a rotation and an addition each.
+pub fn fold(
+    evaluator: &Evaluator,
+    mut c: Ciphertext,
+    stages: &[Vec<i64>],
+    hoisted: bool,
+) -> Result<Ciphertext, MatrixError> {
+    for steps in stages {
+        c = if hoisted {
+            let elements: Vec<u64> = steps.iter().map(|s| evaluator.params().rotation_element(*s)).collect();
+            evaluator.sum_of_automorphisms(&c, &elements)?
+        } else {
+            let mut sum = c.clone();
+            for step in steps.iter().filter(|s| **s != 0) {
+                evaluator.add_assign(&mut sum, &evaluator.rotate(&c, *step)?)?;
+            }
+            sum
+        };
+    }
+    Ok(c)
+}
+
+/// What [`fold`] costs.
+pub fn fold_work(literal: &ParamsLiteral, level: usize, stages: &[Vec<i64>], hoisted: bool) -> Work {
+    let mut work = Work::default();
+    for steps in stages {
+        let images = steps.iter().filter(|s| **s != 0).count() as f64;
+        work += if hoisted {
+            hoisted_sum_work(literal, level, images) + Work::mod_down(literal, level) * 2.0
+        } else {
+            (Work::rotation(literal, level) + Work::passes_at(literal, level, 2.0)) * images
+        };
+    }
+    work
+}
+
+/// A sum of `images` hoisted rotations and the ciphertext itself, over Q·P: before its division.
+pub fn hoisted_sum_work(literal: &ParamsLiteral, level: usize, images: f64) -> Work {
+    let special = literal.p_bits.iter().fold(Work::default(), |w, b| w + Work::passes(*b, 1.0));
+    Work::decompose(literal, level)
+        + (Work::inner_product(literal, level) + Work::passes_at(literal, level, 5.0) + special * 4.0) * images
+        + Work::passes_at(literal, level, 3.0)
+}
+
+/// Collects the keys of rotations, each at its highest level.
+#[derive(Debug)]
+pub struct KeyList {
+    n: usize,
+    levels: BTreeMap<u64, usize>,
+}
+
+impl KeyList {
+    /// An empty list for one ring degree.
+    pub fn new(literal: &ParamsLiteral) -> Self {
+        Self { n: 1 << literal.log_n, levels: BTreeMap::new() }
+    }
+
+    /// Adds a rotation at a level.
+    pub fn rotation(&mut self, step: i64, level: usize) {
+        self.element(rotation_element(self.n, step), level);
+    }
+
+    /// Adds the conjugation at a level.
+    pub fn conjugation(&mut self, level: usize) {
+        self.element(conjugation_element(self.n), level);
+    }
+
+    /// Adds all rotations of stages at a level.
+    pub fn stages(&mut self, stages: &[Vec<i64>], level: usize) {
+        stages.iter().flatten().for_each(|s| self.rotation(*s, level));
+    }
+
+    /// Adds a Galois element at a level.
+    pub fn element(&mut self, element: u64, level: usize) {
+        if element != 1 {
+            let known = self.levels.entry(element).or_insert(level);
+            *known = (*known).max(level);
+        }
+    }
+
+    /// The demand, with the relinearisation key at a level.
+    pub fn demand(self, relin: Option<usize>) -> KeyDemand {
+        KeyDemand { relin, galois: self.levels.into_iter().collect() }
+    }
+}
+
+/// What [`search_literals`] tries to satisfy.
+pub struct Search<'a> {
+    /// The requirements.
+    pub req: &'a Requirements,
+    /// The least log2 N that has enough slots.
+    pub least_log_n: u32,
+    /// Bound on the result's absolute values (and on what leads to it at the last level).
+    pub result: f64,
+    /// Rescales after masks, by position from the top: `true` for a mask's prime, which need not
+    /// be as large as the scale.
+    pub chain: &'a [bool],
+    /// Whether keys are switched at all.
+    pub switching: bool,
+}
+
+/// Parameter literals for which `predict` is within the wanted error: for each useful number of
+/// special primes the least ring degree, with as much precision as its modulus has room for
+/// (limbs cost the same at any size below 2^50).
+pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> f64) -> Vec<ParamsLiteral> {
+    let req = search.req;
+    let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
+    let specials: &[usize] = if search.switching { &[1, 2, 3] } else { &[0] };
+    let mut out: Vec<ParamsLiteral> = Vec::new();
+    for k in specials {
+        if *k > search.chain.len() + 1 {
+            continue;
+        }
+        let found = (search.least_log_n.max(11)..=17).find_map(|log_n| {
+            let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
+            (20..=45u32).rev().find_map(|scale| {
+                let first = scale + headroom;
+                if first > 61 || (first > 49 && scale > 30) {
+                    return None;
+                }
+                [scale.min(34), 26, 22].into_iter().find_map(|mask| {
+                    // The chain is written from the top; the primes from the bottom.
+                    let q_bits: Vec<u32> = std::iter::once(first)
+                        .chain(search.chain.iter().rev().map(|m| if *m { mask } else { scale }))
+                        .collect();
+                    let digit = q_bits.chunks((*k).max(1)).map(|d| d.iter().sum::<u32>()).max().unwrap_or(0);
+                    let special = if *k == 0 { 0 } else { digit.div_ceil(*k as u32).max(24) };
+                    let total = q_bits.iter().sum::<u32>() + special * *k as u32;
+                    if special > 61 || total > limit {
+                        return None;
+                    }
+                    let literal = ParamsLiteral {
+                        log_n,
+                        q_bits,
+                        p_bits: vec![special; *k],
+                        digit_limbs: (*k).max(1),
+                        log_scale: scale,
+                        secret: SecretDistribution::Ternary,
+                        security: req.security,
+                    };
+                    (predict(&literal) <= req.error).then_some(literal)
+                })
+            })
+        });
+        out.extend(found);
+    }
+    out
+}

@@ -1,0 +1,489 @@
+//! The three-dimensional arrangement: where an element stands, and the steps from row-major
+//! matrices to it and back (`000`, Algorithms 2–4).
+//!
+//! Slot (s, i, j, t) is ((s·r + i)·c + j)·g + t: square s, row i, column j, lane t. A row-major
+//! matrix stands in square 0, zeros elsewhere. Ā holds A\[i,s\] at (s, i, j) for every j, B̄ holds
+//! B\[s,j\] at (s, i, j) for every i, and C = Σ_s Ā ⊙ B̄. Each lane is a product of its own.
+
+use super::common::{KeyList, fold, fold_work, hoisted_sum_work, mask_at, mask_values, plain_mask, radices, stages};
+use super::error_model::ErrorModel;
+use crate::error::MatrixError;
+use crate::product::{KeyDemand, Shape};
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, ExtendedPlaintext, Plaintext};
+use sudare_he::params::{Params, ParamsLiteral};
+
+/// The improvements on the 3-D method, each a switch of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Improvements {
+    /// Two rotations in a row are one: 7·log d become 5·log d. Without it, folds are not hoisted
+    /// either.
+    pub merged_rotations: bool,
+    /// d³ slots are enough, and the last mask goes away: depth 2. Without it 2·d³ slots are asked
+    /// for and the result is masked, as printed.
+    pub exact_ring: bool,
+    /// Spare slots carry more products of the batch.
+    pub spare_slots: bool,
+    /// Two terms of the contraction share a slot, in its real and imaginary part.
+    pub real_pairing: bool,
+    /// Rotations that one decomposition serves, as a power of two: a fold of log d rotations
+    /// becomes log d / unroll hoisted sums. 0 for a rotation and an addition each.
+    pub unroll: u32,
+    /// Rescale right after a mask, so that the spread runs on fewer primes.
+    pub rescale_first: bool,
+    /// The last hoisted sum before a mask, the mask and its rescale share one division.
+    pub fused_masks: bool,
+    /// The result is wanted row-major with zeros elsewhere and no imaginary parts, as the next
+    /// product needs it: one mask more. Without it, it is fit to be decrypted.
+    pub clean_output: bool,
+}
+
+impl Improvements {
+    /// Nothing improved: what `000` prints, with the depth of its last mask.
+    pub const NONE: Self = Self {
+        merged_rotations: false,
+        exact_ring: false,
+        spare_slots: false,
+        real_pairing: false,
+        unroll: 0,
+        rescale_first: true,
+        fused_masks: false,
+        clean_output: false,
+    };
+
+    /// Everything that saves time on one product.
+    pub const ALL: Self = Self {
+        merged_rotations: true,
+        exact_ring: true,
+        spare_slots: true,
+        real_pairing: false,
+        unroll: 2,
+        rescale_first: true,
+        fused_masks: true,
+        clean_output: false,
+    };
+
+    fn hoisted(&self) -> bool {
+        self.merged_rotations && self.unroll > 0
+    }
+
+    fn fused(&self) -> bool {
+        self.hoisted() && self.fused_masks && self.rescale_first
+    }
+
+    fn masks_output(&self) -> bool {
+        !self.exact_ring || self.clean_output
+    }
+
+    /// Rescales from an operand to the result.
+    pub fn depth(&self) -> usize {
+        2 + usize::from(self.masks_output())
+    }
+}
+
+impl Default for Improvements {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// Sizes of a cube: all powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CubeLayout {
+    /// Squares: padded k, half of it with real pairs.
+    pub squares: usize,
+    /// Rows of a square.
+    pub rows: usize,
+    /// Columns of a square, the stride of a row.
+    pub cols: usize,
+    /// Padded m: rows that B is spread over.
+    pub m: usize,
+    /// Padded n: columns that A is spread over.
+    pub n: usize,
+    /// Lanes, the stride of a column.
+    pub lanes: usize,
+    /// Elements of the contraction in a slot: 2 with real pairs.
+    pub pair: usize,
+}
+
+impl CubeLayout {
+    /// The layout of one product in a ring with `slots` slots.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if it does not fit.
+    pub fn new(shape: Shape, slots: usize, options: &Improvements) -> Result<Self, MatrixError> {
+        super::common::check_shape("improved3d", shape)?;
+        let [m, k, n] = [shape.m, shape.k, shape.n].map(usize::next_power_of_two);
+        let pair = if options.real_pairing && k > 1 { 2 } else { 1 };
+        let (rows, cols, squares) = (m.max(k), k.max(n), k / pair);
+        let need = squares * rows * cols * if options.exact_ring { 1 } else { 2 };
+        if need > slots {
+            let reason = format!("a product of {m}×{k} and {k}×{n} takes {need} slots and the ring has {slots}");
+            return Err(MatrixError::Method { method: "improved3d", reason });
+        }
+        let lanes = if options.spare_slots { slots / need } else { 1 };
+        Ok(Self { squares, rows, cols, m, n, lanes, pair })
+    }
+
+    /// Slots that a product of this shape takes at least.
+    pub fn least_slots(shape: Shape, options: &Improvements) -> usize {
+        let [m, k, n] = [shape.m, shape.k, shape.n].map(usize::next_power_of_two);
+        let pair = if options.real_pairing && k > 1 { 2 } else { 1 };
+        k / pair * m.max(k) * k.max(n) * if options.exact_ring { 1 } else { 2 }
+    }
+
+    /// The slot of an element.
+    pub fn slot(&self, square: usize, row: usize, col: usize, lane: usize) -> usize {
+        ((square * self.rows + row) * self.cols + col) * self.lanes + lane
+    }
+
+    fn square_stride(&self) -> i64 {
+        (self.rows * self.cols * self.lanes) as i64
+    }
+
+    fn row_stride(&self) -> i64 {
+        (self.cols * self.lanes) as i64
+    }
+
+    /// Rotation that brings column (left) or row (right) `pair·s` of square 0 to the front of
+    /// square s, divided by s.
+    fn gather_parts(&self, side: Side) -> (i64, i64) {
+        let along = match side {
+            Side::Left => (self.pair * self.lanes) as i64,
+            Side::Right => self.row_stride() * self.pair as i64,
+        };
+        (along, -self.square_stride())
+    }
+
+    fn spread_stages(&self, side: Side, unroll: u32) -> Vec<Vec<i64>> {
+        match side {
+            Side::Left => stages(self.n, -(self.lanes as i64), unroll),
+            Side::Right => stages(self.m, -self.row_stride(), unroll),
+        }
+    }
+
+    fn mask_period(&self, side: Side) -> usize {
+        match side {
+            Side::Left => self.cols * self.lanes,
+            Side::Right => self.rows * self.cols * self.lanes,
+        }
+    }
+}
+
+/// Which operand is brought into the cube.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A.
+    Left,
+    /// B.
+    Right,
+}
+
+/// The steps of the cube for one layout and one set of improvements; no tables.
+#[derive(Clone, Copy, Debug)]
+pub struct CubePlan {
+    /// The layout.
+    pub layout: CubeLayout,
+    /// The improvements.
+    pub options: Improvements,
+    /// The operands' level.
+    pub top: usize,
+}
+
+impl CubePlan {
+    /// Plans one product under a parameter literal.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if slots or levels do not suffice.
+    pub fn new(shape: Shape, literal: &ParamsLiteral, options: Improvements) -> Result<Self, MatrixError> {
+        let slots = 1usize << literal.log_n.clamp(1, 30).saturating_sub(1);
+        let layout = CubeLayout::new(shape, slots, &options)?;
+        super::common::check_depth("improved3d", literal, options.depth())?;
+        Ok(Self { layout, options, top: literal.q_bits.len() - 1 })
+    }
+
+    fn gather_stages(&self, side: Side) -> Vec<Vec<i64>> {
+        let (along, across) = self.layout.gather_parts(side);
+        stages(self.layout.squares, along + across, self.options.unroll)
+    }
+
+    fn fold_stages(&self) -> Vec<Vec<i64>> {
+        stages(self.layout.squares, self.layout.square_stride(), self.options.unroll)
+    }
+
+    fn spread_level(&self) -> usize {
+        if self.options.rescale_first { self.top - 1 } else { self.top }
+    }
+
+    /// Keys of bringing one operand into the cube.
+    pub fn expand_keys(&self, side: Side, keys: &mut KeyList) {
+        let (along, across) = self.layout.gather_parts(side);
+        if self.layout.pair == 2 {
+            keys.rotation(along / 2, self.top);
+        }
+        let gather = self.gather_stages(side);
+        if self.options.merged_rotations {
+            keys.stages(&gather, self.top);
+        } else {
+            for i in 0..self.layout.squares.trailing_zeros() {
+                keys.rotation(along << i, self.top);
+                keys.rotation(across << i, self.top);
+            }
+        }
+        keys.stages(&self.layout.spread_stages(side, self.options.unroll), self.spread_level());
+    }
+
+    /// Keys of the contraction; its relinearisation is at the level returned.
+    pub fn contract_keys(&self, keys: &mut KeyList) -> usize {
+        keys.stages(&self.fold_stages(), self.top - 2);
+        if self.options.masks_output() && self.layout.pair == 2 {
+            keys.conjugation(self.top - 2);
+        }
+        self.top - 1
+    }
+
+    /// All keys.
+    pub fn keys(&self, literal: &ParamsLiteral) -> KeyDemand {
+        let mut keys = KeyList::new(literal);
+        self.expand_keys(Side::Left, &mut keys);
+        self.expand_keys(Side::Right, &mut keys);
+        let relin = self.contract_keys(&mut keys);
+        keys.demand(Some(relin))
+    }
+
+    /// What bringing one operand into the cube costs.
+    pub fn expand_work(&self, literal: &ParamsLiteral, side: Side) -> Work {
+        let (top, o) = (self.top, &self.options);
+        let mut work = Work::default();
+        if self.layout.pair == 2 {
+            work += Work::rotation(literal, top) + Work::passes_at(literal, top, 4.0);
+            work += Work::transforms_at(literal, top, 1.0);
+        }
+        let gather = self.gather_stages(side);
+        match (o.fused(), gather.split_last()) {
+            (true, Some((last, first))) => {
+                let images = last.len() as f64 - 1.0;
+                work += fold_work(literal, top, first, true)
+                    + hoisted_sum_work(literal, top, images)
+                    + Work::mul_plain(literal, top)
+                    + fused_division(literal, top);
+            }
+            _ => {
+                let twice = if o.merged_rotations { 1.0 } else { 2.0 };
+                work += fold_work(literal, top, &gather, o.hoisted()) * twice;
+                work += Work::mul_plain(literal, top) + Work::rescale(literal, top);
+            }
+        }
+        let spread = self.layout.spread_stages(side, o.unroll);
+        work + fold_work(literal, self.spread_level(), &spread, o.hoisted())
+    }
+
+    /// What contracting `terms` pairs of expanded operands into one result costs.
+    pub fn contract_work(&self, literal: &ParamsLiteral, terms: usize) -> Work {
+        let product = self.top - 1;
+        let mut work = Work::tensor(literal, product) * terms as f64
+            + Work::relinearize_rescale(literal, product)
+            + fold_work(literal, product - 1, &self.fold_stages(), self.options.hoisted());
+        if self.options.masks_output() {
+            work += Work::mul_plain(literal, product - 1) + Work::rescale(literal, product - 1);
+            if self.layout.pair == 2 {
+                work += Work::rotation(literal, product - 1);
+            }
+        }
+        work
+    }
+
+    /// Error variance of an expanded operand of elements up to `max_abs`.
+    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64) -> f64 {
+        let scale = model.scale();
+        let mut v = model.fresh();
+        let pair = self.layout.pair as f64;
+        if self.layout.pair == 2 {
+            v = 2.0 * v + model.switching(self.top, scale) + model.division(scale);
+        }
+        let extra = if self.options.merged_rotations { 1.0 } else { 2.0 };
+        let gathered = model.fold(v, &radices(&self.gather_stages(side)), self.top, scale) * extra;
+        let leak = model.mask(self.layout.mask_period(side), model.prime(self.top)) * max_abs * max_abs * pair;
+        let rounding = model.division(scale);
+        // One slot of those summed holds the element, the others only what the mask left.
+        let (mut kept, mut rest) = (gathered + leak + rounding, leak + rounding);
+        let level = self.spread_level();
+        for r in radices(&self.layout.spread_stages(side, self.options.unroll)) {
+            let r = r as f64;
+            let own = (r - 1.0) * (model.switching(level, scale) + model.division(scale));
+            kept += (r - 1.0) * rest + own;
+            rest = r * rest + own;
+        }
+        kept
+    }
+
+    /// Predicted largest error of a result that sums `terms` pairs of expanded operands.
+    pub fn predicted_error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
+        let model = ErrorModel::new(literal);
+        let scale = model.scale();
+        let left = self.expanded_variance(&model, Side::Left, max_abs[0]);
+        let right = self.expanded_variance(&model, Side::Right, max_abs[1]);
+        let pair = self.layout.pair as f64;
+        let product = self.top - 1;
+        let after = scale * scale / model.prime(product);
+        let tensor = pair * (max_abs[0].powi(2) * right + max_abs[1].powi(2) * left);
+        let v = tensor * terms as f64 + model.division(after) + model.switching(product, scale * scale);
+        let mut v = model.fold(v, &radices(&self.fold_stages()), product - 1, after);
+        if self.options.masks_output() {
+            let size = max_abs[0] * max_abs[1] * (self.layout.squares * self.layout.pair * terms) as f64;
+            let slots = f64::from(literal.log_n).exp2() as usize / 2;
+            v += size * size * model.mask(slots, model.prime(product - 1)) + model.division(after);
+        }
+        ErrorModel::largest(v)
+    }
+}
+
+/// Two divisions by P·q_level.
+fn fused_division(literal: &ParamsLiteral, level: usize) -> Work {
+    Work::mod_down(literal, level) * 2.0 + Work::passes_at(literal, level, 2.0)
+}
+
+/// A mask in the form that its use needs.
+enum Mask {
+    Plain(Plaintext),
+    Extended(ExtendedPlaintext),
+}
+
+/// A cube with its masks: expands operands and contracts them.
+pub struct Cube {
+    params: Params,
+    plan: CubePlan,
+    left: Mask,
+    right: Mask,
+    output: Option<Plaintext>,
+}
+
+impl Cube {
+    /// Prepares the masks of a plan.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn new(params: &Params, plan: CubePlan) -> Result<Self, MatrixError> {
+        let (layout, o) = (plan.layout, plan.options);
+        let slots = params.slots();
+        let make = |side: Side| -> Result<Mask, MatrixError> {
+            let inner = match side {
+                Side::Left => layout.cols,
+                Side::Right => layout.rows * layout.cols,
+            };
+            let values = mask_values(slots, 1.0, |i| match side {
+                Side::Left => (i / layout.lanes).is_multiple_of(inner),
+                Side::Right => (i / layout.lanes) % inner < layout.cols,
+            });
+            Ok(match o.fused() && layout.squares > 1 {
+                true => Mask::Extended(Encoder::new(params).encode_extended(&values, mask_at(params, plan.top))?),
+                false => Mask::Plain(plain_mask(params, plan.top, &values)?),
+            })
+        };
+        let output = match o.masks_output() {
+            true => {
+                // With real pairs the conjugate is added: each gives half of the real part.
+                let value = 1.0 / layout.pair as f64;
+                let square = layout.square_stride() as usize;
+                Some(plain_mask(params, plan.top - 2, &mask_values(slots, value, |i| i < square))?)
+            }
+            false => None,
+        };
+        Ok(Self { params: params.clone(), plan, left: make(Side::Left)?, right: make(Side::Right)?, output })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &CubePlan {
+        &self.plan
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Ā or B̄ from a row-major ciphertext (`000`, Algorithms 2 and 3).
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn expand(&self, evaluator: &Evaluator, side: Side, a: &Ciphertext) -> Result<Ciphertext, MatrixError> {
+        let (plan, layout, o) = (&self.plan, &self.plan.layout, &self.plan.options);
+        let lowered;
+        let a = if a.level() > plan.top {
+            lowered = evaluator.drop_to(a, plan.top)?;
+            &lowered
+        } else {
+            a
+        };
+        // The evaluator knows sums only; which slots stay empty is known here.
+        let bound = a.bound() * if layout.pair == 2 { std::f64::consts::SQRT_2 } else { 1.0 };
+        let (along, across) = layout.gather_parts(side);
+        let mut c = if layout.pair == 2 {
+            let next = evaluator.mul_imaginary_unit(&evaluator.rotate(a, along / 2)?)?;
+            match side {
+                Side::Left => evaluator.add(a, &next)?,
+                Side::Right => evaluator.sub(a, &next)?,
+            }
+            .with_bound(bound)
+        } else {
+            a.clone()
+        };
+        let gather = plan.gather_stages(side);
+        let mask = match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        };
+        c = match (mask, gather.split_last()) {
+            (Mask::Extended(mask), Some((last, first))) => {
+                let c = fold(evaluator, c, first, true)?;
+                let elements: Vec<u64> = last.iter().map(|s| self.params.rotation_element(*s)).collect();
+                evaluator.sum_of_automorphisms_mul_rescale(&c, &elements, mask)?
+            }
+            (Mask::Plain(mask), _) => {
+                if o.merged_rotations {
+                    c = fold(evaluator, c, &gather, o.hoisted())?;
+                } else {
+                    for i in 0..layout.squares.trailing_zeros() {
+                        let turned = evaluator.rotate(&evaluator.rotate(&c, along << i)?, across << i)?;
+                        c = evaluator.add(&c, &turned)?;
+                    }
+                }
+                let masked = evaluator.mul_plain(&c, mask)?;
+                if o.rescale_first { evaluator.rescale(&masked)? } else { masked }
+            }
+            (Mask::Extended(_), None) => c,
+        };
+        let spread = layout.spread_stages(side, o.unroll);
+        c = fold(evaluator, c.with_bound(bound), &spread, o.hoisted())?;
+        if !o.rescale_first {
+            c = evaluator.rescale(&c)?;
+        }
+        Ok(c.with_bound(bound))
+    }
+
+    /// C = Σ_s Σ_terms Ā ⊙ B̄, one relinearisation and one fold for all terms (`000`, Algorithm 4).
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn contract(
+        &self,
+        evaluator: &Evaluator,
+        left: &[&Ciphertext],
+        right: &[&Ciphertext],
+    ) -> Result<Ciphertext, MatrixError> {
+        let (plan, o) = (&self.plan, &self.plan.options);
+        let product = evaluator.relinearize_rescale(&evaluator.dot(left, right)?)?;
+        let mut c = fold(evaluator, product, &plan.fold_stages(), o.hoisted())?;
+        if let Some(mask) = &self.output {
+            let bound = c.bound();
+            c = evaluator.rescale(&evaluator.mul_plain(&c, mask)?)?.with_bound(bound);
+            if plan.layout.pair == 2 {
+                let conjugate = evaluator.conjugate(&c)?;
+                c = evaluator.add(&c, &conjugate)?.with_bound(bound);
+            }
+        }
+        Ok(c)
+    }
+}

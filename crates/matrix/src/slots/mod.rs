@@ -1,0 +1,13 @@
+//! Products of matrices packed into slots.
+//!
+//! * [`paper3d`]: three-dimensional arrays as `000` prints them (Algorithms 1–4).
+//! * [`improved3d`]: the same idea with merged and hoisted rotations, no last mask, spare slots
+//!   carrying more products, and real pairs.
+//! * [`jiang`]: Jiang–Kim–Lauter–Song, as laid out in `000`'s \[15\] and with hoisted linear maps.
+
+pub(crate) mod common;
+pub mod cube;
+pub mod error_model;
+pub mod improved3d;
+pub mod jiang;
+pub mod paper3d;
