@@ -43,6 +43,7 @@ pub(super) trait Arithmetic: Copy {
 const NEVER: u8 = ForwardPlan::Never as u8;
 const PASS_SHIFT: u8 = ForwardPlan::PassShift as u8;
 const PASS: u8 = ForwardPlan::Pass as u8;
+const LAYER: u8 = ForwardPlan::Layer as u8;
 const INVERSE_PASS: u8 = InversePlan::Pass as u8;
 const INVERSE_LAYER: u8 = InversePlan::Layer as u8;
 
@@ -391,7 +392,7 @@ impl<A: Arithmetic> Kernel<A> {
         }
     }
 
-    /// One pass of any radix.
+    /// One pass of any radix, over blocks of at least two vectors a row.
     #[inline(always)]
     unsafe fn pass_of<const PLAN: u8, const FIRST: bool>(
         self,
@@ -405,10 +406,7 @@ impl<A: Arithmetic> Kernel<A> {
         // SAFETY: as the caller's.
         unsafe {
             match radix {
-                // Partial transforms reach blocks of one vector.
-                2 if stride == 8 => self.pass::<PLAN, 2, 4, FIRST, 1>(&t.forward, a, m, first, stride),
-                3 if stride == 8 => self.pass::<PLAN, 3, 8, FIRST, 1>(&t.forward, a, m, first, stride),
-                1 => self.pass::<PLAN, 1, 2, FIRST, 1>(&t.forward, a, m, first, stride),
+                1 => self.pass::<PLAN, 1, 2, FIRST, 2>(&t.forward, a, m, first, stride),
                 2 => self.pass::<PLAN, 2, 4, FIRST, 2>(&t.forward, a, m, first, stride),
                 3 => self.pass::<PLAN, 3, 8, FIRST, 2>(&t.forward, a, m, first, stride),
                 _ => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
@@ -416,57 +414,51 @@ impl<A: Arithmetic> Kernel<A> {
         }
     }
 
+    // Each pass is expanded where it is called, and the bodies are large: one call for the first
+    // pass and one for all the others keep the compiler's work small.
     #[inline(always)]
     unsafe fn forward<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64]) {
         let n = a.len();
-        let (outer, inner) = t.forward_passes.split_at(t.forward_outer);
-        let (mut m, mut first_pass) = (1, true);
-        for &radix in outer {
-            // SAFETY: as the caller's.
-            unsafe {
-                if first_pass {
-                    self.pass_of::<PLAN, true>(t, a, m, 0, (n / m) >> radix, radix);
-                } else {
-                    self.pass_of::<PLAN, false>(t, a, m, 0, (n / m) >> radix, radix);
-                }
-            }
-            first_pass = false;
-            m <<= radix;
-        }
-        for (i, chunk) in a.chunks_exact_mut(n / m).enumerate() {
-            let (mut m, mut first, mut first_pass) = (m, i, first_pass);
-            for &radix in inner {
+        let Some((&lead, rest)) = t.forward_passes.split_first() else { return };
+        // SAFETY: as the caller's.
+        unsafe { self.pass_of::<PLAN, true>(t, a, 1, 0, n >> lead, lead) };
+        let (outer, inner) = rest.split_at(t.forward_outer.saturating_sub(1));
+        let outer_depth = if t.forward_outer == 0 { 0 } else { lead + outer.iter().sum::<usize>() };
+        // Leg 0: the other passes over everything. Then each chunk is finished.
+        for leg in 0..=1usize << outer_depth {
+            let size = if leg == 0 { n } else { n >> outer_depth };
+            let index = leg.saturating_sub(1);
+            let chunk = &mut a[index * size..(index + 1) * size];
+            let (passes, depth) = if leg == 0 { (outer, lead) } else { (inner, outer_depth.max(lead)) };
+            let (mut m, mut first) = (1 << depth, index);
+            for &radix in passes {
                 // SAFETY: as the caller's.
-                unsafe {
-                    if first_pass {
-                        self.pass_of::<PLAN, true>(t, chunk, m, first, (n / m) >> radix, radix);
-                    } else {
-                        self.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix);
-                    }
-                }
-                first_pass = false;
+                unsafe { self.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix) };
                 m <<= radix;
                 first <<= radix;
             }
-            // SAFETY: as the caller's.
-            unsafe { self.tail::<PLAN, 2>(t, chunk, m, first) };
+            if leg > 0 {
+                // SAFETY: as the caller's.
+                unsafe { self.tail::<PLAN, 2>(t, chunk, m, first) };
+            }
         }
     }
 
+    /// The first layers alone, every value reduced in every layer.
     #[inline(always)]
-    unsafe fn forward_partial<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64], layers: usize) {
+    unsafe fn forward_partial(self, t: &VectorTables, a: &mut [u64], layers: usize) {
         let n = a.len();
         let rows = layers.min(n.trailing_zeros() as usize - 3);
         let mut depth = 0;
         while depth < rows {
             let radix = (rows - depth).min(3);
-            let stride = n >> (depth + radix);
+            let (m, stride) = (1 << depth, n >> (depth + radix));
             // SAFETY: as the caller's.
             unsafe {
-                if depth == 0 {
-                    self.pass_of::<PLAN, true>(t, a, 1, 0, stride, radix);
-                } else {
-                    self.pass_of::<PLAN, false>(t, a, 1 << depth, 0, stride, radix);
+                match radix {
+                    1 => self.pass::<LAYER, 1, 2, false, 1>(&t.forward, a, m, 0, stride),
+                    2 => self.pass::<LAYER, 2, 4, false, 1>(&t.forward, a, m, 0, stride),
+                    _ => self.pass::<LAYER, 3, 8, false, 1>(&t.forward, a, m, 0, stride),
                 }
             }
             depth += radix;
@@ -477,9 +469,9 @@ impl<A: Arithmetic> Kernel<A> {
                 let mut v = load_rows(block.as_ptr(), 8);
                 match layers - rows {
                     0 => {}
-                    1 => [v] = self.layers::<PLAN, 1, 8, false, 1>([transpose(v)], [lane]),
-                    2 => [v] = self.layers::<PLAN, 2, 8, false, 1>([transpose(v)], [lane]),
-                    _ => [v] = self.layers::<PLAN, 3, 8, false, 1>([transpose(v)], [lane]),
+                    1 => [v] = self.layers::<LAYER, 1, 8, false, 1>([transpose(v)], [lane]),
+                    2 => [v] = self.layers::<LAYER, 2, 8, false, 1>([transpose(v)], [lane]),
+                    _ => [v] = self.layers::<LAYER, 3, 8, false, 1>([transpose(v)], [lane]),
                 }
                 if layers > rows {
                     v = transpose(v);
@@ -697,16 +689,24 @@ impl<A: Arithmetic> Kernel<A> {
             depth += radix;
         }
         let outer_depth: usize = passes[..t.inverse_outer].iter().sum();
-        for (i, chunk) in a.chunks_exact_mut(n >> outer_depth).enumerate() {
-            let blocks = chunk.len() / 64;
-            let at = starts[passes.len()] + 8 * i * blocks;
-            let lanes = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
-            // SAFETY: as the caller's.
-            unsafe { self.inverse_head::<PLAN, 2>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
-            let mut stride = 64;
-            for p in (t.inverse_outer..passes.len()).rev() {
+        let chunks = 1usize << outer_depth;
+        // Each chunk first; the last leg is the passes over everything.
+        for leg in 0..=chunks {
+            let whole = leg == chunks;
+            let (i, size) = if whole { (0, n) } else { (leg, n >> outer_depth) };
+            let chunk = &mut a[i * size..(i + 1) * size];
+            let (range, mut stride) =
+                if whole { (0..t.inverse_outer, n >> outer_depth) } else { (t.inverse_outer..passes.len(), 64) };
+            if !whole {
+                let blocks = size / 64;
+                let at = starts[passes.len()] + 8 * i * blocks;
+                let lanes = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
+                // SAFETY: as the caller's.
+                unsafe { self.inverse_head::<PLAN, 2>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
+            }
+            for p in range.rev() {
                 let rows = 1 << passes[p];
-                let twiddles = (chunk.len() / (rows * stride)) * rows;
+                let twiddles = (size / (rows * stride)) * rows;
                 let at = starts[p] + i * twiddles;
                 // SAFETY: as the caller's.
                 unsafe {
@@ -714,15 +714,6 @@ impl<A: Arithmetic> Kernel<A> {
                 };
                 stride *= rows;
             }
-        }
-        let mut stride = n >> outer_depth;
-        for p in (0..t.inverse_outer).rev() {
-            let rows = 1 << passes[p];
-            // SAFETY: as the caller's.
-            unsafe {
-                self.inverse_pass_of::<PLAN>(&t.inverse[starts[p]..starts[p + 1]], &roots, a, stride, rows, p == 0)
-            };
-            stride *= rows;
         }
     }
 
@@ -865,14 +856,9 @@ pub(super) unsafe fn inverse<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &Vec
 /// # Safety
 /// As for [`forward`].
 #[inline(always)]
-pub(super) unsafe fn forward_partial<A: Arithmetic, const PLAN: u8>(
-    q: &Modulus,
-    t: &VectorTables,
-    a: &mut [u64],
-    layers: u32,
-) {
+pub(super) unsafe fn forward_partial<A: Arithmetic>(q: &Modulus, t: &VectorTables, a: &mut [u64], layers: u32) {
     // SAFETY: as the caller's.
-    unsafe { Kernel::<A>::new(q, t).forward_partial::<PLAN>(t, a, layers as usize) }
+    unsafe { Kernel::<A>::new(q, t).forward_partial(t, a, layers as usize) }
 }
 
 /// The inverse of [`forward_partial`]; `scale` is 2^−layers with the family's quotient.

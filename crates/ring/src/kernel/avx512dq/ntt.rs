@@ -134,13 +134,7 @@ pub unsafe fn inverse(q: &Modulus, t: &NttTables, a: &mut [u64]) {
 #[target_feature(enable = "avx512f,avx512dq")]
 pub unsafe fn forward_partial(q: &Modulus, t: &NttTables, a: &mut [u64], layers: u32) {
     // SAFETY: this function has the features, the tables are the limb's own.
-    unsafe {
-        if wide(t) {
-            avx512ntt::forward_partial::<Dq<true>, { ForwardPlan::Pass as u8 }>(q, &t.vector, a, layers);
-        } else {
-            avx512ntt::forward_partial::<Dq<false>, { ForwardPlan::Layer as u8 }>(q, &t.vector, a, layers);
-        }
-    }
+    unsafe { avx512ntt::forward_partial::<Dq<false>>(q, &t.vector, a, layers) }
 }
 
 /// # Safety

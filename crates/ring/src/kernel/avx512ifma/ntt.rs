@@ -147,20 +147,7 @@ pub unsafe fn inverse(q: &Modulus, t: &NttTables, a: &mut [u64]) {
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub unsafe fn forward_partial(q: &Modulus, t: &NttTables, a: &mut [u64], layers: u32) {
     // SAFETY: this function has the features, the tables are the limb's own.
-    unsafe {
-        match t.vector.forward_plan {
-            ForwardPlan::Never => {
-                avx512ntt::forward_partial::<Ifma, { ForwardPlan::Never as u8 }>(q, &t.vector, a, layers);
-            }
-            // Either plan that reduces less serves wherever a later one does.
-            ForwardPlan::PassShift | ForwardPlan::Pass => {
-                avx512ntt::forward_partial::<Ifma, { ForwardPlan::Pass as u8 }>(q, &t.vector, a, layers);
-            }
-            ForwardPlan::Layer => {
-                avx512ntt::forward_partial::<Ifma, { ForwardPlan::Layer as u8 }>(q, &t.vector, a, layers);
-            }
-        }
-    }
+    unsafe { avx512ntt::forward_partial::<Ifma>(q, &t.vector, a, layers) }
 }
 
 /// # Safety
