@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod machine;
+mod matmul;
 mod ntt;
 mod ops;
+mod papers;
 mod parts;
 mod record;
 mod timing;
@@ -57,6 +59,11 @@ enum Suite {
     Ntt(ntt::Options),
     /// Operations on ciphertexts.
     Ops(ops::Options),
+    /// Products of encrypted matrices.
+    Matmul(matmul::Options),
+    /// Tables 5, 6 and 7 of the 3-D matrix product paper beside ours, as a page.
+    #[command(name = "papers-000")]
+    Papers000(papers::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -83,6 +90,10 @@ fn run(cli: &Cli) -> Outcome<()> {
     let name = match &cli.suite {
         Suite::Ntt(options) => ntt::run(options, budget, &machine, &mut sink).map(|()| "ntt"),
         Suite::Ops(options) => ops::run(options, budget, &threads, &machine, &mut sink).map(|()| "ops"),
+        Suite::Matmul(options) => matmul::run(options, budget, &threads, &machine, &mut sink).map(|()| "matmul"),
+        Suite::Papers000(options) => {
+            papers::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-000")
+        }
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
     sink.finish(name)

@@ -82,6 +82,10 @@ pub struct Record {
     pub p90_ms: Option<f64>,
     /// Median over `unit_ms`.
     pub units: Option<f64>,
+    /// Median over `batch`.
+    pub per_product_ms: Option<f64>,
+    /// The same in units.
+    pub per_product_units: Option<f64>,
     /// Median processor time of one operation, all threads together.
     pub cpu_ms: Option<f64>,
     /// `cpu_ms` over the unit's processor time: holds where others load the machine.
@@ -157,6 +161,8 @@ impl Record {
             p10_ms: None,
             p90_ms: None,
             units: None,
+            per_product_ms: None,
+            per_product_units: None,
             cpu_ms: None,
             cpu_units: None,
             max_error: None,
