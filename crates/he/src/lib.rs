@@ -32,6 +32,7 @@ pub mod keys;
 pub mod keyswitch;
 pub mod params;
 pub mod security;
+pub mod wire;
 
 pub use error::HeError;
 pub use sudare_ring as ring;

@@ -2,8 +2,10 @@
 
 use crate::error::HeError;
 use crate::keys::KeyId;
+use crate::keys::noise_poly::is_mask;
 use crate::params::Params;
 use std::fmt;
+use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 
 /// Parts that decrypt as Σ_i c_i·s^i: two, or three after a product.
@@ -20,6 +22,8 @@ pub struct Ciphertext {
     pub(crate) scale: f64,
     pub(crate) bound: f64,
     pub(crate) noise: f64,
+    /// The seed that c_1 came from. Only a hint: operations may leave a stale one.
+    pub(crate) seed: Option<MaskSeed>,
 }
 
 impl Ciphertext {
@@ -51,14 +55,14 @@ impl Ciphertext {
         {
             return Err(HeError::Parameters { reason: "scale, bound and noise must be finite numbers".into() });
         }
-        Ok(Self { params: params.clone(), key, parts, level, scale, bound, noise })
+        Ok(Self { params: params.clone(), key, parts, level, scale, bound, noise, seed: None })
     }
 
     /// A noiseless encryption of zero: the start of a sum.
     pub fn zero(params: &Params, key: KeyId, level: usize, scale: f64) -> Self {
         let basis = params.q_at(level);
         let parts = vec![Poly::zero(basis), Poly::zero(basis)];
-        Self { params: params.clone(), key, parts, level, scale, bound: 0.0, noise: 0.0 }
+        Self { params: params.clone(), key, parts, level, scale, bound: 0.0, noise: 0.0, seed: None }
     }
 
     /// Its parameters.
@@ -74,6 +78,16 @@ impl Ciphertext {
     /// Its parts c_0, c_1 and perhaps c_2.
     pub fn parts(&self) -> &[Poly<Eval>] {
         &self.parts
+    }
+
+    /// The seed of c_1, if there are two parts and c_1 is what the seed stands for: then c_0 and
+    /// the seed are all that needs to travel. True of a fresh ciphertext under a secret key, and
+    /// as long as c_1 only loses primes. Costs an expansion of the seed.
+    pub fn seed(&self) -> Option<MaskSeed> {
+        match self.parts.as_slice() {
+            [_, c1] => self.seed.filter(|seed| is_mask(c1, seed, 0)),
+            _ => None,
+        }
     }
 
     /// Rescales left.

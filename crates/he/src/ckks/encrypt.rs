@@ -41,6 +41,15 @@ impl<'a> Encryptor<'a> {
         Ok(Self { key: Key::Public(key), seed: Seed::from_entropy()?, made: AtomicU64::new(0) })
     }
 
+    /// With entropy of the caller's choice: for known answers alone. Two encryptors of one seed
+    /// give everything away.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_seed_for_tests(mut self, seed: Seed) -> Self {
+        self.seed = seed;
+        self
+    }
+
     fn params(&self) -> &Params {
         match self.key {
             Key::Secret(k) => &k.params,
@@ -81,7 +90,7 @@ impl<'a> Encryptor<'a> {
                     });
                 }
                 let noise = public_encryption_bound(self.params());
-                self.finish(plaintext, vec![c0, c1], noise)
+                self.finish(plaintext, vec![c0, c1], noise, None)
             }
         }
     }
@@ -112,7 +121,7 @@ impl<'a> Encryptor<'a> {
             limb.neg_assign(x);
         });
         let noise = secret_encryption_bound(self.params());
-        Ok((self.finish(plaintext, vec![c0, a], noise)?, seed))
+        Ok((self.finish(plaintext, vec![c0, a], noise, Some(seed))?, seed))
     }
 
     /// Checks before anything is drawn; returns this ciphertext's number.
@@ -121,7 +130,13 @@ impl<'a> Encryptor<'a> {
         Ok(self.made.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn finish(&self, plaintext: &Plaintext, parts: Vec<Poly<Eval>>, noise: f64) -> Result<Ciphertext, HeError> {
+    fn finish(
+        &self,
+        plaintext: &Plaintext,
+        parts: Vec<Poly<Eval>>,
+        noise: f64,
+        seed: Option<MaskSeed>,
+    ) -> Result<Ciphertext, HeError> {
         let (params, level) = (self.params().clone(), plaintext.level);
         let noise = noise + plaintext.noise;
         let out = Ciphertext {
@@ -132,6 +147,7 @@ impl<'a> Encryptor<'a> {
             scale: plaintext.scale,
             bound: plaintext.bound,
             noise,
+            seed,
         };
         out.check_fits("encryption")?;
         Ok(out)
@@ -161,6 +177,6 @@ impl Ciphertext {
             return Err(HeError::NoSuchLevel { operation: "loading a ciphertext", wanted, highest });
         }
         let c1 = expand_mask(params, level, seed);
-        Self::from_parts(params, key, vec![c0, c1], level, state)
+        Ok(Self { seed: Some(*seed), ..Self::from_parts(params, key, vec![c0, c1], level, state)? })
     }
 }

@@ -281,6 +281,7 @@ impl Evaluator {
             scale: a.scale * p.scale,
             bound: a.bound * p.bound,
             noise: a.noise * (p.bound * p.scale + p.noise) + a.bound * a.scale * p.noise,
+            seed: None,
         };
         out.check_fits(operation)?;
         count(&self.counters.cmult);
@@ -356,7 +357,7 @@ impl Evaluator {
             bound += x.bound * y.bound;
         }
         let params = a0.params.clone();
-        let mut out = Ciphertext { params, key: a0.key, parts: Vec::new(), level, scale, bound, noise };
+        let mut out = Ciphertext { params, key: a0.key, parts: Vec::new(), level, scale, bound, noise, seed: None };
         out.check_fits(operation)?;
         for _ in a {
             count(&self.counters.mult);
@@ -460,7 +461,12 @@ impl Evaluator {
         if level > a.level {
             return Err(HeError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level });
         }
-        let out = Ciphertext { parts: a.parts.iter().map(|p| p.truncated(level + 1)).collect(), level, ..a.shell() };
+        let out = Ciphertext {
+            parts: a.parts.iter().map(|p| p.truncated(level + 1)).collect(),
+            level,
+            seed: a.seed,
+            ..a.shell()
+        };
         out.check_fits("dropping levels")?;
         Ok(out)
     }
@@ -631,6 +637,7 @@ impl Ciphertext {
             scale: self.scale,
             bound: self.bound,
             noise: self.noise,
+            seed: None,
         }
     }
 }

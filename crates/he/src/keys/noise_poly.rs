@@ -20,6 +20,17 @@ pub(crate) fn mask(basis: &RnsBasis, seed: &MaskSeed, index: u64) -> Poly<Eval> 
     out
 }
 
+/// Whether a polynomial is the mask `index` of a seed.
+pub(crate) fn is_mask(poly: &Poly<Eval>, seed: &MaskSeed, index: u64) -> bool {
+    let basis = poly.basis();
+    let mut limb = vec![0; basis.degree()];
+    // Limb after limb: one that is not differs in the first.
+    (0..basis.len()).all(|i| {
+        uniform(&mut seed.stream((index << 16) | i as u64), basis.limb(i).modulus(), &mut limb);
+        limb == poly.limb(i)
+    })
+}
+
 /// Signed coefficients with the distribution of secrets.
 pub(crate) fn secret_coefficients(
     stream: &mut Stream,

@@ -1,0 +1,135 @@
+//! What can be wrong with bytes from outside.
+
+use super::header::ObjectType;
+use crate::error::HeError;
+use crate::keys::KeyId;
+use crate::params::ParamsHash;
+use std::fmt;
+
+/// The part of a container that a checksum covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The header.
+    Header,
+    /// A segment, by number.
+    Segment(usize),
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header => f.write_str("the header"),
+            Self::Segment(i) => write!(f, "segment {i}"),
+        }
+    }
+}
+
+/// Why bytes were not read or an object was not written. Nothing was taken over.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The file or stream below failed.
+    #[error("reading or writing failed: {kind}")]
+    Io {
+        /// What the system said.
+        kind: std::io::ErrorKind,
+    },
+    /// The first bytes are not those of a container.
+    #[error("this is not a Sudare file")]
+    NotSudare,
+    /// A format version that this release does not know.
+    #[error("format version {found} is unknown here, versions up to {supported} are; use a newer release")]
+    Version {
+        /// The version found.
+        found: u16,
+        /// The newest version known.
+        supported: u16,
+    },
+    /// An object of another type than the one asked for.
+    #[error("this holds {found}, and {expected} was expected")]
+    WrongType {
+        /// The type found.
+        found: ObjectType,
+        /// The type expected.
+        expected: ObjectType,
+    },
+    /// The bytes end too early.
+    #[error("the file ends too early: {needed} bytes were needed for {part}, {found} are there; copy or send it again")]
+    Truncated {
+        /// The part that is not whole.
+        part: Part,
+        /// Bytes the part needs, or the whole container where its length is known.
+        needed: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// Bytes after the end of the container.
+    #[error("there are more bytes than the {expected} of the container")]
+    Trailing {
+        /// The container's length.
+        expected: u64,
+    },
+    /// Bytes that are not those that were written.
+    #[error("the checksum of {part} does not match: the file is damaged; copy or send it again")]
+    Checksum {
+        /// The damaged part.
+        part: Part,
+    },
+    /// A claimed size over what is possible; nothing was allocated for it.
+    #[error("{what} of {found} is over the limit of {limit}")]
+    Oversize {
+        /// What is too large.
+        what: &'static str,
+        /// The size claimed or given.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// An object of another parameter set.
+    #[error("this belongs to parameters {found}, not to {expected}")]
+    WrongParameters {
+        /// The hash found.
+        found: ParamsHash,
+        /// The hash expected.
+        expected: ParamsHash,
+    },
+    /// An object of another secret key.
+    #[error("this belongs to key {found}, not to {expected}")]
+    WrongKey {
+        /// The key id found.
+        found: KeyId,
+        /// The key id expected.
+        expected: KeyId,
+    },
+    /// A residue that is not below its modulus.
+    #[error("residue {index} of limb {limb} in segment {segment} is not below its modulus")]
+    Coefficient {
+        /// Segment of the residue.
+        segment: usize,
+        /// Its limb.
+        limb: usize,
+        /// Its index in the limb.
+        index: usize,
+    },
+    /// Contents that no writer makes, under matching checksums.
+    #[error("the file is malformed: {what}")]
+    Corrupt {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The contents do not make a valid object.
+    #[error(transparent)]
+    He(#[from] HeError),
+}
+
+impl From<std::io::Error> for WireError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io { kind: error.kind() }
+    }
+}
+
+impl From<sudare_ring::RingError> for WireError {
+    fn from(error: sudare_ring::RingError) -> Self {
+        Self::He(error.into())
+    }
+}

@@ -1,0 +1,79 @@
+//! What the fuzz targets run: every decoder on the bytes as they are and, so that the checks
+//! behind the checksums are reached, with their checksums made right. No panic, and what is
+//! accepted is written again as the same bytes.
+
+use std::sync::OnceLock;
+use sudare_he::params::Params;
+use sudare_he::wire::{
+    Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests,
+    secret_key_from_bytes, secret_key_to_bytes,
+};
+
+/// The parameters of the golden files.
+fn golden() -> &'static Params {
+    static PARAMS: OnceLock<Params> = OnceLock::new();
+    PARAMS.get_or_init(|| {
+        let file = include_bytes!("../../crates/he/tests/golden/v1/params.bin");
+        params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    })
+}
+
+fn both_ways(data: &[u8], check: impl Fn(&[u8])) {
+    check(data);
+    let mut sealed = data.to_vec();
+    reseal_for_tests(&mut sealed);
+    check(&sealed);
+}
+
+/// A public object's decoder, from memory and from a stream.
+pub fn object<T: Wire>(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = T::from_bytes(golden(), bytes);
+        assert_eq!(read.is_ok(), T::read_from(golden(), bytes).is_ok());
+        if let Ok(object) = read {
+            assert!(object.to_bytes().expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of parameters; small sets are built too.
+pub fn params(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = params_from_bytes(bytes);
+        assert_eq!(read.is_ok(), read_params(bytes).is_ok());
+        let Ok(stored) = read else { return };
+        let literal = &stored.literal;
+        if literal.log_n > 10 || literal.q_bits.len() + literal.p_bits.len() > 6 {
+            return;
+        }
+        if let Ok(params) = stored.build() {
+            assert!(params_to_bytes(&params).expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of secret keys.
+pub fn secret_key(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = secret_key_from_bytes(golden(), bytes);
+        assert_eq!(read.is_ok(), read_secret_key(golden(), bytes).is_ok());
+        if let Ok(key) = read {
+            assert!(secret_key_to_bytes(&key).expect("what was read can be written").as_slice() == bytes);
+        }
+    });
+}
+
+/// The container below all objects: headers and random access to segments.
+pub fn container(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let header = peek(bytes);
+        let Ok(container) = Container::from_bytes(bytes) else { return };
+        assert!(header.is_ok_and(|h| h == *container.header()));
+        let count = container.header().segments().len();
+        // Far more segments than fit the bytes cannot be.
+        assert!(count <= bytes.len());
+        for i in 0..=count {
+            let _ = container.segment(i);
+        }
+    });
+}
