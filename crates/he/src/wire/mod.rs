@@ -79,6 +79,13 @@ fn load<T: Object>(params: &Params, source: Source<'_>) -> Result<T, WireError> 
 /// Public objects that travel: public and evaluation keys, plaintexts, ciphertexts, bundles.
 ///
 /// A secret key is none of them; see [`write_secret_key`].
+///
+/// ```compile_fail,E0277
+/// # use sudare_he::{keys::SecretKey, wire::{Wire, WireError}};
+/// fn send(key: &SecretKey) -> Result<Vec<u8>, WireError> {
+///     Wire::to_bytes(key)
+/// }
+/// ```
 #[expect(private_bounds, reason = "what travels is settled here")]
 pub trait Wire: Object {
     /// Writes the object.
