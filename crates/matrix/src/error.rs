@@ -1,6 +1,8 @@
 //! What can go wrong with an encrypted matrix.
 
+use crate::plan::PlanHash;
 use sudare_he::HeError;
+use sudare_he::wire::WireError;
 
 /// An operation on matrices that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -9,6 +11,9 @@ pub enum MatrixError {
     /// The scheme below refused.
     #[error(transparent)]
     He(#[from] HeError),
+    /// Bytes that were refused.
+    #[error(transparent)]
+    Wire(#[from] WireError),
     /// Shapes that do not go together.
     #[error("{operation}: shapes {}×{} and {}×{} do not go together", left.0, left.1, right.0, right.1)]
     Shapes {
@@ -80,5 +85,35 @@ pub enum MatrixError {
     NoPlan {
         /// Why, and what would help.
         reason: String,
+    },
+    /// An expression that makes no sense or is too large.
+    #[error("expression: {reason}")]
+    Expression {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A plan file that cannot be used.
+    #[error("the plan cannot be used: {reason}")]
+    PlanFile {
+        /// Why.
+        reason: String,
+    },
+    /// An object of another plan.
+    #[error("{what} belongs to plan {found}, not to {expected}; encrypt and compute with one plan file")]
+    WrongPlan {
+        /// The offending object.
+        what: &'static str,
+        /// Its plan.
+        found: PlanHash,
+        /// The plan expected.
+        expected: PlanHash,
+    },
+    /// An operation that the plan does not have.
+    #[error("{operation} is not in the plan: {planned}")]
+    NotPlanned {
+        /// The refused operation.
+        operation: &'static str,
+        /// What the plan has.
+        planned: String,
     },
 }

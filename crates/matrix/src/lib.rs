@@ -7,13 +7,19 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
+pub mod expr;
 pub mod matrix;
+pub mod plan;
 pub mod product;
 pub mod registry;
+pub mod session;
 pub mod slots;
 pub mod work;
 
 pub use error::MatrixError;
+pub use expr::Expr;
 pub use matrix::Matrix;
+pub use plan::{CostModel, Goal, Plan, Planner};
 pub use product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+pub use session::{Client, EncryptedMatrix, PublicClient, Server};
 pub use work::Work;

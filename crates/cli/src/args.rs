@@ -1,0 +1,219 @@
+//! The command line.
+
+use clap::{Args as Arguments, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Products of encrypted matrices in files.
+#[derive(Debug, Parser)]
+#[command(name = "sudare", version, about, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Args {
+    /// Threads to work on; 0 takes all processors
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub threads: usize,
+    /// No tables, sizes or progress; errors alone
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  an error of sudare itself
+  2  wrong use of the command line
+  3  bad input data: not finite, over the planned bound, another shape, not a matrix file
+  4  a key, plan or parameter set that does not belong to the others, or a missing key
+  5  a damaged file, or one that is not what it should be
+  6  no plan satisfies what is asked for
+  7  reading or writing failed
+After an error no output file was written or changed.";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Choose method, parameters and keys for a product, and explain the choice
+    Plan(Plan),
+    /// Make the keys of a plan: secret.key, public.key and eval.keys
+    Keygen(Keygen),
+    /// Encrypt a matrix file for a plan
+    Encrypt(Encrypt),
+    /// Multiply two encrypted matrices; needs no secret key
+    Matmul(Matmul),
+    /// Compute the whole expression of a plan from its encrypted inputs; needs no secret key
+    Run(Run),
+    /// Decrypt a result
+    Decrypt(Decrypt),
+    /// Measure this machine for the planner's prices, and keep the figures
+    Calibrate(Calibrate),
+}
+
+#[derive(Debug, Arguments)]
+pub struct Plan {
+    /// Rows and columns of the left matrix, as 569x30
+    #[arg(long, value_parser = shape, value_name = "RxC", required_unless_present = "expression", requires = "right")]
+    pub left: Option<(usize, usize)>,
+    /// Rows and columns of the right matrix
+    #[arg(long, value_parser = shape, value_name = "RxC", requires = "left")]
+    pub right: Option<(usize, usize)>,
+    /// Largest absolute value of an element: one for both matrices or one for each, as 10,0.5
+    #[arg(long, value_delimiter = ',', num_args = 1..=2, value_name = "X", default_value = "1")]
+    pub max_abs: Vec<f64>,
+    /// An expression instead of one product: a file {"inputs": …, "nodes": …, "output": …}
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["left", "right", "max_abs", "plain"])]
+    pub expression: Option<PathBuf>,
+    /// This matrix is no secret: the server gets it unencrypted
+    #[arg(long, value_parser = ["left", "right"])]
+    pub plain: Option<String>,
+    /// Largest absolute error of a result element
+    #[arg(long, value_name = "E", default_value_t = 1e-4)]
+    pub error: f64,
+    /// Security in bits: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+    /// Independent products in one run; matrix files then hold BxRxC numbers
+    #[arg(long, value_name = "B", default_value_t = 1)]
+    pub batch: usize,
+    /// Only this method
+    #[arg(long, value_name = "NAME")]
+    pub method: Option<String>,
+    /// Most memory of the server, as 8GB or 512MB [default: all of this machine's]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub memory: Option<u64>,
+    /// Where the plan goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Keygen {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// The folder that the keys go to
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Replace the keys that are there; what they encrypted is lost
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Encrypt {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// public.key, or secret.key for a file of half the size
+    #[arg(long, value_name = "KEY")]
+    pub keys: PathBuf,
+    /// Which input of the plan it is: left or right, or a name of the expression's
+    #[arg(long = "as", value_name = "NAME")]
+    pub name: String,
+    /// The matrix, .npy or .csv
+    #[arg(value_name = "MATRIX")]
+    pub matrix: PathBuf,
+    /// Where the ciphertext goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Matmul {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// eval.keys
+    #[arg(long, value_name = "KEYS")]
+    pub keys: PathBuf,
+    /// The left matrix: encrypted, or a matrix file if the plan has it plain
+    #[arg(value_name = "LEFT")]
+    pub left: PathBuf,
+    /// The right matrix
+    #[arg(value_name = "RIGHT")]
+    pub right: PathBuf,
+    /// Where the encrypted product goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Run {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// eval.keys
+    #[arg(long, value_name = "KEYS")]
+    pub keys: PathBuf,
+    /// The encrypted inputs in any order; an input that the plan has plain as NAME=FILE
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<String>,
+    /// Where the encrypted result goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Decrypt {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// secret.key
+    #[arg(long, value_name = "KEY")]
+    pub keys: PathBuf,
+    /// The encrypted result
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// Where the matrix goes, .npy or .csv
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Calibrate {
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `569x30`.
+fn shape(text: &str) -> Result<(usize, usize), String> {
+    let parsed =
+        text.split_once(['x', 'X', '×']).and_then(|(r, c)| Some((r.trim().parse().ok()?, c.trim().parse().ok()?)));
+    parsed.filter(|(r, c)| *r > 0 && *c > 0).ok_or_else(|| "give rows and columns as 569x30".into())
+}
+
+/// `8GB`, `512MB`, `1GiB` or bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "tb" | "t" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("give a size as 8GB or 512MB".into()),
+    };
+    match text[..digits].parse::<f64>() {
+        Ok(number) if number > 0.0 => Ok((number * unit) as u64),
+        _ => Err("give a size as 8GB or 512MB".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_makes_sense() {
+        Args::command().debug_assert();
+        assert_eq!(shape("569x30"), Ok((569, 30)));
+        assert!(shape("569").is_err() && shape("0x3").is_err() && shape("-1x3").is_err());
+        assert_eq!(size("8GB"), Ok(8_000_000_000));
+        assert_eq!(size("1.5 MiB"), Ok(1_572_864));
+        assert!(size("GB").is_err() && size("8QB").is_err());
+    }
+}

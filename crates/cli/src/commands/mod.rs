@@ -1,0 +1,50 @@
+//! The commands.
+
+mod calibrate;
+mod client;
+mod plan;
+mod server;
+
+use crate::args::{Args, Command};
+use crate::error::{Class, CliError, InFile};
+use crate::files;
+use std::path::Path;
+use sudare_matrix::Plan;
+use sudare_matrix::plan::MAX_PLAN_BYTES;
+
+pub fn run(args: &Args) -> Result<(), CliError> {
+    match &args.command {
+        Command::Plan(a) => plan::plan(args, a),
+        Command::Keygen(a) => client::keygen(args, a),
+        Command::Encrypt(a) => client::encrypt(args, a),
+        Command::Matmul(a) => server::matmul(args, a),
+        Command::Run(a) => server::run(args, a),
+        Command::Decrypt(a) => client::decrypt(args, a),
+        Command::Calibrate(a) => calibrate::calibrate(args, a),
+    }
+}
+
+/// Reads a plan.
+fn load_plan(path: &Path) -> Result<Plan, CliError> {
+    let bytes = files::read(path, MAX_PLAN_BYTES as u64)?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| CliError::new(Class::Damaged, "this is no plan: it is not text; copy it again").in_file(path))?;
+    Plan::from_json(text).in_file(path)
+}
+
+/// Bytes for people.
+fn bytes(b: u64) -> String {
+    match b as f64 {
+        b if b < 1e3 => format!("{b:.0} B"),
+        b if b < 1e6 => format!("{:.1} kB", b / 1e3),
+        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
+        b => format!("{:.2} GB", b / 1e9),
+    }
+}
+
+/// A line for a person, unless none is wanted.
+fn say(args: &Args, line: impl std::fmt::Display) {
+    if !args.quiet {
+        println!("{line}");
+    }
+}

@@ -1,0 +1,67 @@
+//! `sudare matmul` and `run`: what the server does, without any secret.
+
+use super::client::store;
+use super::load_plan;
+use crate::args;
+use crate::error::{Class, CliError, InFile};
+use crate::files;
+use crate::matrices;
+use crate::progress::Bar;
+use std::path::Path;
+use sudare_he::keys::EvalKeys;
+use sudare_he::wire::Wire;
+use sudare_matrix::{EncryptedMatrix, Plan, Server};
+
+fn load_server(plan: &Plan, keys: &Path, threads: usize) -> Result<Server, CliError> {
+    let set = EvalKeys::read_from(plan.params(), files::open(keys)?).in_file(keys)?;
+    Server::new(plan, set, threads).in_file(keys)
+}
+
+/// An operand: encrypted, or plain where the plan has it so.
+fn operand(server: &Server, name: &str, path: &Path) -> Result<EncryptedMatrix, CliError> {
+    let plan = server.plan();
+    match plan.expression().inputs().iter().find(|i| i.name == name) {
+        Some(input) if input.plain => {
+            let matrices = matrices::read(path, plan.batch(), (input.rows, input.cols))?;
+            server.plain(name, &matrices).in_file(path)
+        }
+        _ => EncryptedMatrix::read_from(plan, files::open(path)?).in_file(path),
+    }
+}
+
+pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
+    let plan = load_plan(&a.plan)?;
+    let Some((left, right)) = plan.expression().as_product() else {
+        let message = format!("the plan computes {}, not one product; use `sudare run`", plan.expression());
+        return Err(CliError::new(Class::Usage, message).in_file(&a.plan));
+    };
+    let server = load_server(&plan, &a.keys, args.threads)?;
+    let name = |i: usize| plan.expression().inputs()[i].name.as_str();
+    let l = operand(&server, name(left), &a.left)?;
+    let r = operand(&server, name(right), &a.right)?;
+    if plan.expression().node_of_input(left) == r.node() && plan.expression().node_of_input(right) == l.node() {
+        let message = format!("this is the {} matrix; give the {} one first", name(right), name(left));
+        return Err(CliError::new(Class::Data, message).in_file(&a.left));
+    }
+    let bar = Bar::clock("multiplying", plan.summary().seconds, args.quiet);
+    let product = server.matmul(&l, &r)?;
+    drop(bar);
+    store(args, &product, &a.output)
+}
+
+pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
+    let plan = load_plan(&a.plan)?;
+    let server = load_server(&plan, &a.keys, args.threads)?;
+    let mut inputs = Vec::with_capacity(a.inputs.len());
+    for text in &a.inputs {
+        let (name, path) = match text.split_once('=') {
+            Some((name, path)) if plan.expression().input(name).is_some() => (name, Path::new(path)),
+            _ => ("", Path::new(text.as_str())),
+        };
+        inputs.push(operand(&server, name, path)?);
+    }
+    let bar = Bar::clock("computing", plan.summary().seconds, args.quiet);
+    let value = server.run(&inputs)?;
+    drop(bar);
+    store(args, &value, &a.output)
+}

@@ -1,0 +1,153 @@
+//! Errors as a person at a terminal meets them: one line, and a code for scripts.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use sudare_he::HeError;
+use sudare_he::wire::WireError;
+use sudare_matrix::MatrixError;
+
+/// What kind of error: the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// An error of the program itself.
+    Internal = 1,
+    /// Wrong use of the command line.
+    Usage = 2,
+    /// Bad input data.
+    Data = 3,
+    /// Objects that do not belong together, or a missing key.
+    Mismatch = 4,
+    /// A damaged file.
+    Damaged = 5,
+    /// Nothing satisfies what is asked for.
+    NoPlan = 6,
+    /// Reading or writing failed.
+    Io = 7,
+}
+
+/// An error with its class and, where there is one, the file it is about.
+#[derive(Debug)]
+pub struct CliError {
+    class: Class,
+    file: Option<String>,
+    message: String,
+}
+
+impl CliError {
+    pub fn new(class: Class, message: impl Into<String>) -> Self {
+        Self { class, file: None, message: message.into() }
+    }
+
+    /// The same, about a file.
+    pub fn in_file(mut self, path: &Path) -> Self {
+        self.file.get_or_insert_with(|| path.display().to_string());
+        self
+    }
+
+    pub fn code(&self) -> u8 {
+        self.class as u8
+    }
+}
+
+/// Says which file an error is about.
+pub trait InFile<T> {
+    fn in_file(self, path: &Path) -> Result<T, CliError>;
+}
+
+impl<T, E: Into<CliError>> InFile<T> for Result<T, E> {
+    fn in_file(self, path: &Path) -> Result<T, CliError> {
+        self.map_err(|e| e.into().in_file(path))
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
+        // One line, whatever it came from.
+        for (i, word) in self.message.split_whitespace().enumerate() {
+            write!(f, "{}{word}", if i > 0 { " " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(e: io::Error) -> Self {
+        let remedy = match e.kind() {
+            io::ErrorKind::NotFound => "; check the path",
+            io::ErrorKind::PermissionDenied => "; check the permissions of the file and its folder",
+            io::ErrorKind::StorageFull => "; free some space",
+            _ => "",
+        };
+        Self::new(Class::Io, format!("{e}{remedy}"))
+    }
+}
+
+fn class_of_he(e: &HeError) -> Class {
+    match e {
+        HeError::WrongParameters { .. }
+        | HeError::WrongKey { .. }
+        | HeError::MissingRotationKey { .. }
+        | HeError::MissingRelinKey
+        | HeError::NoSuchLevel { .. } => Class::Mismatch,
+        HeError::NotFinite { .. } | HeError::OverBound { .. } | HeError::TooManyValues { .. } => Class::Data,
+        HeError::Parameters { .. } | HeError::Insecure { .. } => Class::NoPlan,
+        _ => Class::Internal,
+    }
+}
+
+fn class_of_wire(e: &WireError) -> Class {
+    match e {
+        WireError::Io { .. } => Class::Io,
+        WireError::WrongParameters { .. } | WireError::WrongKey { .. } | WireError::WrongType { .. } => Class::Mismatch,
+        WireError::He(HeError::WrongParameters { .. } | HeError::WrongKey { .. }) => Class::Mismatch,
+        _ => Class::Damaged,
+    }
+}
+
+impl From<HeError> for CliError {
+    fn from(e: HeError) -> Self {
+        MatrixError::He(e).into()
+    }
+}
+
+impl From<WireError> for CliError {
+    fn from(e: WireError) -> Self {
+        MatrixError::Wire(e).into()
+    }
+}
+
+impl From<MatrixError> for CliError {
+    fn from(e: MatrixError) -> Self {
+        let class = match &e {
+            MatrixError::He(e) => class_of_he(e),
+            MatrixError::Wire(e) => class_of_wire(e),
+            MatrixError::Shapes { .. }
+            | MatrixError::PlannedShape { .. }
+            | MatrixError::Elements { .. }
+            | MatrixError::NotFinite { .. }
+            | MatrixError::OverBound { .. }
+            | MatrixError::Count { .. } => Class::Data,
+            MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } => Class::Mismatch,
+            MatrixError::PlanFile { .. } => Class::Damaged,
+            MatrixError::Method { .. } | MatrixError::NoPlan { .. } | MatrixError::Expression { .. } => Class::NoPlan,
+            _ => Class::Internal,
+        };
+        let remedy = match &e {
+            MatrixError::He(
+                HeError::MissingRotationKey { .. } | HeError::MissingRelinKey | HeError::NoSuchLevel { .. },
+            ) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
+            MatrixError::NotFinite { .. } => "; replace or drop it first",
+            MatrixError::Wire(WireError::WrongParameters { .. }) => "; use the files of one plan",
+            MatrixError::Wire(WireError::WrongKey { .. }) | MatrixError::He(HeError::WrongKey { .. }) => {
+                "; use the keys of one `sudare keygen`"
+            }
+            MatrixError::PlannedShape { .. } => "; plan for the shape that you have",
+            _ => "",
+        };
+        Self::new(class, format!("{e}{remedy}"))
+    }
+}

@@ -1,0 +1,94 @@
+//! From two matrix files to their product, each command in a process of its own.
+
+mod common;
+use common::*;
+
+/// Plans, makes keys, encrypts, multiplies and decrypts; returns the product file's contents.
+fn flow(place: &Place, (m, k, n): (usize, usize, usize), extension: &str, key: &str) -> f64 {
+    let (a, b) = (values(m * k, 1), values(k * n, 2));
+    place.matrix(&format!("a.{extension}"), m, k, &a);
+    place.matrix(&format!("b.{extension}"), k, n, &b);
+    let table = place.ok(&format!("plan --left {m}x{k} --right {k}x{n} --max-abs 1 --error 1e-4 -o plan.json"));
+    assert!(table.contains("128-bit security") || table.contains("192-bit") || table.contains("256-bit"), "{table}");
+    place.ok("keygen plan.json -o keys --force");
+    place.ok(&format!("encrypt plan.json --keys keys/{key} --as left a.{extension} -o a.ct"));
+    place.ok(&format!("encrypt plan.json --keys keys/{key} --as right b.{extension} -o b.ct"));
+    // The server has another folder and no secret key.
+    let server = Place::new();
+    for name in ["plan.json", "keys/eval.keys", "a.ct", "b.ct"] {
+        std::fs::copy(place.path(name), server.path(name.rsplit('/').next().unwrap())).unwrap();
+    }
+    server.ok("matmul plan.json --keys eval.keys a.ct b.ct -o c.ct");
+    std::fs::copy(server.path("c.ct"), place.path("c.ct")).unwrap();
+    place.ok(&format!("decrypt plan.json --keys keys/secret.key c.ct -o c.{extension}"));
+    let (rows, cols, c) = place.load(&format!("c.{extension}"));
+    assert_eq!((rows, cols), (m, n));
+    largest_difference(&c, &product(m, k, n, &a, &b))
+}
+
+#[test]
+fn odd_shapes_in_both_formats() {
+    let place = Place::new();
+    for (shape, extension, key) in [
+        ((3, 5, 2), "npy", "secret.key"),
+        ((1, 1, 1), "csv", "public.key"),
+        ((7, 1, 9), "npy", "public.key"),
+        ((1, 33, 1), "csv", "secret.key"),
+        ((17, 19, 23), "npy", "secret.key"),
+    ] {
+        let error = flow(&place, shape, extension, key);
+        assert!(error < 1e-4, "{shape:?} {extension} {key}: {error:e}");
+    }
+}
+
+#[test]
+fn other_number_types_and_axes() {
+    let place = Place::new();
+    place.ok("plan --left 2x3 --right 3x1 --max-abs 10,2 --error 1e-3 -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    // Fortran order, single precision; and a one-axis array of bytes.
+    let a: Vec<u8> = [1f32, 4.0, 2.0, 5.0, 3.0, 6.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    place.write("a.npy", npy("<f4", true, "(2, 3)", &a));
+    place.write("b.npy", npy("|i1", false, "(3,)", &[1, 0xff, 2]));
+    place.ok("encrypt plan.json --keys keys/public.key --as left a.npy -o a.ct");
+    place.ok("encrypt plan.json --keys keys/public.key --as right b.npy -o b.ct");
+    place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c.csv");
+    let (_, _, c) = place.load("c.csv");
+    assert!(largest_difference(&c, &[5.0, 11.0]) < 1e-3, "{c:?}");
+}
+
+#[test]
+fn plain_weights() {
+    let place = Place::new();
+    let (a, w) = (values(12, 3), values(8, 4));
+    place.matrix("a.npy", 3, 4, &a);
+    place.matrix("w.csv", 4, 2, &w);
+    place.ok("plan --left 3x4 --right 4x2 --plain right --error 1e-4 -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    place.ok("encrypt plan.json --keys keys/public.key --as left a.npy -o a.ct");
+    place.ok("matmul plan.json --keys keys/eval.keys a.ct w.csv -o c.ct");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c.npy");
+    assert!(largest_difference(&place.load("c.npy").2, &product(3, 4, 2, &a, &w)) < 1e-4);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_secret_key_is_its_owners() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.ok("plan --left 2x2 --right 2x2 -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    let mode = |name: &str| std::fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("keys/secret.key"), 0o600);
+    assert_ne!(mode("keys/public.key") & 0o044, 0);
+    place.fails("keygen plan.json -o keys", 2, "--force");
+}
+
+#[test]
+fn calibration_is_kept() {
+    let place = Place::new();
+    let text = place.ok("calibrate --json");
+    assert!(text.contains("\"mac_ns\""));
+    assert!(exists(&place.path("cache/sudare/cost-model.json")));
+}

@@ -1,0 +1,542 @@
+//! Expressions on matrices: what a plan computes.
+//!
+//! An [`Expr`] is a graph in the order of evaluation; each node names earlier ones. It is checked
+//! when it is made, so that shapes and value bounds of every node are known from then on.
+
+use crate::error::MatrixError;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Most nodes of an expression.
+pub const MAX_NODES: usize = 1024;
+/// Most rows or columns of a matrix.
+pub const MAX_SIDE: usize = 1 << 24;
+/// Most elements of a matrix.
+pub const MAX_ELEMENTS: usize = 1 << 28;
+/// Most bytes of an input's name.
+pub const MAX_NAME: usize = 64;
+
+/// A matrix that goes in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputSpec {
+    /// Its name.
+    pub name: String,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Bound on the absolute value of its elements, finite and above zero.
+    pub max_abs: f64,
+    /// Whether the server knows it: it is not encrypted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
+}
+
+impl InputSpec {
+    /// An encrypted input.
+    pub fn new(name: &str, (rows, cols): (usize, usize), max_abs: f64) -> Self {
+        Self { name: name.to_owned(), rows, cols, max_abs, plain: false }
+    }
+}
+
+/// An operation; numbers are positions of earlier nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "op", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Op {
+    /// An input, by its position among the inputs.
+    Input {
+        /// Position.
+        input: usize,
+    },
+    /// Matrix product.
+    Matmul {
+        /// Left factor.
+        left: usize,
+        /// Right factor.
+        right: usize,
+    },
+    /// Sum, element by element.
+    Add {
+        /// Left operand.
+        left: usize,
+        /// Right operand.
+        right: usize,
+    },
+    /// Difference, element by element.
+    Sub {
+        /// Left operand.
+        left: usize,
+        /// Right operand.
+        right: usize,
+    },
+    /// Product, element by element.
+    Mul {
+        /// Left operand.
+        left: usize,
+        /// Right operand.
+        right: usize,
+    },
+    /// Negation.
+    Neg {
+        /// Operand.
+        of: usize,
+    },
+    /// Product with a number.
+    Scale {
+        /// Operand.
+        of: usize,
+        /// The number.
+        by: f64,
+    },
+    /// A number added to every element.
+    Shift {
+        /// Operand.
+        of: usize,
+        /// The number.
+        by: f64,
+    },
+    /// Transpose.
+    Transpose {
+        /// Operand.
+        of: usize,
+    },
+    /// Sum over the rows (axis 0: one row comes out) or over the columns (axis 1: one column).
+    Sum {
+        /// Operand.
+        of: usize,
+        /// 0 or 1.
+        axis: u8,
+    },
+}
+
+impl Op {
+    /// The nodes it takes, one or two; none for an input.
+    pub fn operands(&self) -> impl Iterator<Item = usize> + use<> {
+        let (a, b) = match *self {
+            Self::Input { .. } => (None, None),
+            Self::Matmul { left, right }
+            | Self::Add { left, right }
+            | Self::Sub { left, right }
+            | Self::Mul { left, right } => (Some(left), Some(right)),
+            Self::Neg { of }
+            | Self::Scale { of, .. }
+            | Self::Shift { of, .. }
+            | Self::Transpose { of }
+            | Self::Sum { of, .. } => (Some(of), None),
+        };
+        a.into_iter().chain(b)
+    }
+
+    /// The same operation on nodes of other numbers.
+    fn renamed(self, f: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::Input { input } => Self::Input { input },
+            Self::Matmul { left, right } => Self::Matmul { left: f(left), right: f(right) },
+            Self::Add { left, right } => Self::Add { left: f(left), right: f(right) },
+            Self::Sub { left, right } => Self::Sub { left: f(left), right: f(right) },
+            Self::Mul { left, right } => Self::Mul { left: f(left), right: f(right) },
+            Self::Neg { of } => Self::Neg { of: f(of) },
+            Self::Scale { of, by } => Self::Scale { of: f(of), by },
+            Self::Shift { of, by } => Self::Shift { of: f(of), by },
+            Self::Transpose { of } => Self::Transpose { of: f(of) },
+            Self::Sum { of, axis } => Self::Sum { of: f(of), axis },
+        }
+    }
+
+    /// Its name in messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Input { .. } => "input",
+            Self::Matmul { .. } => "matrix product",
+            Self::Add { .. } => "addition",
+            Self::Sub { .. } => "subtraction",
+            Self::Mul { .. } => "element-wise product",
+            Self::Neg { .. } => "negation",
+            Self::Scale { .. } => "product with a number",
+            Self::Shift { .. } => "addition of a number",
+            Self::Transpose { .. } => "transpose",
+            Self::Sum { .. } => "sum",
+        }
+    }
+}
+
+/// What is known of a node before anything is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeInfo {
+    /// Rows and columns.
+    pub shape: (usize, usize),
+    /// Bound on the absolute values.
+    pub max_abs: f64,
+}
+
+/// An expression as it is written down: unchecked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    inputs: Vec<InputSpec>,
+    nodes: Vec<Op>,
+    output: usize,
+}
+
+/// A checked expression.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Expr {
+    written: Written,
+    info: Vec<NodeInfo>,
+}
+
+impl TryFrom<Written> for Expr {
+    type Error = MatrixError;
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        Self::new(w.inputs, w.nodes, w.output)
+    }
+}
+
+impl From<Expr> for Written {
+    fn from(e: Expr) -> Self {
+        e.written
+    }
+}
+
+fn refuse<T>(reason: String) -> Result<T, MatrixError> {
+    Err(MatrixError::Expression { reason })
+}
+
+impl Expr {
+    /// An expression of `inputs` and `nodes` whose value is that of node `output`.
+    ///
+    /// # Errors
+    /// [`MatrixError::Expression`] for a graph that makes no sense or is too large,
+    /// [`MatrixError::Shapes`] for shapes that do not go together.
+    pub fn new(inputs: Vec<InputSpec>, nodes: Vec<Op>, output: usize) -> Result<Self, MatrixError> {
+        if inputs.is_empty() || nodes.is_empty() || nodes.len() > MAX_NODES || inputs.len() > MAX_NODES {
+            return refuse(format!("it takes 1 to {MAX_NODES} inputs and nodes"));
+        }
+        for (i, input) in inputs.iter().enumerate() {
+            check_input(input)?;
+            if inputs[..i].iter().any(|other| other.name == input.name) {
+                return refuse(format!("two inputs are called {:?}", input.name));
+            }
+        }
+        if output >= nodes.len() {
+            return refuse(format!("its value is node {output}, and there are {}", nodes.len()));
+        }
+        let (nodes, output) = merge_equal(&nodes, output)?;
+        let mut info: Vec<NodeInfo> = Vec::with_capacity(nodes.len());
+        for op in &nodes {
+            info.push(infer(op, &inputs, &info)?);
+        }
+        let mut used = vec![false; nodes.len()];
+        used[output] = true;
+        for (at, op) in nodes.iter().enumerate().rev() {
+            if used[at] {
+                op.operands().for_each(|o| used[o] = true);
+            }
+        }
+        if let Some(at) = used.iter().position(|u| !u) {
+            return refuse(format!("node {at} ({}) does not matter to its value; leave it out", nodes[at].name()));
+        }
+        for (i, input) in inputs.iter().enumerate() {
+            let uses = nodes.iter().filter(|op| matches!(op, Op::Input { input } if *input == i)).count();
+            if uses != 1 {
+                return refuse(format!("input {:?} stands in {uses} nodes, not in one", input.name));
+            }
+        }
+        if inputs.iter().all(|i| i.plain) {
+            return refuse("nothing in it is encrypted".into());
+        }
+        Ok(Self { written: Written { inputs, nodes, output }, info })
+    }
+
+    /// The product of two inputs.
+    ///
+    /// # Errors
+    /// As [`Expr::new`].
+    pub fn product(left: InputSpec, right: InputSpec) -> Result<Self, MatrixError> {
+        let nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Matmul { left: 0, right: 1 }];
+        Self::new(vec![left, right], nodes, 2)
+    }
+
+    /// Reads `{"inputs": […], "nodes": […], "output": …}`.
+    ///
+    /// # Errors
+    /// As [`Expr::new`]; [`MatrixError::Expression`] for text that is no expression.
+    pub fn from_json(text: &str) -> Result<Self, MatrixError> {
+        let written: Written =
+            serde_json::from_str(text).map_err(|e| MatrixError::Expression { reason: e.to_string() })?;
+        written.try_into()
+    }
+
+    /// What is computed, in words.
+    pub fn describe(&self) -> String {
+        format!("it computes {self}")
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> &[InputSpec] {
+        &self.written.inputs
+    }
+
+    /// The operations, in the order of evaluation.
+    pub fn nodes(&self) -> &[Op] {
+        &self.written.nodes
+    }
+
+    /// The node whose value is the expression's.
+    pub fn output(&self) -> usize {
+        self.written.output
+    }
+
+    /// What is known of a node.
+    pub fn info(&self, node: usize) -> &NodeInfo {
+        &self.info[node]
+    }
+
+    /// The position of an input by its name.
+    pub fn input(&self, name: &str) -> Option<usize> {
+        self.inputs().iter().position(|i| i.name == name)
+    }
+
+    /// The node of an input.
+    pub fn node_of_input(&self, input: usize) -> usize {
+        let at = self.nodes().iter().position(|op| matches!(op, Op::Input { input: i } if *i == input));
+        at.unwrap_or(usize::MAX)
+    }
+
+    /// The two inputs' positions, if the expression is one product of two different inputs.
+    pub fn as_product(&self) -> Option<(usize, usize)> {
+        let Op::Matmul { left, right } = self.nodes()[self.output()] else { return None };
+        match (self.nodes()[left], self.nodes()[right]) {
+            (Op::Input { input: a }, Op::Input { input: b }) if a != b => Some((a, b)),
+            _ => None,
+        }
+    }
+
+    /// Whether a node's value is known to the server without any key.
+    pub fn is_plain(&self, node: usize) -> bool {
+        match self.nodes()[node] {
+            Op::Input { input } => self.inputs()[input].plain,
+            op => op.operands().all(|o| self.is_plain(o)),
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, node: usize, binding: u8) -> fmt::Result {
+        let paren = |f: &mut fmt::Formatter<'_>, own: u8, body: &dyn Fn(&mut fmt::Formatter<'_>) -> fmt::Result| {
+            if own >= binding {
+                return body(f);
+            }
+            write!(f, "(")?;
+            body(f)?;
+            write!(f, ")")
+        };
+        let infix = |f: &mut fmt::Formatter<'_>, own: u8, l: usize, sign: &str, r: usize| {
+            paren(f, own, &|f| {
+                self.write(f, l, own)?;
+                write!(f, " {sign} ")?;
+                self.write(f, r, own + 1)
+            })
+        };
+        match self.nodes()[node] {
+            Op::Input { input } => write!(f, "{}", self.inputs()[input].name),
+            Op::Matmul { left, right } => infix(f, 2, left, "@", right),
+            Op::Mul { left, right } => infix(f, 2, left, "*", right),
+            Op::Add { left, right } => infix(f, 1, left, "+", right),
+            Op::Sub { left, right } => infix(f, 1, left, "-", right),
+            Op::Neg { of } => paren(f, 3, &|f| {
+                write!(f, "-")?;
+                self.write(f, of, 3)
+            }),
+            Op::Scale { of, by } => paren(f, 2, &|f| {
+                write!(f, "{by} * ")?;
+                self.write(f, of, 3)
+            }),
+            Op::Shift { of, by } => paren(f, 1, &|f| {
+                self.write(f, of, 1)?;
+                write!(f, " + {by}")
+            }),
+            Op::Transpose { of } => {
+                self.write(f, of, 4)?;
+                write!(f, ".T")
+            }
+            Op::Sum { of, axis } => {
+                self.write(f, of, 4)?;
+                write!(f, ".sum({axis})")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Shared nodes are written out at each use; a deep expression is told by its size.
+        let mut size = vec![1u64; self.nodes().len()];
+        for (at, op) in self.nodes().iter().enumerate() {
+            size[at] = op.operands().fold(1, |s, o| s.saturating_add(size[o]));
+        }
+        if size[self.output()] > 64 {
+            return write!(f, "an expression of {} operations", self.nodes().len());
+        }
+        self.write(f, self.output(), 0)
+    }
+}
+
+/// The same graph with equal operations done once: two nodes that read alike are one value.
+fn merge_equal(nodes: &[Op], output: usize) -> Result<(Vec<Op>, usize), MatrixError> {
+    let mut merged: Vec<Op> = Vec::with_capacity(nodes.len());
+    let mut place: Vec<usize> = Vec::with_capacity(nodes.len());
+    for (at, op) in nodes.iter().enumerate() {
+        if op.operands().any(|o| o >= at) {
+            return refuse(format!("node {at} names a node that does not come before it"));
+        }
+        let op = op.renamed(|o| place[o]);
+        place.push(merged.iter().position(|m| *m == op).unwrap_or(merged.len()));
+        if place[at] == merged.len() {
+            merged.push(op);
+        }
+    }
+    Ok((merged, place[output]))
+}
+
+fn check_input(input: &InputSpec) -> Result<(), MatrixError> {
+    let InputSpec { name, rows, cols, max_abs, .. } = input;
+    let printable = name.chars().all(|c| !c.is_control());
+    if name.is_empty() || name.len() > MAX_NAME || !printable {
+        return refuse(format!("an input's name has 1 to {MAX_NAME} bytes, all printable"));
+    }
+    let sides = (1..=MAX_SIDE).contains(rows) && (1..=MAX_SIDE).contains(cols);
+    if !sides || rows.saturating_mul(*cols) > MAX_ELEMENTS {
+        return refuse(format!(
+            "{name} is {rows}×{cols}, and 1×1 to {MAX_SIDE} a side and {MAX_ELEMENTS} elements are possible"
+        ));
+    }
+    if !(max_abs.is_finite() && *max_abs > 0.0 && *max_abs <= 1e15 && *max_abs >= 1e-15) {
+        return refuse(format!("the bound on {name} is {max_abs}, and it has to be from 1e-15 to 1e15"));
+    }
+    Ok(())
+}
+
+fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, MatrixError> {
+    let same = |left: usize, right: usize| {
+        let (l, r) = (info[left], info[right]);
+        if l.shape != r.shape {
+            return Err(MatrixError::Shapes { operation: op.name(), left: l.shape, right: r.shape });
+        }
+        Ok((l, r))
+    };
+    let number = |by: f64| {
+        if by.is_finite() { Ok(()) } else { refuse(format!("{} by {by}", op.name())) }
+    };
+    let node = match *op {
+        Op::Input { input } => match inputs.get(input) {
+            Some(i) => NodeInfo { shape: (i.rows, i.cols), max_abs: i.max_abs },
+            None => return refuse(format!("it asks for input {input}, and there are {}", inputs.len())),
+        },
+        Op::Matmul { left, right } => {
+            let (l, r) = (info[left], info[right]);
+            if l.shape.1 != r.shape.0 {
+                return Err(MatrixError::Shapes { operation: op.name(), left: l.shape, right: r.shape });
+            }
+            NodeInfo { shape: (l.shape.0, r.shape.1), max_abs: l.max_abs * r.max_abs * l.shape.1 as f64 }
+        }
+        Op::Add { left, right } | Op::Sub { left, right } => {
+            let (l, r) = same(left, right)?;
+            NodeInfo { max_abs: l.max_abs + r.max_abs, ..l }
+        }
+        Op::Mul { left, right } => {
+            let (l, r) = same(left, right)?;
+            NodeInfo { max_abs: l.max_abs * r.max_abs, ..l }
+        }
+        Op::Neg { of } => info[of],
+        Op::Scale { of, by } => {
+            number(by)?;
+            NodeInfo { max_abs: info[of].max_abs * by.abs(), ..info[of] }
+        }
+        Op::Shift { of, by } => {
+            number(by)?;
+            NodeInfo { max_abs: info[of].max_abs + by.abs(), ..info[of] }
+        }
+        Op::Transpose { of } => {
+            let (rows, cols) = info[of].shape;
+            NodeInfo { shape: (cols, rows), ..info[of] }
+        }
+        Op::Sum { of, axis } => {
+            let (rows, cols) = info[of].shape;
+            match axis {
+                0 => NodeInfo { shape: (1, cols), max_abs: info[of].max_abs * rows as f64 },
+                1 => NodeInfo { shape: (rows, 1), max_abs: info[of].max_abs * cols as f64 },
+                _ => return refuse(format!("a matrix has axes 0 and 1, not {axis}")),
+            }
+        }
+    };
+    if node.shape.0.saturating_mul(node.shape.1) > MAX_ELEMENTS {
+        return refuse(format!("{} makes a {}×{} matrix, too large", op.name(), node.shape.0, node.shape.1));
+    }
+    if !(node.max_abs <= 1e100) {
+        return refuse(format!("{} makes values of up to {:e}, too large", op.name(), node.max_abs));
+    }
+    Ok(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(name: &str, shape: (usize, usize)) -> InputSpec {
+        InputSpec::new(name, shape, 2.0)
+    }
+
+    #[test]
+    fn shapes_and_bounds() {
+        let inputs = vec![input("A", (3, 4)), input("B", (4, 5)), input("C", (3, 5))];
+        let nodes = vec![
+            Op::Input { input: 0 },
+            Op::Input { input: 1 },
+            Op::Matmul { left: 0, right: 1 },
+            Op::Input { input: 2 },
+            Op::Sub { left: 2, right: 3 },
+            Op::Scale { of: 4, by: -0.5 },
+            Op::Transpose { of: 5 },
+            Op::Sum { of: 6, axis: 0 },
+        ];
+        let e = Expr::new(inputs, nodes, 7).unwrap();
+        assert_eq!(e.info(7), &NodeInfo { shape: (1, 3), max_abs: 45.0 });
+        assert_eq!(e.to_string(), "(-0.5 * (A @ B - C)).T.sum(0)");
+        assert_eq!(e.as_product(), None);
+        let json = serde_json::to_string(&e).unwrap();
+        assert_eq!(Expr::from_json(&json).unwrap(), e);
+    }
+
+    #[test]
+    fn products() {
+        let e = Expr::product(input("A", (3, 4)), input("B", (4, 5))).unwrap();
+        assert_eq!(e.as_product(), Some((0, 1)));
+        assert_eq!(e.to_string(), "A @ B");
+        assert!(matches!(
+            Expr::product(input("A", (3, 4)), input("B", (3, 5))),
+            Err(MatrixError::Shapes { left: (3, 4), right: (3, 5), .. })
+        ));
+        assert!(Expr::product(input("A", (3, 4)), input("A", (4, 5))).is_err());
+    }
+
+    #[test]
+    fn refusals() {
+        for bad in [
+            "",
+            "{}",
+            r#"{"inputs":[],"nodes":[],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":0,"cols":1,"max_abs":1}],"nodes":[{"op":"input","input":0}],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":1,"cols":1,"max_abs":-1}],"nodes":[{"op":"input","input":0}],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":1,"cols":1,"max_abs":1}],"nodes":[{"op":"input","input":1}],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":1,"cols":1,"max_abs":1}],"nodes":[{"op":"input","input":0}],"output":1}"#,
+            r#"{"inputs":[{"name":"A","rows":1,"cols":1,"max_abs":1}],"nodes":[{"op":"neg","of":0}],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":1,"cols":1,"max_abs":1,"plain":true}],"nodes":[{"op":"input","input":0}],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":1,"cols":1,"max_abs":1,"colour":1}],"nodes":[{"op":"input","input":0}],"output":0}"#,
+            r#"{"inputs":[{"name":"A","rows":99999999999,"cols":99999999999,"max_abs":1}],"nodes":[{"op":"input","input":0}],"output":0}"#,
+        ] {
+            assert!(Expr::from_json(bad).is_err(), "{bad}");
+        }
+    }
+}

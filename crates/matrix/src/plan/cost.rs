@@ -1,0 +1,336 @@
+//! What a machine's time buys: prices for [`Work`].
+
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
+use sudare_he::HeError;
+use sudare_he::ring::prime::ntt_primes;
+use sudare_he::ring::{Family, Limb, Modulus, RingError, Threads};
+
+/// Version of the measurements; a cached model of another one is ignored.
+const VERSION: u32 = 1;
+/// Most bytes of a cache file that are read.
+const MAX_CACHE_BYTES: u64 = 1 << 20;
+/// Measured degrees.
+const LOG_NS: std::ops::RangeInclusive<u32> = 12..=17;
+
+/// Nanoseconds of work on one limb at one degree, on one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DegreeCost {
+    /// log2 N.
+    pub log_n: u32,
+    /// A transform, prime below 2^50.
+    pub ntt_ns: f64,
+    /// A transform, larger prime.
+    pub ntt_wide_ns: f64,
+    /// An element-wise pass, prime below 2^50.
+    pub pass_ns: f64,
+    /// An element-wise pass, larger prime.
+    pub pass_wide_ns: f64,
+}
+
+/// Prices of the primitive operations on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostModel {
+    /// Version of the measurements.
+    pub version: u32,
+    /// The processor that was measured.
+    pub machine: String,
+    /// Kernel families in use, below 2^50 and above.
+    pub kernels: [String; 2],
+    /// Costs at each degree, ascending.
+    pub degrees: Vec<DegreeCost>,
+    /// Nanoseconds of a modular multiply-accumulate inside a matrix product.
+    pub mac_ns: f64,
+    /// Bytes a second at which keys are streamed from memory.
+    pub key_bandwidth: f64,
+    /// Threads of the machine.
+    pub threads: usize,
+    /// What each thread after the first adds, in threads: 1 on whole cores, less where two
+    /// threads share one.
+    pub thread_gain: f64,
+}
+
+impl Default for CostModel {
+    /// Figures measured on one core of a Sapphire Rapids server.
+    fn default() -> Self {
+        let row = |log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns| DegreeCost {
+            log_n,
+            ntt_ns,
+            ntt_wide_ns,
+            pass_ns,
+            pass_wide_ns,
+        };
+        Self {
+            version: VERSION,
+            machine: "built-in figures of a Sapphire Rapids core".into(),
+            kernels: ["avx512ifma".into(), "avx512dq".into()],
+            degrees: vec![
+                row(12, 4_500.0, 13_000.0, 1_700.0, 4_100.0),
+                row(13, 9_800.0, 28_000.0, 3_500.0, 8_300.0),
+                row(14, 21_500.0, 61_000.0, 7_400.0, 17_000.0),
+                row(15, 48_000.0, 131_000.0, 15_500.0, 34_000.0),
+                row(16, 110_000.0, 285_000.0, 33_000.0, 71_000.0),
+                row(17, 260_000.0, 630_000.0, 90_000.0, 160_000.0),
+            ],
+            mac_ns: 0.13,
+            key_bandwidth: 9e9,
+            threads: 1,
+            thread_gain: 1.0,
+        }
+    }
+}
+
+impl CostModel {
+    /// Seconds that an amount of work takes at degree 2^`log_n` on `threads` threads.
+    pub fn price(&self, work: &Work, log_n: u32, threads: usize) -> f64 {
+        let d = self.at(log_n);
+        let compute = work.ntt * d.ntt_ns
+            + work.ntt_wide * d.ntt_wide_ns
+            + work.pass * d.pass_ns
+            + work.pass_wide * d.pass_wide_ns
+            + work.mac * self.mac_ns;
+        let speed = 1.0 + (threads.max(1) as f64 - 1.0) * self.thread_gain;
+        compute * 1e-9 / speed + work.key_bytes / self.key_bandwidth
+    }
+
+    /// Costs at a degree; between and beyond the measured ones they go with N.
+    fn at(&self, log_n: u32) -> DegreeCost {
+        let nearest = self.degrees.iter().min_by_key(|d| d.log_n.abs_diff(log_n));
+        let Some(d) = nearest else { return Self::default().at(log_n) };
+        let f = (f64::from(log_n) - f64::from(d.log_n)).exp2();
+        DegreeCost {
+            log_n,
+            ntt_ns: d.ntt_ns * f,
+            ntt_wide_ns: d.ntt_wide_ns * f,
+            pass_ns: d.pass_ns * f,
+            pass_wide_ns: d.pass_wide_ns * f,
+        }
+    }
+
+    /// Measures this machine: some two seconds.
+    ///
+    /// # Errors
+    /// [`HeError::Ring`] if `SUDARE_KERNEL` holds a word that is no kernel family.
+    pub fn measure() -> Result<Self, HeError> {
+        let mut degrees = Vec::new();
+        for log_n in LOG_NS {
+            let (ntt_ns, pass_ns) = limb_costs(log_n, 46)?;
+            let (ntt_wide_ns, pass_wide_ns) = limb_costs(log_n, 60)?;
+            degrees.push(DegreeCost { log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns });
+        }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            version: VERSION,
+            machine: machine(),
+            kernels: kernels()?,
+            degrees,
+            mac_ns: mac_cost()?,
+            key_bandwidth: bandwidth(),
+            threads,
+            thread_gain: thread_gain(threads)?,
+        })
+    }
+
+    /// The model measured on this machine earlier, if it was kept, else the built-in one.
+    pub fn cached() -> Self {
+        let model = || {
+            let key = cache_key().ok()?;
+            let path = cache_path()?;
+            if std::fs::metadata(&path).ok()?.len() > MAX_CACHE_BYTES {
+                return None;
+            }
+            let text = std::fs::read_to_string(path).ok()?;
+            let mut all: BTreeMap<String, Self> = serde_json::from_str(&text).ok()?;
+            all.remove(&key).filter(Self::plausible)
+        };
+        model().unwrap_or_default()
+    }
+
+    /// Keeps the model for [`CostModel::cached`] and says where.
+    ///
+    /// # Errors
+    /// That of the file system; [`std::io::ErrorKind::NotFound`] if the user has no cache folder.
+    pub fn store(&self) -> std::io::Result<PathBuf> {
+        use std::io::{Error, ErrorKind};
+        let path =
+            cache_path().ok_or_else(|| Error::new(ErrorKind::NotFound, "neither XDG_CACHE_HOME nor HOME is set"))?;
+        let mut all: BTreeMap<String, serde_json::Value> =
+            std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+        let key = cache_key().map_err(Error::other)?;
+        all.insert(key, serde_json::to_value(self).map_err(Error::other)?);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        // Two processes may calibrate at once: each writes its own file, and the last one stays.
+        let scratch = path.with_extension(format!("json.{}", std::process::id()));
+        std::fs::write(&scratch, serde_json::to_vec_pretty(&all).map_err(Error::other)?)?;
+        std::fs::rename(&scratch, &path)?;
+        Ok(path)
+    }
+
+    /// Whether figures from a file can be prices.
+    fn plausible(&self) -> bool {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        self.version == VERSION
+            && !self.degrees.is_empty()
+            && self.degrees.len() <= 32
+            && self.degrees.iter().all(|d| {
+                d.log_n <= 32 && [d.ntt_ns, d.ntt_wide_ns, d.pass_ns, d.pass_wide_ns].into_iter().all(positive)
+            })
+            && positive(self.mac_ns)
+            && positive(self.key_bandwidth)
+            && (0.0..=2.0).contains(&self.thread_gain)
+    }
+}
+
+fn cache_path() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(base.join("sudare").join("cost-model.json"))
+}
+
+fn cache_key() -> Result<String, HeError> {
+    let [narrow, wide] = kernels()?;
+    Ok(format!("{} / {narrow} {wide} / {}", machine(), env!("CARGO_PKG_VERSION")))
+}
+
+fn kernels() -> Result<[String; 2], HeError> {
+    let name = |q: u64| -> Result<String, RingError> { Ok(Family::choose(&Modulus::new(q)?)?.name().into()) };
+    Ok([name((1 << 46) - 1)?, name((1 << 60) - 1)?])
+}
+
+/// The processor's own name, as far as the system tells it.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = info.lines().find(|l| l.split(':').next().is_some_and(|k| k.trim() == name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    match field("model name") {
+        Some(model) => {
+            format!(
+                "{model}, family {} model {}",
+                field("cpu family").unwrap_or_default(),
+                field("model").unwrap_or_default()
+            )
+        }
+        None => format!("{} {}", std::env::consts::ARCH, std::env::consts::OS),
+    }
+}
+
+/// The median time of one call in nanoseconds, over about `budget_ms` milliseconds.
+fn median_ns(budget_ms: u64, mut work: impl FnMut()) -> f64 {
+    work();
+    let start = Instant::now();
+    let mut samples = Vec::new();
+    while samples.len() < 9 || (start.elapsed().as_millis() as u64) < budget_ms {
+        let t = Instant::now();
+        work();
+        samples.push(t.elapsed().as_nanos() as f64);
+    }
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}
+
+fn limb(log_n: u32, bits: u32) -> Result<Limb, HeError> {
+    let n = 1usize << log_n;
+    Ok(Limb::new(ntt_primes(n, bits, 1, &[])?[0], n)?)
+}
+
+fn filled(q: u64, len: usize) -> Vec<u64> {
+    // Any full-size residues do: no kernel's time depends on values.
+    (0..len as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % q).collect()
+}
+
+/// Nanoseconds of a transform and of an element-wise pass.
+fn limb_costs(log_n: u32, bits: u32) -> Result<(f64, f64), HeError> {
+    let limb = limb(log_n, bits)?;
+    let n = 1usize << log_n;
+    // As many limbs as a ciphertext has, so that data comes from where it comes from there.
+    let mut data: Vec<Vec<u64>> = (0..8).map(|_| filled(limb.q(), n)).collect();
+    let other: Vec<Vec<u64>> = (0..8).map(|_| filled(limb.q(), n)).collect();
+    let mut at = 0;
+    let forward = median_ns(25, || {
+        at = (at + 1) % 8;
+        limb.forward(&mut data[at]);
+    });
+    let inverse = median_ns(25, || {
+        at = (at + 1) % 8;
+        limb.inverse(&mut data[at]);
+    });
+    let pass = median_ns(25, || {
+        at = (at + 1) % 8;
+        limb.mul_add(&mut data[at], &other[at], &other[(at + 1) % 8]);
+    });
+    black_box(&data);
+    Ok(((forward + inverse) / 2.0, pass))
+}
+
+/// Nanoseconds of a multiply-accumulate inside a matrix product.
+fn mac_cost() -> Result<f64, HeError> {
+    let limb = limb(12, 46)?;
+    const D: usize = 256;
+    let (a, b) = (filled(limb.q(), D * D), filled(limb.q(), D * D));
+    let mut c = vec![0; D * D];
+    let ns = median_ns(60, || limb.gemm(&mut c, D, &a, D, &b, D, (D, D, D), false));
+    black_box(&c);
+    Ok(ns / (D * D * D) as f64)
+}
+
+/// Bytes a second read from memory by one thread.
+fn bandwidth() -> f64 {
+    const WORDS: usize = 12 << 20;
+    let data: Vec<u64> = (0..WORDS as u64).collect();
+    let ns = median_ns(100, || {
+        let mut sums = [0u64; 8];
+        for chunk in data.chunks_exact(8) {
+            sums.iter_mut().zip(chunk).for_each(|(s, x)| *s = s.wrapping_add(*x));
+        }
+        black_box(sums);
+    });
+    (WORDS * 8) as f64 / ns * 1e9
+}
+
+/// What a thread after the first adds to transforms.
+fn thread_gain(threads: usize) -> Result<f64, HeError> {
+    if threads < 2 {
+        return Ok(1.0);
+    }
+    let limb = limb(13, 46)?;
+    let n = limb.degree();
+    let mut data = filled(limb.q(), n * 16 * threads);
+    let mut time = |pool: &Threads| {
+        median_ns(60, || pool.run(|| sudare_he::ring::threads::for_each_chunk(&mut data, n, |_, x| limb.forward(x))))
+    };
+    let (one, all) = (time(&Threads::new(1)), time(&Threads::new(threads)));
+    Ok(((one / all - 1.0) / (threads as f64 - 1.0)).clamp(0.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_add_up() {
+        let model = CostModel::default();
+        let work = Work { ntt: 2.0, pass: 3.0, ..Work::default() };
+        let one = model.price(&work, 14, 1);
+        assert!((one - (2.0 * model.at(14).ntt_ns + 3.0 * model.at(14).pass_ns) * 1e-9).abs() < 1e-12);
+        assert!((model.price(&(work * 2.0), 14, 1) - 2.0 * one).abs() < 1e-12);
+        assert!((model.price(&work, 14, 2) - one / 2.0).abs() < 1e-12);
+        assert!(model.price(&work, 11, 1) < one);
+    }
+
+    #[test]
+    fn a_measured_model_is_plausible() {
+        let model = CostModel::measure().unwrap();
+        assert!(model.plausible(), "{model:?}");
+        let back: CostModel = serde_json::from_str(&serde_json::to_string(&model).unwrap()).unwrap();
+        assert!(back.plausible());
+        assert!(!CostModel { mac_ns: f64::NAN, ..model }.plausible());
+    }
+}

@@ -1,0 +1,133 @@
+//! A plan for people to read.
+
+use super::Plan;
+use super::planner::bytes;
+use super::summary::KeyLine;
+use std::fmt::{self, Write};
+use sudare_he::security::max_log_qp;
+
+/// Rotation steps that are written out.
+const STEPS_SHOWN: usize = 8;
+
+/// Seconds for people.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.3} s", s),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s => format!("{:.1} min", s / 60.0),
+    }
+}
+
+/// `60 + 3 × 40`.
+fn primes(bits: &[u32]) -> String {
+    let mut out = String::new();
+    for run in bits.chunk_by(|a, b| a == b) {
+        if !out.is_empty() {
+            out.push_str(" + ");
+        }
+        let _ = match run.len() {
+            1 => write!(out, "{}", run[0]),
+            n => write!(out, "{n} × {}", run[0]),
+        };
+    }
+    out
+}
+
+fn key_list(keys: &[KeyLine]) -> String {
+    let rotations: Vec<&KeyLine> = keys.iter().filter(|k| k.element != 0).collect();
+    let mut out = String::from(if keys.len() > rotations.len() { "relinearisation" } else { "" });
+    if rotations.is_empty() {
+        return if out.is_empty() { "none".into() } else { out };
+    }
+    if !out.is_empty() {
+        out.push_str(", ");
+    }
+    let name = |k: &&KeyLine| k.step.map_or(format!("X^{}", k.element), |s| s.to_string());
+    let shown: Vec<String> = rotations.iter().take(STEPS_SHOWN).map(name).collect();
+    let more = if rotations.len() > STEPS_SHOWN { ", …" } else { "" };
+    let _ = write!(out, "{} rotations ({}{more})", rotations.len(), shown.join(", "));
+    out
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (goal, s, params) = (self.goal(), self.summary(), self.params());
+        let literal = params.literal();
+        let mut row = |name: &str, value: String| writeln!(f, "  {name:<12} {value}");
+        let inputs: Vec<String> = goal
+            .expression
+            .inputs()
+            .iter()
+            .map(|i| {
+                let kind = if i.plain { "plain" } else { "encrypted" };
+                format!("{} {}×{} up to {} {kind}", i.name, i.rows, i.cols, i.max_abs)
+            })
+            .collect();
+        row("computes", format!("{} with {}", goal.expression, inputs.join(", ")))?;
+        if goal.batch > 1 {
+            row("batch", format!("{} at once", goal.batch))?;
+        }
+        row("error", format!("{:.1e} predicted, {:.1e} wanted", s.predicted_error, goal.error))?;
+        let limit = max_log_qp(literal.log_n, literal.secret, goal.security).filter(|l| *l < u32::MAX);
+        let of = limit.map_or(String::new(), |l| format!(" of {l}"));
+        row(
+            "scheme",
+            format!(
+                "ckks, N = {}, log QP = {:.0}{of}, {}-bit security, depth {}",
+                params.degree(),
+                s.log_qp,
+                s.security_bits,
+                s.depth
+            ),
+        )?;
+        let special = if literal.p_bits.is_empty() { "none".into() } else { primes(&literal.p_bits) };
+        row("primes", format!("{} | {special} bits, scale 2^{}", primes(&literal.q_bits), literal.log_scale))?;
+        row("method", format!("{}, {:.0} key switches", s.method, s.key_switches))?;
+        row(
+            "keys",
+            format!(
+                "{}: {} in memory, {} as a file",
+                key_list(&s.keys),
+                bytes(s.key_bytes()),
+                bytes(s.key_wire_bytes())
+            ),
+        )?;
+        for o in &s.operands {
+            let text = match o.ciphertexts {
+                0 => "plain".into(),
+                n => format!(
+                    "{n} ciphertext{} of level {}, {} in memory, {} as a file",
+                    if n == 1 { "" } else { "s" },
+                    o.level,
+                    bytes(o.bytes),
+                    bytes(o.wire_bytes)
+                ),
+            };
+            row(&o.name, text)?;
+        }
+        row("time", format!("about {}", time(s.seconds)))?;
+        row("memory", bytes(s.memory))?;
+        if self.considered().len() > 1 {
+            writeln!(
+                f,
+                "  considered   {:<14} {:>7} {:>7} {:>9} {:>9} {:>9}",
+                "method", "N", "log QP", "keys", "time", "error"
+            )?;
+            for c in self.considered() {
+                let n = 1u64.checked_shl(c.log_n).unwrap_or(0);
+                writeln!(
+                    f,
+                    "               {:<14} {n:>7} {:>7} {:>9} {:>9} {:>9}  {}",
+                    c.method,
+                    c.log_qp,
+                    bytes(c.key_bytes),
+                    time(c.seconds),
+                    format!("{:.1e}", c.error),
+                    c.verdict
+                )?;
+            }
+        }
+        write!(f, "  plan         {}", self.hash())
+    }
+}

@@ -1,0 +1,286 @@
+//! The side that owns the data.
+
+use super::encrypted::EncryptedMatrix;
+use super::server::Server;
+use super::{Progress, QUIET};
+use crate::error::MatrixError;
+use crate::matrix::Matrix;
+use crate::plan::Plan;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
+use sudare_he::keys::{EvalKeys, KeyGenerator, KeyId, PublicKey, SecretKey};
+use sudare_he::ring::{Threads, threads};
+use sudare_he::wire::WireError;
+
+/// Holds the secret key: makes all other keys, encrypts and decrypts.
+pub struct Client {
+    plan: Plan,
+    secret: SecretKey,
+    threads: Arc<Threads>,
+}
+
+/// Encrypts under a public key; decrypts nothing.
+pub struct PublicClient {
+    plan: Plan,
+    public: PublicKey,
+    threads: Arc<Threads>,
+}
+
+impl Client {
+    /// A client with a new secret key, on `threads` threads (0: one for each processor).
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] if the system gives no entropy.
+    pub fn new(plan: &Plan, threads: usize) -> Result<Self, MatrixError> {
+        Self::with_secret_key(plan, SecretKey::generate(plan.params())?, threads)
+    }
+
+    /// A client with a secret key of before.
+    ///
+    /// # Errors
+    /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
+    pub fn with_secret_key(plan: &Plan, secret: SecretKey, threads: usize) -> Result<Self, MatrixError> {
+        expect_params(plan, secret.params())?;
+        Ok(Self { plan: plan.clone(), secret, threads: Arc::new(Threads::new(threads)) })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The secret key. Whoever gets it reads everything.
+    pub fn secret_key(&self) -> &SecretKey {
+        &self.secret
+    }
+
+    /// The secret key's public name.
+    pub fn key_id(&self) -> KeyId {
+        self.secret.id()
+    }
+
+    /// A new public key.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] if the system gives no entropy.
+    pub fn public_key(&self) -> Result<PublicKey, MatrixError> {
+        Ok(self.threads.run(|| KeyGenerator::new(&self.secret)?.public_key())?)
+    }
+
+    /// The evaluation keys that the plan asks for.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn eval_keys(&self) -> Result<EvalKeys, MatrixError> {
+        self.eval_keys_with(QUIET)
+    }
+
+    /// The same, telling how far it has come.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn eval_keys_with(&self, progress: Progress<'_>) -> Result<EvalKeys, MatrixError> {
+        let demand = self.plan.engine().keys();
+        let all = demand.galois.len() + usize::from(demand.relin.is_some());
+        progress(0, all);
+        let keys = self.threads.run(|| {
+            let generator = KeyGenerator::new(&self.secret)?;
+            let mut set = EvalKeys::new(self.plan.params(), self.secret.id());
+            let mut done = 0;
+            if let Some(level) = demand.relin {
+                set.set_relin(generator.relin_key(level)?)?;
+                done += 1;
+                progress(done, all);
+            }
+            // Some at a time, so that progress is told and few keys wait for their place.
+            for some in demand.galois.chunks(4 * self.threads.count()) {
+                let made = threads::map(some.len(), |i| generator.galois_key(some[i].0, some[i].1));
+                made.into_iter().try_for_each(|key| set.insert(key?))?;
+                done += some.len();
+                progress(done, all);
+            }
+            Ok::<_, MatrixError>(set)
+        })?;
+        Ok(keys)
+    }
+
+    /// A server for this client's data, with new evaluation keys and the same threads.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn server(&self) -> Result<Server, MatrixError> {
+        Server::with_threads(&self.plan, self.eval_keys()?, self.threads.clone())
+    }
+
+    /// Encrypts an input of a plan without a batch.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a name that the plan does not have,
+    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
+    pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<EncryptedMatrix, MatrixError> {
+        self.encrypt_batch(name, std::slice::from_ref(matrix), QUIET)
+    }
+
+    /// Encrypts an input of every member of a batch.
+    ///
+    /// # Errors
+    /// As [`Client::encrypt`].
+    pub fn encrypt_batch(
+        &self,
+        name: &str,
+        matrices: &[Matrix],
+        progress: Progress<'_>,
+    ) -> Result<EncryptedMatrix, MatrixError> {
+        let encryptor = Encryptor::with_secret_key(&self.secret)?;
+        encrypt(&self.plan, &self.threads, &encryptor, self.secret.id(), (name, matrices), progress)
+    }
+
+    /// Decrypts the result of a plan without a batch, for the owner's eyes: what is shown to
+    /// others needs a decryption for release.
+    ///
+    /// # Errors
+    /// [`MatrixError::WrongPlan`], [`MatrixError::He`] for another key,
+    /// [`MatrixError::NotPlanned`] for a value that is not to be decrypted,
+    /// [`MatrixError::Count`] for a batch.
+    pub fn decrypt(&self, value: &EncryptedMatrix) -> Result<Matrix, MatrixError> {
+        let mut all = self.decrypt_batch(value)?;
+        match (all.pop(), all.is_empty()) {
+            (Some(one), true) => Ok(one),
+            (_, _) => Err(MatrixError::Count { what: "matrices of the batch", found: self.plan.batch(), expected: 1 }),
+        }
+    }
+
+    /// Decrypts the results of all members of a batch.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt`].
+    pub fn decrypt_batch(&self, value: &EncryptedMatrix) -> Result<Vec<Matrix>, MatrixError> {
+        expect_plan(&self.plan, value)?;
+        let decryptor = Decryptor::new(&self.secret);
+        let cts = value.ciphertexts();
+        self.threads.run(|| {
+            let plain = threads::map(cts.len(), |i| decryptor.decrypt(&cts[i]));
+            let plain = plain.into_iter().collect::<Result<Vec<Plaintext>, _>>()?;
+            self.plan.engine().decode(self.plan.goal(), value.node(), &plain)
+        })
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Client({:?}, {:?})", self.plan, self.secret)
+    }
+}
+
+impl PublicClient {
+    /// A client that encrypts for the owner of a public key.
+    ///
+    /// # Errors
+    /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
+    pub fn new(plan: &Plan, public: PublicKey, threads: usize) -> Result<Self, MatrixError> {
+        expect_params(plan, public.params())?;
+        Ok(Self { plan: plan.clone(), public, threads: Arc::new(Threads::new(threads)) })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// As [`Client::encrypt`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<EncryptedMatrix, MatrixError> {
+        self.encrypt_batch(name, std::slice::from_ref(matrix), QUIET)
+    }
+
+    /// As [`Client::encrypt_batch`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encrypt_batch(
+        &self,
+        name: &str,
+        matrices: &[Matrix],
+        progress: Progress<'_>,
+    ) -> Result<EncryptedMatrix, MatrixError> {
+        let encryptor = Encryptor::with_public_key(&self.public)?;
+        encrypt(&self.plan, &self.threads, &encryptor, self.public.id(), (name, matrices), progress)
+    }
+}
+
+impl std::fmt::Debug for PublicClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PublicClient({:?}, {})", self.plan, self.public.id())
+    }
+}
+
+fn encrypt(
+    plan: &Plan,
+    pool: &Threads,
+    encryptor: &Encryptor<'_>,
+    key: KeyId,
+    (name, matrices): (&str, &[Matrix]),
+    progress: Progress<'_>,
+) -> Result<EncryptedMatrix, MatrixError> {
+    let node = input_node(plan, name, matrices)?;
+    if plan.expression().is_plain(node) {
+        return Err(MatrixError::NotPlanned {
+            operation: "encryption of this input",
+            planned: format!("{name} is given to the server as it is"),
+        });
+    }
+    let values = pool.run(|| {
+        let plain = plan.engine().encode(plan.goal(), node, matrices)?;
+        let (all, done) = (plain.len(), AtomicUsize::new(0));
+        progress(0, all);
+        let made = threads::map(all, |i| {
+            let one = encryptor.encrypt(&plain[i]);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+            one
+        });
+        made.into_iter().collect::<Result<Vec<Ciphertext>, _>>().map_err(MatrixError::from)
+    })?;
+    EncryptedMatrix::new(plan, node, key, values)
+}
+
+/// The node of an input, with matrices that fit it.
+pub(super) fn input_node(plan: &Plan, name: &str, matrices: &[Matrix]) -> Result<usize, MatrixError> {
+    let expr = plan.expression();
+    let Some(input) = expr.input(name) else {
+        let names: Vec<&str> = expr.inputs().iter().map(|i| i.name.as_str()).collect();
+        return Err(MatrixError::NotPlanned {
+            operation: "an input of this name",
+            planned: format!("the inputs are {}", names.join(", ")),
+        });
+    };
+    let expected = &expr.inputs()[input];
+    if matrices.len() != plan.batch() {
+        return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: plan.batch() });
+    }
+    for m in matrices {
+        let shape = (expected.rows, expected.cols);
+        if m.shape() != shape {
+            return Err(MatrixError::PlannedShape { what: "the matrix", found: m.shape(), expected: shape });
+        }
+        m.check_bound(expected.max_abs)?;
+    }
+    Ok(expr.node_of_input(input))
+}
+
+pub(super) fn expect_plan(plan: &Plan, value: &EncryptedMatrix) -> Result<(), MatrixError> {
+    let (found, expected) = (value.plan(), plan.hash());
+    if found != expected {
+        return Err(MatrixError::WrongPlan { what: "the encrypted matrix", found, expected });
+    }
+    Ok(())
+}
+
+pub(super) fn expect_params(plan: &Plan, params: &sudare_he::params::Params) -> Result<(), MatrixError> {
+    if params.same(plan.params()) {
+        return Ok(());
+    }
+    Err(WireError::WrongParameters { found: params.hash(), expected: plan.params().hash() }.into())
+}

@@ -1,0 +1,20 @@
+//! Sessions: who encrypts, who computes, who decrypts.
+//!
+//! A [`Client`] holds the secret key; a [`PublicClient`] encrypts for it and can do no more; a
+//! [`Server`] holds evaluation keys and has no place for a secret. All three agree on a
+//! [`Plan`](crate::plan::Plan), and an [`EncryptedMatrix`] names the plan and the node of its
+//! expression whose value it is, so that nothing can be mixed up unnoticed.
+
+mod client;
+mod encrypted;
+mod server;
+
+pub use client::{Client, PublicClient};
+pub use encrypted::EncryptedMatrix;
+pub use server::Server;
+
+/// Told how far long work has come: steps done, steps in all.
+pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
+
+/// Reports to nobody.
+pub const QUIET: Progress<'static> = &|_, _| {};
