@@ -24,6 +24,8 @@ target=$(rustc "+$toolchain" -vV | sed -n 's/^host: //p')
 golden=crates/he/tests/golden/v1
 if (($# > 0)); then targets=("$@"); else mapfile -t targets < <(cargo "+$toolchain" fuzz list); fi
 
+# All at once, so that the seconds below are spent fuzzing.
+cargo "+$toolchain" fuzz build --target "$target"
 for name in "${targets[@]}"; do
     corpus=fuzz/corpus/$name
     mkdir -p "$corpus"
