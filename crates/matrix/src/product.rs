@@ -3,6 +3,7 @@
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::slots::cube::Improvements;
+use crate::slots::spread3d::SpreadOptions;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
@@ -140,6 +141,15 @@ pub enum Method {
     Paper3d,
     /// The 3-D method with its improvements.
     Improved3d(Improvements),
+    /// Operands encrypted already spread out.
+    Spread3d(SpreadOptions),
+    /// Tiles over many ciphertexts.
+    Tiled {
+        /// Side of a tile, a power of two.
+        tile: usize,
+        /// How each tile is multiplied.
+        options: Improvements,
+    },
     /// Jiang–Kim–Lauter–Song as laid out.
     Jiang,
     /// The same with double hoisting and lazy relinearisation.

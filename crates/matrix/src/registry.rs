@@ -5,7 +5,7 @@
 
 use crate::error::MatrixError;
 use crate::product::{KeyDemand, Method, Product, ProductSpec, Requirements};
-use crate::slots::{improved3d, jiang, paper3d};
+use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
 use crate::work::Work;
 use sudare_he::params::Params;
 
@@ -27,6 +27,8 @@ impl ProductSpec {
         Ok(match &self.method {
             Method::Paper3d => Box::new(paper3d::Paper3d::new(params, self.shape)?),
             Method::Improved3d(options) => Box::new(improved3d::Improved3d::new(params, self.shape, *options)?),
+            Method::Spread3d(options) => Box::new(spread3d::Spread3d::new(params, self.shape, *options)?),
+            Method::Tiled { tile, options } => Box::new(tiles::Tiled::new(params, self.shape, *tile, *options)?),
             Method::Jiang => Box::new(jiang::Jiang::new(params, self.shape)?),
             Method::JiangBsgs => Box::new(jiang::JiangBsgs::new(params, self.shape)?),
         })
@@ -40,6 +42,8 @@ impl ProductSpec {
         match &self.method {
             Method::Paper3d => paper3d::work(self.shape, &self.params),
             Method::Improved3d(options) => improved3d::work(self.shape, &self.params, *options),
+            Method::Spread3d(options) => spread3d::work(self.shape, &self.params, *options),
+            Method::Tiled { tile, options } => tiles::work(self.shape, &self.params, *tile, *options),
             Method::Jiang => jiang::work(self.shape, &self.params, false),
             Method::JiangBsgs => jiang::work(self.shape, &self.params, true),
         }
@@ -53,6 +57,8 @@ impl ProductSpec {
         match &self.method {
             Method::Paper3d => paper3d::keys(self.shape, &self.params),
             Method::Improved3d(options) => improved3d::keys(self.shape, &self.params, *options),
+            Method::Spread3d(options) => spread3d::keys(self.shape, &self.params, *options),
+            Method::Tiled { tile, options } => tiles::keys(self.shape, &self.params, *tile, *options),
             Method::Jiang => jiang::keys(self.shape, &self.params, false),
             Method::JiangBsgs => jiang::keys(self.shape, &self.params, true),
         }
@@ -61,7 +67,7 @@ impl ProductSpec {
 
 /// What every method proposes for a product, in no order.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    [paper3d::candidates, improved3d::candidates, jiang::candidates]
+    [paper3d::candidates, improved3d::candidates, spread3d::candidates, tiles::candidates, jiang::candidates]
         .into_iter()
         .flat_map(|propose| propose(req))
         .collect()

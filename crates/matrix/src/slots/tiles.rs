@@ -1,0 +1,475 @@
+//! Matrices of any shape, cut into d×d tiles: one ciphertext a tile, row-major, zeros elsewhere.
+//!
+//! The layout of expressions: every operation takes and gives it. A product accumulates over the
+//! contraction index before one relinearisation and one fold per tile of the result (what `000`
+//! leaves open in its section 5): each tile is brought into the cube once, Ā_IK and B̄_KJ, and
+//! C_IJ = fold(relinearise(Σ_K Ā_IK ⊙ B̄_KJ)).
+
+use super::common::{
+    KeyList, Search, check_count, check_matrices, check_shape, fold, mask_at, mask_values, plain_mask, search_literals,
+    slots_of, stages,
+};
+use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
+use crate::error::MatrixError;
+use crate::matrix::Matrix;
+use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use crate::work::Work;
+use std::collections::BTreeMap;
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap, Plaintext};
+use sudare_he::params::{Params, ParamsLiteral};
+
+const NAME: &str = "tiled";
+/// Most tiles of a matrix; bounds what a specification can ask for.
+const MAX_TILES: usize = 1 << 20;
+
+/// How a matrix lies in tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileLayout {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Side of a tile, a power of two.
+    pub tile: usize,
+    /// Stride of an element: slot (i·tile + j)·stride.
+    pub stride: usize,
+}
+
+/// Which axis a sum runs over, as NumPy counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Over rows: the result has one row.
+    Rows,
+    /// Over columns: the result has one column.
+    Columns,
+}
+
+impl TileLayout {
+    /// The layout of a matrix.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if the tile is no power of two, the stride is zero, or the matrix
+    /// has no elements or too many tiles.
+    pub fn new(rows: usize, cols: usize, tile: usize, stride: usize) -> Result<Self, MatrixError> {
+        check_shape(NAME, Shape::new(rows, cols, 1))?;
+        let layout = Self { rows, cols, tile, stride };
+        if !tile.is_power_of_two() || tile > 1 << 8 || stride == 0 {
+            let reason = "a tile's side is a power of two up to 256 and its stride at least 1".into();
+            return Err(MatrixError::Method { method: NAME, reason });
+        }
+        if layout.tiles().0.checked_mul(layout.tiles().1).is_none_or(|t| t > MAX_TILES) {
+            let reason = format!("{rows}×{cols} is over {MAX_TILES} tiles of side {tile}");
+            return Err(MatrixError::Method { method: NAME, reason });
+        }
+        Ok(layout)
+    }
+
+    /// Rows and columns of tiles.
+    pub fn tiles(&self) -> (usize, usize) {
+        (self.rows.div_ceil(self.tile), self.cols.div_ceil(self.tile))
+    }
+
+    /// Number of ciphertexts.
+    pub fn ciphertexts(&self) -> usize {
+        self.tiles().0 * self.tiles().1
+    }
+
+    /// The layout of the transpose.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        Self { rows: self.cols, cols: self.rows, ..*self }
+    }
+
+    /// The layout of a sum over an axis.
+    #[must_use]
+    pub fn summed(&self, axis: Axis) -> Self {
+        match axis {
+            Axis::Rows => Self { rows: 1, ..*self },
+            Axis::Columns => Self { cols: 1, ..*self },
+        }
+    }
+
+    fn unit(&self, axis: Axis) -> i64 {
+        match axis {
+            Axis::Rows => (self.tile * self.stride) as i64,
+            Axis::Columns => self.stride as i64,
+        }
+    }
+
+    fn fits(&self, params: &ParamsLiteral) -> Result<(), MatrixError> {
+        let (need, slots) = (self.tile * self.tile * self.stride, 1usize << params.log_n.saturating_sub(1));
+        if need > slots {
+            let reason = format!("a tile takes {need} slots and the ring has {slots}; take a larger ring");
+            return Err(MatrixError::Method { method: NAME, reason });
+        }
+        Ok(())
+    }
+
+    fn check(&self, what: &'static str, tiles: &[Ciphertext]) -> Result<(), MatrixError> {
+        check_count(what, tiles.len(), self.ciphertexts())
+    }
+
+    /// Encodes a matrix, a plaintext a tile, tiles row by row.
+    ///
+    /// # Errors
+    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Method`],
+    /// [`MatrixError::He`].
+    pub fn encode(&self, encoder: &Encoder, matrix: &Matrix, at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
+        self.fits(encoder.params().literal())?;
+        let (found, expected) = (matrix.shape(), (self.rows, self.cols));
+        if found != expected {
+            return Err(MatrixError::PlannedShape { what: "the matrix", found, expected });
+        }
+        matrix.check_bound(at.max_abs)?;
+        let (d, g) = (self.tile, self.stride);
+        (0..self.ciphertexts())
+            .map(|t| {
+                let (row, col) = (t / self.tiles().1 * d, t % self.tiles().1 * d);
+                let mut values = vec![0.0; d * d * g];
+                for (e, x) in values.iter_mut().step_by(g).enumerate() {
+                    *x = matrix.get(row + e / d, col + e % d);
+                }
+                Ok(encoder.encode_at(&values, at)?)
+            })
+            .collect()
+    }
+
+    /// Decodes a matrix.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    pub fn decode(&self, params: &Params, tiles: &[Plaintext]) -> Result<Matrix, MatrixError> {
+        check_count("result plaintexts", tiles.len(), self.ciphertexts())?;
+        self.fits(params.literal())?;
+        let slots = slots_of(params, tiles)?;
+        let (d, across) = (self.tile, self.tiles().1);
+        Matrix::from_fn(self.rows, self.cols, |i, j| slots[i / d * across + j / d][((i % d) * d + j % d) * self.stride])
+    }
+
+    /// Applies an operation to the tiles of two matrices of one layout.
+    fn zip(
+        &self,
+        a: &[Ciphertext],
+        b: &[Ciphertext],
+        work: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, MatrixError>,
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.check("left tiles", a)?;
+        self.check("right tiles", b)?;
+        a.iter().zip(b).map(|(x, y)| work(x, y)).collect()
+    }
+
+    /// A + B. No level.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    pub fn add(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.zip(a, b, |x, y| Ok(e.add(x, y)?))
+    }
+
+    /// A − B. No level.
+    ///
+    /// # Errors
+    /// As [`TileLayout::add`].
+    pub fn sub(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.zip(a, b, |x, y| Ok(e.sub(x, y)?))
+    }
+
+    /// A ⊙ B, element by element. One level.
+    ///
+    /// # Errors
+    /// As [`TileLayout::add`].
+    pub fn mul(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.zip(a, b, |x, y| Ok(e.mul_rescale(x, y)?))
+    }
+
+    /// A + M for a plain matrix. No level.
+    ///
+    /// # Errors
+    /// As [`TileLayout::add`] and [`TileLayout::encode`].
+    pub fn add_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.check("tiles", a)?;
+        let Some(first) = a.first() else { return Ok(Vec::new()) };
+        let at = EncodeAt { level: first.level(), scale: first.scale(), max_abs: m.max_abs() };
+        let plains = self.encode(&Encoder::new(e.params()), m, at)?;
+        a.iter().zip(&plains).map(|(x, p)| Ok(e.add_plain(x, p)?)).collect()
+    }
+
+    /// A ⊙ M for a plain matrix. One level, the scale stays.
+    ///
+    /// # Errors
+    /// As [`TileLayout::add_plain`].
+    pub fn mul_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.check("tiles", a)?;
+        let Some(first) = a.first() else { return Ok(Vec::new()) };
+        let at = EncodeAt { max_abs: m.max_abs(), ..mask_at(e.params(), first.level()) };
+        let plains = self.encode(&Encoder::new(e.params()), m, at)?;
+        a.iter().zip(&plains).map(|(x, p)| Ok(e.rescale(&e.mul_plain(x, p)?)?)).collect()
+    }
+
+    /// A · x for a plain number. One level, the scale stays.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    pub fn mul_scalar(&self, e: &Evaluator, a: &[Ciphertext], x: f64) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.check("tiles", a)?;
+        a.iter().map(|c| Ok(e.mul_constant(c, x)?)).collect()
+    }
+
+    /// Prepares the transpose of tiles at a level; `None` for tiles of one element.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`], [`MatrixError::He`].
+    pub fn transposition(&self, params: &Params, level: usize) -> Result<Option<LinearMap>, MatrixError> {
+        self.fits(params.literal())?;
+        let (d, g) = (self.tile, self.stride);
+        if d == 1 {
+            return Ok(None);
+        }
+        let diagonals: BTreeMap<i64, Vec<f64>> = (1 - d as i64..d as i64)
+            .map(|t| {
+                // Element (i, j) comes from (j, i), (j − i)·(d − 1) elements ahead.
+                let keep = |s: usize| {
+                    let (i, j) = (s / g / d, s / g % d);
+                    s.is_multiple_of(g) && i < d && j as i64 - i as i64 == t
+                };
+                (t, mask_values(params.slots(), 1.0, keep))
+            })
+            .collect();
+        let babies = (1..).find(|b| b * b >= 2 * d).unwrap_or(1);
+        let unit = ((d - 1) * g) as i64;
+        Ok(Some(LinearMap::new(&Encoder::new(params), &diagonals, unit, babies, mask_at(params, level))?))
+    }
+
+    /// Aᵀ, by a prepared map. One level (none for tiles of one element).
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    pub fn transpose(
+        &self,
+        e: &Evaluator,
+        map: Option<&LinearMap>,
+        a: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.check("tiles", a)?;
+        let (down, across) = self.tiles();
+        (0..a.len())
+            .map(|t| {
+                let tile = &a[t % down * across + t / down];
+                Ok(match map {
+                    Some(map) => e.linear_map(tile, map)?.with_bound(tile.bound()),
+                    None => tile.clone(),
+                })
+            })
+            .collect()
+    }
+
+    /// Keys of [`TileLayout::sum`] at a level.
+    pub fn sum_keys(&self, literal: &ParamsLiteral, axis: Axis, level: usize) -> KeyDemand {
+        let mut keys = KeyList::new(literal);
+        keys.stages(&stages(self.tile, self.unit(axis), 2), level);
+        keys.demand(None)
+    }
+
+    /// The sum over an axis. One level.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    pub fn sum(&self, e: &Evaluator, axis: Axis, a: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.check("tiles", a)?;
+        self.fits(e.params().literal())?;
+        let (down, across) = self.tiles();
+        let (d, g) = (self.tile, self.stride);
+        let keep = |s: usize| {
+            let (i, j) = (s / g / d, s / g % d);
+            s.is_multiple_of(g) && if axis == Axis::Rows { i == 0 } else { i < d && j == 0 }
+        };
+        let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
+        let mask = plain_mask(e.params(), level, &mask_values(e.params().slots(), 1.0, keep))?;
+        let lines: Vec<Vec<usize>> = match axis {
+            Axis::Rows => (0..across).map(|j| (0..down).map(|i| i * across + j).collect()).collect(),
+            Axis::Columns => (0..down).map(|i| (0..across).map(|j| i * across + j).collect()).collect(),
+        };
+        lines
+            .into_iter()
+            .map(|line| {
+                let mut sum = e.drop_to(&a[line[0]], level)?;
+                for t in &line[1..] {
+                    e.add_assign(&mut sum, &e.drop_to(&a[*t], level)?)?;
+                }
+                let sum = fold(e, sum, &stages(d, self.unit(axis), 2), true)?;
+                Ok(e.rescale(&e.mul_plain(&sum, &mask)?)?)
+            })
+            .collect()
+    }
+}
+
+/// A product of tiled matrices. Each of the batch has tiles of its own.
+pub struct Tiled {
+    shape: Shape,
+    tile: usize,
+    cube: Cube,
+}
+
+/// The cube of one tile product; tiles stand at the stride that the cube's lanes give.
+fn plan(shape: Shape, literal: &ParamsLiteral, tile: usize, options: Improvements) -> Result<CubePlan, MatrixError> {
+    check_shape(NAME, shape)?;
+    TileLayout::new(shape.m, shape.k, tile, 1)?;
+    TileLayout::new(shape.k, shape.n, tile, 1)?;
+    TileLayout::new(shape.m, shape.n, tile, 1)?;
+    CubePlan::new(Shape::new(tile, tile, tile), literal, options)
+}
+
+/// Tiles along m, k and n.
+fn counts(shape: Shape, tile: usize) -> [usize; 3] {
+    [shape.m, shape.k, shape.n].map(|x| x.div_ceil(tile))
+}
+
+/// What a product costs, from its specification alone.
+///
+/// # Errors
+/// As [`Tiled::new`].
+pub fn work(shape: Shape, literal: &ParamsLiteral, tile: usize, options: Improvements) -> Result<Work, MatrixError> {
+    let plan = plan(shape, literal, tile, options)?;
+    let [m, k, n] = counts(shape, tile);
+    let one = plan.expand_work(literal, Side::Left) * (m * k) as f64
+        + plan.expand_work(literal, Side::Right) * (k * n) as f64
+        + plan.contract_work(literal, k) * (m * n) as f64;
+    Ok(one * shape.batch as f64)
+}
+
+/// The keys that a product needs, from its specification alone.
+///
+/// # Errors
+/// As [`Tiled::new`].
+pub fn keys(
+    shape: Shape,
+    literal: &ParamsLiteral,
+    tile: usize,
+    options: Improvements,
+) -> Result<KeyDemand, MatrixError> {
+    Ok(plan(shape, literal, tile, options)?.keys(literal))
+}
+
+/// Specifications that satisfy the requirements, for products of more than one tile.
+pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
+    let mut out = Vec::new();
+    let largest = req.shape.m.max(req.shape.k).max(req.shape.n);
+    for (tile, real_pairing) in [(8usize, false), (16, false), (16, true), (32, true)] {
+        let options = Improvements { real_pairing, clean_output: !req.decrypt_next, ..Improvements::ALL };
+        if largest <= tile || counts(req.shape, tile).iter().product::<usize>() > MAX_TILES {
+            continue;
+        }
+        let least_log_n = 1 + CubeLayout::least_slots(Shape::new(tile, tile, tile), &options).trailing_zeros();
+        let terms = req.shape.k.div_ceil(tile);
+        let result = req.max_abs[0] * req.max_abs[1] * (terms * tile) as f64;
+        let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
+        let search = Search { req, least_log_n, result, chain, switching: true };
+        let literals = search_literals(&search, |literal| {
+            plan(req.shape, literal, tile, options)
+                .map_or(f64::INFINITY, |plan| plan.predicted_error(literal, terms, req.max_abs))
+        });
+        let spec = |params| ProductSpec { shape: req.shape, method: Method::Tiled { tile, options }, params };
+        out.extend(literals.into_iter().map(spec));
+    }
+    out
+}
+
+impl Tiled {
+    /// Prepares the product with tiles of side `tile`.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if slots or levels do not suffice, [`MatrixError::He`].
+    pub fn new(params: &Params, shape: Shape, tile: usize, options: Improvements) -> Result<Self, MatrixError> {
+        let plan = plan(shape, params.literal(), tile, options)?;
+        Ok(Self { shape, tile, cube: Cube::new(params, plan)? })
+    }
+
+    /// How an operand or the result lies.
+    pub fn layout(&self, operand: Operand) -> TileLayout {
+        let (rows, cols) = self.shape.of(operand);
+        TileLayout { rows, cols, tile: self.tile, stride: self.cube.plan().layout.lanes }
+    }
+
+    /// One product of the batch.
+    fn product(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+        let [_, k, n] = counts(self.shape, self.tile);
+        let bars = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
+            tiles.iter().map(|c| self.cube.expand(e, side, c)).collect()
+        };
+        let (left, right) = (bars(Side::Left, a)?, bars(Side::Right, b)?);
+        let mut out = Vec::with_capacity(left.len() / k * n);
+        for row in left.chunks(k) {
+            let row: Vec<&Ciphertext> = row.iter().collect();
+            for j in 0..n {
+                let column: Vec<&Ciphertext> = right.iter().skip(j).step_by(n).collect();
+                out.push(self.cube.contract(e, &row, &column)?);
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Product for Tiled {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn params(&self) -> &Params {
+        self.cube.params()
+    }
+
+    fn ciphertexts(&self, operand: Operand) -> usize {
+        self.layout(operand).ciphertexts() * self.shape.batch
+    }
+
+    fn level(&self, operand: Operand) -> usize {
+        let plan = self.cube.plan();
+        if operand == Operand::Output { plan.top - plan.options.depth() } else { plan.top }
+    }
+
+    fn keys(&self) -> KeyDemand {
+        self.cube.plan().keys(self.params().literal())
+    }
+
+    fn work(&self) -> Work {
+        work(self.shape, self.params().literal(), self.tile, self.cube.plan().options).unwrap_or_default()
+    }
+
+    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
+        let terms = counts(self.shape, self.tile)[1];
+        self.cube.plan().predicted_error(self.params().literal(), terms, max_abs)
+    }
+
+    fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
+        check_matrices(self.shape, operand, matrices, max_abs)?;
+        let encoder = Encoder::new(self.params());
+        let layout = self.layout(operand);
+        let tiles: Result<Vec<_>, _> =
+            matrices.iter().map(|m| layout.encode(&encoder, m, encoder.at_top(max_abs))).collect();
+        Ok(tiles?.into_iter().flatten().collect())
+    }
+
+    fn multiply(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext],
+        right: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let (a, b) = (left.len() / self.shape.batch, right.len() / self.shape.batch);
+        let results: Result<Vec<_>, _> =
+            left.chunks(a).zip(right.chunks(b)).map(|(a, b)| self.product(evaluator, a, b)).collect();
+        Ok(results?.into_iter().flatten().collect())
+    }
+
+    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+        check_count("result plaintexts", output.len(), self.ciphertexts(Operand::Output))?;
+        let layout = self.layout(Operand::Output);
+        output.chunks(layout.ciphertexts()).map(|tiles| layout.decode(self.params(), tiles)).collect()
+    }
+}
