@@ -43,6 +43,11 @@ impl ExtendedPair {
         Self { level, c: [Poly::zero(params.qp_at(level)), Poly::zero(params.qp_at(level))] }
     }
 
+    /// Both polynomials over Q_l·P.
+    pub fn into_parts(self) -> [Poly<Eval>; 2] {
+        self.c
+    }
+
     /// `self += other`.
     pub fn add_assign(&mut self, other: &Self) {
         self.c[0].add_assign(&other.c[0]);
@@ -71,7 +76,7 @@ fn coefficients(tables: &LevelTables, c: &Poly<Eval>) -> Buffer {
 }
 
 /// The digits' mod-ups, prepared in place.
-fn prepare_digits<'a>(tables: &LevelTables, coefficients: &'a mut [u64], n: usize) -> Vec<Prepared<'a>> {
+pub(crate) fn prepare_digits<'a>(tables: &LevelTables, coefficients: &'a mut [u64], n: usize) -> Vec<Prepared<'a>> {
     let mut rest = coefficients;
     let digits = tables.digits.iter().zip(&tables.mod_up);
     digits

@@ -30,6 +30,7 @@ pub mod ckks;
 pub mod error;
 pub mod keys;
 pub mod keyswitch;
+pub mod keyswitch_coeff;
 pub mod params;
 pub mod security;
 pub mod wire;

@@ -6,13 +6,16 @@
 //! operations that a machine's cost model prices.
 #![forbid(unsafe_code)]
 
+pub mod coefficient;
 pub mod error;
 pub mod expr;
 pub mod matrix;
+pub mod module;
 pub mod plan;
 pub mod product;
 pub mod registry;
 pub mod session;
+mod sizing;
 pub mod slots;
 pub mod work;
 

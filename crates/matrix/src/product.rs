@@ -154,6 +154,10 @@ pub enum Method {
     Jiang,
     /// The same with double hoisting and lazy relinearisation.
     JiangBsgs,
+    /// The [coefficient product](crate::coefficient).
+    Coefficient(crate::coefficient::CoefficientOptions),
+    /// The [module method](crate::module).
+    Module(crate::module::ModuleOptions),
 }
 
 /// A product that a plan has settled on: shape, method and parameters.

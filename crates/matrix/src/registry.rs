@@ -3,7 +3,9 @@
 //! A new method adds its variant to [`Method`], an arm to each `match` on it here, and its
 //! proposals to [`candidates`].
 
+use crate::coefficient::{self, Coefficient};
 use crate::error::MatrixError;
+use crate::module::{self, Module};
 use crate::product::{KeyDemand, Method, Product, ProductSpec, Requirements};
 use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
 use crate::work::Work;
@@ -31,6 +33,8 @@ impl ProductSpec {
             Method::Tiled { tile, options } => Box::new(tiles::Tiled::new(params, self.shape, *tile, *options)?),
             Method::Jiang => Box::new(jiang::Jiang::new(params, self.shape)?),
             Method::JiangBsgs => Box::new(jiang::JiangBsgs::new(params, self.shape)?),
+            Method::Coefficient(options) => Box::new(Coefficient::new(self.shape, params, *options)?),
+            Method::Module(options) => Box::new(Module::new(self.shape, params, *options)?),
         })
     }
 
@@ -46,6 +50,8 @@ impl ProductSpec {
             Method::Tiled { tile, options } => tiles::work(self.shape, &self.params, *tile, *options),
             Method::Jiang => jiang::work(self.shape, &self.params, false),
             Method::JiangBsgs => jiang::work(self.shape, &self.params, true),
+            Method::Coefficient(options) => coefficient::work(self.shape, &self.params, options),
+            Method::Module(options) => module::work(self.shape, &self.params, options),
         }
     }
 
@@ -61,14 +67,24 @@ impl ProductSpec {
             Method::Tiled { tile, options } => tiles::keys(self.shape, &self.params, *tile, *options),
             Method::Jiang => jiang::keys(self.shape, &self.params, false),
             Method::JiangBsgs => jiang::keys(self.shape, &self.params, true),
+            Method::Coefficient(options) => coefficient::keys(self.shape, &self.params, options),
+            Method::Module(options) => module::keys(self.shape, &self.params, options),
         }
     }
 }
 
 /// What every method proposes for a product, in no order.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    [paper3d::candidates, improved3d::candidates, spread3d::candidates, tiles::candidates, jiang::candidates]
-        .into_iter()
-        .flat_map(|propose| propose(req))
-        .collect()
+    [
+        paper3d::candidates,
+        improved3d::candidates,
+        spread3d::candidates,
+        tiles::candidates,
+        jiang::candidates,
+        coefficient::candidates,
+        module::candidates,
+    ]
+    .into_iter()
+    .flat_map(|propose| propose(req))
+    .collect()
 }

@@ -76,3 +76,12 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Ve
         (0..count).map(work).collect()
     }
 }
+
+/// `work(i, item)` for each item, in parallel inside a pool.
+pub fn for_each_mut<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync + Send) {
+    if parallel() && items.len() > 1 {
+        items.par_iter_mut().enumerate().for_each(|(i, x)| work(i, x));
+    } else {
+        items.iter_mut().enumerate().for_each(|(i, x)| work(i, x));
+    }
+}

@@ -97,7 +97,26 @@ impl Evaluator {
         [&c.add, &c.rot, &c.cmult, &c.mult, &c.key_switches].into_iter().for_each(|x| x.store(0, Ordering::Relaxed));
     }
 
-    fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
+    /// Adds operations that were done outside of this evaluator's methods to its counters.
+    pub fn record(&self, done: Counters) {
+        let c = &self.counters;
+        let pairs = [
+            (&c.add, done.add),
+            (&c.rot, done.rot),
+            (&c.cmult, done.cmult),
+            (&c.mult, done.mult),
+            (&c.key_switches, done.key_switches),
+        ];
+        pairs.into_iter().for_each(|(counter, n)| {
+            counter.fetch_add(n, Ordering::Relaxed);
+        });
+    }
+
+    /// Refuses a ciphertext of other parameters or under another key.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`], [`HeError::WrongKey`].
+    pub fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
         self.params().expect("the ciphertext", &ciphertext.params)?;
         if ciphertext.key != self.keys.id {
             let (found, expected) = (ciphertext.key, self.keys.id);

@@ -36,6 +36,13 @@ impl Plaintext {
         self.bound
     }
 
+    /// Replaces the bound by one that the caller knows; it must hold.
+    #[must_use]
+    pub fn with_bound(mut self, bound: f64) -> Self {
+        self.bound = bound;
+        self
+    }
+
     /// Static bound on the error of a slot, in units of the message.
     pub fn error_bound(&self) -> f64 {
         self.noise / self.scale

@@ -1,0 +1,101 @@
+//! Key switching of polynomials in coefficient form, for circuits that work there: monomials
+//! multiply by shifting, and neither decomposition nor division by P has to come back first.
+
+use crate::error::HeError;
+use crate::keys::{GaloisKey, KeySwitchKey};
+use crate::keyswitch::{ExtendedPair, check_key, prepare_digits};
+use crate::params::Params;
+use sudare_ring::buffer::Buffer;
+use sudare_ring::convert::BasisConverter;
+use sudare_ring::{Coeff, Poly, Shoup, threads};
+
+/// Σ_j d_j · (b_j, a_j) over Q_l·P for the digits d_j of a polynomial over Q_l.
+///
+/// # Errors
+/// [`HeError::NoSuchLevel`] if the key does not reach the polynomial's level.
+pub fn switch(params: &Params, c: &Poly<Coeff>, key: &KeySwitchKey) -> Result<ExtendedPair, HeError> {
+    let level = c.basis().len() - 1;
+    check_key(key, "key switching", level)?;
+    let tables = params.tables(level);
+    let n = params.degree();
+    let count = tables.digits.len();
+    let mut rows = Buffer::from_slice(c.words());
+    let prepared = prepare_digits(tables, &mut rows, n);
+    let mut out = [Poly::dirty(&tables.qp), Poly::dirty(&tables.qp)];
+    let [x, y] = &mut out;
+    threads::for_each_chunk_pair(x.words_mut(), y.words_mut(), n, |t, x, y| {
+        let at = if t <= level { t } else { t + key.level - level };
+        let limb = tables.qp.limb(t);
+        let mut digits = Buffer::dirty(n * count);
+        for (j, digit) in digits.chunks_exact_mut(n).enumerate() {
+            match tables.digits[j].contains(&t) {
+                true => digit.copy_from_slice(c.limb(t)),
+                false => tables.mod_up[j].finish(&prepared[j], t, digit),
+            }
+            limb.forward(digit);
+        }
+        let rows: Vec<&[u64]> = digits.chunks_exact(n).collect();
+        let b: Vec<_> = key.b[..count].iter().map(|p| p.limb(at)).collect();
+        let a: Vec<_> = key.a[..count].iter().map(|p| p.limb(at)).collect();
+        limb.dot_pair([x, y], &rows, &b, &a);
+    });
+    Ok(ExtendedPair { level, c: out })
+}
+
+/// [`switch`] by the key of an automorphism, which is applied to the result: from c to an
+/// encryption of P·ψ_g(c·s).
+///
+/// # Errors
+/// As [`switch`].
+pub fn switch_automorphism(params: &Params, c: &Poly<Coeff>, key: &GaloisKey) -> Result<ExtendedPair, HeError> {
+    let pair = switch(params, c, &key.key)?;
+    Ok(ExtendedPair { level: pair.level, c: pair.c.map(|x| x.permuted(&key.permutation)) })
+}
+
+/// `acc += P · c` for `acc` over Q_l·P and `c` over Q_l.
+pub fn add_scaled(params: &Params, acc: &mut Poly<Coeff>, c: &Poly<Coeff>) {
+    let (basis, n) = (c.basis(), c.degree());
+    let tables = params.tables(basis.len() - 1);
+    let words = basis.len() * n;
+    threads::for_each_chunk(&mut acc.words_mut()[..words], n, |l, x| {
+        basis.limb(l).mul_scalar_add(x, c.limb(l), &tables.p_mod_q[l]);
+    });
+}
+
+/// ⌊c / P⌉ of a polynomial over Q_l·P.
+pub fn mod_down(params: &Params, level: usize, c: Poly<Coeff>) -> Poly<Coeff> {
+    let tables = params.tables(level);
+    match &tables.mod_down {
+        Some(converter) => divide(c, converter, &tables.p_inv),
+        None => c,
+    }
+}
+
+/// ⌊c / (P·q_l)⌉ of a polynomial over Q_l·P, `level` ≥ 1: mod-down and rescale in one.
+///
+/// # Errors
+/// [`HeError::OutOfLevels`] at level 0, [`HeError::Parameters`] without special primes.
+pub fn mod_down_rescale(params: &Params, level: usize, c: Poly<Coeff>) -> Result<Poly<Coeff>, HeError> {
+    if level == 0 {
+        return Err(HeError::OutOfLevels { operation: "rescale", needed: 1, level });
+    }
+    let tables = params.tables(level);
+    match &tables.mod_down_rescale {
+        Some(converter) => Ok(divide(c, converter, &tables.pq_inv)),
+        None => Err(HeError::Parameters { reason: "there are no special primes to divide by".into() }),
+    }
+}
+
+/// ⌊c / D⌉ where D is the product of the last limbs of `c`, the converter's source; the limbs
+/// before them are its target.
+fn divide(mut c: Poly<Coeff>, converter: &BasisConverter, inverse: &[Shoup]) -> Poly<Coeff> {
+    let (basis, n, keep) = (c.basis().clone(), c.degree(), converter.to().len());
+    let (kept, tail) = c.words_mut().split_at_mut(keep * n);
+    let prepared = converter.prepare(tail, true);
+    threads::for_each_chunk(kept, n, |i, x| {
+        let mut lifted = Buffer::dirty(n);
+        converter.finish(&prepared, i, &mut lifted);
+        basis.limb(i).sub_mul_scalar(x, &lifted, &inverse[i]);
+    });
+    c.into_truncated(keep)
+}

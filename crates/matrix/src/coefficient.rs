@@ -1,0 +1,334 @@
+//! The coefficient product: one multiplication of polynomials, no rotation, no mask.
+//!
+//! Duong–Mishra–Yasuda's packing (`002`) for matrices: a\[i,t\] stands at X^(i·k+t) and b\[t,j\]
+//! at X^(j·m·k + (k−1−t)), so that coefficient j·m·k + i·k + k−1 of the product is Σ_t a\[i,t\]·b\[t,j\].
+//! It needs m·k·n ≤ N; larger products are cut into blocks, summed over the contraction index
+//! before anything else. Operands have to be encrypted for it, and the result is for decryption:
+//! nothing relinearises unless smaller results are asked for, so that no key is needed at all.
+//!
+//! The other coefficients of a result hold partial sums of products of elements: whoever
+//! decrypts sees them as well as the product.
+
+use crate::error::MatrixError;
+use crate::matrix::Matrix;
+use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use crate::sizing;
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ring::threads;
+
+const NAME: &str = "coefficient";
+
+/// Options of the coefficient product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoefficientOptions {
+    /// Rows, contraction length and columns of a block; their product is at most N.
+    pub block: (usize, usize, usize),
+    /// Whether results are relinearised: two parts in place of three, for one key switch each.
+    pub relinearize: bool,
+}
+
+/// A coefficient product; see the [module](self).
+#[derive(Debug)]
+pub struct Coefficient {
+    shape: Shape,
+    params: Params,
+    options: CoefficientOptions,
+}
+
+/// Numbers of blocks along m, k and n.
+fn counts(shape: Shape, (m, k, n): (usize, usize, usize)) -> (usize, usize, usize) {
+    (shape.m.div_ceil(m), shape.k.div_ceil(k), shape.n.div_ceil(n))
+}
+
+/// Passes over a polynomial that a block size costs: products, and reading and writing.
+fn passes(shape: Shape, block: (usize, usize, usize)) -> usize {
+    let (i, t, j) = counts(shape, block);
+    4 * i * t * j + 2 * (i * t + t * j) + 3 * i * j
+}
+
+/// The distinct block sizes that cut a length evenly, at most `limit`.
+fn cuts(length: usize, limit: usize) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    let mut parts = length.div_ceil(limit);
+    while parts <= length {
+        let size = length.div_ceil(parts);
+        sizes.push(size);
+        // The next number of parts with a smaller block.
+        parts = if size > 1 { length.div_ceil(size - 1) } else { length + 1 };
+    }
+    sizes
+}
+
+/// The block size that costs least at a ring degree.
+fn best_block(shape: Shape, n: usize) -> (usize, usize, usize) {
+    let sizes = cuts(shape.m, n).into_iter().flat_map(|a| cuts(shape.k, n / a).into_iter().map(move |b| (a, b)));
+    sizes
+        .filter_map(|(a, b)| cuts(shape.n, n / (a * b)).first().map(|c| (a, b, *c)))
+        .min_by_key(|block| passes(shape, *block))
+        .unwrap_or((1, 1, 1))
+}
+
+/// Variance of the error of a result element, in squared integer units.
+fn error_variance(shape: Shape, options: &CoefficientOptions, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
+    let (_, terms, _) = counts(shape, options.block);
+    let (a, b, c) = options.block;
+    let (fresh, scale) = (sizing::fresh_variance(literal), f64::from(literal.log_scale).exp2());
+    let message = (a * b) as f64 * max_abs[0].powi(2) + (b * c) as f64 * max_abs[1].powi(2);
+    let products = terms as f64 * fresh * (message * scale * scale + sizing::degree(literal) * fresh);
+    let switching = sizing::switching_variance(literal) + sizing::division_variance(literal, 2);
+    products + if options.relinearize { switching } else { 0.0 }
+}
+
+fn error(shape: Shape, options: &CoefficientOptions, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
+    let elements = (shape.m * shape.n * shape.batch) as f64;
+    let scale = f64::from(2 * literal.log_scale).exp2();
+    sizing::largest(elements, error_variance(shape, options, literal, max_abs)) / scale
+}
+
+/// Bits that the modulus needs so that every static bound holds.
+fn modulus_bits(shape: Shape, options: &CoefficientOptions, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
+    let (_, terms, _) = counts(shape, options.block);
+    let (a, b, c) = options.block;
+    let scale = f64::from(literal.log_scale).exp2();
+    let (left, right) = (max_abs[0] * ((a * b) as f64).sqrt() * scale, max_abs[1] * ((b * c) as f64).sqrt() * scale);
+    let fresh = sizing::fresh_bound(literal);
+    (terms as f64 * (left + fresh) * (right + fresh)).log2() + 1.0
+}
+
+/// What the method proposes: a chain for each ring degree that reaches the wanted error.
+pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
+    if req.fresh != [true, true] || !req.decrypt_next {
+        return Vec::new();
+    }
+    let found = (11..=15).flat_map(|log_n| {
+        let block = best_block(req.shape, 1 << log_n);
+        [false, true]
+            .into_iter()
+            .filter_map(move |relinearize| propose(req, log_n, CoefficientOptions { block, relinearize }))
+    });
+    found.take(6).collect()
+}
+
+fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Option<ProductSpec> {
+    let literal = (16..=48).find_map(|log_scale| {
+        let mut literal = sizing::bare(log_n, log_scale, req.security);
+        literal.q_bits = sizing::chain(modulus_bits(req.shape, &options, &literal, req.max_abs));
+        if options.relinearize {
+            literal.p_bits = literal.q_bits.clone();
+            literal.digit_limbs = literal.q_bits.len();
+        }
+        (error(req.shape, &options, &literal, req.max_abs) <= req.error).then_some(literal)
+    })?;
+    let spec = ProductSpec { shape: req.shape, method: Method::Coefficient(options), params: literal };
+    sizing::secure(&spec.params).then_some(spec)
+}
+
+/// Refuses what the method cannot serve.
+fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Result<(), MatrixError> {
+    let refuse = |reason: String| Err(MatrixError::Method { method: NAME, reason });
+    let (a, b, c) = options.block;
+    let volume = a.checked_mul(b).and_then(|x| x.checked_mul(c)).unwrap_or(0);
+    let degree = 1usize.checked_shl(literal.log_n).unwrap_or(0);
+    if shape.m == 0 || shape.k == 0 || shape.n == 0 || shape.batch == 0 {
+        return refuse("the shape is empty".into());
+    }
+    if volume == 0 || volume > degree {
+        return refuse(format!("a {a}×{b}×{c} block needs a ring of that many coefficients; N is {degree}"));
+    }
+    if options.relinearize && literal.p_bits.is_empty() {
+        return refuse("relinearisation needs special primes".into());
+    }
+    Ok(())
+}
+
+/// What a product costs, without building it.
+///
+/// # Errors
+/// As [`Coefficient::new`].
+pub fn work(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Result<Work, MatrixError> {
+    check(shape, literal, options)?;
+    Ok(cost(shape, literal, options))
+}
+
+/// The keys that a product needs, without building it.
+///
+/// # Errors
+/// As [`Coefficient::new`].
+pub fn keys(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Result<KeyDemand, MatrixError> {
+    check(shape, literal, options)?;
+    Ok(demand(literal, options))
+}
+
+fn demand(literal: &ParamsLiteral, options: &CoefficientOptions) -> KeyDemand {
+    KeyDemand { relin: options.relinearize.then(|| literal.q_bits.len().saturating_sub(1)), galois: Vec::new() }
+}
+
+fn cost(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Work {
+    let level = literal.q_bits.len().saturating_sub(1);
+    let (i, t, j) = counts(shape, options.block);
+    let products = Work::tensor(literal, level) * t as f64;
+    let relin = match options.relinearize {
+        true => Work::key_switch(literal, level) + Work::passes_at(literal, level, 2.0),
+        false => Work::default(),
+    };
+    (products + relin) * (shape.batch * i * j) as f64
+}
+
+impl Coefficient {
+    /// The product under given parameters.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] for an empty shape, a block that does not fit the ring, or a
+    /// relinearisation without special primes.
+    pub fn new(shape: Shape, params: &Params, options: CoefficientOptions) -> Result<Self, MatrixError> {
+        check(shape, params.literal(), &options)?;
+        Ok(Self { shape, params: params.clone(), options })
+    }
+
+    fn counts(&self) -> (usize, usize, usize) {
+        counts(self.shape, self.options.block)
+    }
+
+    /// Coefficient of element (r, c) of an operand's block.
+    fn place(&self, operand: Operand, r: usize, c: usize) -> usize {
+        let (a, b, _) = self.options.block;
+        match operand {
+            Operand::Left => r * b + c,
+            Operand::Right => c * a * b + b - 1 - r,
+            Operand::Output => c * a * b + r * b + b - 1,
+        }
+    }
+
+    /// Rows and columns of blocks, and of elements in a block.
+    fn grid(&self, operand: Operand) -> ((usize, usize), (usize, usize)) {
+        let ((i, t, j), (a, b, c)) = (self.counts(), self.options.block);
+        match operand {
+            Operand::Left => ((i, t), (a, b)),
+            Operand::Right => ((t, j), (b, c)),
+            Operand::Output => ((i, j), (a, c)),
+        }
+    }
+}
+
+impl Product for Coefficient {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn ciphertexts(&self, operand: Operand) -> usize {
+        let (rows, cols) = self.grid(operand).0;
+        self.shape.batch * rows * cols
+    }
+
+    fn keys(&self) -> KeyDemand {
+        demand(self.params.literal(), &self.options)
+    }
+
+    fn work(&self) -> Work {
+        cost(self.shape, self.params.literal(), &self.options)
+    }
+
+    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
+        error(self.shape, &self.options, self.params.literal(), max_abs)
+    }
+
+    fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
+        check_matrices(self.shape, operand, matrices, max_abs)?;
+        let ((grid_rows, grid_cols), (rows, cols)) = self.grid(operand);
+        let encoder = Encoder::new(&self.params);
+        let at = EncodeAt { max_abs, ..encoder.at_top(max_abs) };
+        let per_matrix = grid_rows * grid_cols;
+        let length = self.place(operand, rows - 1, cols - 1).max(self.place(operand, 0, cols - 1)) + 1;
+        let plaintexts = threads::map(matrices.len() * per_matrix, |index| {
+            let (matrix, block) = (&matrices[index / per_matrix], index % per_matrix);
+            let (r0, c0) = (block / grid_cols * rows, block % grid_cols * cols);
+            let mut values = vec![0.0; length];
+            for r in 0..rows {
+                for c in 0..cols {
+                    values[self.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
+                }
+            }
+            // The Euclidean norm of the elements: the zeros between them add nothing.
+            Ok(encoder.encode_coefficients(&values, at)?.with_bound(max_abs * ((rows * cols) as f64).sqrt()))
+        });
+        plaintexts.into_iter().collect()
+    }
+
+    fn multiply(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext],
+        right: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let (i, t, j) = self.counts();
+        let products = threads::map(self.ciphertexts(Operand::Output), |index| {
+            let (batch, row, col) = (index / (i * j), index / j % i, index % j);
+            let a: Vec<_> = left[(batch * i + row) * t..][..t].iter().collect();
+            let b: Vec<_> = right[batch * t * j + col..].iter().step_by(j).take(t).collect();
+            let product = evaluator.dot(&a, &b)?;
+            Ok(if self.options.relinearize { evaluator.relinearize(&product)? } else { product })
+        });
+        products.into_iter().collect()
+    }
+
+    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+        check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
+        let ((grid_rows, grid_cols), (rows, cols)) = self.grid(Operand::Output);
+        let encoder = Encoder::new(&self.params);
+        let blocks = threads::map(output.len(), |b| {
+            let values = encoder.decode_coefficients(&output[b])?;
+            Ok::<_, MatrixError>(
+                (0..rows * cols).map(|e| values[self.place(Operand::Output, e / cols, e % cols)]).collect::<Vec<_>>(),
+            )
+        });
+        let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
+        blocks
+            .chunks_exact(grid_rows * grid_cols)
+            .map(|blocks| {
+                Matrix::from_fn(self.shape.m, self.shape.n, |r, c| {
+                    blocks[r / rows * grid_cols + c / cols][r % rows * cols + c % cols]
+                })
+            })
+            .collect()
+    }
+}
+
+/// Refuses another number of ciphertexts than planned.
+pub(crate) fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), MatrixError> {
+    if found == expected { Ok(()) } else { Err(MatrixError::Count { what, found, expected }) }
+}
+
+/// Refuses operands of another number, shape or size than planned.
+pub(crate) fn check_matrices(
+    shape: Shape,
+    operand: Operand,
+    matrices: &[Matrix],
+    max_abs: f64,
+) -> Result<(), MatrixError> {
+    check_count("matrices", matrices.len(), shape.batch)?;
+    let (what, expected) = match operand {
+        Operand::Left => ("the left matrix", shape.of(operand)),
+        Operand::Right => ("the right matrix", shape.of(operand)),
+        Operand::Output => ("the result", shape.of(operand)),
+    };
+    for matrix in matrices {
+        if matrix.shape() != expected {
+            return Err(MatrixError::PlannedShape { what, found: matrix.shape(), expected });
+        }
+        matrix.check_bound(max_abs)?;
+    }
+    Ok(())
+}

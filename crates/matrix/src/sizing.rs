@@ -1,0 +1,83 @@
+//! Noise and modulus sizes from a parameter literal alone, for choosing parameters before any
+//! table is built.
+
+use sudare_he::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, TAIL};
+use sudare_he::params::ParamsLiteral;
+use sudare_he::security::{SecretDistribution, Security, max_log_qp};
+
+/// Most bits of a prime that the fastest kernels serve.
+pub(crate) const PRIME_BITS: u32 = 49;
+/// Fewest bits of a prime in a proposed chain: below, NTT-friendly primes run out.
+pub(crate) const LEAST_PRIME_BITS: u32 = 26;
+
+/// A literal without a chain yet, for a ternary secret.
+pub(crate) fn bare(log_n: u32, log_scale: u32, security: Security) -> ParamsLiteral {
+    ParamsLiteral {
+        log_n,
+        q_bits: Vec::new(),
+        p_bits: Vec::new(),
+        digit_limbs: 1,
+        log_scale,
+        secret: SecretDistribution::Ternary,
+        security,
+    }
+}
+
+/// The ring degree.
+pub(crate) fn degree(literal: &ParamsLiteral) -> f64 {
+    f64::from(literal.log_n).exp2()
+}
+
+/// N · the variance of a secret's coefficient: what a product with s does to a variance.
+pub(crate) fn secret_energy(literal: &ParamsLiteral) -> f64 {
+    let n = degree(literal);
+    match literal.secret {
+        SecretDistribution::FixedWeight { weight } => f64::from(weight),
+        SecretDistribution::Gaussian => n * ERROR_VARIANCE,
+        _ => n * 2.0 / 3.0,
+    }
+}
+
+/// Variance of a coefficient of a fresh public-key encryption, encoding included.
+pub(crate) fn fresh_variance(literal: &ParamsLiteral) -> f64 {
+    ERROR_VARIANCE * (1.0 + degree(literal) * 2.0 / 3.0 + secret_energy(literal)) + ROUNDING_VARIANCE
+}
+
+/// The static canonical bound that such an encryption carries.
+pub(crate) fn fresh_bound(literal: &ParamsLiteral) -> f64 {
+    let n = degree(literal);
+    TAIL[1] * (n * fresh_variance(literal)).sqrt() + TAIL[0] * (n * ROUNDING_VARIANCE).sqrt()
+}
+
+/// Variance of the rounding of a division with `parts` parts.
+pub(crate) fn division_variance(literal: &ParamsLiteral, parts: usize) -> f64 {
+    let s = secret_energy(literal);
+    ROUNDING_VARIANCE * (1.0 + s + if parts > 2 { 2.0 * s * s } else { 0.0 })
+}
+
+/// Variance of a key switch at the top level, without its division's rounding.
+pub(crate) fn switching_variance(literal: &ParamsLiteral) -> f64 {
+    let p: u32 = literal.p_bits.iter().sum();
+    let digits = literal.q_bits.chunks(literal.digit_limbs);
+    let sizes: f64 = digits.map(|d| (2.0 * (f64::from(d.iter().sum::<u32>()) - f64::from(p))).exp2()).sum();
+    degree(literal) * ERROR_VARIANCE * ROUNDING_VARIANCE * sizes
+}
+
+/// The size that the largest of `count` Gaussian values of a variance passes once in a thousand.
+pub(crate) fn largest(count: f64, variance: f64) -> f64 {
+    (2.0 * variance * (2000.0 * count.max(1.0)).ln()).sqrt()
+}
+
+/// Equal primes for a modulus that holds values up to 2^`bits`, sign included.
+pub(crate) fn chain(bits: f64) -> Vec<u32> {
+    // Primes sit just below their power of two; half a bit covers them all.
+    let bits = bits + 0.5;
+    let limbs = (bits / f64::from(PRIME_BITS)).ceil().max(1.0);
+    vec![((bits / limbs).ceil() as u32).max(LEAST_PRIME_BITS); limbs as usize]
+}
+
+/// Whether the claimed security allows the literal's whole modulus.
+pub(crate) fn secure(literal: &ParamsLiteral) -> bool {
+    let total: u32 = literal.q_bits.iter().chain(&literal.p_bits).sum();
+    max_log_qp(literal.log_n, literal.secret, literal.security).is_some_and(|limit| total <= limit)
+}
