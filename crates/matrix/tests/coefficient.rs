@@ -57,7 +57,10 @@ fn any_shape() {
         for spec in &specs[..2] {
             let (error, predicted) = run(spec, req.max_abs, true);
             assert!(error <= predicted && predicted <= req.error, "{spec:?}: {error:e}, predicted {predicted:e}");
-            assert!(predicted < 50.0 * error || error < 1e-9, "{spec:?}: {error:e}, predicted {predicted:e}");
+            // The largest of a few errors is small by chance.
+            if m * n * batch >= 16 {
+                assert!(predicted < 50.0 * error, "{spec:?}: {error:e}, predicted {predicted:e}");
+            }
         }
         let (error, predicted) = run(&specs[0], req.max_abs, false);
         assert!(error <= predicted);

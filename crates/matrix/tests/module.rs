@@ -88,7 +88,11 @@ fn any_shape_and_layout() {
             }
             let spec = spec(shape, options, params);
             let (error, predicted) = run(&spec, [2.0, 3.0], true);
-            assert!(error <= predicted && predicted < 50.0 * error, "{spec:?}: {error:e}, predicted {predicted:e}");
+            assert!(error <= predicted, "{spec:?}: {error:e}, predicted {predicted:e}");
+            // The largest of a few errors is small by chance.
+            if shape.0 * shape.2 * shape.3 >= 16 {
+                assert!(predicted < 50.0 * error, "{spec:?}: {error:e}, predicted {predicted:e}");
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ impl Rows<'_> {
         let mut copy = Buffer::dirty(n);
         for block in blocks {
             let half = block / 2 / self.stride;
-            for low in (0..self.rows.len()).filter(|r| r / half % 2 == 0) {
+            for low in (0..self.rows.len()).filter(|r| (r / half).is_multiple_of(2)) {
                 let (head, tail) = self.rows.split_at_mut(low + half);
                 let (a, b) = (&mut *head[low], &mut *tail[0]);
                 // The exponent of ω_block = X^(c·side/block) = X^(2N/block), below N.
