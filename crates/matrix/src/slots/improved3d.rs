@@ -68,7 +68,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
                 .map_or(f64::INFINITY, |plan| plan.predicted_error(literal, 1, req.max_abs))
         });
         for params in literals {
-            for unroll in [1, 2, 3] {
+            for unroll in [0, 1, 2] {
                 let options = Improvements { unroll, ..base };
                 out.push(ProductSpec { shape: req.shape, method: Method::Improved3d(options), params: params.clone() });
             }
