@@ -1,0 +1,66 @@
+//! Encrypted matrices.
+
+use crate::error::Result;
+use crate::plan::Plan;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use sudare_matrix::session;
+
+/// The value of a node of a plan, encrypted.
+#[pyclass(frozen, module = "sudare._core")]
+pub struct Encrypted(pub session::EncryptedMatrix);
+
+#[pymethods]
+impl Encrypted {
+    /// Reads a value of a plan.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, plan: &Plan, data: &[u8]) -> Result<Self> {
+        py.detach(|| Ok(Self(session::EncryptedMatrix::from_bytes(&plan.0, data)?)))
+    }
+
+    /// Its bytes on the wire.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+
+    /// Matrices in it.
+    #[getter]
+    fn batch(&self) -> usize {
+        self.0.batch()
+    }
+
+    /// The node of the plan's expression.
+    #[getter]
+    fn node(&self) -> usize {
+        self.0.node()
+    }
+
+    /// Levels left.
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.level()
+    }
+
+    /// Bits of a message of size one above the noise bound.
+    #[getter]
+    fn precision_bits(&self) -> f64 {
+        self.0.precision_bits()
+    }
+
+    /// Bytes in memory.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+}

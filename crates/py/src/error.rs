@@ -1,0 +1,72 @@
+//! Which exception each refusal becomes.
+
+use pyo3::prelude::*;
+use sudare_he::HeError;
+use sudare_he::wire::WireError;
+use sudare_matrix::MatrixError;
+
+/// A refusal of the layers below.
+pub struct Refusal(MatrixError);
+
+/// What every wrapper returns.
+pub type Result<T> = std::result::Result<T, Refusal>;
+
+impl<E: Into<MatrixError>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+fn of_scheme(error: &HeError) -> &'static str {
+    match error {
+        HeError::Insecure { .. } => "SecurityError",
+        HeError::WrongParameters { .. } | HeError::WrongKey { .. } => "KeyMismatchError",
+        HeError::OutOfLevels { .. } | HeError::NoSuchLevel { .. } => "LevelError",
+        HeError::ScaleMismatch { .. } | HeError::TooLarge { .. } | HeError::NoPrecision { .. } => "PrecisionError",
+        HeError::NotFinite { .. } | HeError::OverBound { .. } => "InputError",
+        HeError::TooManyValues { .. } | HeError::Operands { .. } => "ShapeError",
+        HeError::MissingRotationKey { .. } | HeError::MissingRelinKey => "MissingKeyError",
+        HeError::ReleasesUsedUp { .. } => "ReleaseError",
+        HeError::Parameters { .. } => "PlanError",
+        _ => "SudareError",
+    }
+}
+
+fn of_wire(error: &WireError) -> &'static str {
+    match error {
+        WireError::He(e) => of_scheme(e),
+        WireError::WrongParameters { .. } | WireError::WrongKey { .. } => "KeyMismatchError",
+        _ => "FormatError",
+    }
+}
+
+fn class(error: &MatrixError) -> &'static str {
+    match error {
+        MatrixError::He(e) => of_scheme(e),
+        MatrixError::Wire(e) => of_wire(e),
+        MatrixError::Shapes { .. }
+        | MatrixError::PlannedShape { .. }
+        | MatrixError::Elements { .. }
+        | MatrixError::Count { .. } => "ShapeError",
+        MatrixError::NotFinite { .. } | MatrixError::OverBound { .. } => "InputError",
+        MatrixError::Method { .. }
+        | MatrixError::NoPlan { .. }
+        | MatrixError::Expression { .. }
+        | MatrixError::NotPlanned { .. } => "PlanError",
+        MatrixError::PlanFile { .. } => "FormatError",
+        MatrixError::WrongPlan { .. } => "KeyMismatchError",
+        _ => "SudareError",
+    }
+}
+
+impl From<Refusal> for PyErr {
+    fn from(Refusal(error): Refusal) -> Self {
+        Python::attach(|py| {
+            let made = py
+                .import("sudare._errors")
+                .and_then(|errors| errors.getattr(class(&error)))
+                .and_then(|class| class.call1((error.to_string(),)));
+            made.map_or_else(|e| e, PyErr::from_value)
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! The extension module `sudare._core`: one-line wrappers of plans and sessions, without logic.
+//!
+//! Matrices pass as C-ordered arrays of doubles with the axes batch, row, column. The interpreter
+//! lock is released wherever work is done. Errors become the classes of `sudare._errors`.
+#![forbid(unsafe_code)]
+
+mod array;
+mod client;
+mod encrypted;
+mod error;
+mod plan;
+mod server;
+
+use pyo3::prelude::*;
+
+/// What `sudare` is made of.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::client::{Client, PublicClient, Release};
+    #[pymodule_export]
+    use crate::encrypted::Encrypted;
+    #[pymodule_export]
+    use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::server::Server;
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

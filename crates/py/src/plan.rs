@@ -1,0 +1,62 @@
+//! Plans.
+
+use crate::error::{Refusal, Result};
+use pyo3::prelude::*;
+use sudare_he::security::Security;
+use sudare_matrix::MatrixError;
+use sudare_matrix::expr::Expr;
+use sudare_matrix::plan::{self, CostModel, Goal, Planner};
+
+/// A checked plan.
+#[pyclass(frozen, eq, module = "sudare._core")]
+#[derive(PartialEq)]
+pub struct Plan(pub plan::Plan);
+
+#[pymethods]
+impl Plan {
+    /// Plans an expression, given as JSON.
+    #[staticmethod]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
+    fn make(
+        py: Python<'_>,
+        expression: &str,
+        error: f64,
+        security: u32,
+        batch: usize,
+        threads: usize,
+        memory: Option<u64>,
+        method: Option<String>,
+    ) -> Result<Self> {
+        let security = Security::from_bits(security).ok_or_else(|| {
+            Refusal::from(MatrixError::NoPlan { reason: format!("{security} is not 128, 192 or 256 bits of security") })
+        })?;
+        py.detach(|| {
+            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security };
+            let planner = Planner::new(CostModel::cached());
+            let memory = memory.unwrap_or(planner.memory);
+            Ok(Self(Planner { threads, memory, method, ..planner }.plan(&goal)?))
+        })
+    }
+
+    /// Reads a plan.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
+        py.detach(|| Ok(Self(plan::Plan::from_json(text)?)))
+    }
+
+    /// The plan as JSON.
+    fn to_json(&self) -> Result<String> {
+        Ok(self.0.to_json()?)
+    }
+
+    /// The plan's name.
+    fn hash_hex(&self) -> String {
+        self.0.hash().to_string()
+    }
+
+    /// The plan as a table.
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+}
