@@ -28,6 +28,11 @@ impl ReleasePolicy {
         Self { declared: releases, security_bits, used: AtomicU64::new(0) }
     }
 
+    /// Releases declared.
+    pub fn declared(&self) -> u64 {
+        self.declared
+    }
+
     /// Releases left.
     pub fn left(&self) -> u64 {
         self.declared - self.used.load(Ordering::Relaxed).min(self.declared)

@@ -8,7 +8,8 @@ use crate::matrix::Matrix;
 use crate::plan::Plan;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
+use sudare_he::HeError;
+use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext, ReleasePolicy};
 use sudare_he::keys::{EvalKeys, KeyGenerator, KeyId, PublicKey, SecretKey};
 use sudare_he::ring::{Threads, threads};
 use sudare_he::wire::WireError;
@@ -156,11 +157,37 @@ impl Client {
     /// # Errors
     /// As [`Client::decrypt`].
     pub fn decrypt_batch(&self, value: &EncryptedMatrix) -> Result<Vec<Matrix>, MatrixError> {
-        expect_plan(&self.plan, value)?;
         let decryptor = Decryptor::new(&self.secret);
+        self.decode(value, |ciphertext| decryptor.decrypt(ciphertext))
+    }
+
+    /// The same for results that others will see: each ciphertext is a release of the policy, and
+    /// noise hides its error.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt`]; [`HeError::ReleasesUsedUp`] if the policy does not have one for
+    /// each ciphertext; [`HeError::NoPrecision`].
+    pub fn decrypt_batch_for_release(
+        &self,
+        value: &EncryptedMatrix,
+        policy: &ReleasePolicy,
+    ) -> Result<Vec<Matrix>, MatrixError> {
+        if policy.left() < value.ciphertexts().len() as u64 {
+            return Err(HeError::ReleasesUsedUp { declared: policy.declared() }.into());
+        }
+        let decryptor = Decryptor::new(&self.secret);
+        self.decode(value, |ciphertext| decryptor.decrypt_for_release(ciphertext, policy))
+    }
+
+    fn decode(
+        &self,
+        value: &EncryptedMatrix,
+        decrypt: impl Fn(&Ciphertext) -> Result<Plaintext, HeError> + Sync,
+    ) -> Result<Vec<Matrix>, MatrixError> {
+        expect_plan(&self.plan, value)?;
         let cts = value.ciphertexts();
         self.threads.run(|| {
-            let plain = threads::map(cts.len(), |i| decryptor.decrypt(&cts[i]));
+            let plain = threads::map(cts.len(), |i| decrypt(&cts[i]));
             let plain = plain.into_iter().collect::<Result<Vec<Plaintext>, _>>()?;
             self.plan.engine().decode(self.plan.goal(), value.node(), &plain)
         })
