@@ -58,3 +58,32 @@ fn the_attack_needs_a_private_decryption() {
     assert!(recovered > 990, "the attack is real: it recovered the key {recovered} times of 1000");
     assert_eq!(policy.left(), 0);
 }
+
+#[test]
+fn the_flood_may_be_wider_than_a_word() {
+    // A scale of 2^100: noise of some 2^80 is right, and wider than any integer type in use.
+    let params = ParamsLiteral {
+        log_n: 10,
+        q_bits: vec![60, 60],
+        p_bits: vec![],
+        digit_limbs: 1,
+        log_scale: 49,
+        secret: SecretDistribution::Ternary,
+        security: Security::Insecure,
+    }
+    .build()
+    .unwrap();
+    let secret = SecretKey::generate(&params).unwrap();
+    let at = EncodeAt { level: 1, scale: 2f64.powi(100), max_abs: 1.0 };
+    let values: Vec<f64> = (0..params.slots()).map(|i| (i as f64 * 0.1).sin()).collect();
+    let message = Encoder::new(&params).encode_at(&values, at).unwrap();
+    let ciphertext = Encryptor::with_secret_key(&secret).unwrap().encrypt(&message).unwrap();
+    // σ = √12·2^(ν/2)·B: ν = 70 bits over the static bound.
+    let plain = Decryptor::new(&secret).decrypt_for_release(&ciphertext, &ReleasePolicy::new(1, 70)).unwrap();
+    let shown = Encoder::new(&params).decode(&plain).unwrap();
+    let spread = (shown.iter().zip(&values).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
+    let deviation = 12f64.sqrt() * 2f64.powi(35) * ciphertext.noise() / ciphertext.scale();
+    // A slot's real part gathers N/2 coefficients' worth of variance.
+    let wanted = deviation * (params.degree() as f64 / 2.0).sqrt();
+    assert!((spread / wanted - 1.0).abs() < 0.2, "{spread:e} {wanted:e}");
+}

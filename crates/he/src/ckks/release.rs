@@ -7,7 +7,7 @@ use super::plaintext::Plaintext;
 use crate::error::HeError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::random::{Seed, Stream};
-use sudare_ring::{Coeff, Poly};
+use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
 
 /// How many results will be shown under one key, and how hard they are to tell from ideal ones.
@@ -67,29 +67,35 @@ impl Decryptor<'_> {
         if policy.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             return Err(HeError::ReleasesUsedUp { declared: policy.declared });
         }
-        let noise = flooding(&mut Seed::from_entropy()?.stream(0), n, deviation);
-        let poly = Poly::<Coeff>::from_signed(plaintext.poly.basis(), &noise).into_eval();
-        plaintext.poly.add_assign(&poly);
+        let noise = flooding(&mut Seed::from_entropy()?.stream(0), plaintext.poly.basis(), deviation);
+        plaintext.poly.add_assign(&noise);
         Ok(plaintext)
     }
 }
 
-/// Rounded Gaussian coefficients of a large standard deviation (up to 2^60).
+/// Rounded Gaussian coefficients of a standard deviation that may be larger than any word.
 ///
-/// Box–Muller in double precision; bits below the mantissa are filled uniformly, so that no
-/// value is out of reach.
-fn flooding(stream: &mut Stream, n: usize, deviation: f64) -> Zeroizing<Vec<i64>> {
+/// Box–Muller in double precision gives the upper bits; those below the mantissa are filled
+/// uniformly, so that no value is out of reach.
+fn flooding(stream: &mut Stream, basis: &RnsBasis, deviation: f64) -> Poly<Eval> {
     let unit = |w: u64| ((w >> 11) as f64 + 0.5) * (-53f64).exp2();
-    let coarse = (deviation.log2() - 44.0).max(0.0).floor();
-    let step = coarse.exp2();
-    let mut out = Zeroizing::new(vec![0i64; n]);
-    for pair in out.chunks_mut(2) {
-        let radius = (-2.0 * unit(stream.next_u64()).ln()).sqrt() * deviation;
+    let mut coarse = (deviation.log2() - 44.0).max(0.0) as u32;
+    let upper = deviation * (-f64::from(coarse)).exp2();
+    let mut word = Zeroizing::new(vec![0i64; basis.degree()]);
+    for pair in word.chunks_mut(2) {
+        let radius = (-2.0 * unit(stream.next_u64()).ln()).sqrt() * upper;
         let angle = std::f64::consts::TAU * unit(stream.next_u64());
         for (o, g) in pair.iter_mut().zip([radius * angle.cos(), radius * angle.sin()]) {
-            let low = if coarse > 0.0 { stream.next_u64() >> (64 - coarse as u32) } else { 0 };
-            *o = (g / step).round() as i64 * step as i64 + low as i64;
+            *o = g.round() as i64;
         }
+    }
+    let mut out = Poly::<Coeff>::from_signed(basis, &word).into_eval();
+    while coarse > 0 {
+        let bits = coarse.min(48);
+        coarse -= bits;
+        word.iter_mut().for_each(|o| *o = (stream.next_u64() >> (64 - bits)) as i64);
+        out.mul_scalars(&Poly::<Eval>::scalar(basis, 1 << bits));
+        out.add_assign(&Poly::<Coeff>::from_signed(basis, &word).into_eval());
     }
     out
 }
