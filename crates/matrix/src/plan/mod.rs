@@ -4,12 +4,14 @@
 //! have to agree on. Everything in it that can be worked out is worked out again when it is
 //! loaded; nothing in a file is believed.
 
+mod circuit;
 pub mod cost;
 mod planner;
 mod program;
 mod summary;
 mod table;
 
+pub use circuit::CircuitSpec;
 pub use cost::CostModel;
 pub use planner::Planner;
 pub use program::Program;

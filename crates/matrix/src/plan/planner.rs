@@ -1,5 +1,6 @@
 //! Chooses the method, the parameters and the keys of a plan.
 
+use super::circuit;
 use super::cost::CostModel;
 use super::program::Program;
 use super::summary::Considered;
@@ -7,6 +8,7 @@ use super::{Goal, Plan};
 use crate::error::MatrixError;
 use crate::product::{Requirements, Shape};
 use crate::registry::candidates;
+use crate::work::Work;
 
 /// Most programs that a plan tells of.
 const MAX_CONSIDERED: usize = 24;
@@ -92,6 +94,8 @@ impl Planner {
             };
             programs.extend(candidates(&requirements).into_iter().map(|product| Program::Product { product }));
         }
+        let price = |work: &Work, log_n: u32| self.cost.price(work, log_n, self.threads);
+        programs.extend(circuit::candidates(goal, price).into_iter().map(|circuit| Program::Circuit { circuit }));
         programs
     }
 

@@ -1,6 +1,7 @@
 //! How a plan computes its expression.
 
 use super::Goal;
+use super::circuit::{Circuit, CircuitSpec};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Operand, Product, ProductSpec};
@@ -19,6 +20,11 @@ pub enum Program {
         /// Shape, method and parameters.
         product: ProductSpec,
     },
+    /// Any expression, on tiled matrices.
+    Circuit {
+        /// Tiles and parameters.
+        circuit: CircuitSpec,
+    },
 }
 
 /// A program ready to run.
@@ -32,6 +38,8 @@ pub(crate) enum Engine {
         /// The product's node.
         node: usize,
     },
+    /// Any expression, on tiled matrices.
+    Circuit(Box<Circuit>),
 }
 
 impl Program {
@@ -55,6 +63,14 @@ impl Program {
                 }
                 Ok(Engine::Product { product: product.build()?, inputs: [left, right], node: expr.output() })
             }
+            Self::Circuit { circuit } => {
+                if circuit.params.security < goal.security {
+                    return Err(MatrixError::NoPlan {
+                        reason: format!("the parameters claim less than {}-bit security", goal.security.bits()),
+                    });
+                }
+                Ok(Engine::Circuit(Box::new(Circuit::new(goal, circuit)?)))
+            }
         }
     }
 }
@@ -63,6 +79,7 @@ impl Engine {
     pub(crate) fn params(&self) -> &Params {
         match self {
             Self::Product { product, .. } => product.params(),
+            Self::Circuit(c) => c.params(),
         }
     }
 
@@ -70,18 +87,21 @@ impl Engine {
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Product { product, .. } => product.name(),
+            Self::Circuit(_) => "circuit",
         }
     }
 
     pub(crate) fn keys(&self) -> KeyDemand {
         match self {
             Self::Product { product, .. } => product.keys(),
+            Self::Circuit(c) => c.keys().clone(),
         }
     }
 
     pub(crate) fn work(&self) -> Work {
         match self {
             Self::Product { product, .. } => product.work(),
+            Self::Circuit(c) => c.work(),
         }
     }
 
@@ -90,6 +110,7 @@ impl Engine {
             Self::Product { product, inputs, .. } => {
                 product.predicted_error(inputs.map(|i| goal.expression.inputs()[i].max_abs))
             }
+            Self::Circuit(c) => c.error(),
         }
     }
 
@@ -100,6 +121,7 @@ impl Engine {
                 let operand = self.operand(goal, node)?;
                 Some((product.ciphertexts(operand), product.level(operand)))
             }
+            Self::Circuit(c) => Some(c.size(goal, node)),
         }
     }
 
@@ -115,6 +137,7 @@ impl Engine {
                     _ => None,
                 }
             }
+            Self::Circuit(_) => None,
         }
     }
 
@@ -127,6 +150,7 @@ impl Engine {
                 }
                 _ => Err(MatrixError::NoPlan { reason: format!("node {node} is no input") }),
             },
+            Self::Circuit(c) => c.encode(goal, node, matrices),
         }
     }
 
@@ -140,12 +164,14 @@ impl Engine {
                     planned: "the result is decrypted; an operand is encrypted in a form of its own".into(),
                 }),
             },
+            Self::Circuit(c) => c.decode(node, values),
         }
     }
 
     /// Computes a node from its operands' values.
     pub(crate) fn evaluate(
         &self,
+        goal: &Goal,
         evaluator: &Evaluator,
         node: usize,
         operands: &[&[Ciphertext]],
@@ -155,6 +181,7 @@ impl Engine {
                 [left, right] if node == *own => product.multiply(evaluator, left, right),
                 _ => Err(MatrixError::NoPlan { reason: format!("node {node} is not the product") }),
             },
+            Self::Circuit(c) => c.evaluate(goal, evaluator, node, operands),
         }
     }
 }

@@ -245,7 +245,7 @@ impl Server {
             return Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() });
         };
         let values: Vec<&[Ciphertext]> = operands.iter().map(|v| v.ciphertexts()).collect();
-        let out = self.0.threads.run(|| plan.engine().evaluate(&self.0.evaluator, node, &values))?;
+        let out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
         EncryptedMatrix::new(plan, node, self.key_id(), out)
     }
 }

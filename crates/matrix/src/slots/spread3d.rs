@@ -18,6 +18,7 @@ use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::security::{SecretDistribution, max_log_qp};
 
 const NAME: &str = "spread3d";
 
@@ -168,18 +169,19 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let mut out = Vec::new();
     for folded in [true, false] {
         let options = SpreadOptions { fold: folded, ..SpreadOptions::default() };
-        let one = req.max_abs[0] * req.max_abs[1] * 2.0;
-        let result = if folded { one * k as f64 } else { one };
+        let result = req.max_abs[0] * req.max_abs[1] * 2.0 * k as f64;
         for least_log_n in [1 + (m * n).trailing_zeros(), 1 + (m * n * k / 2).max(m * n).trailing_zeros()] {
             if least_log_n > 17 {
                 continue;
             }
-            // Without a rescale the product's whole scale has to fit.
-            let search = Search { req, least_log_n, result, chain: &[false], switching: folded };
-            let literals = search_literals(&search, |literal| {
-                Plan::new(req.shape, literal, options)
-                    .map_or(f64::INFINITY, |plan| plan.predicted_error(literal, req.max_abs))
-            });
+            let search = Search { req, least_log_n, result, chain: &[false], switching: true };
+            let literals = match folded {
+                true => search_literals(&search, |literal| {
+                    Plan::new(req.shape, literal, options)
+                        .map_or(f64::INFINITY, |plan| plan.predicted_error(literal, req.max_abs))
+                }),
+                false => unfolded_literal(req, least_log_n, options).into_iter().collect(),
+            };
             for params in literals {
                 let spec = ProductSpec { shape: req.shape, method: Method::Spread3d(options), params };
                 if !out.contains(&spec) {
@@ -189,6 +191,34 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
         }
     }
     out
+}
+
+/// The least ring without a rescale or a key: the modulus holds a product at its whole scale, split
+/// evenly over primes below 2^50.
+fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions) -> Option<ParamsLiteral> {
+    (least_log_n.max(11)..=17).find_map(|log_n| {
+        let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
+        (20..=45u32).rev().find_map(|scale| {
+            let literal = |bits: u32| {
+                let primes = bits.div_ceil(49);
+                ParamsLiteral {
+                    log_n,
+                    q_bits: vec![bits.div_ceil(primes); primes as usize],
+                    p_bits: Vec::new(),
+                    digit_limbs: 1,
+                    log_scale: scale,
+                    secret: SecretDistribution::Ternary,
+                    security: req.security,
+                }
+            };
+            let plan = Plan::new(req.shape, &literal(2 * scale), options).ok()?;
+            let sum = req.max_abs[0] * req.max_abs[1] * (plan.pair * plan.chunks) as f64;
+            // A sign and the primes' own distance from their powers of two.
+            let literal = literal(2 * scale + sum.max(1.0).log2().ceil() as u32 + 3);
+            let fits = literal.q_bits.iter().sum::<u32>() <= limit;
+            (fits && plan.predicted_error(&literal, req.max_abs) <= req.error).then_some(literal)
+        })
+    })
 }
 
 /// Each ciphertext carries as many products as it has lanes.
