@@ -133,3 +133,23 @@ fn no_plan() {
     place.write("e.json", "{\"inputs\": 3}");
     place.fails("plan --expression e.json -o plan.json", 6, "e.json");
 }
+
+#[test]
+fn a_missing_rotation_key() {
+    use sudare_he::keys::EvalKeys;
+    use sudare_he::wire::Wire;
+    let place = Place::new();
+    place.matrix("a.npy", 4, 4, &values(16, 1));
+    place.ok("plan --left 4x4 --right 4x4 --method improved3d -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    place.ok("encrypt plan.json --keys keys/public.key --as left a.npy -o a.ct");
+    place.ok("encrypt plan.json --keys keys/public.key --as right a.npy -o b.ct");
+    place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
+    let plan = sudare_matrix::Plan::from_json(&String::from_utf8(place.read("plan.json")).unwrap()).unwrap();
+    let keys = EvalKeys::from_bytes(plan.params(), &place.read("keys/eval.keys")).unwrap();
+    let mut fewer = EvalKeys::new(plan.params(), keys.id());
+    fewer.set_relin(keys.relin().unwrap().clone()).unwrap();
+    keys.galois_keys().skip(1).for_each(|k| fewer.insert(k.clone()).unwrap());
+    place.write("fewer.keys", fewer.to_bytes().unwrap());
+    place.fails("matmul plan.json --keys fewer.keys a.ct b.ct -o out.ct", 4, "no key for rotation by");
+}
