@@ -166,10 +166,18 @@ fn demand(literal: &ParamsLiteral, options: &CoefficientOptions) -> KeyDemand {
     KeyDemand { relin: options.relinearize.then(|| literal.q_bits.len().saturating_sub(1)), galois: Vec::new() }
 }
 
+/// What stays near a core: the second-level cache of the machines that the default cost model is of.
+const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
+
 fn cost(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Work {
     let level = literal.q_bits.len().saturating_sub(1);
     let (i, t, j) = counts(shape, options.block);
-    let products = Work::tensor(literal, level) * t as f64;
+    let parts = 2.0 * (level + 1) as f64 * 8.0 * f64::from(literal.log_n).exp2();
+    // Every block of one side meets every block of the other: past the caches, each meeting reads
+    // both again.
+    let stored = parts * (t * (i + j)) as f64;
+    let read = if stored > CACHE_BYTES { 2.0 * parts } else { 0.0 };
+    let products = (Work::tensor(literal, level) + Work { operand_bytes: read, ..Work::default() }) * t as f64;
     let relin = match options.relinearize {
         true => Work::key_switch(literal, level) + Work::passes_at(literal, level, 2.0),
         false => Work::default(),

@@ -23,6 +23,8 @@ pub struct Work {
     pub mac: f64,
     /// Bytes of evaluation keys that are streamed from memory.
     pub key_bytes: f64,
+    /// Bytes of operands that are read again from memory, being too many for the caches.
+    pub operand_bytes: f64,
     /// Key switches, for the reader.
     pub key_switches: f64,
 }
@@ -37,6 +39,7 @@ impl Add for Work {
             pass_wide: self.pass_wide + o.pass_wide,
             mac: self.mac + o.mac,
             key_bytes: self.key_bytes + o.key_bytes,
+            operand_bytes: self.operand_bytes + o.operand_bytes,
             key_switches: self.key_switches + o.key_switches,
         }
     }
@@ -58,6 +61,7 @@ impl Mul<f64> for Work {
             pass_wide: self.pass_wide * f,
             mac: self.mac * f,
             key_bytes: self.key_bytes * f,
+            operand_bytes: self.operand_bytes * f,
             key_switches: self.key_switches * f,
         }
     }

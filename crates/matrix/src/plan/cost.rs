@@ -94,7 +94,7 @@ impl CostModel {
             + work.pass_wide * d.pass_wide_ns
             + work.mac * self.mac_ns;
         let speed = 1.0 + (threads.max(1) as f64 - 1.0) * self.thread_gain;
-        compute * 1e-9 / speed + work.key_bytes / self.key_bandwidth
+        compute * 1e-9 / speed + (work.key_bytes + work.operand_bytes) / self.key_bandwidth
     }
 
     /// Costs at a degree; between and beyond the measured ones they go with N.
