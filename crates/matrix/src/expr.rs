@@ -474,7 +474,7 @@ fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, M
     if node.shape.0.saturating_mul(node.shape.1) > MAX_ELEMENTS {
         return refuse(format!("{} makes a {}×{} matrix, too large", op.name(), node.shape.0, node.shape.1));
     }
-    if !(node.max_abs <= 1e100) {
+    if node.max_abs.is_nan() || node.max_abs > 1e100 {
         return refuse(format!("{} makes values of up to {:e}, too large", op.name(), node.max_abs));
     }
     Ok(node)

@@ -154,10 +154,10 @@ fn hostile_plans() {
         let mut bytes = text.clone().into_bytes();
         bytes[at] ^= 1;
         // Either refused, or a byte of what carries no weight.
-        if let Ok(text) = String::from_utf8(bytes) {
-            if let Ok(plan) = Plan::from_json(&text) {
-                assert_eq!(plan.goal(), &goal);
-            }
+        if let Ok(text) = String::from_utf8(bytes)
+            && let Ok(plan) = Plan::from_json(&text)
+        {
+            assert_eq!(plan.goal(), &goal);
         }
         assert!(Plan::from_json(&text[..at]).is_err());
     }

@@ -105,7 +105,7 @@ impl Planner {
         let params = plan.params();
         let seconds = self.cost.price(&plan.engine().work(), params.log_n(), self.threads);
         let s = plan.summary();
-        let verdict = if !(s.predicted_error <= goal.error) {
+        let verdict = if s.predicted_error.is_nan() || s.predicted_error > goal.error {
             format!("error {:.1e} is over the wanted {:.1e}", s.predicted_error, goal.error)
         } else if s.memory > self.memory {
             format!("{} of memory are over the limit of {}", bytes(s.memory), bytes(self.memory))
@@ -126,15 +126,14 @@ impl Planner {
     }
 
     fn refusal(&self, goal: &Goal, priced: &[(Plan, Considered)], failed: Option<MatrixError>) -> MatrixError {
-        if let Some(method) = &self.method {
-            if !priced.iter().any(|(_, c)| c.method == *method) {
-                let mut names: Vec<&str> = priced.iter().map(|(_, c)| c.method.as_str()).collect();
-                names.sort_unstable();
-                names.dedup();
-                let reason =
-                    format!("method {method} does not serve {}; these do: {}", goal.expression, names.join(", "));
-                return MatrixError::NoPlan { reason };
-            }
+        if let Some(method) = &self.method
+            && !priced.iter().any(|(_, c)| c.method == *method)
+        {
+            let mut names: Vec<&str> = priced.iter().map(|(_, c)| c.method.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let reason = format!("method {method} does not serve {}; these do: {}", goal.expression, names.join(", "));
+            return MatrixError::NoPlan { reason };
         }
         let exact = |c: &Considered| c.error <= goal.error;
         let least_memory = priced.iter().map(|(_, c)| c).filter(|c| exact(c)).map(|c| c.memory).min();
