@@ -55,7 +55,7 @@ pub struct CostModel {
 }
 
 impl Default for CostModel {
-    /// Figures measured on one core of a Sapphire Rapids server.
+    /// Figures measured on a Sapphire Rapids server, one core that others shared.
     fn default() -> Self {
         let row = |log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns| DegreeCost {
             log_n,
@@ -69,15 +69,15 @@ impl Default for CostModel {
             machine: "built-in figures of a Sapphire Rapids core".into(),
             kernels: ["avx512ifma".into(), "avx512dq".into()],
             degrees: vec![
-                row(12, 4_500.0, 13_000.0, 1_700.0, 4_100.0),
-                row(13, 9_800.0, 28_000.0, 3_500.0, 8_300.0),
-                row(14, 21_500.0, 61_000.0, 7_400.0, 17_000.0),
-                row(15, 48_000.0, 131_000.0, 15_500.0, 34_000.0),
-                row(16, 110_000.0, 285_000.0, 33_000.0, 71_000.0),
-                row(17, 260_000.0, 630_000.0, 90_000.0, 160_000.0),
+                row(12, 4_400.0, 16_000.0, 1_800.0, 3_800.0),
+                row(13, 9_300.0, 28_400.0, 3_400.0, 10_400.0),
+                row(14, 25_200.0, 75_900.0, 10_100.0, 17_000.0),
+                row(15, 55_600.0, 168_600.0, 25_900.0, 43_900.0),
+                row(16, 134_000.0, 368_000.0, 57_600.0, 94_000.0),
+                row(17, 338_000.0, 787_000.0, 139_000.0, 192_000.0),
             ],
-            mac_ns: 0.13,
-            key_bandwidth: 9e9,
+            mac_ns: 0.068,
+            key_bandwidth: 5.1e9,
             threads: 1,
             thread_gain: 1.0,
         }

@@ -61,13 +61,14 @@ impl Planner {
             .filter(|(_, (_, c))| c.verdict.is_empty() && wanted(c) && c.seconds <= cheapest * 1.05)
             .min_by_key(|(_, (_, c))| c.key_bytes)
             .map_or(0, |(i, _)| i);
+        let least_keys = priced[chosen].1.key_bytes;
         for (i, (_, c)) in priced.iter_mut().enumerate() {
             if i == chosen {
                 c.verdict = "taken".into();
             } else if c.verdict.is_empty() {
                 c.verdict = match (wanted(c), c.seconds >= cheapest) {
                     (false, _) => "another method was asked for".into(),
-                    _ if c.seconds <= cheapest * 1.05 => "larger keys".into(),
+                    _ if c.seconds <= cheapest * 1.05 && c.key_bytes > least_keys => "larger keys".into(),
                     _ => format!("{} times as long", two_digits(c.seconds / cheapest)),
                 };
             }
