@@ -11,8 +11,9 @@ use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, Plaintext};
 use sudare_he::keys::{KeyGenerator, PublicKey, SecretKey};
 use sudare_he::params::ParamsLiteral;
 use sudare_he::security::Security;
+use sudare_matrix::plan::CostModel;
 use sudare_matrix::registry::candidates;
-use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements, Shape, Work};
+use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use sudare_ring::{Threads, threads};
 
 /// What to measure.
@@ -37,7 +38,8 @@ pub struct Options {
     #[arg(long, default_value_t = 1)]
     pub batch: usize,
     /// Operands are encrypted for this product, in the form that the method likes best;
-    /// otherwise they stand row by row in slots.
+    /// otherwise they stand row by row in slots. `--shape` says so too: no single ciphertext
+    /// holds a matrix of any shape row by row.
     #[arg(long)]
     pub fresh: bool,
     /// The result stands row by row in slots again; otherwise it is decrypted next.
@@ -103,7 +105,7 @@ impl Options {
             max_abs: [1.0; 2],
             error: self.error,
             security: Security::Bits128,
-            fresh: [self.fresh; 2],
+            fresh: [self.fresh || !self.shape.is_empty(); 2],
             decrypt_next: !self.keep,
         }
     }
@@ -141,12 +143,13 @@ impl Options {
     }
 
     /// The cheapest that can be built.
-    fn product(&self, method: &str, shape: Shape) -> Outcome<Box<dyn Product>> {
+    fn product(&self, method: &str, shape: Shape, threads: usize) -> Outcome<Box<dyn Product>> {
+        let model = CostModel::default();
         let mut priced = Vec::new();
         let mut refused = None;
         for spec in self.specs(method, shape)? {
             match spec.work() {
-                Ok(work) => priced.push((price(&work, spec.params.log_n), spec)),
+                Ok(work) => priced.push((model.price(&work, spec.params.log_n, threads), spec)),
                 Err(error) => refused = Some(error),
             }
         }
@@ -176,16 +179,6 @@ fn merge(into: &mut serde_json::Value, from: serde_json::Value) -> Outcome<()> {
 fn parse_shape(text: &str) -> Outcome<[usize; 3]> {
     let sides = text.split('x').map(str::parse).collect::<Result<Vec<usize>, _>>()?;
     <[usize; 3]>::try_from(sides).map_err(|_| format!("a shape is MxKxN, not {text}").into())
-}
-
-/// Rough nanoseconds of a product, to choose between methods: a transform of N = 2^14 is about
-/// 25 µs (75 µs for large primes), a pass 6 µs (15 µs), eight multiply-accumulates 2 ns, memory
-/// gives 8 bytes a nanosecond.
-fn price(w: &Work, log_n: u32) -> f64 {
-    let (n, log) = (f64::from(log_n).exp2(), f64::from(log_n) / 14.0);
-    (w.ntt * 1.5 * log + w.ntt_wide * 4.6 * log + w.pass * 0.37 + w.pass_wide * 0.9) * n
-        + w.mac * 0.25
-        + w.key_bytes / 8.0
 }
 
 /// Keys and scheme of one product.
@@ -274,7 +267,7 @@ pub fn case(
     machine: &Machine,
 ) -> Outcome<Record> {
     let mut unit = Unit::new()?;
-    let product = &*options.product(method, shape)?;
+    let product = &*options.product(method, shape, threads.count())?;
     let params = product.params();
     reset_peak_rss();
 
@@ -360,7 +353,7 @@ pub fn case(
 }
 
 fn describe(shape: Shape, options: &Options) -> String {
-    let kind = if options.fresh { "fresh" } else { "general" };
+    let kind = if options.requirements(shape).fresh[0] { "fresh" } else { "general" };
     let batch = if shape.batch > 1 { format!(" x{}", shape.batch) } else { String::new() };
     format!("{}x{}x{}{batch}, {kind}", shape.m, shape.k, shape.n)
 }
