@@ -59,7 +59,7 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	@echo '== Rust tests'
 	cargo test --locked --quiet $(RUST_TESTED)
 	@echo '== Rust examples'
-	# The tests built them; building again one crate at a time would build what is below it again.
+# The tests built them; building again one crate at a time would build what is below it again.
 	for example in crates/*/examples/[0-9]*.rs; do \
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
