@@ -11,6 +11,7 @@ True
 """
 
 from . import _core
+from ._context import Context, ContextMatrix, context
 from ._errors import (
     FormatError,
     InputError,
@@ -34,6 +35,8 @@ __version__ = _core.VERSION
 
 __all__ = [
     "Client",
+    "Context",
+    "ContextMatrix",
     "EncryptedMatrix",
     "FormatError",
     "InputError",
@@ -53,6 +56,7 @@ __all__ = [
     "SudareError",
     "UnsupportedError",
     "__version__",
+    "context",
     "plan",
     "spec",
 ]

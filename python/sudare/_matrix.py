@@ -121,7 +121,33 @@ class Computation:
         return PlainOperand(values)
 
 
-class EncryptedMatrix(ArrayOperators):
+class EncryptedArray(ArrayOperators):
+    """What every encrypted matrix shows of itself."""
+
+    @property
+    def level(self) -> int:
+        """Multiplications in a row that are left."""
+        level: int = self._core.level
+        return level
+
+    @property
+    def precision_bits(self) -> float:
+        """Bits of a value of size one above the noise bound."""
+        bits: float = self._core.precision_bits
+        return bits
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        size: int = self._core.nbytes
+        return size
+
+    def __repr__(self) -> str:
+        text, core = repr(self._core), (*self._batch, *self._core.shape)
+        return text.replace(str(core), str(self.shape), 1) if self._dropped else text
+
+
+class EncryptedMatrix(EncryptedArray):
     """A matrix that nobody can read without the client.
 
     Made by `Client.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's functions
@@ -156,21 +182,6 @@ class EncryptedMatrix(ArrayOperators):
         """The plan that it belongs to."""
         return self._plan
 
-    @property
-    def level(self) -> int:
-        """Multiplications in a row that are left."""
-        return self._core.level
-
-    @property
-    def precision_bits(self) -> float:
-        """Bits of a value of size one above the noise bound."""
-        return self._core.precision_bits
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory."""
-        return self._core.nbytes
-
     def to_bytes(self) -> bytes:
         """Its bytes on the wire; fresh ones take half their size."""
         return self._core.to_bytes()
@@ -179,10 +190,6 @@ class EncryptedMatrix(ArrayOperators):
     def from_bytes(cls, plan: Plan, data: bytes) -> EncryptedMatrix:
         """Read a matrix of a plan. Every size and every value is checked."""
         return cls(Encrypted.from_bytes(plan._core, data), plan, None)
-
-    def __repr__(self) -> str:
-        text, core = repr(self._core), (*self._batch, *self._core.shape)
-        return text.replace(str(core), str(self.shape), 1) if self._dropped else text
 
     def __reduce__(self) -> tuple[Callable[..., EncryptedMatrix], tuple[Any, ...]]:
         return _unpickle, (self._plan, self.to_bytes(), self._dropped)

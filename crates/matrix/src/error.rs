@@ -116,4 +116,18 @@ pub enum MatrixError {
         /// What the plan has.
         planned: String,
     },
+    /// An operation that needs more levels than a matrix of a context has left.
+    #[error(
+        "{operation} takes {needed} level(s) and the matrix has {level} left; make a context with a depth over {depth}, or multiply less in a row"
+    )]
+    OutOfDepth {
+        /// The refused operation.
+        operation: &'static str,
+        /// Levels it uses.
+        needed: usize,
+        /// Levels left.
+        level: usize,
+        /// Depth of the context.
+        depth: usize,
+    },
 }

@@ -14,7 +14,7 @@ use sudare_he::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session;
 
 /// Reports to a Python callable of (done, all). What it raises is dropped: it only shows.
-fn reporter(callback: &Option<Py<PyAny>>) -> impl Fn(usize, usize) + Sync + '_ {
+pub fn reporter(callback: &Option<Py<PyAny>>) -> impl Fn(usize, usize) + Sync + '_ {
     move |done, all| {
         if let Some(callback) = callback {
             Python::attach(|py| drop(callback.call1(py, (done, all))));

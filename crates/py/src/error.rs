@@ -53,6 +53,7 @@ fn class(error: &MatrixError) -> &'static str {
         | MatrixError::NoPlan { .. }
         | MatrixError::Expression { .. }
         | MatrixError::NotPlanned { .. } => "PlanError",
+        MatrixError::OutOfDepth { .. } => "LevelError",
         MatrixError::PlanFile { .. } => "FormatError",
         MatrixError::WrongPlan { .. } => "KeyMismatchError",
         _ => "SudareError",

@@ -6,6 +6,7 @@
 
 mod array;
 mod client;
+mod context;
 mod encrypted;
 mod error;
 mod plan;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::client::{Client, PublicClient, Release};
+    #[pymodule_export]
+    use crate::context::{Context, ContextMatrix, ContextServer};
     #[pymodule_export]
     use crate::encrypted::Encrypted;
     #[pymodule_export]

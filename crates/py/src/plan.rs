@@ -7,6 +7,13 @@ use sudare_matrix::MatrixError;
 use sudare_matrix::expr::Expr;
 use sudare_matrix::plan::{self, CostModel, Goal, Planner};
 
+/// A number of bits as a level of security.
+pub fn security(bits: u32) -> Result<Security> {
+    Security::from_bits(bits).ok_or_else(|| {
+        Refusal::from(MatrixError::NoPlan { reason: format!("{bits} is not 128, 192 or 256 bits of security") })
+    })
+}
+
 /// A checked plan.
 #[pyclass(frozen, eq, module = "sudare._core")]
 #[derive(PartialEq)]
@@ -28,9 +35,7 @@ impl Plan {
         memory: Option<u64>,
         method: Option<String>,
     ) -> Result<Self> {
-        let security = Security::from_bits(security).ok_or_else(|| {
-            Refusal::from(MatrixError::NoPlan { reason: format!("{security} is not 128, 192 or 256 bits of security") })
-        })?;
+        let security = self::security(security)?;
         py.detach(|| {
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security };
             let planner = Planner::new(CostModel::cached());

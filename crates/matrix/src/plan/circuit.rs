@@ -64,7 +64,7 @@ fn out_of_levels(depth: usize) -> MatrixError {
     MatrixError::NoPlan { reason: format!("the expression needs more than {depth} levels") }
 }
 
-fn is_integer(by: f64) -> bool {
+pub(crate) fn is_integer(by: f64) -> bool {
     by.fract() == 0.0 && by.abs() <= MAX_INTEGER
 }
 
@@ -78,7 +78,7 @@ fn options(expr: &Expr, node: usize) -> Improvements {
 }
 
 /// Whether two scales are one to the evaluator.
-fn same_scale(a: f64, b: f64) -> bool {
+pub(crate) fn same_scale(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < (-44f64).exp2()
 }
 
@@ -143,7 +143,7 @@ fn axis(axis: u8) -> Axis {
 }
 
 /// The cube of a matrix product whose operands meet at `level`.
-fn cube_plan(
+pub(crate) fn cube_plan(
     literal: &ParamsLiteral,
     tile: usize,
     options: Improvements,
@@ -542,7 +542,7 @@ impl Circuit {
 
 /// Tiles of a product: each operand's tiles are brought into the cube once, and each tile of the
 /// result is one sum, one relinearisation and one fold.
-fn matmul(
+pub(crate) fn matmul(
     e: &Evaluator,
     cube: &Cube,
     (left, a): (&TileLayout, &[Ciphertext]),

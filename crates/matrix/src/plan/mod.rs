@@ -4,7 +4,7 @@
 //! have to agree on. Everything in it that can be worked out is worked out again when it is
 //! loaded; nothing in a file is believed.
 
-mod circuit;
+pub(crate) mod circuit;
 pub mod cost;
 mod planner;
 mod program;

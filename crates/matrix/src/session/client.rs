@@ -6,11 +6,13 @@ use super::{Progress, QUIET};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::plan::Plan;
+use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext, ReleasePolicy};
 use sudare_he::keys::{EvalKeys, KeyGenerator, KeyId, PublicKey, SecretKey};
+use sudare_he::params::Params;
 use sudare_he::ring::{Threads, threads};
 use sudare_he::wire::WireError;
 
@@ -42,7 +44,7 @@ impl Client {
     /// # Errors
     /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
     pub fn with_secret_key(plan: &Plan, secret: SecretKey, threads: usize) -> Result<Self, MatrixError> {
-        expect_params(plan, secret.params())?;
+        expect_params(plan.params(), secret.params())?;
         Ok(Self { plan: plan.clone(), secret, threads: Arc::new(Threads::new(threads)) })
     }
 
@@ -82,28 +84,7 @@ impl Client {
     /// # Errors
     /// [`MatrixError::He`].
     pub fn eval_keys_with(&self, progress: Progress<'_>) -> Result<EvalKeys, MatrixError> {
-        let demand = self.plan.engine().keys();
-        let all = demand.galois.len() + usize::from(demand.relin.is_some());
-        progress(0, all);
-        let keys = self.threads.run(|| {
-            let generator = KeyGenerator::new(&self.secret)?;
-            let mut set = EvalKeys::new(self.plan.params(), self.secret.id());
-            let mut done = 0;
-            if let Some(level) = demand.relin {
-                set.set_relin(generator.relin_key(level)?)?;
-                done += 1;
-                progress(done, all);
-            }
-            // Some at a time, so that progress is told and few keys wait for their place.
-            for some in demand.galois.chunks(4 * self.threads.count()) {
-                let made = threads::map(some.len(), |i| generator.galois_key(some[i].0, some[i].1));
-                made.into_iter().try_for_each(|key| set.insert(key?))?;
-                done += some.len();
-                progress(done, all);
-            }
-            Ok::<_, MatrixError>(set)
-        })?;
-        Ok(keys)
+        eval_keys(&self.secret, &self.plan.engine().keys(), &self.threads, progress)
     }
 
     /// A server for this client's data, with new evaluation keys and the same threads.
@@ -206,7 +187,7 @@ impl PublicClient {
     /// # Errors
     /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
     pub fn new(plan: &Plan, public: PublicKey, threads: usize) -> Result<Self, MatrixError> {
-        expect_params(plan, public.params())?;
+        expect_params(plan.params(), public.params())?;
         Ok(Self { plan: plan.clone(), public, threads: Arc::new(Threads::new(threads)) })
     }
 
@@ -305,9 +286,38 @@ pub(super) fn expect_plan(plan: &Plan, value: &EncryptedMatrix) -> Result<(), Ma
     Ok(())
 }
 
-pub(super) fn expect_params(plan: &Plan, params: &sudare_he::params::Params) -> Result<(), MatrixError> {
-    if params.same(plan.params()) {
+pub(super) fn expect_params(expected: &Params, found: &Params) -> Result<(), MatrixError> {
+    if found.same(expected) {
         return Ok(());
     }
-    Err(WireError::WrongParameters { found: params.hash(), expected: plan.params().hash() }.into())
+    Err(WireError::WrongParameters { found: found.hash(), expected: expected.hash() }.into())
+}
+
+/// New evaluation keys as demanded.
+pub(super) fn eval_keys(
+    secret: &SecretKey,
+    demand: &KeyDemand,
+    pool: &Threads,
+    progress: Progress<'_>,
+) -> Result<EvalKeys, MatrixError> {
+    let all = demand.galois.len() + usize::from(demand.relin.is_some());
+    progress(0, all);
+    pool.run(|| {
+        let generator = KeyGenerator::new(secret)?;
+        let mut set = EvalKeys::new(secret.params(), secret.id());
+        let mut done = 0;
+        if let Some(level) = demand.relin {
+            set.set_relin(generator.relin_key(level)?)?;
+            done += 1;
+            progress(done, all);
+        }
+        // Some at a time, so that progress is told and few keys wait for their place.
+        for some in demand.galois.chunks(4 * pool.count()) {
+            let made = threads::map(some.len(), |i| generator.galois_key(some[i].0, some[i].1));
+            made.into_iter().try_for_each(|key| set.insert(key?))?;
+            done += some.len();
+            progress(done, all);
+        }
+        Ok(set)
+    })
 }

@@ -163,23 +163,33 @@ fn header(plan: PlanHash, node: usize, batch: usize, shape: (usize, usize)) -> V
 
 impl fmt::Display for EncryptedMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rows, cols) = self.shape;
-        write!(f, "<sudare ckks ")?;
-        match self.batch {
-            1 => write!(f, "({rows}, {cols})")?,
-            b => write!(f, "({b}, {rows}, {cols})")?,
-        }
-        let count = self.ciphertexts().len();
-        let scale = self.ciphertexts().first().map_or(0.0, |c| c.scale().log2());
-        write!(
-            f,
-            " float64 level {}/{} scale 2^{scale:.0} ~{:.0} bits left, {count} ct × {:.1} MB>",
-            self.level(),
-            self.params().max_level(),
-            self.precision_bits().max(0.0),
-            self.bytes() as f64 / count.max(1) as f64 / 1e6
-        )
+        describe(f, (self.batch, self.shape), self.params().max_level(), self.ciphertexts())
     }
+}
+
+/// How an encrypted matrix shows itself: what is public about it.
+pub(super) fn describe(
+    f: &mut fmt::Formatter<'_>,
+    (batch, (rows, cols)): (usize, (usize, usize)),
+    top: usize,
+    ciphertexts: &[Ciphertext],
+) -> fmt::Result {
+    write!(f, "<sudare ckks ")?;
+    match batch {
+        1 => write!(f, "({rows}, {cols})")?,
+        b => write!(f, "({b}, {rows}, {cols})")?,
+    }
+    let count = ciphertexts.len();
+    let scale = ciphertexts.first().map_or(0.0, |c| c.scale().log2());
+    let bits = ciphertexts.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min);
+    let bytes: usize = ciphertexts.iter().map(Ciphertext::bytes).sum();
+    write!(
+        f,
+        " float64 level {}/{top} scale 2^{scale:.0} ~{:.0} bits left, {count} ct × {:.1} MB>",
+        ciphertexts.iter().map(Ciphertext::level).min().unwrap_or(0),
+        bits.max(0.0),
+        bytes as f64 / count.max(1) as f64 / 1e6
+    )
 }
 
 impl fmt::Debug for EncryptedMatrix {

@@ -4,12 +4,18 @@
 //! [`Server`] holds evaluation keys and has no place for a secret. All three agree on a
 //! [`Plan`](crate::plan::Plan), and an [`EncryptedMatrix`] names the plan and the node of its
 //! expression whose value it is, so that nothing can be mixed up unnoticed.
+//!
+//! A [`Context`] is for trying things out without a plan; its [`ContextServer`] computes.
 
 mod client;
+mod context;
+mod context_server;
 mod encrypted;
 mod server;
 
 pub use client::{Client, PublicClient};
+pub use context::{Context, ContextMatrix, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
+pub use context_server::ContextServer;
 pub use encrypted::EncryptedMatrix;
 pub use server::Server;
 

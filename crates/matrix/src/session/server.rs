@@ -10,6 +10,7 @@ use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
 use sudare_he::keys::{EvalKeys, KeyId};
+use sudare_he::params::Params;
 use sudare_he::ring::{Poly, Threads};
 
 /// Computes on encrypted matrices by a plan. Holds evaluation keys and nothing secret. Cloning
@@ -35,7 +36,7 @@ impl Server {
     }
 
     pub(super) fn with_threads(plan: &Plan, keys: EvalKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
-        expect_params(plan, keys.params())?;
+        expect_params(plan.params(), keys.params())?;
         // Missing keys are told now, not after an hour of work.
         let demand = plan.engine().keys();
         let reaches = |wanted: usize, highest: usize| match wanted <= highest {
@@ -88,15 +89,8 @@ impl Server {
             });
         }
         let plain = self.0.threads.run(|| plan.engine().encode(plan.goal(), node, matrices))?;
-        let values = plain.iter().map(|p| self.trivial(p)).collect::<Result<Vec<_>, _>>()?;
+        let values = plain.iter().map(|p| trivial(plan.params(), self.key_id(), p)).collect::<Result<Vec<_>, _>>()?;
         EncryptedMatrix::new(plan, node, self.key_id(), values)
-    }
-
-    /// A plaintext as a ciphertext that anybody can read.
-    fn trivial(&self, p: &Plaintext) -> Result<Ciphertext, HeError> {
-        let parts = vec![p.poly().clone(), Poly::zero(p.poly().basis())];
-        let state = (p.scale(), p.bound(), p.error_bound() * p.scale());
-        Ciphertext::from_parts(self.plan().params(), self.key_id(), parts, p.level(), state)
     }
 
     /// `a @ b`.
@@ -248,6 +242,13 @@ impl Server {
         let out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
         EncryptedMatrix::new(plan, node, self.key_id(), out)
     }
+}
+
+/// A plaintext as a ciphertext that anybody can read.
+pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciphertext, HeError> {
+    let parts = vec![p.poly().clone(), Poly::zero(p.poly().basis())];
+    let state = (p.scale(), p.bound(), p.error_bound() * p.scale());
+    Ciphertext::from_parts(params, key, parts, p.level(), state)
 }
 
 fn same_shape(operation: &'static str, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<(), MatrixError> {

@@ -1,0 +1,314 @@
+//! Encrypted matrices without a plan, for trying things out.
+//!
+//! A plan knows what will be computed and chooses the least that serves it. A [`Context`] is told
+//! only how many products in a row there may be, and has the keys of every operation at every
+//! level: larger, slower, and ready for whatever comes next. Matrices of any shape are cut into
+//! tiles of one side ([`TileLayout`]).
+
+use super::client::{eval_keys, expect_params};
+use super::context_server::ContextServer;
+use super::{Progress, QUIET};
+use crate::error::MatrixError;
+use crate::matrix::Matrix;
+use crate::slots::tiles::TileLayout;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor};
+use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ring::{Threads, threads};
+use sudare_he::security::{SecretDistribution, Security, max_log_qp};
+
+/// Levels that a context has for each product in a row.
+pub const LEVELS_PER_PRODUCT: usize = 3;
+/// Bits of the first prime: values up to 2^(60 − scale bits − 2) can be decrypted.
+const FIRST_BITS: u32 = 60;
+/// Most products in a row.
+const MAX_DEPTH: usize = 16;
+
+/// What a context is made for, beside its depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextOptions {
+    /// Bits of the scale, 30 to 49; about 20 fewer are right in a result.
+    pub scale_bits: u32,
+    /// The security.
+    pub security: Security,
+    /// Threads that work; 0 for one for each processor.
+    pub threads: usize,
+    /// Side of a tile, a power of two from 2 to 32. Larger tiles need more keys, smaller ones more
+    /// ciphertexts for large matrices.
+    pub tile: usize,
+}
+
+impl Default for ContextOptions {
+    fn default() -> Self {
+        Self { scale_bits: 40, security: Security::Bits128, threads: 0, tile: 16 }
+    }
+}
+
+/// What a client and a server of a context agree on; nothing secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContextSpec {
+    /// Products in a row.
+    pub depth: usize,
+    /// Side of a tile.
+    pub tile: usize,
+    /// The parameters.
+    pub params: ParamsLiteral,
+}
+
+impl ContextSpec {
+    /// Parameters for `depth` matrix products in a row, three levels each.
+    ///
+    /// Levels are used as follows: a matrix product two, and one more where its operand is itself
+    /// a matrix product (or was made of one element by element) that has to be cleaned of copies
+    /// first; product element by element, sum, transpose, and product with a number that is no
+    /// integer one each; sum and difference of matrices with different histories one. So there is
+    /// always at least one level left beside `depth` matrix products.
+    ///
+    /// The ring is the least that is secure, and the keys are the smallest that it has room for.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for a depth, scale or tile out of range, or if no ring is secure.
+    pub fn new(depth: usize, options: &ContextOptions) -> Result<Self, MatrixError> {
+        let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
+        let ContextOptions { scale_bits: scale, security, tile, .. } = *options;
+        if !(1..=MAX_DEPTH).contains(&depth) {
+            return refuse(format!("a context has a depth of 1 to {MAX_DEPTH} products, not {depth}"));
+        }
+        if !(30..=49).contains(&scale) {
+            return refuse(format!("a context has a scale of 30 to 49 bits, not {scale}"));
+        }
+        if !(tile.is_power_of_two() && (2..=32).contains(&tile)) {
+            return refuse(format!("a context has tiles of side 2, 4, 8, 16 or 32, not {tile}"));
+        }
+        let levels = LEVELS_PER_PRODUCT * depth;
+        let q_bits: Vec<u32> = std::iter::once(FIRST_BITS).chain(std::iter::repeat_n(scale, levels)).collect();
+        let total: u32 = q_bits.iter().sum();
+        let least = (1 + tile.pow(3).trailing_zeros()).max(11);
+        let found = (least..=17).find_map(|log_n| {
+            let limit = max_log_qp(log_n, SecretDistribution::Ternary, security)?;
+            // A key has a row of all primes for each digit.
+            (1..=q_bits.len())
+                .filter_map(|special| {
+                    let digit = q_bits.chunks(special).map(|d| d.iter().sum::<u32>()).max()?;
+                    let bits = digit.div_ceil(special as u32);
+                    let size = q_bits.len().div_ceil(special) * (q_bits.len() + special);
+                    (total + bits * special as u32 <= limit).then_some((size, special, bits))
+                })
+                .min()
+                .map(|(_, special, bits)| (log_n, special, bits))
+        });
+        let Some((log_n, special, bits)) = found else {
+            return refuse(format!(
+                "no ring holds depth {depth} at scale 2^{scale} with {} bits of security; take a smaller depth or scale",
+                security.bits()
+            ));
+        };
+        let params = ParamsLiteral {
+            log_n,
+            q_bits,
+            p_bits: vec![bits; special],
+            digit_limbs: special,
+            log_scale: scale,
+            secret: SecretDistribution::Ternary,
+            security,
+        };
+        Ok(Self { depth, tile, params })
+    }
+
+    /// Stride of elements: lanes of the cube that products take.
+    pub(super) fn stride(&self) -> usize {
+        ((1usize << self.params.log_n.clamp(1, 30).saturating_sub(1)) / self.tile.pow(3)).max(1)
+    }
+
+    pub(super) fn layout(&self, rows: usize, cols: usize) -> Result<TileLayout, MatrixError> {
+        TileLayout::new(rows, cols, self.tile, self.stride())
+    }
+}
+
+/// Encrypts, decrypts, and has a server to compute with. Holds the secret key.
+pub struct Context {
+    secret: SecretKey,
+    server: ContextServer,
+    threads: Arc<Threads>,
+}
+
+impl Context {
+    /// A context with new keys for `depth` products in a row; see [`ContextSpec::new`].
+    ///
+    /// # Errors
+    /// As [`ContextSpec::new`]; [`MatrixError::He`] if the system gives no entropy.
+    pub fn new(depth: usize, options: &ContextOptions) -> Result<Self, MatrixError> {
+        Self::new_with(depth, options, QUIET)
+    }
+
+    /// The same, telling how far it has come.
+    ///
+    /// # Errors
+    /// As [`Context::new`].
+    pub fn new_with(depth: usize, options: &ContextOptions, progress: Progress<'_>) -> Result<Self, MatrixError> {
+        let spec = ContextSpec::new(depth, options)?;
+        let secret = SecretKey::generate(&spec.params.build()?)?;
+        Self::with_secret_key(&spec, secret, options.threads, progress)
+    }
+
+    /// A context with a secret key of before and new evaluation keys.
+    ///
+    /// # Errors
+    /// [`MatrixError::Wire`] if the key is one of other parameters.
+    pub fn with_secret_key(
+        spec: &ContextSpec,
+        secret: SecretKey,
+        threads: usize,
+        progress: Progress<'_>,
+    ) -> Result<Self, MatrixError> {
+        let params = spec.params.build()?;
+        expect_params(&params, secret.params())?;
+        let threads = Arc::new(Threads::new(threads));
+        let demand = ContextServer::demand(spec, &params)?;
+        let keys: EvalKeys = eval_keys(&secret, &demand, &threads, progress)?;
+        let server = ContextServer::with_threads(spec, keys, threads.clone())?;
+        Ok(Self { secret, server, threads })
+    }
+
+    /// The side that computes; it holds no secret. Cloning it shares it.
+    pub fn server(&self) -> &ContextServer {
+        &self.server
+    }
+
+    /// The secret key. Whoever gets it reads everything.
+    pub fn secret_key(&self) -> &SecretKey {
+        &self.secret
+    }
+
+    /// Encrypts a matrix with elements up to `max_abs`.
+    ///
+    /// The bound is public: it travels with the ciphertexts. Without one, it is the least power of
+    /// two that is not under any element's absolute value, which tells the size of the largest.
+    ///
+    /// # Errors
+    /// [`MatrixError::OverBound`], [`MatrixError::Method`] for too large a matrix,
+    /// [`MatrixError::He`] for a bound that is no positive number or that the modulus cannot hold.
+    pub fn encrypt(&self, matrix: &Matrix, max_abs: Option<f64>) -> Result<ContextMatrix, MatrixError> {
+        let bound = max_abs.unwrap_or_else(|| public_bound(matrix));
+        let layout = self.server.spec().layout(matrix.rows(), matrix.cols())?;
+        let tiles = self.threads.run(|| {
+            let encoder = Encoder::new(self.secret.params());
+            let plain = layout.encode(&encoder, matrix, encoder.at_top(bound))?;
+            let encryptor = Encryptor::with_secret_key(&self.secret)?;
+            let made = threads::map(plain.len(), |i| encryptor.encrypt(&plain[i]));
+            made.into_iter().collect::<Result<Vec<_>, _>>().map_err(MatrixError::from)
+        })?;
+        Ok(ContextMatrix::new(layout, bound, true, tiles))
+    }
+
+    /// Decrypts a matrix, for the owner's eyes: what is shown to others needs a decryption for
+    /// release, which plans have.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] for a matrix of another context.
+    pub fn decrypt(&self, value: &ContextMatrix) -> Result<Matrix, MatrixError> {
+        let decryptor = Decryptor::new(&self.secret);
+        self.threads.run(|| {
+            let tiles = value.ciphertexts();
+            let plain = threads::map(tiles.len(), |i| decryptor.decrypt(&tiles[i]));
+            let plain = plain.into_iter().collect::<Result<Vec<_>, _>>()?;
+            value.layout.decode(self.secret.params(), &plain)
+        })
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({:?}, {:?})", self.server, self.secret)
+    }
+}
+
+/// The least power of two that no element's absolute value is over; 1 for zeros.
+pub(super) fn public_bound(matrix: &Matrix) -> f64 {
+    let largest = matrix.max_abs();
+    if largest == 0.0 {
+        return 1.0;
+    }
+    let bound = largest.log2().ceil().exp2();
+    // Rounding of the logarithm.
+    if bound < largest { 2.0 * bound } else { bound }
+}
+
+/// A matrix under a context's key. Cloning shares it.
+#[derive(Clone)]
+pub struct ContextMatrix {
+    pub(super) layout: TileLayout,
+    pub(super) max_abs: f64,
+    /// Whether slots beside the tile hold zeros; a matrix product leaves copies there.
+    pub(super) clean: bool,
+    tiles: Arc<Vec<Ciphertext>>,
+}
+
+impl ContextMatrix {
+    pub(super) fn new(layout: TileLayout, max_abs: f64, clean: bool, tiles: Vec<Ciphertext>) -> Self {
+        // The evaluator counts whole tiles; what the elements themselves can reach is tighter.
+        let tighter = |c: Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
+        Self { layout, max_abs, clean, tiles: Arc::new(tiles.into_iter().map(tighter).collect()) }
+    }
+
+    /// How it lies in tiles.
+    pub fn layout(&self) -> &TileLayout {
+        &self.layout
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        (self.layout.rows, self.layout.cols)
+    }
+
+    /// The public bound on its elements.
+    pub fn max_abs(&self) -> f64 {
+        self.max_abs
+    }
+
+    /// The ciphertexts, a tile each.
+    pub fn ciphertexts(&self) -> &[Ciphertext] {
+        &self.tiles
+    }
+
+    /// The name of the secret key it is under.
+    pub fn key(&self) -> Option<KeyId> {
+        self.tiles.first().map(Ciphertext::key)
+    }
+
+    /// Levels left.
+    pub fn level(&self) -> usize {
+        self.tiles.iter().map(Ciphertext::level).min().unwrap_or(0)
+    }
+
+    /// The scale.
+    pub fn scale(&self) -> f64 {
+        self.tiles.first().map_or(1.0, Ciphertext::scale)
+    }
+
+    /// Bits of a message of size one above the noise bound.
+    pub fn precision_bits(&self) -> f64 {
+        self.tiles.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.tiles.iter().map(Ciphertext::bytes).sum()
+    }
+}
+
+impl fmt::Display for ContextMatrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let top = self.tiles.first().map_or(0, |c| Params::max_level(c.params()));
+        super::encrypted::describe(f, (1, self.shape()), top, &self.tiles)
+    }
+}
+
+impl fmt::Debug for ContextMatrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,118 @@
+//! Contexts: operations without a plan, against plain matrices.
+
+use sudare_he::HeError;
+use sudare_he::security::Security;
+use sudare_he::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_matrix::session::{Context, ContextMatrix, ContextOptions, ContextServer, ContextSpec, QUIET};
+use sudare_matrix::slots::tiles::Axis;
+use sudare_matrix::{Matrix, MatrixError};
+
+const ERROR: f64 = 1e-4;
+
+/// Elements within ±1 that follow no line.
+fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
+    Matrix::from_fn(rows, cols, |i, j| {
+        (seed as f64 + 12.9898 * i as f64 + 78.233 * j as f64 + 1.7 * (i * j) as f64).sin()
+    })
+    .unwrap()
+}
+
+fn context(depth: usize) -> Context {
+    let options = ContextOptions { security: Security::Insecure, tile: 4, threads: 2, ..ContextOptions::default() };
+    Context::new(depth, &options).unwrap()
+}
+
+fn close(context: &Context, value: &ContextMatrix, expected: &Matrix) {
+    let error = context.decrypt(value).unwrap().max_difference(expected);
+    assert!(error < ERROR, "{error:e}");
+}
+
+fn map2(a: &Matrix, b: &Matrix, f: impl Fn(f64, f64) -> f64) -> Matrix {
+    Matrix::from_fn(a.rows(), a.cols(), |i, j| f(a.get(i, j), b.get(i, j))).unwrap()
+}
+
+#[test]
+fn products_in_a_row() {
+    let c = context(3);
+    let [a, b, d, f] = [(5, 7), (7, 3), (3, 6), (6, 2)].map(|(m, n)| random((m * 100 + n) as u64, m, n));
+    let [x, y, z, w] = [&a, &b, &d, &f].map(|m| c.encrypt(m, None).unwrap());
+    let s = c.server();
+    let all = s.matmul(&s.matmul(&s.matmul(&x, &y).unwrap(), &z).unwrap(), &w).unwrap();
+    let expected = a.matmul(&b).unwrap().matmul(&d).unwrap().matmul(&f).unwrap();
+    close(&c, &all, &expected);
+    // One level is left: for a transpose, say, and no more.
+    let turned = s.transpose(&all).unwrap();
+    close(&c, &turned, &expected.transpose());
+    assert!(matches!(s.sum(&turned, Axis::Rows), Err(MatrixError::OutOfDepth { needed: 1, level: 0, depth: 3, .. })));
+    assert!(matches!(s.matmul(&all, &all), Err(MatrixError::Shapes { .. })));
+}
+
+#[test]
+fn operations_together() {
+    let c = context(2);
+    let s = c.server();
+    let (a, b) = (random(1, 5, 6), random(2, 6, 5));
+    let (x, y) = (c.encrypt(&a, Some(1.0)).unwrap(), c.encrypt(&b, Some(1.0)).unwrap());
+    let product = a.matmul(&b).unwrap();
+    let xy = s.matmul(&x, &y).unwrap();
+    // Copies that the product leaves do not reach sums, transposes and further products.
+    let sums = |axis: Axis| {
+        let (rows, cols) = if axis == Axis::Rows { (1, 5) } else { (5, 1) };
+        Matrix::from_fn(rows, cols, |i, j| {
+            (0..5).map(|k| if axis == Axis::Rows { product.get(k, j) } else { product.get(i, k) }).sum()
+        })
+        .unwrap()
+    };
+    for axis in [Axis::Rows, Axis::Columns] {
+        close(&c, &s.sum(&xy, axis).unwrap(), &sums(axis));
+    }
+    let gram = s.matmul(&s.transpose(&xy).unwrap(), &x).unwrap();
+    close(&c, &gram, &product.transpose().matmul(&a).unwrap());
+    // Of different histories: scales and levels are brought together.
+    let yt = s.transpose(&y).unwrap();
+    let mixed = s.sub(&s.add(&x, &yt).unwrap(), &s.mul(&x, &yt).unwrap()).unwrap();
+    close(&c, &mixed, &map2(&a, &b.transpose(), |p, q| p + q - p * q));
+    let square = s.mul(&xy, &s.plain(&product).unwrap()).unwrap();
+    let moved = s.shift(&s.scale(&s.neg(&square).unwrap(), 0.25).unwrap(), 3.0).unwrap();
+    let moved = s.add(&s.scale(&moved, 2.0).unwrap(), &xy).unwrap();
+    close(&c, &moved, &map2(&product, &product, |p, _| 2.0 * (3.0 - p * p * 0.25) + p));
+    close(&c, &s.matmul(&xy, &x).unwrap(), &product.matmul(&a).unwrap());
+    assert!(matches!(s.matmul(&moved, &x), Err(MatrixError::OutOfDepth { needed: 3, level: 2, depth: 2, .. })));
+    let text = format!("{xy} {c:?} {s:?}");
+    assert!(text.starts_with("<sudare ckks (5, 5) float64 level 4/6"), "{text}");
+}
+
+#[test]
+fn refusals() {
+    let options = ContextOptions { tile: 4, ..ContextOptions::default() };
+    for (depth, options) in [
+        (0, options),
+        (17, options),
+        (2, ContextOptions { scale_bits: 20, ..options }),
+        (2, ContextOptions { tile: 12, ..options }),
+    ] {
+        assert!(matches!(ContextSpec::new(depth, &options), Err(MatrixError::NoPlan { .. })));
+    }
+    for (depth, log_n) in [(1, 14), (2, 14), (3, 15)] {
+        let spec = ContextSpec::new(depth, &ContextOptions::default()).unwrap();
+        assert_eq!(spec.params.log_n, log_n, "{spec:?}");
+        spec.params.build().unwrap();
+    }
+    assert!((4..=16).all(|depth| ContextSpec::new(depth, &options).is_ok()));
+    let (one, other) = (context(1), context(1));
+    let m = random(3, 2, 2);
+    let x = one.encrypt(&m, None).unwrap();
+    assert_eq!(x.max_abs(), 1.0);
+    assert!(matches!(other.decrypt(&x), Err(MatrixError::He(HeError::WrongKey { .. }))));
+    assert!(matches!(other.server().neg(&x), Err(MatrixError::He(HeError::WrongKey { .. }))));
+    assert!(matches!(one.encrypt(&m, Some(1e-9)), Err(MatrixError::OverBound { .. })));
+    assert!(matches!(one.encrypt(&m, Some(1e60)), Err(MatrixError::He(HeError::TooLarge { .. }))));
+    // Half a context from what may leave it, and a whole one from its secret.
+    let spec = one.server().spec();
+    let server = ContextServer::new(spec, one.server().evaluator().keys().clone(), 1).unwrap();
+    close(&one, &server.neg(&x).unwrap(), &map2(&m, &m, |p, _| -p));
+    let bytes = secret_key_to_bytes(one.secret_key()).unwrap();
+    let secret = secret_key_from_bytes(one.secret_key().params(), &bytes).unwrap();
+    let again = Context::with_secret_key(spec, secret, 1, QUIET).unwrap();
+    close(&again, &x, &m);
+}

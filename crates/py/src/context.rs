@@ -1,0 +1,194 @@
+//! Contexts: encrypted matrices without a plan.
+
+use crate::array::{array, matrices};
+use crate::client::reporter;
+use crate::error::{Refusal, Result};
+use crate::plan::security;
+use numpy::{PyArray3, PyReadonlyArray3};
+use pyo3::prelude::*;
+use sudare_matrix::slots::tiles::Axis;
+use sudare_matrix::{Matrix, MatrixError, session};
+
+/// The only matrix of an array of the axes batch, row, column.
+fn one(values: &PyReadonlyArray3<'_, f64>) -> Result<Matrix> {
+    let mut all = matrices(values)?;
+    match (all.pop(), all.len()) {
+        (Some(one), 0) => Ok(one),
+        (_, others) => Err(MatrixError::Count { what: "matrices", found: others + 1, expected: 1 }.into()),
+    }
+}
+
+/// Encrypts, decrypts, and has a server. Holds the secret key.
+#[pyclass(frozen, module = "sudare._core")]
+pub struct Context(session::Context);
+
+#[pymethods]
+impl Context {
+    #[new]
+    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, progress))]
+    fn new(
+        py: Python<'_>,
+        depth: usize,
+        scale_bits: u32,
+        security: u32,
+        threads: usize,
+        tile: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<Self> {
+        let security = self::security(security)?;
+        let options = session::ContextOptions { scale_bits, security, threads, tile };
+        py.detach(|| Ok(Self(session::Context::new_with(depth, &options, &reporter(&progress))?)))
+    }
+
+    /// The side that computes.
+    fn server(&self) -> ContextServer {
+        ContextServer(self.0.server().clone())
+    }
+
+    /// Encrypts a matrix.
+    fn encrypt(
+        &self,
+        py: Python<'_>,
+        values: PyReadonlyArray3<'_, f64>,
+        max_abs: Option<f64>,
+    ) -> Result<ContextMatrix> {
+        let matrix = one(&values)?;
+        py.detach(|| Ok(ContextMatrix(self.0.encrypt(&matrix, max_abs)?)))
+    }
+
+    /// Decrypts a matrix for the owner.
+    fn decrypt<'py>(&self, py: Python<'py>, value: &ContextMatrix) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let matrix = py.detach(|| self.0.decrypt(&value.0));
+        array(py, vec![matrix.map_err(Refusal::from)?])
+    }
+}
+
+/// An encrypted matrix of a context.
+#[pyclass(frozen, module = "sudare._core")]
+pub struct ContextMatrix(session::ContextMatrix);
+
+#[pymethods]
+impl ContextMatrix {
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+
+    /// Matrices in it.
+    #[getter]
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// The public bound on its elements.
+    #[getter]
+    fn max_abs(&self) -> f64 {
+        self.0.max_abs()
+    }
+
+    /// Levels left.
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.level()
+    }
+
+    /// Bits of a message of size one above the noise bound.
+    #[getter]
+    fn precision_bits(&self) -> f64 {
+        self.0.precision_bits()
+    }
+
+    /// Bytes in memory.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// Computes on the matrices of a context with evaluation keys.
+#[pyclass(frozen, module = "sudare._core")]
+pub struct ContextServer(session::ContextServer);
+
+#[pymethods]
+impl ContextServer {
+    /// log2 of the ring degree.
+    #[getter]
+    fn log_n(&self) -> u32 {
+        self.0.spec().params.log_n
+    }
+
+    /// Levels of a fresh matrix.
+    #[getter]
+    fn levels(&self) -> usize {
+        self.0.evaluator().params().max_level()
+    }
+
+    /// Bytes of its keys in memory.
+    #[getter]
+    fn key_bytes(&self) -> usize {
+        self.0.evaluator().keys().bytes()
+    }
+
+    /// How many threads work.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.0.threads()
+    }
+
+    /// A matrix that the server sees.
+    fn plain(&self, py: Python<'_>, values: PyReadonlyArray3<'_, f64>) -> Result<ContextMatrix> {
+        let matrix = one(&values)?;
+        py.detach(|| Ok(ContextMatrix(self.0.plain(&matrix)?)))
+    }
+
+    /// The matrix product.
+    fn matmul(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.matmul(&left.0, &right.0)?)))
+    }
+
+    /// The sum.
+    fn add(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.add(&left.0, &right.0)?)))
+    }
+
+    /// The difference.
+    fn subtract(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.sub(&left.0, &right.0)?)))
+    }
+
+    /// The product, element by element.
+    fn multiply(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.mul(&left.0, &right.0)?)))
+    }
+
+    /// The negative.
+    fn negative(&self, py: Python<'_>, operand: &ContextMatrix) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.neg(&operand.0)?)))
+    }
+
+    /// The multiple by a number.
+    fn scale(&self, py: Python<'_>, operand: &ContextMatrix, factor: f64) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.scale(&operand.0, factor)?)))
+    }
+
+    /// A number added to every element.
+    fn shift(&self, py: Python<'_>, operand: &ContextMatrix, number: f64) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.shift(&operand.0, number)?)))
+    }
+
+    /// The transpose.
+    fn transpose(&self, py: Python<'_>, operand: &ContextMatrix) -> Result<ContextMatrix> {
+        py.detach(|| Ok(ContextMatrix(self.0.transpose(&operand.0)?)))
+    }
+
+    /// The sum over an axis, which stays.
+    fn sum(&self, py: Python<'_>, operand: &ContextMatrix, axis: u8) -> Result<ContextMatrix> {
+        let axis = if axis == 0 { Axis::Rows } else { Axis::Columns };
+        py.detach(|| Ok(ContextMatrix(self.0.sum(&operand.0, axis)?)))
+    }
+}

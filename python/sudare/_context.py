@@ -1,0 +1,173 @@
+"""Encrypted matrices without a plan, for trying things out."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ._array import COLUMN, MATRIX, Floats, Shape, plain
+from ._core import Context as CoreContext
+from ._core import ContextMatrix as Core
+from ._core import ContextServer as CoreServer
+from ._errors import ShapeError, UnsupportedError
+from ._matrix import EncryptedArray
+from ._progress import progress
+
+__all__ = ["Context", "ContextMatrix", "context"]
+
+
+class ContextOperations:
+    """The operators on the matrices of a context, done by the part of it that has no secret."""
+
+    def __init__(self, server: CoreServer) -> None:
+        self._server = server
+
+    def matmul(self, left: Core, right: Core) -> Core:
+        """The matrix product."""
+        return self._server.matmul(left, right)
+
+    def elementwise(self, operation: str, left: Core, right: Core) -> Core:
+        """A sum, difference or product, element by element."""
+        made: Core = getattr(self._server, operation)(left, right)
+        return made
+
+    def negative(self, operand: Core) -> Core:
+        """The negative."""
+        return self._server.negative(operand)
+
+    def scale(self, operand: Core, factor: float) -> Core:
+        """The multiple by a number."""
+        return self._server.scale(operand, factor)
+
+    def shift(self, operand: Core, number: float) -> Core:
+        """A number added to every element."""
+        return self._server.shift(operand, number)
+
+    def transpose(self, operand: Core) -> Core:
+        """The transpose."""
+        return self._server.transpose(operand)
+
+    def sum(self, operand: Core, axis: int) -> Core:
+        """The sum over an axis."""
+        return self._server.sum(operand, axis)
+
+    def lift(self, values: Floats) -> Core:
+        """A plain matrix as an operand."""
+        return self._server.plain(rows_and_columns(values))
+
+
+class ContextMatrix(EncryptedArray):
+    """A matrix or vector that nobody can read without the context that encrypted it.
+
+    Computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's functions of these.
+    """
+
+    _core: Core
+
+    def __init__(self, core: Core, server: CoreServer, dropped: Shape) -> None:
+        self._core, self._server, self._dropped = core, server, dropped
+
+    @property
+    def _do(self) -> ContextOperations:
+        return ContextOperations(self._server)
+
+    def _wrap(self, core: Any, dropped: Shape) -> ContextMatrix:
+        return ContextMatrix(core, self._server, dropped)
+
+    @property
+    def max_abs(self) -> float:
+        """The public bound on its elements."""
+        return self._core.max_abs
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
+        )
+
+
+class Context:
+    """Encrypts, computes and decrypts in one place: it holds the secret key and all others."""
+
+    def __init__(
+        self, depth: int, *, security: int = 128, threads: int = 0, scale_bits: int = 40, tile: int = 16
+    ) -> None:
+        with progress("making keys") as report:
+            self._core = CoreContext(
+                depth, scale_bits=scale_bits, security=security, threads=threads, tile=tile, progress=report
+            )
+        self._server, self._depth = self._core.server(), depth
+
+    @property
+    def depth(self) -> int:
+        """Matrix products in a row that it was made for."""
+        return self._depth
+
+    @property
+    def levels(self) -> int:
+        """Levels of a fresh matrix."""
+        return self._server.levels
+
+    @property
+    def threads(self) -> int:
+        """How many threads work."""
+        return self._server.threads
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of its evaluation keys in memory."""
+        return self._server.key_bytes
+
+    def encrypt(self, x: Any, max_abs: float | None = None) -> ContextMatrix:
+        """Encrypt a matrix or vector with elements up to `max_abs`.
+
+        The bound is public. Without one it is the least power of two that holds all elements.
+        """
+        if isinstance(x, EncryptedArray):
+            raise UnsupportedError("this matrix is encrypted already")
+        values = plain(x)
+        vector = values.ndim == 1
+        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), max_abs)
+        return ContextMatrix(core, self._server, COLUMN if vector else MATRIX)
+
+    def decrypt(self, x: ContextMatrix) -> Floats:
+        """Decrypt a matrix for the owner's eyes; to show results to others, use a plan's client."""
+        if not isinstance(x, ContextMatrix):
+            raise UnsupportedError(f"a matrix of a context is decrypted, not {type(x).__name__}")
+        return self._core.decrypt(x._core).reshape(x.shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"<sudare context depth {self.depth}, N = 2^{self._server.log_n}, {self.levels} levels, "
+            f"{self.threads} threads, keys {self.key_bytes / 1e6:.0f} MB, secret key hidden>"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError("a context holds a secret key and does not pickle; use a plan and its client")
+
+
+def rows_and_columns(values: Floats) -> Floats:
+    """One matrix with the axes batch, row, column."""
+    if values.ndim != 2:
+        raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
+    return values.reshape((1, *values.shape))
+
+
+def context(
+    depth: int = 3, *, security: int = 128, threads: int = 0, scale_bits: int = 40, tile: int = 16
+) -> Context:
+    """A context with new keys, to try things out without a plan.
+
+    `depth` is the number of matrix products in a row that it has room for, three levels each. A
+    matrix product takes two, and one more where an operand is itself a product; `*`, `.T`, `.sum`
+    and factors that are no integers take one; `+` and `-` none, or one where the operands' scales
+    have drifted apart.
+    `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision, and
+    `tile` the side of the tiles that matrices are cut into. What a plan would choose from the
+    expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.
+
+    >>> ctx = context(depth=1, tile=4)
+    >>> x = ctx.encrypt([[1, 2], [3, 4]])
+    >>> ctx.decrypt(x @ x).round(3)
+    array([[ 7., 10.],
+           [15., 22.]])
+    """
+    return Context(depth, security=security, threads=threads, scale_bits=scale_bits, tile=tile)
