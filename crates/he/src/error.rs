@@ -171,4 +171,38 @@ pub enum HeError {
         /// Releases declared.
         declared: u64,
     },
+    /// A result that the noise could have changed.
+    #[error(
+        "{operation}: the result decrypts for certain under a modulus of {needed:.1} bits, and q has {modulus:.1}; compute less on these ciphertexts, or take parameters with a larger q"
+    )]
+    MayDecryptWrongly {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the modulus that the static bound asks for.
+        needed: f64,
+        /// log2 of q.
+        modulus: f64,
+    },
+    /// A ciphertext longer than the parameters allow.
+    #[error(
+        "{operation} gives a ciphertext of {parts} parts, and the parameters allow {most}; take a larger max_length"
+    )]
+    TooManyParts {
+        /// The refused operation.
+        operation: &'static str,
+        /// Parts of the result.
+        parts: usize,
+        /// Most parts allowed.
+        most: usize,
+    },
+    /// A coefficient that is not below the plaintext modulus.
+    #[error(
+        "coefficient {index} of the plaintext is not below t = {t} in absolute value; reduce it first, or take a larger t"
+    )]
+    NotModulo {
+        /// Position of the first such coefficient.
+        index: usize,
+        /// The plaintext modulus.
+        t: u64,
+    },
 }

@@ -26,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bv;
 pub mod ckks;
 pub mod error;
 pub mod keys;

@@ -1,0 +1,176 @@
+//! From residues modulo the primes of q to the centred integer modulo t, exactly.
+
+use sudare_ring::{RnsBasis, Shoup};
+use zeroize::{Zeroize, Zeroizing};
+
+/// Division by a fixed t ≥ 2 with a precomputed reciprocal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remainder {
+    t: u64,
+    /// floor((2^64 − 1) / t).
+    reciprocal: u64,
+}
+
+impl Remainder {
+    pub(crate) fn new(t: u64) -> Self {
+        Self { t, reciprocal: u64::MAX / t }
+    }
+
+    /// `x mod t`.
+    #[inline(always)]
+    pub(crate) fn of(self, x: u64) -> u64 {
+        // The reciprocal is low by less than one, the product's floor by another: the estimate is
+        // at most one too small, since x < 2^64.
+        let estimate = ((u128::from(x) * u128::from(self.reciprocal)) >> 64) as u64;
+        let r = x.wrapping_sub(estimate.wrapping_mul(self.t));
+        if r >= self.t { r - self.t } else { r }
+    }
+
+    /// `a·b mod t` for `a`, `b` below t.
+    #[inline(always)]
+    fn product(self, a: u64, b: u64) -> u64 {
+        match self.t >> 32 {
+            0 => self.of(a * b),
+            _ => (u128::from(a) * u128::from(b) % u128::from(self.t)) as u64,
+        }
+    }
+}
+
+/// Mixed-radix composition modulo the first primes of a basis.
+///
+/// x = d_0 + d_1·q_0 + d_2·q_0·q_1 + …, digit by digit (Garner). (Q−1)/2 has the digits
+/// (q_i − 1)/2, so comparing digits from the top tells whether x stands for x − Q.
+#[derive(Debug)]
+pub(crate) struct Composition {
+    remainder: Remainder,
+    /// Row i: q_j^−1 mod q_i for each j < i.
+    inverses: Vec<Vec<Shoup>>,
+    /// q_0···q_(i−1) mod t, for i up to the number of primes.
+    weights: Vec<u64>,
+}
+
+impl Composition {
+    pub(crate) fn new(basis: &RnsBasis, t: u64) -> Self {
+        let remainder = Remainder::new(t);
+        let row = |i: usize| {
+            let m = basis.limb(i).modulus();
+            // Distinct primes have inverses.
+            basis.primes().take(i).map(|q| m.shoup(m.inv(m.reduce(q)).unwrap_or(0))).collect()
+        };
+        let mut weights = vec![1];
+        for q in basis.primes() {
+            weights.push(remainder.product(weights[weights.len() - 1], remainder.of(q)));
+        }
+        Self { remainder, inverses: (0..basis.len()).map(row).collect(), weights }
+    }
+
+    /// The residues in [0, t) of the centred integers that `words` (residues modulo all primes of
+    /// `basis`, limb after limb) stand for. `basis` holds the first primes of the one that the
+    /// composition was made for.
+    pub(crate) fn modulo_t(&self, basis: &RnsBasis, words: &[u64]) -> Vec<u64> {
+        let (n, r) = (basis.degree(), self.remainder);
+        if basis.len() == 1 {
+            let q = basis.limb(0).q();
+            let (half, back) = (q / 2, r.t - r.of(q));
+            // x − q ≡ x + (t − q mod t); the sum is below 2^62.
+            return words.iter().map(|x| r.of(*x + if *x > half { back } else { 0 })).collect();
+        }
+        let q_mod_t = self.weights[basis.len()];
+        let mut out = vec![0; n];
+        let mut digits = Zeroizing::new(vec![0u64; basis.len()]);
+        for (c, o) in out.iter_mut().enumerate() {
+            let above = self.digits(basis, words, c, &mut digits);
+            let sum = digits.iter().zip(&self.weights).fold(0, |sum, (d, w)| r.of(sum + r.product(r.of(*d), *w)));
+            *o = r.of(sum + if above { r.t - q_mod_t } else { 0 });
+        }
+        digits.zeroize();
+        out
+    }
+
+    /// The digits of coefficient `c`; whether they stand for more than (Q−1)/2.
+    fn digits(&self, basis: &RnsBasis, words: &[u64], c: usize, digits: &mut [u64]) -> bool {
+        let n = basis.degree();
+        let mut above = false;
+        for (i, limb) in basis.limbs().iter().enumerate() {
+            let m = limb.modulus();
+            let digit = self.inverses[i]
+                .iter()
+                .zip(digits.iter())
+                .fold(words[i * n + c], |x, (inverse, d)| m.mul_shoup(m.sub(x, m.reduce(*d)), inverse));
+            let half = limb.q() / 2;
+            above = (digit > half) | ((digit == half) & above);
+            digits[i] = digit;
+        }
+        above
+    }
+
+    /// The largest absolute value among the centred integers, in double precision.
+    pub(crate) fn largest(&self, basis: &RnsBasis, words: &[u64]) -> f64 {
+        let mut digits = Zeroizing::new(vec![0u64; basis.len()]);
+        (0..basis.degree()).fold(0.0, |most, c| {
+            let above = self.digits(basis, words, c, &mut digits);
+            // Q − 1 − x has the digits q_i − 1 − d_i: nothing small is lost in a difference.
+            let size = (0..basis.len()).rev().fold(0.0, |sum, i| {
+                let q = basis.limb(i).q();
+                sum * q as f64 + if above { q - 1 - digits[i] } else { digits[i] } as f64
+            });
+            f64::max(most, size + if above { 1.0 } else { 0.0 })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_bigint::{BigInt, BigUint};
+    use sudare_ring::prime::ntt_primes;
+
+    #[test]
+    fn remainders() {
+        for t in [2, 3, 17, 256, (1 << 31) + 11, (1 << 48) - 59, u64::MAX] {
+            let r = Remainder::new(t);
+            for x in [0, 1, t - 1, t, t.wrapping_add(1), u64::MAX - 1, u64::MAX, 0x9E37_79B9_7F4A_7C15] {
+                assert_eq!(r.of(x), x % t);
+                let (a, b) = (x % t, (x ^ 0xABCD) % t);
+                assert_eq!(u128::from(r.product(a, b)), u128::from(a) * u128::from(b) % u128::from(t));
+            }
+        }
+    }
+
+    /// Against big integers, at the edges of the centred range and between, for each prefix.
+    #[test]
+    fn composition_is_exact() {
+        let n = 512;
+        let mut primes = ntt_primes(n, 30, 2, &[]).unwrap();
+        primes.extend(ntt_primes(n, 61, 1, &primes).unwrap());
+        primes.extend(ntt_primes(n, 45, 1, &primes).unwrap());
+        let whole = RnsBasis::new(n, &primes).unwrap();
+        for t in [2u64, 161, 65537, (1 << 40) + 15] {
+            let composition = Composition::new(&whole, t);
+            for count in 1..=4 {
+                let basis = whole.prefix(count);
+                let q = basis.product();
+                let half = (&q - 1u32) / 2u32;
+                let mut values: Vec<BigUint> =
+                    vec![BigUint::ZERO, 1u32.into(), half.clone(), &half + 1u32, &half - 1u32, &q - 1u32];
+                values
+                    .extend((values.len()..n).map(|i| BigUint::from(i as u64).pow(23) * 0x9E37_79B9_7F4A_7C15u64 % &q));
+                let words: Vec<u64> =
+                    basis.primes().flat_map(|p| values.iter().map(move |v| u64::try_from(v % p).unwrap())).collect();
+                let found = composition.modulo_t(&basis, &words);
+                let mut largest = 0f64;
+                for (value, residue) in values.iter().zip(&found) {
+                    let centered = if *value > half {
+                        BigInt::from(value.clone()) - BigInt::from(q.clone())
+                    } else {
+                        value.clone().into()
+                    };
+                    let t = BigInt::from(t);
+                    assert_eq!(BigInt::from(*residue), ((&centered % &t) + &t) % &t);
+                    largest = largest.max(centered.magnitude().to_string().parse().unwrap());
+                }
+                assert!((composition.largest(&basis, &words) / largest - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Decryption with powers of s.
+
+use super::ciphertext::Ciphertext;
+use super::keys::SecretKey;
+use super::plaintext::Plaintext;
+use crate::error::HeError;
+use sudare_ring::threads::for_each_chunk;
+use sudare_ring::{Coeff, Poly};
+use zeroize::Zeroizing;
+
+/// Decrypts for the owner of the secret key.
+pub struct Decryptor<'a> {
+    secret: &'a SecretKey,
+}
+
+impl<'a> Decryptor<'a> {
+    /// A decryptor with a secret key.
+    pub fn new(secret: &'a SecretKey) -> Self {
+        Self { secret }
+    }
+
+    /// [Σ c_i·s^i]_q mod t. The bounds that the ciphertext carries make it the right answer.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`], [`HeError::WrongKey`].
+    pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Plaintext, HeError> {
+        let params = &self.secret.params;
+        let needed = ciphertext.norms.log_modulus();
+        // As few primes as hold the phase: the others say nothing more.
+        let mut limbs = 1;
+        while limbs < params.q().len() && params.q().prefix(limbs).log2_product() <= needed {
+            limbs += 1;
+        }
+        let phase = self.phase(ciphertext, limbs)?;
+        let residues = params.composition().modulo_t(phase.basis(), phase.words());
+        Ok(Plaintext { params: params.clone(), residues })
+    }
+
+    /// Bits between the largest coefficient of the phase and q/2: what is really left, at least
+    /// [`Ciphertext::margin_bits`]. It depends on the secret key, so it is for its owner alone.
+    ///
+    /// # Errors
+    /// As [`Decryptor::decrypt`].
+    pub fn budget_bits(&self, ciphertext: &Ciphertext) -> Result<f64, HeError> {
+        let params = &self.secret.params;
+        let phase = self.phase(ciphertext, params.q().len())?;
+        let largest = params.composition().largest(phase.basis(), phase.words());
+        Ok(params.log_q() - 1.0 - largest.max(1.0).log2())
+    }
+
+    /// Σ c_i·s^i modulo the first primes of q.
+    pub(super) fn phase(&self, ciphertext: &Ciphertext, limbs: usize) -> Result<Zeroizing<Poly<Coeff>>, HeError> {
+        let params = &self.secret.params;
+        params.expect("the ciphertext", &ciphertext.params)?;
+        if ciphertext.key != self.secret.id {
+            let (found, expected) = (ciphertext.key, self.secret.id);
+            return Err(HeError::WrongKey { what: "the ciphertext", found, expected });
+        }
+        let mut parts = ciphertext.parts.iter().rev();
+        let mut sum = match parts.next() {
+            Some(last) => last.truncated(limbs),
+            None => Poly::zero(&params.q().prefix(limbs)),
+        };
+        for part in parts {
+            for_each_chunk(sum.words_mut(), params.degree(), |i, x| {
+                let limb = params.q().limb(i);
+                limb.mul_assign(x, self.secret.s.limb(i));
+                limb.add_assign(x, part.limb(i));
+            });
+        }
+        Ok(Zeroizing::new(sum.into_coeff()))
+    }
+}
