@@ -13,6 +13,8 @@ mod avx512dq;
 mod avx512ifma;
 #[cfg(target_arch = "x86_64")]
 mod avx512ntt;
+mod external;
+mod gadget;
 mod permute;
 mod portable;
 mod quotient;
@@ -25,6 +27,8 @@ mod vector_tables;
 use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};
 use crate::prime::primitive_root;
+pub use external::{MAX_COLUMNS, MonomialTable, PackedMatrix};
+pub use gadget::{Gadget, sub_scaled_rows};
 pub(crate) use permute::BlockPermutation;
 pub use quotient::round_quotients;
 pub(crate) use special_fft::SpecialFft;
@@ -342,6 +346,29 @@ impl Limb {
         src.iter().for_each(|x| assert_eq!(x.len(), out.len()));
         self.check(&[out.len()]);
         dispatch!(self, combine(&self.modulus, out, src, w, bound_bits));
+    }
+
+    /// Replaces the residues in the first N words of `out` by their digits: row `l` of
+    /// `gadget.levels` rows of N words holds digit `l` (most significant first) modulo q. The
+    /// residues in `[0, q)` are taken as numbers in `(−q/2, q/2]`.
+    ///
+    /// # Panics
+    /// If the length is not that of all rows or the gadget has more bits than q.
+    pub fn decompose(&self, out: &mut [u64], gadget: Gadget) {
+        assert_eq!(out.len(), gadget.levels as usize * self.degree());
+        gadget::decompose(self.family, &self.modulus, gadget, self.degree(), out);
+    }
+
+    /// `out = (X^steps − 1)·src` for coefficients in `[0, q)` and `steps` below 2N.
+    pub fn rotate_minus(&self, out: &mut [u64], src: &[u64], steps: usize) {
+        assert!(out.len() == self.degree() && src.len() == out.len() && steps < 2 * self.degree());
+        gadget::rotate_minus(self.family, &self.modulus, steps, out, src);
+    }
+
+    /// `out = X^steps·src` for coefficients in `[0, q)` and `steps` below 2N.
+    pub fn rotate(&self, out: &mut [u64], src: &[u64], steps: usize) {
+        assert!(out.len() == self.degree() && src.len() == out.len() && steps < 2 * self.degree());
+        gadget::rotate(self.family, &self.modulus, steps, out, src);
     }
 
     /// Matrix product modulo q, row-major: `c (m×n) = a (m×k) · b (k×n)`, all in `[0, q)`;

@@ -1,0 +1,242 @@
+//! Products of a row of evaluated polynomials with a small matrix of them: the inner loop of a
+//! GGSW external product.
+//!
+//! The matrix is stored as it is read: for each eight values, group after group, row after row,
+//! column after column, each value in as few bytes as its modulus needs. A blind rotation
+//! streams its key from memory, so bytes are time.
+
+use super::{Family, Limb};
+use crate::buffer::Buffer;
+use crate::order::exponent;
+
+/// Most columns of a [`PackedMatrix`].
+pub const MAX_COLUMNS: usize = 6;
+/// Bytes after the last value, so that a kernel may read whole cache lines.
+const PADDING: usize = 64;
+
+/// `groups` matrices of `rows × columns` evaluated polynomials, packed.
+#[derive(Clone)]
+pub struct PackedMatrix {
+    groups: usize,
+    rows: usize,
+    columns: usize,
+    degree: usize,
+    /// Bytes of a value.
+    width: usize,
+    bytes: Buffer,
+}
+
+impl PackedMatrix {
+    /// Zeros, for polynomials of this limb.
+    ///
+    /// # Panics
+    /// If a dimension is zero or there are more than [`MAX_COLUMNS`] columns.
+    pub fn zeroed(limb: &Limb, groups: usize, rows: usize, columns: usize) -> Self {
+        assert!(groups > 0 && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
+        let (degree, width) = (limb.degree(), limb.modulus().bits().div_ceil(8) as usize);
+        let length = groups * rows * columns * degree * width + PADDING;
+        Self { groups, rows, columns, degree, width, bytes: Buffer::zeroed(length.div_ceil(8)) }
+    }
+
+    /// Matrices.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Rows of a matrix.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of a matrix.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Bytes that hold the values.
+    pub fn byte_len(&self) -> usize {
+        self.groups * self.rows * self.columns * self.degree * self.width
+    }
+
+    /// Where the eight values `8v..8v+8` of an entry begin.
+    fn offset(&self, group: usize, row: usize, column: usize, v: usize) -> usize {
+        (((v * self.groups + group) * self.rows + row) * self.columns + column) * 8 * self.width
+    }
+
+    /// Writes an entry, values in `[0, q)`.
+    ///
+    /// # Panics
+    /// If there is no such entry or the length is not the degree.
+    pub fn set(&mut self, group: usize, row: usize, column: usize, values: &[u64]) {
+        assert!(group < self.groups && row < self.rows && column < self.columns && values.len() == self.degree);
+        let width = self.width;
+        for (v, eight) in values.chunks_exact(8).enumerate() {
+            let at = self.offset(group, row, column, v);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.bytes);
+            for (place, x) in bytes[at..at + 8 * width].chunks_exact_mut(width).zip(eight) {
+                place.copy_from_slice(&x.to_le_bytes()[..width]);
+            }
+        }
+    }
+
+    /// Reads an entry.
+    ///
+    /// # Panics
+    /// As for [`PackedMatrix::set`].
+    pub fn get(&self, group: usize, row: usize, column: usize, out: &mut [u64]) {
+        assert!(group < self.groups && row < self.rows && column < self.columns && out.len() == self.degree);
+        for (v, eight) in out.chunks_exact_mut(8).enumerate() {
+            self.read_eight(self.offset(group, row, column, v), eight);
+        }
+    }
+
+    fn read_eight(&self, at: usize, out: &mut [u64]) {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.bytes);
+        for (x, place) in out.iter_mut().zip(bytes[at..at + 8 * self.width].chunks_exact(self.width)) {
+            let mut word = [0u8; 8];
+            word[..self.width].copy_from_slice(place);
+            *x = u64::from_le_bytes(word);
+        }
+    }
+}
+
+/// What evaluates monomials at all points of a transform: ψ's powers, and their order.
+///
+/// Value `8v + l` of X^e is `ψ^(e·E_v) · ψ^(e·lane_l)`: a power for each vector of eight values
+/// times a factor for each lane (see [`crate::order`]).
+#[derive(Debug)]
+pub struct MonomialTable {
+    /// ψ^i with its quotient floor(ψ^i · 2^52 / q), `i` below 2N; the quotient is meaningful for q < 2^52.
+    powers: Vec<[u64; 2]>,
+    /// E_v: the exponent of value 8v.
+    vectors: Vec<u32>,
+    /// How much further the exponents of a vector's lanes lie.
+    lanes: [usize; 8],
+}
+
+impl MonomialTable {
+    /// The table of a limb.
+    pub fn new(limb: &Limb) -> Self {
+        let (n, q) = (limb.degree(), limb.modulus());
+        let mut power = 1;
+        let powers = (0..2 * n)
+            .map(|_| {
+                let shoup = q.shoup(power);
+                power = q.mul(power, limb.root());
+                [shoup.value, shoup.quotient52]
+            })
+            .collect();
+        let vectors = (0..n / 8).map(|v| exponent(n, 8 * v) as u32).collect();
+        let lanes = std::array::from_fn(|l| exponent(n, l) - exponent(n, 0));
+        Self { powers, vectors, lanes }
+    }
+
+    /// ψ^(e·E) with its quotient.
+    #[inline(always)]
+    fn power(&self, e: usize, exponent: usize) -> [u64; 2] {
+        self.powers[e.wrapping_mul(exponent) & (self.powers.len() - 1)]
+    }
+
+    /// The value of X^e at place `i` of a transform.
+    pub fn value(&self, e: usize, i: usize) -> u64 {
+        self.power(e, self.vectors[i / 8] as usize + self.lanes[i % 8])[0]
+    }
+}
+
+impl Limb {
+    /// Column sums `out_c = Σ_r digits_r ⊙ m[r][c]` of a matrix of one group: all values in
+    /// `[0, q)`, `digits` the rows one after the other, `out` the columns.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn external_product(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix) {
+        self.external(out, digits, m, None);
+    }
+
+    /// Column sums of several groups, each with its row multiplied by X^e − 1:
+    /// `out_c = Σ_g (X^(e_g) − 1) Σ_r digits_r ⊙ m_g[r][c]`. One step of a blind rotation with an
+    /// unrolled key. Exponents are taken modulo 2N.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn external_product_monomials(
+        &self,
+        out: &mut [u64],
+        digits: &[u64],
+        m: &PackedMatrix,
+        table: &MonomialTable,
+        exponents: &[usize],
+    ) {
+        assert!(table.powers.len() == 2 * self.degree());
+        self.external(out, digits, m, Some((table, exponents)));
+    }
+
+    fn external(
+        &self,
+        out: &mut [u64],
+        digits: &[u64],
+        m: &PackedMatrix,
+        monomials: Option<(&MonomialTable, &[usize])>,
+    ) {
+        let n = self.degree();
+        assert!(m.degree == n && m.width == self.modulus().bits().div_ceil(8) as usize);
+        assert!(m.groups == monomials.map_or(1, |(_, e)| e.len()));
+        assert!(out.len() == m.columns * n && digits.len() == m.rows * n);
+        #[cfg(target_arch = "x86_64")]
+        if self.family() == Family::Avx512Ifma && std::arch::is_x86_feature_detected!("avx512vbmi") {
+            // SAFETY: the limb's family and the line above found the features.
+            unsafe { super::avx512ifma::external_product(self.modulus(), out, digits, m, monomials) };
+            return;
+        }
+        self.external_plain(out, digits, m, monomials);
+    }
+
+    fn external_plain(
+        &self,
+        out: &mut [u64],
+        digits: &[u64],
+        m: &PackedMatrix,
+        monomials: Option<(&MonomialTable, &[usize])>,
+    ) {
+        let (n, q) = (self.degree(), self.modulus());
+        let mut key = [0u64; 8];
+        for v in 0..n / 8 {
+            let mut sums = [[0u64; 8]; MAX_COLUMNS];
+            for g in 0..m.groups {
+                for r in 0..m.rows {
+                    let mut x = [0u64; 8];
+                    for (l, x) in x.iter_mut().enumerate() {
+                        let digit = digits[r * n + 8 * v + l];
+                        *x = match monomials {
+                            None => digit,
+                            Some((table, e)) => q.sub(q.mul(digit, table.value(e[g], 8 * v + l)), digit),
+                        };
+                    }
+                    for (c, sums) in sums.iter_mut().enumerate().take(m.columns) {
+                        m.read_eight(m.offset(g, r, c, v), &mut key);
+                        for ((s, x), y) in sums.iter_mut().zip(&x).zip(&key) {
+                            *s = q.reduce_u128(u128::from(*x) * u128::from(*y) + u128::from(*s));
+                        }
+                    }
+                }
+            }
+            for (c, sums) in sums.iter().enumerate().take(m.columns) {
+                out[c * n + 8 * v..c * n + 8 * v + 8].copy_from_slice(sums);
+            }
+        }
+    }
+}
+
+impl PackedMatrix {
+    /// What the vector kernels read: the bytes (with their padding) and the width of a value.
+    pub(super) fn raw(&self) -> (&[u8], usize) {
+        (bytemuck::cast_slice(&self.bytes), self.width)
+    }
+}
+
+impl MonomialTable {
+    /// What the vector kernels read: powers, exponents of vectors, and those of lanes.
+    pub(super) fn raw(&self) -> (&[[u64; 2]], &[u32], &[usize; 8]) {
+        (&self.powers, &self.vectors, &self.lanes)
+    }
+}
