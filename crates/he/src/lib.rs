@@ -34,6 +34,7 @@ pub mod keyswitch;
 pub mod keyswitch_coeff;
 pub mod params;
 pub mod security;
+pub mod tfhe;
 pub mod wire;
 
 pub use error::HeError;

@@ -57,7 +57,7 @@ fn columns<const C: usize, const WIDE: bool>(
             (powers, vectors)
         }
     };
-    assert!(groups <= MAX_GROUPS && out.len() == C * n && n % 8 == 0);
+    assert!(groups <= MAX_GROUPS && out.len() == C * n && n.is_multiple_of(8));
     assert!(bytes.len() >= groups * rows * C * n * width + 64 && (monomials.is_none() || vectors.len() == n / 8));
     let mut key = bytes.as_ptr();
     for v in 0..n / 8 {

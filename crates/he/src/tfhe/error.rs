@@ -1,0 +1,114 @@
+//! What can go wrong on encrypted bits and small integers.
+
+use crate::keys::KeyId;
+use crate::params::ParamsHash;
+use sudare_ring::RingError;
+
+/// An operation that was refused. Operands are as they were.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TfheError {
+    /// The ring below refused its input.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// A parameter that makes no sense.
+    #[error("parameters: {reason}")]
+    Parameters {
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// Noise too small for the security that was claimed.
+    #[error(
+        "{object}: noise of 2^{log_noise:.2} of the modulus in dimension {dimension} is under the 2^{limit:.2} that {claimed}-bit security needs; take a larger dimension or more noise, or ask for Security::Insecure by name"
+    )]
+    Insecure {
+        /// The object whose noise it is.
+        object: &'static str,
+        /// log2 of the noise's standard deviation, as a fraction of the modulus.
+        log_noise: f64,
+        /// Dimension of its secret.
+        dimension: usize,
+        /// Smallest log2 that the claim allows.
+        limit: f64,
+        /// Security claimed, in bits.
+        claimed: u32,
+    },
+    /// A failure probability over the declared bound.
+    #[error("a bootstrap fails with probability 2^{found:.1}, over the declared 2^{declared:.1}")]
+    FailureProbability {
+        /// log2 of what the noise formulas give.
+        found: f64,
+        /// log2 of the bound.
+        declared: f64,
+    },
+    /// Objects whose shapes do not go together.
+    #[error("{what}: {found} where {expected} was expected")]
+    Shape {
+        /// What has the wrong shape.
+        what: &'static str,
+        /// The number expected.
+        expected: usize,
+        /// The number found.
+        found: usize,
+    },
+    /// Objects of different moduli.
+    #[error("a ciphertext modulo {found} where one modulo {expected} was expected")]
+    Modulus {
+        /// The modulus expected.
+        expected: u64,
+        /// The modulus found.
+        found: u64,
+    },
+    /// Objects of different parameter sets.
+    #[error("{what} belongs to parameters {found}, not to {expected}")]
+    WrongParameters {
+        /// The offending object.
+        what: &'static str,
+        /// Its parameter hash.
+        found: ParamsHash,
+        /// The hash expected.
+        expected: ParamsHash,
+    },
+    /// Objects of different secret keys.
+    #[error("{what} belongs to key {found}, not to {expected}")]
+    WrongKey {
+        /// The offending object.
+        what: &'static str,
+        /// Its key id.
+        found: KeyId,
+        /// The id expected.
+        expected: KeyId,
+    },
+    /// A message or table value that the message space does not hold.
+    #[error("{value} does not fit a message space of {space} values")]
+    Message {
+        /// The refused value.
+        value: u64,
+        /// Values that there are.
+        space: u64,
+    },
+    /// Noise that further linear operations would push over the bound of the parameters.
+    #[error(
+        "{operation}: the noise would be {found} times that of a bootstrapped ciphertext, and the parameters allow {allowed}; bootstrap first"
+    )]
+    NoiseBudget {
+        /// The refused operation.
+        operation: &'static str,
+        /// Noise of the result, in units of a bootstrapped ciphertext's (worst case, fully correlated).
+        found: u64,
+        /// Largest that a bootstrap takes.
+        allowed: u64,
+    },
+    /// A value that could leave the carry space.
+    #[error(
+        "{operation}: values up to {found} do not fit the {space} values of message and carry; propagate carries first"
+    )]
+    CarrySpace {
+        /// The refused operation.
+        operation: &'static str,
+        /// Largest value of the result.
+        found: u64,
+        /// Values that fit.
+        space: u64,
+    },
+}

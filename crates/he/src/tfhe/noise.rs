@@ -1,0 +1,159 @@
+//! Secret and noise distributions, sampled in constant time.
+
+use super::TfheError;
+use serde::{Deserialize, Serialize};
+use sudare_ring::random::{GaussianSampler, Stream, ternary};
+use zeroize::Zeroizing;
+
+/// Distribution of secret coefficients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum SecretKind {
+    /// Uniform on {0, 1}.
+    Binary,
+    /// Uniform on {−1, 0, 1}.
+    Ternary,
+}
+
+impl SecretKind {
+    /// Fills `out` with fresh coefficients.
+    pub fn sample(self, stream: &mut Stream, out: &mut [i64]) {
+        match self {
+            Self::Binary => {
+                let mut words = Zeroizing::new(vec![0u64; out.len().div_ceil(64)]);
+                stream.fill_u64(&mut words);
+                for (i, x) in out.iter_mut().enumerate() {
+                    *x = (words[i / 64] >> (i % 64) & 1) as i64;
+                }
+            }
+            Self::Ternary => ternary(stream, out),
+        }
+    }
+
+    /// E[s]: known to everybody, so rounding errors times it can be taken back.
+    pub const fn mean(self) -> f64 {
+        match self {
+            Self::Binary => 0.5,
+            Self::Ternary => 0.0,
+        }
+    }
+
+    /// E[s²].
+    pub const fn mean_square(self) -> f64 {
+        match self {
+            Self::Binary => 0.5,
+            Self::Ternary => 2.0 / 3.0,
+        }
+    }
+
+    /// The variance of a coefficient.
+    pub const fn variance(self) -> f64 {
+        self.mean_square() - self.mean() * self.mean()
+    }
+}
+
+/// Distribution of fresh noise, in units of the modulus's last place.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Noise {
+    /// Discrete Gaussian; σ in 0.5..=64.
+    Gaussian {
+        /// Standard deviation.
+        sigma: f64,
+    },
+    /// Uniform on `−2^bits ..= 2^bits`, both ends with half the weight of the others: bounded, and
+    /// exact in constant time.
+    TUniform {
+        /// log2 of the bound, at most 40.
+        bits: u32,
+    },
+}
+
+impl Noise {
+    /// The variance.
+    pub fn variance(self) -> f64 {
+        match self {
+            Self::Gaussian { sigma } => sigma * sigma,
+            Self::TUniform { bits } => (2f64.powi(2 * bits as i32 + 1) + 1.0) / 6.0,
+        }
+    }
+}
+
+/// Samples a [`Noise`].
+#[derive(Clone, Debug)]
+pub struct NoiseSampler {
+    noise: Noise,
+    gaussian: Option<GaussianSampler>,
+}
+
+impl NoiseSampler {
+    /// A sampler of this distribution.
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`] or [`TfheError::Parameters`] for a width out of range.
+    pub fn new(noise: Noise) -> Result<Self, TfheError> {
+        let gaussian = match noise {
+            Noise::Gaussian { sigma } => Some(GaussianSampler::new(sigma)?),
+            Noise::TUniform { bits } if bits <= 40 => None,
+            Noise::TUniform { bits } => {
+                return Err(TfheError::Parameters { reason: format!("TUniform({bits}) is wider than TUniform(40)") });
+            }
+        };
+        Ok(Self { noise, gaussian })
+    }
+
+    /// The distribution.
+    pub fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    /// Fills `out` with independent samples.
+    pub fn sample(&self, stream: &mut Stream, out: &mut [i64]) {
+        match (self.noise, &self.gaussian) {
+            (Noise::TUniform { bits }, _) => {
+                let mut words = Zeroizing::new(vec![0u64; out.len()]);
+                stream.fill_u64(&mut words);
+                for (x, w) in out.iter_mut().zip(words.iter()) {
+                    // Two bits more than the range: (floor(r/2) + ceil's carry) weighs the ends by half.
+                    let r = w >> (62 - bits);
+                    *x = (((r >> 1) + (r & 1)) as i64) - (1i64 << bits);
+                }
+            }
+            (_, Some(gaussian)) => gaussian.sample(stream, out),
+            (_, None) => out.fill(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_ring::random::Seed;
+
+    #[test]
+    fn widths_are_those_stated() {
+        let mut stream = Seed::from_bytes([3; 32]).stream(0);
+        for noise in [
+            Noise::TUniform { bits: 0 },
+            Noise::TUniform { bits: 2 },
+            Noise::TUniform { bits: 13 },
+            Noise::Gaussian { sigma: 10.0 },
+        ] {
+            let mut x = vec![0i64; 200_000];
+            NoiseSampler::new(noise).unwrap().sample(&mut stream, &mut x);
+            let n = x.len() as f64;
+            let mean = x.iter().sum::<i64>() as f64 / n;
+            let variance = x.iter().map(|v| (*v as f64).powi(2)).sum::<f64>() / n;
+            assert!(mean.abs() < 5.0 * (noise.variance() / n).sqrt(), "{noise:?} {mean}");
+            assert!((variance / noise.variance() - 1.0).abs() < 0.02, "{noise:?} {variance}");
+            if let Noise::TUniform { bits } = noise {
+                assert_eq!(x.iter().map(|v| v.unsigned_abs()).max(), Some(1 << bits));
+            }
+        }
+        assert!(NoiseSampler::new(Noise::TUniform { bits: 41 }).is_err());
+        let mut bits = vec![0i64; 10_000];
+        SecretKind::Binary.sample(&mut stream, &mut bits);
+        assert!(bits.iter().all(|b| *b == 0 || *b == 1));
+        assert!((bits.iter().sum::<i64>() - 5000).abs() < 300);
+    }
+}

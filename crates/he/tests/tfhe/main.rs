@@ -1,0 +1,5 @@
+//! Encrypted bits and small integers against plain arithmetic, and their noise against its formulas.
+
+mod noise;
+mod objects;
+mod support;
