@@ -130,4 +130,46 @@ pub enum MatrixError {
         /// Depth of the context.
         depth: usize,
     },
+    /// A packing for which the parameters are too small.
+    #[error("{packing}: the parameters have {what} = {available}, and this takes at least {needed}")]
+    DoesNotFit {
+        /// The packing.
+        packing: &'static str,
+        /// What is too small: N, t or the longest ciphertext.
+        what: &'static str,
+        /// Least value that would do.
+        needed: u128,
+        /// The value there is, or the largest that there can be.
+        available: u64,
+    },
+    /// An integer that an entry of the packing cannot be.
+    #[error("element ({row}, {col}) is not in {low}..={high}; make the packing for larger entries")]
+    OutOfRange {
+        /// Row of the first such element; 0 in a vector.
+        row: usize,
+        /// Its column.
+        col: usize,
+        /// Least entry.
+        low: i128,
+        /// Largest entry.
+        high: i128,
+    },
+    /// An integer with more bits than the packing takes.
+    #[error("an integer of {found} bits given where at most {most} fit")]
+    TooManyBits {
+        /// Bits found.
+        found: u64,
+        /// Most bits.
+        most: usize,
+    },
+    /// A matrix of another shape than the packing's.
+    #[error("{what} is {}×{}, and the packing is for {}×{}", found.0, found.1, expected.0, expected.1)]
+    PackedShape {
+        /// Which matrix.
+        what: &'static str,
+        /// Rows and columns found.
+        found: (usize, usize),
+        /// Rows and columns that the packing takes.
+        expected: (usize, usize),
+    },
 }

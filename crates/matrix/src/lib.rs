@@ -11,6 +11,7 @@ pub mod error;
 pub mod expr;
 pub mod matrix;
 pub mod module;
+pub mod packing;
 pub mod plan;
 pub mod product;
 pub mod registry;

@@ -39,19 +39,26 @@ pub struct ParamsLiteral {
 impl ParamsLiteral {
     /// The cheapest set for `products` multiplications in a row, in a ring of degree `degree` or
     /// more, with coefficients modulo `t`: the least secure degree, σ = 3.19, and a modulus just
-    /// above what correct decryption needs, in primes below 2^50 where one is not enough or would
-    /// be larger.
+    /// above what correct decryption needs, in primes below 2^50.
     ///
     /// # Errors
     /// [`HeError::Parameters`] if no degree up to 2^17 serves.
     pub fn for_products(degree: usize, t: u64, products: usize, security: Security) -> Result<Self, HeError> {
+        Self::for_sums(degree, t, products, 1, security)
+    }
+
+    /// The same for sums of up to `terms` such results.
+    ///
+    /// # Errors
+    /// As [`ParamsLiteral::for_products`].
+    pub fn for_sums(degree: usize, t: u64, products: usize, terms: u64, security: Security) -> Result<Self, HeError> {
         let least = degree.max(MIN_DEGREE).checked_next_power_of_two().map_or(u32::MAX, usize::trailing_zeros);
         if products < MAX_LENGTH - 1 && (2..=MAX_PLAIN_MODULUS).contains(&t) {
             for log_n in least..=MAX_DEGREE.trailing_zeros() {
                 let n = 1usize << log_n;
                 let factors = products + 1;
                 let needed = Norms::of_product(n, t, ERROR_SIGMA, factors).log_modulus();
-                let needed = needed.max(equation_9(n, t, ERROR_SIGMA, factors));
+                let needed = needed.max(equation_9(n, t, ERROR_SIGMA, factors)) + (terms.max(1) as f64).log2();
                 // t is smaller than q as well.
                 let needed = needed.max((t as f64).log2());
                 let limit = max_log_qp(log_n, SecretDistribution::Gaussian, security).unwrap_or(0);
@@ -62,7 +69,7 @@ impl ParamsLiteral {
         }
         Err(HeError::Parameters {
             reason: format!(
-                "no ring of degree {degree} to {MAX_DEGREE} holds {products} products modulo t = {t} with {}-bit security",
+                "no ring of degree {degree} to {MAX_DEGREE} holds sums of {terms} results of {products} products in a row modulo t = {t} with {}-bit security",
                 security.bits()
             ),
         })

@@ -1,0 +1,185 @@
+//! Distances of encrypted vectors (after Yasuda et al.; `002`, section 3.2).
+
+use super::entries::Entries;
+use super::inner::InnerProduct;
+use super::layout::Layout;
+use super::{LargeInnerProduct, expect_count};
+use crate::error::MatrixError;
+use crate::product::Operand;
+use sudare_he::bv::{Ciphertext, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::security::Security;
+
+const HAMMING: &str = "Hamming distance";
+const EUCLID: &str = "Euclidean distance";
+
+/// Products that a distance is as large as: twice one, and two sums that are smaller.
+pub(super) const TERMS: u64 = 4;
+
+/// Hamming distances of binary vectors: Σ a + Σ b − 2⟨A, B⟩, where the sums are products with the
+/// plaintext vector of ones. One ciphertext for each vector, one multiplication.
+#[derive(Clone, Debug)]
+pub struct HammingDistance {
+    inner: InnerProduct,
+    /// pm^(1) and pm^(2) of ones.
+    ones: [Plaintext; 2],
+}
+
+impl HammingDistance {
+    /// Distances of vectors of `length` bits. Needs N ≥ length and t > length.
+    ///
+    /// # Errors
+    /// As [`InnerProduct::new`].
+    pub fn new(params: &Params, length: usize) -> Result<Self, MatrixError> {
+        let inner = InnerProduct::new(params, length, Entries::BINARY)?;
+        let ones = vec![1; length];
+        let ones = [inner.encode(Operand::Left, &ones)?, inner.encode(Operand::Right, &ones)?];
+        Ok(Self { inner, ones })
+    }
+
+    /// The cheapest parameters for it.
+    ///
+    /// # Errors
+    /// As [`HammingDistance::new`], and [`sudare_he::HeError::Parameters`].
+    pub fn parameters(length: usize, security: Security) -> Result<ParamsLiteral, MatrixError> {
+        InnerProduct::layout(length, Entries::BINARY)?.parameters_of_sum(HAMMING, None, TERMS, security)
+    }
+
+    /// Encrypts a vector as the left or the right one.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::OutOfRange`] for what is not 0 or 1.
+    pub fn encrypt(
+        &self,
+        encryptor: &Encryptor<'_>,
+        operand: Operand,
+        bits: &[i128],
+    ) -> Result<Ciphertext, MatrixError> {
+        Ok(encryptor.encrypt(&self.inner.encode(operand, bits)?)?)
+    }
+
+    /// The encrypted distance.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul`] and [`Evaluator::add`].
+    pub fn distance(
+        &self,
+        evaluator: &Evaluator,
+        left: &Ciphertext,
+        right: &Ciphertext,
+    ) -> Result<Ciphertext, MatrixError> {
+        let twice = evaluator.mul_integer(&evaluator.mul(left, right)?, -2)?;
+        let left_sum = evaluator.mul_plain(left, &self.ones[1])?;
+        let right_sum = evaluator.mul_plain(right, &self.ones[0])?;
+        Ok(evaluator.add(&twice, &evaluator.add(&left_sum, &right_sum)?)?)
+    }
+
+    /// Reads a decrypted distance.
+    pub fn decode(&self, result: &Plaintext) -> u64 {
+        result.residues()[0]
+    }
+}
+
+/// Squared Euclidean distances of integer vectors: Σ a² + Σ b² − 2⟨A, B⟩.
+///
+/// Each side sends its packed vector and the polynomial Σ a_i(X)², which stands for Σ a_i² in the
+/// place of the inner product; then one multiplication does. The coefficients of the result are
+/// those of Σ (a_i(X) − b_i(X))², digits of up to 2(r − 1): t is over 8k(r − 1)²d for signed
+/// entries, over 2k(r − 1)²d for others.
+#[derive(Clone, Debug)]
+pub struct EuclideanDistance {
+    params: Params,
+    layout: Layout,
+    /// How the result's coefficients are read: signed.
+    result: Entries,
+}
+
+impl EuclideanDistance {
+    /// Distances of vectors of `length` entries below 2^`bits`, in base `radix`.
+    ///
+    /// # Errors
+    /// As [`LargeInnerProduct::new`].
+    pub fn new(params: &Params, length: usize, bits: u32, radix: u64, signed: bool) -> Result<Self, MatrixError> {
+        // For the check of N and of the size of results; t is larger here.
+        let layout = LargeInnerProduct::new(params, length, bits, radix, signed)?.layout;
+        let needed = least_t(&layout);
+        if needed > u128::from(params.t()) {
+            return Err(MatrixError::DoesNotFit { packing: EUCLID, what: "t", needed, available: params.t() });
+        }
+        // Distances are four times as large as products.
+        let bound = u128::from(layout.entries.max()).pow(2).saturating_mul(length as u128);
+        if bound >> 124 != 0 {
+            let reason = format!("distances of {length} entries of {bits} bits may exceed 126 bits");
+            return Err(MatrixError::Method { method: EUCLID, reason });
+        }
+        Ok(Self { params: params.clone(), layout, result: Entries::digits(bits, radix, true)? })
+    }
+
+    /// The cheapest parameters for it.
+    ///
+    /// # Errors
+    /// As [`EuclideanDistance::new`], and [`sudare_he::HeError::Parameters`].
+    pub fn parameters(
+        length: usize,
+        bits: u32,
+        radix: u64,
+        signed: bool,
+        security: Security,
+    ) -> Result<ParamsLiteral, MatrixError> {
+        let layout = Layout { rows: 1, length, cols: 1, entries: Entries::digits(bits, radix, signed)? };
+        layout.parameters_of_sum(EUCLID, Some(least_t(&layout)), TERMS, security)
+    }
+
+    /// Encrypts a vector as the left or the right one: the packed vector and its squares.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::OutOfRange`].
+    pub fn encrypt(
+        &self,
+        encryptor: &Encryptor<'_>,
+        operand: Operand,
+        vector: &[i128],
+    ) -> Result<[Ciphertext; 2], MatrixError> {
+        let packed = super::inner::encode(&self.params, &self.layout, operand, vector)?;
+        Ok([encryptor.encrypt(&packed)?, encryptor.encrypt(&self.squares(vector)?)?])
+    }
+
+    /// Σ a_i(X)².
+    fn squares(&self, vector: &[i128]) -> Result<Plaintext, MatrixError> {
+        expect_count("entries of a vector", vector.len(), self.layout.length)?;
+        let stride = self.layout.entries.stride();
+        let (mut sum, mut digits) = (vec![0i64; stride], vec![0i64; stride]);
+        for (i, x) in vector.iter().enumerate() {
+            self.layout.entries.write(*x, (0, i), &mut digits)?;
+            for (u, a) in digits[..stride / 2].iter().enumerate() {
+                digits[..stride / 2].iter().enumerate().for_each(|(v, b)| sum[u + v] += a * b);
+            }
+        }
+        // At most k(r − 1)²d, below t.
+        Ok(Plaintext::new(&self.params, &sum)?)
+    }
+
+    /// The encrypted distance.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul`] and [`Evaluator::add`].
+    pub fn distance(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext; 2],
+        right: &[Ciphertext; 2],
+    ) -> Result<Ciphertext, MatrixError> {
+        let twice = evaluator.mul_integer(&evaluator.mul(&left[0], &right[0])?, -2)?;
+        Ok(evaluator.add(&twice, &evaluator.add(&left[1], &right[1])?)?)
+    }
+
+    /// Reads a decrypted squared distance.
+    pub fn decode(&self, result: &Plaintext) -> i128 {
+        self.result.read(&result.residues()[..self.layout.entries.stride()], result.params().t())
+    }
+}
+
+/// Twice the largest coefficient of Σ (a_i(X) − b_i(X))², plus one.
+fn least_t(layout: &Layout) -> u128 {
+    let difference = if layout.entries.signed() { 4 } else { 1 };
+    layout.entries.coefficient_bound(layout.length).saturating_mul(2 * difference).saturating_add(1)
+}

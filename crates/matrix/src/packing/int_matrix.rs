@@ -1,0 +1,79 @@
+//! Plain integer matrices.
+
+use crate::error::MatrixError;
+
+/// An integer matrix, row by row. At least one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntMatrix {
+    rows: usize,
+    cols: usize,
+    data: Vec<i128>,
+}
+
+impl IntMatrix {
+    /// A matrix of `rows · cols` elements, row by row.
+    ///
+    /// # Errors
+    /// [`MatrixError::Elements`] if there is none or another number of them.
+    pub fn new(rows: usize, cols: usize, data: Vec<i128>) -> Result<Self, MatrixError> {
+        if rows.checked_mul(cols) != Some(data.len()) || data.is_empty() {
+            return Err(MatrixError::Elements { rows, cols, elements: data.len() });
+        }
+        Ok(Self { rows, cols, data })
+    }
+
+    /// A matrix whose elements are `f(row, col)`.
+    ///
+    /// # Errors
+    /// [`MatrixError::Elements`] if there would be none.
+    pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> i128) -> Result<Self, MatrixError> {
+        Self::new(rows, cols, (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))).map(|(i, j)| f(i, j)).collect())
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    /// All elements, row by row.
+    pub fn data(&self) -> &[i128] {
+        &self.data
+    }
+
+    /// The element in a row and a column, which must exist.
+    pub fn get(&self, row: usize, col: usize) -> i128 {
+        self.data[row * self.cols + col]
+    }
+
+    /// A row, which must exist.
+    pub fn row(&self, row: usize) -> &[i128] {
+        &self.data[row * self.cols..(row + 1) * self.cols]
+    }
+
+    /// The transpose.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        let data = (0..self.cols).flat_map(|j| (0..self.rows).map(move |i| self.get(i, j))).collect();
+        Self { rows: self.cols, cols: self.rows, data }
+    }
+
+    /// The plain product: the reference of every encrypted one.
+    ///
+    /// # Errors
+    /// [`MatrixError::Shapes`], or [`MatrixError::OutOfRange`] for an element of 128 bits or more.
+    pub fn matmul(&self, other: &Self) -> Result<Self, MatrixError> {
+        if self.cols != other.rows {
+            let (left, right) = (self.shape(), other.shape());
+            return Err(MatrixError::Shapes { operation: "product", left, right });
+        }
+        let mut data = Vec::with_capacity(self.rows * other.cols);
+        for row in 0..self.rows {
+            for col in 0..other.cols {
+                let mut terms = self.row(row).iter().enumerate().map(|(k, x)| x.checked_mul(other.get(k, col)));
+                let sum = terms.try_fold(0i128, |sum, term| sum.checked_add(term?));
+                data.push(sum.ok_or(MatrixError::OutOfRange { row, col, low: i128::MIN, high: i128::MAX })?);
+            }
+        }
+        Self::new(self.rows, other.cols, data)
+    }
+}
