@@ -205,4 +205,46 @@ pub enum HeError {
         /// The plaintext modulus.
         t: u64,
     },
+    /// Noise that could reach the message: the result might decrypt wrongly.
+    #[error(
+        "{operation}: the noise bound 2^{noise:.1} would reach 2^{limit:.1}, where decryption can fail at level {level}; multiply less in a row, add fewer terms, or take parameters for a larger depth"
+    )]
+    NoBudget {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the noise bound of the result.
+        noise: f64,
+        /// log2 of the noise at which decryption can fail.
+        limit: f64,
+        /// Level.
+        level: usize,
+    },
+    /// An integer that the plaintext modulus does not hold.
+    #[error(
+        "value {index} of the input is not among the {modulus} values that the plaintext modulus holds; take a larger modulus or several, or ask for Wrap::Modulo"
+    )]
+    DoesNotFit {
+        /// Position of the first such value.
+        index: usize,
+        /// The plaintext modulus.
+        modulus: u64,
+    },
+    /// Slots asked of a plaintext modulus that has none.
+    #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo 2N; use coefficients")]
+    NoSlots {
+        /// The plaintext modulus.
+        modulus: u64,
+        /// Ring degree.
+        degree: usize,
+    },
+    /// Objects of different plaintext moduli.
+    #[error("{what} has plaintext modulus {found}, not {expected}")]
+    WrongPlainModulus {
+        /// The offending object.
+        what: &'static str,
+        /// Its plaintext modulus.
+        found: u64,
+        /// The modulus expected.
+        expected: u64,
+    },
 }

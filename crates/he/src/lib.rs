@@ -1,5 +1,5 @@
 //! Homomorphic encryption over the rings of [`sudare_ring`]: parameters, keys, key switching and
-//! the CKKS scheme.
+//! the schemes CKKS (approximate), BFV and BGV (exact).
 //!
 //! ```
 //! use sudare_he::ckks::{Encoder, Encryptor, Decryptor, Evaluator};
@@ -26,9 +26,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bfv;
+pub mod bgv;
 pub mod bv;
 pub mod ckks;
 pub mod error;
+pub mod integer;
 pub mod keys;
 pub mod keyswitch;
 pub mod keyswitch_coeff;

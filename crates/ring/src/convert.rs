@@ -23,6 +23,8 @@ pub struct BasisConverter {
     reciprocal: Vec<f64>,
     /// Bits of the largest source prime.
     bound_bits: u32,
+    /// Whether factors are folded into the constants.
+    scaled: bool,
 }
 
 impl BasisConverter {
@@ -56,7 +58,26 @@ impl BasisConverter {
             bound_bits: from.limbs().iter().map(|l| l.modulus().bits()).max().unwrap_or(0),
             from: from.clone(),
             to: to.clone(),
+            scaled: false,
         }
+    }
+
+    /// Prepares x → `post_j` · \[`pre` · x\] modulo target prime j, where `pre_i` is the factor's
+    /// residue modulo source prime i: both factors go into the constants, at no cost.
+    ///
+    /// # Panics
+    /// If there is not one factor for each prime.
+    pub fn scaled(from: &RnsBasis, to: &RnsBasis, pre: &[u64], post: &[u64]) -> Self {
+        assert!(pre.len() == from.len() && post.len() == to.len(), "one factor for each prime");
+        let mut out = Self::new(from, to);
+        for ((hat, limb), factor) in out.hat_inv.iter_mut().zip(from.limbs()).zip(pre) {
+            *hat = limb.modulus().shoup(limb.modulus().mul(hat.value, *factor));
+        }
+        for ((row, limb), factor) in out.weights.iter_mut().zip(to.limbs()).zip(post) {
+            row.iter_mut().for_each(|w| *w = limb.modulus().mul(*w, *factor));
+        }
+        out.scaled = true;
+        out
     }
 
     /// The source basis.
@@ -74,7 +95,7 @@ impl BasisConverter {
     pub fn prepare<'a>(&self, rows: &'a mut [u64], centered: bool) -> Prepared<'a> {
         let n = self.from.degree();
         assert_eq!(rows.len(), n * self.from.len(), "residues of another basis");
-        if self.from.len() == 1 {
+        if self.from.len() == 1 && !self.scaled {
             return Prepared { rows, quotient: None, centered };
         }
         for_each_chunk(rows, n, |i, row| self.from.limb(i).mul_scalar(row, &self.hat_inv[i]));
@@ -91,7 +112,7 @@ impl BasisConverter {
     pub fn finish(&self, prepared: &Prepared<'_>, j: usize, out: &mut [u64]) {
         let n = self.from.degree();
         let limb = self.to.limb(j);
-        if self.from.len() == 1 {
+        if self.from.len() == 1 && !self.scaled {
             let q = self.from.limb(0).q();
             match prepared.centered {
                 true => limb.reduce_centered(out, prepared.rows, q),
@@ -116,6 +137,40 @@ mod tests {
     use super::*;
     use crate::prime::ntt_primes;
     use num_bigint::{BigInt, BigUint};
+
+    #[test]
+    fn folded_factors_agree_with_big_integers() {
+        let n = 512;
+        for count in [1usize, 3] {
+            let from_primes = ntt_primes(n, 45, count, &[]).unwrap();
+            let to_primes = ntt_primes(n, 40, 2, &from_primes).unwrap();
+            let (from, to) = (RnsBasis::new(n, &from_primes).unwrap(), RnsBasis::new(n, &to_primes).unwrap());
+            let product = from.product();
+            let (pre, post) = (0x1_2345_6789u64, [77u64, 0xFFFF_1234]);
+            let values: Vec<BigUint> =
+                (0..n as u64).map(|i| BigUint::from(i).pow(19) * 0x9E37_79B9_7F4A_7C15u64 % &product).collect();
+            let mut rows: Vec<u64> =
+                from_primes.iter().flat_map(|q| values.iter().map(move |x| (x % q).try_into().unwrap())).collect();
+            let residues: Vec<u64> = from_primes.iter().map(|q| pre % q).collect();
+            let converter = BasisConverter::scaled(&from, &to, &residues, &post);
+            let prepared = converter.prepare(&mut rows, true);
+            let mut out = vec![0; n];
+            for (j, p) in to_primes.iter().enumerate() {
+                converter.finish(&prepared, j, &mut out);
+                for (x, got) in values.iter().zip(&out) {
+                    let scaled = x * pre % &product;
+                    let centered = if scaled > &product / 2u32 {
+                        BigInt::from(scaled) - BigInt::from(product.clone())
+                    } else {
+                        scaled.into()
+                    };
+                    let p = BigInt::from(*p);
+                    let wanted: u64 = (((centered * post[j]) % &p + &p) % &p).try_into().unwrap();
+                    assert_eq!(*got, wanted);
+                }
+            }
+        }
+    }
 
     #[test]
     fn both_forms_agree_with_big_integers() {

@@ -1,0 +1,63 @@
+//! BFV products over Q and an auxiliary modulus R.
+//!
+//! With a(s) = Q·K + v and the right operand scaled to R, b'(s) = R·K' + v', the product
+//! t·a·b'/R = t·Q·K·K' + t·K'·v + t·Q/R·K·v' + … needs a·b' modulo Q·R only, and the division by
+//! R ends over Q: no conversion back (Kim–Polyakov–Zucca, ePrint 2021/204, "HPS over Q"). Primes
+//! that the noise has outgrown are dropped on the way in ("leveled"), and stay dropped.
+
+use super::{Bfv, Ciphertext, Evaluator};
+use crate::error::HeError;
+use crate::integer::scale::{Extended, ProductTables};
+use crate::integer::tensor::tensor;
+use crate::integer::{IntegerParams, Scheme, check_fits, sealed};
+use crate::keyswitch;
+
+impl sealed::Sealed for Bfv {}
+
+impl Scheme for Bfv {
+    const NAME: &'static str = "BFV";
+    const CODE: u32 = 0;
+
+    /// −Q_l: then x = m.
+    fn fresh_factor(params: &IntegerParams, level: usize) -> u64 {
+        params.modulus().neg(params.q_mod_t(level))
+    }
+
+    fn product(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
+        let params = &evaluator.params;
+        let pairs: Vec<_> = a.iter().zip(b).map(|(x, y)| [(x.level, x.noise), (y.level, y.noise)]).collect();
+        let plan = params.noise().bfv_product(&pairs);
+        check_fits(params, "product", plan.level, plan.noise)?;
+        let tables = |level: usize| {
+            params
+                .product_tables(level, plan.level, plan.aux)
+                .ok_or_else(|| HeError::Parameters { reason: "two primes of the modulus are equal".into() })
+        };
+        let extend = |c: &Ciphertext, side: fn(&ProductTables, &_) -> Result<Extended, HeError>| {
+            let tables = tables(c.level)?;
+            Ok::<_, HeError>([side(&tables, &c.parts[0])?, side(&tables, &c.parts[1])?])
+        };
+        let left = a.iter().map(|c| extend(c, ProductTables::left)).collect::<Result<Vec<_>, _>>()?;
+        let right = b.iter().map(|c| extend(c, ProductTables::right)).collect::<Result<Vec<_>, _>>()?;
+        let tables = tables(plan.level)?;
+        let (basis, count) = (tables.low.concat(&tables.aux)?, tables.low.len());
+        let parts = tensor(&basis, &left, &right, |c: &[Extended; 2], part, i| match i < count {
+            true => c[part].q.limb(i),
+            false => c[part].r.limb(i - count),
+        });
+        // −Q·m·m' from factors that are both −Q.
+        let factor = Self::fresh_factor(params, plan.level);
+        let shell = Ciphertext { level: plan.level, noise: plan.noise, factor, ..a[0].shell() };
+        Ok(Ciphertext { parts: parts.into_iter().map(|c| tables.divide.apply(c)).collect(), ..shell })
+    }
+
+    fn product_relin(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
+        let params = &evaluator.params;
+        let pairs: Vec<_> = a.iter().zip(b).map(|(x, y)| [(x.level, x.noise), (y.level, y.noise)]).collect();
+        let plan = params.noise().bfv_product(&pairs);
+        // What relinearisation would refuse after the work is refused before it.
+        keyswitch::check_key(evaluator.keys.relin()?, "relinearisation", plan.level)?;
+        check_fits(params, "product", plan.level, plan.noise + params.noise().switched(plan.level))?;
+        evaluator.relinearize(&Self::product(evaluator, a, b)?)
+    }
+}

@@ -1,0 +1,46 @@
+//! BGV: exact arithmetic modulo t by modulus switching.
+//!
+//! Brakerski–Gentry–Vaikuntanathan, ePrint 2011/277; in RNS with plaintext factors:
+//! Gentry–Halevi–Smart, ePrint 2012/099; Kim–Polyakov–Zucca, ePrint 2021/204.
+//!
+//! ```
+//! use sudare_he::bgv::{Decryptor, Encryptor, Evaluator};
+//! use sudare_he::integer::plan::Requirements;
+//! use sudare_he::integer::{Encoder, Packing, Wrap};
+//! use sudare_he::keys::{KeyGenerator, SecretKey};
+//!
+//! # fn main() -> Result<(), sudare_he::HeError> {
+//! let params = Requirements::new(65537).depth(1).slots().bgv()?;
+//! let secret = SecretKey::generate(params.params())?;
+//! let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.params().max_level()), &[])?;
+//!
+//! let encoder = Encoder::new(&params);
+//! let x = encoder.encode_signed(&[3, -4, 5], Packing::Slots, Wrap::Refuse)?;
+//! let x = Encryptor::with_secret_key(&params, &secret)?.encrypt(&x)?;
+//!
+//! let server = Evaluator::new(&params, keys)?;
+//! let square = server.mul_relin(&x, &x)?;
+//! assert!(square.level() < x.level());
+//!
+//! let y = Decryptor::new(&params, &secret)?.decrypt(&square)?;
+//! assert_eq!(encoder.decode_signed(&y, Packing::Slots)?[..4], [9, 16, 25, 0]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod product;
+
+use crate::integer;
+
+/// The scheme as a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bgv;
+
+/// A BGV ciphertext.
+pub type Ciphertext = integer::Ciphertext<Bgv>;
+/// Encrypts for BGV.
+pub type Encryptor<'a> = integer::Encryptor<'a, Bgv>;
+/// Decrypts BGV.
+pub type Decryptor<'a> = integer::Decryptor<'a, Bgv>;
+/// Evaluates on BGV ciphertexts.
+pub type Evaluator = integer::Evaluator<Bgv>;

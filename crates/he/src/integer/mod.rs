@@ -1,0 +1,32 @@
+//! What the exact schemes BFV and BGV share: plaintext moduli, encoding, ciphertexts, noise, and
+//! everything linear. Products are in [`crate::bfv`] and [`crate::bgv`].
+
+pub mod big;
+mod ciphertext;
+mod decrypt;
+mod encode;
+mod encrypt;
+mod evaluator;
+pub mod modulus;
+pub mod noise;
+mod params;
+mod plaintext;
+pub mod plan;
+mod rotate;
+pub(crate) mod scale;
+mod scheme;
+pub(crate) mod tensor;
+
+pub use ciphertext::Ciphertext;
+pub(crate) use ciphertext::check_fits;
+pub use decrypt::Decryptor;
+pub use encode::{Encoder, Packing, Wrap};
+pub use encrypt::Encryptor;
+pub use evaluator::Evaluator;
+pub use modulus::PlainModulus;
+pub use noise::NoiseModel;
+pub use params::IntegerParams;
+pub use plaintext::{PlainFactor, Plaintext};
+pub use rotate::Hoisted;
+pub use scheme::Scheme;
+pub(crate) use scheme::sealed;

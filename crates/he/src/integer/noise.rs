@@ -1,0 +1,224 @@
+//! Noise of exact schemes: one model for the bound that travels with a ciphertext and for the
+//! choice of parameters.
+//!
+//! A ciphertext (c_0, c_1, …) at level l stands for (Q_l/t)·x + v modulo Q_l, and decrypts
+//! rightly while |v| < Q_l/2t. The bound is on the canonical norm of v, which bounds every
+//! coefficient. Sums add bounds and products multiply them, so operands that depend on each
+//! other (a ciphertext and itself) are covered; only fresh errors, rounding errors and the parts
+//! of a ciphertext, which are uniform to whoever has not the key, are bounded by their tails.
+//! [`TAIL`] puts each such bound under a failure probability of 2^-140, so that 4096 of them
+//! together stay under 2^-128.
+
+use crate::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, secret_variance};
+use crate::params::Params;
+
+/// Standard deviations from an embedded value to its bound, for one random polynomial, a product
+/// of two, a product of three: exp(−m·u^(2/m))·2^17 < 2^-140.
+pub const TAIL: [f64; 3] = [10.5, 54.5, 219.0];
+
+/// What noise depends on: sizes of the ring, the secret and the primes.
+#[derive(Clone, Debug)]
+pub struct NoiseModel {
+    n: f64,
+    /// N times the variance of a secret's coefficient.
+    weight: f64,
+    /// t.
+    t: f64,
+    /// log2 of each data prime.
+    log_q: Vec<f64>,
+    /// log2 of P.
+    log_p: f64,
+    digit_limbs: usize,
+    /// log2 of each auxiliary prime of BFV products.
+    log_aux: Vec<f64>,
+}
+
+/// What a product does to its operands' levels and noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ProductPlan {
+    /// Level of the result.
+    pub level: usize,
+    /// Auxiliary primes that it uses (BFV).
+    pub aux: usize,
+    /// Noise of the three parts.
+    pub noise: f64,
+}
+
+fn bound(n: f64, variance: f64, factors: usize) -> f64 {
+    TAIL[factors - 1] * (n * variance).sqrt()
+}
+
+impl NoiseModel {
+    /// The model of a parameter set.
+    pub(crate) fn of(params: &Params, t: u64, aux: impl Iterator<Item = u64>) -> Self {
+        let log2 = |q: u64| (q as f64).log2();
+        Self {
+            n: params.degree() as f64,
+            weight: params.degree() as f64 * secret_variance(params),
+            t: t as f64,
+            log_q: params.q().primes().map(log2).collect(),
+            log_p: params.p().log2_product(),
+            digit_limbs: params.literal().digit_limbs,
+            log_aux: aux.map(log2).collect(),
+        }
+    }
+
+    /// The model of ternary parameters that do not exist yet, from bits of their primes; primes
+    /// lie just below their power of two, and the model counts a twentieth of a bit less.
+    pub(crate) fn sketch(log_n: u32, t: u64, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize, aux: &[u32]) -> Self {
+        let n = f64::from(log_n).exp2();
+        let logs = |bits: &[u32]| bits.iter().map(|b| f64::from(*b) - 0.05).collect::<Vec<_>>();
+        Self {
+            n,
+            weight: n * 2.0 / 3.0,
+            t: t as f64,
+            log_q: logs(q_bits),
+            log_p: logs(p_bits).iter().sum(),
+            digit_limbs,
+            log_aux: logs(aux),
+        }
+    }
+
+    /// log2 of Q_l.
+    pub(crate) fn log_q(&self, level: usize) -> f64 {
+        self.log_q[..=level].iter().sum()
+    }
+
+    /// log2 of the primes from `low` + 1 to `high`.
+    fn log_dropped(&self, high: usize, low: usize) -> f64 {
+        self.log_q[low + 1..=high].iter().sum()
+    }
+
+    /// log2 of the noise at which decryption at a level can fail, Q_l/2t, less a hair for
+    /// rounding in double precision.
+    pub fn log_limit(&self, level: usize) -> f64 {
+        self.log_q(level) - self.t.log2() - 1.0 - 1e-6
+    }
+
+    /// Whether noise is certain to decrypt rightly.
+    pub(crate) fn fits(&self, level: usize, noise: f64) -> bool {
+        noise.max(1.0).log2() < self.log_limit(level)
+    }
+
+    /// A plaintext's own part: at most half a unit a coefficient, whatever the message.
+    pub fn message(&self) -> f64 {
+        self.n / 2.0
+    }
+
+    /// A fresh encryption under the secret key, without the message's part.
+    pub fn secret_encryption(&self) -> f64 {
+        bound(self.n, ERROR_VARIANCE, 1)
+    }
+
+    /// A fresh encryption under the public key, e_0 + v·e_pk + e_1·s, without the message's part.
+    pub fn public_encryption(&self) -> f64 {
+        bound(self.n, ERROR_VARIANCE * (1.0 + self.n * 2.0 / 3.0 + self.weight), 2)
+    }
+
+    /// Rounding of `parts` parts when a ciphertext is divided: r_0 + r_1·s (+ r_2·s²).
+    pub fn division(&self, parts: usize) -> f64 {
+        let (n, w) = (self.n, self.weight);
+        let third = if parts > 2 { bound(n, ROUNDING_VARIANCE * w * w, 3) } else { 0.0 };
+        bound(n, ROUNDING_VARIANCE, 1) + bound(n, ROUNDING_VARIANCE * w, 2) + third
+    }
+
+    /// Key switching at a level, before its division by P: Σ_j d_j·e_j / P.
+    pub fn switching(&self, level: usize) -> f64 {
+        let digits: f64 = self.log_q[..=level]
+            .chunks(self.digit_limbs)
+            .map(|d| (2.0 * (d.iter().sum::<f64>() - self.log_p)).exp2())
+            .sum();
+        bound(self.n, self.n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE, 2)
+    }
+
+    /// Key switching with its division.
+    pub fn switched(&self, level: usize) -> f64 {
+        self.switching(level) + self.division(2)
+    }
+
+    /// Noise at `low` of a ciphertext of `parts` parts with `noise` at `high`, multiplied by `factor`
+    /// on the way.
+    pub(crate) fn dropped(&self, noise: f64, parts: usize, (high, low): (usize, usize), factor: f64) -> f64 {
+        if high == low {
+            return noise * factor.abs();
+        }
+        noise * factor.abs() * (-self.log_dropped(high, low)).exp2() + self.division(parts)
+    }
+
+    /// Canonical bound of (c_0 + c_1·s)/Q: half a unit for each coefficient of c_0 whatever it
+    /// is, and c_1 uniform.
+    pub fn wrap(&self) -> f64 {
+        self.n / 2.0 + bound(self.n, ROUNDING_VARIANCE * self.weight, 2) + 1.0
+    }
+
+    /// Level, auxiliary primes and noise of Σ a_i·b_i in BFV, from levels and noise of operands.
+    ///
+    /// Primes are dropped as long as that adds at most a quarter to the noise; likewise the
+    /// auxiliary basis is as short as the rounding to it allows.
+    pub(crate) fn bfv_product(&self, pairs: &[[(usize, f64); 2]]) -> ProductPlan {
+        let lowest = pairs.iter().flatten().map(|(level, _)| *level).min().unwrap_or(0);
+        let rounding = self.division(2);
+        let count = 2.0 * pairs.len() as f64;
+        let total = |level: usize| -> f64 {
+            let scaled = |(l, v): &(usize, f64)| v * (-self.log_dropped(*l, level)).exp2();
+            pairs.iter().flatten().map(scaled).sum()
+        };
+        let mut level = lowest;
+        while level > 0 && total(level - 1) >= 4.0 * count * rounding {
+            level -= 1;
+        }
+        let inherited = total(level);
+        // The right operands are rounded to the auxiliary basis R, an error of `rounding`·Q/R.
+        let mut log_ratio = self.log_q(level);
+        let mut aux = 0;
+        while aux < self.log_aux.len() && (aux == 0 || count * rounding * log_ratio.exp2() > inherited) {
+            log_ratio -= self.log_aux[aux];
+            aux += 1;
+        }
+        let (wrap, ratio) = (self.wrap(), log_ratio.exp2());
+        let noise: f64 = pairs
+            .iter()
+            .map(|[a, b]| {
+                let va = self.dropped(a.1, 2, (a.0, level), 1.0);
+                let vb = b.1 * (-self.log_dropped(b.0, level)).exp2() + rounding * ratio;
+                self.t * (wrap * (va + vb) + va * vb * (-self.log_q(level)).exp2())
+            })
+            .sum();
+        ProductPlan { level, aux, noise: noise + self.division(3) }
+    }
+
+    /// The same for BGV, whose products t·v·v' wait for their modulus switch.
+    pub(crate) fn bgv_product(&self, pairs: &[[(usize, f64); 2]]) -> ProductPlan {
+        let level = pairs.iter().flatten().map(|(level, _)| *level).min().unwrap_or(0);
+        let at = |(l, v): (usize, f64)| self.dropped(v, 2, (l, level), 1.0);
+        let noise = pairs.iter().map(|[a, b]| self.t * at(*a) * at(*b)).sum();
+        ProductPlan { level, aux: 0, noise }
+    }
+
+    /// The level to which BGV switches a product's modulus: the highest at which the inherited
+    /// noise is at most twice the rounding.
+    pub(crate) fn bgv_target(&self, level: usize, noise: f64) -> usize {
+        let rounding = self.division(2);
+        (0..=level).rev().find(|l| noise * (-self.log_dropped(level, *l)).exp2() <= 2.0 * rounding).unwrap_or(0)
+    }
+
+    /// Noise of a BGV product of `noise` after relinearisation and its switch to `target`.
+    pub(crate) fn bgv_switched(&self, noise: f64, level: usize, target: usize) -> f64 {
+        let inherited = noise + self.t * self.switching(level);
+        inherited * (-self.log_dropped(level, target)).exp2() + self.division(2)
+    }
+}
+
+/// Variance of a coefficient of a BFV product's noise, before relinearisation, of two
+/// ciphertexts whose noise coefficients have variances `a` and `b`: t·(K'·v + K·v'), with K the
+/// quotient (c_0 + c_1·s)/Q of uniform parts.
+pub fn bfv_product_variance(params: &Params, t: u64, a: f64, b: f64) -> f64 {
+    let n = params.degree() as f64;
+    let wrap = ROUNDING_VARIANCE * (1.0 + n * secret_variance(params));
+    (t as f64).powi(2) * n * wrap * (a + b)
+}
+
+/// Variance of a coefficient of a BGV product's noise, before its modulus switch: t·v·v'.
+pub fn bgv_product_variance(params: &Params, t: u64, a: f64, b: f64) -> f64 {
+    (t as f64).powi(2) * params.degree() as f64 * a * b
+}

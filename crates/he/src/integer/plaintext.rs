@@ -1,0 +1,100 @@
+//! Plaintexts: polynomials modulo t.
+
+use super::params::IntegerParams;
+use crate::error::HeError;
+use sudare_ring::{Coeff, Eval, Poly};
+
+/// An encoded message: N coefficients modulo t.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plaintext {
+    pub(crate) params: IntegerParams,
+    pub(crate) coefficients: Vec<u64>,
+}
+
+impl Plaintext {
+    /// A plaintext from its N coefficients.
+    ///
+    /// # Errors
+    /// [`HeError::TooManyValues`] unless there are N, [`HeError::DoesNotFit`] if one is not
+    /// below t.
+    pub fn from_coefficients(params: &IntegerParams, coefficients: Vec<u64>) -> Result<Self, HeError> {
+        if coefficients.len() != params.degree() {
+            return Err(HeError::TooManyValues { found: coefficients.len(), capacity: params.degree() });
+        }
+        if let Some(index) = coefficients.iter().position(|x| *x >= params.t()) {
+            return Err(HeError::DoesNotFit { index, modulus: params.t() });
+        }
+        Ok(Self { params: params.clone(), coefficients })
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &IntegerParams {
+        &self.params
+    }
+
+    /// Its coefficients, in `[0, t)`.
+    pub fn coefficients(&self) -> &[u64] {
+        &self.coefficients
+    }
+
+    /// `factor` times the plaintext, centred.
+    pub(crate) fn centered(&self, factor: u64) -> Vec<i64> {
+        let t = self.params.modulus();
+        if factor == 1 {
+            return self.coefficients.iter().map(|x| t.center(*x)).collect();
+        }
+        self.coefficients.iter().map(|x| t.center(t.mul(*x, factor))).collect()
+    }
+
+    /// `factor`·m/t over the primes of a level, as it is added to a ciphertext, in coefficient form.
+    pub(crate) fn addend(&self, level: usize, factor: u64) -> Poly<Coeff> {
+        let params = self.params.params();
+        let mut poly = Poly::<Coeff>::from_signed(params.q_at(level), &self.centered(factor));
+        poly.mul_scalars(self.params.t_inv(level));
+        poly
+    }
+
+    /// Prepares the plaintext as a factor for ciphertexts up to a level.
+    ///
+    /// # Errors
+    /// [`HeError::NoSuchLevel`].
+    pub fn factor(&self, level: usize) -> Result<PlainFactor, HeError> {
+        self.params.check_level("preparing a plaintext", level)?;
+        let centered = self.centered(1);
+        let norm = canonical_norm(&self.params, &centered);
+        let poly = Poly::<Coeff>::from_signed(self.params.params().q_at(level), &centered).into_eval();
+        Ok(PlainFactor { params: self.params.clone(), poly, norm })
+    }
+}
+
+/// A plaintext prepared to multiply ciphertexts, by its centred coefficients.
+#[derive(Clone, Debug)]
+pub struct PlainFactor {
+    pub(crate) params: IntegerParams,
+    pub(crate) poly: Poly<Eval>,
+    pub(crate) norm: f64,
+}
+
+impl PlainFactor {
+    /// The highest level of the ciphertexts it multiplies.
+    pub fn level(&self) -> usize {
+        self.poly.basis().len() - 1
+    }
+
+    /// Bound on its canonical norm: by how much it multiplies noise. A power of two, so that the
+    /// noise bound of a result says little of a server's own plaintext.
+    pub fn norm(&self) -> f64 {
+        self.norm
+    }
+}
+
+/// The canonical norm of a polynomial, rounded up to a power of two.
+fn canonical_norm(params: &IntegerParams, coefficients: &[i64]) -> f64 {
+    let half = coefficients.len() / 2;
+    let mut re: Vec<f64> = coefficients[..half].iter().map(|x| *x as f64).collect();
+    let mut im: Vec<f64> = coefficients[half..].iter().map(|x| *x as f64).collect();
+    params.params().embedding().embed_split(&mut re, &mut im);
+    let largest = re.iter().zip(&im).map(|(x, y)| x.hypot(*y)).fold(0.0, f64::max);
+    // The embedding is right to far less than this margin.
+    (largest * (1.0 + 1e-6)).max(1.0).log2().ceil().exp2()
+}

@@ -1,0 +1,137 @@
+//! What cannot succeed is refused before anything is computed, and what is accepted decrypts.
+
+use super::world::{Words, World, literal};
+use sudare_he::HeError;
+use sudare_he::bfv::Bfv;
+use sudare_he::bgv::Bgv;
+use sudare_he::integer::{Ciphertext, Decryptor, Encoder, IntegerParams, Packing, PlainModulus, Scheme, Wrap};
+
+const T: u64 = 12289;
+
+fn world<S: Scheme>() -> World<S> {
+    World::new(&literal(9, &[40, 36, 36], &[46], 1), T)
+}
+
+/// Repeats a step until it is refused; every accepted result is checked, and the refused operand
+/// still decrypts.
+fn until_refused<S: Scheme>(
+    w: &World<S>,
+    step: impl Fn(&Ciphertext<S>) -> Result<Ciphertext<S>, HeError>,
+    plain: impl Fn(&[u64]) -> Vec<u64>,
+) -> usize {
+    let mut values = Words(5).values(w.params.degree(), T);
+    let mut c = w.encrypt(&values, Packing::Slots);
+    for count in 0..1000 {
+        let before: Vec<_> = c.parts().iter().map(|p| p.words().to_vec()).collect();
+        match step(&c) {
+            Ok(next) => {
+                values = plain(&values);
+                w.expect(&next, Packing::Slots, &values);
+                c = next;
+            }
+            Err(error) => {
+                assert!(matches!(error, HeError::NoBudget { noise, limit, .. } if noise >= limit), "{error}");
+                assert!(c.parts().iter().zip(&before).all(|(p, b)| p.words() == b));
+                w.expect(&c, Packing::Slots, &values);
+                return count;
+            }
+        }
+    }
+    panic!("never refused");
+}
+
+fn one_step_too_far<S: Scheme>() {
+    let w = world::<S>();
+    let s = &w.server;
+    // A ciphertext added to itself is fully correlated: the noise doubles every time.
+    let doublings = until_refused(&w, |c| s.add(c, c), |x| w.plus(x, x));
+    assert!((60..110).contains(&doublings), "{doublings}");
+    let squarings = until_refused(&w, |c| s.square(c), |x| w.times(Packing::Slots, x, x));
+    assert!((2..=3).contains(&squarings), "{squarings}");
+    let factor = w.plain(&Words(6).values(512, T), Packing::Slots);
+    let y = Words(6).values(512, T);
+    let products = until_refused(&w, |c| s.mul_plain(c, &factor), |x| w.times(Packing::Slots, x, &y));
+    assert!(products >= 3, "{products}");
+    until_refused(&w, |c| s.relinearize(&s.mul(c, c)?), |x| w.times(Packing::Slots, x, x));
+}
+
+#[test]
+fn bfv_is_refused_one_step_past_the_bound() {
+    one_step_too_far::<Bfv>();
+}
+
+#[test]
+fn bgv_is_refused_one_step_past_the_bound() {
+    one_step_too_far::<Bgv>();
+}
+
+#[test]
+fn refusals_name_the_state() {
+    let w = world::<Bfv>();
+    let s = &w.server;
+    let a = w.encrypt(&[1, 2, 3], Packing::Slots);
+    let other = World::<Bfv>::new(&literal(9, &[40, 36], &[46], 1), T);
+    let stranger = world::<Bfv>();
+    assert!(matches!(s.add(&a, &other.encrypt(&[1], Packing::Slots)), Err(HeError::WrongParameters { .. })));
+    let foreign = stranger.encrypt(&[1], Packing::Slots);
+    assert!(matches!(s.add(&a, &foreign), Err(HeError::WrongKey { .. })));
+    assert!(matches!(s.mul_relin(&foreign, &a), Err(HeError::WrongKey { .. })));
+    let decryptor = Decryptor::<Bfv>::new(&w.params, &w.secret).unwrap();
+    assert!(matches!(decryptor.decrypt(&foreign), Err(HeError::WrongKey { .. })));
+    let modulo_2 = IntegerParams::new(w.params.params(), 2).unwrap();
+    let bits = Encoder::new(&modulo_2);
+    let plain = bits.encode_unsigned(&[1], Packing::Coefficients, Wrap::Refuse).unwrap();
+    assert!(matches!(s.add_plain(&a, &plain), Err(HeError::WrongPlainModulus { found: 2, expected: T, .. })));
+    assert!(matches!(
+        bits.encode_unsigned(&[1], Packing::Slots, Wrap::Refuse),
+        Err(HeError::NoSlots { modulus: 2, degree: 512 })
+    ));
+    assert!(matches!(s.rotate_rows(&a, 7), Err(HeError::MissingRotationKey { step: 7, .. })));
+    let product = s.mul(&a, &a).unwrap();
+    assert!(matches!(s.mul(&product, &a), Err(HeError::Degree { found: 3, .. })));
+    assert!(matches!(s.rotate_rows(&product, 1), Err(HeError::Degree { found: 3, .. })));
+    assert!(matches!(s.drop_to(&a, 3), Err(HeError::NoSuchLevel { wanted: 3, highest: 2, .. })));
+    assert!(matches!(s.dot(&[&a], &[]), Err(HeError::Operands { left: 1, right: 0, .. })));
+    let factor = w.plain(&[1; 512], Packing::Slots).factor(1).unwrap();
+    assert!(matches!(s.mul_factor(&a, &factor), Err(HeError::NoSuchLevel { wanted: 2, highest: 1, .. })));
+    assert!(s.mul_factor(&s.drop_to(&a, 0).unwrap(), &factor).is_ok());
+    let weak = sudare_he::keys::KeyGenerator::new(&w.secret).unwrap().eval_keys(None, &[]).unwrap();
+    let weak = sudare_he::bfv::Evaluator::new(&w.params, weak).unwrap();
+    assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::MissingRelinKey)));
+    assert!(weak.mul(&a, &a).is_ok());
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused_or_wrapped() {
+    let params = IntegerParams::new(&literal(9, &[40], &[], 1).build().unwrap(), 7).unwrap();
+    let e = Encoder::new(&params);
+    for (value, fits) in [(3, true), (-3, true), (4, false), (-4, false), (i64::MIN, false), (i64::MAX, false)] {
+        let refused = e.encode_signed(&[0, value], Packing::Coefficients, Wrap::Refuse);
+        match fits {
+            true => {
+                let back = e.decode_signed(&refused.unwrap(), Packing::Coefficients).unwrap();
+                assert_eq!(back[1], value);
+            }
+            false => assert!(matches!(refused, Err(HeError::DoesNotFit { index: 1, modulus: 7 }))),
+        }
+        let wrapped = e.encode_signed(&[0, value], Packing::Coefficients, Wrap::Modulo).unwrap();
+        assert_eq!(wrapped.coefficients()[1], i128::from(value).rem_euclid(7) as u64);
+    }
+    assert!(e.encode_unsigned(&[6], Packing::Coefficients, Wrap::Refuse).is_ok());
+    let over = e.encode_unsigned(&[0, 0, 7], Packing::Coefficients, Wrap::Refuse);
+    assert!(matches!(over, Err(HeError::DoesNotFit { index: 2, .. })));
+    let many = e.encode_unsigned(&vec![0; 513], Packing::Coefficients, Wrap::Refuse);
+    assert!(matches!(many, Err(HeError::TooManyValues { found: 513, capacity: 512 })));
+}
+
+#[test]
+fn impossible_plaintext_moduli_are_refused() {
+    let params = literal(9, &[40, 36], &[46], 1).build().unwrap();
+    let q = params.prime_at(0);
+    for t in [0, 1, q, 3 * q, 1 << 60] {
+        assert!(matches!(IntegerParams::new(&params, t), Err(HeError::Parameters { .. })), "{t}");
+    }
+    let single = literal(9, &[30], &[], 1).build().unwrap();
+    assert!(IntegerParams::new(&single, (1 << 40) + 1).is_err());
+    assert!(PlainModulus::new(2).is_ok());
+}
