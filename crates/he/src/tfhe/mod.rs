@@ -4,20 +4,33 @@
 //! Polynomials live modulo one NTT prime below 2^50, so that every product is exact; LWE
 //! ciphertexts between key switch and blind rotation live modulo 2^32.
 
+mod blind_rotation;
 mod context;
 mod error;
+mod gates;
 mod ggsw;
 mod glwe;
+mod integer;
 mod key_switch;
+mod keys;
 mod lwe;
 mod noise;
+mod params;
+pub mod security;
+mod table;
 pub mod variance;
 
+pub use blind_rotation::{BootstrapKey, MAX_UNROLL};
 pub use context::GlweContext;
 pub use error::TfheError;
+pub use gates::{EncryptedBit, Gate};
 pub use ggsw::{GgswCiphertext, GlevCiphertext, ObjectSeeds};
 pub use glwe::{GlweCiphertext, GlweSecretKey};
+pub use integer::EncryptedInt;
 pub use key_switch::{GlweSwitchKey, LweSwitchKey, PackingKey};
+pub use keys::{ClientKey, ServerKey};
 pub use lwe::{LweCiphertext, LweSecretKey, RotationExponents, TorusLwe};
 pub use noise::{Noise, NoiseSampler, SecretKind};
+pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use sudare_ring::kernel::Gadget;
+pub use table::LookupTable;

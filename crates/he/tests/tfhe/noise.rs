@@ -2,6 +2,7 @@
 
 use crate::support::{context, key, mean_square, streams, words};
 use sudare_he::tfhe::*;
+use zeroize::Zeroizing;
 
 const N: usize = 512;
 
@@ -97,4 +98,37 @@ fn scaled(mut c: LweCiphertext, factor: i64) -> LweCiphertext {
 /// To (−1/2, 1/2].
 fn wrap(x: f64) -> f64 {
     x - x.round()
+}
+
+/// The phase after a bootstrap against the table's value, at every coefficient.
+#[test]
+fn blind_rotations() {
+    for unroll in 1..=3 {
+        let context = context(40, 1, SecretKind::Binary);
+        let (q, dimension, gadget) = (context.q(), 48, Gadget { base_log: 17, levels: 1 });
+        let (mut sum, mut count) = (0.0, 0.0);
+        for number in 0..20 {
+            let (key, seed) = key(&context, number);
+            // Every combination of a step's bits equally often.
+            let bits = (0..dimension).map(|i| ((i / unroll) >> (i % unroll) & 1) as i64).collect();
+            let lwe = LweSecretKey::from_coefficients(SecretKind::Binary, Zeroizing::new(bits)).unwrap();
+            let seeds = ObjectSeeds::derive(&seed, "bsk", 0);
+            let bootstrap = BootstrapKey::generate(&lwe, &key, gadget, unroll, &seeds).unwrap();
+            for i in 0..60 {
+                let exponents: Vec<u32> =
+                    words(&seed, i, 2 * N as u64, dimension + 1).iter().map(|x| *x as u32).collect();
+                let by = RotationExponents { mask: exponents[1..].to_vec(), body: exponents[0] };
+                let inner: i64 = by.mask.iter().zip(lwe.coefficients()).map(|(a, s)| i64::from(*a) * s).sum();
+                let steps = (inner - i64::from(by.body)).rem_euclid(2 * N as i64) as usize;
+                let start = GlweCiphertext::trivial(&context, &words(&seed, 1000 + i, q, N)).unwrap();
+                let mut acc = start.clone();
+                bootstrap.blind_rotate(&mut acc, &by).unwrap();
+                sum += mean_square(q, &key.phase(&acc).unwrap(), start.rotated(steps).body());
+                count += 1.0;
+            }
+        }
+        assert!(count * N as f64 >= 1e5);
+        let predicted = variance::blind_rotation(&context, gadget, dimension, unroll);
+        check(&format!("blind rotation, {unroll} bits a step"), sum / count, predicted);
+    }
 }

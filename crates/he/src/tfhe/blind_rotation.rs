@@ -1,0 +1,153 @@
+//! Bootstrapping keys and blind rotation: X^(−b + Σ a_i·s_i) times an accumulator.
+
+use super::context::check_shape;
+use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_ggsw};
+use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
+use sudare_ring::buffer::Buffer;
+use sudare_ring::kernel::{Gadget, PackedMatrix};
+use sudare_ring::random::MaskSeed;
+use sudare_ring::threads;
+use zeroize::Zeroizing;
+
+/// Most key bits that one step of a blind rotation takes.
+pub const MAX_UNROLL: usize = 3;
+
+/// GGSW encryptions of a binary LWE key, `unroll` bits a step.
+///
+/// A step of u bits holds 2^u − 1 encryptions: of the indicator that exactly the bits of a non-empty
+/// set are one (Zhou, Yang, Liu and Zhang, 2017/735; Bourse, Minelli, Minihold and Paillier, 2017/1114). The accumulator is
+/// decomposed once a step, its digits meet X^e − 1 in evaluation form, and all 2^u − 1 products
+/// end in one reduction and one inverse transform.
+pub struct BootstrapKey {
+    context: GlweContext,
+    gadget: Gadget,
+    unroll: usize,
+    dimension: usize,
+    masks: MaskSeed,
+    steps: Vec<PackedMatrix>,
+}
+
+impl BootstrapKey {
+    /// A key for blind rotations by ciphertexts under `lwe`; steps are made in parallel inside a
+    /// thread pool. Step i takes its masks from stream i of the mask seed.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] for a key that is not binary, an `unroll` outside 1..=[`MAX_UNROLL`]
+    /// or a gadget that does not fit the modulus.
+    pub fn generate(
+        lwe: &LweSecretKey,
+        glwe: &GlweSecretKey,
+        gadget: Gadget,
+        unroll: usize,
+        seeds: &ObjectSeeds,
+    ) -> Result<Self, TfheError> {
+        let context = glwe.context();
+        check_gadget(context, gadget)?;
+        if lwe.kind() != SecretKind::Binary || !(1..=MAX_UNROLL).contains(&unroll) {
+            return Err(TfheError::Parameters {
+                reason: format!("a bootstrapping key takes a binary LWE key and 1..={MAX_UNROLL} bits a step"),
+            });
+        }
+        let (dimension, columns) = (lwe.dimension(), context.rank() + 1);
+        let rows = columns * gadget.levels as usize;
+        let steps = threads::map(dimension.div_ceil(unroll), |step| {
+            let bits = &lwe.coefficients()[step * unroll..dimension.min((step + 1) * unroll)];
+            let groups = (1usize << bits.len()) - 1;
+            let mut m = PackedMatrix::zeroed(context.limb(), groups, rows, columns);
+            let (mut masks, mut errors) = (seeds.masks.stream(step as u64), seeds.errors.stream(step as u64));
+            for group in 0..groups {
+                let set = group + 1;
+                let indicator = bits
+                    .iter()
+                    .enumerate()
+                    .fold(1i64, |product, (j, s)| product * if set >> j & 1 == 1 { *s } else { 1 - *s });
+                // A constant is its own evaluation.
+                let message = Zeroizing::new(vec![indicator as u64; context.degree()]);
+                write_ggsw(glwe, &message, gadget, &mut m, group, (&mut masks, &mut errors));
+            }
+            m
+        });
+        Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps })
+    }
+
+    /// Ring and rank of the accumulator.
+    pub fn context(&self) -> &GlweContext {
+        &self.context
+    }
+
+    /// Its decomposition.
+    pub fn gadget(&self) -> Gadget {
+        self.gadget
+    }
+
+    /// Key bits a step.
+    pub fn unroll(&self) -> usize {
+        self.unroll
+    }
+
+    /// Dimension of the LWE ciphertexts it takes.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// The seed of its masks.
+    pub fn mask_seed(&self) -> &MaskSeed {
+        &self.masks
+    }
+
+    /// The GGSW rows of every step, evaluated and packed.
+    pub fn steps(&self) -> &[PackedMatrix] {
+        &self.steps
+    }
+
+    /// Bytes that it holds in memory.
+    pub fn byte_len(&self) -> usize {
+        self.steps.iter().map(PackedMatrix::byte_len).sum()
+    }
+
+    /// Bytes of its bodies and seed, all that has to be sent.
+    pub fn seeded_byte_len(&self) -> usize {
+        self.byte_len() / (self.context.rank() + 1) + 32
+    }
+
+    /// Multiplies the accumulator by `X^(−b + Σ a_i·s_i)`, in place.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`], [`TfheError::Modulus`] for an accumulator of another ring or exponents
+    /// of another dimension.
+    pub fn blind_rotate(&self, acc: &mut GlweCiphertext, by: &RotationExponents) -> Result<(), TfheError> {
+        self.context.check(acc.context())?;
+        check_shape("LWE dimension", self.dimension, by.mask.len())?;
+        let (n, limb) = (self.context.degree(), self.context.limb());
+        let two_n = 2 * n;
+        *acc = acc.rotated(two_n - by.body as usize % two_n);
+        let words = self.context.words();
+        let mut digits = Buffer::dirty(words * self.gadget.levels as usize);
+        let mut product = Buffer::dirty(words);
+        let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
+        for (m, a) in self.steps.iter().zip(by.mask.chunks(self.unroll)) {
+            if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
+                continue;
+            }
+            if self.unroll == 1 {
+                for (d, p) in product.chunks_exact_mut(n).zip(acc.words().chunks_exact(n)) {
+                    limb.rotate_minus(d, p, a[0] as usize % two_n);
+                }
+                evaluate_digits(&self.context, self.gadget, &product, &mut digits);
+                limb.external_product(&mut product, &digits, m);
+            } else {
+                let groups = m.groups();
+                for (set, e) in exponents.iter_mut().enumerate().take(groups) {
+                    let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
+                    *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
+                }
+                evaluate_digits(&self.context, self.gadget, acc.words(), &mut digits);
+                let monomials = self.context.monomials();
+                limb.external_product_monomials(&mut product, &digits, m, monomials, &exponents[..groups]);
+            }
+            product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
+            limb.add_assign(acc.words_mut(), &product);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! Small encrypted integers: a message, carry bits above it, and tables looked up by bootstraps.
+
+use super::keys::{check_owner, check_plaintext};
+use super::table::{LookupTable, decode, encode};
+use super::{ClientKey, GlweCiphertext, LweCiphertext, Plaintext, ServerKey, TfheError};
+use crate::keys::KeyId;
+use crate::params::ParamsHash;
+use std::fmt;
+use sudare_ring::threads;
+
+/// An encrypted number of message and carry bits. It knows the largest value that it can hold and how
+/// much noise it can have, so that an operation that could fail is refused.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EncryptedInt {
+    c: LweCiphertext,
+    params: ParamsHash,
+    key: KeyId,
+    /// Largest value.
+    largest: u64,
+    /// Noise in units of a bootstrap's output, as if every output were the same one.
+    noise: u64,
+}
+
+impl EncryptedInt {
+    /// A number from its parts.
+    pub fn from_parts(c: LweCiphertext, owner: (ParamsHash, KeyId), largest: u64, noise: u64) -> Self {
+        Self { c, params: owner.0, key: owner.1, largest, noise }
+    }
+
+    /// The LWE ciphertext.
+    pub fn ciphertext(&self) -> &LweCiphertext {
+        &self.c
+    }
+
+    /// Its parameters' hash and its key's name.
+    pub fn owner(&self) -> (ParamsHash, KeyId) {
+        (self.params, self.key)
+    }
+
+    /// The largest value that it can hold.
+    pub fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// Its noise's deviation in units of a bootstrap's output (worst case).
+    pub fn noise(&self) -> u64 {
+        self.noise
+    }
+}
+
+impl fmt::Debug for EncryptedInt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncryptedInt(≤ {}, noise {}, key {})", self.largest, self.noise, self.key)
+    }
+}
+
+impl ClientKey {
+    /// Encrypts a number below the space of message and carry (mostly a message).
+    ///
+    /// # Errors
+    /// [`TfheError::Message`], [`TfheError::Parameters`] if the parameters hold bits.
+    pub fn encrypt_int(&self, value: u64) -> Result<EncryptedInt, TfheError> {
+        check_plaintext(self.params(), false)?;
+        let space = self.params().space();
+        if value >= space {
+            return Err(TfheError::Message { value, space });
+        }
+        let message_space = message_space(self.params().literal().plaintext);
+        let largest = if value < message_space { message_space - 1 } else { space - 1 };
+        let owner = (self.params().hash(), self.id());
+        Ok(EncryptedInt::from_parts(self.encrypt_phase(encode(self.params(), value)), owner, largest, 1))
+    }
+
+    /// Decrypts a number of message and carry.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    pub fn decrypt_int(&self, x: &EncryptedInt) -> Result<u64, TfheError> {
+        check_owner("the integer", (self.params().hash(), self.id()), x.owner())?;
+        Ok(decode(self.params(), self.extracted().phase(&x.c)?) % self.params().space())
+    }
+}
+
+/// Values of the message alone.
+fn message_space(plaintext: Plaintext) -> u64 {
+    match plaintext {
+        Plaintext::Bit => 2,
+        Plaintext::Integer { message_bits, .. } => 1 << message_bits,
+    }
+}
+
+fn is_square(x: u64) -> bool {
+    x.isqrt().pow(2) == x
+}
+
+impl ServerKey {
+    /// Values of the message alone.
+    pub fn message_space(&self) -> u64 {
+        message_space(self.params().literal().plaintext)
+    }
+
+    fn check_int(&self, x: &EncryptedInt) -> Result<(), TfheError> {
+        self.check_plaintext(false)?;
+        self.check("the integer", x.params, x.key)
+    }
+
+    fn wrap_int(&self, c: LweCiphertext, largest: u64, noise: u64) -> EncryptedInt {
+        EncryptedInt::from_parts(c, (self.params().hash(), self.id()), largest, noise)
+    }
+
+    /// Largest noise that a bootstrap takes, in units of an output's deviation.
+    pub fn largest_noise(&self) -> u64 {
+        self.params().literal().noise_factor.isqrt()
+    }
+
+    fn check_room(&self, operation: &'static str, largest: u64, noise: u64) -> Result<(), TfheError> {
+        let space = self.params().space();
+        if largest >= space {
+            return Err(TfheError::CarrySpace { operation, found: largest, space });
+        }
+        self.check_noise(operation, noise)
+    }
+
+    fn check_noise(&self, operation: &'static str, noise: u64) -> Result<(), TfheError> {
+        let allowed = self.largest_noise();
+        if noise > allowed {
+            return Err(TfheError::NoiseBudget { operation, found: noise, allowed });
+        }
+        Ok(())
+    }
+
+    /// The number that everybody knows.
+    ///
+    /// # Errors
+    /// [`TfheError::Message`], [`TfheError::Parameters`] if the parameters hold bits.
+    pub fn trivial_int(&self, value: u64) -> Result<EncryptedInt, TfheError> {
+        self.check_plaintext(false)?;
+        let (context, space) = (self.params().context(), self.params().space());
+        if value >= space {
+            return Err(TfheError::Message { value, space });
+        }
+        let c = LweCiphertext::trivial(context.modulus(), context.lwe_dimension(), encode(self.params(), value));
+        Ok(self.wrap_int(c, value, 0))
+    }
+
+    /// a + b, without a bootstrap.
+    ///
+    /// # Errors
+    /// [`TfheError::CarrySpace`], [`TfheError::NoiseBudget`], [`TfheError::WrongParameters`],
+    /// [`TfheError::WrongKey`].
+    pub fn add_int(&self, a: &EncryptedInt, b: &EncryptedInt) -> Result<EncryptedInt, TfheError> {
+        self.check_int(a)?;
+        self.check_int(b)?;
+        let (largest, noise) = (a.largest.saturating_add(b.largest), a.noise.saturating_add(b.noise));
+        self.check_room("addition", largest, noise)?;
+        let mut c = a.c.clone();
+        c.add_assign(&b.c)?;
+        Ok(self.wrap_int(c, largest, noise))
+    }
+
+    /// a + value for a public value, without a bootstrap.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::add_int`].
+    pub fn add_plain_int(&self, a: &EncryptedInt, value: u64) -> Result<EncryptedInt, TfheError> {
+        self.check_int(a)?;
+        let largest = a.largest.saturating_add(value);
+        self.check_room("addition", largest, a.noise)?;
+        let mut c = a.c.clone();
+        c.add_plain(encode(self.params(), value));
+        Ok(self.wrap_int(c, largest, a.noise))
+    }
+
+    /// value − a for a public value that is at least a's largest, without a bootstrap.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::add_int`].
+    pub fn sub_from_plain_int(&self, value: u64, a: &EncryptedInt) -> Result<EncryptedInt, TfheError> {
+        self.check_int(a)?;
+        if value < a.largest {
+            let space = self.params().space();
+            return Err(TfheError::CarrySpace { operation: "subtraction", found: a.largest, space });
+        }
+        self.check_room("subtraction", value, a.noise)?;
+        let mut c = a.c.clone();
+        c.neg_assign();
+        c.add_plain(encode(self.params(), value));
+        Ok(self.wrap_int(c, value, a.noise))
+    }
+
+    /// factor·a for a public factor, without a bootstrap.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::add_int`].
+    pub fn mul_plain_int(&self, a: &EncryptedInt, factor: u64) -> Result<EncryptedInt, TfheError> {
+        self.check_int(a)?;
+        let (largest, noise) = (a.largest.saturating_mul(factor), a.noise.saturating_mul(factor));
+        self.check_room("multiplication", largest, noise)?;
+        let mut c = a.c.clone();
+        c.mul_assign(factor as i64);
+        Ok(self.wrap_int(c, largest, noise))
+    }
+
+    /// table(a), by one bootstrap.
+    ///
+    /// # Errors
+    /// [`TfheError::NoiseBudget`], [`TfheError::WrongParameters`], [`TfheError::WrongKey`],
+    /// [`TfheError::Shape`] for a table of several.
+    pub fn lookup(&self, a: &EncryptedInt, table: &LookupTable) -> Result<EncryptedInt, TfheError> {
+        super::context::check_shape("tables", 1, table.tables())?;
+        self.check_int(a)?;
+        self.check_noise("lookup", a.noise)?;
+        Ok(self.wrap_int(self.bootstrap(&a.c, table)?, table.largest(0), 1))
+    }
+
+    /// table(a, b) for two messages, by one bootstrap: looks up `a·message_space + b`.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::lookup`] and [`ServerKey::add_int`].
+    pub fn lookup2(&self, a: &EncryptedInt, b: &EncryptedInt, table: &LookupTable) -> Result<EncryptedInt, TfheError> {
+        self.lookup(&self.add_int(&self.mul_plain_int(a, self.message_space())?, b)?, table)
+    }
+
+    /// Several interleaved tables of a by one blind rotation; a's values must be below the tables'
+    /// length. The number is multiplied by the number of tables (rounded up to a power of two) first,
+    /// noise included; results have a bootstrap's noise.
+    ///
+    /// Source: Chillotti, Ligier, Orfila and Tap, 2021/729, section 3.2 (PBSmanyLUT).
+    ///
+    /// # Errors
+    /// As for [`ServerKey::lookup`]; [`TfheError::CarrySpace`] if a can be larger than the tables.
+    pub fn lookup_many(&self, a: &EncryptedInt, tables: &LookupTable) -> Result<Vec<EncryptedInt>, TfheError> {
+        self.check_int(a)?;
+        let log = tables.log_tables();
+        self.check_noise("lookup", a.noise << log)?;
+        let entries = self.params().space() >> log;
+        if a.largest >= entries {
+            return Err(TfheError::CarrySpace { operation: "lookup", found: a.largest, space: entries });
+        }
+        let mut c = a.c.clone();
+        c.mul_assign(1 << log);
+        let mut acc = GlweCiphertext::trivial(self.params().context(), tables.coefficients())?;
+        self.rotate_by_phase(&mut acc, &c, log)?;
+        (0..tables.tables()).map(|t| Ok(self.wrap_int(acc.extract(t)?, tables.largest(t), 1))).collect()
+    }
+
+    /// Several tables of the whole space by one blind rotation, each a small public polynomial times
+    /// its result; the noise grows by the norm of the table's differences.
+    ///
+    /// Source: Carpov, Izabachène and Mollimard, 2018/622 (multi-value bootstrapping):
+    /// `2·F = (1 + X + … + X^(N−1)) · (1 − X)·F`, and (1 − X)·F has few terms.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::lookup`]; [`TfheError::Shape`], [`TfheError::Message`] for tables that are
+    /// not of the whole space.
+    pub fn lookup_multi(&self, a: &EncryptedInt, tables: &[Vec<u64>]) -> Result<Vec<EncryptedInt>, TfheError> {
+        self.check_int(a)?;
+        self.check_noise("lookup", a.noise)?;
+        let (context, space) = (self.params().context(), self.params().space());
+        for table in tables {
+            super::context::check_shape("table entries", space as usize, table.len())?;
+            if let Some(value) = table.iter().find(|x| **x >= space) {
+                return Err(TfheError::Message { value: *value, space });
+            }
+        }
+        let (n, q) = (context.degree(), context.modulus());
+        // One unit over two, as an element of the field.
+        let half_unit = q.mul(encode(self.params(), 1), q.value().div_ceil(2));
+        let mut acc = GlweCiphertext::trivial(context, &vec![half_unit; n])?;
+        self.rotate_by_phase(&mut acc, &a.c, 0)?;
+        let width = n / space as usize;
+        let entry = |table: &[u64], at: usize| table[(at + width / 2) / width % space as usize] as i64;
+        let outputs = tables.iter().map(|table| {
+            let mut sum = LweCiphertext::trivial(q, context.lwe_dimension(), 0);
+            let mut square = 0u64;
+            // Where box i begins: half a box before its middle. Coefficients from N − width/2 on are
+            // those of box 0, negated, and so is what precedes coefficient 0.
+            for i in 0..=space as usize {
+                let at = (i * width).saturating_sub(width / 2);
+                let value = |at: usize| if at >= n - width / 2 { -(table[0] as i64) } else { entry(table, at) };
+                let step = if i == 0 { value(0) + value(n - 1) } else { value(at) - value(at - 1) };
+                if step == 0 {
+                    continue;
+                }
+                square += (step * step) as u64;
+                // Coefficient 0 of X^at·acc is coefficient −at of acc.
+                let mut term = acc.extract((n - at) % n)?;
+                term.mul_assign(if at == 0 { step } else { -step });
+                sum.add_assign(&term)?;
+            }
+            let noise = square.isqrt() + u64::from(!is_square(square));
+            let largest = table.iter().copied().max().unwrap_or(0);
+            Ok(self.wrap_int(sum, largest, noise))
+        });
+        outputs.collect()
+    }
+
+    /// Lookups of many numbers, in parallel inside a thread pool.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::lookup`].
+    pub fn lookups(&self, items: &[(&EncryptedInt, &LookupTable)]) -> Result<Vec<EncryptedInt>, TfheError> {
+        threads::map(items.len(), |i| self.lookup(items[i].0, items[i].1)).into_iter().collect()
+    }
+}

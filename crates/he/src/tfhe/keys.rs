@@ -1,0 +1,247 @@
+//! The two sides: a client key with every secret, a server key with none.
+
+use super::blind_rotation::BootstrapKey;
+use super::ggsw::ObjectSeeds;
+use super::table::LookupTable;
+use super::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
+use super::{TfheError, TfheParams};
+use crate::keys::KeyId;
+use crate::params::ParamsHash;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sudare_ring::random::Seed;
+
+/// Everything secret: zeroised when dropped, neither cloned nor printed.
+///
+/// Ciphertexts at rest are LWE ciphertexts of dimension k·N modulo q under [`ClientKey::extracted`];
+/// bootstraps switch them to dimension n first.
+pub struct ClientKey {
+    params: TfheParams,
+    id: KeyId,
+    glwe: GlweSecretKey,
+    extracted: LweSecretKey,
+    lwe: LweSecretKey,
+    /// Randomness of ciphertexts and published keys.
+    fresh: Seed,
+    made: AtomicU64,
+}
+
+impl ClientKey {
+    /// Draws a key from the operating system's entropy.
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`] if the system gives none.
+    pub fn generate(params: &TfheParams) -> Result<Self, TfheError> {
+        Self::from_seed(params, &Seed::from_entropy()?)
+    }
+
+    /// The key that a seed stands for. Its ciphertexts still draw from the operating system.
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`] if the system gives no entropy.
+    pub fn from_seed(params: &TfheParams, seed: &Seed) -> Result<Self, TfheError> {
+        let glwe = GlweSecretKey::generate(params.context(), &mut seed.derive("sudare tfhe glwe", 0).stream(0));
+        let lwe = LweSecretKey::generate(
+            params.literal().lwe_dimension,
+            SecretKind::Binary,
+            &mut seed.derive("sudare tfhe lwe", 0).stream(0),
+        );
+        let mut id = [0u8; 16];
+        seed.derive_mask("sudare tfhe key id", 0).stream(0).fill_bytes(&mut id);
+        let extracted = glwe.to_lwe()?;
+        let fresh = Seed::from_entropy()?;
+        Ok(Self { params: params.clone(), id: KeyId(id), glwe, extracted, lwe, fresh, made: AtomicU64::new(0) })
+    }
+
+    /// With ciphertext randomness of the caller's choice: for known answers alone.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_seed_for_tests(mut self, fresh: Seed) -> Self {
+        self.fresh = fresh;
+        self
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &TfheParams {
+        &self.params
+    }
+
+    /// Its public name.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// The GLWE key, for further keys (packing, circuit bootstrapping).
+    pub fn glwe(&self) -> &GlweSecretKey {
+        &self.glwe
+    }
+
+    /// The LWE key of ciphertexts at rest: the coefficients of the GLWE key.
+    pub fn extracted(&self) -> &LweSecretKey {
+        &self.extracted
+    }
+
+    /// The LWE key of dimension n, under which bootstraps read.
+    pub fn lwe(&self) -> &LweSecretKey {
+        &self.lwe
+    }
+
+    /// Fresh seeds for one published object of this key.
+    pub fn object_seeds(&self) -> ObjectSeeds {
+        ObjectSeeds::derive(&self.fresh, "sudare tfhe object", self.made.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Encrypts a number in `[0, q)` as an LWE ciphertext at rest.
+    pub fn encrypt_phase(&self, message: u64) -> LweCiphertext {
+        let seeds = self.object_seeds();
+        let context = self.params.context();
+        let (mut masks, mut errors) = (seeds.masks.stream(0), seeds.errors.stream(0));
+        self.extracted.encrypt(context.modulus(), message, context.noise(), &mut masks, &mut errors)
+    }
+
+    /// The server's key: bootstrapping and switching keys, made in parallel inside a thread pool.
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`].
+    pub fn server_key(&self) -> Result<ServerKey, TfheError> {
+        let params = &self.params;
+        let bootstrap = BootstrapKey::generate(
+            &self.lwe,
+            &self.glwe,
+            params.bootstrap_gadget(),
+            params.literal().unroll,
+            &self.object_seeds(),
+        )?;
+        let switch = LweSwitchKey::generate(
+            &self.extracted,
+            &self.lwe,
+            params.switch_gadget(),
+            params.lwe_noise(),
+            &self.object_seeds(),
+        )?;
+        Ok(ServerKey(Arc::new(Inner { params: params.clone(), id: self.id, bootstrap, switch })))
+    }
+}
+
+impl fmt::Debug for ClientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientKey({}, hidden)", self.id)
+    }
+}
+
+struct Inner {
+    params: TfheParams,
+    id: KeyId,
+    bootstrap: BootstrapKey,
+    switch: LweSwitchKey,
+}
+
+/// What a server needs to compute, and nothing secret. Cloning shares it.
+#[derive(Clone)]
+pub struct ServerKey(Arc<Inner>);
+
+impl ServerKey {
+    /// Its parameters.
+    pub fn params(&self) -> &TfheParams {
+        &self.0.params
+    }
+
+    /// The client key that it belongs to.
+    pub fn id(&self) -> KeyId {
+        self.0.id
+    }
+
+    /// The bootstrapping key.
+    pub fn bootstrap_key(&self) -> &BootstrapKey {
+        &self.0.bootstrap
+    }
+
+    /// The key switching key from ciphertexts at rest to dimension n.
+    pub fn switch_key(&self) -> &LweSwitchKey {
+        &self.0.switch
+    }
+
+    /// Bytes that it holds in memory.
+    pub fn byte_len(&self) -> usize {
+        self.0.bootstrap.byte_len() + self.0.switch.byte_len()
+    }
+
+    /// Bytes that have to be sent: bodies and seeds.
+    pub fn seeded_byte_len(&self) -> usize {
+        self.0.bootstrap.seeded_byte_len() + self.0.switch.seeded_byte_len()
+    }
+
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    pub(crate) fn check(&self, what: &'static str, hash: ParamsHash, id: KeyId) -> Result<(), TfheError> {
+        check_owner(what, (self.0.params.hash(), self.0.id), (hash, id))
+    }
+
+    /// # Errors
+    /// [`TfheError::Parameters`] unless the plaintexts are of this kind.
+    pub(crate) fn check_plaintext(&self, bits: bool) -> Result<(), TfheError> {
+        check_plaintext(&self.0.params, bits)
+    }
+
+    /// Switches a ciphertext at rest to dimension n and rotates the accumulator by its phase:
+    /// exponents are multiples of `2^log_tables`.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`], [`TfheError::Modulus`].
+    pub fn rotate_by_phase(
+        &self,
+        acc: &mut GlweCiphertext,
+        c: &LweCiphertext,
+        log_tables: u32,
+    ) -> Result<(), TfheError> {
+        let two_n = 2 * self.0.params.context().degree();
+        let small = self.0.switch.switch(c)?;
+        let mut exponents = small.switch_modulus(two_n >> log_tables, SecretKind::Binary);
+        exponents.mask.iter_mut().for_each(|a| *a <<= log_tables);
+        exponents.body <<= log_tables;
+        self.0.bootstrap.blind_rotate(acc, &exponents)
+    }
+
+    /// The programmable bootstrap of an LWE ciphertext at rest: the table's value at its phase.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`], [`TfheError::Modulus`] for a table or a ciphertext of another ring.
+    pub fn bootstrap(&self, c: &LweCiphertext, table: &LookupTable) -> Result<LweCiphertext, TfheError> {
+        let mut acc = GlweCiphertext::trivial(self.0.params.context(), table.coefficients())?;
+        self.rotate_by_phase(&mut acc, c, table.log_tables())?;
+        acc.extract(0)
+    }
+}
+
+impl fmt::Debug for ServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerKey({}, {} bytes)", self.0.id, self.byte_len())
+    }
+}
+
+/// # Errors
+/// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+pub(crate) fn check_owner(
+    what: &'static str,
+    expected: (ParamsHash, KeyId),
+    found: (ParamsHash, KeyId),
+) -> Result<(), TfheError> {
+    if expected.0 != found.0 {
+        return Err(TfheError::WrongParameters { what, found: found.0, expected: expected.0 });
+    }
+    if expected.1 != found.1 {
+        return Err(TfheError::WrongKey { what, found: found.1, expected: expected.1 });
+    }
+    Ok(())
+}
+
+/// # Errors
+/// [`TfheError::Parameters`] unless the plaintexts are bits (or integers).
+pub(crate) fn check_plaintext(params: &TfheParams, bits: bool) -> Result<(), TfheError> {
+    if (params.literal().plaintext == Plaintext::Bit) == bits {
+        return Ok(());
+    }
+    let reason = if bits { "these parameters hold integers, not bits" } else { "these parameters hold bits" };
+    Err(TfheError::Parameters { reason: reason.into() })
+}

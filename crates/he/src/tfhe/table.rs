@@ -1,0 +1,113 @@
+//! Lookup tables as the test polynomials of programmable bootstraps.
+
+use super::context::check_shape;
+use super::{GlweContext, TfheError, TfheParams};
+
+/// One or several tables, ready to be an accumulator.
+///
+/// A table of p entries has boxes of N/p coefficients, shifted by half a box so that noise of either
+/// sign stays inside; phases of the upper half (where the padding bit is one) read negated entries.
+/// 2^t tables in one polynomial interleave their coefficients, which takes t bits off the
+/// precision of the phase and so off the messages that fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookupTable {
+    coefficients: Vec<u64>,
+    log_tables: u32,
+    tables: usize,
+    largest: Vec<u64>,
+}
+
+impl LookupTable {
+    /// The table of `f` on the values of message and carry; its results are again such values.
+    ///
+    /// # Errors
+    /// [`TfheError::Message`] for a result that does not fit.
+    pub fn new(params: &TfheParams, f: impl Fn(u64) -> u64) -> Result<Self, TfheError> {
+        let values: Vec<u64> = (0..params.space()).map(f).collect();
+        Self::interleaved(params, &[values])
+    }
+
+    /// Several tables for one blind rotation; tables of p entries are for messages below p.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] unless all tables have equally many entries, a power of two, and
+    /// `entries · tables` (rounded up to a power of two) is at most the space; [`TfheError::Message`]
+    /// for a result that does not fit.
+    pub fn interleaved(params: &TfheParams, tables: &[Vec<u64>]) -> Result<Self, TfheError> {
+        let space = params.space();
+        if let Some(value) = tables.iter().flatten().find(|x| **x >= space) {
+            return Err(TfheError::Message { value: *value, space });
+        }
+        let entries = tables.first().map_or(0, Vec::len);
+        let padded = tables.len().next_power_of_two();
+        if entries * padded > space as usize {
+            return Err(TfheError::Shape {
+                what: "entries of all tables",
+                expected: space as usize,
+                found: entries * padded,
+            });
+        }
+        let encoded: Vec<Vec<u64>> = tables.iter().map(|t| t.iter().map(|m| encode(params, *m)).collect()).collect();
+        let mut table = Self::from_phases(params.context(), &encoded)?;
+        // The box of a message is as wide as in a table of the whole space.
+        table.largest = tables.iter().map(|t| t.iter().copied().max().unwrap_or(0)).collect();
+        Ok(table)
+    }
+
+    /// Tables of phases in `[0, q)`, one for each of the messages 0, 1, … that fill half the torus.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] unless all have equally many entries, a power of two, that N holds.
+    pub fn from_phases(context: &GlweContext, tables: &[Vec<u64>]) -> Result<Self, TfheError> {
+        let (n, q) = (context.degree(), context.modulus());
+        let entries = tables.first().map_or(0, Vec::len);
+        let padded = tables.len().next_power_of_two();
+        if entries == 0 || !entries.is_power_of_two() || 2 * entries * padded > n {
+            return Err(TfheError::Shape { what: "table entries", expected: n / 2 / padded, found: entries });
+        }
+        let width = n / entries;
+        let mut coefficients = vec![0; n];
+        for (t, table) in tables.iter().enumerate() {
+            check_shape("table entries", entries, table.len())?;
+            for group in 0..n / padded {
+                let at = group * padded + width / 2;
+                let value = q.reduce(table[at / width % entries]);
+                coefficients[group * padded + t] = if at < n { value } else { q.neg(value) };
+            }
+        }
+        let log_tables = padded.trailing_zeros();
+        Ok(Self { coefficients, log_tables, tables: tables.len(), largest: vec![u64::MAX; tables.len()] })
+    }
+
+    /// The test polynomial.
+    pub fn coefficients(&self) -> &[u64] {
+        &self.coefficients
+    }
+
+    /// log2 of the interleaved tables.
+    pub fn log_tables(&self) -> u32 {
+        self.log_tables
+    }
+
+    /// Tables that there are.
+    pub fn tables(&self) -> usize {
+        self.tables
+    }
+
+    /// The largest entry of a table of messages.
+    pub fn largest(&self, table: usize) -> u64 {
+        self.largest.get(table).copied().unwrap_or(u64::MAX)
+    }
+}
+
+/// A message of the space as a phase: `m·q/(2·space)`, rounded.
+pub(crate) fn encode(params: &TfheParams, m: u64) -> u64 {
+    let (q, two_p) = (u128::from(params.context().q()), 2 * u128::from(params.space()));
+    (((u128::from(m) * q + two_p / 2) / two_p) % q) as u64
+}
+
+/// The message nearest to a phase, modulo twice the space (the upper half has its padding bit set).
+pub(crate) fn decode(params: &TfheParams, phase: u64) -> u64 {
+    let (q, two_p) = (u128::from(params.context().q()), 2 * u128::from(params.space()));
+    (((u128::from(phase) * two_p + q / 2) / q) % two_p) as u64
+}
