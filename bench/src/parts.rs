@@ -11,6 +11,7 @@ use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::convert::BasisConverter;
 use sudare_ring::kernel::round_to_i64;
+use sudare_ring::packed::PackedPairs;
 use sudare_ring::random::{GaussianSampler, Seed, ternary, uniform};
 use sudare_ring::{Limb, RnsBasis};
 
@@ -119,6 +120,20 @@ fn of_limb(bench: &mut Bench<'_>, limb: &Limb, params: &Params, seed: &Seed) -> 
         let (y, z) = rest.split_at(digits);
         limb.dot_pair([&mut out, &mut second], x, y, z);
     })?;
+    let pairs: Vec<[&[u64]; 2]> = (0..digits).map(|j| [view[digits + j], view[2 * digits + j]]).collect();
+    let packed = PackedPairs::new(limb, &pairs);
+    bench.case(named(&format!("packed dot_pair of {digits}")), family, || {
+        limb.dot_pair_packed([&mut out, &mut second], &view[..digits], &packed, None);
+    })?;
+    // Keys that no cache holds: what a circuit with many rotations sees.
+    const FAR_BYTES: usize = 256 << 20;
+    let far = vec![packed.clone(); FAR_BYTES.div_ceil(packed.bytes().max(1))];
+    let mut next = 0;
+    bench.case(named(&format!("packed dot_pair of {digits}, far keys")), family, || {
+        limb.dot_pair_packed([&mut out, &mut second], &view[..digits], &far[next], None);
+        next = (next + 1) % far.len();
+    })?;
+    drop(far);
     // A digit's mod-up and a mod-down to this prime.
     for (what, source) in [("digit", params.q().prefix(params.literal().digit_limbs)), ("P", params.p().clone())] {
         if source.is_empty() || source.primes().any(|q| q == limb.q()) {

@@ -165,6 +165,16 @@ pub enum HeError {
         /// Right operands.
         right: usize,
     },
+    /// Something larger than the memory it was given.
+    #[error("{what} need {needed} bytes of memory and {limit} are allowed; allow more, or use more iterations")]
+    Memory {
+        /// What is so large.
+        what: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
     /// More decryptions for release than were declared.
     #[error("{declared} releases were declared and all are used; a new key is needed before more results are shown")]
     ReleasesUsedUp {

@@ -6,8 +6,9 @@
 //! key (hoisting), and sums over Q_l·P need one division together (lazy mod-down).
 
 use crate::error::HeError;
-use crate::keys::KeySwitchKey;
+use crate::keys::{GaloisKey, KeySwitchKey};
 use crate::params::{LevelTables, Params};
+use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::convert::{BasisConverter, Prepared};
 use sudare_ring::{Eval, Poly, Shoup, threads};
@@ -22,6 +23,11 @@ impl Decomposed {
     /// Level of the polynomial.
     pub fn level(&self) -> usize {
         self.level
+    }
+
+    /// Limb `t` of every digit.
+    fn limb(&self, t: usize) -> Vec<&[u64]> {
+        self.digits.iter().map(|d| d.limb(t)).collect()
     }
 
     /// Bytes in memory.
@@ -65,27 +71,40 @@ impl ExtendedPair {
     }
 }
 
-/// Coefficient form of a polynomial's limbs: where every mod-up starts.
-fn coefficients(tables: &LevelTables, c: &Poly<Eval>) -> Buffer {
-    let mut out = Buffer::dirty(c.words().len());
-    threads::for_each_chunk(&mut out, c.degree(), |i, x| {
-        x.copy_from_slice(c.limb(i));
-        tables.q.limb(i).inverse(x);
+/// A digit on its way to coefficient form: its number, its rows, and what a mod-up makes of them.
+type Digit<'a> = (usize, &'a mut [u64], Option<Prepared<'a>>);
+
+/// The digits' mod-ups, prepared where `rows` stand (one for each data prime, all of them).
+/// `load(i, row)` writes the coefficients of limb i. Digit by digit, so that the preparation
+/// finds the coefficients in the cache.
+pub(crate) fn prepare_digits<'a>(
+    tables: &'a LevelTables,
+    rows: &'a mut [u64],
+    n: usize,
+    load: impl Fn(usize, &mut [u64]) + Sync + Send,
+) -> Vec<Prepared<'a>> {
+    let mut rest = rows;
+    let mut digits: Vec<Digit<'a>> = Vec::with_capacity(tables.digits.len());
+    for (j, digit) in tables.digits.iter().enumerate() {
+        let (rows, more) = std::mem::take(&mut rest).split_at_mut(n * digit.len());
+        rest = more;
+        digits.push((j, rows, None));
+    }
+    threads::for_each_mut(&mut digits, |_, (j, rows, prepared)| {
+        let rows = std::mem::take(rows);
+        let first = tables.digits[*j].start;
+        threads::for_each_chunk(rows, n, |i, x| load(first + i, x));
+        *prepared = Some(tables.mod_up[*j].prepare(rows, true));
     });
-    out
+    digits.into_iter().filter_map(|(_, _, prepared)| prepared).collect()
 }
 
-/// The digits' mod-ups, prepared in place.
-pub(crate) fn prepare_digits<'a>(tables: &LevelTables, coefficients: &'a mut [u64], n: usize) -> Vec<Prepared<'a>> {
-    let mut rest = coefficients;
-    let digits = tables.digits.iter().zip(&tables.mod_up);
-    digits
-        .map(|(digit, mod_up)| {
-            let (rows, more) = std::mem::take(&mut rest).split_at_mut(n * digit.len());
-            rest = more;
-            mod_up.prepare(rows, true)
-        })
-        .collect()
+/// [`prepare_digits`] of a polynomial in evaluation form.
+fn prepare_eval<'a>(tables: &'a LevelTables, rows: &'a mut [u64], c: &Poly<Eval>) -> Vec<Prepared<'a>> {
+    prepare_digits(tables, rows, c.degree(), |i, x| {
+        x.copy_from_slice(c.limb(i));
+        tables.q.limb(i).inverse(x);
+    })
 }
 
 /// Limb `t` (of Q_l·P) of digit `j`, in evaluation form.
@@ -102,8 +121,8 @@ fn digit_limb(tables: &LevelTables, c: &Poly<Eval>, prepared: &Prepared<'_>, j: 
 pub(crate) fn decompose(params: &Params, level: usize, c: &Poly<Eval>) -> Decomposed {
     let tables = params.tables(level);
     let n = params.degree();
-    let mut rows = coefficients(tables, c);
-    let prepared = prepare_digits(tables, &mut rows, n);
+    let mut rows = Buffer::dirty(c.words().len());
+    let prepared = prepare_eval(tables, &mut rows, c);
     let digits = (0..tables.digits.len())
         .map(|j| {
             let mut digit = Poly::dirty(&tables.qp);
@@ -114,9 +133,10 @@ pub(crate) fn decompose(params: &Params, level: usize, c: &Poly<Eval>) -> Decomp
     Decomposed { level, digits }
 }
 
-/// Where limb `t` of Q_l·P stands in a key made for a higher level.
-fn key_limb(key: &KeySwitchKey, level: usize, t: usize) -> usize {
-    if t <= level { t } else { t + key.level - level }
+/// How many of `limbs` target primes share one reading of a conversion's source: enough to save
+/// most of the memory traffic, and no more than leaves every thread its share.
+fn group(limbs: usize) -> usize {
+    (limbs / threads::count()).clamp(1, 4)
 }
 
 /// Runs `work(t, x, y)` on the limbs of two polynomials over one basis together.
@@ -136,17 +156,109 @@ pub(crate) fn check_key(key: &KeySwitchKey, operation: &'static str, level: usiz
 
 /// Σ_j d_j · (b_j, a_j) over Q_l·P, for digits that exist already.
 pub(crate) fn inner_product(params: &Params, decomposed: &Decomposed, key: &KeySwitchKey) -> ExtendedPair {
+    let [pair] = inner_products(params, decomposed, [key]);
+    pair
+}
+
+/// [`inner_product`] with several keys: limb after limb, so that each limb of the digits is read
+/// from far memory once for all of them.
+pub(crate) fn inner_products<const K: usize>(
+    params: &Params,
+    decomposed: &Decomposed,
+    keys: [&KeySwitchKey; K],
+) -> [ExtendedPair; K] {
     let level = decomposed.level;
-    let basis = params.qp_at(level);
-    let mut c = [Poly::dirty(basis), Poly::dirty(basis)];
-    for_each_limb_pair(&mut c, |t, x, y| {
-        let at = key_limb(key, level, t);
-        let digits: Vec<_> = decomposed.digits.iter().map(|d| d.limb(t)).collect();
-        let b: Vec<_> = key.b[..digits.len()].iter().map(|p| p.limb(at)).collect();
-        let a: Vec<_> = key.a[..digits.len()].iter().map(|p| p.limb(at)).collect();
-        basis.limb(t).dot_pair([x, y], &digits, &b, &a);
+    let (basis, n) = (params.qp_at(level), params.degree());
+    let mut pairs = keys.map(|_| ExtendedPair { level, c: [Poly::dirty(basis), Poly::dirty(basis)] });
+    let mut limbs: Vec<Vec<[&mut [u64]; 2]>> = (0..basis.len()).map(|_| Vec::with_capacity(K)).collect();
+    for pair in &mut pairs {
+        let [x, y] = &mut pair.c;
+        let rows = x.words_mut().chunks_exact_mut(n).zip(y.words_mut().chunks_exact_mut(n));
+        limbs.iter_mut().zip(rows).for_each(|(limb, (x, y))| limb.push([x, y]));
+    }
+    threads::for_each_mut(&mut limbs, |t, outs| {
+        let digits = decomposed.limb(t);
+        for (out, key) in std::mem::take(outs).into_iter().zip(keys) {
+            basis.limb(t).dot_pair_packed(out, &digits, key.limb(level, t), None);
+        }
     });
-    ExtendedPair { level, c }
+    drop(limbs);
+    pairs
+}
+
+/// One term of [`sum_of_images`]: the key of an automorphism, or the polynomial pair itself.
+pub(crate) type Image<'a> = Option<&'a GaloisKey>;
+
+/// Σ_g ψ_g(P·c_0 + ⟨d, ek_g⟩) over Q_l·P for the digits d of c_1: the loops of HoistKS (`004`,
+/// Algorithm 3.2.1) without its division, so that any number of terms shares one.
+///
+/// Limb by limb: the digits' rows and both sums stay in the cache while the keys stream past.
+/// Work is cut by limbs, and by terms as well where there are more threads than limbs; each part
+/// has sums of its own, so nothing waits inside.
+pub(crate) fn sum_of_images(
+    params: &Params,
+    [c0, c1]: [&Poly<Eval>; 2],
+    decomposed: &Decomposed,
+    images: &[Image<'_>],
+) -> ExtendedPair {
+    let level = decomposed.level;
+    let tables = params.tables(level);
+    let (basis, n) = (&tables.qp, params.degree());
+    let part = |t: usize, images: &[Image<'_>], x: &mut [u64], y: &mut [u64]| {
+        let limb = basis.limb(t);
+        let digits = decomposed.limb(t);
+        let scaled = |c: &Poly<Eval>| {
+            let mut out = Buffer::from_slice(c.limb(t));
+            limb.mul_scalar(&mut out, &tables.p_mod_q[t]);
+            out
+        };
+        // P is zero modulo its own primes.
+        let start = (t <= level).then(|| scaled(c0));
+        let (mut u, mut v) = (Buffer::dirty(n), Buffer::dirty(n));
+        let mut empty = true;
+        for key in images.iter().flatten() {
+            limb.dot_pair_packed([&mut u, &mut v], &digits, key.key.limb(level, t), start.as_deref());
+            for (sum, image) in [(&mut *x, &u), (&mut *y, &v)] {
+                match empty {
+                    true => key.permutation.apply(sum, image),
+                    false => key.permutation.apply_add(limb.modulus(), sum, image),
+                }
+            }
+            empty = false;
+        }
+        if empty {
+            x.fill(0);
+            y.fill(0);
+        }
+        if let Some(start) = start {
+            for _ in images.iter().filter(|key| key.is_none()) {
+                limb.add_assign(x, &start);
+                limb.add_assign(y, &scaled(c1));
+            }
+        }
+    };
+    let mut pair = ExtendedPair { level, c: [Poly::dirty(basis), Poly::dirty(basis)] };
+    let groups = threads::count().div_ceil(basis.len()).min(images.len());
+    if groups <= 1 {
+        for_each_limb_pair(&mut pair.c, |t, x, y| part(t, images, x, y));
+        return pair;
+    }
+    let cuts: Vec<_> = images.chunks(images.len().div_ceil(groups)).collect();
+    let partial = threads::map(basis.len() * cuts.len(), |at| {
+        let (mut x, mut y) = (Buffer::dirty(n), Buffer::dirty(n));
+        part(at / cuts.len(), cuts[at % cuts.len()], &mut x, &mut y);
+        [x, y]
+    });
+    for_each_limb_pair(&mut pair.c, |t, x, y| {
+        let [first, more @ ..] = &partial[t * cuts.len()..(t + 1) * cuts.len()] else { return };
+        x.copy_from_slice(&first[0]);
+        y.copy_from_slice(&first[1]);
+        for [u, v] in more {
+            basis.limb(t).add_assign(x, u);
+            basis.limb(t).add_assign(y, v);
+        }
+    });
+    pair
 }
 
 /// Decomposition and inner product in one pass over the target primes, for a single key.
@@ -154,23 +266,30 @@ pub(crate) fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwi
     let tables = params.tables(level);
     let n = params.degree();
     let count = tables.digits.len();
-    let mut rows = coefficients(tables, c);
-    let prepared = prepare_digits(tables, &mut rows, n);
+    let mut rows = Buffer::dirty(c.words().len());
+    let prepared = prepare_eval(tables, &mut rows, c);
     let mut out = [Poly::dirty(&tables.qp), Poly::dirty(&tables.qp)];
-    for_each_limb_pair(&mut out, |t, x, y| {
-        let at = key_limb(key, level, t);
-        let mut lifted = Buffer::dirty(n * count);
-        for (j, row) in lifted.chunks_exact_mut(n).enumerate() {
-            if !tables.digits[j].contains(&t) {
-                digit_limb(tables, c, &prepared[j], j, t, row);
-            }
+    // Two targets at a time: more would not leave their digits in the cache.
+    let group = group(tables.qp.len()).min(2);
+    let [x, y] = &mut out;
+    threads::for_each_chunk_pair(x.words_mut(), y.words_mut(), n * group, |g, xs, ys| {
+        let targets = g * group..(g * group + xs.len() / n);
+        let mut lifted = Buffer::dirty(n * count * targets.len());
+        for (j, rows) in lifted.chunks_exact_mut(n * targets.len()).enumerate() {
+            let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) =
+                targets.clone().zip(rows.chunks_exact_mut(n)).filter(|(t, _)| !tables.digits[j].contains(t)).unzip();
+            tables.mod_up[j].finish_many(&prepared[j], &wanted, &mut rows);
+            wanted.iter().zip(rows).for_each(|(t, row)| tables.qp.limb(*t).forward(row));
         }
-        let rows: Vec<&[u64]> = (0..count)
-            .map(|j| if tables.digits[j].contains(&t) { c.limb(t) } else { &lifted[j * n..(j + 1) * n] })
-            .collect();
-        let b: Vec<_> = key.b[..count].iter().map(|p| p.limb(at)).collect();
-        let a: Vec<_> = key.a[..count].iter().map(|p| p.limb(at)).collect();
-        tables.qp.limb(t).dot_pair([x, y], &rows, &b, &a);
+        for (i, (x, y)) in xs.chunks_exact_mut(n).zip(ys.chunks_exact_mut(n)).enumerate() {
+            let t = targets.start + i;
+            let digit = |j: usize| match tables.digits[j].contains(&t) {
+                true => c.limb(t),
+                false => &lifted[(j * targets.len() + i) * n..][..n],
+            };
+            let digits: Vec<&[u64]> = (0..count).map(digit).collect();
+            tables.qp.limb(t).dot_pair_packed([x, y], &digits, key.limb(level, t), None);
+        }
     });
     ExtendedPair { level, c: out }
 }
@@ -184,21 +303,102 @@ pub(crate) fn mod_down(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eva
     }
 }
 
+/// ψ(⌊c / P⌉ + plus): the end of a rotation, each limb finished while it is in the cache.
+pub(crate) fn mod_down_permuted(
+    params: &Params,
+    level: usize,
+    mut c: Poly<Eval>,
+    plus: Option<&Poly<Eval>>,
+    permutation: &EvalPermutation,
+) -> Poly<Eval> {
+    let tables = params.tables(level);
+    let (basis, n) = (&tables.q, params.degree());
+    let mut out = Poly::dirty(basis);
+    let (kept, tail) = c.words_mut().split_at_mut(basis.len() * n);
+    let division = tables.mod_down.as_ref().map(|converter| Division::new(&tables.qp, converter, &tables.p_inv, tail));
+    let group = group(basis.len());
+    threads::for_each_chunk_pair(out.words_mut(), kept, n * group, |g, outs, xs| {
+        if let Some(division) = &division {
+            division.limbs(g * group, xs);
+        }
+        for (i, (out, x)) in outs.chunks_exact_mut(n).zip(xs.chunks_exact_mut(n)).enumerate() {
+            if let Some(plus) = plus {
+                basis.limb(g * group + i).add_assign(x, plus.limb(g * group + i));
+            }
+            permutation.apply(out, x);
+        }
+    });
+    out
+}
+
 /// Divides by the special primes and the last data prime together: mod-down fused with rescale.
 pub(crate) fn mod_down_rescale(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
     let tables = params.tables(level);
     match &tables.mod_down_rescale {
         Some(converter) => divide(c, converter, &tables.pq_inv),
-        None => rescale(params, level, c),
+        None => rescale(params, level, &c),
     }
 }
 
 /// Divides a polynomial over Q_l by its last prime.
-pub(crate) fn rescale(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
+pub(crate) fn rescale(params: &Params, level: usize, c: &Poly<Eval>) -> Poly<Eval> {
+    rescale_with(params, level, |i, x| x.copy_from_slice(c.limb(i)))
+}
+
+/// Divides by the last prime what `limb(i, x)` writes limb by limb: a product is rescaled without
+/// being stored in between.
+pub(crate) fn rescale_with(params: &Params, level: usize, limb: impl Fn(usize, &mut [u64]) + Sync) -> Poly<Eval> {
     let tables = params.tables(level);
-    match &tables.drop_last {
-        Some(converter) => divide(c, converter, &tables.rescale),
-        None => c,
+    let (basis, n) = (&tables.q, params.degree());
+    let Some(converter) = &tables.drop_last else {
+        let mut out = Poly::dirty(basis);
+        threads::for_each_chunk(out.words_mut(), n, |i, x| limb(i, x));
+        return out;
+    };
+    let mut tail = Buffer::dirty(n);
+    limb(level, &mut tail);
+    let division = Division::new(basis, converter, &tables.rescale, &mut tail);
+    let mut out = Poly::dirty(converter.to());
+    threads::for_each_chunk(out.words_mut(), n, |i, x| {
+        limb(i, x);
+        division.limbs(i, x);
+    });
+    out
+}
+
+/// Division by the product D of the last primes of a basis, whose limbs are prepared.
+struct Division<'a> {
+    converter: &'a BasisConverter,
+    prepared: Prepared<'a>,
+    /// D^−1 modulo each prime that stays.
+    inverse: &'a [Shoup],
+}
+
+impl<'a> Division<'a> {
+    /// Takes the limbs of the primes that go, in evaluation form.
+    fn new(
+        basis: &sudare_ring::RnsBasis,
+        converter: &'a BasisConverter,
+        inverse: &'a [Shoup],
+        tail: &'a mut [u64],
+    ) -> Self {
+        let keep = converter.to().len();
+        threads::for_each_chunk(tail, basis.degree(), |i, x| basis.limb(keep + i).inverse(x));
+        Self { converter, prepared: converter.prepare(tail, true), inverse }
+    }
+
+    /// Limbs `first` … of ⌊c / D⌉ from those of c.
+    fn limbs(&self, first: usize, xs: &mut [u64]) {
+        let n = self.converter.to().degree();
+        let mut lifted = Buffer::dirty(xs.len());
+        let targets: Vec<usize> = (first..first + xs.len() / n).collect();
+        let mut outs: Vec<&mut [u64]> = lifted.chunks_exact_mut(n).collect();
+        self.converter.finish_many(&self.prepared, &targets, &mut outs);
+        for ((i, x), lifted) in targets.into_iter().zip(xs.chunks_exact_mut(n)).zip(outs) {
+            let limb = self.converter.to().limb(i);
+            limb.forward(lifted);
+            limb.sub_mul_scalar(x, lifted, &self.inverse[i]);
+        }
     }
 }
 
@@ -209,14 +409,8 @@ fn divide(mut c: Poly<Eval>, converter: &BasisConverter, inverse: &[Shoup]) -> P
     let basis = c.basis().clone();
     let keep = converter.to().len();
     let (kept, tail) = c.words_mut().split_at_mut(keep * n);
-    threads::for_each_chunk(tail, n, |i, x| basis.limb(keep + i).inverse(x));
-    let prepared = converter.prepare(tail, true);
-    threads::for_each_chunk(kept, n, |i, x| {
-        let limb = basis.limb(i);
-        let mut lifted = Buffer::dirty(n);
-        converter.finish(&prepared, i, &mut lifted);
-        limb.forward(&mut lifted);
-        limb.sub_mul_scalar(x, &lifted, &inverse[i]);
-    });
+    let division = Division::new(&basis, converter, inverse, tail);
+    let group = group(keep);
+    threads::for_each_chunk(kept, n * group, |g, xs| division.limbs(g * group, xs));
     c.into_truncated(keep)
 }

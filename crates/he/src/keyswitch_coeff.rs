@@ -19,12 +19,11 @@ pub fn switch(params: &Params, c: &Poly<Coeff>, key: &KeySwitchKey) -> Result<Ex
     let tables = params.tables(level);
     let n = params.degree();
     let count = tables.digits.len();
-    let mut rows = Buffer::from_slice(c.words());
-    let prepared = prepare_digits(tables, &mut rows, n);
+    let mut rows = Buffer::dirty(c.words().len());
+    let prepared = prepare_digits(tables, &mut rows, n, |i, x| x.copy_from_slice(c.limb(i)));
     let mut out = [Poly::dirty(&tables.qp), Poly::dirty(&tables.qp)];
     let [x, y] = &mut out;
     threads::for_each_chunk_pair(x.words_mut(), y.words_mut(), n, |t, x, y| {
-        let at = if t <= level { t } else { t + key.level - level };
         let limb = tables.qp.limb(t);
         let mut digits = Buffer::dirty(n * count);
         for (j, digit) in digits.chunks_exact_mut(n).enumerate() {
@@ -35,9 +34,7 @@ pub fn switch(params: &Params, c: &Poly<Coeff>, key: &KeySwitchKey) -> Result<Ex
             limb.forward(digit);
         }
         let rows: Vec<&[u64]> = digits.chunks_exact(n).collect();
-        let b: Vec<_> = key.b[..count].iter().map(|p| p.limb(at)).collect();
-        let a: Vec<_> = key.a[..count].iter().map(|p| p.limb(at)).collect();
-        limb.dot_pair([x, y], &rows, &b, &a);
+        limb.dot_pair_packed([x, y], &rows, key.limb(level, t), None);
     });
     Ok(ExtendedPair { level, c: out })
 }

@@ -29,6 +29,7 @@
 pub mod bfv;
 pub mod bgv;
 pub mod bv;
+pub mod circuits;
 pub mod ckks;
 pub mod error;
 pub mod integer;

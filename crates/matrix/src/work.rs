@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Mul};
+use sudare_he::keys::KeySwitchKey;
 use sudare_he::params::ParamsLiteral;
 
 /// Amounts of primitive work; the cost model multiplies each by a measured time.
@@ -112,8 +113,7 @@ impl Work {
     /// Inner product of decomposed digits with one key, over Q_l·P.
     pub fn inner_product(literal: &ParamsLiteral, level: usize) -> Self {
         let digits = Self::digits(literal, level);
-        let limbs = (level + 1 + literal.p_bits.len()) as f64;
-        let bytes = 2.0 * digits * limbs * 8.0 * f64::from(literal.log_n).exp2();
+        let bytes = KeySwitchKey::bytes_at(literal, level) as f64;
         Self::passes_at(literal, level, 2.0 * digits)
             + Self::special(literal, 0.0, 2.0 * digits)
             + Self { key_bytes: bytes, key_switches: 1.0, ..Self::default() }

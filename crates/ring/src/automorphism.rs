@@ -91,6 +91,15 @@ impl EvalPermutation {
         assert!(out.len() == self.n && src.len() == self.n, "permutation operands differ from the degree");
         self.blocks.apply(out, src);
     }
+
+    /// Adds the values of `a(X^g)` to `acc`: all in `[0, q)` of one modulus.
+    ///
+    /// # Panics
+    /// As [`EvalPermutation::apply`].
+    pub fn apply_add(&self, q: &Modulus, acc: &mut [u64], src: &[u64]) {
+        assert!(acc.len() == self.n && src.len() == self.n, "permutation operands differ from the degree");
+        self.blocks.apply_add(q.value(), acc, src);
+    }
 }
 
 /// The coefficients of `a(X^g)` from those of `a(X)`, in `[0, q)`.

@@ -8,7 +8,13 @@
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::modulus::Shoup;
-use crate::threads::for_each_chunk;
+use crate::threads::for_each_mut;
+
+/// Residues of a row that are worked on together.
+const COLUMN: usize = 1024;
+
+/// Parts of all rows, and of the quotients if they are wanted.
+type Column<'a> = (Vec<&'a mut [u64]>, Option<&'a mut [u64]>);
 
 /// Precomputed conversion between two disjoint bases of one degree.
 #[derive(Debug)]
@@ -98,13 +104,25 @@ impl BasisConverter {
         if self.from.len() == 1 && !self.scaled {
             return Prepared { rows, quotient: None, centered };
         }
-        for_each_chunk(rows, n, |i, row| self.from.limb(i).mul_scalar(row, &self.hat_inv[i]));
-        let quotient = centered.then(|| {
-            let mut v = Buffer::dirty(n);
-            let y: Vec<&[u64]> = rows.chunks_exact(n).collect();
-            crate::kernel::round_quotients(&mut v, &y, &self.reciprocal);
-            v
+        let mut quotient = centered.then(|| Buffer::dirty(n));
+        // Column by column, so that the quotients find the residues in the nearest cache.
+        let mut columns: Vec<Column<'_>> = match &mut quotient {
+            Some(v) => v.chunks_mut(COLUMN).map(|v| (Vec::new(), Some(v))).collect(),
+            None => (0..n.div_ceil(COLUMN)).map(|_| (Vec::new(), None)).collect(),
+        };
+        for row in rows.chunks_exact_mut(n) {
+            columns.iter_mut().zip(row.chunks_mut(COLUMN)).for_each(|((parts, _), part)| parts.push(part));
+        }
+        for_each_mut(&mut columns, |_, (parts, v)| {
+            for (i, part) in parts.iter_mut().enumerate() {
+                self.from.limb(i).mul_scalar(part, &self.hat_inv[i]);
+            }
+            if let Some(v) = v {
+                let y: Vec<&[u64]> = parts.iter().map(|part| &**part).collect();
+                crate::kernel::round_quotients(v, &y, &self.reciprocal);
+            }
         });
+        drop(columns);
         Prepared { rows, quotient, centered }
     }
 
@@ -122,6 +140,29 @@ impl BasisConverter {
         }
         let rows: Vec<&[u64]> = prepared.rows.chunks_exact(n).chain(prepared.quotient.as_deref()).collect();
         limb.combine(out, &rows, &self.weights[j][..rows.len()], self.bound_bits);
+    }
+
+    /// [`BasisConverter::finish`] for several target primes, which share one reading of the
+    /// source: column by column, so that the second target finds it in the nearest cache.
+    ///
+    /// # Panics
+    /// If there are not as many outputs as targets.
+    pub fn finish_many(&self, prepared: &Prepared<'_>, targets: &[usize], outs: &mut [&mut [u64]]) {
+        assert_eq!(targets.len(), outs.len(), "an output for each target");
+        let n = self.from.degree();
+        if targets.len() < 2 || self.from.len() == 1 {
+            targets.iter().zip(outs).for_each(|(j, out)| self.finish(prepared, *j, out));
+            return;
+        }
+        for start in (0..n).step_by(COLUMN) {
+            let column = start..n.min(start + COLUMN);
+            let sources = prepared.rows.chunks_exact(n).chain(prepared.quotient.as_deref());
+            let rows: Vec<&[u64]> = sources.map(|row| &row[column.clone()]).collect();
+            for (j, out) in targets.iter().zip(outs.iter_mut()) {
+                let weights = &self.weights[*j][..rows.len()];
+                self.to.limb(*j).combine(&mut out[column.clone()], &rows, weights, self.bound_bits);
+            }
+        }
     }
 }
 
@@ -195,15 +236,20 @@ mod tests {
                 from_primes.iter().flat_map(|q| values.iter().map(move |x| (x % q).try_into().unwrap())).collect();
             let converter = BasisConverter::new(&from, &to);
             let mut out = vec![0; n];
+            let mut many = vec![vec![0; n]; to_primes.len()];
             let (mut rows, mut more_rows) = (residues.clone(), residues);
             let exact = converter.prepare(&mut rows, true);
             let approximate = converter.prepare(&mut more_rows, false);
+            let targets: Vec<usize> = (0..to_primes.len()).collect();
+            let mut outs: Vec<&mut [u64]> = many.iter_mut().map(Vec::as_mut_slice).collect();
+            converter.finish_many(&exact, &targets, &mut outs);
             for (j, p) in to_primes.iter().enumerate() {
                 let modulo = |x: BigInt| -> u64 {
                     let p = BigInt::from(*p);
                     (((x % &p) + &p) % &p).try_into().unwrap()
                 };
                 converter.finish(&exact, j, &mut out);
+                assert_eq!(out, many[j]);
                 for (x, got) in values.iter().zip(&out) {
                     let centered = if *x > &product / 2u32 {
                         BigInt::from(x.clone()) - BigInt::from(product.clone())

@@ -10,6 +10,7 @@ pub mod error;
 pub mod kernel;
 pub mod modulus;
 pub mod order;
+pub mod packed;
 pub mod poly;
 pub mod prime;
 pub mod random;

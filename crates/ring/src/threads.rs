@@ -43,16 +43,24 @@ pub fn parallel() -> bool {
     rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
 }
 
-/// `work(i, chunk)` for each chunk of `size` words, in parallel inside a pool.
+/// How many threads share the caller's work.
+#[inline]
+pub fn count() -> usize {
+    if parallel() { rayon::current_num_threads() } else { 1 }
+}
+
+/// `work(i, chunk)` for each chunk of `size` words (the last may be shorter), in parallel inside a
+/// pool.
 pub fn for_each_chunk(data: &mut [u64], size: usize, work: impl Fn(usize, &mut [u64]) + Sync + Send) {
     if parallel() && data.len() > size {
-        data.par_chunks_exact_mut(size).enumerate().for_each(|(i, c)| work(i, c));
+        data.par_chunks_mut(size).enumerate().for_each(|(i, c)| work(i, c));
     } else {
-        data.chunks_exact_mut(size).enumerate().for_each(|(i, c)| work(i, c));
+        data.chunks_mut(size).enumerate().for_each(|(i, c)| work(i, c));
     }
 }
 
-/// `work(i, x, y)` for each pair of chunks of `size` words, in parallel inside a pool.
+/// `work(i, x, y)` for each pair of chunks of `size` words (the last may be shorter), in parallel
+/// inside a pool.
 pub fn for_each_chunk_pair(
     x: &mut [u64],
     y: &mut [u64],
@@ -60,10 +68,10 @@ pub fn for_each_chunk_pair(
     work: impl Fn(usize, &mut [u64], &mut [u64]) + Sync + Send,
 ) {
     if parallel() && x.len() > size {
-        let pairs = x.par_chunks_exact_mut(size).zip(y.par_chunks_exact_mut(size));
+        let pairs = x.par_chunks_mut(size).zip(y.par_chunks_mut(size));
         pairs.enumerate().for_each(|(i, (x, y))| work(i, x, y));
     } else {
-        let pairs = x.chunks_exact_mut(size).zip(y.chunks_exact_mut(size));
+        let pairs = x.chunks_mut(size).zip(y.chunks_mut(size));
         pairs.enumerate().for_each(|(i, (x, y))| work(i, x, y));
     }
 }

@@ -3,7 +3,7 @@
 use sudare_ring::automorphism::{EvalPermutation, apply_coeff, conjugation_element, rotation_element};
 use sudare_ring::order::{exponent, index_of};
 use sudare_ring::prime::ntt_primes;
-use sudare_ring::{Family, Limb, RingError};
+use sudare_ring::{Family, Limb, Modulus, RingError};
 
 fn elements(n: usize) -> Vec<u64> {
     let order = 2 * n as u64;
@@ -28,6 +28,12 @@ fn permutes_as_the_definition_says() {
                 for (i, x) in out.iter().enumerate() {
                     let from = index_of(n, g as usize * exponent(n, i) % (2 * n));
                     assert_eq!(*x, src[from], "n = {n}, g = {g}, {}, value {i}", family.name());
+                }
+                let modulus = Modulus::new((1 << 55) + 3).unwrap();
+                let mut sum: Vec<u64> = (0..n as u64).map(|i| modulus.value() - 1 - i).collect();
+                permutation.apply_add(&modulus, &mut sum, &src);
+                for (i, x) in sum.iter().enumerate() {
+                    assert_eq!(*x, modulus.add(modulus.value() - 1 - i as u64, out[i]), "sum at {i}");
                 }
             }
         }

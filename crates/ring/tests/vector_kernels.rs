@@ -1,6 +1,7 @@
 //! Every kernel family against plain 128-bit arithmetic, at the edges of the stated ranges.
 
 use sudare_ring::kernel::MAX_TERMS;
+use sudare_ring::packed::PackedPairs;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Family, Limb};
 
@@ -169,6 +170,41 @@ fn inner_products() {
                 limb.dot_pair([&mut x, &mut y], &ar, &br, &cr);
                 check(&limb, "dot_pair 0", &x, |i| sum(q, (0..terms).map(|j| (a[j][i], b[j][i]))));
                 check(&limb, "dot_pair 1", &y, |i| sum(q, (0..terms).map(|j| (a[j][i], c[j][i]))));
+            }
+        }
+    }
+}
+
+#[test]
+fn inner_products_with_packed_pairs() {
+    let mut words = Words(9);
+    for limb in limbs() {
+        let q = limb.q();
+        for terms in [0usize, 1, 2, 5, 17] {
+            let mut rows = |worst: bool| -> Vec<Vec<u64>> {
+                (0..terms).map(|_| if worst { vec![q - 1; N] } else { words.below(q, N) }).collect()
+            };
+            for worst in [true, false] {
+                let (a, b, c, start) = (rows(worst), rows(worst), rows(worst), vec![q - 1; N]);
+                let pairs: Vec<[&[u64]; 2]> = b.iter().zip(&c).map(|(b, c)| [&b[..], &c[..]]).collect();
+                let packed = PackedPairs::new(&limb, &pairs);
+                assert_eq!(packed.bytes(), PackedPairs::bytes_of(N, limb.modulus().bits(), terms));
+                let mut row = vec![7; N];
+                for j in 0..terms {
+                    packed.unpack(j, 0, &mut row);
+                    assert_eq!(row, b[j]);
+                    packed.unpack(j, 1, &mut row);
+                    assert_eq!(row, c[j]);
+                }
+                // A key of a higher level has more pairs than a product asks for.
+                for used in [terms, terms / 2] {
+                    let (mut x, mut y) = (vec![7; N], vec![7; N]);
+                    limb.dot_pair_packed([&mut x, &mut y], &views(&a)[..used], &packed, Some(&start));
+                    check(&limb, "packed 0", &x, |i| (sum(q, (0..used).map(|j| (a[j][i], b[j][i]))) + q - 1) % q);
+                    check(&limb, "packed 1", &y, |i| sum(q, (0..used).map(|j| (a[j][i], c[j][i]))));
+                    limb.dot_pair_packed([&mut x, &mut y], &views(&a)[..used], &packed, None);
+                    check(&limb, "packed", &x, |i| sum(q, (0..used).map(|j| (a[j][i], b[j][i]))));
+                }
             }
         }
     }

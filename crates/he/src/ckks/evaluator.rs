@@ -463,7 +463,7 @@ impl Evaluator {
         let prime = params.prime_at(a.level) as f64;
         let rounding = division_bound(params, a.parts.len());
         Ok(Ciphertext {
-            parts: a.parts.iter().map(|p| keyswitch::rescale(params, a.level, p.clone())).collect(),
+            parts: a.parts.iter().map(|p| keyswitch::rescale(params, a.level, p)).collect(),
             level: a.level - 1,
             scale: a.scale / prime,
             noise: a.noise / prime + rounding,
@@ -578,8 +578,27 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::rotate`].
     pub fn rotate_many(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, HeError> {
+        /// Keys that stream past one reading of the digits.
+        const TOGETHER: usize = 4;
+        let params = self.params();
+        let elements: Vec<u64> = steps.iter().map(|step| params.rotation_element(*step)).collect();
+        for (element, step) in elements.iter().zip(steps).filter(|(e, _)| **e != 1) {
+            self.galois_key(*element, *step, a.level)?;
+        }
         let hoisted = self.hoist(a)?;
-        steps.iter().map(|step| self.rotate_hoisted(&hoisted, *step)).collect()
+        let mut out = Vec::with_capacity(steps.len());
+        for (elements, steps) in elements.chunks(TOGETHER).zip(steps.chunks(TOGETHER)) {
+            let keys = elements.iter().zip(steps).map(|(e, s)| self.galois_key(*e, *s, a.level));
+            match keys.collect::<Result<Vec<_>, _>>().map(<[_; TOGETHER]>::try_from) {
+                Ok(Ok(keys)) => {
+                    let pairs = keyswitch::inner_products(params, &hoisted.decomposed, keys.map(|key| &key.key));
+                    out.extend(pairs.into_iter().zip(keys).map(|(pair, key)| self.finish_rotation(a, key, pair)));
+                }
+                // Fewer than that, or a step of zero among them.
+                _ => steps.iter().try_for_each(|step| self.rotate_hoisted(&hoisted, *step).map(|c| out.push(c)))?,
+            }
+        }
+        Ok(out)
     }
 
     /// The sum of the ciphertext's images under automorphisms, with one decomposition and one
@@ -603,24 +622,13 @@ impl Evaluator {
         out.noise = out.noise * terms + switching_bound(params, a.level) * switched as f64 + division_bound(params, 2);
         out.check_fits(operation)?;
         (1..elements.len()).for_each(|_| count(&self.counters.add));
-        let decomposed = keyswitch::decompose(params, a.level, &a.parts[1]);
-        let mut sum = ExtendedPair::zero(params, a.level);
-        let mut plain = [Poly::zero(params.q_at(a.level)), Poly::zero(params.q_at(a.level))];
-        for key in &keys {
-            let Some(key) = key else {
-                plain[0].add_assign(&a.parts[0]);
-                plain[1].add_assign(&a.parts[1]);
-                continue;
-            };
+        (0..switched).for_each(|_| {
             count(&self.counters.rot);
             count(&self.counters.key_switches);
-            let pair = keyswitch::inner_product(params, &decomposed, &key.key);
-            let image = ExtendedPair { level: a.level, c: pair.c.map(|c| c.permuted(&key.permutation)) };
-            sum.add_assign(&image);
-            plain[0].add_assign(&a.parts[0].permuted(&key.permutation));
-        }
+        });
+        let decomposed = keyswitch::decompose(params, a.level, &a.parts[1]);
+        let sum = keyswitch::sum_of_images(params, [&a.parts[0], &a.parts[1]], &decomposed, &keys);
         out.parts = sum.c.into_iter().map(|c| keyswitch::mod_down(params, a.level, c)).collect();
-        out.parts.iter_mut().zip(&plain).for_each(|(x, y)| x.add_assign(y));
         Ok(out)
     }
 
@@ -636,12 +644,9 @@ impl Evaluator {
         count(&self.counters.key_switches);
         let params = self.params();
         let [c0, c1] = pair.c;
-        let mut c0 = keyswitch::mod_down(params, a.level, c0);
-        c0.add_assign(&a.parts[0]);
-        let c1 = keyswitch::mod_down(params, a.level, c1);
+        let end = |c, plus| keyswitch::mod_down_permuted(params, a.level, c, plus, &key.permutation);
         let noise = a.noise + switched_bound(params, a.level);
-        let parts = vec![c0.permuted(&key.permutation), c1.permuted(&key.permutation)];
-        Ciphertext { parts, noise, ..a.shell() }
+        Ciphertext { parts: vec![end(c0, Some(&a.parts[0])), end(c1, None)], noise, ..a.shell() }
     }
 }
 

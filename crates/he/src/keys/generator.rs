@@ -70,19 +70,19 @@ impl<'a> KeyGenerator<'a> {
         let tables = params.tables(level);
         let seed = self.seed.derive_mask("sudare mask", index);
         let errors = self.seed.derive("sudare error", index);
-        let mut key = KeySwitchKey { params: params.clone(), level, seed, b: Vec::new(), a: Vec::new() };
+        let (mut all_b, mut all_a) = (Vec::new(), Vec::new());
         for (j, digit) in tables.digits.iter().enumerate() {
-            let a = mask(basis, &key.seed, j as u64);
+            let a = mask(basis, &seed, j as u64);
             let mut b = a.mul(to);
             b.neg_assign();
             b.add_assign(&*error(&mut errors.stream(j as u64), basis)?);
             for i in digit.clone() {
                 basis.limb(i).mul_scalar_add(b.limb_mut(i), from.limb(i), &tables.p_mod_q[i]);
             }
-            key.a.push(a);
-            key.b.push(b);
+            all_a.push(a);
+            all_b.push(b);
         }
-        Ok(key)
+        Ok(KeySwitchKey::pack(params, level, seed, &all_b, &all_a))
     }
 
     fn check_level(&self, level: usize) -> Result<(), HeError> {

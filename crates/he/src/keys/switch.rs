@@ -2,22 +2,25 @@
 
 use super::noise_poly::mask;
 use crate::error::HeError;
-use crate::params::Params;
+use crate::params::{Params, ParamsLiteral};
 use std::sync::Arc;
 use sudare_ring::automorphism::EvalPermutation;
+use sudare_ring::packed::PackedPairs;
 use sudare_ring::random::MaskSeed;
-use sudare_ring::{Eval, Poly};
+use sudare_ring::{Eval, Poly, threads};
 
 /// A hybrid key-switching key from s' to s: for each digit j the pair (b_j, a_j) over Q·P with
 /// b_j = −a_j·s + e_j + P·g_j·s', g_j ≡ 1 modulo the primes of digit j and 0 modulo the others.
 /// Serves ciphertexts up to its level.
+///
+/// The pairs are held prime by prime, packed and interleaved as the inner product reads them.
 #[derive(Clone, Debug)]
 pub struct KeySwitchKey {
     pub(crate) params: Params,
     pub(crate) level: usize,
-    pub(crate) seed: MaskSeed,
-    pub(crate) b: Vec<Poly<Eval>>,
-    pub(crate) a: Vec<Poly<Eval>>,
+    seed: MaskSeed,
+    /// For each prime of Q·P, the digits' pairs.
+    rows: Vec<PackedPairs>,
 }
 
 impl KeySwitchKey {
@@ -40,8 +43,18 @@ impl KeySwitchKey {
                 ),
             });
         }
-        let a = (0..b.len() as u64).map(|j| mask(basis, &seed, j)).collect();
-        Ok(Self { params: params.clone(), level, seed, b, a })
+        let a: Vec<_> = (0..b.len() as u64).map(|j| mask(basis, &seed, j)).collect();
+        Ok(Self::pack(params, level, seed, &b, &a))
+    }
+
+    /// From all pairs.
+    pub(crate) fn pack(params: &Params, level: usize, seed: MaskSeed, b: &[Poly<Eval>], a: &[Poly<Eval>]) -> Self {
+        let basis = params.qp_at(level);
+        let rows = threads::map(basis.len(), |t| {
+            let pairs: Vec<_> = b.iter().zip(a).map(|(b, a)| [b.limb(t), a.limb(t)]).collect();
+            PackedPairs::new(basis.limb(t), &pairs)
+        });
+        Self { params: params.clone(), level, seed, rows }
     }
 
     /// The highest level of the ciphertexts it serves.
@@ -54,19 +67,43 @@ impl KeySwitchKey {
         &self.params
     }
 
-    /// What travels: the b_j and the seed of the a_j.
-    pub fn parts(&self) -> (&[Poly<Eval>], &MaskSeed) {
-        (&self.b, &self.seed)
+    /// The seed of the a_j.
+    pub fn seed(&self) -> &MaskSeed {
+        &self.seed
+    }
+
+    /// Number of digits.
+    pub fn digits(&self) -> usize {
+        self.params.digits_at(self.level)
+    }
+
+    /// b_j, over Q·P of the key's level.
+    ///
+    /// # Panics
+    /// If there are no more than `j` digits.
+    pub fn b(&self, j: usize) -> Poly<Eval> {
+        let mut out = Poly::dirty(self.params.qp_at(self.level));
+        let n = out.degree();
+        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, 0, x));
+        out
+    }
+
+    /// The pairs of limb `t` of Q_l·P, for a ciphertext of `level` no higher than the key's.
+    pub(crate) fn limb(&self, level: usize, t: usize) -> &PackedPairs {
+        &self.rows[if t <= level { t } else { t + self.level - level }]
     }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.b.iter().chain(&self.a).map(|p| p.words().len() * 8).sum()
+        self.rows.iter().map(PackedPairs::bytes).sum()
     }
 
-    /// Bytes of such a key in memory, before there is one; on the wire it is half.
-    pub fn bytes_at(params: &Params, level: usize) -> usize {
-        2 * 8 * params.degree() * params.digits_at(level) * params.qp_at(level).len()
+    /// Bytes of such a key in memory, before there is one. On the wire it takes about half, since
+    /// the a_j travel as a seed.
+    pub fn bytes_at(literal: &ParamsLiteral, level: usize) -> usize {
+        let (n, digits) = (1usize << literal.log_n, (level + 1).div_ceil(literal.digit_limbs.max(1)));
+        let bits = literal.q_bits.iter().take(level + 1).chain(&literal.p_bits);
+        bits.map(|bits| PackedPairs::bytes_of(n, *bits, digits)).sum()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::Object;
 use super::bytes::Fields;
-use super::container::Reader;
+use super::container::{Reader, Writer};
 use super::error::WireError;
 use super::header::{Header, ObjectType, State};
 use super::packing::packed_bytes;
 use crate::keys::{EvalKeys, GaloisKey, KeySwitchKey};
 use crate::params::Params;
+use std::io::Write;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 
@@ -28,7 +29,7 @@ impl Record {
         meta.extend(element.to_le_bytes());
         meta.extend((key.level() as u32).to_le_bytes());
         meta.extend([0; 4]);
-        meta.extend(key.parts().1.as_bytes());
+        meta.extend(key.seed().as_bytes());
     }
 
     fn read(params: &Params, fields: &mut Fields<'_>) -> Result<Self, WireError> {
@@ -53,20 +54,30 @@ impl Record {
     }
 }
 
+/// Every key with the number that stands for it, in the order in which they travel.
+fn records(keys: &EvalKeys) -> impl Iterator<Item = (u64, &KeySwitchKey)> {
+    let relin = keys.relin().ok().map(|key| (RELIN, key));
+    relin.into_iter().chain(keys.galois_keys().map(|g| (g.element(), g.key())))
+}
+
 impl Object for EvalKeys {
     const TYPE: ObjectType = ObjectType::EvalKeys;
 
     fn outline(&self) -> Result<(Header, Vec<&Poly<Eval>>), WireError> {
-        let relin = self.relin().ok().map(|key| (RELIN, key));
-        let galois = self.galois_keys().map(|g| (g.element(), g.key()));
-        let (mut meta, mut polys) = (Vec::new(), Vec::new());
-        for (element, key) in relin.into_iter().chain(galois) {
+        let (mut meta, mut lengths) = (Vec::new(), Vec::new());
+        for (element, key) in records(self) {
             Record::write(element, key, &mut meta);
-            polys.extend(key.parts().0);
+            let bytes = packed_bytes(self.params().qp_at(key.level()));
+            lengths.extend(std::iter::repeat_n(bytes, key.digits()));
         }
-        let lengths = polys.iter().map(|p| packed_bytes(p.basis())).collect();
         let owner = (self.params().hash(), self.id());
-        Ok((Header::new(Self::TYPE, owner, State::default(), meta, lengths)?, polys))
+        Ok((Header::new(Self::TYPE, owner, State::default(), meta, lengths)?, Vec::new()))
+    }
+
+    fn write_segments<W: Write>(&self, _: Vec<&Poly<Eval>>, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        // Keys stand in memory as the inner product reads them; one polynomial at a time is put
+        // together for the wire.
+        records(self).try_for_each(|(_, key)| (0..key.digits()).try_for_each(|j| writer.poly(&key.b(j))))
     }
 
     fn load(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {

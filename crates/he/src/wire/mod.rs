@@ -64,6 +64,12 @@ trait Object: Sized {
     /// The header and the polynomials that are the segments.
     fn outline(&self) -> Result<(Header, Vec<&Poly<Eval>>), WireError>;
 
+    /// Writes the segments; for objects that hold their polynomials in another form than the
+    /// one that travels.
+    fn write_segments<W: Write>(&self, polys: Vec<&Poly<Eval>>, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        polys.into_iter().try_for_each(|p| writer.poly(p))
+    }
+
     /// Reads what follows a header whose type and parameters are right.
     fn load(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError>;
 }
@@ -95,7 +101,7 @@ pub trait Wire: Object {
     fn write_to(&self, out: impl Write) -> Result<(), WireError> {
         let (header, polys) = self.outline()?;
         let mut writer = Writer::new(out, &header)?;
-        polys.into_iter().try_for_each(|p| writer.poly(p))?;
+        self.write_segments(polys, &mut writer)?;
         writer.finish()
     }
 

@@ -5,6 +5,7 @@ use crate::product::{Method, ProductSpec, Requirements, Shape};
 use crate::sizing;
 use crate::work::Work;
 use sudare_he::ckks::noise::TAIL;
+use sudare_he::keys::KeySwitchKey;
 use sudare_he::params::ParamsLiteral;
 
 /// Groups of products, block rows, block columns, ciphertexts of a block of an operand.
@@ -121,10 +122,7 @@ impl<'a> Sizes<'a> {
     }
 
     fn key_bytes(&self) -> f64 {
-        let digits = self.literal.q_bits.len().div_ceil(self.literal.digit_limbs);
-        (self.options.side * digits * (self.literal.q_bits.len() + self.literal.p_bits.len())) as f64
-            * sizing::degree(self.literal)
-            * 16.0
+        (self.options.side * KeySwitchKey::bytes_at(self.literal, self.literal.q_bits.len() - 1)) as f64
     }
 }
 

@@ -4,6 +4,7 @@ use super::Goal;
 use super::program::Engine;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use sudare_he::keys::KeySwitchKey;
 use sudare_he::params::{Params, ParamsLiteral};
 
 /// What a server needs besides keys and ciphertexts: tables and scratch.
@@ -106,8 +107,8 @@ fn poly_bytes(literal: &ParamsLiteral, level: usize, special: bool) -> (u64, u64
 /// Bytes of a key-switching key in memory and, seeded, on the wire.
 pub(super) fn key_bytes(literal: &ParamsLiteral, level: usize) -> (u64, u64) {
     let digits = (level + 1).div_ceil(literal.digit_limbs.max(1)) as u64;
-    let (memory, wire) = poly_bytes(literal, level, true);
-    (2 * digits * memory, digits * wire)
+    let (_, wire) = poly_bytes(literal, level, true);
+    (KeySwitchKey::bytes_at(literal, level) as u64, digits * wire)
 }
 
 /// Steps of the Galois elements that are rotations.

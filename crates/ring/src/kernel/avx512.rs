@@ -20,6 +20,15 @@ pub fn store(x: &mut [u64; 8], v: __m512i) {
     unsafe { _mm512_storeu_si512(x.as_mut_ptr().cast(), v) }
 }
 
+/// Asks for the lines of a slice. The hardware's own prefetching stops at each page.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn prefetch(words: &[u64]) {
+    for line in words.chunks(8) {
+        _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast());
+    }
+}
+
 /// One word in every lane.
 #[inline]
 #[target_feature(enable = "avx512f")]

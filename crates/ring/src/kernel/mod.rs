@@ -26,6 +26,7 @@ mod vector_tables;
 
 use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};
+use crate::packed::{PackedPairs, Width};
 use crate::prime::primitive_root;
 pub use external::{MAX_COLUMNS, MonomialTable, PackedMatrix};
 pub use gadget::{Gadget, sub_scaled_rows};
@@ -336,6 +337,29 @@ impl Limb {
         self.check(&[out[0].len(), out[1].len()]);
         a.iter().chain(b0).chain(b1).for_each(|x| assert_eq!(x.len(), out[0].len()));
         dispatch!(self, dot_pair(&self.modulus, out, a, b0, b1));
+    }
+
+    /// [`Limb::dot_pair`] with packed second factors: `out0 = start + Σ_j a_j · b_j0` and
+    /// `out1 = Σ_j a_j · b_j1` over the first `a.len()` pairs of `b`; all rows in `[0, q)`, a
+    /// missing `start` is zero.
+    ///
+    /// # Panics
+    /// If rows differ in length, or there are fewer pairs than rows or more than [`MAX_TERMS`].
+    pub fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+        assert!(a.len() <= b.terms() && a.len() <= MAX_TERMS, "more rows than pairs");
+        let n = self.degree();
+        assert!(out.iter().all(|x| x.len() == n) && a.iter().chain(&start).all(|x| x.len() == n));
+        match self.family {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a limb has this family only if `Family::serves` found the features.
+            Family::Avx512Ifma => unsafe { avx512ifma::dot_pair_packed(&self.modulus, out, a, b, start) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a limb has this family only if `Family::serves` found the features.
+            Family::Avx512Dq if b.width() == Width::Bytes8 => unsafe {
+                avx512dq::dot_pair_words(&self.modulus, out, a, b, start)
+            },
+            _ => b.dot_by_blocks(self, out, a, start),
+        }
     }
 
     /// `out = Σ_i src_i · w_i` for constants `w_i` in `[0, q)` and sources in `[0, 2^bound_bits)`,

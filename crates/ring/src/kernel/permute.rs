@@ -80,13 +80,27 @@ impl BlockPermutation {
         #[cfg(target_arch = "x86_64")]
         if self.vector {
             // SAFETY: whoever built the permutation with `vector` found AVX-512 F.
-            unsafe { self.apply_avx512(out, src) };
+            unsafe { self.apply_avx512::<false>(out, src, 0) };
             return;
         }
-        self.apply_portable(out, src);
+        self.apply_portable(out, src, |o, x| *o = x);
     }
 
-    fn apply_portable(&self, out: &mut [u64], src: &[u64]) {
+    /// `out[i] += src[…]` modulo `q`, all in `[0, q)`.
+    pub fn apply_add(&self, q: u64, out: &mut [u64], src: &[u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.vector {
+            // SAFETY: whoever built the permutation with `vector` found AVX-512 F.
+            unsafe { self.apply_avx512::<true>(out, src, q) };
+            return;
+        }
+        self.apply_portable(out, src, |o, x| {
+            let sum = *o + x;
+            *o = if sum >= q { sum - q } else { sum };
+        });
+    }
+
+    fn apply_portable(&self, out: &mut [u64], src: &[u64], put: impl Fn(&mut u64, u64)) {
         for (out, source) in out.chunks_exact_mut(BLOCK).zip(&self.sources) {
             let src = &src[BLOCK * source.block as usize..][..BLOCK];
             let mix = &self.mixes[source.shift as usize];
@@ -96,7 +110,7 @@ impl BlockPermutation {
                     let from = mix.lanes[lane] as usize;
                     let (r2, r1) = (mix.rotate2 >> lane & 1, mix.rotate1 >> lane & 1);
                     let rotated = (j + (from >> 3) * 4 + usize::from(2 * r2 + r1)) % 8;
-                    *o = src[8 * self.rows[rotated] + (from & 7)];
+                    put(o, src[8 * self.rows[rotated] + (from & 7)]);
                 }
             }
         }
@@ -104,9 +118,10 @@ impl BlockPermutation {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    fn apply_avx512(&self, out: &mut [u64], src: &[u64]) {
-        use super::avx512::{load, store};
+    fn apply_avx512<const ADD: bool>(&self, out: &mut [u64], src: &[u64], q: u64) {
+        use super::avx512::{add_mod, load, splat, store};
         use std::arch::x86_64::*;
+        let q = splat(q);
         let src = src.as_chunks::<8>().0.as_chunks::<8>().0;
         for (out, source) in out.as_chunks_mut::<8>().0.as_chunks_mut::<8>().0.iter_mut().zip(&self.sources) {
             let src = &src[source.block as usize];
@@ -124,7 +139,9 @@ impl BlockPermutation {
                 t[j] = _mm512_mask_mov_epi64(u[j], mix.rotate2, u[(j + 2) & 7]);
             }
             for j in 0..8 {
-                store(&mut out[bit_reverse(j, 3)], _mm512_mask_mov_epi64(t[j], mix.rotate1, t[(j + 1) & 7]));
+                let out = &mut out[bit_reverse(j, 3)];
+                let image = _mm512_mask_mov_epi64(t[j], mix.rotate1, t[(j + 1) & 7]);
+                store(out, if ADD { add_mod(load(out), image, q) } else { image });
             }
         }
     }

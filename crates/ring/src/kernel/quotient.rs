@@ -25,9 +25,11 @@ unsafe fn avx512(v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) {
 #[inline(always)]
 fn plain(v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) {
     const BLOCK: usize = 64;
+    /// Adding 2^52 leaves a small number, rounded to the nearest integer, in the lowest bits.
+    const ROUND: f64 = (1u64 << 52) as f64;
     let mut sums = [0f64; BLOCK];
     for (b, out) in v.chunks_mut(BLOCK).enumerate() {
-        sums.fill(0.5);
+        sums.fill(0.0);
         for (row, r) in y.iter().zip(reciprocal) {
             let row = &row[b * BLOCK..b * BLOCK + out.len()];
             for (s, x) in sums.iter_mut().zip(row) {
@@ -36,7 +38,7 @@ fn plain(v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) {
             }
         }
         for (o, s) in out.iter_mut().zip(&sums) {
-            *o = *s as i64 as u64;
+            *o = (*s + ROUND).to_bits() & ((1 << 52) - 1);
         }
     }
 }

@@ -178,23 +178,17 @@ impl Encoder {
 }
 
 impl Evaluator {
-    /// P·ψ(a) over Q_l·P for the automorphism ψ of an element, from hoisted digits.
-    fn image(&self, a: &Ciphertext, decomposed: &Decomposed, element: u64) -> Result<ExtendedPair, HeError> {
-        let params = self.params();
-        if element == 1 {
-            let mut pair = ExtendedPair::zero(params, a.level);
-            pair.add_scaled(params, 0, &a.parts[0]);
-            pair.add_scaled(params, 1, &a.parts[1]);
-            return Ok(pair);
-        }
-        let key = self.galois_key(element, 0, a.level)?;
-        let mut pair = keyswitch::inner_product(params, decomposed, &key.key);
-        pair.add_scaled(params, 0, &a.parts[0]);
-        Ok(ExtendedPair { level: a.level, c: pair.c.map(|c| c.permuted(&key.permutation)) })
+    /// Σ_ψ P·ψ(a) over Q_l·P for the automorphisms ψ of some elements, from hoisted digits.
+    fn images(&self, a: &Ciphertext, decomposed: &Decomposed, elements: &[u64]) -> Result<ExtendedPair, HeError> {
+        let keys = elements
+            .iter()
+            .map(|e| if *e == 1 { Ok(None) } else { self.galois_key(*e, 0, a.level).map(Some) })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(keyswitch::sum_of_images(self.params(), [&a.parts[0], &a.parts[1]], decomposed, &keys))
     }
 
     /// Refuses before any work what a missing key would refuse in the middle.
-    fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
+    pub(crate) fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
         elements.iter().filter(|e| **e != 1).try_for_each(|e| self.galois_key(*e, 0, level).map(|_| ()))
     }
 
@@ -247,23 +241,11 @@ impl Evaluator {
         out.noise = out.noise / prime + division_bound(params, 2);
         out.level = a.level - 1;
         let decomposed = keyswitch::decompose(params, a.level, &a.parts[1]);
-        let mut sum: Option<ExtendedPair> = None;
-        for element in elements {
-            let image = self.image(a, &decomposed, *element)?;
-            if *element != 1 {
-                self.count_rotation();
-            }
-            match &mut sum {
-                None => sum = Some(image),
-                Some(sum) => {
-                    count(&self.counters.add);
-                    sum.add_assign(&image);
-                }
-            }
-        }
+        elements.iter().filter(|e| **e != 1).for_each(|_| self.count_rotation());
+        (1..elements.len()).for_each(|_| count(&self.counters.add));
+        let sum = self.images(a, &decomposed, elements)?;
         count(&self.counters.cmult);
         let mask = p.at(a.level);
-        let sum = sum.unwrap_or_else(|| ExtendedPair::zero(params, a.level));
         out.parts = sum
             .c
             .into_iter()
@@ -320,7 +302,7 @@ impl Evaluator {
         out.noise = noise / prime + division_bound(params, 2);
         out.level = level - 1;
         let babies =
-            map.babies.iter().map(|element| self.image(a, decomposed, *element)).collect::<Result<Vec<_>, _>>()?;
+            map.babies.iter().map(|element| self.images(a, decomposed, &[*element])).collect::<Result<Vec<_>, _>>()?;
         map.babies.iter().filter(|e| **e != 1).for_each(|_| self.count_rotation());
         let basis = params.qp_at(level);
         let mut sum: Option<ExtendedPair> = None;

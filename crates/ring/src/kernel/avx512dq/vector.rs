@@ -1,8 +1,9 @@
 //! Element-wise kernels and inner products.
 
-use super::super::avx512::{csub, load, splat, store};
+use super::super::avx512::{add_mod, csub, load, prefetch, splat, store};
 use super::arith::{FOLD_TERMS, Field, SUM_TERMS, Shoup as WideShoup, Sum, Wide};
 use crate::modulus::{Modulus, Shoup};
+use crate::packed::{BLOCK, PackedPairs};
 use std::arch::x86_64::*;
 
 pub use super::super::avx512::{add, add_assign, neg_assign, sub, sub_assign};
@@ -146,6 +147,30 @@ pub fn dot_pair(q: &Modulus, out: [&mut [u64]; 2], a: &[&[u64]], b0: &[&[u64]], 
         let [sum0, sum1] = dot_vector(&f, a, [b0, b1], 8 * i);
         store(o0, sum0);
         store(o1, sum1);
+    }
+}
+
+/// For pairs in whole words; narrower ones belong to primes that other families serve.
+#[target_feature(enable = "avx512f,avx512dq")]
+pub fn dot_pair_words(q: &Modulus, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+    let f = Field::new(q);
+    let [out0, out1] = out;
+    let (mut left, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+    let blocks = out0.as_chunks_mut::<BLOCK>().0.iter_mut().zip(out1.as_chunks_mut::<BLOCK>().0);
+    for (at, (out0, out1)) in blocks.enumerate() {
+        left.clear();
+        left.extend(a.iter().map(|row| &row[at * BLOCK..][..BLOCK]));
+        let units = b.block(at).as_chunks::<BLOCK>().0.as_chunks::<2>().0;
+        (first.clear(), second.clear());
+        first.extend(units[..a.len()].iter().map(|pair| pair[0].as_slice()));
+        second.extend(units[..a.len()].iter().map(|pair| pair[1].as_slice()));
+        prefetch(b.ahead(at));
+        for (i, (o0, o1)) in out0.as_chunks_mut::<8>().0.iter_mut().zip(out1.as_chunks_mut::<8>().0).enumerate() {
+            let [sum0, sum1] = dot_vector(&f, &left, [&first, &second], 8 * i);
+            let start = start.map(|row| load(&row.as_chunks::<8>().0[at * BLOCK / 8 + i]));
+            store(o0, start.map_or(sum0, |start| add_mod(sum0, start, f.q)));
+            store(o1, sum1);
+        }
     }
 }
 

@@ -4,9 +4,11 @@ mod arith;
 mod external;
 mod gemm;
 mod ntt;
+mod packed;
 mod vector;
 
 pub use external::*;
 pub use gemm::*;
 pub use ntt::*;
+pub use packed::*;
 pub use vector::*;

@@ -1,0 +1,109 @@
+//! Products of a plain matrix with an encrypted vector by diagonals (Halevi–Shoup, ePrint
+//! 2014/106), in baby and giant steps with double hoisting (ePrint 2018/244, 2020/1203).
+//!
+//! An m×n matrix is padded to R×C, powers of two. With R < C there are R diagonals of C entries,
+//! d_t[i] = M[i mod R][(i + t) mod C], and the sum of every R-th slot finishes the rows (the hybrid
+//! of Juvekar et al., ePrint 2018/073); otherwise there are C diagonals of R entries.
+
+use super::trace::TraceFunction;
+use super::unrolled::TracePlan;
+use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap};
+use crate::error::HeError;
+use crate::params::Params;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A plain matrix, ready to multiply encrypted vectors at one level.
+#[derive(Clone, Debug)]
+pub struct MatrixVector {
+    rows: usize,
+    columns: usize,
+    /// Columns after padding: the period at which vectors are repeated.
+    period: usize,
+    map: LinearMap,
+    fold: TracePlan,
+}
+
+impl MatrixVector {
+    /// Prepares an m×n matrix, row by row in `entries`. `at.max_abs` bounds its entries; the
+    /// scale of the prime at `at.level` keeps a vector's scale as it is.
+    ///
+    /// # Errors
+    /// [`HeError::Parameters`] for an empty matrix, one of another number of entries, or one with
+    /// a side over N/2; as [`LinearMap::new`].
+    pub fn new(encoder: &Encoder, entries: &[f64], rows: usize, columns: usize, at: EncodeAt) -> Result<Self, HeError> {
+        let params = encoder.params();
+        let slots = params.slots();
+        if rows == 0 || columns == 0 || rows.max(columns) > slots || rows.checked_mul(columns) != Some(entries.len()) {
+            return Err(HeError::Parameters {
+                reason: format!("a {rows}×{columns} matrix with {} entries; sides go from 1 to {slots}", entries.len()),
+            });
+        }
+        let (r, c) = (rows.next_power_of_two(), columns.next_power_of_two());
+        let period = r.max(c);
+        let entry = |i: usize, j: usize| if i < rows && j < columns { entries[i * columns + j] } else { 0.0 };
+        let mut diagonals = BTreeMap::new();
+        for t in 0..r.min(c) {
+            // With more rows than columns, the vector repeats every C slots, and so do its rotations.
+            let value = |i: usize| entry(i % r, (i + t) % c);
+            let short: Vec<f64> = (0..period).map(value).collect();
+            if short.iter().any(|x| *x != 0.0) {
+                diagonals.insert(t as i64, short.into_iter().cycle().take(slots).collect::<Vec<f64>>());
+            }
+        }
+        if diagonals.is_empty() {
+            diagonals.insert(0, vec![0.0; slots]);
+        }
+        let babies = baby_steps(diagonals.len().max(1));
+        let map = LinearMap::new(encoder, &diagonals, 1, babies, at)?;
+        let fold = TraceFunction::strided_sums(params, (c / r).max(1), r as i64)?.doubling();
+        Ok(Self { rows, columns, period: c, map, fold })
+    }
+
+    /// (m, n).
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    /// A vector of n values as [`Evaluator::matrix_vector`] expects it: padded and repeated to
+    /// fill all slots.
+    ///
+    /// # Errors
+    /// [`HeError::Operands`] for another number of values.
+    pub fn layout(&self, params: &Params, vector: &[f64]) -> Result<Vec<f64>, HeError> {
+        if vector.len() != self.columns {
+            let (left, right) = (self.columns, vector.len());
+            return Err(HeError::Operands { operation: "matrix–vector product", left, right });
+        }
+        let padded = vector.iter().copied().chain(std::iter::repeat(0.0)).take(self.period);
+        Ok(padded.collect::<Vec<_>>().into_iter().cycle().take(params.slots()).collect())
+    }
+
+    /// Galois elements whose keys it needs, each with its level: the map works at the level it is
+    /// prepared for, the fold after it one below.
+    pub fn keys(&self) -> Vec<(u64, usize)> {
+        let level = self.map.level();
+        let map: BTreeSet<u64> = self.map.elements().into_iter().collect();
+        let fold = self.fold.elements().into_iter().filter(|e| !map.contains(e)).map(|e| (e, level.saturating_sub(1)));
+        map.iter().map(|e| (*e, level)).chain(fold).collect()
+    }
+}
+
+/// Baby steps for a number of diagonals. A giant step costs a division and a whole key switch of
+/// its own, a baby step an inner product, which is several times less: so there are more babies.
+fn baby_steps(diagonals: usize) -> usize {
+    const GIANT_BY_BABY: f64 = 4.0;
+    let ideal = (diagonals as f64 * GIANT_BY_BABY).sqrt();
+    (ideal.log2().round().exp2() as usize).clamp(1, diagonals.next_power_of_two())
+}
+
+impl Evaluator {
+    /// M·x, one level down: slot i < m holds entry i. The vector is laid out by
+    /// [`MatrixVector::layout`].
+    ///
+    /// # Errors
+    /// As [`Evaluator::linear_map`] and [`Evaluator::trace`].
+    pub fn matrix_vector(&self, matrix: &MatrixVector, x: &Ciphertext) -> Result<Ciphertext, HeError> {
+        self.check_keys(&matrix.fold.elements(), x.level().saturating_sub(1))?;
+        self.trace(&self.linear_map(x, &matrix.map)?, &matrix.fold)
+    }
+}

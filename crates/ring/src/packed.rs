@@ -1,0 +1,194 @@
+//! Pairs of residue rows in few bytes, in the order in which an inner product reads them.
+//!
+//! Key switching multiplies a few rows of digits by many megabytes of key, and memory is what it
+//! waits for. Residues of a 40-bit prime are kept in five bytes and those of up to 48 bits in
+//! six; the rows of all digits are interleaved block by block, so that one sequential stream
+//! serves the whole product.
+
+use crate::Limb;
+use crate::buffer::Buffer;
+
+/// Residues in a unit: one row's share of a block.
+pub const BLOCK: usize = 64;
+
+/// How the residues of one unit are stored. The low halves come first, as 64 words of 32 bits,
+/// then the rest of each residue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 32 bits and 8 more: primes up to 40 bits.
+    Bytes5,
+    /// 32 bits and 16 more: primes up to 48 bits.
+    Bytes6,
+    /// Whole words.
+    Bytes8,
+}
+
+impl Width {
+    /// The narrowest that holds residues of so many bits.
+    pub const fn of_bits(bits: u32) -> Self {
+        match bits {
+            0..=40 => Self::Bytes5,
+            41..=48 => Self::Bytes6,
+            _ => Self::Bytes8,
+        }
+    }
+
+    /// Bytes of a residue.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Bytes5 => 5,
+            Self::Bytes6 => 6,
+            Self::Bytes8 => 8,
+        }
+    }
+
+    /// 64-bit words of a unit.
+    pub const fn unit_words(self) -> usize {
+        self.bytes() * BLOCK / 8
+    }
+}
+
+/// `terms` pairs of rows modulo one prime.
+#[derive(Clone)]
+pub struct PackedPairs {
+    width: Width,
+    n: usize,
+    terms: usize,
+    /// Block after block, term after term: a unit of the pair's first row, one of its second.
+    words: Buffer,
+}
+
+impl PackedPairs {
+    /// Packs rows of `limb`'s prime: `pairs[j]` holds two rows of N residues in `[0, q)`.
+    ///
+    /// # Panics
+    /// If a row has not N words.
+    pub fn new(limb: &Limb, pairs: &[[&[u64]; 2]]) -> Self {
+        let n = limb.degree();
+        assert!(pairs.iter().flatten().all(|row| row.len() == n), "rows of another degree");
+        let width = Width::of_bits(limb.modulus().bits());
+        let unit = width.unit_words();
+        let mut words = Buffer::dirty(2 * pairs.len() * n / BLOCK * unit);
+        for (at, out) in words.chunks_exact_mut(unit).enumerate() {
+            let (part, term, block) = (at % 2, at / 2 % pairs.len(), at / 2 / pairs.len());
+            pack(width, out, &pairs[term][part][block * BLOCK..][..BLOCK]);
+        }
+        Self { width, n, terms: pairs.len(), words }
+    }
+
+    /// Number of pairs.
+    pub fn terms(&self) -> usize {
+        self.terms
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+
+    /// Bytes that `terms` pairs of rows of a prime of `bits` bits will take.
+    pub const fn bytes_of(n: usize, bits: u32, terms: usize) -> usize {
+        2 * n * terms * Width::of_bits(bits).bytes()
+    }
+
+    /// Writes row `part` (0 or 1) of pair `term` to `out`.
+    ///
+    /// # Panics
+    /// If there is no such row, or `out` has not N words.
+    pub fn unpack(&self, term: usize, part: usize, out: &mut [u64]) {
+        assert!(term < self.terms && part < 2 && out.len() == self.n);
+        for (block, out) in out.chunks_exact_mut(BLOCK).enumerate() {
+            unpack(self.width, out, self.unit(block, term, part));
+        }
+    }
+
+    pub(crate) fn width(&self) -> Width {
+        self.width
+    }
+
+    /// All units of one block: two for each term.
+    #[inline]
+    pub(crate) fn block(&self, block: usize) -> &[u64] {
+        let size = 2 * self.terms * self.width.unit_words();
+        &self.words[block * size..][..size]
+    }
+
+    /// As many words as a block has, some way after block `block`; fewer at the end. What a
+    /// product asks memory for while it works on the block.
+    #[inline]
+    pub(crate) fn ahead(&self, block: usize) -> &[u64] {
+        /// Words between what is multiplied and what is asked for: a few hundred nanoseconds.
+        const AHEAD: usize = 1024;
+        let size = 2 * self.terms * self.width.unit_words();
+        let start = (block * size + AHEAD).min(self.words.len());
+        &self.words[start..(start + size).min(self.words.len())]
+    }
+
+    fn unit(&self, block: usize, term: usize, part: usize) -> &[u64] {
+        let unit = self.width.unit_words();
+        &self.block(block)[(2 * term + part) * unit..][..unit]
+    }
+
+    /// The inner product without a kernel of its own: a few unpacked blocks at a time through
+    /// [`Limb::dot_pair`].
+    pub(crate) fn dot_by_blocks(&self, limb: &Limb, out: [&mut [u64]; 2], a: &[&[u64]], start: Option<&[u64]>) {
+        /// Residues of a row at a time: the rows of a usual key fit in the first cache.
+        const CHUNK: usize = 4 * BLOCK;
+        let mut scratch = vec![0u64; 2 * a.len() * CHUNK];
+        let [out0, out1] = out;
+        for (at, (x, y)) in out0.chunks_exact_mut(CHUNK).zip(out1.chunks_exact_mut(CHUNK)).enumerate() {
+            for (row, out) in scratch.chunks_exact_mut(CHUNK).enumerate() {
+                for (b, out) in out.chunks_exact_mut(BLOCK).enumerate() {
+                    unpack(self.width, out, self.unit(at * CHUNK / BLOCK + b, row / 2, row % 2));
+                }
+            }
+            let left: Vec<&[u64]> = a.iter().map(|row| &row[at * CHUNK..][..CHUNK]).collect();
+            let rows = scratch.chunks_exact(2 * CHUNK);
+            let first: Vec<&[u64]> = rows.clone().map(|pair| &pair[..CHUNK]).collect();
+            let second: Vec<&[u64]> = rows.map(|pair| &pair[CHUNK..]).collect();
+            limb.dot_pair([&mut *x, y], &left, &first, &second);
+            if let Some(start) = start {
+                limb.add_assign(x, &start[at * CHUNK..][..CHUNK]);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for PackedPairs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PackedPairs({} × {}, {:?})", self.terms, self.n, self.width)
+    }
+}
+
+/// One unit from 64 residues.
+fn pack(width: Width, out: &mut [u64], values: &[u64]) {
+    if width == Width::Bytes8 {
+        out.copy_from_slice(values);
+        return;
+    }
+    let (low, high) = out.split_at_mut(BLOCK / 2);
+    for (word, pair) in low.iter_mut().zip(values.chunks_exact(2)) {
+        *word = (pair[0] & u64::from(u32::MAX)) | pair[1] << 32;
+    }
+    let per_word = BLOCK / high.len();
+    let bits = 64 / per_word as u32;
+    for (word, group) in high.iter_mut().zip(values.chunks_exact(per_word)) {
+        *word = group.iter().rev().fold(0, |acc, x| acc << bits | x >> 32);
+    }
+}
+
+/// 64 residues from one unit.
+fn unpack(width: Width, out: &mut [u64], unit: &[u64]) {
+    if width == Width::Bytes8 {
+        out.copy_from_slice(unit);
+        return;
+    }
+    let (low, high) = unit.split_at(BLOCK / 2);
+    let per_word = BLOCK / high.len();
+    let bits = 64 / per_word;
+    for (i, x) in out.iter_mut().enumerate() {
+        let lower = low[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX);
+        let upper = high[i / per_word] >> (bits * (i % per_word)) & ((1 << bits) - 1);
+        *x = lower | upper << 32;
+    }
+}
