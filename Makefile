@@ -13,11 +13,11 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench papers-002 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
 prerequisites: ## check that Rust, Python and a linker are there; say how to get what is not
 	@scripts/prerequisites $(PYTHON)
@@ -88,6 +88,10 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- ntt --json
 	cargo run --locked --release -p sudare-bench -- ops --json
 	cargo run --locked --release -p sudare-bench -- matmul --params auto --method auto --d 16 --threads 1 --json
+	cargo run --locked --release -p sudare-bench -- packing --json
+
+papers-002: | prerequisites ## the packing paper's tables beside ours: bench/runs/papers-002.md and .json
+	cargo run --locked --release -p sudare-bench -- papers-002
 
 clean: ## remove everything that was built
 	rm -rf target dist $(VENV)

@@ -8,7 +8,9 @@ mod machine;
 mod matmul;
 mod ntt;
 mod ops;
+mod packing;
 mod papers;
+mod papers_002;
 mod parts;
 mod record;
 mod timing;
@@ -64,6 +66,11 @@ enum Suite {
     /// Tables 5, 6 and 7 of the 3-D matrix product paper beside ours, as a page.
     #[command(name = "papers-000")]
     Papers000(papers::Options),
+    /// Products of packed integer matrices under the BV scheme: the packing paper's Tables 1 and 2.
+    Packing(packing::Options),
+    /// Tables 1 and 2 of the packing paper beside ours, as a page.
+    #[command(name = "papers-002")]
+    Papers002,
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -94,6 +101,8 @@ fn run(cli: &Cli) -> Outcome<()> {
         Suite::Papers000(options) => {
             papers::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-000")
         }
+        Suite::Packing(options) => packing::run(options, budget, &threads, &machine, &mut sink).map(|()| "packing"),
+        Suite::Papers002 => papers_002::run(budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-002"),
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
     sink.finish(name)

@@ -49,6 +49,31 @@ pub struct Stages {
     pub decode_ms: Option<f64>,
 }
 
+/// A published line of times, from another machine and another time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PaperTimes {
+    /// Encryption.
+    pub encrypt_ms: f64,
+    /// Product.
+    pub evaluate_ms: f64,
+    /// Decryption.
+    pub decrypt_ms: f64,
+    /// All together.
+    pub total_ms: f64,
+    /// How many times faster the total is here.
+    pub faster: Option<f64>,
+    /// How many times faster it is wanted.
+    pub wanted: f64,
+}
+
+impl PaperTimes {
+    /// From seconds of encryption, product, decryption and all, and our milliseconds.
+    pub fn new(seconds: [f64; 4], wanted: f64, ours_ms: Option<f64>) -> Self {
+        let [encrypt_ms, evaluate_ms, decrypt_ms, total_ms] = seconds.map(|s| s * 1e3);
+        Self { encrypt_ms, evaluate_ms, decrypt_ms, total_ms, faster: ours_ms.map(|ms| total_ms / ms), wanted }
+    }
+}
+
 /// A line. What does not apply is `None`, never zero.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
@@ -120,6 +145,8 @@ pub struct Record {
     pub reference_units: Option<f64>,
     /// Stages apart.
     pub stages: Option<Stages>,
+    /// A paper's times of the same line.
+    pub paper_ms: Option<PaperTimes>,
     /// The same product in the clear: plain Rust, one thread, double precision.
     pub plain_ms: Option<f64>,
     /// Mean of the largest errors of many random products, and how many.
@@ -180,6 +207,7 @@ impl Record {
             reference: None,
             reference_units: None,
             stages: None,
+            paper_ms: None,
             plain_ms: None,
             mean_max_error: None,
             mean_min_error: None,

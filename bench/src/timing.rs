@@ -35,7 +35,7 @@ impl Unit {
     }
 
     /// Times one warm transform.
-    fn sample(&mut self, into: &mut Clocks) {
+    pub fn sample(&mut self, into: &mut Clocks) {
         self.plan.fwd(&mut self.values);
         let clock = Clock::start();
         (0..UNIT_INNER).for_each(|_| self.plan.fwd(&mut self.values));
@@ -119,17 +119,19 @@ impl Clocks {
 }
 
 /// Both clocks at the start of a sample.
-struct Clock {
+pub struct Clock {
     cpu: Duration,
     wall: Instant,
 }
 
 impl Clock {
-    fn start() -> Self {
+    /// Now.
+    pub fn start() -> Self {
         Self { cpu: cpu_time(), wall: Instant::now() }
     }
 
-    fn stop(&self, operations: u32, into: &mut Clocks) {
+    /// Notes the time since the start, a part for each of some operations.
+    pub fn stop(&self, operations: u32, into: &mut Clocks) {
         let (wall, cpu) = (self.wall.elapsed(), cpu_time().saturating_sub(self.cpu));
         into.wall.0.push(milliseconds(wall) / f64::from(operations));
         into.cpu.0.push(milliseconds(cpu) / f64::from(operations));
