@@ -103,9 +103,75 @@ impl Drop for Buffer {
     }
 }
 
+/// Smallest block that is worth pages of its own.
+const PAGES_FROM: usize = 1 << 21;
+
+/// A large block of words that is written once and streamed often, as a bootstrapping key is: on
+/// huge pages where the system gives them, so that a stream does not wait for address translations.
+pub struct Pages {
+    memory: PagesMemory,
+    len: usize,
+}
+
+enum PagesMemory {
+    Mapped(memmap2::MmapMut),
+    Heap(Vec<Line>),
+}
+
+impl Pages {
+    /// `len` zero words.
+    pub fn zeroed(len: usize) -> Self {
+        let bytes = len.div_ceil(8) * 64;
+        let mapped = if bytes >= PAGES_FROM { memmap2::MmapMut::map_anon(bytes).ok() } else { None };
+        let memory = match mapped {
+            Some(map) => {
+                // Advice: the memory is as good without it.
+                #[cfg(target_os = "linux")]
+                let _ = map.advise(memmap2::Advice::HugePage);
+                PagesMemory::Mapped(map)
+            }
+            None => PagesMemory::Heap(vec![Line([0; 8]); len.div_ceil(8)]),
+        };
+        Self { memory, len }
+    }
+}
+
+impl Deref for Pages {
+    type Target = [u64];
+    #[inline]
+    fn deref(&self) -> &[u64] {
+        let words = match &self.memory {
+            PagesMemory::Mapped(map) => bytemuck::cast_slice(map),
+            PagesMemory::Heap(lines) => bytemuck::cast_slice(lines),
+        };
+        &words[..self.len]
+    }
+}
+
+impl DerefMut for Pages {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u64] {
+        let words = match &mut self.memory {
+            PagesMemory::Mapped(map) => bytemuck::cast_slice_mut(map),
+            PagesMemory::Heap(lines) => bytemuck::cast_slice_mut(lines),
+        };
+        &mut words[..self.len]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_small_and_large() {
+        for len in [0, 5, 1 << 12, (1 << 19) + 3] {
+            let mut pages = Pages::zeroed(len);
+            assert!(pages.len() == len && pages.as_ptr() as usize % 64 == 0 && pages.iter().all(|x| *x == 0));
+            pages.iter_mut().enumerate().for_each(|(i, x)| *x = i as u64);
+            assert!(pages.iter().enumerate().all(|(i, x)| *x == i as u64));
+        }
+    }
 
     #[test]
     fn aligned_and_reused() {

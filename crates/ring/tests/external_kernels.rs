@@ -107,6 +107,9 @@ fn packed_products() {
             let mut back = vec![0; N];
             m.get(groups - 1, rows - 1, columns - 1, &mut back);
             assert_eq!(back, entries[entries.len() - 1]);
+            let mut gathered = PackedMatrix::gather(vec![PackedMatrix::zeroed(&limb, 1, 1, 2), m.clone(), m]);
+            gathered[0].set(0, 0, 1, &back);
+            let (m, _) = (gathered.remove(1), gathered);
             let mut digits = words.below(limb.q(), rows * N);
             digits[..N].fill(limb.q() - 1);
             let exponents: Vec<usize> = (0..groups).map(|g| [0, 1, N, 2 * N - 1, 77, 640, 1000][g]).collect();

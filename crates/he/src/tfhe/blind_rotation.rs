@@ -67,7 +67,7 @@ impl BootstrapKey {
             }
             m
         });
-        Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps })
+        Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps: PackedMatrix::gather(steps) })
     }
 
     /// Ring and rank of the accumulator.

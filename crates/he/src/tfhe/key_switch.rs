@@ -5,7 +5,7 @@ use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_glev};
 use super::lwe::fill_torus;
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, NoiseSampler, SecretKind};
 use super::{TfheError, TorusLwe};
-use sudare_ring::buffer::Buffer;
+use sudare_ring::buffer::{Buffer, Pages};
 use sudare_ring::kernel::{Family, Gadget, PackedMatrix, sub_scaled_rows};
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Limb, Modulus, threads};
@@ -22,8 +22,8 @@ pub struct LweSwitchKey {
     secret: SecretKind,
     masks: MaskSeed,
     family: Family,
-    /// Rows of `stride` words: mask, body, zeros.
-    rows: Vec<u32>,
+    /// Rows of `stride` 32-bit words: mask, body, zeros.
+    rows: Pages,
     stride: usize,
 }
 
@@ -60,6 +60,11 @@ impl LweSwitchKey {
             }
             block
         });
+        // Rows are whole vectors, so an even number of 32-bit words.
+        let mut gathered = Pages::zeroed(from.dimension() * levels * stride / 2);
+        for (place, block) in gathered.chunks_exact_mut(levels * stride / 2).zip(&rows) {
+            bytemuck::cast_slice_mut::<u64, u32>(place).copy_from_slice(block);
+        }
         Ok(Self {
             gadget,
             from: from.dimension(),
@@ -67,7 +72,7 @@ impl LweSwitchKey {
             secret: from.kind(),
             masks: seeds.masks,
             family: Family::choose_unbounded()?,
-            rows: rows.concat(),
+            rows: gathered,
             stride,
         })
     }
@@ -94,7 +99,7 @@ impl LweSwitchKey {
 
     /// Bytes that it holds in memory.
     pub fn byte_len(&self) -> usize {
-        4 * self.rows.len()
+        8 * self.rows.len()
     }
 
     /// Bytes of its bodies and seed, all that has to be sent.
@@ -132,7 +137,7 @@ impl LweSwitchKey {
             SecretKind::Binary => body.wrapping_sub((dropped >> 1) as u32),
             SecretKind::Ternary => body,
         };
-        sub_scaled_rows(self.family, &mut acc, &self.rows, &digits);
+        sub_scaled_rows(self.family, &mut acc, bytemuck::cast_slice(&self.rows), &digits);
         acc.truncate(self.to + 1);
         TorusLwe::from_words(acc)
     }

@@ -6,8 +6,9 @@
 //! streams its key from memory, so bytes are time.
 
 use super::{Family, Limb};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Pages};
 use crate::order::exponent;
+use std::sync::Arc;
 
 /// Most columns of a [`PackedMatrix`].
 pub const MAX_COLUMNS: usize = 6;
@@ -23,7 +24,15 @@ pub struct PackedMatrix {
     degree: usize,
     /// Bytes of a value.
     width: usize,
-    bytes: Buffer,
+    storage: Storage,
+}
+
+/// Where a matrix's bytes are.
+#[derive(Clone)]
+enum Storage {
+    Own(Buffer),
+    /// Words from the second number on, of a block that several matrices share.
+    Shared(Arc<Pages>, usize),
 }
 
 impl PackedMatrix {
@@ -35,7 +44,38 @@ impl PackedMatrix {
         assert!(groups > 0 && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
         let (degree, width) = (limb.degree(), limb.modulus().bits().div_ceil(8) as usize);
         let length = groups * rows * columns * degree * width + PADDING;
-        Self { groups, rows, columns, degree, width, bytes: Buffer::zeroed(length.div_ceil(8)) }
+        let storage = Storage::Own(Buffer::zeroed(length.div_ceil(8)));
+        Self { groups, rows, columns, degree, width, storage }
+    }
+
+    /// The same matrices one after the other in one block of memory, for streaming.
+    pub fn gather(matrices: Vec<Self>) -> Vec<Self> {
+        let words = |m: &Self| (m.byte_len() + PADDING).div_ceil(64) * 8;
+        let mut block = Pages::zeroed(matrices.iter().map(words).sum());
+        let mut at = 0;
+        for m in &matrices {
+            let source = m.words();
+            block[at..at + source.len()].copy_from_slice(source);
+            at += words(m);
+        }
+        let (block, mut at) = (Arc::new(block), 0);
+        matrices
+            .into_iter()
+            .map(|m| {
+                let start = at;
+                at += words(&m);
+                Self { storage: Storage::Shared(Arc::clone(&block), start), ..m }
+            })
+            .collect()
+    }
+
+    /// The words that hold the values and their padding.
+    fn words(&self) -> &[u64] {
+        let length = (self.byte_len() + PADDING).div_ceil(8);
+        match &self.storage {
+            Storage::Own(buffer) => &buffer[..length],
+            Storage::Shared(block, start) => &block[*start..*start + length],
+        }
     }
 
     /// Matrices.
@@ -70,9 +110,14 @@ impl PackedMatrix {
     pub fn set(&mut self, group: usize, row: usize, column: usize, values: &[u64]) {
         assert!(group < self.groups && row < self.rows && column < self.columns && values.len() == self.degree);
         let width = self.width;
+        if let Storage::Shared(..) = self.storage {
+            self.storage = Storage::Own(Buffer::from_slice(self.words()));
+        }
+        let offsets = [0, 1].map(|v| self.offset(group, row, column, v));
+        let Storage::Own(buffer) = &mut self.storage else { return };
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
         for (v, eight) in values.chunks_exact(8).enumerate() {
-            let at = self.offset(group, row, column, v);
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.bytes);
+            let at = offsets[0] + v * (offsets[1] - offsets[0]);
             for (place, x) in bytes[at..at + 8 * width].chunks_exact_mut(width).zip(eight) {
                 place.copy_from_slice(&x.to_le_bytes()[..width]);
             }
@@ -91,7 +136,7 @@ impl PackedMatrix {
     }
 
     fn read_eight(&self, at: usize, out: &mut [u64]) {
-        let bytes: &[u8] = bytemuck::cast_slice(&self.bytes);
+        let bytes: &[u8] = bytemuck::cast_slice(self.words());
         for (x, place) in out.iter_mut().zip(bytes[at..at + 8 * self.width].chunks_exact(self.width)) {
             let mut word = [0u8; 8];
             word[..self.width].copy_from_slice(place);
@@ -230,7 +275,7 @@ impl Limb {
 impl PackedMatrix {
     /// What the vector kernels read: the bytes (with their padding) and the width of a value.
     pub(super) fn raw(&self) -> (&[u8], usize) {
-        (bytemuck::cast_slice(&self.bytes), self.width)
+        (bytemuck::cast_slice(self.words()), self.width)
     }
 }
 
