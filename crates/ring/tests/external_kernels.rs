@@ -55,6 +55,10 @@ fn digits_recompose_and_are_small() {
             let mut digits = vec![1; levels as usize * N];
             digits[..N].copy_from_slice(&a);
             limb.decompose(&mut digits, gadget);
+            let (b, mut both) = (words.below(limb.q(), N), vec![1; levels as usize * N]);
+            let mut part: Vec<u64> = a.iter().zip(&b).map(|(x, y)| q.sub(*x, *y)).collect();
+            limb.add_decompose(&mut part, &b, gadget, &mut both);
+            assert!(part == a && both == digits);
             for i in 0..N {
                 let mut sum = 0i128;
                 for l in 0..levels {

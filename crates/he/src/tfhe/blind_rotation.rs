@@ -67,7 +67,14 @@ impl BootstrapKey {
             }
             m
         });
-        Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps: PackedMatrix::gather(steps) })
+        Ok(Self {
+            context: context.clone(),
+            gadget,
+            unroll,
+            dimension,
+            masks: seeds.masks,
+            steps: PackedMatrix::gather(steps),
+        })
     }
 
     /// Ring and rank of the accumulator.
@@ -125,11 +132,16 @@ impl BootstrapKey {
         let mut digits = Buffer::dirty(words * self.gadget.levels as usize);
         let mut product = Buffer::dirty(words);
         let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
+        // Whether `product` still has to be added: the next step does so in passing.
+        let mut pending = false;
         for (m, a) in self.steps.iter().zip(by.mask.chunks(self.unroll)) {
             if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
                 continue;
             }
             if self.unroll == 1 {
+                if pending {
+                    limb.add_assign(acc.words_mut(), &product);
+                }
                 for (d, p) in product.chunks_exact_mut(n).zip(acc.words().chunks_exact(n)) {
                     limb.rotate_minus(d, p, a[0] as usize % two_n);
                 }
@@ -141,13 +153,30 @@ impl BootstrapKey {
                     let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
                     *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
                 }
-                evaluate_digits(&self.context, self.gadget, acc.words(), &mut digits);
+                if pending {
+                    self.add_and_evaluate(acc, &product, &mut digits);
+                } else {
+                    evaluate_digits(&self.context, self.gadget, acc.words(), &mut digits);
+                }
                 let monomials = self.context.monomials();
                 limb.external_product_monomials(&mut product, &digits, m, monomials, &exponents[..groups]);
             }
             product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
+            pending = true;
+        }
+        if pending {
             limb.add_assign(acc.words_mut(), &product);
         }
         Ok(())
+    }
+
+    /// `acc += product`, and the evaluated digits of the sum.
+    fn add_and_evaluate(&self, acc: &mut GlweCiphertext, product: &[u64], digits: &mut [u64]) {
+        let (n, limb) = (self.context.degree(), self.context.limb());
+        let rows = digits.chunks_exact_mut(self.gadget.levels as usize * n);
+        for ((a, b), rows) in acc.words_mut().chunks_exact_mut(n).zip(product.chunks_exact(n)).zip(rows) {
+            limb.add_decompose(a, b, self.gadget, rows);
+            rows.chunks_exact_mut(n).for_each(|d| limb.forward(d));
+        }
     }
 }

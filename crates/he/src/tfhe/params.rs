@@ -99,14 +99,14 @@ impl TfheLiteral {
     pub fn message_2_carry_2() -> Self {
         Self {
             plaintext: Plaintext::Integer { message_bits: 2, carry_bits: 2 },
-            lwe_dimension: 958,
-            lwe_noise: Noise::TUniform { bits: 11 },
+            lwe_dimension: 880,
+            lwe_noise: Noise::TUniform { bits: 13 },
             log_n: 11,
             rank: 1,
             modulus_bits: 48,
             glwe_noise: Noise::Gaussian { sigma: 3.19 },
             bootstrap_digits: (22, 1),
-            switch_digits: (5, 3),
+            switch_digits: (3, 5),
             unroll: 2,
             // A message and a carry packed for a table of two inputs: up to five ciphertexts' noise in a row.
             noise_factor: 25,
@@ -117,12 +117,7 @@ impl TfheLiteral {
 
     /// The same with failure probability at most 2^−64, as in many published figures.
     pub fn message_2_carry_2_failure_64() -> Self {
-        Self {
-            lwe_dimension: 880,
-            lwe_noise: Noise::TUniform { bits: 13 },
-            log_failure: -64.0,
-            ..Self::message_2_carry_2()
-        }
+        Self { switch_digits: (5, 3), log_failure: -64.0, ..Self::message_2_carry_2() }
     }
 
     /// The same with failure probability at most 2^−40, as in many published figures.

@@ -36,29 +36,75 @@ impl Gadget {
 /// Values that are decomposed together: their digits stay in registers or in the L1 cache.
 const BLOCK: usize = 64;
 
+/// What the digits of a block need to know.
+#[derive(Clone, Copy)]
+struct Digits {
+    q: i64,
+    half_q: u64,
+    drop: u32,
+    base_log: u32,
+    levels: usize,
+}
+
+impl Digits {
+    #[inline(always)]
+    fn new(q: &Modulus, gadget: Gadget) -> Self {
+        Self {
+            q: q.value() as i64,
+            half_q: q.value() / 2,
+            drop: gadget.dropped(q.bits()),
+            base_log: gadget.base_log,
+            levels: gadget.levels as usize,
+        }
+    }
+
+    /// The rounded quotient by the last weight, of the representative in `(−q/2, q/2]`.
+    #[inline(always)]
+    fn rounded(self, x: u64) -> i64 {
+        let centered = x as i64 - if x > self.half_q { self.q } else { 0 };
+        (centered + ((1i64 << self.drop) >> 1)) >> self.drop
+    }
+
+    /// Digits of a block of rounded quotients, to rows of n words.
+    #[inline(always)]
+    fn write(self, t: &mut [i64; BLOCK], out: &mut [u64], n: usize, at: usize) {
+        let (half, mask) = (1i64 << (self.base_log - 1), (1i64 << self.base_log) - 1);
+        for l in (1..self.levels).rev() {
+            for (o, t) in out[l * n + at..l * n + at + BLOCK].iter_mut().zip(t.iter_mut()) {
+                let digit = ((*t + half) & mask) - half;
+                *t = (*t - digit) >> self.base_log;
+                *o = (digit + (self.q & (digit >> 63))) as u64;
+            }
+        }
+        for (o, t) in out[at..at + BLOCK].iter_mut().zip(t.iter()) {
+            *o = (*t + (self.q & (*t >> 63))) as u64;
+        }
+    }
+}
+
 #[inline(always)]
 fn decompose_plain(q: &Modulus, gadget: Gadget, n: usize, out: &mut [u64]) {
-    let (value, half_q) = (q.value() as i64, q.value() / 2);
-    let drop = gadget.dropped(q.bits());
-    let rounding = (1i64 << drop) >> 1;
-    let (b, levels) = (gadget.base_log, gadget.levels as usize);
-    let (half, mask) = (1i64 << (b - 1), (1i64 << b) - 1);
+    let digits = Digits::new(q, gadget);
     let mut t = [0i64; BLOCK];
     for at in (0..n).step_by(BLOCK) {
         for (t, x) in t.iter_mut().zip(&out[at..at + BLOCK]) {
-            let centered = *x as i64 - if *x > half_q { value } else { 0 };
-            *t = (centered + rounding) >> drop;
+            *t = digits.rounded(*x);
         }
-        for l in (1..levels).rev() {
-            for (o, t) in out[l * n + at..l * n + at + BLOCK].iter_mut().zip(&mut t) {
-                let digit = ((*t + half) & mask) - half;
-                *t = (*t - digit) >> b;
-                *o = (digit + (value & (digit >> 63))) as u64;
-            }
+        digits.write(&mut t, out, n, at);
+    }
+}
+
+#[inline(always)]
+fn add_decompose_plain(q: &Modulus, gadget: Gadget, acc: &mut [u64], b: &[u64], out: &mut [u64]) {
+    let (digits, n) = (Digits::new(q, gadget), acc.len());
+    let mut t = [0i64; BLOCK];
+    for at in (0..n).step_by(BLOCK) {
+        for ((t, x), y) in t.iter_mut().zip(&mut acc[at..at + BLOCK]).zip(&b[at..at + BLOCK]) {
+            let sum = *x + *y;
+            *x = sum.min(sum.wrapping_sub(q.value()));
+            *t = digits.rounded(*x);
         }
-        for (o, t) in out[at..at + BLOCK].iter_mut().zip(&t) {
-            *o = (*t + (value & (*t >> 63))) as u64;
-        }
+        digits.write(&mut t, out, n, at);
     }
 }
 
@@ -160,6 +206,8 @@ macro_rules! twice {
 }
 
 twice!(decompose, decompose_wide, decompose_plain, (q: &Modulus, gadget: Gadget, n: usize, out: &mut [u64]));
+twice!(add_decompose, add_decompose_wide, add_decompose_plain,
+    (q: &Modulus, gadget: Gadget, acc: &mut [u64], b: &[u64], out: &mut [u64]));
 twice!(rotate_minus, rotate_minus_wide, rotate_minus_plain, (q: &Modulus, steps: usize, out: &mut [u64], src: &[u64]));
 twice!(rotate, rotate_wide, rotate_plain, (q: &Modulus, steps: usize, out: &mut [u64], src: &[u64]));
 twice!(scaled_rows, scaled_rows_wide, sub_scaled_rows_plain, (acc: &mut [u32], rows: &[u32], digits: &[i32]));

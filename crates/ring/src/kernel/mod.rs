@@ -383,6 +383,17 @@ impl Limb {
         gadget::decompose(self.family, &self.modulus, gadget, self.degree(), out);
     }
 
+    /// `a += b`, and the digits of the sum to `out` as [`Limb::decompose`] gives them: one pass over
+    /// memory. Residues in `[0, q)`.
+    ///
+    /// # Panics
+    /// As for [`Limb::decompose`].
+    pub fn add_decompose(&self, a: &mut [u64], b: &[u64], gadget: Gadget, out: &mut [u64]) {
+        assert!(a.len() == self.degree() && b.len() == a.len());
+        assert_eq!(out.len(), gadget.levels as usize * self.degree());
+        gadget::add_decompose(self.family, &self.modulus, gadget, a, b, out);
+    }
+
     /// `out = (X^steps − 1)·src` for coefficients in `[0, q)` and `steps` below 2N.
     pub fn rotate_minus(&self, out: &mut [u64], src: &[u64], steps: usize) {
         assert!(out.len() == self.degree() && src.len() == out.len() && steps < 2 * self.degree());

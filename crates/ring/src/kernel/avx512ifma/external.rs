@@ -9,6 +9,9 @@ use std::arch::x86_64::*;
 /// Most groups of an unrolled key: three key bits a step.
 const MAX_GROUPS: usize = 7;
 
+/// How far ahead the key is asked for, in bytes: hardware does not look beyond a page of 4 KiB.
+const AHEAD: usize = 4096;
+
 /// A group's monomial: the exponent, and the factors of the eight lanes with their quotients.
 #[derive(Clone, Copy)]
 struct Monomial {
@@ -61,6 +64,10 @@ fn columns<const C: usize, const WIDE: bool>(
     assert!(bytes.len() >= groups * rows * C * n * width + 64 && (monomials.is_none() || vectors.len() == n / 8));
     let mut key = bytes.as_ptr();
     for v in 0..n / 8 {
+        for line in (0..groups * rows * C * 8 * width).step_by(64) {
+            // A hint: it may reach beyond the matrix, mostly into the next one.
+            _mm_prefetch::<_MM_HINT_T0>(key.wrapping_add(AHEAD + line).cast());
+        }
         let mut low = [_mm512_setzero_si512(); C];
         let mut high = low;
         for factor in factors.iter().take(groups) {
