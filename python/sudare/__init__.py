@@ -30,6 +30,7 @@ from ._matrix import EncryptedMatrix
 from ._plan import Plan, plan
 from ._session import Client, PublicClient, Release, Server
 from ._spec import Spec, spec
+from ._table import EncryptedMoments, EncryptedTable, Moments, TableClient, TableServer, TableSpec, table
 
 __version__ = _core.VERSION
 
@@ -38,11 +39,14 @@ __all__ = [
     "Context",
     "ContextMatrix",
     "EncryptedMatrix",
+    "EncryptedMoments",
+    "EncryptedTable",
     "FormatError",
     "InputError",
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",
+    "Moments",
     "Plan",
     "PlanError",
     "PrecisionError",
@@ -54,9 +58,13 @@ __all__ = [
     "ShapeError",
     "Spec",
     "SudareError",
+    "TableClient",
+    "TableServer",
+    "TableSpec",
     "UnsupportedError",
     "__version__",
     "context",
     "plan",
     "spec",
+    "table",
 ]

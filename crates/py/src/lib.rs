@@ -11,6 +11,7 @@ mod encrypted;
 mod error;
 mod plan;
 mod server;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -27,6 +28,8 @@ mod _core {
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::table::{EncryptedMoments, EncryptedTable, TableClient, TableServer, TableSpec};
 
     /// The version of the package.
     #[pymodule_export]

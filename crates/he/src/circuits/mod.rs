@@ -5,6 +5,7 @@
 //! | trace-type functions: sums, partial sums, replication | [`trace`] | `004`, section 2.4 |
 //! | their unrolled form and the choice of h | [`unrolled`], [`cost`] | `004`, Algorithms 3.2.1 and 3.2.2 |
 //! | inner products | [`inner_product`] | |
+//! | means and covariances of columns | [`statistics`] | |
 //! | matrix–vector products by diagonals | [`matrix_vector`] | Halevi–Shoup, ePrint 2014/106, 2018/244 |
 //!
 //! ```
@@ -35,5 +36,6 @@
 pub mod cost;
 pub mod inner_product;
 pub mod matrix_vector;
+pub mod statistics;
 pub mod trace;
 pub mod unrolled;

@@ -1,0 +1,91 @@
+//! Means and covariances of encrypted columns against plain sums.
+
+use sudare_he::HeError;
+use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
+use sudare_he::keys::{KeyGenerator, SecretKey};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ring::Threads;
+use sudare_he::security::Security;
+
+fn small() -> Params {
+    ParamsLiteral { log_n: 9, security: Security::Insecure, ..ColumnStatistics::literal(Security::Bits128) }
+        .build()
+        .unwrap()
+}
+
+/// Values with a mean far from zero, as real columns have.
+fn value(i: usize, j: usize) -> f64 {
+    let noise = ((i * 31 + j * 17 + 1) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+    0.9 - 0.3 * (noise as f64 / (1u64 << 53) as f64) * ((j % 3) as f64 + 0.1) - (i % 7) as f64 * 0.02
+}
+
+fn plain(rows: usize, columns: usize) -> Moments {
+    let n = rows as f64;
+    let mean: Vec<f64> = (0..columns).map(|j| (0..rows).map(|i| value(i, j)).sum::<f64>() / n).collect();
+    let covariance = (0..columns * columns)
+        .map(|at| {
+            let (j, k) = (at / columns, at % columns);
+            (0..rows).map(|i| (value(i, j) - mean[j]) * (value(i, k) - mean[k])).sum::<f64>() / (n - 1.0)
+        })
+        .collect();
+    Moments { mean, covariance }
+}
+
+#[test]
+fn moments_of_any_shape() {
+    let params = small();
+    let secret = SecretKey::generate(&params).unwrap();
+    // Fewer rows than results, chunks that are full and not, one column and many.
+    for (rows, columns) in [(2, 1), (3, 9), (5, 3), (100, 7), (128, 4), (256, 3), (300, 2), (700, 3), (512, 1)] {
+        let statistics = ColumnStatistics::new(&params, rows, columns).unwrap();
+        let keys = KeyGenerator::new(&secret).unwrap();
+        let keys = keys.eval_keys(Some(statistics.relin_level()), &statistics.keys()).unwrap();
+        let encryptor = Encryptor::with_secret_key(&secret).unwrap();
+        let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
+        assert_eq!(table.len(), statistics.table_ciphertexts());
+        let server = Evaluator::new(keys);
+        let results = server.column_statistics(&statistics, &table).unwrap();
+        let slots: Vec<Vec<f64>> = results
+            .iter()
+            .map(|c| Encoder::new(&params).decode(&Decryptor::new(&secret).decrypt(c).unwrap()).unwrap())
+            .collect();
+        let (found, wanted) = (statistics.decode(&slots).unwrap(), plain(rows, columns));
+        let bound = results.iter().map(|c| c.error_bound()).fold(0.0, f64::max);
+        // Every step is bounded without cancellation, and a sum runs over all slots.
+        assert!((1e-7..1e-2).contains(&bound), "{rows}×{columns}: bound {bound:e}");
+        for (a, b) in found.mean.iter().zip(&wanted.mean).chain(found.covariance.iter().zip(&wanted.covariance)) {
+            assert!((a - b).abs() < 1e-7, "{rows}×{columns}: {a} {b}");
+        }
+        // Others count as many ciphertexts, and threads change nothing.
+        assert!(matches!(server.column_statistics(&statistics, &table[1..]), Err(HeError::Operands { .. })));
+        assert!(matches!(statistics.decode(&slots[1..]), Err(HeError::Operands { .. })));
+        let again = Threads::new(3).run(|| server.column_statistics(&statistics, &table)).unwrap();
+        assert!(results.iter().zip(&again).all(|(a, b)| a.parts()[0].words() == b.parts()[0].words()));
+    }
+}
+
+#[test]
+fn refusals() {
+    let params = small();
+    for (rows, columns) in [(0, 1), (1, 1), (5, 0), (5, 1 << 13)] {
+        assert!(matches!(ColumnStatistics::new(&params, rows, columns), Err(HeError::Parameters { .. })));
+    }
+    let shallow = ParamsLiteral { q_bits: vec![45, 40, 40], ..params.literal().clone() }.build().unwrap();
+    assert!(matches!(ColumnStatistics::new(&shallow, 4, 1), Err(HeError::Parameters { .. })));
+    let statistics = ColumnStatistics::new(&params, 40, 3).unwrap();
+    assert!(matches!(statistics.encode(|_, _| 1.01), Err(HeError::OverBound { .. })));
+    assert!(matches!(statistics.encode(|_, _| f64::NAN), Err(HeError::NotFinite { .. })));
+    let secret = SecretKey::generate(&params).unwrap();
+    let encryptor = Encryptor::with_secret_key(&secret).unwrap();
+    let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
+    let generator = KeyGenerator::new(&secret).unwrap();
+    let no_relin = Evaluator::new(generator.eval_keys(None, &statistics.keys()).unwrap());
+    assert!(matches!(no_relin.column_statistics(&statistics, &table), Err(HeError::MissingRelinKey)));
+    let keys = statistics.keys();
+    let fewer = Evaluator::new(generator.eval_keys(Some(3), &keys[1..]).unwrap());
+    assert!(matches!(fewer.column_statistics(&statistics, &table), Err(HeError::MissingRotationKey { .. })));
+    for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
+        assert!(ColumnStatistics::literal(security).build().is_ok());
+    }
+}

@@ -1,0 +1,286 @@
+"""Statistics of encrypted tables: means, variances, covariances, correlations of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import _core
+from ._array import Floats, plain
+from ._errors import InputError, ShapeError, UnsupportedError
+from ._progress import progress
+from ._session import Release
+
+__all__ = [
+    "EncryptedMoments",
+    "EncryptedTable",
+    "Moments",
+    "TableClient",
+    "TableServer",
+    "TableSpec",
+    "table",
+]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Decrypted statistics of a table's columns, with n - 1 degrees of freedom as in pandas."""
+
+    rows: int
+    mean: Floats
+    covariance: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of each column."""
+        return self.covariance.diagonal().copy()
+
+    @property
+    def std(self) -> Floats:
+        """The standard deviation of each column; 0 where noise left a variance below zero."""
+        return np.sqrt(np.maximum(self.variance, 0.0))
+
+    @property
+    def correlation(self) -> Floats:
+        """Pearson correlations; not a number for columns without variance."""
+        std = self.std
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.covariance / np.outer(std, std)
+        np.fill_diagonal(found, np.where(std > 0, 1.0, np.nan))
+        return np.clip(found, -1.0, 1.0)
+
+
+class TableSpec:
+    """What the key holder and the server know of a table: its shape and bounds. Make it by `table`."""
+
+    def __init__(self, core: _core.TableSpec, security: int) -> None:
+        self._core, self._security = core, security
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._core.shape
+
+    @property
+    def max_abs(self) -> Floats:
+        """The bound on the absolute values of each column."""
+        return np.array(self._core.max_abs)
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<sudare table ({rows}, {columns}), {self._security}-bit security>"
+
+    def __reduce__(self) -> tuple[Callable[..., TableSpec], tuple[Any, ...]]:
+        return _spec, (self.shape[0], self._core.max_abs, self._security)
+
+
+def _spec(rows: int, max_abs: list[float], security: int) -> TableSpec:
+    return TableSpec(_core.TableSpec(rows, max_abs, security), security)
+
+
+def table(shape: tuple[int, int], *, max_abs: Any = 1.0, security: int = 128) -> TableSpec:
+    """Describe a table of which a server will find statistics without seeing a value.
+
+    `max_abs` bounds the absolute values, one number or one for each column; it is public, so
+    choose it from what a column can be, not from the data.
+
+    >>> import numpy as np, sudare as sd
+    >>> spec = sd.table((5, 2), max_abs=[10, 1])
+    >>> client = sd.TableClient(spec)
+    >>> server = client.server()
+    >>> X = np.array([[1, 0.5], [2, 0.25], [3, 0.75], [4, 0.5], [5, 1.0]])
+    >>> moments = client.decrypt(server.moments(client.encrypt(X)))
+    >>> bool(np.allclose(moments.covariance, np.cov(X, rowvar=False), atol=1e-5))
+    True
+    """
+    if len(shape) != 2:
+        raise ShapeError(f"a table has rows and columns, not the shape {tuple(shape)}")
+    rows, columns = (int(side) for side in shape)
+    bounds = np.asarray(max_abs, dtype=float)
+    if bounds.ndim > 1 or (bounds.ndim == 1 and bounds.size != columns):
+        raise ShapeError(f"max_abs is one number or {columns}, not an array of shape {bounds.shape}")
+    if rows < 0 or columns < 0:
+        raise InputError(f"a table has no negative sides, unlike {tuple(shape)}")
+    return _spec(rows, np.broadcast_to(bounds, (columns,)).tolist(), security)
+
+
+class EncryptedTable:
+    """A table that only its client can read. It pickles."""
+
+    def __init__(self, core: _core.EncryptedTable, spec: TableSpec) -> None:
+        self._core, self._spec = core, spec
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._core.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self._core.nbytes
+
+    def to_bytes(self) -> bytes:
+        """Its bytes on the wire."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, spec: TableSpec, data: bytes) -> EncryptedTable:
+        """A table from its bytes."""
+        return cls(_core.EncryptedTable.from_bytes(spec._core, data), spec)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise UnsupportedError("an encrypted table is no array; decrypt its statistics by its client")
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+    def __reduce__(self) -> tuple[Callable[..., EncryptedTable], tuple[Any, ...]]:
+        return EncryptedTable.from_bytes, (self._spec, self.to_bytes())
+
+
+class EncryptedMoments:
+    """Means and covariances that only their client can read. They pickle."""
+
+    def __init__(self, core: _core.EncryptedMoments, spec: TableSpec) -> None:
+        self._core, self._spec = core, spec
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+        return self._core.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self._core.nbytes
+
+    def to_bytes(self) -> bytes:
+        """Their bytes on the wire."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, spec: TableSpec, data: bytes) -> EncryptedMoments:
+        """Moments from their bytes."""
+        return cls(_core.EncryptedMoments.from_bytes(spec._core, data), spec)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise UnsupportedError("encrypted moments are no array; decrypt them by their client")
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+    def __reduce__(self) -> tuple[Callable[..., EncryptedMoments], tuple[Any, ...]]:
+        return EncryptedMoments.from_bytes, (self._spec, self.to_bytes())
+
+
+class TableServer:
+    """Finds statistics of encrypted tables. It holds evaluation keys and nothing secret; it pickles."""
+
+    def __init__(self, core: _core.TableServer, spec: TableSpec) -> None:
+        self._core, self._spec = core, spec
+
+    @property
+    def spec(self) -> TableSpec:
+        """The table that it works on."""
+        return self._spec
+
+    @property
+    def threads(self) -> int:
+        """How many threads work."""
+        return self._core.threads
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of its keys in memory."""
+        return self._core.key_bytes
+
+    def moments(self, x: EncryptedTable) -> EncryptedMoments:
+        """Means and covariances of the columns."""
+        if not isinstance(x, EncryptedTable):
+            raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
+        return EncryptedMoments(self._core.moments(x._core), self._spec)
+
+    def to_bytes(self) -> bytes:
+        """Its evaluation keys, as they travel."""
+        return self._core.keys_bytes()
+
+    @classmethod
+    def from_bytes(cls, spec: TableSpec, data: bytes, threads: int = 0) -> TableServer:
+        """A server from evaluation keys, on `threads` threads (0: one for each processor)."""
+        return cls(_core.TableServer.from_bytes(spec._core, data, threads), spec)
+
+    def __repr__(self) -> str:
+        rows, columns = self._spec.shape
+        megabytes = self.key_bytes / 1e6
+        return f"<sudare table server ({rows}, {columns}), keys {megabytes:.1f} MB, no secret>"
+
+    def __reduce__(self) -> tuple[Callable[..., TableServer], tuple[Any, ...]]:
+        return TableServer.from_bytes, (self._spec, self.to_bytes(), self.threads)
+
+
+class TableClient:
+    """Owns the secret key of a table: encrypts it and decrypts its statistics.
+
+    `threads` work for it and for its server (0: one for each processor).
+    """
+
+    def __init__(self, spec: TableSpec, *, threads: int = 0) -> None:
+        self._setup(_core.TableClient(spec._core, threads), spec, threads)
+
+    def _setup(self, core: _core.TableClient, spec: TableSpec, threads: int) -> None:
+        self._core, self._spec, self._threads = core, spec, threads
+
+    @classmethod
+    def from_secret_bytes(cls, spec: TableSpec, data: bytes, *, threads: int = 0) -> TableClient:
+        """A client from the secret key that `secret_bytes` gave."""
+        client = cls.__new__(cls)
+        client._setup(_core.TableClient.from_secret_bytes(spec._core, data, threads), spec, threads)
+        return client
+
+    def secret_bytes(self) -> bytes:
+        """The secret key. Whoever gets these bytes reads everything."""
+        return self._core.secret_bytes()
+
+    @property
+    def spec(self) -> TableSpec:
+        """The table."""
+        return self._spec
+
+    def server(self) -> TableServer:
+        """A server for this client's table: evaluation keys only."""
+        with progress("making keys") as report:
+            return TableServer(self._core.server(self._threads, report), self._spec)
+
+    def encrypt(self, x: Any) -> EncryptedTable:
+        """Encrypt a table of the specified shape."""
+        if isinstance(x, EncryptedTable):
+            raise UnsupportedError("this table is encrypted already")
+        values = plain(x)
+        if values.ndim != 2:
+            raise ShapeError(f"a table has rows and columns, not the shape {values.shape}")
+        return EncryptedTable(self._core.encrypt(values[np.newaxis]), self._spec)
+
+    def decrypt(self, x: EncryptedMoments, *, release: Release | None = None) -> Moments:
+        """Decrypt statistics.
+
+        Without `release` they are for the owner's eyes: whoever sees them *and* the ciphertexts
+        can compute the secret key. With it, noise hides that.
+        """
+        if not isinstance(x, EncryptedMoments):
+            raise UnsupportedError(f"encrypted moments are decrypted, not {type(x).__name__}")
+        mean, covariance = self._core.decrypt(x._core, None if release is None else release._core)
+        return Moments(self._spec.shape[0], mean, covariance[0])
+
+    def __repr__(self) -> str:
+        rows, columns = self._spec.shape
+        return f"<sudare table client ({rows}, {columns}), secret key hidden>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
+            "and make the client again by sudare.TableClient.from_secret_bytes(spec, data)"
+        )
