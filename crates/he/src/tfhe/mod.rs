@@ -16,6 +16,7 @@ mod keys;
 mod lwe;
 mod noise;
 mod params;
+pub mod radix;
 pub mod security;
 mod table;
 pub mod variance;

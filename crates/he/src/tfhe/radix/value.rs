@@ -1,0 +1,228 @@
+//! Encrypted integers and booleans, and how their owner makes and reads them.
+
+use super::super::keys::check_owner;
+use super::super::table::{decode, encode};
+use super::super::{ClientKey, EncryptedInt, ObjectSeeds, TfheError};
+use super::{BLOCK_BITS, check_blocks};
+use crate::keys::KeyId;
+use crate::params::ParamsHash;
+use std::fmt;
+
+/// Width and signedness of an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IntegerType {
+    bits: u32,
+    signed: bool,
+}
+
+impl IntegerType {
+    /// A type of `bits` bits: an even number from 4 to 64.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] for another width.
+    pub fn new(bits: u32, signed: bool) -> Result<Self, TfheError> {
+        if (4..=64).contains(&bits) && bits.is_multiple_of(BLOCK_BITS) {
+            return Ok(Self { bits, signed });
+        }
+        Err(TfheError::Parameters { reason: format!("integers have an even number of bits from 4 to 64, not {bits}") })
+    }
+
+    /// Bits.
+    pub fn bits(self) -> u32 {
+        self.bits
+    }
+
+    /// Whether the highest bit is a sign.
+    pub fn signed(self) -> bool {
+        self.signed
+    }
+
+    /// Blocks.
+    pub fn blocks(self) -> usize {
+        (self.bits / BLOCK_BITS) as usize
+    }
+
+    /// `value` modulo 2^bits.
+    pub fn wrap(self, value: u64) -> u64 {
+        value & (u64::MAX >> (64 - self.bits))
+    }
+
+    /// The number that `bits` bits stand for.
+    pub fn to_i128(self, value: u64) -> i128 {
+        let value = i128::from(self.wrap(value));
+        if self.signed && value >> (self.bits - 1) == 1 { value - (1i128 << self.bits) } else { value }
+    }
+}
+
+impl fmt::Display for IntegerType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}int{}", if self.signed { "" } else { "u" }, self.bits)
+    }
+}
+
+/// Largest noise that a block may have between operations, in units of a bootstrap's output.
+pub(crate) const LARGEST_NOISE: u64 = 3;
+
+fn check_block(block: &EncryptedInt, largest: u64) -> Result<(), TfheError> {
+    if block.largest() > largest {
+        let space = largest + 1;
+        return Err(TfheError::CarrySpace { operation: "an integer's block", found: block.largest(), space });
+    }
+    if block.noise() > LARGEST_NOISE {
+        let (found, allowed) = (block.noise(), LARGEST_NOISE);
+        return Err(TfheError::NoiseBudget { operation: "an integer's block", found, allowed });
+    }
+    Ok(())
+}
+
+/// An encrypted integer: blocks of two bits, the lowest first.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RadixInt {
+    kind: IntegerType,
+    blocks: Vec<EncryptedInt>,
+}
+
+impl RadixInt {
+    /// An integer from its blocks, lowest first.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] for the wrong number of them, [`TfheError::CarrySpace`],
+    /// [`TfheError::NoiseBudget`] for a block that can hold more than a message or is too noisy,
+    /// [`TfheError::WrongKey`], [`TfheError::WrongParameters`] for blocks of different owners.
+    pub fn from_blocks(kind: IntegerType, blocks: Vec<EncryptedInt>) -> Result<Self, TfheError> {
+        super::super::context::check_shape("blocks", kind.blocks(), blocks.len())?;
+        for b in &blocks {
+            check_block(b, super::BASE as u64 - 1)?;
+            check_owner("the block", blocks[0].owner(), b.owner())?;
+        }
+        Ok(Self { kind, blocks })
+    }
+
+    /// Blocks that an operation made.
+    pub(super) fn from_checked(kind: IntegerType, blocks: Vec<EncryptedInt>) -> Self {
+        Self { kind, blocks }
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> IntegerType {
+        self.kind
+    }
+
+    /// The blocks, lowest first.
+    pub fn blocks(&self) -> &[EncryptedInt] {
+        &self.blocks
+    }
+
+    /// Its parameters' hash and its key's name.
+    pub fn owner(&self) -> (ParamsHash, KeyId) {
+        // There are at least two blocks.
+        self.blocks[0].owner()
+    }
+
+    /// Bytes that it holds in memory.
+    pub fn byte_len(&self) -> usize {
+        self.blocks.iter().map(|b| 8 * b.ciphertext().words().len()).sum()
+    }
+}
+
+impl fmt::Debug for RadixInt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RadixInt({}, key {})", self.kind, self.owner().1)
+    }
+}
+
+/// An encrypted boolean: a block that is zero or one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EncryptedBool(EncryptedInt);
+
+impl EncryptedBool {
+    /// A boolean from its block.
+    ///
+    /// # Errors
+    /// [`TfheError::CarrySpace`], [`TfheError::NoiseBudget`] for a block that can hold more than one
+    /// or is too noisy.
+    pub fn from_block(block: EncryptedInt) -> Result<Self, TfheError> {
+        check_block(&block, 1)?;
+        Ok(Self(block))
+    }
+
+    pub(super) fn from_checked(block: EncryptedInt) -> Self {
+        Self(block)
+    }
+
+    /// The block.
+    pub fn block(&self) -> &EncryptedInt {
+        &self.0
+    }
+
+    /// Its parameters' hash and its key's name.
+    pub fn owner(&self) -> (ParamsHash, KeyId) {
+        self.0.owner()
+    }
+
+    /// Bytes that it holds in memory.
+    pub fn byte_len(&self) -> usize {
+        8 * self.0.ciphertext().words().len()
+    }
+}
+
+impl fmt::Debug for EncryptedBool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncryptedBool(key {})", self.owner().1)
+    }
+}
+
+impl ClientKey {
+    /// Encrypts messages as blocks that can hold `largest`, number i with stream i of `seeds`.
+    pub(crate) fn encrypt_blocks(&self, messages: &[u64], largest: u64, seeds: &ObjectSeeds) -> Vec<EncryptedInt> {
+        let (context, owner) = (self.params().context(), (self.params().hash(), self.id()));
+        let blocks = messages.iter().enumerate().map(|(i, m)| {
+            let (mut masks, mut errors) = (seeds.masks.stream(i as u64), seeds.errors.stream(i as u64));
+            let phase = encode(self.params(), *m);
+            let c = self.extracted().encrypt(context.modulus(), phase, context.noise(), &mut masks, &mut errors);
+            EncryptedInt::from_parts(c, owner, largest, 1)
+        });
+        blocks.collect()
+    }
+
+    /// Encrypts `value` modulo 2^bits; a negative number as two's complement.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] unless the parameters are those of such blocks.
+    pub fn encrypt_integer(&self, kind: IntegerType, value: u64) -> Result<RadixInt, TfheError> {
+        check_blocks(self.params())?;
+        let messages: Vec<u64> = (0..kind.blocks()).map(|i| value >> (2 * i) & 3).collect();
+        Ok(RadixInt { kind, blocks: self.encrypt_blocks(&messages, 3, &self.object_seeds()) })
+    }
+
+    /// Decrypts an integer: its bits, as two's complement.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    pub fn decrypt_integer(&self, x: &RadixInt) -> Result<u64, TfheError> {
+        x.blocks.iter().enumerate().try_fold(0, |sum, (i, b)| Ok(sum | self.read_block(b)? << (2 * i)))
+    }
+
+    fn read_block(&self, b: &EncryptedInt) -> Result<u64, TfheError> {
+        check_owner("the integer", (self.params().hash(), self.id()), b.owner())?;
+        Ok(decode(self.params(), self.extracted().phase(b.ciphertext())?) & 3)
+    }
+
+    /// Encrypts a boolean.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] unless the parameters are those of such blocks.
+    pub fn encrypt_bool(&self, value: bool) -> Result<EncryptedBool, TfheError> {
+        check_blocks(self.params())?;
+        let mut blocks = self.encrypt_blocks(&[u64::from(value)], 1, &self.object_seeds());
+        blocks.pop().map(EncryptedBool).ok_or(TfheError::Shape { what: "blocks", expected: 1, found: 0 })
+    }
+
+    /// Decrypts a boolean.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    pub fn decrypt_bool(&self, x: &EncryptedBool) -> Result<bool, TfheError> {
+        Ok(self.read_block(&x.0)? & 1 == 1)
+    }
+}

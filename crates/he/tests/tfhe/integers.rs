@@ -1,0 +1,294 @@
+//! Encrypted integers against plain arithmetic: every pair of four bits, and random ones of all widths.
+//!
+//! `SUDARE_TFHE_CASES` sets how many random cases there are; a few hundred when it is not set.
+
+use sudare_he::ring::Threads;
+use sudare_he::ring::random::{Seed, Stream};
+use sudare_he::tfhe::radix::*;
+use sudare_he::tfhe::*;
+
+/// As small as the noise formulas allow: no security, and quick.
+fn tiny() -> TfheLiteral {
+    let small = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 });
+    TfheLiteral { lwe_dimension: 8, log_n: 9, ..small }
+}
+
+fn client(literal: TfheLiteral, number: u8) -> ClientKey {
+    ClientKey::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()
+}
+
+fn cases() -> u64 {
+    std::env::var("SUDARE_TFHE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
+}
+
+fn word(stream: &mut Stream) -> u64 {
+    let mut x = [0u64];
+    stream.fill_u64(&mut x);
+    x[0]
+}
+
+/// What an operation makes of two plain numbers, and of encrypted ones.
+type Plain = fn(IntegerType, u64, u64) -> u64;
+type Encrypted = fn(&IntegerEvaluator<'_>, &RadixInt, &RadixInt) -> Result<RadixInt, TfheError>;
+
+const OPERATIONS: [(&str, Plain, Encrypted); 8] = [
+    ("add", |_, a, b| a.wrapping_add(b), |e, a, b| e.add(a, b)),
+    ("sub", |_, a, b| a.wrapping_sub(b), |e, a, b| e.sub(a, b)),
+    ("mul", |_, a, b| a.wrapping_mul(b), |e, a, b| e.mul(a, b)),
+    ("and", |_, a, b| a & b, |e, a, b| e.bitwise(BitOperation::And, a, b)),
+    ("or", |_, a, b| a | b, |e, a, b| e.bitwise(BitOperation::Or, a, b)),
+    ("xor", |_, a, b| a ^ b, |e, a, b| e.bitwise(BitOperation::Xor, a, b)),
+    ("min", |t, a, b| if t.to_i128(a) < t.to_i128(b) { a } else { b }, |e, a, b| e.min(a, b)),
+    ("max", |t, a, b| if t.to_i128(a) > t.to_i128(b) { a } else { b }, |e, a, b| e.max(a, b)),
+];
+
+struct Side<'k> {
+    client: &'k ClientKey,
+    evaluator: IntegerEvaluator<'k>,
+}
+
+impl Side<'_> {
+    fn same(&self, what: &str, kind: IntegerType, x: &RadixInt, expected: u64, (a, b): (u64, u64)) {
+        let found = self.client.decrypt_integer(x).unwrap();
+        assert_eq!(found, kind.wrap(expected), "{what} of {a} and {b} as {kind}");
+        assert!(x.blocks().iter().all(|b| b.noise() <= 3 && b.largest() <= 3), "{what}");
+    }
+
+    /// Everything that takes two numbers of one type.
+    fn pair(&self, kind: IntegerType, x: &RadixInt, y: &RadixInt, (a, b): (u64, u64)) {
+        let (e, c) = (&self.evaluator, self.client);
+        for (name, plain, encrypted) in OPERATIONS {
+            self.same(name, kind, &encrypted(e, x, y).unwrap(), plain(kind, a, b), (a, b));
+        }
+        for comparison in Comparison::ALL {
+            let z = e.compare(comparison, x, y).unwrap();
+            let order = kind.to_i128(a).cmp(&kind.to_i128(b));
+            assert_eq!(c.decrypt_bool(&z).unwrap(), comparison.holds(order), "{comparison:?} of {a} and {b} as {kind}");
+        }
+    }
+
+    fn shifts(&self, kind: IntegerType, x: &RadixInt, a: u64, by: u64) {
+        let e = &self.evaluator;
+        let amount = self.client.encrypt_integer(IntegerType::new(8, false).unwrap(), by).unwrap();
+        for shift in Shift::ALL {
+            let expected = shift.plain(kind, a, by);
+            self.same(&format!("{shift:?}"), kind, &e.shift(shift, x, by).unwrap(), expected, (a, by));
+            let shifted = e.shift_by(shift, x, &amount).unwrap();
+            self.same(&format!("encrypted {shift:?}"), kind, &shifted, expected, (a, by));
+        }
+    }
+}
+
+fn side(client: &ClientKey, work: impl FnOnce(Side<'_>) + Send) {
+    let server = Threads::new(2).run(|| client.server_key()).unwrap();
+    work(Side { client, evaluator: server.integers().unwrap() });
+}
+
+#[test]
+fn every_pair_of_four_bits() {
+    let client = client(tiny(), 1);
+    side(&client, |s| {
+        for signed in [false, true] {
+            let kind = IntegerType::new(4, signed).unwrap();
+            let all: Vec<_> = (0..16).map(|v| client.encrypt_integer(kind, v).unwrap()).collect();
+            for (a, x) in all.iter().enumerate() {
+                let a = a as u64;
+                for (b, y) in all.iter().enumerate() {
+                    s.pair(kind, x, y, (a, b as u64));
+                }
+                s.same("neg", kind, &s.evaluator.neg(x).unwrap(), a.wrapping_neg(), (a, 0));
+                s.same("not", kind, &s.evaluator.not(x).unwrap(), !a, (a, 0));
+                for by in [1, 3, 6] {
+                    s.shifts(kind, x, a, by);
+                }
+                let table: Vec<u64> = (0..16).map(|i| i * i * 77 + 5).collect();
+                let wide = IntegerType::new(12, false).unwrap();
+                s.same("lookup", wide, &s.evaluator.lookup(x, &table, wide).unwrap(), table[a as usize], (a, 0));
+            }
+        }
+    });
+}
+
+/// Random circuits: operands are public, fresh, or results of earlier operations.
+fn random(side: &Side<'_>, stream: &mut Stream, count: u64) {
+    for _ in 0..count {
+        let r = word(stream);
+        let kind = IntegerType::new([4, 6, 8, 10, 16, 32, 64][r as usize % 7], r >> 8 & 1 == 1).unwrap();
+        let (mut a, mut b) = (kind.wrap(word(stream)), kind.wrap(word(stream)));
+        if r >> 9 & 3 == 0 {
+            b = a ^ (r >> 16 & 1) << ((r >> 20) as u32 % kind.bits());
+        }
+        let e = &side.evaluator;
+        let mut x = side.client.encrypt_integer(kind, a).unwrap();
+        let mut y = match r >> 11 & 3 {
+            0 => e.public(kind, b).unwrap(),
+            _ => side.client.encrypt_integer(kind, b).unwrap(),
+        };
+        for step in 0..4 {
+            let choice = word(stream);
+            let (name, plain, encrypted) = OPERATIONS[choice as usize % 8];
+            let (next, value) = match choice >> 8 & 3 {
+                0 => {
+                    let by = choice >> 16 & 127;
+                    let shift = Shift::ALL[choice as usize >> 24 & 3];
+                    (e.shift(shift, &x, by).unwrap(), shift.plain(kind, a, by))
+                }
+                1 if kind.bits() <= 16 => {
+                    let by = choice >> 16 & 31;
+                    let shift = Shift::ALL[choice as usize >> 24 & 3];
+                    let amount = side.client.encrypt_integer(IntegerType::new(6, true).unwrap(), by).unwrap();
+                    (e.shift_by(shift, &x, &amount).unwrap(), shift.plain(kind, a, by))
+                }
+                2 => {
+                    let comparison = Comparison::ALL[choice as usize >> 16 & 3];
+                    let z = e.compare(comparison, &x, &y).unwrap();
+                    let holds = comparison.holds(kind.to_i128(a).cmp(&kind.to_i128(b)));
+                    assert_eq!(side.client.decrypt_bool(&z).unwrap(), holds, "{comparison:?} {kind} {a} {b}");
+                    (e.select(&z, &x, &y).unwrap(), if holds { a } else { b })
+                }
+                _ if name == "mul" && kind.bits() > 16 => (e.neg(&x).unwrap(), a.wrapping_neg()),
+                _ => (encrypted(e, &x, &y).unwrap(), plain(kind, a, b)),
+            };
+            side.same(&format!("step {step}: {name} {choice:x}"), kind, &next, value, (a, b));
+            (x, y) = (y, next);
+            (a, b) = (b, kind.wrap(value));
+        }
+    }
+}
+
+#[test]
+fn random_circuits() {
+    let client = client(tiny(), 2);
+    let mut stream = Seed::from_bytes([5; 32]).stream(0);
+    side(&client, |s| random(&s, &mut stream, cases()));
+    // Threads change the order of the work, not the numbers.
+    for threads in [2, 16] {
+        let server = client.server_key().unwrap();
+        Threads::new(threads).run(|| {
+            let mut stream = Seed::from_bytes([6; 32]).stream(0);
+            random(&Side { client: &client, evaluator: server.integers().unwrap() }, &mut stream, cases() / 5);
+        });
+    }
+}
+
+#[test]
+fn casts_tables_and_booleans() {
+    let client = client(tiny(), 3);
+    side(&client, |s| {
+        let e = &s.evaluator;
+        let byte = |signed| IntegerType::new(8, signed).unwrap();
+        let mut stream = Seed::from_bytes([8; 32]).stream(0);
+        for case in 0..(cases() / 20).max(3) {
+            let a = word(&mut stream) & 255;
+            for signed in [false, true] {
+                let x = client.encrypt_integer(byte(signed), a).unwrap();
+                for (bits, to) in [(4, false), (8, true), (16, false), (32, true)] {
+                    let kind = IntegerType::new(bits, to).unwrap();
+                    let expected = kind.wrap(byte(signed).to_i128(a) as u64);
+                    s.same("cast", kind, &e.cast(&x, kind).unwrap(), expected, (a, 0));
+                }
+                let mut table: Vec<u64> = (0..256).map(|_| word(&mut stream)).collect();
+                if case % 2 == 0 {
+                    // Few distinct rows, as of a step function.
+                    table = (0..256).map(|i| u64::from(i > 100)).collect();
+                }
+                let kind = IntegerType::new(6, true).unwrap();
+                s.same("lookup", kind, &e.lookup(&x, &table, kind).unwrap(), table[a as usize], (a, 0));
+                let flags: Vec<bool> = table.iter().map(|t| t % 2 == 1).collect();
+                assert_eq!(client.decrypt_bool(&e.lookup_bool(&x, &flags).unwrap()).unwrap(), flags[a as usize]);
+            }
+        }
+        for bits in 0..8u64 {
+            let [a, b, c] = [0, 1, 2].map(|i| bits >> i & 1 == 1);
+            let [x, y, z] = [a, b, c].map(|v| client.encrypt_bool(v).unwrap());
+            for operation in [BitOperation::And, BitOperation::Or, BitOperation::Xor] {
+                let found = client.decrypt_bool(&e.bool_op(operation, &x, &y).unwrap()).unwrap();
+                assert_eq!(found, operation.plain(a.into(), b.into()) == 1);
+            }
+            let not = e.bool_not(&z).unwrap();
+            assert_eq!(client.decrypt_bool(&not).unwrap(), !c);
+            let chosen = e.bool_select(&not, &x, &y).unwrap();
+            assert_eq!(client.decrypt_bool(&chosen).unwrap(), if c { b } else { a });
+            let number = e.bool_to_int(&chosen, byte(false)).unwrap();
+            assert_eq!(client.decrypt_integer(&number).unwrap(), u64::from(if c { b } else { a }));
+        }
+    });
+}
+
+#[test]
+fn fewest_rotations() {
+    let client = client(tiny(), 4);
+    side(&client, |s| {
+        let byte = IntegerType::new(8, false).unwrap();
+        let e = &s.evaluator;
+        let count = |work: &dyn Fn()| {
+            let before = e.rotations();
+            work();
+            e.rotations() - before
+        };
+        let [x, y] = [200, 77].map(|v| client.encrypt_integer(byte, v).unwrap());
+        assert_eq!(count(&|| drop(e.add(&x, &y).unwrap())), 4);
+        assert_eq!(count(&|| drop(e.sub(&x, &y).unwrap())), 4);
+        assert_eq!(count(&|| drop(e.neg(&x).unwrap())), 4);
+        // With the noise of real parameters; a set of less noise needs fewer.
+        assert!(count(&|| drop(e.mul(&x, &y).unwrap())) <= 23);
+        assert_eq!(count(&|| drop(e.compare(Comparison::Lt, &x, &y).unwrap())), 4);
+        assert_eq!(count(&|| drop(e.compare(Comparison::Eq, &x, &y).unwrap())), 4);
+        assert_eq!(count(&|| drop(e.min(&x, &y).unwrap())), 8);
+        assert_eq!(count(&|| drop(e.bitwise(BitOperation::Xor, &x, &y).unwrap())), 4);
+        assert_eq!(count(&|| drop(e.not(&x).unwrap())), 0);
+        assert_eq!(count(&|| drop(e.shift(Shift::Left, &x, 4).unwrap())), 0);
+        assert_eq!(count(&|| drop(e.shift(Shift::RotateRight, &x, 3).unwrap())), 4);
+        let wide = [3u64, 9].map(|v| client.encrypt_integer(IntegerType::new(64, true).unwrap(), v).unwrap());
+        assert_eq!(count(&|| drop(e.add(&wide[0], &wide[1]).unwrap())), 32);
+        assert_eq!(count(&|| drop(e.compare(Comparison::Ge, &wide[0], &wide[1]).unwrap())), 33);
+        // Public operands need none among themselves.
+        let known = e.public(byte, 3).unwrap();
+        assert_eq!(count(&|| drop(e.mul(&known, &known).unwrap())), 0);
+        assert_eq!(count(&|| drop(e.mul(&x, &known).unwrap())), 7);
+    });
+}
+
+#[test]
+fn refusals() {
+    let client = client(tiny(), 5);
+    let other = self::client(tiny(), 6);
+    side(&client, |s| {
+        let e = &s.evaluator;
+        let byte = IntegerType::new(8, false).unwrap();
+        let x = client.encrypt_integer(byte, 1).unwrap();
+        let foreign = other.encrypt_integer(byte, 1).unwrap();
+        assert!(matches!(e.add(&x, &foreign), Err(TfheError::WrongKey { .. })));
+        assert!(matches!(e.shift_by(Shift::Left, &x, &foreign), Err(TfheError::WrongKey { .. })));
+        assert!(matches!(client.decrypt_integer(&foreign), Err(TfheError::WrongKey { .. })));
+        let signed = e.cast(&x, IntegerType::new(8, true).unwrap()).unwrap();
+        assert!(matches!(e.add(&x, &signed), Err(TfheError::Parameters { .. })));
+        let wide = e.cast(&x, IntegerType::new(16, true).unwrap()).unwrap();
+        assert!(matches!(e.lookup(&wide, &[0; 256], byte), Err(TfheError::Parameters { .. })));
+        assert!(matches!(e.lookup(&x, &[0; 16], byte), Err(TfheError::Shape { .. })));
+        assert!(matches!(RadixInt::from_blocks(byte, x.blocks()[..3].to_vec()), Err(TfheError::Shape { .. })));
+        let carried = EncryptedInt::from_parts(x.blocks()[0].ciphertext().clone(), x.owner(), 4, 1);
+        assert!(matches!(EncryptedBool::from_block(carried), Err(TfheError::CarrySpace { .. })));
+    });
+    for bits in [0, 2, 3, 5, 66] {
+        assert!(IntegerType::new(bits, true).is_err());
+    }
+    let bits = self::client(TfheLiteral::insecure_test(Plaintext::Bit), 7);
+    assert!(bits.encrypt_bool(true).is_err());
+    assert!(bits.server_key().unwrap().integers().is_err());
+}
+
+#[test]
+fn real_parameters() {
+    let client = client(TfheLiteral::message_2_carry_2(), 8);
+    side(&client, |s| {
+        let byte = IntegerType::new(8, true).unwrap();
+        let [x, y] = [0x9C, 0x37].map(|v| client.encrypt_integer(byte, v).unwrap());
+        s.same("add", byte, &s.evaluator.add(&x, &y).unwrap(), 0x9C + 0x37, (0x9C, 0x37));
+        assert_eq!(s.evaluator.rotations(), 4);
+        s.same("mul", byte, &s.evaluator.mul(&x, &y).unwrap(), 0x9C * 0x37, (0x9C, 0x37));
+        assert_eq!(s.evaluator.rotations(), 4 + 23);
+        let less = s.evaluator.compare(Comparison::Lt, &x, &y).unwrap();
+        assert!(client.decrypt_bool(&less).unwrap());
+    });
+}
