@@ -167,7 +167,9 @@ mod tests {
     fn pages_small_and_large() {
         for len in [0, 5, 1 << 12, (1 << 19) + 3] {
             let mut pages = Pages::zeroed(len);
-            assert!(pages.len() == len && pages.as_ptr() as usize % 64 == 0 && pages.iter().all(|x| *x == 0));
+            assert!(
+                pages.len() == len && (pages.as_ptr() as usize).is_multiple_of(64) && pages.iter().all(|x| *x == 0)
+            );
             pages.iter_mut().enumerate().for_each(|(i, x)| *x = i as u64);
             assert!(pages.iter().enumerate().all(|(i, x)| *x == i as u64));
         }

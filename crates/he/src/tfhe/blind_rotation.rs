@@ -123,51 +123,76 @@ impl BootstrapKey {
     /// [`TfheError::Shape`], [`TfheError::Modulus`] for an accumulator of another ring or exponents
     /// of another dimension.
     pub fn blind_rotate(&self, acc: &mut GlweCiphertext, by: &RotationExponents) -> Result<(), TfheError> {
-        self.context.check(acc.context())?;
-        check_shape("LWE dimension", self.dimension, by.mask.len())?;
-        let (n, limb) = (self.context.degree(), self.context.limb());
-        let two_n = 2 * n;
-        *acc = acc.rotated(two_n - by.body as usize % two_n);
+        self.blind_rotate_many(std::slice::from_mut(acc), std::slice::from_ref(by))
+    }
+
+    /// Several blind rotations side by side: each part of the key is read from memory once for all of
+    /// them. Results are those of [`BootstrapKey::blind_rotate`], bit for bit.
+    ///
+    /// # Errors
+    /// As there, and [`TfheError::Shape`] for unequal numbers.
+    pub fn blind_rotate_many(&self, accs: &mut [GlweCiphertext], by: &[RotationExponents]) -> Result<(), TfheError> {
+        check_shape("blind rotations", accs.len(), by.len())?;
+        for (acc, by) in accs.iter().zip(by) {
+            self.context.check(acc.context())?;
+            check_shape("LWE dimension", self.dimension, by.mask.len())?;
+        }
+        let two_n = 2 * self.context.degree();
         let words = self.context.words();
         let mut digits = Buffer::dirty(words * self.gadget.levels as usize);
-        let mut product = Buffer::dirty(words);
-        let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
-        // Whether `product` still has to be added: the next step does so in passing.
-        let mut pending = false;
-        for (m, a) in self.steps.iter().zip(by.mask.chunks(self.unroll)) {
-            if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
-                continue;
+        let mut rotations: Vec<Rotation> = accs
+            .iter_mut()
+            .zip(by)
+            .map(|(acc, by)| {
+                *acc = acc.rotated(two_n - by.body as usize % two_n);
+                Rotation { acc, product: Buffer::dirty(words), pending: false }
+            })
+            .collect();
+        for (i, m) in self.steps.iter().enumerate() {
+            let bits = i * self.unroll..self.dimension.min((i + 1) * self.unroll);
+            for (rotation, by) in rotations.iter_mut().zip(by) {
+                self.step(m, &by.mask[bits.clone()], rotation, &mut digits);
             }
-            if self.unroll == 1 {
-                if pending {
-                    limb.add_assign(acc.words_mut(), &product);
-                }
-                for (d, p) in product.chunks_exact_mut(n).zip(acc.words().chunks_exact(n)) {
-                    limb.rotate_minus(d, p, a[0] as usize % two_n);
-                }
-                evaluate_digits(&self.context, self.gadget, &product, &mut digits);
-                limb.external_product(&mut product, &digits, m);
-            } else {
-                let groups = m.groups();
-                for (set, e) in exponents.iter_mut().enumerate().take(groups) {
-                    let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
-                    *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
-                }
-                if pending {
-                    self.add_and_evaluate(acc, &product, &mut digits);
-                } else {
-                    evaluate_digits(&self.context, self.gadget, acc.words(), &mut digits);
-                }
-                let monomials = self.context.monomials();
-                limb.external_product_monomials(&mut product, &digits, m, monomials, &exponents[..groups]);
-            }
-            product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
-            pending = true;
         }
-        if pending {
-            limb.add_assign(acc.words_mut(), &product);
+        for rotation in rotations.iter_mut().filter(|r| r.pending) {
+            self.context.limb().add_assign(rotation.acc.words_mut(), &rotation.product);
         }
         Ok(())
+    }
+
+    /// One step of one blind rotation, by the exponents `a` of its key bits.
+    fn step(&self, m: &PackedMatrix, a: &[u32], rotation: &mut Rotation, digits: &mut [u64]) {
+        let (n, limb) = (self.context.degree(), self.context.limb());
+        let two_n = 2 * n;
+        if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
+            return;
+        }
+        let Rotation { acc, product, pending } = rotation;
+        if self.unroll == 1 {
+            if *pending {
+                limb.add_assign(acc.words_mut(), product);
+            }
+            for (d, p) in product.chunks_exact_mut(n).zip(acc.words().chunks_exact(n)) {
+                limb.rotate_minus(d, p, a[0] as usize % two_n);
+            }
+            evaluate_digits(&self.context, self.gadget, product, digits);
+            limb.external_product(product, digits, m);
+        } else {
+            let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
+            for (set, e) in exponents.iter_mut().enumerate().take(m.groups()) {
+                let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
+                *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
+            }
+            if *pending {
+                self.add_and_evaluate(acc, product, digits);
+            } else {
+                evaluate_digits(&self.context, self.gadget, acc.words(), digits);
+            }
+            let (monomials, exponents) = (self.context.monomials(), &exponents[..m.groups()]);
+            limb.external_product_monomials(product, digits, m, monomials, exponents);
+        }
+        product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
+        *pending = true;
     }
 
     /// `acc += product`, and the evaluated digits of the sum.
@@ -179,4 +204,13 @@ impl BootstrapKey {
             rows.chunks_exact_mut(n).for_each(|d| limb.forward(d));
         }
     }
+}
+
+/// A blind rotation under way.
+struct Rotation<'a> {
+    acc: &'a mut GlweCiphertext,
+    /// What the last step adds to the accumulator; the next step does so in passing.
+    product: Buffer,
+    /// Whether `product` still has to be added.
+    pending: bool,
 }

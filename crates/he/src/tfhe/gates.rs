@@ -1,11 +1,10 @@
 //! Encrypted bits and the gates on them; each gate but NOT bootstraps.
 
 use super::keys::{check_owner, check_plaintext};
-use super::{ClientKey, GlweCiphertext, LweCiphertext, ServerKey, TfheError};
+use super::{ClientKey, LookupTable, LweCiphertext, ServerKey, TfheError};
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
 use std::fmt;
-use sudare_ring::threads;
 
 /// An encrypted bit: a phase of +1/8 of the modulus for true, −1/8 for false.
 #[derive(Clone, PartialEq, Eq)]
@@ -158,12 +157,10 @@ impl ServerKey {
     }
 
     /// +1/8 where the phase is in the first half of the torus, −1/8 in the second.
-    fn sign(&self, c: &LweCiphertext) -> Result<LweCiphertext, TfheError> {
+    fn signs(&self, cs: &[LweCiphertext]) -> Result<Vec<LweCiphertext>, TfheError> {
         let context = self.params().context();
-        let eighth = vec![eighths(context.q(), 1); context.degree()];
-        let mut acc = GlweCiphertext::trivial(context, &eighth)?;
-        self.rotate_by_phase(&mut acc, c, 0)?;
-        acc.extract(0)
+        let table = LookupTable::constant(context, eighths(context.q(), 1));
+        self.bootstrap_many(&cs.iter().collect::<Vec<_>>(), &vec![&table; cs.len()])
     }
 
     /// A gate.
@@ -171,9 +168,7 @@ impl ServerKey {
     /// # Errors
     /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
     pub fn gate(&self, gate: Gate, a: &EncryptedBit, b: &EncryptedBit) -> Result<EncryptedBit, TfheError> {
-        self.check_bit(a)?;
-        self.check_bit(b)?;
-        Ok(self.wrap(self.sign(&self.linear(gate.linear(), a, b)?)?))
+        Ok(self.gates(&[(gate, a, b)])?.remove(0))
     }
 
     /// Not a; no bootstrap.
@@ -193,17 +188,26 @@ impl ServerKey {
     /// As for [`ServerKey::gate`].
     pub fn mux(&self, condition: &EncryptedBit, a: &EncryptedBit, b: &EncryptedBit) -> Result<EncryptedBit, TfheError> {
         [condition, a, b].into_iter().try_for_each(|x| self.check_bit(x))?;
-        let mut sum = self.sign(&self.linear(Gate::And.linear(), condition, a)?)?;
-        sum.add_assign(&self.sign(&self.linear(Gate::AndNot.linear(), b, condition)?)?)?;
+        let branches =
+            [self.linear(Gate::And.linear(), condition, a)?, self.linear(Gate::AndNot.linear(), b, condition)?];
+        let signs = self.signs(&branches)?;
+        let mut sum = signs[0].clone();
+        sum.add_assign(&signs[1])?;
         sum.add_plain(eighths(self.params().context().q(), 1));
         Ok(self.wrap(sum))
     }
 
-    /// Many gates, in parallel inside a thread pool.
+    /// Many gates, side by side and in parallel inside a thread pool.
     ///
     /// # Errors
     /// As for [`ServerKey::gate`].
     pub fn gates(&self, gates: &[(Gate, &EncryptedBit, &EncryptedBit)]) -> Result<Vec<EncryptedBit>, TfheError> {
-        threads::map(gates.len(), |i| self.gate(gates[i].0, gates[i].1, gates[i].2)).into_iter().collect()
+        for (_, a, b) in gates {
+            self.check_bit(a)?;
+            self.check_bit(b)?;
+        }
+        let sums = gates.iter().map(|(gate, a, b)| self.linear(gate.linear(), a, b));
+        let signs = self.signs(&sums.collect::<Result<Vec<_>, _>>()?)?;
+        Ok(signs.into_iter().map(|c| self.wrap(c)).collect())
     }
 }

@@ -6,7 +6,6 @@ use super::{ClientKey, GlweCiphertext, LweCiphertext, Plaintext, ServerKey, Tfhe
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
 use std::fmt;
-use sudare_ring::threads;
 
 /// An encrypted number of message and carry bits. It knows the largest value that it can hold and how
 /// much noise it can have, so that an operation that could fail is refused.
@@ -295,11 +294,17 @@ impl ServerKey {
         outputs.collect()
     }
 
-    /// Lookups of many numbers, in parallel inside a thread pool.
+    /// Lookups of many numbers, side by side and in parallel inside a thread pool.
     ///
     /// # Errors
     /// As for [`ServerKey::lookup`].
     pub fn lookups(&self, items: &[(&EncryptedInt, &LookupTable)]) -> Result<Vec<EncryptedInt>, TfheError> {
-        threads::map(items.len(), |i| self.lookup(items[i].0, items[i].1)).into_iter().collect()
+        for (a, _) in items {
+            self.check_int(a)?;
+            self.check_noise("lookup", a.noise)?;
+        }
+        let (cs, tables): (Vec<_>, Vec<_>) = items.iter().map(|(a, table)| (&a.c, *table)).unzip();
+        let out = self.bootstrap_many(&cs, &tables)?;
+        Ok(out.into_iter().zip(&tables).map(|(c, table)| self.wrap_int(c, table.largest(0), 1)).collect())
     }
 }

@@ -144,18 +144,18 @@ impl LweSwitchKey {
 }
 
 /// `x·2^32/q`, rounded.
-struct TorusScale {
+pub(crate) struct TorusScale {
     /// floor(2^96 / q).
     ratio: u128,
 }
 
 impl TorusScale {
-    fn new(q: &Modulus) -> Self {
+    pub fn new(q: &Modulus) -> Self {
         Self { ratio: (1u128 << 96) / u128::from(q.value()) }
     }
 
     #[inline]
-    fn scale(&self, x: u64) -> u32 {
+    pub fn scale(&self, x: u64) -> u32 {
         ((u128::from(x) * self.ratio + (1 << 63)) >> 64) as u32
     }
 }
@@ -312,6 +312,11 @@ impl GlweSwitchKey {
     /// Bytes that it holds in memory.
     pub fn byte_len(&self) -> usize {
         self.matrix.byte_len()
+    }
+
+    /// Bytes of its bodies and seed, all that has to be sent.
+    pub fn seeded_byte_len(&self) -> usize {
+        self.byte_len() / (self.context.rank() + 1) + 32
     }
 
     /// Switches a ciphertext.

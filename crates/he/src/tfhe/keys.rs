@@ -4,13 +4,14 @@ use super::blind_rotation::BootstrapKey;
 use super::ggsw::ObjectSeeds;
 use super::table::LookupTable;
 use super::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
-use super::{TfheError, TfheParams};
+use super::{RingSwitchKey, SwitchKey, TfheError, TfheParams};
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::random::Seed;
+use sudare_ring::threads;
 
 /// Everything secret: zeroised when dropped, neither cloned nor printed.
 ///
@@ -113,13 +114,13 @@ impl ClientKey {
             params.literal().unroll,
             &self.object_seeds(),
         )?;
-        let switch = LweSwitchKey::generate(
-            &self.extracted,
-            &self.lwe,
-            params.switch_gadget(),
-            params.lwe_noise(),
-            &self.object_seeds(),
-        )?;
+        let (gadget, seeds) = (params.switch_gadget(), self.object_seeds());
+        let switch = match params.ring_switch_noise() {
+            Some(noise) => SwitchKey::Ring(RingSwitchKey::generate(&self.glwe, &self.lwe, gadget, noise, &seeds)?),
+            None => {
+                SwitchKey::Lwe(LweSwitchKey::generate(&self.extracted, &self.lwe, gadget, params.lwe_noise(), &seeds)?)
+            }
+        };
         Ok(ServerKey(Arc::new(Inner { params: params.clone(), id: self.id, bootstrap, switch })))
     }
 }
@@ -134,7 +135,7 @@ struct Inner {
     params: TfheParams,
     id: KeyId,
     bootstrap: BootstrapKey,
-    switch: LweSwitchKey,
+    switch: SwitchKey,
 }
 
 /// What a server needs to compute, and nothing secret. Cloning shares it.
@@ -158,7 +159,7 @@ impl ServerKey {
     }
 
     /// The key switching key from ciphertexts at rest to dimension n.
-    pub fn switch_key(&self) -> &LweSwitchKey {
+    pub fn switch_key(&self) -> &SwitchKey {
         &self.0.switch
     }
 
@@ -195,12 +196,27 @@ impl ServerKey {
         c: &LweCiphertext,
         log_tables: u32,
     ) -> Result<(), TfheError> {
+        self.rotate_by_phases(std::slice::from_mut(acc), &[c], log_tables)
+    }
+
+    /// The same of several, which read the key from memory once.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::rotate_by_phase`].
+    pub fn rotate_by_phases(
+        &self,
+        accs: &mut [GlweCiphertext],
+        cs: &[&LweCiphertext],
+        log_tables: u32,
+    ) -> Result<(), TfheError> {
         let two_n = 2 * self.0.params.context().degree();
-        let small = self.0.switch.switch(c)?;
-        let mut exponents = small.switch_modulus(two_n >> log_tables, SecretKind::Binary);
-        exponents.mask.iter_mut().for_each(|a| *a <<= log_tables);
-        exponents.body <<= log_tables;
-        self.0.bootstrap.blind_rotate(acc, &exponents)
+        let exponents = cs.iter().map(|c| {
+            let mut exponents = self.0.switch.switch(c)?.switch_modulus(two_n >> log_tables, SecretKind::Binary);
+            exponents.mask.iter_mut().for_each(|a| *a <<= log_tables);
+            exponents.body <<= log_tables;
+            Ok(exponents)
+        });
+        self.0.bootstrap.blind_rotate_many(accs, &exponents.collect::<Result<Vec<_>, TfheError>>()?)
     }
 
     /// The programmable bootstrap of an LWE ciphertext at rest: the table's value at its phase.
@@ -212,7 +228,34 @@ impl ServerKey {
         self.rotate_by_phase(&mut acc, c, table.log_tables())?;
         acc.extract(0)
     }
+
+    /// Programmable bootstraps of several ciphertexts, each with its own table of one: groups of
+    /// four read the key once, groups run in parallel inside a thread pool.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::bootstrap`]; [`TfheError::Shape`] for unequal numbers or tables of several.
+    pub fn bootstrap_many(
+        &self,
+        cs: &[&LweCiphertext],
+        tables: &[&LookupTable],
+    ) -> Result<Vec<LweCiphertext>, TfheError> {
+        super::context::check_shape("tables", cs.len(), tables.len())?;
+        tables.iter().try_for_each(|t| super::context::check_shape("tables in one", 1, t.tables()))?;
+        // No larger groups than leave every thread one.
+        let size = cs.len().div_ceil(threads::count()).clamp(1, SIDE_BY_SIDE);
+        let groups = threads::map(cs.len().div_ceil(size), |g| {
+            let range = g * size..cs.len().min((g + 1) * size);
+            let start = |table: &&LookupTable| GlweCiphertext::trivial(self.0.params.context(), table.coefficients());
+            let mut accs = tables[range.clone()].iter().map(start).collect::<Result<Vec<_>, _>>()?;
+            self.rotate_by_phases(&mut accs, &cs[range], 0)?;
+            accs.iter().map(|acc| acc.extract(0)).collect::<Result<Vec<_>, TfheError>>()
+        });
+        Ok(groups.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+    }
 }
+
+/// Bootstraps that one thread does side by side, so that they share the reading of the key.
+const SIDE_BY_SIDE: usize = 4;
 
 impl fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

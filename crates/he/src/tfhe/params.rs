@@ -54,6 +54,9 @@ pub struct TfheLiteral {
     pub bootstrap_digits: (u32, u32),
     /// The same of the key switch.
     pub switch_digits: (u32, u32),
+    /// Whether the key switch works inside the ring, to a partial secret
+    /// (see [`RingSwitchKey`](super::RingSwitchKey)); needs q of at least 32 bits and TUniform noise.
+    pub ring_switch: bool,
     /// Key bits a step of a blind rotation, 1 to 3.
     pub unroll: usize,
     /// Largest factor by which linear operations may multiply the noise variance of a bootstrap's output.
@@ -77,6 +80,7 @@ impl TfheLiteral {
             glwe_noise: Noise::Gaussian { sigma: 10.0 },
             bootstrap_digits: (17, 1),
             switch_digits: (5, 2),
+            ring_switch: false,
             unroll: 2,
             // Two outputs of a MUX, the same one twice: (1 + 1)² · 2.
             noise_factor: 8,
@@ -107,11 +111,23 @@ impl TfheLiteral {
             glwe_noise: Noise::Gaussian { sigma: 3.19 },
             bootstrap_digits: (22, 1),
             switch_digits: (3, 5),
+            ring_switch: false,
             unroll: 2,
             // A message and a carry packed for a table of two inputs: up to five ciphertexts' noise in a row.
             noise_factor: 25,
             log_failure: -128.0,
             security: Security::Bits128,
+        }
+    }
+
+    /// The same with a key switch inside the ring: faster and with smaller keys, under a younger assumption.
+    pub fn message_2_carry_2_ring_switch() -> Self {
+        Self {
+            lwe_dimension: 842,
+            lwe_noise: Noise::TUniform { bits: 14 },
+            switch_digits: (2, 9),
+            ring_switch: true,
+            ..Self::message_2_carry_2()
         }
     }
 
@@ -143,6 +159,7 @@ impl TfheLiteral {
             glwe_noise: Noise::Gaussian { sigma: 3.19 },
             bootstrap_digits: (20, 1),
             switch_digits: (5, 3),
+            ring_switch: false,
             unroll: 2,
             noise_factor: 25,
             log_failure: -128.0,
@@ -205,6 +222,9 @@ impl TfheParams {
         if matches!(literal.lwe_noise, Noise::TUniform { bits } if bits > 30) {
             return refuse("noise of the 32-bit ciphertexts is at most TUniform(30)");
         }
+        if literal.ring_switch && (!matches!(literal.lwe_noise, Noise::TUniform { .. }) || literal.modulus_bits < 32) {
+            return refuse("a key switch inside the ring needs TUniform noise and a q of at least 32 bits");
+        }
         let log_q = (q as f64).log2();
         let claim = literal.security;
         security::check("GLWE", context.lwe_dimension(), SecretKind::Binary, literal.glwe_noise, log_q, claim)?;
@@ -236,6 +256,11 @@ impl TfheParams {
     /// Noise of the 32-bit LWE ciphertexts.
     pub fn lwe_noise(&self) -> &NoiseSampler {
         &self.0.lwe_noise
+    }
+
+    /// Noise of a key switch inside the ring, in units of 1/q; none where the switch is by LWE rows.
+    pub fn ring_switch_noise(&self) -> Option<Noise> {
+        ring_switch_noise(&self.0.literal)
     }
 
     /// The blind rotation's decomposition.
@@ -289,14 +314,23 @@ fn output_variance(literal: &TfheLiteral, context: &GlweContext, gadget: Gadget)
 fn decision_variance(literal: &TfheLiteral, context: &GlweContext, gadget: Gadget) -> f64 {
     let (base_log, levels) = literal.switch_digits;
     let input = literal.noise_factor as f64 * output_variance(literal, context, gadget);
-    let switched = variance::lwe_switch(
-        Gadget { base_log, levels },
-        context.lwe_dimension(),
-        SecretKind::Binary,
-        literal.lwe_noise.variance(),
-        input,
-    );
+    let gadget = Gadget { base_log, levels };
+    let dimension = context.lwe_dimension();
+    let switched = match ring_switch_noise(literal) {
+        Some(noise) => variance::ring_switch(context, gadget, literal.lwe_dimension, noise.variance(), input),
+        None => variance::lwe_switch(gadget, dimension, SecretKind::Binary, literal.lwe_noise.variance(), input),
+    };
     variance::modulus_switch(literal.lwe_dimension, SecretKind::Binary, 2 * context.degree(), switched)
+}
+
+/// The LWE noise as a fraction of q, which is at most 2^modulus_bits: no less than in 32 bits.
+fn ring_switch_noise(literal: &TfheLiteral) -> Option<Noise> {
+    match literal.lwe_noise {
+        Noise::TUniform { bits } if literal.ring_switch => {
+            Some(Noise::TUniform { bits: (bits + literal.modulus_bits).saturating_sub(32) })
+        }
+        _ => None,
+    }
 }
 
 fn hash_of(literal: &TfheLiteral, q: u64) -> ParamsHash {
@@ -335,6 +369,7 @@ fn hash_of(literal: &TfheLiteral, q: u64) -> ParamsHash {
         u64::from(switch.0),
         u64::from(switch.1),
         literal.unroll as u64,
+        u64::from(literal.ring_switch),
         literal.noise_factor,
         literal.log_failure.to_bits(),
         u64::from(literal.security.bits()),

@@ -79,6 +79,13 @@ impl LookupTable {
         Ok(Self { coefficients, log_tables, tables: tables.len(), largest: vec![u64::MAX; tables.len()] })
     }
 
+    /// The value at every phase of the first half of the torus, from zero on, its negation at the
+    /// others: a sign, times `value` in `[0, q)`.
+    pub fn constant(context: &GlweContext, value: u64) -> Self {
+        let coefficients = vec![context.modulus().reduce(value); context.degree()];
+        Self { coefficients, log_tables: 0, tables: 1, largest: vec![u64::MAX] }
+    }
+
     /// The test polynomial.
     pub fn coefficients(&self) -> &[u64] {
         &self.coefficients

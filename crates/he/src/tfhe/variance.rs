@@ -70,6 +70,16 @@ pub fn lwe_switch(gadget: Gadget, dimension: usize, secret: SecretKind, noise: f
     input + (dimension as f64 * (sum * noise + masks) + 1.0 / 12.0) / (word * word)
 }
 
+/// A key switch inside the ring, to 32-bit words: `noise` is the variance of the rows' errors in units
+/// of 1/q, `dimension` that of the result.
+pub fn ring_switch(context: &GlweContext, gadget: Gadget, dimension: usize, noise: f64, input: f64) -> f64 {
+    let q = context.q() as f64;
+    let (sum, error) = digits(gadget, context.bits(), q);
+    let inputs = context.lwe_dimension() as f64;
+    let ring = inputs * (sum * noise + context.secret().mean_square() * error) / (q * q);
+    input + ring + (dimension as f64 * 0.5 + 1.0) / 12.0 / 64f64.exp2()
+}
+
 /// A mean-compensated switch of a 32-bit LWE ciphertext to the modulus 2N.
 pub fn modulus_switch(dimension: usize, secret: SecretKind, two_n: usize, input: f64) -> f64 {
     input + (dimension as f64 * secret.variance() + 1.0) / 12.0 / (two_n as f64).powi(2)
