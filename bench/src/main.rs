@@ -4,6 +4,7 @@
 //! the answer was right. See `bench/README.md`.
 #![forbid(unsafe_code)]
 
+mod exact;
 mod machine;
 mod matmul;
 mod ntt;
@@ -61,6 +62,8 @@ enum Suite {
     Ntt(ntt::Options),
     /// Operations on ciphertexts.
     Ops(ops::Options),
+    /// Additions and products of exact schemes, BFV and BGV, by ring degree and depth.
+    Exact(exact::Options),
     /// Products of encrypted matrices.
     Matmul(matmul::Options),
     /// Tables 5, 6 and 7 of the 3-D matrix product paper beside ours, as a page.
@@ -97,6 +100,7 @@ fn run(cli: &Cli) -> Outcome<()> {
     let name = match &cli.suite {
         Suite::Ntt(options) => ntt::run(options, budget, &machine, &mut sink).map(|()| "ntt"),
         Suite::Ops(options) => ops::run(options, budget, &threads, &machine, &mut sink).map(|()| "ops"),
+        Suite::Exact(options) => exact::run(options, budget, &threads, &machine, &mut sink).map(|()| "exact"),
         Suite::Matmul(options) => matmul::run(options, budget, &threads, &machine, &mut sink).map(|()| "matmul"),
         Suite::Papers000(options) => {
             papers::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-000")

@@ -89,6 +89,8 @@ pub struct Record {
     pub d: Option<usize>,
     /// m, k, n of an m×k by k×n product.
     pub shape: Option<[usize; 3]>,
+    /// Products in a row that the parameters hold.
+    pub depth: Option<usize>,
     /// Products done together.
     pub batch: Option<usize>,
     /// Threads.
@@ -179,6 +181,7 @@ impl Record {
             method: None,
             d: None,
             shape: None,
+            depth: None,
             batch: None,
             threads,
             params: None,

@@ -164,6 +164,73 @@ impl BasisConverter {
             }
         }
     }
+    /// The whole centred conversion of some columns: `rows[i]` holds residues modulo source prime
+    /// i, `out[j]` gets those modulo target prime j, in `[0, p_j)`. All slices have one length, a
+    /// multiple of 8; short ones ([`BasisConverter::columns`]) stay in the nearest cache for all
+    /// targets, which is what this form is for.
+    ///
+    /// # Panics
+    /// If slices are too few, too many or of different lengths.
+    pub fn convert_columns(&self, rows: &[&[u64]], out: &mut [&mut [u64]]) {
+        assert!(rows.len() == self.from.len() && out.len() == self.to.len(), "one slice for each prime");
+        let Some(len) = rows.first().map(|r| r.len()) else { return };
+        if self.from.len() == 1 && !self.scaled {
+            let q = self.from.limb(0).q();
+            out.iter_mut().enumerate().for_each(|(j, x)| self.to.limb(j).reduce_centered(x, rows[0], q));
+            return;
+        }
+        // A copy: rows are a power of two apart and would compete for the same cache lines.
+        let mut scratch = Buffer::dirty(len * (rows.len() + 1));
+        let (y, quotient) = scratch.split_at_mut(len * rows.len());
+        for (i, (y, row)) in y.chunks_exact_mut(len).zip(rows).enumerate() {
+            y.copy_from_slice(row);
+            self.from.limb(i).mul_scalar(y, &self.hat_inv[i]);
+        }
+        let refs: Vec<&[u64]> = y.chunks_exact(len).collect();
+        crate::kernel::round_quotients(quotient, &refs, &self.reciprocal);
+        let refs: Vec<&[u64]> = scratch.chunks_exact(len).collect();
+        for (j, x) in out.iter_mut().enumerate() {
+            self.to.limb(j).combine(x, &refs, &self.weights[j], self.bound_bits);
+        }
+    }
+
+    /// How many columns [`BasisConverter::convert_columns`] takes best at a time.
+    pub fn columns(&self) -> usize {
+        const NEAR_WORDS: usize = 5120;
+        let most = NEAR_WORDS / (self.from.len() + 1);
+        (1usize << most.max(64).ilog2()).min(self.from.degree())
+    }
+
+    /// The whole centred conversion of coefficient forms, limb after limb, a block of columns at a
+    /// time.
+    ///
+    /// # Panics
+    /// If there is not one polynomial over each basis.
+    pub fn convert(&self, rows: &[u64], out: &mut [u64]) {
+        let n = self.from.degree();
+        assert!(rows.len() == n * self.from.len() && out.len() == n * self.to.len(), "residues of another basis");
+        let width = self.columns();
+        let mut blocks = column_blocks(out, n, width);
+        crate::threads::for_each_mut(&mut blocks, |b, out| {
+            let at = b * width..(b + 1) * width;
+            let rows: Vec<&[u64]> = rows.chunks_exact(n).map(|row| &row[at.clone()]).collect();
+            self.convert_columns(&rows, out);
+        });
+    }
+}
+
+/// Limbs of `n` words each, cut into blocks of `width` columns.
+///
+/// # Panics
+/// If `width` is zero.
+pub fn column_blocks(limbs: &mut [u64], n: usize, width: usize) -> Vec<Vec<&mut [u64]>> {
+    let mut blocks: Vec<Vec<&mut [u64]>> = (0..n / width).map(|_| Vec::with_capacity(limbs.len() / n)).collect();
+    for limb in limbs.chunks_exact_mut(n) {
+        for (block, columns) in blocks.iter_mut().zip(limb.chunks_exact_mut(width)) {
+            block.push(columns);
+        }
+    }
+    blocks
 }
 
 /// The state between the two halves of a conversion; see [`BasisConverter::prepare`].
@@ -194,10 +261,13 @@ mod tests {
                 from_primes.iter().flat_map(|q| values.iter().map(move |x| (x % q).try_into().unwrap())).collect();
             let residues: Vec<u64> = from_primes.iter().map(|q| pre % q).collect();
             let converter = BasisConverter::scaled(&from, &to, &residues, &post);
+            let mut whole = vec![0; 2 * n];
+            converter.convert(&rows, &mut whole);
             let prepared = converter.prepare(&mut rows, true);
             let mut out = vec![0; n];
             for (j, p) in to_primes.iter().enumerate() {
                 converter.finish(&prepared, j, &mut out);
+                assert_eq!(out, whole[j * n..(j + 1) * n]);
                 for (x, got) in values.iter().zip(&out) {
                     let scaled = x * pre % &product;
                     let centered = if scaled > &product / 2u32 {
@@ -237,6 +307,8 @@ mod tests {
             let converter = BasisConverter::new(&from, &to);
             let mut out = vec![0; n];
             let mut many = vec![vec![0; n]; to_primes.len()];
+            let mut whole = vec![0; n * to.len()];
+            converter.convert(&residues, &mut whole);
             let (mut rows, mut more_rows) = (residues.clone(), residues);
             let exact = converter.prepare(&mut rows, true);
             let approximate = converter.prepare(&mut more_rows, false);
@@ -250,6 +322,7 @@ mod tests {
                 };
                 converter.finish(&exact, j, &mut out);
                 assert_eq!(out, many[j]);
+                assert_eq!(out, whole[j * n..(j + 1) * n]);
                 for (x, got) in values.iter().zip(&out) {
                     let centered = if *x > &product / 2u32 {
                         BigInt::from(x.clone()) - BigInt::from(product.clone())

@@ -11,8 +11,20 @@ use crate::integer::scale::{Extended, ProductTables};
 use crate::integer::tensor::tensor;
 use crate::integer::{IntegerParams, Scheme, check_fits, sealed};
 use crate::keyswitch;
+use sudare_ring::{Eval, Poly};
 
 impl sealed::Sealed for Bfv {}
+
+/// Both parts of an operand over Q·R.
+type Operand<'a> = [Extended<'a>; 2];
+
+fn extend<'a>(
+    tables: &ProductTables,
+    c: &'a Ciphertext,
+    side: impl Fn(&ProductTables, &'a Poly<Eval>) -> Result<Extended<'a>, HeError>,
+) -> Result<Operand<'a>, HeError> {
+    Ok([side(tables, &c.parts[0])?, side(tables, &c.parts[1])?])
+}
 
 impl Scheme for Bfv {
     const NAME: &'static str = "BFV";
@@ -33,22 +45,19 @@ impl Scheme for Bfv {
                 .product_tables(level, plan.level, plan.aux)
                 .ok_or_else(|| HeError::Parameters { reason: "two primes of the modulus are equal".into() })
         };
-        let extend = |c: &Ciphertext, side: fn(&ProductTables, &_) -> Result<Extended, HeError>| {
-            let tables = tables(c.level)?;
-            Ok::<_, HeError>([side(&tables, &c.parts[0])?, side(&tables, &c.parts[1])?])
-        };
-        let left = a.iter().map(|c| extend(c, ProductTables::left)).collect::<Result<Vec<_>, _>>()?;
-        let right = b.iter().map(|c| extend(c, ProductTables::right)).collect::<Result<Vec<_>, _>>()?;
+        let left = a.iter().map(|c| extend(&*tables(c.level)?, c, ProductTables::left));
+        let left = left.collect::<Result<Vec<_>, HeError>>()?;
+        let right = b.iter().map(|c| extend(&*tables(c.level)?, c, ProductTables::right));
+        let right = right.collect::<Result<Vec<_>, HeError>>()?;
         let tables = tables(plan.level)?;
-        let (basis, count) = (tables.low.concat(&tables.aux)?, tables.low.len());
-        let parts = tensor(&basis, &left, &right, |c: &[Extended; 2], part, i| match i < count {
-            true => c[part].q.limb(i),
-            false => c[part].r.limb(i - count),
-        });
+        let kept = tensor(&tables.low, &left, &right, |c: &Operand<'_>, part, i| c[part].q.limb(i));
+        let tail = tensor(&tables.aux, &left, &right, |c: &Operand<'_>, part, i| c[part].r.limb(i));
+        drop((left, right));
         // −Q·m·m' from factors that are both −Q.
         let factor = Self::fresh_factor(params, plan.level);
         let shell = Ciphertext { level: plan.level, noise: plan.noise, factor, ..a[0].shell() };
-        Ok(Ciphertext { parts: parts.into_iter().map(|c| tables.divide.apply(c)).collect(), ..shell })
+        let divide = |(q, mut r): (Poly<Eval>, Poly<Eval>)| tables.divide.apply(q.words(), r.words_mut());
+        Ok(Ciphertext { parts: kept.into_iter().zip(tail).map(divide).collect(), ..shell })
     }
 
     fn product_relin(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {

@@ -91,7 +91,7 @@ impl Scheme for Bgv {
         let mut pair = keyswitch::switch(he, level, &c2, key);
         pair.add_scaled(he, 0, &c0);
         pair.add_scaled(he, 1, &c1);
-        let parts = pair.c.into_iter().map(|c| division.apply(c)).collect();
+        let parts = pair.c.into_iter().map(|c| division.apply_whole(c)).collect();
         Ok(Ciphertext { parts, level: target, noise, factor, ..shell })
     }
 }

@@ -316,7 +316,7 @@ impl<S: Scheme> Evaluator<S> {
         let noise = model.dropped(a.noise, parts, span, constant as f64);
         check_fits(&self.params, operation, level, noise)?;
         let mut out = Ciphertext { level, noise, factor: t.mul(plain, t.reduce_i64(constant)), ..a.shell() };
-        out.parts = a.parts.iter().map(|p| division.apply(p.clone())).collect();
+        out.parts = a.parts.iter().map(|p| division.apply_whole(p.clone())).collect();
         if constant < 0 {
             out.parts.iter_mut().for_each(Poly::neg_assign);
         }

@@ -135,13 +135,10 @@ impl<S: Scheme> Evaluator<S> {
     /// Divides by P, adds c_0 and applies the automorphism.
     fn finish_rotation(&self, a: &Ciphertext<S>, key: &GaloisKey, pair: ExtendedPair) -> Ciphertext<S> {
         let params = self.params.params();
+        let down = |c, plus| keyswitch::mod_down_permuted(params, a.level, c, plus, &key.permutation);
         let [c0, c1] = pair.c;
-        let mut c0 = keyswitch::mod_down(params, a.level, c0);
-        c0.add_assign(&a.parts[0]);
-        let c1 = keyswitch::mod_down(params, a.level, c1);
         let noise = a.noise + self.params.noise().switched(a.level);
-        let parts = vec![c0.permuted(&key.permutation), c1.permuted(&key.permutation)];
-        Ciphertext { parts, noise, ..a.shell() }
+        Ciphertext { parts: vec![down(c0, Some(&a.parts[0])), down(c1, None)], noise, ..a.shell() }
     }
 
     /// The sum of the ciphertext's images under automorphisms, with one decomposition and one
@@ -163,32 +160,9 @@ impl<S: Scheme> Evaluator<S> {
         let switched = keys.iter().flatten().count() as f64;
         let noise = a.noise * elements.len() as f64 + model.switching(a.level) * switched + model.division(2);
         check_fits(&self.params, operation, a.level, noise)?;
-        let basis = params.q_at(a.level);
-        let mut plain = [Poly::zero(basis), Poly::zero(basis)];
-        let mut sum: Option<ExtendedPair> = None;
-        let decomposed = (switched > 0.0).then(|| keyswitch::decompose(params, a.level, &a.parts[1]));
-        for key in &keys {
-            let (Some(key), Some(decomposed)) = (key, &decomposed) else {
-                plain.iter_mut().zip(&a.parts).for_each(|(x, y)| x.add_assign(y));
-                continue;
-            };
-            let pair = keyswitch::inner_product(params, decomposed, &key.key);
-            let image = ExtendedPair { level: a.level, c: pair.c.map(|c| c.permuted(&key.permutation)) };
-            plain[0].add_assign(&a.parts[0].permuted(&key.permutation));
-            match &mut sum {
-                None => sum = Some(image),
-                Some(sum) => sum.add_assign(&image),
-            }
-        }
-        let parts = match sum {
-            None => plain.into(),
-            Some(sum) => {
-                let down = |c| keyswitch::mod_down(params, a.level, c);
-                let mut parts: Vec<_> = sum.c.into_iter().map(down).collect();
-                parts.iter_mut().zip(&plain).for_each(|(x, y)| x.add_assign(y));
-                parts
-            }
-        };
+        let decomposed = keyswitch::decompose(params, a.level, &a.parts[1]);
+        let sum = keyswitch::sum_of_images(params, [&a.parts[0], &a.parts[1]], &decomposed, &keys);
+        let parts = sum.c.into_iter().map(|c| keyswitch::mod_down(params, a.level, c)).collect();
         Ok(Ciphertext { parts, noise, ..a.shell() })
     }
 

@@ -10,14 +10,15 @@
 //! times t^−1).
 
 use crate::error::HeError;
+use std::borrow::Cow;
 use sudare_ring::buffer::Buffer;
-use sudare_ring::convert::{BasisConverter, Prepared};
-use sudare_ring::{Eval, Poly, RnsBasis, Shoup, threads};
+use sudare_ring::convert::{BasisConverter, column_blocks};
+use sudare_ring::{Eval, Limb, Poly, RnsBasis, Shoup, threads};
 
-/// ⌊F·c/D⌉ of polynomials over the primes that stay, then those of D.
+/// ⌊F·c/D⌉ of polynomials over the primes that stay and those of D.
 pub(crate) struct Division {
     converter: BasisConverter,
-    /// F/D modulo each prime that stays.
+    /// −F/D modulo each prime that stays.
     scalars: Vec<Shoup>,
 }
 
@@ -28,30 +29,36 @@ impl Division {
         let (mut post, mut scalars) = (Vec::new(), Vec::new());
         for l in kept.limbs() {
             let m = l.modulus();
-            let divisor = tail.primes().fold(1, |acc, q| m.mul(acc, q));
             post.push(m.inv(factor)?);
-            scalars.push(m.shoup(m.mul(factor, m.inv(divisor)?)));
+            scalars.push(m.shoup(m.neg(m.mul(factor, m.inv(product(tail, l))?))));
         }
         Some(Self { converter: BasisConverter::scaled(tail, kept, &pre, &post), scalars })
     }
 
-    /// Divides.
-    pub(crate) fn apply(&self, mut c: Poly<Eval>) -> Poly<Eval> {
-        let n = c.degree();
-        let basis = c.basis().clone();
-        let keep = self.converter.to().len();
-        let (kept, tail) = c.words_mut().split_at_mut(keep * n);
-        threads::for_each_chunk(tail, n, |i, x| basis.limb(keep + i).inverse(x));
-        let prepared = self.converter.prepare(tail, true);
-        threads::for_each_chunk(kept, n, |i, x| {
+    /// Divides; `tail`, the limbs modulo the primes of D, is used up.
+    pub(crate) fn apply(&self, kept: &[u64], tail: &mut [u64]) -> Poly<Eval> {
+        let (basis, n) = (self.converter.to(), self.converter.to().degree());
+        threads::for_each_chunk(tail, n, |i, x| self.converter.from().limb(i).inverse(x));
+        let mut out = Poly::dirty(basis);
+        self.converter.convert(tail, out.words_mut());
+        threads::for_each_chunk(out.words_mut(), n, |i, x| {
             let limb = basis.limb(i);
-            let mut lifted = Buffer::dirty(n);
-            self.converter.finish(&prepared, i, &mut lifted);
-            limb.forward(&mut lifted);
-            limb.sub_mul_scalar(x, &lifted, &self.scalars[i]);
+            limb.forward(x);
+            limb.sub_mul_scalar(x, &kept[i * n..(i + 1) * n], &self.scalars[i]);
         });
-        c.into_truncated(keep)
+        out
     }
+
+    /// Divides a polynomial over the primes that stay, then those of D.
+    pub(crate) fn apply_whole(&self, mut c: Poly<Eval>) -> Poly<Eval> {
+        let (kept, tail) = c.words_mut().split_at_mut(self.converter.to().len() * self.converter.to().degree());
+        self.apply(kept, tail)
+    }
+}
+
+/// The product of a basis modulo a prime.
+fn product(basis: &RnsBasis, limb: &Limb) -> u64 {
+    basis.primes().fold(1, |acc, q| limb.modulus().mul(acc, q))
 }
 
 /// What a BFV product needs to go from Q_high to Q_low·R and back to Q_low.
@@ -72,20 +79,9 @@ pub(crate) struct ProductTables {
 }
 
 /// A polynomial over Q_low·R in evaluation form.
-pub(crate) struct Extended {
-    pub(crate) q: Poly<Eval>,
+pub(crate) struct Extended<'a> {
+    pub(crate) q: Cow<'a, Poly<Eval>>,
     pub(crate) r: Poly<Eval>,
-}
-
-/// The second half of a conversion for every target prime, in evaluation form.
-fn finish(converter: &BasisConverter, prepared: &Prepared<'_>) -> Poly<Eval> {
-    let basis = converter.to();
-    let mut out = Poly::dirty(basis);
-    threads::for_each_chunk(out.words_mut(), basis.degree(), |j, x| {
-        converter.finish(prepared, j, x);
-        basis.limb(j).forward(x);
-    });
-    out
 }
 
 fn coefficients(c: &Poly<Eval>) -> Buffer {
@@ -98,10 +94,14 @@ fn coefficients(c: &Poly<Eval>) -> Buffer {
     out
 }
 
+/// Evaluation form of what stands in coefficient form.
+fn transform(c: &mut Poly<Eval>) {
+    let basis = c.basis().clone();
+    threads::for_each_chunk(c.words_mut(), basis.degree(), |i, x| basis.limb(i).forward(x));
+}
+
 impl ProductTables {
     pub(crate) fn new(high: &RnsBasis, low: &RnsBasis, aux: &RnsBasis, t: u64) -> Option<Self> {
-        let product =
-            |basis: &RnsBasis, l: &sudare_ring::Limb| basis.primes().fold(1, |acc, q| l.modulus().mul(acc, q));
         // ⌊R·x/Q⌉ = (R·x − [R·x]_Q)/Q ≡ −[R·x]_Q/Q modulo a prime of R.
         let pre: Vec<u64> = high.limbs().iter().map(|l| product(aux, l)).collect();
         let post = aux
@@ -134,32 +134,37 @@ impl ProductTables {
     }
 
     /// The left operand: divided down to Q_low, then lifted to R.
-    pub(crate) fn left(&self, c: &Poly<Eval>) -> Result<Extended, HeError> {
+    pub(crate) fn left<'a>(&self, c: &'a Poly<Eval>) -> Result<Extended<'a>, HeError> {
         self.check(c)?;
         let q = match &self.drop {
-            Some(drop) => drop.apply(c.clone()),
-            None => c.clone(),
+            Some(drop) => Cow::Owned(drop.apply_whole(c.clone())),
+            None => Cow::Borrowed(c),
         };
-        let mut rows = coefficients(&q);
-        let prepared = self.lift.prepare(&mut rows, true);
-        let r = finish(&self.lift, &prepared);
+        let mut r = Poly::dirty(&self.aux);
+        self.lift.convert(&coefficients(&q), r.words_mut());
+        transform(&mut r);
         Ok(Extended { q, r })
     }
 
     /// The right operand: scaled by R/Q_high to R, then lifted to Q_low.
-    pub(crate) fn right(&self, c: &Poly<Eval>) -> Result<Extended, HeError> {
+    pub(crate) fn right<'a>(&self, c: &'a Poly<Eval>) -> Result<Extended<'a>, HeError> {
         self.check(c)?;
-        let mut rows = coefficients(c);
-        let prepared = self.shrink.prepare(&mut rows, true);
-        let (n, basis) = (c.degree(), &self.aux);
-        let mut scaled = Buffer::dirty(n * basis.len());
-        threads::for_each_chunk(&mut scaled, n, |j, x| self.shrink.finish(&prepared, j, x));
-        let mut r = Poly::dirty(basis);
-        threads::for_each_chunk(r.words_mut(), n, |j, x| {
-            x.copy_from_slice(&scaled[j * n..(j + 1) * n]);
-            basis.limb(j).forward(x);
+        let rows = coefficients(c);
+        let n = c.degree();
+        let (mut q, mut r) = (Poly::dirty(&self.low), Poly::dirty(&self.aux));
+        let width = self.shrink.columns().min(self.back.columns());
+        let blocks = column_blocks(q.words_mut(), n, width);
+        let mut blocks: Vec<_> = blocks.into_iter().zip(column_blocks(r.words_mut(), n, width)).collect();
+        threads::for_each_mut(&mut blocks, |b, (q, r)| {
+            let at = b * width..(b + 1) * width;
+            let rows: Vec<&[u64]> = rows.chunks_exact(n).map(|row| &row[at.clone()]).collect();
+            self.shrink.convert_columns(&rows, r);
+            let scaled: Vec<&[u64]> = r.iter().map(|x| &**x).collect();
+            self.back.convert_columns(&scaled, q);
         });
-        let prepared = self.back.prepare(&mut scaled, true);
-        Ok(Extended { q: finish(&self.back, &prepared), r })
+        drop(blocks);
+        transform(&mut q);
+        transform(&mut r);
+        Ok(Extended { q: Cow::Owned(q), r })
     }
 }

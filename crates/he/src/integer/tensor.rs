@@ -18,21 +18,25 @@ fn sum(limb: &Limb, out: &mut [u64], left: &[&[u64]], right: &[&[u64]]) {
 }
 
 /// The three parts, with one reduction for each value; `limb_of(x, part, i)` is limb `i` of a part
-/// of an operand.
+/// of an operand. Limb by limb, so that what the parts share is still near.
 pub(crate) fn tensor<'a, T: Sync>(
     basis: &RnsBasis,
     a: &'a [T],
     b: &'a [T],
     limb_of: impl Fn(&'a T, usize, usize) -> &'a [u64] + Sync,
 ) -> [Poly<Eval>; 3] {
-    let part = |terms: &[(usize, usize)]| {
-        let mut out = Poly::dirty(basis);
-        threads::for_each_chunk(out.words_mut(), basis.degree(), |i, x| {
-            let left: Vec<_> = terms.iter().flat_map(|(p, _)| a.iter().map(|c| limb_of(c, *p, i))).collect();
-            let right: Vec<_> = terms.iter().flat_map(|(_, p)| b.iter().map(|c| limb_of(c, *p, i))).collect();
-            sum(basis.limb(i), x, &left, &right);
-        });
-        out
-    };
-    [part(&[(0, 0)]), part(&[(0, 1), (1, 0)]), part(&[(1, 1)])]
+    let n = basis.degree();
+    let mut out = [Poly::dirty(basis), Poly::dirty(basis), Poly::dirty(basis)];
+    let [c0, c1, c2] = &mut out;
+    let rest = c1.words_mut().chunks_exact_mut(n).zip(c2.words_mut().chunks_exact_mut(n));
+    let mut limbs: Vec<_> = c0.words_mut().chunks_exact_mut(n).zip(rest).collect();
+    threads::for_each_mut(&mut limbs, |i, (c0, (c1, c2))| {
+        let rows = |side: &'a [T], part| side.iter().map(|c| limb_of(c, part, i)).collect::<Vec<&[u64]>>();
+        let (a0, a1, b0, b1) = (rows(a, 0), rows(a, 1), rows(b, 0), rows(b, 1));
+        let limb = basis.limb(i);
+        sum(limb, c0, &a0, &b0);
+        sum(limb, c1, &[&a0[..], &a1[..]].concat(), &[&b1[..], &b0[..]].concat());
+        sum(limb, c2, &a1, &b1);
+    });
+    out
 }
