@@ -126,6 +126,8 @@ impl Bench<'_> {
             &mut self.unit,
             self.budget,
             || {
+                // The result before goes first, so that one buffer serves all of them, as in the peer.
+                last = None;
                 last = Some(self.threads.run(&mut op)?);
                 Ok(())
             },

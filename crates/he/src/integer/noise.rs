@@ -24,13 +24,14 @@ pub struct NoiseModel {
     weight: f64,
     /// t.
     t: f64,
-    /// log2 of each data prime.
-    log_q: Vec<f64>,
-    /// log2 of P.
-    log_p: f64,
+    /// Data primes. Bounds are products and quotients of them, so that every machine gets the
+    /// same bits.
+    q: Vec<f64>,
+    /// Special primes.
+    p: Vec<f64>,
     digit_limbs: usize,
-    /// log2 of each auxiliary prime of BFV products.
-    log_aux: Vec<f64>,
+    /// Auxiliary primes of BFV products.
+    aux: Vec<f64>,
 }
 
 /// What a product does to its operands' levels and noise.
@@ -44,6 +45,21 @@ pub(crate) struct ProductPlan {
     pub noise: f64,
 }
 
+/// Π over / Π under, whose products alone may be too large for a double.
+fn quotient(over: &[f64], under: &[f64]) -> f64 {
+    let (mut over, mut under, mut result) = (over.iter(), under.iter(), 1.0);
+    loop {
+        let next = if result > 1.0 { under.next() } else { None };
+        match next {
+            Some(x) => result /= x,
+            None => match over.next() {
+                Some(x) => result *= x,
+                None => return under.fold(result, |acc, x| acc / x),
+            },
+        }
+    }
+}
+
 fn bound(n: f64, variance: f64, factors: usize) -> f64 {
     TAIL[factors - 1] * (n * variance).sqrt()
 }
@@ -51,15 +67,14 @@ fn bound(n: f64, variance: f64, factors: usize) -> f64 {
 impl NoiseModel {
     /// The model of a parameter set.
     pub(crate) fn of(params: &Params, t: u64, aux: impl Iterator<Item = u64>) -> Self {
-        let log2 = |q: u64| (q as f64).log2();
         Self {
             n: params.degree() as f64,
             weight: params.degree() as f64 * secret_variance(params),
             t: t as f64,
-            log_q: params.q().primes().map(log2).collect(),
-            log_p: params.p().log2_product(),
+            q: params.q().primes().map(|q| q as f64).collect(),
+            p: params.p().primes().map(|p| p as f64).collect(),
             digit_limbs: params.literal().digit_limbs,
-            log_aux: aux.map(log2).collect(),
+            aux: aux.map(|p| p as f64).collect(),
         }
     }
 
@@ -67,26 +82,26 @@ impl NoiseModel {
     /// lie just below their power of two, and the model counts a twentieth of a bit less.
     pub(crate) fn sketch(log_n: u32, t: u64, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize, aux: &[u32]) -> Self {
         let n = f64::from(log_n).exp2();
-        let logs = |bits: &[u32]| bits.iter().map(|b| f64::from(*b) - 0.05).collect::<Vec<_>>();
+        let primes = |bits: &[u32]| bits.iter().map(|b| (f64::from(*b) - 0.05).exp2()).collect();
         Self {
             n,
             weight: n * 2.0 / 3.0,
             t: t as f64,
-            log_q: logs(q_bits),
-            log_p: logs(p_bits).iter().sum(),
+            q: primes(q_bits),
+            p: primes(p_bits),
             digit_limbs,
-            log_aux: logs(aux),
+            aux: primes(aux),
         }
     }
 
     /// log2 of Q_l.
     pub(crate) fn log_q(&self, level: usize) -> f64 {
-        self.log_q[..=level].iter().sum()
+        self.q[..=level].iter().map(|q| q.log2()).sum()
     }
 
-    /// log2 of the primes from `low` + 1 to `high`.
-    fn log_dropped(&self, high: usize, low: usize) -> f64 {
-        self.log_q[low + 1..=high].iter().sum()
+    /// `noise` divided by the primes from `low` + 1 to `high`.
+    fn divided(&self, noise: f64, high: usize, low: usize) -> f64 {
+        self.q[low + 1..=high].iter().fold(noise, |acc, q| acc / q)
     }
 
     /// log2 of the noise at which decryption at a level can fail, Q_l/2t, less a hair for
@@ -124,10 +139,7 @@ impl NoiseModel {
 
     /// Key switching at a level, before its division by P: Σ_j d_j·e_j / P.
     pub fn switching(&self, level: usize) -> f64 {
-        let digits: f64 = self.log_q[..=level]
-            .chunks(self.digit_limbs)
-            .map(|d| (2.0 * (d.iter().sum::<f64>() - self.log_p)).exp2())
-            .sum();
+        let digits: f64 = self.q[..=level].chunks(self.digit_limbs).map(|d| quotient(d, &self.p)).map(|x| x * x).sum();
         bound(self.n, self.n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE, 2)
     }
 
@@ -142,7 +154,7 @@ impl NoiseModel {
         if high == low {
             return noise * factor.abs();
         }
-        noise * factor.abs() * (-self.log_dropped(high, low)).exp2() + self.division(parts)
+        self.divided(noise * factor.abs(), high, low) + self.division(parts)
     }
 
     /// Canonical bound of (c_0 + c_1·s)/Q: half a unit for each coefficient of c_0 whatever it
@@ -159,29 +171,22 @@ impl NoiseModel {
         let lowest = pairs.iter().flatten().map(|(level, _)| *level).min().unwrap_or(0);
         let rounding = self.division(2);
         let count = 2.0 * pairs.len() as f64;
-        let total = |level: usize| -> f64 {
-            let scaled = |(l, v): &(usize, f64)| v * (-self.log_dropped(*l, level)).exp2();
-            pairs.iter().flatten().map(scaled).sum()
-        };
+        let total = |level: usize| -> f64 { pairs.iter().flatten().map(|(l, v)| self.divided(*v, *l, level)).sum() };
         let mut level = lowest;
         while level > 0 && total(level - 1) >= 4.0 * count * rounding {
             level -= 1;
         }
         let inherited = total(level);
         // The right operands are rounded to the auxiliary basis R, an error of `rounding`·Q/R.
-        let mut log_ratio = self.log_q(level);
-        let mut aux = 0;
-        while aux < self.log_aux.len() && (aux == 0 || count * rounding * log_ratio.exp2() > inherited) {
-            log_ratio -= self.log_aux[aux];
-            aux += 1;
-        }
-        let (wrap, ratio) = (self.wrap(), log_ratio.exp2());
+        let enough = |aux: &usize| count * rounding * quotient(&self.q[..=level], &self.aux[..*aux]) <= inherited;
+        let aux = (1..self.aux.len()).find(enough).unwrap_or(self.aux.len());
+        let (wrap, ratio) = (self.wrap(), quotient(&self.q[..=level], &self.aux[..aux]));
         let noise: f64 = pairs
             .iter()
             .map(|[a, b]| {
                 let va = self.dropped(a.1, 2, (a.0, level), 1.0);
-                let vb = b.1 * (-self.log_dropped(b.0, level)).exp2() + rounding * ratio;
-                self.t * (wrap * (va + vb) + va * vb * (-self.log_q(level)).exp2())
+                let vb = self.divided(b.1, b.0, level) + rounding * ratio;
+                self.t * (wrap * (va + vb) + self.q[..=level].iter().fold(va, |acc, q| acc / q) * vb)
             })
             .sum();
         ProductPlan { level, aux, noise: noise + self.division(3) }
@@ -199,13 +204,13 @@ impl NoiseModel {
     /// noise is at most twice the rounding.
     pub(crate) fn bgv_target(&self, level: usize, noise: f64) -> usize {
         let rounding = self.division(2);
-        (0..=level).rev().find(|l| noise * (-self.log_dropped(level, *l)).exp2() <= 2.0 * rounding).unwrap_or(0)
+        (0..=level).rev().find(|l| self.divided(noise, level, *l) <= 2.0 * rounding).unwrap_or(0)
     }
 
     /// Noise of a BGV product of `noise` after relinearisation and its switch to `target`.
     pub(crate) fn bgv_switched(&self, noise: f64, level: usize, target: usize) -> f64 {
         let inherited = noise + self.t * self.switching(level);
-        inherited * (-self.log_dropped(level, target)).exp2() + self.division(2)
+        self.divided(inherited, level, target) + self.division(2)
     }
 }
 

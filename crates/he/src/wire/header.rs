@@ -41,6 +41,12 @@ pub enum ObjectType {
     Ciphertext = 6,
     /// Several ciphertexts with an application's own header.
     Bundle = 7,
+    /// A parameter set with a plaintext modulus.
+    IntegerParams = 16,
+    /// A plaintext of an exact scheme.
+    IntegerPlaintext = 17,
+    /// A ciphertext of an exact scheme.
+    IntegerCiphertext = 18,
 }
 
 impl ObjectType {
@@ -53,6 +59,9 @@ impl ObjectType {
             5 => Self::Plaintext,
             6 => Self::Ciphertext,
             7 => Self::Bundle,
+            16 => Self::IntegerParams,
+            17 => Self::IntegerPlaintext,
+            18 => Self::IntegerCiphertext,
             _ => return None,
         })
     }
@@ -68,6 +77,9 @@ impl fmt::Display for ObjectType {
             Self::Plaintext => "a plaintext",
             Self::Ciphertext => "a ciphertext",
             Self::Bundle => "a bundle of ciphertexts",
+            Self::IntegerParams => "parameters with a plaintext modulus",
+            Self::IntegerPlaintext => "a plaintext of an exact scheme",
+            Self::IntegerCiphertext => "a ciphertext of an exact scheme",
         })
     }
 }

@@ -37,6 +37,7 @@ mod container;
 mod error;
 mod eval_keys;
 mod header;
+mod integer;
 mod packing;
 mod params;
 mod plaintext;
@@ -49,6 +50,10 @@ pub use container::reseal_for_tests;
 pub use container::{Container, peek};
 pub use error::{Part, WireError};
 pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, ObjectType, State, VERSION};
+pub use integer::{
+    IntegerWire, StoredIntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params,
+    write_integer_params,
+};
 pub use params::{StoredParams, params_from_bytes, params_to_bytes, read_params, write_params};
 pub use secret_key::{read_secret_key, secret_key_from_bytes, secret_key_to_bytes, write_secret_key};
 

@@ -19,20 +19,23 @@ pub(super) fn packed_bytes(basis: &RnsBasis) -> u64 {
 /// Appends the residues of a polynomial.
 pub(super) fn pack(poly: &Poly<Eval>, out: &mut Vec<u8>) {
     let basis = poly.basis();
-    for (i, q) in basis.primes().enumerate() {
-        let (start, words) = (out.len(), poly.limb(i));
-        out.resize(start + words.len() * width(q), 0);
-        let bytes = &mut out[start..];
-        match width(q) {
-            1 => pack_limb::<1>(words, bytes),
-            2 => pack_limb::<2>(words, bytes),
-            3 => pack_limb::<3>(words, bytes),
-            4 => pack_limb::<4>(words, bytes),
-            5 => pack_limb::<5>(words, bytes),
-            6 => pack_limb::<6>(words, bytes),
-            7 => pack_limb::<7>(words, bytes),
-            _ => pack_limb::<8>(words, bytes),
-        }
+    basis.primes().enumerate().for_each(|(i, q)| pack_words(poly.limb(i), q, out));
+}
+
+/// Appends words below `q`.
+pub(super) fn pack_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + words.len() * width(q), 0);
+    let bytes = &mut out[start..];
+    match width(q) {
+        1 => pack_limb::<1>(words, bytes),
+        2 => pack_limb::<2>(words, bytes),
+        3 => pack_limb::<3>(words, bytes),
+        4 => pack_limb::<4>(words, bytes),
+        5 => pack_limb::<5>(words, bytes),
+        6 => pack_limb::<6>(words, bytes),
+        7 => pack_limb::<7>(words, bytes),
+        _ => pack_limb::<8>(words, bytes),
     }
 }
 
@@ -52,23 +55,27 @@ pub(super) fn unpack(basis: &RnsBasis, mut bytes: &[u8], segment: usize) -> Resu
     for (limb, q) in basis.primes().enumerate() {
         let (here, rest) = bytes.split_at(n * width(q));
         let words = out.limb_mut(limb);
-        let in_range = match width(q) {
-            1 => unpack_limb::<1>(here, words, q),
-            2 => unpack_limb::<2>(here, words, q),
-            3 => unpack_limb::<3>(here, words, q),
-            4 => unpack_limb::<4>(here, words, q),
-            5 => unpack_limb::<5>(here, words, q),
-            6 => unpack_limb::<6>(here, words, q),
-            7 => unpack_limb::<7>(here, words, q),
-            _ => unpack_limb::<8>(here, words, q),
-        };
-        if !in_range {
+        if !unpack_words(here, q, words) {
             let index = words.iter().position(|x| *x >= q).unwrap_or(0);
             return Err(WireError::Coefficient { segment, limb, index });
         }
         bytes = rest;
     }
     Ok(out)
+}
+
+/// Reads words of the width that `q` has; whether all are below `q`.
+pub(super) fn unpack_words(bytes: &[u8], q: u64, words: &mut [u64]) -> bool {
+    match width(q) {
+        1 => unpack_limb::<1>(bytes, words, q),
+        2 => unpack_limb::<2>(bytes, words, q),
+        3 => unpack_limb::<3>(bytes, words, q),
+        4 => unpack_limb::<4>(bytes, words, q),
+        5 => unpack_limb::<5>(bytes, words, q),
+        6 => unpack_limb::<6>(bytes, words, q),
+        7 => unpack_limb::<7>(bytes, words, q),
+        _ => unpack_limb::<8>(bytes, words, q),
+    }
 }
 
 /// Whether all residues are below `q`; one pass without a branch.

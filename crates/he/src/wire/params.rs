@@ -38,7 +38,12 @@ impl StoredParams {
 }
 
 fn outline(params: &Params) -> Result<Header, WireError> {
-    let literal = params.literal();
+    let meta = literal_meta(params.literal());
+    Header::new(ObjectType::Params, (params.hash(), KeyId([0; 16])), State::default(), meta, Vec::new())
+}
+
+/// A literal's metadata.
+pub(super) fn literal_meta(literal: &ParamsLiteral) -> Vec<u8> {
     let (kind, weight) = match literal.secret {
         SecretDistribution::Ternary => (0u32, 0),
         SecretDistribution::Gaussian => (1, 0),
@@ -51,7 +56,7 @@ fn outline(params: &Params) -> Result<Header, WireError> {
     }
     // A set that was built has primes of at most 61 bits.
     meta.extend(literal.q_bits.iter().chain(&literal.p_bits).map(|bits| *bits as u8));
-    Header::new(ObjectType::Params, (params.hash(), KeyId([0; 16])), State::default(), meta, Vec::new())
+    meta
 }
 
 /// Writes a parameter set.
@@ -92,7 +97,13 @@ fn load(source: Source<'_>) -> Result<StoredParams, WireError> {
     header.expect_no_state()?;
     header.expect_key(KeyId([0; 16]))?;
     header.expect_segments([])?;
-    let mut fields = Fields::new(header.meta());
+    let stored = StoredParams { hash: header.params(), literal: read_literal(Fields::new(header.meta()))? };
+    reader.finish()?;
+    Ok(stored)
+}
+
+/// A literal from the rest of its metadata.
+pub(super) fn read_literal(mut fields: Fields<'_>) -> Result<ParamsLiteral, WireError> {
     let log_n = fields.u32()?;
     if !(9..=17).contains(&log_n) {
         return Err(WireError::Oversize { what: "log2 N", found: log_n.into(), limit: 17 });
@@ -121,8 +132,5 @@ fn load(source: Source<'_>) -> Result<StoredParams, WireError> {
         |count| -> Result<Vec<u32>, WireError> { Ok(fields.take(count)?.iter().map(|b| (*b).into()).collect()) };
     let (q_bits, p_bits) = (bits(q)?, bits(p)?);
     fields.finish()?;
-    let literal = ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, log_scale, secret, security };
-    let stored = StoredParams { hash: header.params(), literal };
-    reader.finish()?;
-    Ok(stored)
+    Ok(ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, log_scale, secret, security })
 }

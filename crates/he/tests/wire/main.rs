@@ -1,5 +1,6 @@
 //! The wire format: round trips, golden files, hostile bytes.
 
+mod exact;
 mod golden;
 mod hostile;
 mod mutation;
