@@ -3,10 +3,12 @@
 //! accepted is written again as the same bytes.
 
 use std::sync::OnceLock;
+use sudare_he::integer::IntegerParams;
 use sudare_he::params::Params;
 use sudare_he::wire::{
-    Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests,
-    secret_key_from_bytes, secret_key_to_bytes,
+    Container, IntegerWire, Wire, integer_params_from_bytes, integer_params_to_bytes, params_from_bytes,
+    params_to_bytes, peek, read_integer_params, read_params, read_secret_key, reseal_for_tests, secret_key_from_bytes,
+    secret_key_to_bytes,
 };
 
 /// The parameters of the golden files.
@@ -15,6 +17,15 @@ fn golden() -> &'static Params {
     PARAMS.get_or_init(|| {
         let file = include_bytes!("../../crates/he/tests/golden/v1/params.bin");
         params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    })
+}
+
+/// The same with a plaintext modulus.
+fn golden_integer() -> &'static IntegerParams {
+    static PARAMS: OnceLock<IntegerParams> = OnceLock::new();
+    PARAMS.get_or_init(|| {
+        let file = include_bytes!("../../crates/he/tests/golden/v1/integer_params.bin");
+        integer_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
     })
 }
 
@@ -48,6 +59,33 @@ pub fn params(data: &[u8]) {
         }
         if let Ok(params) = stored.build() {
             assert!(params_to_bytes(&params).expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// An exact scheme's object, from memory and from a stream.
+pub fn integer_object<T: IntegerWire>(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = T::from_bytes(golden_integer(), bytes);
+        assert_eq!(read.is_ok(), T::read_from(golden_integer(), bytes).is_ok());
+        if let Ok(object) = read {
+            assert!(object.to_bytes().expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of parameters with a plaintext modulus; small sets are built too.
+pub fn integer_params(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = integer_params_from_bytes(bytes);
+        assert_eq!(read.is_ok(), read_integer_params(bytes).is_ok());
+        let Ok(stored) = read else { return };
+        let literal = &stored.params.literal;
+        if literal.log_n > 10 || literal.q_bits.len() + literal.p_bits.len() > 6 {
+            return;
+        }
+        if let Ok(params) = stored.build() {
+            assert!(integer_params_to_bytes(&params).expect("what was read can be written") == bytes);
         }
     });
 }

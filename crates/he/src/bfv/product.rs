@@ -11,6 +11,7 @@ use crate::integer::scale::{Extended, ProductTables};
 use crate::integer::tensor::tensor;
 use crate::integer::{IntegerParams, Scheme, check_fits, sealed};
 use crate::keyswitch;
+use std::borrow::Cow;
 use sudare_ring::{Eval, Poly};
 
 impl sealed::Sealed for Bfv {}
@@ -24,6 +25,11 @@ fn extend<'a>(
     side: impl Fn(&ProductTables, &'a Poly<Eval>) -> Result<Extended<'a>, HeError>,
 ) -> Result<Operand<'a>, HeError> {
     Ok([side(tables, &c.parts[0])?, side(tables, &c.parts[1])?])
+}
+
+/// Operands over Q alone.
+fn over_q(side: Vec<Operand<'_>>) -> Vec<[Cow<'_, Poly<Eval>>; 2]> {
+    side.into_iter().map(|c| c.map(|part| part.q)).collect()
 }
 
 impl Scheme for Bfv {
@@ -50,14 +56,16 @@ impl Scheme for Bfv {
         let right = b.iter().map(|c| extend(&*tables(c.level)?, c, ProductTables::right));
         let right = right.collect::<Result<Vec<_>, HeError>>()?;
         let tables = tables(plan.level)?;
-        let kept = tensor(&tables.low, &left, &right, |c: &Operand<'_>, part, i| c[part].q.limb(i));
-        let tail = tensor(&tables.aux, &left, &right, |c: &Operand<'_>, part, i| c[part].r.limb(i));
+        let mut tail = tensor(&tables.aux, &left, &right, |c: &Operand<'_>, part, i| c[part].r.limb(i));
+        // What the first tensor product has read makes room for the second.
+        let (left, right) = (over_q(left), over_q(right));
+        let kept = tensor(&tables.low, &left, &right, |c: &[Cow<'_, Poly<Eval>>; 2], part, i| c[part].limb(i));
         drop((left, right));
         // −Q·m·m' from factors that are both −Q.
         let factor = Self::fresh_factor(params, plan.level);
         let shell = Ciphertext { level: plan.level, noise: plan.noise, factor, ..a[0].shell() };
-        let divide = |(q, mut r): (Poly<Eval>, Poly<Eval>)| tables.divide.apply(q.words(), r.words_mut());
-        Ok(Ciphertext { parts: kept.into_iter().zip(tail).map(divide).collect(), ..shell })
+        let divide = |(q, r): (Poly<Eval>, &mut Poly<Eval>)| tables.divide.apply(q.words(), r.words_mut());
+        Ok(Ciphertext { parts: kept.into_iter().zip(&mut tail).map(divide).collect(), ..shell })
     }
 
     fn product_relin(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
