@@ -161,7 +161,8 @@ pub fn dot_pair_words(q: &Modulus, out: [&mut [u64]; 2], a: &[&[u64]], b: &Packe
         left.clear();
         left.extend(a.iter().map(|row| &row[at * BLOCK..][..BLOCK]));
         let units = b.block(at).as_chunks::<BLOCK>().0.as_chunks::<2>().0;
-        (first.clear(), second.clear());
+        first.clear();
+        second.clear();
         first.extend(units[..a.len()].iter().map(|pair| pair[0].as_slice()));
         second.extend(units[..a.len()].iter().map(|pair| pair[1].as_slice()));
         prefetch(b.ahead(at));
