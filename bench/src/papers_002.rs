@@ -45,7 +45,8 @@ fn render(tables: &[Vec<(&Printed, Record)>; 2], bases: &[(u64, Record)], machin
     writeln!(
         t,
         "Made by `sudare-bench papers-002` on {}, one thread unless the lines in `papers-002.json` say otherwise: {}; {} \
-         kernels; commit {}; {}. Medians of wall time in milliseconds; every answer was checked. Encryption has \
+         kernels; commit {}; {}. Medians in milliseconds, of wall time where nothing else is said; every answer was checked. \
+         Where other work loads the machine, processor time (CPU) tells what the product itself took. Encryption has \
          packing in it, decryption has reading. The paper's times are from an Intel Core i7-4790 at 3.6 GHz with PARI \
          2.7.5 and are no measurement of this run.\n",
         machine.date, machine.cpu, machine.kernel, machine.commit, machine.rustc
@@ -61,9 +62,9 @@ fn render(tables: &[Vec<(&Printed, Record)>; 2], bases: &[(u64, Record)], machin
             writeln!(t, "### {title}\n")?;
             writeln!(
                 t,
-                "| Method | m | (n, log2 q, t, σ) | bits | encryption: paper | ours | product: paper | ours | decryption: paper | ours | total: paper | ours | times faster | wanted | check |"
+                "| Method | m | (n, log2 q, t, σ) | bits | encryption: paper | ours | product: paper | ours | decryption: paper | ours | total: paper | ours | ours, CPU | times faster | by CPU | wanted | check |"
             )?;
-            writeln!(t, "|{}", "---|".repeat(15))?;
+            writeln!(t, "|{}", "---|".repeat(17))?;
             for (line, r) in table.iter().filter(|(line, _)| line.entries == entries) {
                 row(&mut t, line, r, TARGETS[i])?;
             }
@@ -76,13 +77,21 @@ fn render(tables: &[Vec<(&Printed, Record)>; 2], bases: &[(u64, Record)], machin
         "The paper takes r = 2. Fewer digits take less of the ring; t grows with (r − 1)². The cheapest secure \
          parameters of each.\n"
     )?;
-    writeln!(t, "| Method | r | n | parameters | bits | encryption | product | decryption | total | check |")?;
-    writeln!(t, "|{}", "---|".repeat(10))?;
+    writeln!(
+        t,
+        "| Method | r | n | parameters | bits | encryption | product | decryption | total | total, CPU | check |"
+    )?;
+    writeln!(t, "|{}", "---|".repeat(11))?;
     for (radix, r) in bases {
         let [e, p, d, total] = ours(r).map(|x| x.map_or_else(String::new, |x| format!("{x:.3}")));
         let (method, params) = (r.method.as_deref().unwrap_or_default(), r.params.as_deref().unwrap_or_default());
+        let cpu = r.cpu_ms.map_or_else(String::new, |x| format!("{x:.3}"));
         let (n, bits) = (r.n.unwrap_or(0), r.security_bits.unwrap_or(0));
-        writeln!(t, "| {method} | {radix} | {n} | {params} | {bits} | {e} | {p} | {d} | {total} | {} |", r.check)?;
+        writeln!(
+            t,
+            "| {method} | {radix} | {n} | {params} | {bits} | {e} | {p} | {d} | {total} | {cpu} | {} |",
+            r.check
+        )?;
     }
     Ok(t)
 }
@@ -110,7 +119,9 @@ fn row(t: &mut String, line: &Printed, r: &Record, target: f64) -> Outcome<()> {
         write!(t, "| {:.1} | {ours} ", paper * 1e3)?;
     }
     let faster = r.paper_ms.and_then(|p| p.faster).map_or_else(String::new, |x| format!("{x:.0}"));
-    writeln!(t, "| {faster} | {target:.0} | {} |", r.check)?;
+    let cpu = r.cpu_ms.map_or_else(String::new, |x| format!("{x:.3}"));
+    let by_cpu = r.cpu_ms.map_or_else(String::new, |x| format!("{:.0}", line.seconds[3] * 1e3 / x));
+    writeln!(t, "| {cpu} | {faster} | {by_cpu} | {target:.0} | {} |", r.check)?;
     Ok(())
 }
 

@@ -75,6 +75,9 @@ impl Composition {
             // x − q ≡ x + (t − q mod t); the sum is below 2^62.
             return words.iter().map(|x| r.of(*x + if *x > half { back } else { 0 })).collect();
         }
+        if basis.len() == 2 {
+            return self.modulo_t_of_two(basis, words);
+        }
         let q_mod_t = self.weights[basis.len()];
         let mut out = vec![0; n];
         let mut digits = Zeroizing::new(vec![0u64; basis.len()]);
@@ -85,6 +88,20 @@ impl Composition {
         }
         digits.zeroize();
         out
+    }
+
+    /// The same for two primes, the most usual number after one.
+    fn modulo_t_of_two(&self, basis: &RnsBasis, words: &[u64]) -> Vec<u64> {
+        let (r, inverse, weight) = (self.remainder, &self.inverses[1][0], self.weights[1]);
+        let (m, back) = (basis.limb(1).modulus(), r.t - self.weights[2]);
+        let (half0, half1) = (basis.limb(0).q() / 2, m.value() / 2);
+        let (low, high) = words.split_at(basis.degree());
+        let compose = |(x0, x1): (&u64, &u64)| {
+            let digit = m.mul_shoup(m.sub(*x1, m.reduce(*x0)), inverse);
+            let above = (digit > half1) | ((digit == half1) & (*x0 > half0));
+            r.of(r.of(*x0) + r.product(r.of(digit), weight) + if above { back } else { 0 })
+        };
+        low.iter().zip(high).map(compose).collect()
     }
 
     /// The digits of coefficient `c`; whether they stand for more than (Q−1)/2.

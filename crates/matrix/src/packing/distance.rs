@@ -17,6 +17,26 @@ pub(super) const TERMS: u64 = 4;
 
 /// Hamming distances of binary vectors: Σ a + Σ b − 2⟨A, B⟩, where the sums are products with the
 /// plaintext vector of ones. One ciphertext for each vector, one multiplication.
+///
+/// ```
+/// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
+/// use sudare_he::security::Security;
+/// use sudare_matrix::{Operand, packing::HammingDistance};
+///
+/// # fn main() -> Result<(), sudare_matrix::MatrixError> {
+/// let params = HammingDistance::parameters(5, Security::Bits128)?.build()?;
+/// let hamming = HammingDistance::new(&params, 5)?;
+/// let secret = SecretKey::generate(&params)?;
+/// let public = secret.public_key()?;
+/// let encryptor = Encryptor::new(&public)?;
+///
+/// let x = hamming.encrypt(&encryptor, Operand::Left, &[1, 0, 1, 1, 0])?;
+/// let y = hamming.encrypt(&encryptor, Operand::Right, &[1, 1, 0, 1, 0])?;
+/// let distance = hamming.distance(&Evaluator::new(&params), &x, &y)?;
+/// assert_eq!(hamming.decode(&Decryptor::new(&secret).decrypt(&distance)?), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct HammingDistance {
     inner: InnerProduct,
@@ -85,6 +105,27 @@ impl HammingDistance {
 /// place of the inner product; then one multiplication does. The coefficients of the result are
 /// those of Σ (a_i(X) − b_i(X))², digits of up to 2(r − 1): t is over 8k(r − 1)²d for signed
 /// entries, over 2k(r − 1)²d for others.
+///
+/// ```
+/// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
+/// use sudare_he::security::Security;
+/// use sudare_matrix::{Operand, packing::EuclideanDistance};
+///
+/// # fn main() -> Result<(), sudare_matrix::MatrixError> {
+/// // Three coordinates of up to 16 bits and a sign, in base 256.
+/// let params = EuclideanDistance::parameters(3, 16, 256, true, Security::Bits128)?.build()?;
+/// let euclid = EuclideanDistance::new(&params, 3, 16, 256, true)?;
+/// let secret = SecretKey::generate(&params)?;
+/// let public = secret.public_key()?;
+/// let encryptor = Encryptor::new(&public)?;
+///
+/// let x = euclid.encrypt(&encryptor, Operand::Left, &[30_000, -7, 5])?;
+/// let y = euclid.encrypt(&encryptor, Operand::Right, &[-30_000, -7, 2])?;
+/// let distance = euclid.distance(&Evaluator::new(&params), &x, &y)?;
+/// assert_eq!(euclid.decode(&Decryptor::new(&secret).decrypt(&distance)?), 60_000 * 60_000 + 9);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct EuclideanDistance {
     params: Params,

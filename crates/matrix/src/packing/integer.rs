@@ -15,6 +15,31 @@ const NAME: &str = "large integers";
 /// A result is a sum of up to `terms` products of up to `factors` integers each, with either
 /// sign. That needs N ≥ factors·(bits − 1) + 1 and t > 2·terms·bits^(factors − 1). (The paper
 /// gives N/d bits for d multiplications; it is the number of factors, d + 1, that divides.)
+///
+/// ```
+/// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
+/// use sudare_he::security::Security;
+/// use num_bigint::BigInt;
+/// use sudare_matrix::packing::LargeIntegers;
+///
+/// # fn main() -> Result<(), sudare_matrix::MatrixError> {
+/// // x·y + z·w for integers of 100 bits.
+/// let params = LargeIntegers::parameters(100, 2, 2, Security::Bits128)?.build()?;
+/// let integers = LargeIntegers::new(&params, 100, 2, 2)?;
+/// let secret = SecretKey::generate(&params)?;
+/// let public = secret.public_key()?;
+/// let encryptor = Encryptor::new(&public)?;
+///
+/// let x: BigInt = (BigInt::from(1) << 99) + 12345;
+/// let y = BigInt::from(-678);
+/// let cx = encryptor.encrypt(&integers.encode(&x)?)?;
+/// let cy = encryptor.encrypt(&integers.encode(&y)?)?;
+/// let evaluator = Evaluator::new(&params);
+/// let sum = evaluator.dot(&[&cx, &cy], &[&cy, &cy])?;
+/// assert_eq!(integers.decode(&Decryptor::new(&secret).decrypt(&sum)?), &x * &y + &y * &y);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct LargeIntegers {
     params: Params,

@@ -47,6 +47,10 @@
 //! # }
 //! ```
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/guide/packings.md")]
+struct Guide;
+
 mod distance;
 mod entries;
 mod first;

@@ -18,6 +18,28 @@ const NAME: &str = "pattern matching";
 /// 0 ≤ i ≤ l − k. The squares of the text are a ciphertext of their own, multiplied by the plaintext
 /// pattern of ones; those of the pattern, the same at every offset, come with it. Needs N ≥ l and
 /// t > k·max² (four times that with signs).
+///
+/// ```
+/// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
+/// use sudare_he::security::Security;
+/// use sudare_matrix::packing::{Entries, PatternMatching};
+///
+/// # fn main() -> Result<(), sudare_matrix::MatrixError> {
+/// let entries = Entries::short(9, false)?;
+/// let params = PatternMatching::parameters(6, 2, entries, Security::Bits128)?.build()?;
+/// let matching = PatternMatching::new(&params, 6, 2, entries)?;
+/// let secret = SecretKey::generate(&params)?;
+/// let public = secret.public_key()?;
+/// let encryptor = Encryptor::new(&public)?;
+///
+/// let text = matching.encrypt_text(&encryptor, &[3, 1, 4, 1, 5, 9])?;
+/// let pattern = matching.encrypt_pattern(&encryptor, &[1, 5])?;
+/// let distances = matching.distances(&Evaluator::new(&params), &text, &pattern)?;
+/// let distances = matching.decode(&Decryptor::new(&secret).decrypt(&distances)?);
+/// assert_eq!(distances, [20, 1, 25, 0, 32]); // (3 − 1)² + (1 − 5)², …
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct PatternMatching {
     params: Params,

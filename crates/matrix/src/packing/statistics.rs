@@ -12,6 +12,31 @@ use sudare_he::security::Security;
 /// Sums Σ x and Σ x·y of encrypted columns, from inner products of entries in base r: with each
 /// other, and with the plaintext column of ones. Whoever decrypts gets them exactly, and from them
 /// exact covariances as fractions.
+///
+/// ```
+/// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
+/// use sudare_he::security::Security;
+/// use sudare_matrix::packing::Statistics;
+///
+/// # fn main() -> Result<(), sudare_matrix::MatrixError> {
+/// // Four observations of up to 8 bits, in base 16.
+/// let params = Statistics::parameters(4, 8, 16, false, Security::Bits128)?.build()?;
+/// let statistics = Statistics::new(&params, 4, 8, 16, false)?;
+/// let secret = SecretKey::generate(&params)?;
+/// let public = secret.public_key()?;
+/// let encryptor = Encryptor::new(&public)?;
+///
+/// let columns = [[1, 2, 3, 4], [200, 100, 50, 0]];
+/// let x = statistics.encrypt(&encryptor, &columns[0])?;
+/// let y = statistics.encrypt(&encryptor, &columns[1])?;
+/// let encrypted = statistics.moments(&Evaluator::new(&params), &[x, y])?;
+/// let moments = statistics.decrypt(&Decryptor::new(&secret), &encrypted)?;
+/// assert_eq!(moments.sums(), [10, 350]);
+/// assert_eq!(moments.scaled_covariance(0, 1), 4 * 550 - 10 * 350);
+/// assert_eq!(moments.covariance(0, 1, 1), Some(-1300.0 / 12.0));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Statistics {
     inner: LargeInnerProduct,
