@@ -87,7 +87,7 @@ fn product() -> Result<(), MatrixError> {
     let y = packing.encrypt(&encryptor, Operand::Right, &b)?;
     let product = packing.multiply(&Evaluator::new(&params), &x, &y)?;
     assert_eq!(packing.decrypt(&Decryptor::new(&secret), &product)?, a.matmul(&b)?);
-    println!("{} by the {} method: exact", "20×12 · 12×5", packing.name());
+    println!("20×12 · 12×5 by the {} method: exact", packing.name());
 
     // What does not fit is refused, and the message says by how much.
     match FirstMethod::new(&params, Shape::new(20, 512, 5), entries) {
