@@ -30,7 +30,7 @@ fn encryption_and_products() {
             let zero = GgswCiphertext::encrypt(&key, 0, gadget, &ObjectSeeds::derive(&seed, "g", 0)).unwrap();
             let ks = GlweSwitchKey::generate(&key, &other, gadget, &ObjectSeeds::derive(&seed, "ks", 0)).unwrap();
             // Rounding times a binary secret, whose mean is not zero, is nearly one sample a product.
-            for i in 0..150 {
+            for i in 0..100 {
                 if i < 6 {
                     let m = words(&seed, i, q, N);
                     let c = key.encrypt(&m, &mut masks, &mut errors).unwrap();
@@ -39,10 +39,10 @@ fn encryption_and_products() {
                 let c = GlweCiphertext::from_words(&context, &words(&seed, 100 + i, q, 2 * N)).unwrap();
                 let d1 = c.rotated(77);
                 let phase = key.phase(&c).unwrap();
-                product += mean_square(q, &key.phase(&one.external_product(&c).unwrap()).unwrap(), &phase) / 150.0;
+                product += mean_square(q, &key.phase(&one.external_product(&c).unwrap()).unwrap(), &phase) / 100.0;
                 // A CMUX that takes d0 adds the rows' noise alone, one that takes d1 the rounding as well.
-                mux += mean_square(q, &key.phase(&zero.cmux(&d1, &c).unwrap()).unwrap(), &phase) / 150.0;
-                switched += mean_square(q, &other.phase(&ks.switch(&c).unwrap()).unwrap(), &phase) / 150.0;
+                mux += mean_square(q, &key.phase(&zero.cmux(&d1, &c).unwrap()).unwrap(), &phase) / 100.0;
+                switched += mean_square(q, &other.phase(&ks.switch(&c).unwrap()).unwrap(), &phase) / 100.0;
             }
             count += 1.0;
         }
