@@ -287,7 +287,7 @@ fn real_parameters() {
         s.same("add", byte, &s.evaluator.add(&x, &y).unwrap(), 0x9C + 0x37, (0x9C, 0x37));
         assert_eq!(s.evaluator.rotations(), 4);
         s.same("mul", byte, &s.evaluator.mul(&x, &y).unwrap(), 0x9C * 0x37, (0x9C, 0x37));
-        assert_eq!(s.evaluator.rotations(), 4 + 23);
+        assert_eq!(s.evaluator.rotations(), 4 + 22);
         let less = s.evaluator.compare(Comparison::Lt, &x, &y).unwrap();
         assert!(client.decrypt_bool(&less).unwrap());
     });

@@ -11,7 +11,7 @@
 //! | not, shift by whole blocks, casts of unsigned numbers | 0 |
 //! | ==, !=, <, <=, >, >= (signed: one more for the order) | n |
 //! | select / minimum, maximum | n / 2n |
-//! | multiply, 8 bits (n = 4) | 23 |
+//! | multiply, 8 bits (n = 4) | 22 |
 //! | shift or rotate by an encrypted number | about n for each bit of the number |
 //!
 //! Inside a pool of threads, independent blocks run in parallel, carries by a parallel prefix where
