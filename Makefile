@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench papers-002 wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -92,6 +92,11 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 
 papers-002: | prerequisites ## the packing paper's tables beside ours: bench/runs/papers-002.md and .json
 	cargo run --locked --release -p sudare-bench -- papers-002
+
+# Minutes after which papers-004 starts no more cells; RESUME=--resume goes on from stored ones.
+MINUTES ?= 240
+papers-004: | prerequisites ## the trace thesis's tables and box plots beside ours: bench/runs/papers-004.md
+	cargo run --locked --release -p sudare-bench -- papers-004 --minutes $(MINUTES) $(RESUME)
 
 clean: ## remove everything that was built
 	rm -rf target dist $(VENV)

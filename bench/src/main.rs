@@ -5,6 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod exact;
+mod fma;
+mod hoisting;
+mod lines;
 mod machine;
 mod matmul;
 mod ntt;
@@ -12,9 +15,12 @@ mod ops;
 mod packing;
 mod papers;
 mod papers_002;
+mod papers_004;
 mod parts;
+mod plot;
 mod record;
 mod timing;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use machine::Machine;
@@ -74,6 +80,13 @@ enum Suite {
     /// Tables 1 and 2 of the packing paper beside ours, as a page.
     #[command(name = "papers-002")]
     Papers002,
+    /// Multiply, then add, against one fused kernel: the trace paper's Table 5.2.
+    Fma(fma::Options),
+    /// Unrolled trace-type functions: the trace paper's Tables 5.3 to 5.14.
+    Trace(trace::Options),
+    /// The tables and plots of the thesis on trace-type functions beside ours, as a page.
+    #[command(name = "papers-004")]
+    Papers004(papers_004::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -107,6 +120,17 @@ fn run(cli: &Cli) -> Outcome<()> {
         }
         Suite::Packing(options) => packing::run(options, budget, &threads, &machine, &mut sink).map(|()| "packing"),
         Suite::Papers002 => papers_002::run(budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-002"),
+        Suite::Fma(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            fma::run(options, budget, &machine, &mut lines)?;
+            return lines.finish();
+        }
+        Suite::Trace(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            trace::run(options, budget, &threads, &machine, &mut lines)?;
+            return lines.finish();
+        }
+        Suite::Papers004(options) => return papers_004::run(options, budget, cli.json, &machine, &cli.runs),
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
     sink.finish(name)

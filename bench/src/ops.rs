@@ -1,6 +1,7 @@
 //! `ops`: operations on ciphertexts, checked by decryption.
 
 use crate::Outcome;
+use crate::hoisting;
 use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{Record, Sink};
 use crate::timing::{Budget, Random, Unit, measure};
@@ -19,6 +20,20 @@ pub struct Options {
     /// Only cases whose name contains one of these words.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Special primes over {60, 10 × 40}: sums, hoisted rotations and a product beside the figures of
+    /// other libraries, instead of the cases on the set.
+    #[arg(long)]
+    k: Option<usize>,
+    /// Most bytes of the evaluation keys of a sum.
+    #[arg(long, default_value_t = 3e9)]
+    memory: f64,
+}
+
+impl Options {
+    /// `ops --n 32768 --k 3`.
+    pub fn with_special_primes(k: usize) -> Self {
+        Self { set: Set { n: 1 << 15, ..Set::paper() }, only: Vec::new(), k: Some(k), memory: 3e9 }
+    }
 }
 
 /// A parameter set on the command line; the 3-D matrix product paper's if nothing else is said.
@@ -45,13 +60,30 @@ pub struct Set {
 }
 
 impl Set {
-    /// The checked set.
-    pub fn build(&self) -> Outcome<Params> {
+    /// The 3-D matrix product paper's.
+    fn paper() -> Self {
+        Self {
+            n: 16_384,
+            q_bits: "60,40x3".into(),
+            p_bits: "60".into(),
+            digit_limbs: 1,
+            log_scale: 40,
+            insecure: false,
+        }
+    }
+
+    /// log2 N.
+    fn log_n(&self) -> Outcome<u32> {
         if !self.n.is_power_of_two() {
             return Err(format!("a ring degree of {} is no power of two", self.n).into());
         }
+        Ok(self.n.trailing_zeros())
+    }
+
+    /// The checked set.
+    pub fn build(&self) -> Outcome<Params> {
         let literal = ParamsLiteral {
-            log_n: self.n.trailing_zeros(),
+            log_n: self.log_n()?,
             q_bits: bits(&self.q_bits)?,
             p_bits: bits(&self.p_bits)?,
             digit_limbs: self.digit_limbs,
@@ -95,12 +127,17 @@ const SEAL: &str = "SEAL 4.4 with HEXL, one Sapphire Rapids core, constant from 
 const HOISTED: i64 = 8;
 
 /// Everything the cases need.
-struct World<'a> {
-    params: &'a Params,
-    encoder: Encoder,
-    secret: &'a SecretKey,
-    x: Vec<f64>,
-    y: Vec<f64>,
+pub struct World<'a> {
+    /// The set.
+    pub params: &'a Params,
+    /// Its encoder.
+    pub encoder: Encoder,
+    /// A key of it.
+    pub secret: &'a SecretKey,
+    /// Random slots in [−1, 1).
+    pub x: Vec<f64>,
+    /// Others.
+    pub y: Vec<f64>,
 }
 
 impl World<'_> {
@@ -109,7 +146,7 @@ impl World<'_> {
     }
 
     /// The largest error of a ciphertext's slots.
-    fn error(&self, ciphertext: &Ciphertext, wanted: impl Fn(usize) -> f64) -> Outcome<f64> {
+    pub fn error(&self, ciphertext: &Ciphertext, wanted: impl Fn(usize) -> f64) -> Outcome<f64> {
         Ok(largest(&self.values(ciphertext)?, wanted))
     }
 }
@@ -119,15 +156,17 @@ fn largest(values: &[f64], wanted: impl Fn(usize) -> f64) -> f64 {
 }
 
 /// What a case leaves behind: an answer with its error and the bound on it.
-struct Answer {
-    error: f64,
+pub struct Answer {
+    /// Largest error.
+    pub error: f64,
     bound: f64,
     ct_bytes: Option<usize>,
     key_bytes: Option<usize>,
 }
 
 impl Answer {
-    fn of(world: &World<'_>, ciphertext: &Ciphertext, wanted: impl Fn(usize) -> f64) -> Outcome<Self> {
+    /// A decrypted ciphertext against what its slots should be.
+    pub fn of(world: &World<'_>, ciphertext: &Ciphertext, wanted: impl Fn(usize) -> f64) -> Outcome<Self> {
         Ok(Self {
             error: world.error(ciphertext, wanted)?,
             bound: ciphertext.error_bound(),
@@ -141,36 +180,60 @@ impl Answer {
         Ok(Self { error, bound: plaintext.error_bound(), ct_bytes: None, key_bytes: None })
     }
 
-    fn with_key(mut self, bytes: usize) -> Self {
+    /// With the bytes of the keys it took.
+    pub fn with_key(mut self, bytes: usize) -> Self {
         self.key_bytes = Some(bytes);
         self
     }
 }
 
 /// Runs and prints one case after another.
-struct Bench<'a> {
+pub struct Bench<'a> {
     unit: Unit,
     budget: Budget,
     machine: &'a Machine,
-    sink: &'a mut Sink,
+    /// Where lines go.
+    pub sink: &'a mut Sink,
     params: &'a Params,
-    threads: &'a Threads,
+    /// The threads of every case.
+    pub threads: &'a Threads,
     only: &'a [String],
     is_paper: bool,
 }
 
 impl Bench<'_> {
-    /// Measures `op`, each call of which does `times` operations; then checks its last result.
+    /// Measures, checks and prints a case as [`Bench::measured`] does.
     fn case<T: Send>(
+        &mut self,
+        name: &str,
+        evaluator: Option<&Evaluator>,
+        times: u32,
+        op: impl FnMut() -> Outcome<T> + Send,
+        answer: impl FnOnce(T) -> Outcome<Answer>,
+    ) -> Outcome<()> {
+        match self.measured(name, evaluator, times, op, answer)? {
+            Some(record) => self.sink.put(record),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a case was asked for.
+    pub fn wanted(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|w| name.contains(w.as_str()))
+    }
+
+    /// Measures `op`, each call of which does `times` operations; then checks its last result.
+    /// `None` for a case that was not asked for.
+    pub fn measured<T: Send>(
         &mut self,
         name: &str,
         evaluator: Option<&Evaluator>,
         times: u32,
         mut op: impl FnMut() -> Outcome<T> + Send,
         answer: impl FnOnce(T) -> Outcome<Answer>,
-    ) -> Outcome<()> {
-        if !self.only.is_empty() && !self.only.iter().any(|w| name.contains(w.as_str())) {
-            return Ok(());
+    ) -> Outcome<Option<Record>> {
+        if !self.wanted(name) {
+            return Ok(None);
         }
         reset_peak_rss();
         let mut last = None;
@@ -206,13 +269,16 @@ impl Bench<'_> {
         if let Some((_, units)) = SEAL_UNITS.iter().find(|(case, _)| self.is_paper && *case == name) {
             (record.reference, record.reference_units) = (Some(SEAL.into()), Some(*units));
         }
-        self.sink.put(record)
+        Ok(Some(record))
     }
 }
 
 /// Runs the suite.
 pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machine, sink: &mut Sink) -> Outcome<()> {
-    let params = &options.set.build()?;
+    let params = &match options.k {
+        Some(k) => hoisting::literal(options.set.log_n()?, k)?.build()?,
+        None => options.set.build()?,
+    };
     let is_paper = *params.literal() == ParamsLiteral::paper_matmul();
     let only = &options.only;
     let mut bench = Bench { unit: Unit::new()?, budget, machine, sink, params, threads, only, is_paper };
@@ -223,6 +289,9 @@ pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machi
     let (x, y) = (vector(), vector());
     let secret = SecretKey::generate(params)?;
     let w = World { params, encoder: Encoder::new(params), secret: &secret, x, y };
+    if options.k.is_some() {
+        return hoisting::run(&mut bench, &w, options.memory as u64);
+    }
     let generator = KeyGenerator::new(&secret)?;
     let public = generator.public_key()?;
     let elements: Vec<_> = (1..=HOISTED).map(|s| (params.rotation_element(s), top)).collect();

@@ -145,6 +145,12 @@ pub struct Record {
     pub reference: Option<String>,
     /// That figure in units.
     pub reference_units: Option<f64>,
+    /// The same in milliseconds.
+    pub reference_ms: Option<f64>,
+    /// That figure over ours, in units by processor time.
+    pub reference_ratio: Option<f64>,
+    /// What that ratio should reach.
+    pub target_ratio: Option<f64>,
     /// Stages apart.
     pub stages: Option<Stages>,
     /// A paper's times of the same line.
@@ -209,6 +215,9 @@ impl Record {
             cpu_ratio: None,
             reference: None,
             reference_units: None,
+            reference_ms: None,
+            reference_ratio: None,
+            target_ratio: None,
             stages: None,
             paper_ms: None,
             plain_ms: None,
@@ -293,6 +302,11 @@ impl Sink {
     /// Lines as JSON or as a table; stored with raw samples in `save` at the end, if given.
     pub fn new(json: bool, save: Option<PathBuf>) -> Self {
         Self { json, save, records: Vec::new() }
+    }
+
+    /// The lines so far.
+    pub fn records(&self) -> &[Record] {
+        &self.records
     }
 
     /// Prints a line.

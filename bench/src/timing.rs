@@ -149,6 +149,35 @@ pub struct Timing {
     pub unit: Clocks,
 }
 
+/// Measures `peer` and `ours` against each other, and the unit: each runs once before its sample, and
+/// they take turns at going first, so that neither finds the other's caches or clock frequency.
+pub fn duel(unit: &mut Unit, budget: Budget, mut peer: impl FnMut(), mut ours: impl FnMut()) -> Timing {
+    let mut timing = Timing::default();
+    peer();
+    let start = Instant::now();
+    peer();
+    let repeat = (SAMPLE.as_nanos() / start.elapsed().as_nanos().max(1)).clamp(1, 1000) as u32;
+    let sample = |work: &mut dyn FnMut(), into: &mut Clocks| {
+        work();
+        let clock = Clock::start();
+        (0..repeat).for_each(|_| work());
+        clock.stop(repeat, into);
+    };
+    let begin = Instant::now();
+    let mut rounds = 0;
+    while rounds < budget.least || (begin.elapsed().as_secs_f64() < budget.seconds && rounds < MOST) {
+        unit.sample(&mut timing.unit);
+        for turn in 0..2 {
+            match (rounds + turn).is_multiple_of(2) {
+                true => sample(&mut peer, &mut timing.peer),
+                false => sample(&mut ours, &mut timing.ours),
+            }
+        }
+        rounds += 1;
+    }
+    timing
+}
+
 /// Most samples kept of one case.
 const MOST: usize = 2000;
 

@@ -97,6 +97,9 @@ fn element_wise() {
                 let mut x = c.clone();
                 limb.mul_add(&mut x, &a, &b);
                 check(&limb, "mul_add", &x, |i| (mul(a[i], b[i], q) + c[i]) % q);
+                let mut y = a.clone();
+                limb.mul_assign_add(&mut y, &b, &c);
+                assert_eq!(x, y);
                 for w in [q - 1, 0, 1, q / 2, b[0], words.next() % q] {
                     let shoup = limb.modulus().shoup(w);
                     let mut x = a.clone();

@@ -12,8 +12,10 @@ use crate::keys::{KeyGenerator, KeySwitchKey, SecretKey};
 use crate::keyswitch;
 use crate::params::Params;
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+/// Timings of each figure.
+const ROUNDS: usize = 7;
 /// Key bytes that no cache shared with others is taken to hold.
 const FAR_BYTES: usize = 192 << 20;
 /// Key bytes up to which inner products cost as if a cache held them.
@@ -43,6 +45,16 @@ impl TraceCosts {
     /// [`HeError::NoSuchLevel`]; [`HeError::Parameters`] without special primes; those of the
     /// system's randomness.
     pub fn measure(params: &Params, level: usize) -> Result<Self, HeError> {
+        let start = Instant::now();
+        Self::measure_by(params, level, || start.elapsed())
+    }
+
+    /// The same by a clock of the caller's choice: on one thread of a machine that others load
+    /// too, the processor time of the process tells more than wall time.
+    ///
+    /// # Errors
+    /// As [`TraceCosts::measure`].
+    pub fn measure_by(params: &Params, level: usize, now: impl Fn() -> Duration) -> Result<Self, HeError> {
         let secret = SecretKey::generate(params)?;
         let element = params.rotation_element(1);
         let key = KeyGenerator::new(&secret)?.galois_key(element, level)?;
@@ -57,7 +69,7 @@ impl TraceCosts {
         let sum = |keys: Vec<keyswitch::Image<'_>>| {
             black_box(keyswitch::sum_of_images(params, parts, &decomposed, &keys));
         };
-        let iteration = median(5, || {
+        let iteration = least(&now, || {
             let decomposed = keyswitch::decompose(params, level, parts[1]);
             let pair = keyswitch::sum_of_images(params, parts, &decomposed, &[None]);
             black_box(pair.into_parts().map(|c| keyswitch::mod_down(params, level, c)));
@@ -65,11 +77,11 @@ impl TraceCosts {
         // Differences, so that what a sum costs once does not count.
         let (few, many) = (1, 5);
         let per_key = |short: f64, long: f64| ((long - short) / f64::from(many - few)).max(1e-9);
-        let near = |count: i32| median(5, || sum((0..count).map(|_| Some(&key)).collect()));
+        let near = |count: i32| least(&now, || sum((0..count).map(|_| Some(&key)).collect()));
         let near = per_key(near(few), near(many));
         let mut next = 0;
         let mut far = |count: i32| {
-            median(5, || {
+            least(&now, || {
                 let keys = (0..count as usize).map(|i| Some(&far_keys[(next + i) % far_keys.len()])).collect();
                 next += count as usize;
                 sum(keys);
@@ -117,16 +129,14 @@ impl TraceFunction {
     }
 }
 
-/// The median of a few timings in seconds, after one round to warm up.
-fn median(rounds: usize, mut work: impl FnMut()) -> f64 {
+/// The least of a few timings in seconds, after one round to warm up: what the work itself takes
+/// where others load the machine too.
+fn least(now: &impl Fn() -> Duration, mut work: impl FnMut()) -> f64 {
     work();
-    let mut samples: Vec<f64> = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
+    let samples = (0..ROUNDS).map(|_| {
+        let start = now();
+        work();
+        now().saturating_sub(start).as_secs_f64()
+    });
+    samples.fold(f64::INFINITY, f64::min)
 }

@@ -283,6 +283,12 @@ impl Limb {
         dispatch!(self, mul_add(&self.modulus, acc, a, b));
     }
 
+    /// `a = a · b + c` element by element, with one reduction; all in `[0, q)` (`004`, section 4.1).
+    pub fn mul_assign_add(&self, a: &mut [u64], b: &[u64], c: &[u64]) {
+        self.check(&[a.len(), b.len(), c.len()]);
+        dispatch!(self, mul_assign_add(&self.modulus, a, b, c));
+    }
+
     /// `a = a · w` for a constant `w`; `a` in `[0, q)`.
     pub fn mul_scalar(&self, a: &mut [u64], w: &Shoup) {
         self.check(&[a.len()]);

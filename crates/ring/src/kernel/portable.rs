@@ -131,6 +131,12 @@ pub fn mul_add(q: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
+pub fn mul_assign_add(q: &Modulus, a: &mut [u64], b: &[u64], c: &[u64]) {
+    for ((x, y), z) in a.iter_mut().zip(b).zip(c) {
+        *x = q.reduce_u128(u128::from(*x) * u128::from(*y) + u128::from(*z));
+    }
+}
+
 pub fn mul_scalar(q: &Modulus, a: &mut [u64], w: &Shoup) {
     a.iter_mut().for_each(|x| *x = q.mul_shoup(*x, w));
 }

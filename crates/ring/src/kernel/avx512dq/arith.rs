@@ -41,6 +41,14 @@ fn high_product(a: Wide, b: Wide) -> __m512i {
     _mm512_add_epi64(_mm512_mul_epu32(a.upper, b.upper), middle)
 }
 
+/// The same, less at most 1, for factors under 2^63: the sum of the middle products fits a word.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn high_product_joined(a: Wide, b: Wide) -> __m512i {
+    let middle = _mm512_add_epi64(_mm512_mul_epu32(a.word, b.upper), _mm512_mul_epu32(a.upper, b.word));
+    _mm512_add_epi64(_mm512_mul_epu32(a.upper, b.upper), _mm512_srli_epi64::<32>(middle))
+}
+
 /// The constants of one prime `q < 2^61` of `n` bits, in every lane.
 #[derive(Clone, Copy)]
 pub struct Field {
@@ -56,6 +64,8 @@ pub struct Field {
     mu_word: Wide,
     /// 64 − n.
     factor_shift: __m512i,
+    /// 63 − n.
+    near_shift: __m512i,
     /// 2^64 mod q and its quotient.
     r64: Shoup,
 }
@@ -92,6 +102,7 @@ impl Field {
             mu: Wide::new(splat((ratio >> (66 - n)) as u64)),
             mu_word: Wide::new(splat(ratio_high)),
             factor_shift: splat(u64::from(64 - n)),
+            near_shift: splat(u64::from(63 - n)),
             r64: Shoup { value: splat(r64), quotient: Wide::new(splat(ratio_low)) },
         }
     }
@@ -118,12 +129,33 @@ impl Field {
     pub fn mul_lazy(&self, a: __m512i, b: __m512i) -> __m512i {
         let top =
             high_product(Wide::new(_mm512_sllv_epi64(a, self.factor_shift)), Wide::new(_mm512_slli_epi64::<2>(b)));
-        // Both factors are under 2^63: the sum of the middle products fits a word.
-        let top = Wide::new(top);
-        let middle =
-            _mm512_add_epi64(_mm512_mul_epu32(top.word, self.mu.upper), _mm512_mul_epu32(top.upper, self.mu.word));
-        let quotient = _mm512_add_epi64(_mm512_mul_epu32(top.upper, self.mu.upper), _mm512_srli_epi64::<32>(middle));
+        let quotient = high_product_joined(Wide::new(top), self.mu);
         self.remainder(_mm512_mullo_epi64(a, b), quotient)
+    }
+
+    /// Whether [`Field::mul_add`] may take its short way: the primes just below a power of two,
+    /// as parameter sets have them, of up to 60 bits.
+    pub fn is_near_power(q: &Modulus) -> bool {
+        q.bits() <= 60 && q.value() >> (q.bits() - 2) == 0b11
+    }
+
+    /// `c + a · b`, all in `[0, q)`.
+    ///
+    /// With `NEAR`, for which q ≥ 3·2^(n−2) and n ≤ 60: the shifted factors are under 2^63, so
+    /// their middle products add up in one word and the cut product lags by under 2 ulps of
+    /// 2^(n−2), the quotient by under 2/3 from it, 1/4 from μ and 2 from its own floor: with `c`
+    /// the remainder stays under 4q.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub fn mul_add<const NEAR: bool>(&self, c: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        if !NEAR {
+            // Under 2q + q.
+            return self.reduce_4q(_mm512_add_epi64(csub(self.mul_lazy(a, b), self.two_q), c));
+        }
+        let (x, y) = (Wide::new(_mm512_sllv_epi64(a, self.near_shift)), Wide::new(_mm512_slli_epi64::<3>(b)));
+        let top = Wide::new(high_product_joined(x, y));
+        let quotient = high_product_joined(top, self.mu);
+        self.reduce_4q(self.remainder(_mm512_add_epi64(_mm512_mullo_epi64(a, b), c), quotient))
     }
 
     /// `x · w` in `[0, 4q)`, any `x`: the quotient lags by under 1 from the constant's and 3

@@ -1,6 +1,6 @@
 //! Element-wise kernels and inner products.
 
-use super::super::avx512::{add_mod, csub, load, prefetch, splat, store};
+use super::super::avx512::{add_mod, csub, load, prefetch, prefetch_vector, splat, store};
 use super::arith::{FOLD_TERMS, Field, SUM_TERMS, Shoup as WideShoup, Sum, Wide};
 use crate::modulus::{Modulus, Shoup};
 use crate::packed::{BLOCK, PackedPairs};
@@ -27,12 +27,39 @@ pub fn mul_assign(q: &Modulus, a: &mut [u64], b: &[u64]) {
 
 #[target_feature(enable = "avx512f,avx512dq")]
 pub fn mul_add(q: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+    match Field::is_near_power(q) {
+        true => mul_add_with::<true>(q, acc, a, b),
+        false => mul_add_with::<false>(q, acc, a, b),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn mul_add_with<const NEAR: bool>(q: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
     let f = Field::new(q);
     let (acc, a, b) = (acc.as_chunks_mut::<8>().0, a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    for ((o, x), y) in acc.iter_mut().zip(a).zip(b) {
-        // Under 2q + q.
-        let sum = _mm512_add_epi64(csub(f.mul_lazy(load(x), load(y)), f.two_q), load(o));
-        store(o, f.reduce_4q(sum));
+    let ahead = [acc.as_ptr(), a.as_ptr(), b.as_ptr()];
+    for (i, ((o, x), y)) in acc.iter_mut().zip(a).zip(b).enumerate() {
+        ahead.iter().for_each(|rows| prefetch_vector(*rows, i));
+        store(o, f.mul_add::<NEAR>(load(o), load(x), load(y)));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+pub fn mul_assign_add(q: &Modulus, a: &mut [u64], b: &[u64], c: &[u64]) {
+    match Field::is_near_power(q) {
+        true => mul_assign_add_with::<true>(q, a, b, c),
+        false => mul_assign_add_with::<false>(q, a, b, c),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn mul_assign_add_with<const NEAR: bool>(q: &Modulus, a: &mut [u64], b: &[u64], c: &[u64]) {
+    let f = Field::new(q);
+    let (a, b, c) = (a.as_chunks_mut::<8>().0, b.as_chunks::<8>().0, c.as_chunks::<8>().0);
+    let ahead = [a.as_ptr(), b.as_ptr(), c.as_ptr()];
+    for (i, ((x, y), z)) in a.iter_mut().zip(b).zip(c).enumerate() {
+        ahead.iter().for_each(|rows| prefetch_vector(*rows, i));
+        store(x, f.mul_add::<NEAR>(load(z), load(x), load(y)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Element-wise kernels and inner products.
 
-use super::super::avx512::{add_mod, csub, load, splat, store};
+use super::super::avx512::{add_mod, csub, load, prefetch_vector, splat, store};
 use super::arith::{Field, accumulate, needs_wide};
 use crate::modulus::{Modulus, Shoup};
 use std::arch::x86_64::*;
@@ -34,8 +34,21 @@ pub fn mul_assign(q: &Modulus, a: &mut [u64], b: &[u64]) {
 pub fn mul_add(q: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
     let f = Field::new(q);
     let (acc, a, b) = (acc.as_chunks_mut::<8>().0, a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    for ((o, x), y) in acc.iter_mut().zip(a).zip(b) {
+    let ahead = [acc.as_ptr(), a.as_ptr(), b.as_ptr()];
+    for (i, ((o, x), y)) in acc.iter_mut().zip(a).zip(b).enumerate() {
+        ahead.iter().for_each(|rows| prefetch_vector(*rows, i));
         store(o, f.mul_add(load(o), load(x), load(y)));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn mul_assign_add(q: &Modulus, a: &mut [u64], b: &[u64], c: &[u64]) {
+    let f = Field::new(q);
+    let (a, b, c) = (a.as_chunks_mut::<8>().0, b.as_chunks::<8>().0, c.as_chunks::<8>().0);
+    let ahead = [a.as_ptr(), b.as_ptr(), c.as_ptr()];
+    for (i, ((x, y), z)) in a.iter_mut().zip(b).zip(c).enumerate() {
+        ahead.iter().for_each(|rows| prefetch_vector(*rows, i));
+        store(x, f.mul_add(load(z), load(x), load(y)));
     }
 }
 
