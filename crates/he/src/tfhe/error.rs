@@ -111,4 +111,16 @@ pub enum TfheError {
         /// Values that fit.
         space: u64,
     },
+    /// A leveled operation whose result could decrypt wrongly.
+    #[error(
+        "{operation}: the result would decrypt wrongly with probability 2^{found:.1}, over the declared 2^{declared:.1}; take fewer steps, finer digits or a smaller message space, or bootstrap before"
+    )]
+    LeveledNoise {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the probability.
+        found: f64,
+        /// log2 of the bound.
+        declared: f64,
+    },
 }

@@ -73,7 +73,7 @@ impl Gate {
     }
 
     /// Factors of a, b and the constant in eighths of the modulus; the sum is positive for true.
-    const fn linear(self) -> (i64, i64, i64) {
+    pub(super) const fn linear(self) -> (i64, i64, i64) {
         match self {
             Self::And => (1, 1, -1),
             Self::Nand => (-1, -1, 1),
@@ -109,7 +109,7 @@ impl ClientKey {
 }
 
 /// `count/8` of the modulus, rounded.
-fn eighths(q: u64, count: i64) -> u64 {
+pub(super) fn eighths(q: u64, count: i64) -> u64 {
     let q = i128::from(q);
     ((q * i128::from(count) + 4).div_euclid(8)).rem_euclid(q) as u64
 }

@@ -4,15 +4,19 @@
 //! Polynomials live modulo one NTT prime below 2^50, so that every product is exact; LWE
 //! ciphertexts between key switch and blind rotation live modulo 2^32.
 
+mod automorphism;
 mod blind_rotation;
+pub mod circuit_bootstrap;
 mod context;
 mod error;
+pub mod fhew;
 mod gates;
 mod ggsw;
 mod glwe;
 mod integer;
 mod key_switch;
 mod keys;
+pub mod leveled;
 mod lwe;
 mod noise;
 mod params;

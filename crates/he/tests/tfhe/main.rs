@@ -1,7 +1,10 @@
 //! Encrypted bits and small integers against plain arithmetic, and their noise against its formulas.
 
 mod bootstraps;
+mod circuit_bootstrap;
+mod fhew;
 mod integers;
+mod leveled;
 mod noise;
 mod objects;
 mod support;
