@@ -22,6 +22,11 @@ pub struct Page {
     pub machine: Machine,
 }
 
+/// Processes that ran or waited to run, the mean of the last five minutes.
+fn load_average() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().nth(1)?.parse().ok()
+}
+
 fn number(x: Option<f64>, digits: usize) -> String {
     x.map_or_else(|| "–".into(), |x| format!("{x:.digits$}"))
 }
@@ -60,6 +65,14 @@ impl Page {
              Processor times are of the process: where others load the machine they hold better than wall times.\n",
             m.date, m.cpu, m.cpus, m.kernel, m.commit, m.rustc
         )?;
+        if let Some(load) = load_average() {
+            writeln!(
+                t,
+                "When the page was made, {load:.1} processes shared the {} processors. With more processes than \
+                 processors wall times tell little, and processor times of what works out of the caches are too long.\n",
+                m.cpus
+            )?;
+        }
         if !self.missing.is_empty() {
             writeln!(t, "The time given did not reach: {}.\n", self.missing.join("; "))?;
         }
@@ -220,7 +233,7 @@ impl Page {
                 let mark = if ours.is_some_and(|c| c.chosen) { "▸ " } else { "" };
                 match ours {
                     Some(_) => write!(t, " {mark}{} / {} ({paper}) |", time(portable), time(ours))?,
-                    None => write!(t, " not reached ({paper}) |")?,
+                    None => write!(t, " not reached |")?,
                 }
             }
             writeln!(t)?;
