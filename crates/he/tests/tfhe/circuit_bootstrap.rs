@@ -73,7 +73,16 @@ fn both_bits() {
             }
         }
     }
-    CircuitLiteral::two_levels().build().unwrap();
+}
+
+/// What the sets state about multiplexers in a row before the next bootstrap.
+#[test]
+fn depths() {
+    for (literal, depth) in [(CircuitLiteral::three_levels(), 800.0), (CircuitLiteral::two_levels(), 200.0)] {
+        let params = literal.build().unwrap();
+        let decision = params.decision_variance(depth * params.selector_noise().bound());
+        assert!(sudare_he::tfhe::variance::log2_tail(0.25, decision) <= -128.0);
+    }
 }
 
 #[test]
@@ -229,10 +238,10 @@ fn product_noise() {
                 let found = side.client.glwe().phase(&selector.ggsw().external_product(c).unwrap()).unwrap();
                 mean_square(q, &found, &side.client.glwe().phase(c).unwrap())
             };
-            for j in 0..60 {
+            for j in 0..40 {
                 let bit = side.client.encrypt_bit(true).unwrap();
                 let c = uniform(j);
-                sum += noise(&side.key.bootstrap(&bit).unwrap(), &c) / 1200.0;
+                sum += noise(&side.key.bootstrap(&bit).unwrap(), &c) / 800.0;
                 count += n as f64;
                 if j < 8 {
                     classical += noise(&side.key.bootstrap_classical(&bit, &private).unwrap(), &c) / 160.0;

@@ -113,7 +113,7 @@ fn blind_rotations() {
         let (a, b) = (ObjectSeeds::derive(&seed, "a", 0), ObjectSeeds::derive(&seed, "b", 0));
         let by_digits = DigitBootstrapKey::generate(&lwe, &glwe, gadget, 3, &a).unwrap();
         let by_automorphisms = AutomorphismBootstrapKey::generate(&lwe, &glwe, gadget, 6, &b).unwrap();
-        for i in 0..40 {
+        for i in 0..16 {
             let mut e: Vec<u32> = words(&seed, i, 2 * n as u64, dimension + 1).iter().map(|x| *x as u32).collect();
             let body = e.remove(0);
             let test = words(&seed, 1000 + i, q, n);
