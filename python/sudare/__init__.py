@@ -26,6 +26,7 @@ from ._errors import (
     SudareError,
     UnsupportedError,
 )
+from ._integers import EncryptedIntegers, IntegerClient, IntegerPlan, IntegerServer
 from ._matrix import EncryptedMatrix
 from ._plan import Plan, plan
 from ._session import Client, PublicClient, Release, Server
@@ -38,11 +39,15 @@ __all__ = [
     "Client",
     "Context",
     "ContextMatrix",
+    "EncryptedIntegers",
     "EncryptedMatrix",
     "EncryptedMoments",
     "EncryptedTable",
     "FormatError",
     "InputError",
+    "IntegerClient",
+    "IntegerPlan",
+    "IntegerServer",
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",

@@ -6,11 +6,16 @@ import json
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
+from ._errors import PlanError
+from ._integers import IntegerPlan, plan_integers
 from ._spec import Spec
 from ._trace import trace
+
+if TYPE_CHECKING:
+    from ._session import Client
 
 __all__ = ["Plan", "plan"]
 
@@ -47,6 +52,12 @@ class Plan:
     def _file(self) -> dict[str, Any]:
         loaded: dict[str, Any] = json.loads(self.to_json())
         return loaded
+
+    def client(self, *, threads: int = 0) -> Client:
+        """A client with a new secret key: `sudare.Client(plan)`."""
+        from ._session import Client
+
+        return Client(self, threads=threads)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -114,6 +125,7 @@ def _load(text: str) -> Plan:
     return found
 
 
+@overload
 def plan(
     function: Callable[..., Any],
     /,
@@ -125,7 +137,25 @@ def plan(
     memory: int | None = None,
     method: str | None = None,
     **inputs: Spec,
-) -> Plan:
+) -> Plan: ...
+
+
+@overload
+def plan(function: Callable[..., Any], /, *, security: int = 128, **inputs: Spec) -> IntegerPlan: ...
+
+
+def plan(
+    function: Callable[..., Any],
+    /,
+    *,
+    error: float | None = None,
+    security: int = 128,
+    batch: int = 1,
+    threads: int = 1,
+    memory: int | None = None,
+    method: str | None = None,
+    **inputs: Spec,
+) -> Plan | IntegerPlan:
     """Choose scheme, parameters, method and keys for a function of matrices.
 
     `function` is called once with stand-ins for its inputs, which only record what is done with
@@ -134,8 +164,17 @@ def plan(
     inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
     method instead of leaving the choice to the planner.
 
+    If the inputs are described with `dtype=int`, the function is `A @ B` and the result exact: `error`
+    and the server's options are not asked for, and an `IntegerPlan` comes back.
+
     Raises `PlanError` with what the nearest miss would need.
     """
+    if any(isinstance(spec, Spec) and spec.integer for spec in inputs.values()):
+        if error is not None:
+            raise PlanError("an exact product has no error; leave it out")
+        return plan_integers(function, inputs, int(security))
+    if error is None:
+        raise PlanError("say how large an error may be: error=1e-4, for example; integers (dtype=int) need none")
     return Plan(
         _core.Plan.make(
             trace(function, inputs),

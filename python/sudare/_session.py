@@ -10,6 +10,7 @@ import numpy as np
 from . import _core
 from ._array import COLUMN, MATRIX, Floats, plain
 from ._errors import ShapeError, UnsupportedError
+from ._integers import IntegerClient, IntegerPlan
 from ._matrix import EncryptedMatrix
 from ._plan import Plan
 from ._progress import progress
@@ -101,6 +102,10 @@ class Client:
 
     `threads` work for it and for its server (0: one for each processor).
     """
+
+    def __new__(cls, plan: Plan | IntegerPlan | None = None, **options: Any) -> Any:
+        # A plan of integers has a client of its own.
+        return IntegerClient(plan, **options) if isinstance(plan, IntegerPlan) else super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
         self._setup(_core.Client(plan._core, threads), plan, threads)

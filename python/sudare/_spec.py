@@ -6,7 +6,9 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
+
+import numpy as np
 
 from ._errors import InputError, ShapeError
 
@@ -23,6 +25,8 @@ class Spec:
     """Bound on the absolute values of the elements."""
     plain: bool = False
     """Whether the server sees this matrix. Otherwise it arrives encrypted."""
+    integer: bool = False
+    """Whether its elements are integers, computed with exactly."""
 
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
@@ -32,15 +36,28 @@ class Spec:
 
 
 def spec(
-    shape: SupportsIndex | Iterable[SupportsIndex], *, max_abs: float = 1.0, plain: bool = False
+    shape: SupportsIndex | Iterable[SupportsIndex],
+    *,
+    max_abs: float = 1.0,
+    plain: bool = False,
+    dtype: Any = float,
 ) -> Spec:
     """Describe a matrix or vector to `plan`.
 
     `shape` is what NumPy calls shape, `max_abs` a bound on the absolute values: the tighter, the
-    cheaper. A `plain` matrix is known to the server, which computes with it as it is.
+    cheaper. A `plain` matrix is known to the server, which computes with it as it is. With an
+    integer `dtype` the product is exact.
 
     >>> spec((512, 512), max_abs=1)
-    Spec(shape=(512, 512), max_abs=1.0, plain=False)
+    Spec(shape=(512, 512), max_abs=1.0, plain=False, integer=False)
+    >>> spec((16, 16), max_abs=1023, dtype=int)
+    Spec(shape=(16, 16), max_abs=1023, plain=False, integer=True)
     """
+    kind = np.dtype(dtype).kind
+    if kind not in "fiu":
+        raise InputError(f"a matrix holds real numbers or integers, not {np.dtype(dtype)}")
     sides = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
-    return Spec(tuple(operator.index(n) for n in sides), float(max_abs), bool(plain))
+    integer = kind != "f"
+    # Bounds of integers stay exact beyond 2^53.
+    bound = int(max_abs) if integer and int(max_abs) == max_abs else float(max_abs)
+    return Spec(tuple(operator.index(n) for n in sides), bound, bool(plain), integer)

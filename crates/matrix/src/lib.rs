@@ -8,6 +8,7 @@
 
 pub mod coefficient;
 pub mod error;
+pub mod exact;
 pub mod expr;
 pub mod matrix;
 pub mod module;

@@ -9,6 +9,7 @@ mod client;
 mod context;
 mod encrypted;
 mod error;
+mod integers;
 mod plan;
 mod server;
 mod table;
@@ -24,6 +25,8 @@ mod _core {
     use crate::context::{Context, ContextMatrix, ContextServer};
     #[pymodule_export]
     use crate::encrypted::Encrypted;
+    #[pymodule_export]
+    use crate::integers::{EncryptedIntegers, IntegerClient, IntegerPlan, IntegerServer};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

@@ -1,0 +1,256 @@
+"""Exact products of encrypted integer matrices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from ._errors import InputError, PlanError, ShapeError, UnsupportedError
+from ._spec import Spec
+from ._trace import trace
+
+__all__ = ["EncryptedIntegers", "IntegerClient", "IntegerPlan", "IntegerServer"]
+
+Integers = NDArray[np.int64]
+
+
+class IntegerPlan:
+    """A plan for `A @ B` of integer matrices, never rounded. Made by `sudare.plan`; nothing in it is secret.
+
+    It travels as JSON (`to_json`, `from_json`, `save`, `load`) or pickled.
+    """
+
+    def __init__(self, core: _core.IntegerPlan, names: tuple[str, str]) -> None:
+        self._core, self._names = core, names
+
+    @classmethod
+    def from_json(cls, text: str) -> IntegerPlan:
+        """Read a plan; it is checked again."""
+        try:
+            loaded = json.loads(text)
+            left, right = loaded["inputs"]
+            plan = json.dumps(loaded["plan"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise PlanError(f"this is no plan of an integer product: {error}") from None
+        return cls(_core.IntegerPlan.from_json(plan), (str(left), str(right)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> IntegerPlan:
+        """Read a plan file."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return json.dumps({"inputs": list(self._names), "plan": json.loads(self._core.to_json())})
+
+    def save(self, path: str | Path) -> None:
+        """Write a plan file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def client(self, *, threads: int = 0) -> IntegerClient:
+        """A client with a new secret key."""
+        return IntegerClient(self, threads=threads)
+
+    @property
+    def inputs(self) -> dict[str, Spec]:
+        """The inputs by name."""
+        (m, k, n), (left, right) = self._core.sides, self._core.bounds
+        first, second = self._names
+        return {first: Spec((m, k), left, integer=True), second: Spec((k, n), right, integer=True)}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the result."""
+        m, _, n = self._core.sides
+        return m, n
+
+    def __str__(self) -> str:
+        return str(self._core)
+
+    def __repr__(self) -> str:
+        m, k, n = self._core.sides
+        return f"<sudare integer plan {m}×{k} @ {k}×{n}, exact, {self._core.security}-bit security>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntegerPlan) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __reduce__(self) -> tuple[Callable[[str], IntegerPlan], tuple[str]]:
+        return IntegerPlan.from_json, (self.to_json(),)
+
+
+def plan_integers(function: Callable[..., Any], specs: Mapping[str, Spec], security: int) -> IntegerPlan:
+    """The plan of a function that is one matrix product of its two inputs."""
+    if not all(isinstance(spec, Spec) and spec.integer for spec in specs.values()):
+        raise PlanError("integer and real matrices do not mix; describe all inputs with dtype=int, or none")
+    expression = json.loads(trace(function, specs))
+    output = expression["nodes"][expression["output"]]
+    nodes = expression["nodes"]
+    operands = [nodes[output[side]] for side in ("left", "right")] if output["op"] == "matmul" else []
+    inputs = [node["input"] for node in operands if node["op"] == "input"]
+    if len(inputs) != 2 or inputs[0] == inputs[1] or len(expression["inputs"]) != 2:
+        raise PlanError(
+            "an exact plan computes A @ B for two different inputs; transpose or extend the matrices before "
+            "encryption, and give a matrix twice to multiply it with itself"
+        )
+    left, right = (expression["inputs"][i] for i in inputs)
+    if left["plain"] or right["plain"]:
+        raise PlanError("both inputs of an exact product are encrypted; plain ones are not supported")
+    for entry in (left, right):
+        if entry["max_abs"] != int(entry["max_abs"]):
+            raise InputError(f"max_abs of integers is an integer, not {entry['max_abs']!r}")
+    sides = (left["rows"], left["cols"], right["cols"])
+    core = _core.IntegerPlan.make(sides, int(left["max_abs"]), int(right["max_abs"]), security)
+    return IntegerPlan(core, (left["name"], right["name"]))
+
+
+class EncryptedIntegers:
+    """An integer matrix that only its client can read. It pickles.
+
+    `@` multiplies; no key is needed for that.
+    """
+
+    def __init__(self, core: _core.EncryptedIntegers, plan: IntegerPlan) -> None:
+        self._core, self._plan = core, plan
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._core.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self._core.nbytes
+
+    def __matmul__(self, other: EncryptedIntegers) -> EncryptedIntegers:
+        if not isinstance(other, EncryptedIntegers):
+            return NotImplemented
+        return IntegerServer(self._plan).multiply(self, other)
+
+    def to_bytes(self) -> bytes:
+        """Its bytes on the wire."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, plan: IntegerPlan, data: bytes) -> EncryptedIntegers:
+        """A matrix of a plan from its bytes."""
+        return cls(_core.EncryptedIntegers.from_bytes(plan._core, data), plan)
+
+    # NumPy leaves `array @ this` to this class, which refuses it.
+    __array_ufunc__ = None
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise UnsupportedError("an encrypted matrix is no array; decrypt it by its client")
+
+    def __bool__(self) -> NoReturn:
+        raise UnsupportedError("an encrypted matrix has no truth value")
+
+    def __repr__(self) -> str:
+        names = dict(zip(("left", "right"), self._plan.inputs, strict=True))
+        what = names.get(self._core.operand, "result")
+        return f"<sudare bgv {self.shape} int64 exact, {what}, {self.nbytes / 1e6:.1f} MB>"
+
+    def __reduce__(self) -> tuple[Callable[..., EncryptedIntegers], tuple[Any, ...]]:
+        return EncryptedIntegers.from_bytes, (self._plan, self.to_bytes())
+
+
+class IntegerServer:
+    """Multiplies encrypted integer matrices. It holds no key at all."""
+
+    def __init__(self, plan: IntegerPlan, threads: int = 0) -> None:
+        self._plan, self._core, self._threads = plan, _core.IntegerServer(plan._core, threads), threads
+
+    @property
+    def plan(self) -> IntegerPlan:
+        """The plan."""
+        return self._plan
+
+    def multiply(self, left: EncryptedIntegers, right: EncryptedIntegers) -> EncryptedIntegers:
+        """The product of the plan's two inputs."""
+        if not (isinstance(left, EncryptedIntegers) and isinstance(right, EncryptedIntegers)):
+            raise UnsupportedError("an exact product takes two encrypted integer matrices")
+        if left.shape[1] != right.shape[0]:
+            raise ShapeError(f"shapes {left.shape} and {right.shape} do not multiply")
+        return EncryptedIntegers(self._core.multiply(left._core, right._core), self._plan)
+
+    def __repr__(self) -> str:
+        return "<sudare integer server, no keys>"
+
+    def __reduce__(self) -> tuple[Callable[..., IntegerServer], tuple[Any, ...]]:
+        return IntegerServer, (self._plan, self._threads)
+
+
+class IntegerClient:
+    """Owns the secret key: encrypts the inputs of an integer plan and decrypts its result exactly.
+
+    `threads` work for it (0: one for each processor). `sudare.Client(plan)` makes one.
+    """
+
+    def __init__(self, plan: IntegerPlan, *, threads: int = 0) -> None:
+        self._setup(_core.IntegerClient(plan._core, threads), plan, threads)
+
+    def _setup(self, core: _core.IntegerClient, plan: IntegerPlan, threads: int) -> None:
+        self._core, self._plan, self._threads = core, plan, threads
+
+    @classmethod
+    def from_secret_bytes(cls, plan: IntegerPlan, data: bytes, *, threads: int = 0) -> IntegerClient:
+        """A client from the secret key that `secret_bytes` gave."""
+        client = cls.__new__(cls)
+        client._setup(_core.IntegerClient.from_secret_bytes(plan._core, data, threads), plan, threads)
+        return client
+
+    def secret_bytes(self) -> bytes:
+        """The secret key. Whoever gets these bytes reads everything."""
+        return self._core.secret_bytes()
+
+    @property
+    def plan(self) -> IntegerPlan:
+        """The plan."""
+        return self._plan
+
+    def server(self) -> IntegerServer:
+        """A server for this plan; it needs no keys."""
+        return IntegerServer(self._plan, self._threads)
+
+    def encrypt(self, x: Any, name: str) -> EncryptedIntegers:
+        """Encrypt an input of the plan: an array of integers within its bound."""
+        names = list(self._plan.inputs)
+        if name not in names:
+            raise PlanError(f"the plan has the inputs {', '.join(names)}, not {name}")
+        values = np.asarray(x)
+        if values.dtype.kind not in "biu":
+            raise UnsupportedError(f"integers are wanted, not an array of {values.dtype}; nothing is rounded")
+        if values.dtype.kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:
+            raise InputError("a value does not fit 64 bits with a sign")
+        if values.ndim != 2:
+            raise ShapeError(f"a matrix is wanted, not an array of shape {values.shape}")
+        core = self._core.encrypt(name == names[0], np.ascontiguousarray(values, dtype=np.int64))
+        return EncryptedIntegers(core, self._plan)
+
+    def decrypt(self, x: EncryptedIntegers) -> NDArray[Any]:
+        """Decrypt the result: int64, or Python integers where the plan's bound says that 64 bits may not do."""
+        if not isinstance(x, EncryptedIntegers):
+            raise UnsupportedError(f"an encrypted integer matrix is decrypted, not {type(x).__name__}")
+        if self._plan._core.result_bound < 2**63:
+            return self._core.decrypt(x._core).reshape(x.shape)
+        wide = np.empty(x.shape, dtype=object)
+        wide.flat = self._core.decrypt_wide(x._core)
+        return wide
+
+    def __repr__(self) -> str:
+        return f"<sudare integer client {self._plan.shape}, secret key hidden>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
+            "and make the client again by sudare.IntegerClient.from_secret_bytes(plan, data)"
+        )

@@ -1,0 +1,104 @@
+"""Exact products of encrypted integers against NumPy, on real data, and what they refuse."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sudare as sd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from test_table import real_data
+
+
+def product(a: NDArray[np.int64], b: NDArray[np.int64], left: int, right: int) -> NDArray[np.int64]:
+    A, B = sd.spec(a.shape, max_abs=left, dtype=int), sd.spec(b.shape, max_abs=right, dtype=int)
+    plan = sd.plan(lambda A, B: A @ B, A=A, B=B)
+    client = plan.client(threads=1)
+    return client.decrypt(client.encrypt(a, "A") @ client.encrypt(b, "B"))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.tuples(*[st.integers(1, 24)] * 3), st.sampled_from([1, 100, 10**6]), st.integers(0, 2**32 - 1))
+def test_any_shape(sides: tuple[int, int, int], bound: int, seed: int) -> None:
+    m, k, n = sides
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(-bound, bound + 1, (m, k)), rng.integers(-bound, bound + 1, (k, n))
+    found = product(a, b, bound, bound)
+    assert found.dtype == np.int64
+    assert np.array_equal(found, a @ b)
+
+
+def test_counts_of_real_patients() -> None:
+    # Which of 30 measurements are above their median, for 569 patients: how often two are together.
+    x = real_data("breast_cancer.csv")
+    high = (x > np.median(x, axis=0)).astype(np.int64)
+    assert np.array_equal(product(high.T.copy(), high, 1, 1), high.T @ high)
+
+
+def test_results_beyond_64_bits() -> None:
+    plan = sd.plan(
+        lambda A, B: A @ B,
+        A=sd.spec((2, 3), max_abs=2**62, dtype=int),
+        B=sd.spec((3, 2), max_abs=2**40, dtype=int),
+    )
+    a = np.array([[2**62, -(2**62), 5], [1, 2, 3]])
+    b = np.array([[2**40, 1], [-(2**40), 2], [7, -3]])
+    client = plan.client()
+    found = client.decrypt(client.encrypt(a, "A") @ client.encrypt(b, "B"))
+    assert found.dtype == object
+    assert (found == a.astype(object) @ b.astype(object)).all()
+
+
+def test_everything_travels_but_the_secret() -> None:
+    a, b = np.arange(12).reshape(3, 4), np.arange(-10, 10).reshape(4, 5)
+    plan = sd.plan(
+        lambda A, B: A @ B, A=sd.spec((3, 4), max_abs=11, dtype=int), B=sd.spec((4, 5), max_abs=10, dtype=int)
+    )
+    plan = pickle.loads(pickle.dumps(plan))
+    client = sd.Client(plan)
+    assert isinstance(client, sd.IntegerClient)
+    x, y = pickle.loads(pickle.dumps((client.encrypt(a, "A"), client.encrypt(b, "B"))))
+    server = pickle.loads(pickle.dumps(client.server()))
+    z = pickle.loads(pickle.dumps(server.multiply(x, y)))
+    again = sd.IntegerClient.from_secret_bytes(plan, client.secret_bytes())
+    assert np.array_equal(again.decrypt(z), a @ b)
+    with pytest.raises(sd.UnsupportedError):
+        pickle.dumps(client)
+    with pytest.raises(sd.KeyMismatchError):
+        plan.client().decrypt(z)
+    assert "exact" in repr(x)
+    assert "exact" in str(plan)
+    assert "hidden" in repr(client)
+
+
+def test_refusals() -> None:
+    A, B = sd.spec((2, 3), max_abs=10, dtype=int), sd.spec((3, 2), max_abs=10, dtype=int)
+    plan = sd.plan(lambda A, B: A @ B, A=A, B=B)
+    client = plan.client()
+    with pytest.raises(sd.UnsupportedError, match="rounded"):
+        client.encrypt(np.ones((2, 3)), "A")
+    with pytest.raises(sd.SudareError):
+        client.encrypt(np.full((2, 3), 11), "A")
+    with pytest.raises(sd.ShapeError):
+        client.encrypt(np.ones((3, 2), dtype=int), "A")
+    with pytest.raises(sd.PlanError):
+        client.encrypt(np.ones((2, 3), dtype=int), "C")
+    x = client.encrypt(np.ones((2, 3), dtype=int), "A")
+    with pytest.raises(sd.UnsupportedError):
+        np.asarray(x)
+    with pytest.raises(TypeError):
+        x @ np.ones((3, 2), dtype=int)
+    for function in (lambda A, B: A + A, lambda A, B: A @ A.T, lambda A, B: (A @ B).sum(axis=0), lambda A, B: A):
+        with pytest.raises(sd.PlanError):
+            sd.plan(function, A=A, B=B)
+    with pytest.raises(sd.PlanError):
+        sd.plan(lambda A, B: A @ B, A=A, B=sd.spec((3, 2)))
+    with pytest.raises(sd.PlanError):
+        sd.plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)))
+    with pytest.raises(sd.PlanError):
+        sd.plan(lambda A, B: A @ B, error=1e-3, A=A, B=B)
+    with pytest.raises(sd.InputError):
+        sd.spec((2, 2), dtype=complex)
