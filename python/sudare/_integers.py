@@ -237,14 +237,12 @@ class IntegerClient:
         return EncryptedIntegers(core, self._plan)
 
     def decrypt(self, x: EncryptedIntegers) -> NDArray[Any]:
-        """Decrypt the result: int64, or Python integers where the plan's bound says that 64 bits may not do."""
+        """Decrypt the result: int64, or Python integers where 64 bits may not hold the planned bound."""
         if not isinstance(x, EncryptedIntegers):
             raise UnsupportedError(f"an encrypted integer matrix is decrypted, not {type(x).__name__}")
         if self._plan._core.result_bound < 2**63:
             return self._core.decrypt(x._core).reshape(x.shape)
-        wide = np.empty(x.shape, dtype=object)
-        wide.flat = self._core.decrypt_wide(x._core)
-        return wide
+        return np.array(self._core.decrypt_wide(x._core), dtype=object).reshape(x.shape)
 
     def __repr__(self) -> str:
         return f"<sudare integer client {self._plan.shape}, secret key hidden>"

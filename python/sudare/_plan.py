@@ -141,7 +141,18 @@ def plan(
 
 
 @overload
-def plan(function: Callable[..., Any], /, *, security: int = 128, **inputs: Spec) -> IntegerPlan: ...
+def plan(
+    function: Callable[..., Any],
+    /,
+    *,
+    error: None = None,
+    security: int = 128,
+    batch: int = 1,
+    threads: int = 1,
+    memory: int | None = None,
+    method: str | None = None,
+    **inputs: Spec,
+) -> IntegerPlan: ...
 
 
 def plan(
@@ -172,9 +183,13 @@ def plan(
     if any(isinstance(spec, Spec) and spec.integer for spec in inputs.values()):
         if error is not None:
             raise PlanError("an exact product has no error; leave it out")
+        if (batch, memory, method) != (1, None, None):
+            raise PlanError("an exact product has no batch, memory limit or other method; leave them out")
         return plan_integers(function, inputs, int(security))
     if error is None:
-        raise PlanError("say how large an error may be: error=1e-4, for example; integers (dtype=int) need none")
+        raise PlanError(
+            "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
+        )
     return Plan(
         _core.Plan.make(
             trace(function, inputs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ._integers import IntegerClient, IntegerPlan
 from ._matrix import EncryptedMatrix
 from ._plan import Plan
 from ._progress import progress
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Client", "PublicClient", "Release", "Server"]
 
@@ -103,9 +106,11 @@ class Client:
     `threads` work for it and for its server (0: one for each processor).
     """
 
-    def __new__(cls, plan: Plan | IntegerPlan | None = None, **options: Any) -> Any:
-        # A plan of integers has a client of its own.
-        return IntegerClient(plan, **options) if isinstance(plan, IntegerPlan) else super().__new__(cls)
+    def __new__(cls, plan: Plan | IntegerPlan | None = None, **options: Any) -> Self:
+        if isinstance(plan, IntegerPlan):
+            # A plan of integers has a client of its own, which `IntegerPlan.client` names.
+            return IntegerClient(plan, **options)  # type: ignore[return-value]
+        return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
         self._setup(_core.Client(plan._core, threads), plan, threads)

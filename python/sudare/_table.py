@@ -12,7 +12,6 @@ from . import _core
 from ._array import Floats, plain
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._progress import progress
-from ._session import Release
 
 __all__ = [
     "EncryptedMoments",
@@ -264,15 +263,15 @@ class TableClient:
             raise ShapeError(f"a table has rows and columns, not the shape {values.shape}")
         return EncryptedTable(self._core.encrypt(values[np.newaxis]), self._spec)
 
-    def decrypt(self, x: EncryptedMoments, *, release: Release | None = None) -> Moments:
-        """Decrypt statistics.
+    def decrypt(self, x: EncryptedMoments) -> Moments:
+        """Decrypt statistics for the owner's eyes.
 
-        Without `release` they are for the owner's eyes: whoever sees them *and* the ciphertexts
-        can compute the secret key. With it, noise hides that.
+        Whoever sees the digits as they are *and* the ciphertexts can compute the secret key: before
+        others see a statistic, round it to fewer digits than its noise.
         """
         if not isinstance(x, EncryptedMoments):
             raise UnsupportedError(f"encrypted moments are decrypted, not {type(x).__name__}")
-        mean, covariance = self._core.decrypt(x._core, None if release is None else release._core)
+        mean, covariance = self._core.decrypt(x._core)
         return Moments(self._spec.shape[0], mean, covariance[0])
 
     def __repr__(self) -> str:

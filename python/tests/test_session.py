@@ -31,9 +31,10 @@ def multiply(plan: sd.Plan, left: Floats, right: Floats) -> Floats:
 
 
 def product_plan(a: tuple[int, ...], b: tuple[int, ...], max_abs: float = 1, **options: Any) -> sd.Plan:
-    error = options.pop("error", ERROR)
+    error: float = options.pop("error", ERROR)
     left, right = sd.spec(a, max_abs=max_abs), sd.spec(b, max_abs=max_abs)
-    return sd.plan(lambda A, B: A @ B, A=left, B=right, error=error, **options)
+    made: sd.Plan = sd.plan(lambda A, B: A @ B, A=left, B=right, error=error, **options)
+    return made
 
 
 @settings(max_examples=6, deadline=None)

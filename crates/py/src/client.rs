@@ -24,7 +24,7 @@ pub fn reporter(callback: &Option<Py<PyAny>>) -> impl Fn(usize, usize) + Sync + 
 
 /// How many results will be shown under a key.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Release(pub ReleasePolicy);
+pub struct Release(ReleasePolicy);
 
 #[pymethods]
 impl Release {

@@ -1,7 +1,7 @@
 //! Statistics of encrypted tables.
 
 use crate::array::{array, matrices};
-use crate::client::{Release, reporter};
+use crate::client::reporter;
 use crate::error::{Refusal, Result};
 use crate::plan::security;
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
@@ -81,14 +81,9 @@ impl TableClient {
         py.detach(|| Ok(EncryptedTable(self.0.encrypt(&table)?)))
     }
 
-    /// Decrypts statistics for the owner, or for release.
-    fn decrypt<'py>(
-        &self,
-        py: Python<'py>,
-        value: &EncryptedMoments,
-        release: Option<&Release>,
-    ) -> PyResult<Moments<'py>> {
-        let found = py.detach(|| self.0.decrypt(&value.0, release.map(|r| &r.0))).map_err(Refusal::from)?;
+    /// Decrypts statistics for the owner.
+    fn decrypt<'py>(&self, py: Python<'py>, value: &EncryptedMoments) -> PyResult<Moments<'py>> {
+        let found = py.detach(|| self.0.decrypt(&value.0)).map_err(Refusal::from)?;
         Ok((PyArray1::from_vec(py, found.mean), array(py, vec![found.covariance])?))
     }
 }

@@ -48,7 +48,7 @@
 //! ```
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/guide/packings.md")]
+#[doc = include_str!("../../../../docs/guide/7-packings.md")]
 struct Guide;
 
 mod distance;

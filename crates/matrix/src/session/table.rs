@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::circuits::statistics::ColumnStatistics;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ReleasePolicy};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator};
 use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
 use sudare_he::params::ParamsLiteral;
 use sudare_he::ring::{Threads, threads};
@@ -263,36 +263,20 @@ impl TableClient {
         Cells::new("table", &self.spec, self.secret.id(), values).map(EncryptedTable)
     }
 
-    /// Decrypts statistics: for the owner's eyes without a policy, for others' with one, which
-    /// counts each ciphertext as a release.
+    /// Decrypts statistics, for the owner's eyes: a decryption that others may see needs noise that
+    /// these parameters have no room for beside the static bound.
     ///
     /// # Errors
     /// [`MatrixError::PlannedShape`] for statistics of another table, [`MatrixError::He`] for
-    /// another key; [`HeError::ReleasesUsedUp`], [`HeError::NoPrecision`] with a policy.
-    pub fn decrypt(
-        &self,
-        moments: &EncryptedMoments,
-        release: Option<&ReleasePolicy>,
-    ) -> Result<TableMoments, MatrixError> {
+    /// another key.
+    pub fn decrypt(&self, moments: &EncryptedMoments) -> Result<TableMoments, MatrixError> {
         moments.0.expect(&self.spec)?;
         let cts = moments.ciphertexts();
-        if let Some(policy) = release
-            && policy.left() < cts.len() as u64
-        {
-            return Err(HeError::ReleasesUsedUp { declared: policy.declared() }.into());
-        }
         let decryptor = Decryptor::new(&self.secret);
         let encoder = Encoder::new(self.statistics.params());
         let slots = self.threads.run(|| {
-            threads::map(cts.len(), |i| {
-                let plain = match release {
-                    None => decryptor.decrypt(&cts[i]),
-                    Some(policy) => decryptor.decrypt_for_release(&cts[i], policy),
-                };
-                encoder.decode(&plain?)
-            })
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()
+            let one = |i: usize| encoder.decode(&decryptor.decrypt(&cts[i])?);
+            threads::map(cts.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
         })?;
         let found = self.statistics.decode(&slots)?;
         let (bounds, columns) = (&self.spec.max_abs, self.spec.max_abs.len());
