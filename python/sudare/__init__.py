@@ -11,6 +11,8 @@ True
 """
 
 from . import _core
+from ._bits import BitsClient, BitsContext, BitsServer, bits
+from ._bits_array import EncryptedBits, maximum, minimum, where
 from ._context import Context, ContextMatrix, context
 from ._errors import (
     FormatError,
@@ -36,9 +38,13 @@ from ._table import EncryptedMoments, EncryptedTable, Moments, TableClient, Tabl
 __version__ = _core.VERSION
 
 __all__ = [
+    "BitsClient",
+    "BitsContext",
+    "BitsServer",
     "Client",
     "Context",
     "ContextMatrix",
+    "EncryptedBits",
     "EncryptedIntegers",
     "EncryptedMatrix",
     "EncryptedMoments",
@@ -68,8 +74,12 @@ __all__ = [
     "TableSpec",
     "UnsupportedError",
     "__version__",
+    "bits",
     "context",
+    "maximum",
+    "minimum",
     "plan",
     "spec",
     "table",
+    "where",
 ]

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use sudare_he::HeError;
+use sudare_he::tfhe::TfheError;
 use sudare_he::wire::WireError;
 use sudare_matrix::MatrixError;
 
@@ -32,9 +33,22 @@ fn of_scheme(error: &HeError) -> &'static str {
     }
 }
 
+fn of_bits(error: &TfheError) -> &'static str {
+    match error {
+        TfheError::Insecure { .. } => "SecurityError",
+        TfheError::WrongParameters { .. } | TfheError::WrongKey { .. } => "KeyMismatchError",
+        TfheError::Shape { .. } => "ShapeError",
+        TfheError::Message { .. } => "InputError",
+        TfheError::Parameters { .. } => "UnsupportedError",
+        TfheError::NoiseBudget { .. } | TfheError::CarrySpace { .. } => "PrecisionError",
+        _ => "SudareError",
+    }
+}
+
 fn of_wire(error: &WireError) -> &'static str {
     match error {
         WireError::He(e) => of_scheme(e),
+        WireError::Tfhe(e) => of_bits(e),
         WireError::WrongParameters { .. } | WireError::WrongKey { .. } => "KeyMismatchError",
         _ => "FormatError",
     }

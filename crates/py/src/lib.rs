@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod bits;
 mod client;
 mod context;
 mod encrypted;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 /// What `sudare` is made of.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::bits::{BitsArray, BitsClient, BitsParams, BitsServer};
     #[pymodule_export]
     use crate::client::{Client, PublicClient, Release};
     #[pymodule_export]

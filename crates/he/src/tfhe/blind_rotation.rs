@@ -1,5 +1,7 @@
 //! Bootstrapping keys and blind rotation: X^(−b + Σ a_i·s_i) times an accumulator.
 
+mod seeded;
+
 use super::context::check_shape;
 use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_ggsw};
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};

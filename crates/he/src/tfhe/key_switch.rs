@@ -1,5 +1,7 @@
 //! Key switching: LWE to a shorter LWE modulo 2^32, LWE to GLWE (packing), GLWE to GLWE.
 
+mod seeded;
+
 use super::context::check_shape;
 use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_glev};
 use super::lwe::fill_torus;

@@ -1,5 +1,7 @@
 //! The two sides: a client key with every secret, a server key with none.
 
+mod parts;
+
 use super::blind_rotation::BootstrapKey;
 use super::ggsw::ObjectSeeds;
 use super::table::LookupTable;

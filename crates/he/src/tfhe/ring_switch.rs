@@ -1,6 +1,8 @@
 //! Key switching from ciphertexts at rest to dimension n: by rows of LWE ciphertexts, or inside the
 //! ring.
 
+mod seeded;
+
 use super::context::check_shape;
 use super::ggsw::ObjectSeeds;
 use super::key_switch::{GlweSwitchKey, LweSwitchKey, TorusScale};

@@ -4,6 +4,7 @@ use super::header::ObjectType;
 use crate::error::HeError;
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
+use crate::tfhe::TfheError;
 use std::fmt;
 
 /// The part of a container that a checksum covers.
@@ -120,6 +121,9 @@ pub enum WireError {
     /// The contents do not make a valid object.
     #[error(transparent)]
     He(#[from] HeError),
+    /// The contents do not make a valid object of TFHE.
+    #[error(transparent)]
+    Tfhe(#[from] TfheError),
 }
 
 impl From<std::io::Error> for WireError {

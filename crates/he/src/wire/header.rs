@@ -47,6 +47,14 @@ pub enum ObjectType {
     IntegerPlaintext = 17,
     /// A ciphertext of an exact scheme.
     IntegerCiphertext = 18,
+    /// A TFHE parameter set.
+    TfheParams = 32,
+    /// A TFHE client key.
+    TfheClientKey = 33,
+    /// A TFHE server key.
+    TfheServerKey = 34,
+    /// An array of encrypted integers or booleans.
+    TfheArray = 35,
 }
 
 impl ObjectType {
@@ -62,6 +70,10 @@ impl ObjectType {
             16 => Self::IntegerParams,
             17 => Self::IntegerPlaintext,
             18 => Self::IntegerCiphertext,
+            32 => Self::TfheParams,
+            33 => Self::TfheClientKey,
+            34 => Self::TfheServerKey,
+            35 => Self::TfheArray,
             _ => return None,
         })
     }
@@ -80,6 +92,10 @@ impl fmt::Display for ObjectType {
             Self::IntegerParams => "parameters with a plaintext modulus",
             Self::IntegerPlaintext => "a plaintext of an exact scheme",
             Self::IntegerCiphertext => "a ciphertext of an exact scheme",
+            Self::TfheParams => "TFHE parameters",
+            Self::TfheClientKey => "a TFHE client key",
+            Self::TfheServerKey => "a TFHE server key",
+            Self::TfheArray => "an array of encrypted integers",
         })
     }
 }

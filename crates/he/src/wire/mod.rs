@@ -43,6 +43,7 @@ mod params;
 mod plaintext;
 mod public_key;
 mod secret_key;
+mod tfhe;
 
 pub use bundle::{Bundle, MAX_APPLICATION_BYTES, MAX_BUNDLE};
 #[doc(hidden)]
@@ -56,6 +57,11 @@ pub use integer::{
 };
 pub use params::{StoredParams, params_from_bytes, params_to_bytes, read_params, write_params};
 pub use secret_key::{read_secret_key, secret_key_from_bytes, secret_key_to_bytes, write_secret_key};
+pub use tfhe::{
+    StoredTfheParams, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
+    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_bytes,
+    tfhe_server_key_from_bytes, write_tfhe_server_key,
+};
 
 use crate::params::Params;
 use container::{Reader, Source, Writer};

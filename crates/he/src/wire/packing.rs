@@ -39,6 +39,27 @@ pub(super) fn pack_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends residues modulo `q`.
+pub(super) fn append_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
+    for x in words {
+        out.extend_from_slice(&x.to_le_bytes()[..width(q)]);
+    }
+}
+
+/// Residues modulo `q` from bytes of a segment, every one checked.
+pub(super) fn read_words(bytes: &[u8], q: u64, segment: usize) -> Result<Vec<u64>, WireError> {
+    let words = bytes.chunks_exact(width(q)).map(|b| {
+        let mut word = [0; 8];
+        word[..b.len()].copy_from_slice(b);
+        u64::from_le_bytes(word)
+    });
+    let words: Vec<u64> = words.collect();
+    match words.iter().position(|x| *x >= q) {
+        Some(index) => Err(WireError::Coefficient { segment, limb: 0, index }),
+        None => Ok(words),
+    }
+}
+
 fn pack_limb<const WIDTH: usize>(words: &[u64], bytes: &mut [u8]) {
     for (x, b) in words.iter().zip(bytes.chunks_exact_mut(WIDTH)) {
         b.copy_from_slice(&x.to_le_bytes()[..WIDTH]);

@@ -6,3 +6,4 @@ mod hostile;
 mod mutation;
 mod objects;
 mod round_trip;
+mod tfhe;

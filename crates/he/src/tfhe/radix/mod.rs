@@ -22,17 +22,22 @@
 //! section 3.2 (several tables from one rotation).
 
 mod arithmetic;
+mod array;
 mod bits;
 mod combination;
 mod comparison;
+mod elementwise;
 mod lookup;
 mod multiply;
 mod shift;
 mod table;
 mod value;
 
+pub(crate) use array::elements_of;
+pub use array::{ElementType, IntegerArray, MAX_AXES, MAX_ELEMENTS};
 pub use bits::BitOperation;
 pub use comparison::Comparison;
+pub use elementwise::Elementwise;
 pub use shift::Shift;
 pub use table::MAX_INDEX_BITS;
 pub use value::{EncryptedBool, IntegerType, RadixInt};

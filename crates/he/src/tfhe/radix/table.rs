@@ -3,6 +3,7 @@
 use super::super::TfheError;
 use super::combination::Combination;
 use super::lookup::Table;
+use super::value::LARGEST_NOISE;
 use super::{BASE, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt};
 use std::collections::BTreeMap;
 
@@ -10,8 +11,6 @@ use std::collections::BTreeMap;
 pub const MAX_INDEX_BITS: u32 = 8;
 /// Values of two blocks.
 const PAIR: usize = (BASE * BASE) as usize;
-/// How many terms, all but one of them zero, are summed before a bootstrap.
-const TERMS: usize = 3;
 
 impl IntegerEvaluator<'_> {
     /// `table[a]` for a table of 2^bits entries of type `kind`; a negative index counts from the end,
@@ -80,11 +79,18 @@ impl IntegerEvaluator<'_> {
                 }
                 let found = self.table(&pairs[0], entry)?.plus(flag)?;
                 let term = self.table(&found, &|v| if v >= BASE { v - BASE } else { 0 })?;
+                // All terms but one are zero.
                 sum = Some(match sum {
                     None => term,
-                    Some(s) if s.noise < TERMS as u64 => s.plus(&term)?.within(0, BASE - 1),
-                    Some(s) => self.refreshed(&s)?.plus(&term)?.within(0, BASE - 1),
+                    Some(s) => {
+                        let more = s.clone().plus(&term)?.within(0, BASE - 1);
+                        if self.fits(&more, &[&|v| v]) { more } else { self.refreshed(&s)?.plus(&term)? }
+                    }
                 });
+                sum = sum.map(|s| s.within(0, BASE - 1));
+            }
+            if let Some(s) = sum.as_ref().filter(|s| s.noise > LARGEST_NOISE) {
+                return self.refreshed(s);
             }
             Ok(sum.unwrap_or_else(|| Combination::constant(self.key, 0)))
         })

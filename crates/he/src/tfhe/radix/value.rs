@@ -63,7 +63,9 @@ impl fmt::Display for IntegerType {
 /// Largest noise that a block may have between operations, in units of a bootstrap's output.
 pub(crate) const LARGEST_NOISE: u64 = 3;
 
-fn check_block(block: &EncryptedInt, largest: u64) -> Result<(), TfheError> {
+/// # Errors
+/// [`TfheError::CarrySpace`], [`TfheError::NoiseBudget`] for a block that can hold or be more than this.
+pub(super) fn check_block(block: &EncryptedInt, largest: u64) -> Result<(), TfheError> {
     if block.largest() > largest {
         let space = largest + 1;
         return Err(TfheError::CarrySpace { operation: "an integer's block", found: block.largest(), space });
@@ -113,6 +115,10 @@ impl RadixInt {
         &self.blocks
     }
 
+    pub(super) fn into_blocks(self) -> Vec<EncryptedInt> {
+        self.blocks
+    }
+
     /// Its parameters' hash and its key's name.
     pub fn owner(&self) -> (ParamsHash, KeyId) {
         // There are at least two blocks.
@@ -153,6 +159,10 @@ impl EncryptedBool {
     /// The block.
     pub fn block(&self) -> &EncryptedInt {
         &self.0
+    }
+
+    pub(super) fn into_block(self) -> EncryptedInt {
+        self.0
     }
 
     /// Its parameters' hash and its key's name.

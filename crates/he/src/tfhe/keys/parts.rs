@@ -1,0 +1,51 @@
+//! Keys from what their files hold.
+
+use super::super::context::check_shape;
+use super::super::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, SwitchKey, TfheError, TfheParams};
+use super::{ClientKey, Inner, ServerKey};
+use crate::keys::KeyId;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use sudare_ring::random::Seed;
+use zeroize::Zeroizing;
+
+impl ClientKey {
+    /// A key from its name and the coefficients of its GLWE and LWE keys. Its ciphertexts draw from
+    /// the operating system.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] for the wrong number of coefficients, [`TfheError::Parameters`] for one
+    /// that is no bit, [`TfheError::Ring`] if the system gives no entropy.
+    pub fn from_coefficients(
+        params: &TfheParams,
+        id: KeyId,
+        glwe: Zeroizing<Vec<i64>>,
+        lwe: Zeroizing<Vec<i64>>,
+    ) -> Result<Self, TfheError> {
+        check_shape("secret coefficients", params.literal().lwe_dimension, lwe.len())?;
+        let glwe = GlweSecretKey::from_coefficients(params.context(), glwe)?;
+        let lwe = LweSecretKey::from_coefficients(SecretKind::Binary, lwe)?;
+        let extracted = glwe.to_lwe()?;
+        let fresh = Seed::from_entropy()?;
+        Ok(Self { params: params.clone(), id, glwe, extracted, lwe, fresh, made: AtomicU64::new(0) })
+    }
+}
+
+impl ServerKey {
+    /// A key from its bootstrapping and switching keys.
+    ///
+    /// # Errors
+    /// [`TfheError::Modulus`], [`TfheError::Shape`] for keys of other parameters.
+    pub fn from_parts(
+        params: &TfheParams,
+        id: KeyId,
+        bootstrap: BootstrapKey,
+        switch: SwitchKey,
+    ) -> Result<Self, TfheError> {
+        params.context().check(bootstrap.context())?;
+        check_shape("LWE dimension", params.literal().lwe_dimension, bootstrap.dimension())?;
+        check_shape("LWE dimension", params.context().lwe_dimension(), switch.dimensions().0)?;
+        check_shape("LWE dimension", params.literal().lwe_dimension, switch.dimensions().1)?;
+        Ok(Self(Arc::new(Inner { params: params.clone(), id, bootstrap, switch })))
+    }
+}

@@ -1,0 +1,245 @@
+//! Operations on whole arrays, element by element, spread over the threads of a pool.
+
+use super::super::context::check_shape;
+use super::super::{EncryptedInt, TfheError};
+use super::array::{ElementType, IntegerArray, elements_of};
+use super::{BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
+
+/// An operation of two arrays of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Elementwise {
+    Add,
+    Sub,
+    Mul,
+    Min,
+    Max,
+    Bits(BitOperation),
+    Compare(Comparison),
+}
+
+fn refuse<T>(reason: String) -> Result<T, TfheError> {
+    Err(TfheError::Parameters { reason })
+}
+
+impl IntegerEvaluator<'_> {
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`].
+    fn check_arrays(&self, arrays: &[&IntegerArray]) -> Result<(), TfheError> {
+        for a in arrays {
+            let (hash, id) = a.owner();
+            self.key.check("the array", hash, id)?;
+            check_shape("elements", arrays[0].len(), a.len())?;
+        }
+        Ok(())
+    }
+
+    /// An operation, element by element; arrays have the same number of elements and type. On
+    /// booleans `+` and the larger are *or*, `·` and the smaller *and*, as in NumPy.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`];
+    /// [`TfheError::Parameters`] for different types or a difference of booleans.
+    pub fn elementwise(
+        &self,
+        operation: Elementwise,
+        a: &IntegerArray,
+        b: &IntegerArray,
+    ) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a, b])?;
+        let (ElementType::Integer(kind), true) = (a.element(), a.element() == b.element()) else {
+            if a.element() == b.element() {
+                let all = self.each(a.len(), |e, i| e.booleans(operation, &a.boolean(i), &b.boolean(i)))?;
+                return Ok(a.of_booleans(all));
+            }
+            return refuse(format!("an operation on {} and {}; cast one of them first", a.element(), b.element()));
+        };
+        let integers = |work: &(dyn Fn(&Self, &RadixInt, &RadixInt) -> Result<RadixInt, TfheError> + Sync)| {
+            let all = self.each(a.len(), |e, i| work(e, &a.integer(kind, i), &b.integer(kind, i)))?;
+            Ok(a.of_integers(kind, all))
+        };
+        match operation {
+            Elementwise::Add => integers(&|e, a, b| e.add(a, b)),
+            Elementwise::Sub => integers(&|e, a, b| e.sub(a, b)),
+            Elementwise::Mul => integers(&|e, a, b| e.mul(a, b)),
+            Elementwise::Min => integers(&|e, a, b| e.min(a, b)),
+            Elementwise::Max => integers(&|e, a, b| e.max(a, b)),
+            Elementwise::Bits(operation) => integers(&|e, a, b| e.bitwise(operation, a, b)),
+            Elementwise::Compare(c) => {
+                let all = self.each(a.len(), |e, i| e.compare(c, &a.integer(kind, i), &b.integer(kind, i)))?;
+                Ok(a.of_booleans(all))
+            }
+        }
+    }
+
+    fn booleans(
+        &self,
+        operation: Elementwise,
+        a: &EncryptedBool,
+        b: &EncryptedBool,
+    ) -> Result<EncryptedBool, TfheError> {
+        use BitOperation::{And, Or, Xor};
+        match operation {
+            Elementwise::Add | Elementwise::Max | Elementwise::Bits(Or) => self.bool_op(Or, a, b),
+            Elementwise::Mul | Elementwise::Min | Elementwise::Bits(And) => self.bool_op(And, a, b),
+            Elementwise::Bits(Xor) | Elementwise::Compare(Comparison::Ne) => self.bool_op(Xor, a, b),
+            Elementwise::Compare(Comparison::Eq) => self.bool_not(&self.bool_op(Xor, a, b)?),
+            Elementwise::Compare(Comparison::Lt) => self.bool_op(And, &self.bool_not(a)?, b),
+            Elementwise::Compare(Comparison::Le) => self.bool_op(Or, &self.bool_not(a)?, b),
+            Elementwise::Compare(Comparison::Gt) => self.bool_op(And, a, &self.bool_not(b)?),
+            Elementwise::Compare(Comparison::Ge) => self.bool_op(Or, a, &self.bool_not(b)?),
+            Elementwise::Sub => refuse("booleans are not subtracted; use ^".into()),
+        }
+    }
+
+    /// −a.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`]; [`TfheError::Parameters`] for booleans.
+    pub fn negative(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a])?;
+        match a.element() {
+            ElementType::Bool => refuse("booleans have no negative; use ~".into()),
+            ElementType::Integer(kind) => {
+                Ok(a.of_integers(kind, self.each(a.len(), |e, i| e.neg(&a.integer(kind, i)))?))
+            }
+        }
+    }
+
+    /// Every bit flipped.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    pub fn inverted(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a])?;
+        match a.element() {
+            ElementType::Bool => Ok(a.of_booleans(self.each(a.len(), |e, i| e.bool_not(&a.boolean(i)))?)),
+            ElementType::Integer(kind) => {
+                Ok(a.of_integers(kind, self.each(a.len(), |e, i| e.not(&a.integer(kind, i)))?))
+            }
+        }
+    }
+
+    /// Elements of a where the condition holds, of b elsewhere.
+    ///
+    /// # Errors
+    /// As for [`IntegerEvaluator::elementwise`].
+    pub fn choice(
+        &self,
+        condition: &IntegerArray,
+        a: &IntegerArray,
+        b: &IntegerArray,
+    ) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[condition, a, b])?;
+        if condition.element() != ElementType::Bool || a.element() != b.element() {
+            let (c, a, b) = (condition.element(), a.element(), b.element());
+            return refuse(format!("a choice by {c} between {a} and {b}; it is by bool between equal types"));
+        }
+        match a.element() {
+            ElementType::Bool => Ok(a.of_booleans(
+                self.each(a.len(), |e, i| e.bool_select(&condition.boolean(i), &a.boolean(i), &b.boolean(i)))?,
+            )),
+            ElementType::Integer(kind) => Ok(a.of_integers(
+                kind,
+                self.each(a.len(), |e, i| e.select(&condition.boolean(i), &a.integer(kind, i), &b.integer(kind, i)))?,
+            )),
+        }
+    }
+
+    /// A shift by a public number for each element, or one for all.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`];
+    /// [`TfheError::Parameters`] for booleans.
+    pub fn shifted(&self, shift: Shift, a: &IntegerArray, by: &[u64]) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a])?;
+        check_shape("shifts", a.len(), by.len())?;
+        let ElementType::Integer(kind) = a.element() else {
+            return refuse("booleans are not shifted".into());
+        };
+        Ok(a.of_integers(kind, self.each(a.len(), |e, i| e.shift(shift, &a.integer(kind, i), by[i]))?))
+    }
+
+    /// A shift by an encrypted number for each element.
+    ///
+    /// # Errors
+    /// As for [`IntegerEvaluator::shifted`].
+    pub fn shifted_by(&self, shift: Shift, a: &IntegerArray, by: &IntegerArray) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a, by])?;
+        let (ElementType::Integer(kind), ElementType::Integer(amount)) = (a.element(), by.element()) else {
+            return refuse("booleans are not shifted, nor shifted by".into());
+        };
+        let all = self.each(a.len(), |e, i| e.shift_by(shift, &a.integer(kind, i), &by.integer(amount, i)))?;
+        Ok(a.of_integers(kind, all))
+    }
+
+    /// `table[a]`, element by element; the table's entries are two's complement, or 0 and 1.
+    ///
+    /// # Errors
+    /// As for [`IntegerEvaluator::lookup`]; a boolean indexes a table of two entries.
+    pub fn looked_up(&self, a: &IntegerArray, table: &[u64], to: ElementType) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a])?;
+        let kind = match a.element() {
+            ElementType::Integer(kind) => kind,
+            ElementType::Bool => {
+                check_shape("table entries", 2, table.len())?;
+                let nibble = IntegerType::new(4, false)?;
+                let padded: Vec<u64> = table.iter().copied().chain(std::iter::repeat(0)).take(16).collect();
+                return self.looked_up(&self.converted(a, ElementType::Integer(nibble))?, &padded, to);
+            }
+        };
+        match to {
+            ElementType::Bool => {
+                let flags: Vec<bool> = table.iter().map(|x| *x != 0).collect();
+                Ok(a.of_booleans(self.each(a.len(), |e, i| e.lookup_bool(&a.integer(kind, i), &flags))?))
+            }
+            ElementType::Integer(to) => {
+                Ok(a.of_integers(to, self.each(a.len(), |e, i| e.lookup(&a.integer(kind, i), table, to))?))
+            }
+        }
+    }
+
+    /// The same numbers as another type, wrapping; a number is true unless it is zero.
+    ///
+    /// # Errors
+    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    pub fn converted(&self, a: &IntegerArray, to: ElementType) -> Result<IntegerArray, TfheError> {
+        self.check_arrays(&[a])?;
+        match (a.element(), to) {
+            (from, to) if from == to => Ok(a.clone()),
+            (ElementType::Integer(from), ElementType::Integer(to)) => {
+                Ok(a.of_integers(to, self.each(a.len(), |e, i| e.cast(&a.integer(from, i), to))?))
+            }
+            (_, ElementType::Integer(to)) => {
+                Ok(a.of_integers(to, self.each(a.len(), |e, i| e.bool_to_int(&a.boolean(i), to))?))
+            }
+            (ElementType::Integer(from), ElementType::Bool) => {
+                let zero = self.public(from, 0)?;
+                let all = self.each(a.len(), |e, i| e.compare(Comparison::Ne, &a.integer(from, i), &zero))?;
+                Ok(a.of_booleans(all))
+            }
+            (ElementType::Bool, ElementType::Bool) => Ok(a.clone()),
+        }
+    }
+
+    /// An array that everybody knows.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] for the wrong number of values.
+    pub fn public_array(
+        &self,
+        element: ElementType,
+        shape: Vec<usize>,
+        values: &[u64],
+    ) -> Result<IntegerArray, TfheError> {
+        check_shape("values", elements_of(&shape)?, values.len())?;
+        let mut blocks: Vec<EncryptedInt> = Vec::with_capacity(values.len() * element.blocks());
+        for v in values {
+            match element {
+                ElementType::Bool => blocks.push(self.public_bool(*v != 0)?.into_block()),
+                ElementType::Integer(kind) => blocks.extend(self.public(kind, *v)?.into_blocks()),
+            }
+        }
+        IntegerArray::from_blocks(element, shape, (self.key.params().hash(), self.key.id()), blocks)
+    }
+}

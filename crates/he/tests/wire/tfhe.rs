@@ -1,0 +1,194 @@
+//! TFHE's objects: round trips, golden files, hostile bytes, sizes.
+
+use std::path::PathBuf;
+use sudare_he::ring::random::Seed;
+use sudare_he::tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
+use sudare_he::tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
+use sudare_he::wire::*;
+
+/// A set of eight key bits: small files, no security.
+fn literal() -> TfheLiteral {
+    let small = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 });
+    TfheLiteral { lwe_dimension: 8, log_n: 9, unroll: 1, ..small }
+}
+
+fn client() -> ClientKey {
+    let params = literal().build().unwrap();
+    let key = ClientKey::from_seed(&params, &Seed::from_bytes([1; 32])).unwrap();
+    key.with_seed_for_tests(Seed::from_bytes([2; 32]))
+}
+
+fn byte() -> ElementType {
+    ElementType::Integer(IntegerType::new(8, true).unwrap())
+}
+
+const VALUES: [u64; 3] = [5, 0xFE, 0x80];
+
+fn server_bytes(key: &ServerKey) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_tfhe_server_key(key, &mut out).unwrap();
+    assert_eq!(out.len() as u64, tfhe_server_key_bytes(key).unwrap());
+    out
+}
+
+struct Objects {
+    client: ClientKey,
+    fresh: IntegerArray,
+    server: ServerKey,
+    computed: IntegerArray,
+}
+
+impl Objects {
+    fn new() -> Self {
+        let client = client();
+        let fresh = client.encrypt_array(byte(), vec![3], &VALUES).unwrap();
+        let server = client.server_key().unwrap();
+        let one = fresh.take(vec![1], &[1]).unwrap();
+        let computed = server.integers().unwrap().elementwise(Elementwise::Add, &one, &one).unwrap();
+        Self { client, fresh, server, computed }
+    }
+
+    fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let params = self.client.params();
+        vec![
+            ("tfhe_params", tfhe_params_to_bytes(params).unwrap()),
+            ("tfhe_client_key", tfhe_client_key_to_bytes(&self.client).unwrap().to_vec()),
+            ("tfhe_server_key", server_bytes(&self.server)),
+            ("tfhe_array_seeded", tfhe_array_to_bytes(params, &self.fresh).unwrap()),
+            ("tfhe_array", tfhe_array_to_bytes(params, &self.computed).unwrap()),
+        ]
+    }
+}
+
+/// Reads an object by its decoder and writes it again.
+fn reread(params: &TfheParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
+    match name {
+        "tfhe_params" => tfhe_params_to_bytes(&tfhe_params_from_bytes(bytes)?.build()?),
+        "tfhe_client_key" => Ok(tfhe_client_key_to_bytes(&tfhe_client_key_from_bytes(params, bytes)?)?.to_vec()),
+        "tfhe_server_key" => {
+            let streamed = read_tfhe_server_key(params, bytes).map(|k| server_bytes(&k));
+            let mapped = tfhe_server_key_from_bytes(params, bytes).map(|k| server_bytes(&k));
+            assert_eq!(streamed.is_ok(), mapped.is_ok());
+            mapped
+        }
+        _ => tfhe_array_to_bytes(params, &tfhe_array_from_bytes(params, bytes)?),
+    }
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/{name}.bin"))
+}
+
+/// Makes the files, once for a format version: `cargo test -p sudare-he --test wire tfhe -- --ignored`.
+#[test]
+#[ignore = "writes the golden files of this format version"]
+fn write_golden_files() {
+    for (name, bytes) in Objects::new().files() {
+        std::fs::write(path(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn golden_files_load_and_mean_what_they_meant() {
+    let file = |name: &str| std::fs::read(path(name)).unwrap();
+    let stored = tfhe_params_from_bytes(&file("tfhe_params")).unwrap();
+    assert_eq!(stored.literal, literal());
+    let params = stored.build().unwrap();
+    for (name, bytes) in Objects::new().files() {
+        assert!(reread(&params, name, &file(name)).unwrap() == file(name), "{name}");
+        assert!(file(name) == bytes, "{name}: the same seeds give the same files");
+    }
+    let client = tfhe_client_key_from_bytes(&params, &file("tfhe_client_key")).unwrap();
+    let server = tfhe_server_key_from_bytes(&params, &file("tfhe_server_key")).unwrap();
+    let fresh = tfhe_array_from_bytes(&params, &file("tfhe_array_seeded")).unwrap();
+    assert_eq!(client.decrypt_array(&fresh).unwrap(), VALUES);
+    let sum = tfhe_array_from_bytes(&params, &file("tfhe_array")).unwrap();
+    assert_eq!(client.decrypt_array(&sum).unwrap(), [0xFC]);
+    // The stored key still bootstraps.
+    let product = server.integers().unwrap().elementwise(Elementwise::Mul, &fresh, &fresh).unwrap();
+    assert_eq!(client.decrypt_array(&product).unwrap(), [25, 4, 0]);
+}
+
+#[test]
+fn damage_is_an_error_at_every_byte() {
+    let o = Objects::new();
+    let params = o.client.params();
+    for (name, mut bytes) in o.files() {
+        let step = bytes.len() / 400 + 1;
+        for i in (0..bytes.len().min(400)).chain((400..bytes.len()).step_by(step)) {
+            bytes[i] ^= 1 << (i % 8);
+            assert!(reread(params, name, &bytes).is_err(), "{name}, byte {i}");
+            bytes[i] ^= 1 << (i % 8);
+            if i < 400 || i % 7 == 0 {
+                assert!(reread(params, name, &bytes[..i]).is_err(), "{name}, cut at {i}");
+            }
+        }
+        bytes.push(0);
+        assert!(matches!(reread(params, name, &bytes), Err(WireError::Trailing { .. })), "{name}");
+    }
+}
+
+#[test]
+fn sealed_nonsense_is_an_error_or_an_object() {
+    let o = Objects::new();
+    let params = o.client.params();
+    let mut state = 9u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let files = o.files();
+    let mut refused = 0;
+    for round in 0..1500 {
+        let (name, original) = &files[round % files.len()];
+        let mut bytes = original.clone();
+        let area = if round % 2 == 0 { bytes.len().min(300) } else { bytes.len() };
+        let at = next() as usize % area;
+        let end = bytes.len().min(at + 8);
+        let edge = [0, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][next() as usize % 6].to_le_bytes();
+        bytes[at..end].copy_from_slice(&edge[..end - at]);
+        reseal_for_tests(&mut bytes);
+        refused += usize::from(reread(params, name, &bytes).is_err());
+    }
+    assert!(refused > 250);
+}
+
+#[test]
+fn claims_are_checked_before_memory() {
+    let o = Objects::new();
+    let params = o.client.params();
+    let array = tfhe_array_to_bytes(params, &o.fresh).unwrap();
+    // The only axis claims 2^40 elements, then 2^20.
+    for claim in [1u64 << 40, 1 << 20] {
+        let mut bytes = array.clone();
+        bytes[128 + 48..128 + 56].copy_from_slice(&claim.to_le_bytes());
+        reseal_for_tests(&mut bytes);
+        assert!(tfhe_array_from_bytes(params, &bytes).is_err());
+    }
+    let other = TfheLiteral { unroll: 2, ..literal() }.build().unwrap();
+    assert!(matches!(tfhe_array_from_bytes(&other, &array), Err(WireError::WrongParameters { .. })));
+    assert!(matches!(tfhe_server_key_from_bytes(params, &array), Err(WireError::WrongType { .. })));
+    assert!(matches!(tfhe_array_to_bytes(&other, &o.fresh), Err(WireError::WrongParameters { .. })));
+}
+
+#[test]
+fn keys_that_switch_inside_the_ring_travel() {
+    let literal = TfheLiteral { ring_switch: true, lwe_noise: Noise::TUniform { bits: 2 }, ..literal() };
+    let params = literal.build().unwrap();
+    let client = ClientKey::from_seed(&params, &Seed::from_bytes([3; 32])).unwrap();
+    let stored = tfhe_params_from_bytes(&tfhe_params_to_bytes(&params).unwrap()).unwrap();
+    let bytes = server_bytes(&client.server_key().unwrap());
+    let server = tfhe_server_key_from_bytes(&stored.build().unwrap(), &bytes).unwrap();
+    let x = client.encrypt_array(byte(), vec![3], &VALUES).unwrap();
+    let sum = server.integers().unwrap().elementwise(Elementwise::Add, &x, &x).unwrap();
+    assert_eq!(client.decrypt_array(&sum).unwrap(), [10, 0xFC, 0]);
+}
+
+#[test]
+fn seeded_objects_are_half_or_less() {
+    let o = Objects::new();
+    let params = o.client.params();
+    // A seeded block is one residue of 6 bytes.
+    assert!(tfhe_array_to_bytes(params, &o.fresh).unwrap().len() < 4096 + 12 * 6 + 64);
+    assert!(2 * o.server.seeded_byte_len() < o.server.byte_len());
+}

@@ -1,0 +1,187 @@
+"""Who encrypts integers, who computes on them, who decrypts."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from numpy.typing import NDArray
+
+from . import _core
+from ._bits_array import EncryptedBits, parameters, plain, words
+from ._errors import FormatError, SecurityError, UnsupportedError
+from ._progress import progress
+
+__all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
+
+PARAMETERS = "message_2_carry_2"
+
+
+class BitsServer:
+    """Computes on encrypted integers. It holds evaluation keys and nothing secret; it pickles."""
+
+    def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
+        self._core, self._params = core, params
+
+    @property
+    def threads(self) -> int:
+        """How many threads work."""
+        return self._core.threads
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of its keys in memory."""
+        return self._core.key_bytes
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes of `to_bytes`: masks travel as seeds."""
+        return self._core.wire_bytes
+
+    @property
+    def key_id(self) -> str:
+        """The public name of the key whose data it computes on."""
+        return self._core.key_id
+
+    def bind(self, x: EncryptedBits) -> EncryptedBits:
+        """The same array, computed with by this server."""
+        return EncryptedBits(x._core, x._params, self._core)
+
+    def plain(self, x: Any) -> EncryptedBits:
+        """A public array as an operand; nothing about it is secret."""
+        values = plain(x)
+        core = self._core.plain(str(values.dtype), list(values.shape), words(values))
+        return EncryptedBits(core, self._params, self._core)
+
+    def load(self, data: bytes) -> EncryptedBits:
+        """An array from `x.to_bytes()`, ready to compute with."""
+        return EncryptedBits(_core.BitsArray.from_bytes(self._params, data), self._params, self._core)
+
+    def params_bytes(self) -> bytes:
+        """The parameters, as they travel."""
+        return self._params.to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Its evaluation keys, as they travel."""
+        return self._core.keys_bytes()
+
+    @classmethod
+    def from_bytes(cls, params: bytes, data: bytes, threads: int = 0) -> BitsServer:
+        """A server from parameters and keys, on `threads` threads (0: one for each processor)."""
+        made = parameters(params)
+        return cls(_core.BitsServer.from_bytes(made, data, threads), made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BitsServer.from_bytes, (self.params_bytes(), self.to_bytes(), self.threads)
+
+    def __repr__(self) -> str:
+        return (
+            f"<sudare bits server {_described(self._params)}, {self.threads} threads, "
+            f"keys {self.key_bytes / 1e6:.0f} MB, {self.wire_bytes / 1e6:.0f} MB on the wire>"
+        )
+
+
+def _described(params: _core.BitsParams) -> str:
+    n, log_n = params.dimensions
+    strength = f"{params.security}-bit" if params.security else "insecure"
+    return f"{strength}, n = {n}, N = 2^{log_n}, failure 2^{params.log_failure:.0f}"
+
+
+class BitsClient:
+    """Holds the secret key: encrypts, decrypts, and makes the server's keys."""
+
+    def __init__(self, *, parameters: str = PARAMETERS, security: int = 128, threads: int = 0) -> None:
+        if security != 128:
+            raise SecurityError(f"there are sets of 128 bits of security, not of {security}")
+        self._params = _core.BitsParams(parameters)
+        self._core = _core.BitsClient(self._params, threads)
+        self._threads = threads
+        self._server: BitsServer | None = None
+
+    @classmethod
+    def from_secret_bytes(cls, params: bytes, secret: bytes, threads: int = 0) -> BitsClient:
+        """The client again from its parameters and secret key."""
+        client = cls.__new__(cls)
+        client._params = parameters(params)
+        client._core = _core.BitsClient.from_secret_bytes(client._params, secret, threads)
+        client._threads, client._server = threads, None
+        return client
+
+    def secret_bytes(self) -> bytes:
+        """The secret key. Whoever gets these bytes reads everything."""
+        return self._core.secret_bytes()
+
+    def params_bytes(self) -> bytes:
+        """The parameters, as they travel."""
+        return self._params.to_bytes()
+
+    @property
+    def key_id(self) -> str:
+        """The secret key's public name."""
+        return self._core.key_id
+
+    def server(self) -> BitsServer:
+        """The server for this client's data, made once: evaluation keys only."""
+        if self._server is None:
+            with progress("making keys"):
+                self._server = BitsServer(self._core.server(self._threads), self._params)
+        return self._server
+
+    def encrypt(self, x: Any) -> EncryptedBits:
+        """Encrypt an array of booleans or of integers of 8 to 64 bits."""
+        if isinstance(x, EncryptedBits):
+            raise UnsupportedError("this array is encrypted already")
+        values = plain(x)
+        core = self._core.encrypt(str(values.dtype), list(values.shape), words(values))
+        return EncryptedBits(core, self._params, self._server._core if self._server else None)
+
+    def decrypt(self, x: EncryptedBits) -> NDArray[Any]:
+        """Decrypt an array, in its type and shape."""
+        if not isinstance(x, EncryptedBits):
+            raise UnsupportedError(f"encrypted integers are decrypted, not {type(x).__name__}")
+        words = self._core.decrypt(x._core)
+        return words.astype(x.dtype).reshape(x.shape)
+
+    def load(self, data: bytes) -> EncryptedBits:
+        """An array from `x.to_bytes()`."""
+        if not isinstance(data, bytes):
+            raise FormatError(f"an array is read from bytes, not from {type(data).__name__}")
+        core = _core.BitsArray.from_bytes(self._params, data)
+        return EncryptedBits(core, self._params, self._server._core if self._server else None)
+
+    def __repr__(self) -> str:
+        return f"<sudare bits client {_described(self._params)}, secret key hidden>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
+            "and make the client again by sudare.BitsClient.from_secret_bytes(client.params_bytes(), secret)"
+        )
+
+
+class BitsContext(BitsClient):
+    """Encrypts, computes and decrypts in one place: a client together with its server."""
+
+    def __init__(self, *, parameters: str = PARAMETERS, security: int = 128, threads: int = 0) -> None:
+        super().__init__(parameters=parameters, security=security, threads=threads)
+        self.server()
+
+    def __repr__(self) -> str:
+        server = self.server()
+        return (
+            f"<sudare bits {_described(self._params)}, {server.threads} threads, "
+            f"keys {server.key_bytes / 1e6:.0f} MB, secret key hidden>"
+        )
+
+
+def bits(*, security: int = 128, parameters: str = PARAMETERS, threads: int = 0) -> BitsContext:
+    """A context with new keys for encrypted booleans and integers.
+
+    `security` is in bits, `threads` 0 for one for each processor. `parameters` names a set; sets
+    whose names begin with `insecure` are for tests alone.
+
+    >>> ctx = bits(parameters="insecure_test")
+    >>> x = ctx.encrypt(np.uint8([3, 200]))
+    >>> ctx.decrypt(x + x)
+    array([  6, 144], dtype=uint8)
+    """
+    return BitsContext(parameters=parameters, security=security, threads=threads)

@@ -1,0 +1,576 @@
+"""Arrays of encrypted integers and booleans, computed with as NumPy computes with plain ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import _core
+from ._errors import InputError, ShapeError, UnsupportedError
+
+__all__ = ["EncryptedBits", "maximum", "minimum", "where"]
+
+Shape: TypeAlias = tuple[int, ...]
+Words: TypeAlias = NDArray[np.uint64]
+
+NO_VALUES = "its values are encrypted; decrypt it first: client.decrypt(x)"
+BOOL = np.dtype(np.bool_)
+
+
+@lru_cache(maxsize=8)
+def parameters(data: bytes) -> _core.BitsParams:
+    return _core.BitsParams.from_bytes(data)
+
+
+def words(values: NDArray[Any]) -> Words:
+    """Elements in C order, as two's complement."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return flat.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
+
+
+def _check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.kind not in "biu":
+        raise UnsupportedError(
+            f"booleans and integers of 8 to 64 bits are encrypted, not {dtype}; "
+            "convert with .astype, or use sudare.context for real numbers"
+        )
+    return dtype
+
+
+def plain(x: Any) -> NDArray[Any]:
+    """A plain array of booleans or integers."""
+    values = np.asarray(x)
+    if values.size == 0 and values.dtype.kind == "f":
+        values = values.astype(np.int64)
+    _check_dtype(values.dtype)
+    return values
+
+
+class EncryptedBits:
+    """An array that nobody can read without the client's key.
+
+    Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
+    as in NumPy. Comparisons give encrypted booleans.
+    """
+
+    # NumPy asks these before its own operators, so ndarray + encrypted comes here too.
+    __array_priority__ = 1000.0
+
+    def __init__(
+        self, core: _core.BitsArray, params: _core.BitsParams, server: _core.BitsServer | None
+    ) -> None:
+        self._core, self._params, self._server = core, params, server
+
+    # What everybody may see.
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that decryption gives."""
+        return tuple(self._core.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What decryption gives."""
+        return np.dtype(self._core.element)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self._core.nbytes
+
+    @property
+    def key_id(self) -> str:
+        """The public name of the key that it is under."""
+        return self._core.key_id
+
+    def to_bytes(self) -> bytes:
+        """Its bytes on the wire; an array straight from encryption is a seed and one word a block."""
+        return self._core.to_bytes(self._params)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise UnsupportedError("a number has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return (
+            f"<sudare encrypted {self.dtype} {self.shape}, {self.nbytes / 1e6:.2f} MB, key {self.key_id[:8]}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self._params.to_bytes(), self.to_bytes())
+
+    # What would show values.
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise UnsupportedError(f"encrypted integers are no array: {NO_VALUES}")
+
+    def __bool__(self) -> NoReturn:
+        raise UnsupportedError(f"encrypted integers are neither true nor false: {NO_VALUES}")
+
+    def __int__(self) -> NoReturn:
+        raise UnsupportedError(f"encrypted integers are no plain number: {NO_VALUES}")
+
+    __float__ = __index__ = __int__
+    __hash__ = None  # type: ignore[assignment]
+
+    # Shapes.
+
+    def _do(self, *others: EncryptedBits) -> _core.BitsServer:
+        """What computes."""
+        for x in (self, *others):
+            if x._server is not None:
+                return x._server
+        raise UnsupportedError("these arrays have no server to compute with; bind one: server.bind(x)")
+
+    def _wrap(self, core: _core.BitsArray, *others: EncryptedBits) -> EncryptedBits:
+        servers = (x._server for x in (self, *others))
+        return EncryptedBits(core, self._params, next((s for s in servers if s is not None), None))
+
+    def _take(self, indices: NDArray[Any]) -> EncryptedBits:
+        order = np.ascontiguousarray(indices).reshape(-1).tolist()
+        return self._wrap(self._core.take(list(indices.shape), order))
+
+    @property
+    def _indices(self) -> NDArray[np.intp]:
+        return np.arange(self.size, dtype=np.intp).reshape(self.shape)
+
+    def __getitem__(self, key: Any) -> EncryptedBits:
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(k, EncryptedBits) for k in keys):
+            raise UnsupportedError("an encrypted index picks from a public table: index.lookup(table)")
+        return self._take(np.asarray(self._indices[key]))
+
+    def __iter__(self) -> Iterator[EncryptedBits]:
+        return (self[i] for i in range(len(self)))
+
+    def reshape(self, *shape: Any) -> EncryptedBits:
+        """The same elements in another shape."""
+        try:
+            return self._take(self._indices.reshape(*shape))
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def ravel(self) -> EncryptedBits:
+        """The elements in one row."""
+        return self.reshape(-1)
+
+    def transpose(self, *axes: Any) -> EncryptedBits:
+        """The axes in another order."""
+        return self._take(self._indices.transpose(*axes))
+
+    @property
+    def T(self) -> EncryptedBits:  # noqa: N802 (NumPy's name)
+        """The transpose."""
+        return self.transpose()
+
+    def _to(self, shape: Shape) -> EncryptedBits:
+        return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))
+
+    def astype(self, dtype: DTypeLike) -> EncryptedBits:
+        """The same numbers as another type, wrapping; a number is true unless it is zero."""
+        wanted = _check_dtype(np.dtype(dtype))
+        return self if wanted == self.dtype else self._wrap(self._do().convert(self._core, str(wanted)))
+
+    # Operands.
+
+    def _lift(self, x: Any) -> EncryptedBits:
+        """A public operand, in the type that NumPy would give it beside this array."""
+        if isinstance(x, EncryptedBits):
+            return x
+        if isinstance(x, (bool, np.bool_)):
+            values: NDArray[Any] = np.asarray(x)
+        elif isinstance(x, int):
+            # As in NumPy, a Python number takes the type of the array.
+            dtype = np.dtype(np.int64) if self.dtype == BOOL else self.dtype
+            info = np.iinfo(dtype)
+            if not info.min <= x <= info.max:
+                raise InputError(f"{x} is out of bounds for {dtype}")
+            values = np.asarray(x, dtype)
+        else:
+            values = plain(x)
+        core = self._do().plain(str(values.dtype), list(values.shape), words(values))
+        return self._wrap(core)
+
+    def _both(self, other: Any) -> tuple[EncryptedBits, EncryptedBits]:
+        """Both operands in one type and shape."""
+        y = self._lift(other)
+        server = self._do(y)
+        left = EncryptedBits(self._core, self._params, server)
+        right = EncryptedBits(y._core, y._params, server)
+        return _same((left, right))
+
+    def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
+        if not _understood(other):
+            if name in ("equal", "not_equal"):
+                # Python would compare identities.
+                raise UnsupportedError(f"encrypted integers are not compared with {type(other).__name__}")
+            return NotImplemented
+        x, y = self._both(other)
+        if x.dtype == BOOL and name == "subtract":
+            raise UnsupportedError("booleans are not subtracted; use ^")
+        first, second = (y, x) if reflected else (x, y)
+        return x._wrap(x._do().elementwise(name, first._core, second._core))
+
+    def _shift(self, name: str, by: Any) -> Any:
+        if not _understood(by):
+            return NotImplemented
+        if isinstance(by, EncryptedBits):
+            shape = _shape((self, by))
+            x, y = self._to(shape), by._to(shape)
+            return x._wrap(x._do(y).shift_by(name, x._core, y._core), y)
+        amounts = plain(by)
+        if amounts.size and amounts.min() < 0:
+            raise InputError("numbers of bits are not negative")
+        shape = _broadcast(self.shape, amounts.shape)
+        x = self._to(shape)
+        return x._wrap(x._do().shift(name, x._core, words(np.broadcast_to(amounts, shape))))
+
+    # Operators.
+
+    def __add__(self, other: Any) -> EncryptedBits:
+        return self._binary("add", other)  # type: ignore[no-any-return]
+
+    def __radd__(self, other: Any) -> EncryptedBits:
+        return self._binary("add", other, True)  # type: ignore[no-any-return]
+
+    def __sub__(self, other: Any) -> EncryptedBits:
+        return self._binary("subtract", other)  # type: ignore[no-any-return]
+
+    def __rsub__(self, other: Any) -> EncryptedBits:
+        return self._binary("subtract", other, True)  # type: ignore[no-any-return]
+
+    def __mul__(self, other: Any) -> EncryptedBits:
+        return self._binary("multiply", other)  # type: ignore[no-any-return]
+
+    def __rmul__(self, other: Any) -> EncryptedBits:
+        return self._binary("multiply", other, True)  # type: ignore[no-any-return]
+
+    def __and__(self, other: Any) -> EncryptedBits:
+        return self._binary("bitwise_and", other)  # type: ignore[no-any-return]
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> EncryptedBits:
+        return self._binary("bitwise_or", other)  # type: ignore[no-any-return]
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> EncryptedBits:
+        return self._binary("bitwise_xor", other)  # type: ignore[no-any-return]
+
+    __rxor__ = __xor__
+
+    def __eq__(self, other: object) -> EncryptedBits:  # type: ignore[override]
+        return self._binary("equal", other)  # type: ignore[no-any-return]
+
+    def __ne__(self, other: object) -> EncryptedBits:  # type: ignore[override]
+        return self._binary("not_equal", other)  # type: ignore[no-any-return]
+
+    def __lt__(self, other: Any) -> EncryptedBits:
+        return self._binary("less", other)  # type: ignore[no-any-return]
+
+    def __le__(self, other: Any) -> EncryptedBits:
+        return self._binary("less_equal", other)  # type: ignore[no-any-return]
+
+    def __gt__(self, other: Any) -> EncryptedBits:
+        return self._binary("greater", other)  # type: ignore[no-any-return]
+
+    def __ge__(self, other: Any) -> EncryptedBits:
+        return self._binary("greater_equal", other)  # type: ignore[no-any-return]
+
+    def __lshift__(self, by: Any) -> EncryptedBits:
+        return self._shift("left_shift", by)  # type: ignore[no-any-return]
+
+    def __rshift__(self, by: Any) -> EncryptedBits:
+        return self._shift("right_shift", by)  # type: ignore[no-any-return]
+
+    def __rlshift__(self, other: Any) -> EncryptedBits:
+        return self._lift(other) << self
+
+    def __rrshift__(self, other: Any) -> EncryptedBits:
+        return self._lift(other) >> self
+
+    def rotate_left(self, by: Any) -> EncryptedBits:
+        """Bits moved up by `by`, plain or encrypted; those that leave come back below."""
+        return self._shift("rotate_left", by)  # type: ignore[no-any-return]
+
+    def rotate_right(self, by: Any) -> EncryptedBits:
+        """Bits moved down by `by`, plain or encrypted; those that leave come back above."""
+        return self._shift("rotate_right", by)  # type: ignore[no-any-return]
+
+    def __neg__(self) -> EncryptedBits:
+        return self._wrap(self._do().negative(self._core))
+
+    def __pos__(self) -> EncryptedBits:
+        return self
+
+    def __abs__(self) -> EncryptedBits:
+        return where(self < 0, -self, self) if self.dtype.kind == "i" else self
+
+    def __invert__(self) -> EncryptedBits:
+        return self._wrap(self._do().invert(self._core))
+
+    def lookup(self, table: Any) -> EncryptedBits:
+        """`table[x]` for a public table with an entry for each value, 2^8 for `uint8`.
+
+        The type of the table is that of the result; a list of integers takes that of the index.
+        Indices are bools or integers of 8 bits; negative ones count from the end.
+        """
+        if isinstance(table, EncryptedBits):
+            raise UnsupportedError("tables are public; choose between encrypted values by sudare.where")
+        values = plain(table)
+        if not hasattr(table, "dtype") and values.dtype != BOOL and self.dtype != BOOL:
+            info = np.iinfo(self.dtype)
+            if values.size and not (info.min <= values.min() and values.max() <= info.max):
+                raise InputError(f"an entry is out of bounds for {self.dtype}; give the table a dtype")
+            values = values.astype(self.dtype)
+        if values.ndim != 1:
+            raise ShapeError(f"a table has one axis, not the shape {values.shape}")
+        return self._wrap(self._do().lookup(self._core, words(values), str(values.dtype)))
+
+    def sum(
+        self, axis: int | None = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
+    ) -> EncryptedBits:
+        """The sum over an axis or everything, in NumPy's type for it unless `dtype` says another."""
+        wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
+        return self.astype(wanted)._reduce("add", axis, keepdims)
+
+    def min(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+        """The smallest element."""
+        return self._reduce("minimum", axis, keepdims)
+
+    def max(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+        """The largest element."""
+        return self._reduce("maximum", axis, keepdims)
+
+    def any(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+        """Whether an element is true."""
+        return self.astype(bool)._reduce("bitwise_or", axis, keepdims)
+
+    def all(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+        """Whether every element is true."""
+        return self.astype(bool)._reduce("bitwise_and", axis, keepdims)
+
+    def _reduce(self, name: str, axis: int | None, keepdims: bool) -> EncryptedBits:
+        """Halves the axis until one element is left."""
+        x = self.reshape(-1) if axis is None else self
+        at = 0 if axis is None else axis
+        if not -x.ndim <= at < x.ndim:
+            raise ShapeError(f"shape {x.shape} has no axis {axis}")
+        order = np.moveaxis(x._indices, at, 0)
+        if not order.shape[0]:
+            raise ShapeError("a reduction of no elements")
+        x = x._take(order)
+        while len(x) > 1:
+            half = len(x) // 2
+            joined = x[:half]._binary(name, x[half : 2 * half])
+            x = concatenate([joined, x[2 * half :]]) if len(x) % 2 else joined
+        shape = list(self.shape)
+        if axis is None:
+            shape = [1] * self.ndim if keepdims else []
+        elif keepdims:
+            shape[at] = 1
+        else:
+            del shape[at]
+        return x.reshape(tuple(shape))
+
+    # NumPy's protocols.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Functions of NumPy of which one operand is encrypted."""
+        if method == "reduce" and ufunc.__name__ in REDUCTIONS:
+            allowed = {
+                k: v for k, v in kwargs.items() if k in ("axis", "keepdims", "dtype") and v is not None
+            }
+            return getattr(inputs[0], REDUCTIONS[ufunc.__name__])(**{"axis": 0, **allowed})
+        if method != "__call__" or kwargs:
+            raise UnsupportedError(f"numpy.{ufunc.__name__} in this form does not take encrypted integers")
+        name = ufunc.__name__
+        if name in BINARY:
+            left, right = inputs
+            if isinstance(left, EncryptedBits):
+                return left._binary(name, right)
+            return right._binary(name, left, True)
+        if name in UNARY:
+            return UNARY[name](inputs[0])
+        if name in ("left_shift", "right_shift"):
+            left = inputs[0] if isinstance(inputs[0], EncryptedBits) else inputs[1]._lift(inputs[0])
+            return left._shift(name, inputs[1])
+        if name.startswith("logical_"):
+            return _logical(name, inputs)
+        raise UnsupportedError(f"numpy.{name} does not take encrypted integers")
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Functions of NumPy of which one argument is encrypted."""
+        handler = FUNCTIONS.get(func.__name__)
+        if handler is None:
+            raise UnsupportedError(f"numpy.{func.__name__} does not take encrypted integers")
+        return handler(*args, **kwargs)
+
+
+def _understood(x: object) -> bool:
+    return isinstance(x, (EncryptedBits, bool, int, float, complex, np.ndarray, np.generic, list, tuple))
+
+
+def _broadcast(*shapes: Shape) -> Shape:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(str(s) for s in shapes)
+        raise ShapeError(f"shapes {listed} do not go together") from None
+
+
+def _shape(arrays: Sequence[EncryptedBits]) -> Shape:
+    return _broadcast(*(x.shape for x in arrays))
+
+
+def _same(arrays: tuple[EncryptedBits, EncryptedBits]) -> tuple[EncryptedBits, EncryptedBits]:
+    """Both in the type that NumPy promotes to, and in one shape."""
+    x, y = arrays
+    dtype = _check_dtype(np.result_type(x.dtype, y.dtype))
+    shape = _shape(arrays)
+    return x.astype(dtype)._to(shape), y.astype(dtype)._to(shape)
+
+
+def _first(arrays: Sequence[Any]) -> EncryptedBits:
+    for x in arrays:
+        if isinstance(x, EncryptedBits):
+            return x
+    raise UnsupportedError("one operand has to be encrypted; for plain ones use NumPy")
+
+
+def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
+    """Elements of `x` where the condition holds, of `y` elsewhere; any of the three may be encrypted."""
+    ours = _first([condition, x, y])
+    if not isinstance(x, EncryptedBits) and not isinstance(y, EncryptedBits):
+        values = np.result_type(x, y)
+        x, y = np.asarray(x, values), np.asarray(y, values)
+        a, b = _same((ours._lift(x), ours._lift(y)))
+    elif isinstance(x, EncryptedBits):
+        a, b = x._both(y)
+    else:
+        b, a = y._both(x)
+    c = ours._lift(np.asarray(condition, np.bool_)) if not isinstance(condition, EncryptedBits) else condition
+    c = EncryptedBits(c._core, c._params, c._do(a, b)).astype(bool)
+    shape = _shape((a, b, c))
+    a, b, c = a._to(shape), b._to(shape), c._to(shape)
+    return a._wrap(c._do(a, b).choice(c._core, a._core, b._core), c)
+
+
+def minimum(x: Any, y: Any) -> EncryptedBits:
+    """The smaller of two elements; one operand may be plain."""
+    ours, other = (x, y) if isinstance(x, EncryptedBits) else (_first([y]), x)
+    return ours._binary("minimum", other)  # type: ignore[no-any-return]
+
+
+def maximum(x: Any, y: Any) -> EncryptedBits:
+    """The larger of two elements; one operand may be plain."""
+    ours, other = (x, y) if isinstance(x, EncryptedBits) else (_first([y]), x)
+    return ours._binary("maximum", other)  # type: ignore[no-any-return]
+
+
+def concatenate(arrays: Sequence[Any], axis: int = 0) -> EncryptedBits:
+    """Arrays one after the other along an axis."""
+    ours = _first(arrays)
+    lifted = [ours._lift(x) for x in arrays]
+    dtype = _check_dtype(np.result_type(*(x.dtype for x in lifted)))
+    lifted = [EncryptedBits(x._core, x._params, x._server or ours._server).astype(dtype) for x in lifted]
+    offsets = np.cumsum([0, *(x.size for x in lifted)])
+    try:
+        order = np.concatenate([x._indices + o for x, o in zip(lifted, offsets, strict=False)], axis=axis)
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    flat = ours._wrap(_core.BitsArray.concatenated([x._core for x in lifted]), *lifted)
+    return flat._take(order)
+
+
+def stack(arrays: Sequence[Any], axis: int = 0) -> EncryptedBits:
+    """Arrays of one shape along a new axis."""
+    ours = _first(arrays)
+    return concatenate(
+        [ours._lift(x)._take(np.expand_dims(ours._lift(x)._indices, axis)) for x in arrays], axis
+    )
+
+
+def _logical(name: str, inputs: tuple[Any, ...]) -> EncryptedBits:
+    ours = _first(inputs)
+    operands = [ours._lift(x).astype(bool) for x in inputs]
+    if name == "logical_not":
+        return ~operands[0]
+    return operands[0]._binary("bitwise_" + name.removeprefix("logical_"), operands[1])  # type: ignore[no-any-return]
+
+
+BINARY = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "minimum",
+        "maximum",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+    ]
+)
+UNARY: dict[str, Callable[[EncryptedBits], EncryptedBits]] = {
+    "negative": lambda x: -x,
+    "positive": lambda x: x,
+    "absolute": abs,
+    "invert": lambda x: ~x,
+    "bitwise_invert": lambda x: ~x,
+}
+REDUCTIONS = {
+    "add": "sum",
+    "minimum": "min",
+    "maximum": "max",
+    "logical_or": "any",
+    "logical_and": "all",
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "where": where,
+    "concatenate": concatenate,
+    "stack": stack,
+    "reshape": lambda x, *shape, **more: x.reshape(*shape, *more.values()),
+    "ravel": lambda x: x.ravel(),
+    "transpose": lambda x, axes=None: x.transpose() if axes is None else x.transpose(axes),
+    "broadcast_to": lambda x, shape: x._to(tuple(np.atleast_1d(shape))),
+    "sum": lambda x, axis=None, **more: x.sum(axis, **more),
+    "min": lambda x, axis=None, **more: x.min(axis, **more),
+    "max": lambda x, axis=None, **more: x.max(axis, **more),
+    "amin": lambda x, axis=None, **more: x.min(axis, **more),
+    "amax": lambda x, axis=None, **more: x.max(axis, **more),
+    "any": lambda x, axis=None, **more: x.any(axis, **more),
+    "all": lambda x, axis=None, **more: x.all(axis, **more),
+    "shape": lambda x: x.shape,
+    "ndim": lambda x: x.ndim,
+    "size": lambda x: x.size,
+}
+
+
+def _unpickle(params: bytes, data: bytes) -> EncryptedBits:
+    made = parameters(params)
+    return EncryptedBits(_core.BitsArray.from_bytes(made, data), made, None)
