@@ -5,6 +5,7 @@ use crate::Outcome;
 use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{Record, Sink};
 use crate::timing::{Budget, Random, Unit, measure};
+use std::path::Path;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::plan::Requirements;
@@ -14,14 +15,21 @@ use sudare_he::params::ParamsLiteral;
 use sudare_he::security::{SecretDistribution, Security, max_log_qp};
 use sudare_ring::Threads;
 
+mod page;
 mod peer;
+mod products;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// `degree`: add and multiply against N; `depth`: against depth; `peer`: BFV beside the crate
-    /// `fhe`.
-    #[arg(long, value_delimiter = ',', default_value = "degree,depth,peer", value_parser = ["degree", "depth", "peer"])]
+    /// `fhe`; `product`: exact matrix products.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "product,degree,depth,peer",
+        value_parser = ["product", "degree", "depth", "peer"]
+    )]
     sweep: Vec<String>,
     /// Schemes of the sweeps by degree and depth.
     #[arg(long, value_delimiter = ',', default_value = "bfv,bgv", value_parser = ["bfv", "bgv"])]
@@ -44,6 +52,9 @@ pub struct Options {
     /// Only cases whose name contains one of these words.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Write the sweeps by degree and depth as a page with plots into the folder of `--runs`.
+    #[arg(long)]
+    page: bool,
 }
 
 /// OpenFHE with AVX-512 at N = 2^14, t = 65537, 128 bits: one product with relinearisation (in BGV
@@ -59,6 +70,9 @@ struct Bench<'a> {
     sink: &'a mut Sink,
     threads: &'a Threads,
     only: &'a [String],
+    /// The sweep that runs, and what it found.
+    sweep: Option<&'static str>,
+    points: Vec<page::Point>,
 }
 
 /// A case's name, depth and peer.
@@ -108,6 +122,11 @@ impl<S: Scheme> World<S> {
 }
 
 impl Bench<'_> {
+    /// Whether a case of this name is to run.
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
+    }
+
     fn case<S: Scheme>(
         &mut self,
         w: &World<S>,
@@ -116,7 +135,7 @@ impl Bench<'_> {
         wanted: impl Fn(u64) -> u64,
     ) -> Outcome<()> {
         let name = format!("{} {}", S::NAME.to_lowercase(), case.name);
-        if !self.only.is_empty() && !self.only.iter().any(|word| name.contains(word.as_str())) {
+        if !self.wants(&name) {
             return Ok(());
         }
         reset_peak_rss();
@@ -148,6 +167,20 @@ impl Bench<'_> {
         }
         if let Some(units) = case.reference {
             (record.reference, record.reference_units) = (Some(OPENFHE.into()), Some(units));
+        }
+        if let (Some(sweep), Some(wall_ms), Some(cpu_ms)) = (self.sweep, record.median_ms, record.cpu_ms) {
+            let n = w.params.degree();
+            self.points.push(page::Point {
+                sweep,
+                scheme: S::NAME,
+                operation: case.name,
+                x: if sweep == "degree" { n } else { case.depth },
+                n,
+                security_bits: record.security_bits.unwrap_or(0),
+                cpu_ms,
+                wall_ms,
+                peak_mb: record.peak_rss_mb,
+            });
         }
         self.sink.put(record)
     }
@@ -220,10 +253,22 @@ fn chain(log_n: u32, log_q: u32) -> ParamsLiteral {
 }
 
 /// Runs the suite.
-pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machine, sink: &mut Sink) -> Outcome<()> {
-    let mut bench = Bench { unit: Unit::new()?, budget, machine, sink, threads, only: &options.only };
+pub fn run(
+    options: &Options,
+    budget: Budget,
+    threads: &Threads,
+    machine: &Machine,
+    sink: &mut Sink,
+    runs: &Path,
+) -> Outcome<()> {
+    let (only, points) = (options.only.as_slice(), Vec::new());
+    let mut bench = Bench { unit: Unit::new()?, budget, machine, sink, threads, only, sweep: None, points };
     let wants = |sweep: &str| options.sweep.iter().any(|s| s == sweep);
+    if wants("product") {
+        products::run(&mut bench)?;
+    }
     if wants("degree") {
+        bench.sweep = Some("degree");
         for n in &options.n {
             if !n.is_power_of_two() {
                 return Err(format!("a ring degree of {n} is no power of two").into());
@@ -233,10 +278,15 @@ pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machi
         }
     }
     if wants("depth") {
+        bench.sweep = Some("depth");
         for depth in &options.depth {
             let wish = Requirements::new(options.t).depth(*depth).values(options.at_n);
             bench.both(options, &wish, *depth, true)?;
         }
+    }
+    bench.sweep = None;
+    if options.page {
+        page::write(&bench.points, machine, runs)?;
     }
     if wants("peer") {
         for (log_n, sizes) in peer::SETS {

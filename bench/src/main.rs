@@ -113,7 +113,9 @@ fn run(cli: &Cli) -> Outcome<()> {
     let name = match &cli.suite {
         Suite::Ntt(options) => ntt::run(options, budget, &machine, &mut sink).map(|()| "ntt"),
         Suite::Ops(options) => ops::run(options, budget, &threads, &machine, &mut sink).map(|()| "ops"),
-        Suite::Exact(options) => exact::run(options, budget, &threads, &machine, &mut sink).map(|()| "exact"),
+        Suite::Exact(options) => {
+            exact::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "exact")
+        }
         Suite::Matmul(options) => matmul::run(options, budget, &threads, &machine, &mut sink).map(|()| "matmul"),
         Suite::Papers000(options) => {
             papers::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-000")

@@ -12,8 +12,9 @@ use std::ops::{Deref, DerefMut};
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// Most bytes of freed buffers that one thread keeps.
-const KEEP_BYTES: usize = 64 << 20;
+/// Most bytes of freed buffers that one thread keeps: some dozens of ciphertexts of a large ring. Fresh
+/// pages cost several times what the arithmetic on them does.
+const KEEP_BYTES: usize = 256 << 20;
 
 #[derive(Default)]
 struct FreeList {
