@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -89,6 +89,9 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- ops --json
 	cargo run --locked --release -p sudare-bench -- matmul --params auto --method auto --d 16 --threads 1 --json
 	cargo run --locked --release -p sudare-bench -- packing --json
+
+papers-001-tfhe: | prerequisites ## the library comparison's TFHE figures beside ours: bench/runs/papers-001-tfhe.md
+	cargo run --locked --release -p sudare-bench -- papers-001-tfhe
 
 papers-002: | prerequisites ## the packing paper's tables beside ours: bench/runs/papers-002.md and .json
 	cargo run --locked --release -p sudare-bench -- papers-002

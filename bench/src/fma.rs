@@ -10,6 +10,9 @@ use sudare_ring::Limb;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::prime::ntt_primes;
 
+/// One limb's work: `a`, and what it is multiplied by and added to.
+type Work = dyn Fn(&Limb, &mut [u64], &[u64], &[u64]);
+
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
@@ -148,7 +151,7 @@ fn case(unit: &mut Unit, budget: Budget, limbs: &[Arc<Limb>], bits: u32, machine
         words
     };
     let (start, b, c) = (random(1), random(2), random(3));
-    let rows = |a: &mut Buffer, work: &dyn Fn(&Limb, &mut [u64], &[u64], &[u64])| {
+    let rows = |a: &mut Buffer, work: &Work| {
         for (i, limb) in limbs.iter().enumerate() {
             let at = i * n..(i + 1) * n;
             work(limb, &mut a[at.clone()], &b[at.clone()], &c[at]);

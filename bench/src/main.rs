@@ -14,11 +14,13 @@ mod ntt;
 mod ops;
 mod packing;
 mod papers;
+mod papers_001_tfhe;
 mod papers_002;
 mod papers_004;
 mod parts;
 mod plot;
 mod record;
+mod tfhe;
 mod timing;
 mod trace;
 
@@ -87,6 +89,13 @@ enum Suite {
     /// The tables and plots of the thesis on trace-type functions beside ours, as a page.
     #[command(name = "papers-004")]
     Papers004(papers_004::Options),
+    /// TFHE: gates, bootstraps and their parts, CMUX, encrypted integers, keys.
+    Tfhe(tfhe::Options),
+    /// How often TFHE's bootstraps fail at reduced precision, against the formula.
+    TfheFailure(tfhe::failure::Options),
+    /// The TFHE figures of the library comparison beside ours, as a page.
+    #[command(name = "papers-001-tfhe")]
+    Papers001Tfhe(tfhe::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -133,6 +142,25 @@ fn run(cli: &Cli) -> Outcome<()> {
             return lines.finish();
         }
         Suite::Papers004(options) => return papers_004::run(options, budget, cli.json, &machine, &cli.runs),
+        Suite::Tfhe(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = tfhe::run(options, budget, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("tfhe-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::TfheFailure(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = tfhe::failure::run(options, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("tfhe-failure-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Papers001Tfhe(options) => {
+            return papers_001_tfhe::run(options, budget, cli.json, &machine, &cli.runs);
+        }
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
     sink.finish(name)
