@@ -101,7 +101,7 @@ mod tests {
         let mut out = vec![0; n];
         for (i, a) in x.iter().enumerate() {
             for (j, b) in y.iter().enumerate() {
-                let sign = if (i + j) / n % 2 == 0 { 1 } else { -1 };
+                let sign = if ((i + j) / n).is_multiple_of(2) { 1 } else { -1 };
                 out[(i + j) % n] += sign * a * b;
             }
         }
