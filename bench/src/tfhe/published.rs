@@ -82,7 +82,7 @@ pub const PAPER: [PaperRow; 4] = [
 pub const PAPER_SHARES: [(&str, &str, f64); 4] = [
     ("forward transforms", "OpenFHE, ForwardTransformToBitReverseInPlace", 47.61),
     ("multiply-accumulate", "OpenFHE, ModMulEq", 23.29),
-    ("multiply-accumulate", "TFHEpp, trgswfftExternalProduct (transforms apart)", 31.0),
+    ("multiply-accumulate", "TFHEpp, trgswfftExternalProduct", 31.0),
     ("key switch", "TFHEpp, IdentityKeySwitch", 6.06),
 ];
 
