@@ -8,6 +8,7 @@ mod automorphism;
 mod blind_rotation;
 pub mod circuit_bootstrap;
 mod context;
+pub mod derive;
 mod error;
 pub mod fhew;
 mod gates;

@@ -2,6 +2,8 @@
 
 mod bootstraps;
 mod circuit_bootstrap;
+mod derive;
+mod failure;
 mod fhew;
 mod integers;
 mod leveled;
