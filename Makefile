@@ -93,6 +93,9 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 papers-001-tfhe: | prerequisites ## the library comparison's TFHE figures beside ours: bench/runs/papers-001-tfhe.md
 	cargo run --locked --release -p sudare-bench -- papers-001-tfhe
 
+sweeps-exact: | prerequisites ## BFV and BGV against degree and depth, and exact matrix products: bench/runs/exact.md
+	cargo run --locked --release -p sudare-bench -- --save exact --page --sweep product,degree,depth
+
 papers-002: | prerequisites ## the packing paper's tables beside ours: bench/runs/papers-002.md and .json
 	cargo run --locked --release -p sudare-bench -- papers-002
 
