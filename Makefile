@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
