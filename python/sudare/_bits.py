@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -10,6 +10,7 @@ from . import _core
 from ._bits_array import EncryptedBits, parameters, plain, words
 from ._errors import FormatError, SecurityError, UnsupportedError
 from ._progress import progress
+from ._secret import SecretHolder
 
 __all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
 
@@ -86,8 +87,10 @@ def _described(params: _core.BitsParams) -> str:
     return f"{strength}, n = {n}, N = 2^{log_n}, failure 2^{params.log_failure:.0f}"
 
 
-class BitsClient:
+class BitsClient(SecretHolder[_core.BitsClient]):
     """Holds the secret key: encrypts, decrypts, and makes the server's keys."""
+
+    _again = "BitsClient.from_secret_bytes(client.params_bytes(), secret)"
 
     def __init__(self, *, parameters: str = PARAMETERS, security: int = 128, threads: int = 0) -> None:
         if security != 128:
@@ -105,10 +108,6 @@ class BitsClient:
         client._core = _core.BitsClient.from_secret_bytes(client._params, secret, threads)
         client._threads, client._server = threads, None
         return client
-
-    def secret_bytes(self) -> bytes:
-        """The secret key. Whoever gets these bytes reads everything."""
-        return self._core.secret_bytes()
 
     def params_bytes(self) -> bytes:
         """The parameters, as they travel."""
@@ -150,12 +149,6 @@ class BitsClient:
 
     def __repr__(self) -> str:
         return f"<sudare bits client {_described(self._params)}, secret key hidden>"
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError(
-            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
-            "and make the client again by sudare.BitsClient.from_secret_bytes(client.params_bytes(), secret)"
-        )
 
 
 class BitsContext(BitsClient):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._errors import InputError, PlanError, ShapeError, UnsupportedError
+from ._secret import SecretHolder
 from ._spec import Spec
 from ._trace import trace
 
@@ -189,11 +190,13 @@ class IntegerServer:
         return IntegerServer, (self._plan, self._threads)
 
 
-class IntegerClient:
+class IntegerClient(SecretHolder[_core.IntegerClient]):
     """Owns the secret key: encrypts the inputs of an integer plan and decrypts its result exactly.
 
     `threads` work for it (0: one for each processor). `sudare.Client(plan)` makes one.
     """
+
+    _again = "IntegerClient.from_secret_bytes(plan, data)"
 
     def __init__(self, plan: IntegerPlan, *, threads: int = 0) -> None:
         self._setup(_core.IntegerClient(plan._core, threads), plan, threads)
@@ -207,10 +210,6 @@ class IntegerClient:
         client = cls.__new__(cls)
         client._setup(_core.IntegerClient.from_secret_bytes(plan._core, data, threads), plan, threads)
         return client
-
-    def secret_bytes(self) -> bytes:
-        """The secret key. Whoever gets these bytes reads everything."""
-        return self._core.secret_bytes()
 
     @property
     def plan(self) -> IntegerPlan:
@@ -246,9 +245,3 @@ class IntegerClient:
 
     def __repr__(self) -> str:
         return f"<sudare integer client {self._plan.shape}, secret key hidden>"
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError(
-            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
-            "and make the client again by sudare.IntegerClient.from_secret_bytes(plan, data)"
-        )

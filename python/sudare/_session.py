@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ._integers import IntegerClient, IntegerPlan
 from ._matrix import EncryptedMatrix
 from ._plan import Plan
 from ._progress import progress
+from ._secret import SecretHolder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -100,11 +101,13 @@ class Server:
         return Server.from_bytes, (self._plan, self.to_bytes(), self.threads)
 
 
-class Client:
+class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor).
     """
+
+    _again = "Client.from_secret_bytes(plan, data)"
 
     def __new__(cls, plan: Plan | IntegerPlan | None = None, **options: Any) -> Self:
         if isinstance(plan, IntegerPlan):
@@ -125,10 +128,6 @@ class Client:
         client = cls.__new__(cls)
         client._setup(_core.Client.from_secret_bytes(plan._core, data, threads), plan, threads)
         return client
-
-    def secret_bytes(self) -> bytes:
-        """The secret key. Whoever gets these bytes reads everything."""
-        return self._core.secret_bytes()
 
     def public_bytes(self) -> bytes:
         """A public key: with `PublicClient`, others encrypt for this client."""
@@ -164,12 +163,6 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<sudare client {self._plan.method}, secret key hidden>"
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError(
-            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
-            "and make the client again by sudare.Client.from_secret_bytes(plan, data)"
-        )
 
 
 class PublicClient:

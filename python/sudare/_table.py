@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from . import _core
 from ._array import Floats, plain
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._progress import progress
+from ._secret import SecretHolder
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "EncryptedMoments",
@@ -106,45 +110,23 @@ def table(shape: tuple[int, int], *, max_abs: Any = 1.0, security: int = 128) ->
     return _spec(rows, np.broadcast_to(bounds, (columns,)).tolist(), security)
 
 
-class EncryptedTable:
-    """A table that only its client can read. It pickles."""
-
-    def __init__(self, core: _core.EncryptedTable, spec: TableSpec) -> None:
-        self._core, self._spec = core, spec
-
+class _Travels(Protocol):
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self._core.shape
-
+    def shape(self) -> tuple[int, int]: ...
     @property
-    def nbytes(self) -> int:
-        """Bytes in memory."""
-        return self._core.nbytes
-
-    def to_bytes(self) -> bytes:
-        """Its bytes on the wire."""
-        return self._core.to_bytes()
-
-    @classmethod
-    def from_bytes(cls, spec: TableSpec, data: bytes) -> EncryptedTable:
-        """A table from its bytes."""
-        return cls(_core.EncryptedTable.from_bytes(spec._core, data), spec)
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError("an encrypted table is no array; decrypt its statistics by its client")
-
-    def __repr__(self) -> str:
-        return repr(self._core)
-
-    def __reduce__(self) -> tuple[Callable[..., EncryptedTable], tuple[Any, ...]]:
-        return EncryptedTable.from_bytes, (self._spec, self.to_bytes())
+    def nbytes(self) -> int: ...
+    def to_bytes(self) -> bytes: ...
 
 
-class EncryptedMoments:
-    """Means and covariances that only their client can read. They pickle."""
+Core = TypeVar("Core", bound=_Travels)
 
-    def __init__(self, core: _core.EncryptedMoments, spec: TableSpec) -> None:
+
+class _Encrypted(Generic[Core]):
+    """What a client gives to a server or gets back; it pickles."""
+
+    _read: ClassVar[Any]
+
+    def __init__(self, core: Core, spec: TableSpec) -> None:
         self._core, self._spec = core, spec
 
     @property
@@ -158,22 +140,34 @@ class EncryptedMoments:
         return self._core.nbytes
 
     def to_bytes(self) -> bytes:
-        """Their bytes on the wire."""
+        """Its bytes on the wire."""
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, spec: TableSpec, data: bytes) -> EncryptedMoments:
-        """Moments from their bytes."""
-        return cls(_core.EncryptedMoments.from_bytes(spec._core, data), spec)
+    def from_bytes(cls, spec: TableSpec, data: bytes) -> Self:
+        """The same again from its bytes."""
+        return cls(cls._read(spec._core, data), spec)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError("encrypted moments are no array; decrypt them by their client")
+        raise UnsupportedError("an encrypted table is no array; its client decrypts the statistics")
 
     def __repr__(self) -> str:
         return repr(self._core)
 
-    def __reduce__(self) -> tuple[Callable[..., EncryptedMoments], tuple[Any, ...]]:
-        return EncryptedMoments.from_bytes, (self._spec, self.to_bytes())
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Any, ...]]:
+        return type(self).from_bytes, (self._spec, self.to_bytes())
+
+
+class EncryptedTable(_Encrypted[_core.EncryptedTable]):
+    """A table that only its client can read. It pickles."""
+
+    _read = _core.EncryptedTable.from_bytes
+
+
+class EncryptedMoments(_Encrypted[_core.EncryptedMoments]):
+    """Means and covariances that only their client can read. They pickle."""
+
+    _read = _core.EncryptedMoments.from_bytes
 
 
 class TableServer:
@@ -221,11 +215,13 @@ class TableServer:
         return TableServer.from_bytes, (self._spec, self.to_bytes(), self.threads)
 
 
-class TableClient:
+class TableClient(SecretHolder[_core.TableClient]):
     """Owns the secret key of a table: encrypts it and decrypts its statistics.
 
     `threads` work for it and for its server (0: one for each processor).
     """
+
+    _again = "TableClient.from_secret_bytes(spec, data)"
 
     def __init__(self, spec: TableSpec, *, threads: int = 0) -> None:
         self._setup(_core.TableClient(spec._core, threads), spec, threads)
@@ -239,10 +235,6 @@ class TableClient:
         client = cls.__new__(cls)
         client._setup(_core.TableClient.from_secret_bytes(spec._core, data, threads), spec, threads)
         return client
-
-    def secret_bytes(self) -> bytes:
-        """The secret key. Whoever gets these bytes reads everything."""
-        return self._core.secret_bytes()
 
     @property
     def spec(self) -> TableSpec:
@@ -277,9 +269,3 @@ class TableClient:
     def __repr__(self) -> str:
         rows, columns = self._spec.shape
         return f"<sudare table client ({rows}, {columns}), secret key hidden>"
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError(
-            "a client holds a secret key and does not pickle; take the key out by client.secret_bytes() "
-            "and make the client again by sudare.TableClient.from_secret_bytes(spec, data)"
-        )

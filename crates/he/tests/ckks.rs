@@ -77,6 +77,11 @@ fn literals() -> Vec<ParamsLiteral> {
     ]
 }
 
+/// Every residue of a ciphertext.
+fn words(c: &Ciphertext) -> Vec<&[u64]> {
+    c.parts().iter().flat_map(|part| (0..=c.level()).map(|i| part.limb(i))).collect()
+}
+
 #[test]
 fn every_operation_agrees_with_complex_arithmetic() {
     for literal in literals() {
@@ -95,7 +100,18 @@ fn every_operation_agrees_with_complex_arithmetic() {
         let plain = w.encoder().encode_complex(&y, w.encoder().at_top(1.0)).unwrap();
         w.expect(&s.add_plain(&a, &plain).unwrap(), |i| x[i] + y[i]);
         w.expect(&s.sub_plain(&a, &plain).unwrap(), |i| x[i] - y[i]);
-        w.expect(&s.rescale(&s.mul_plain(&a, &plain).unwrap()).unwrap(), |i| x[i] * y[i]);
+        let product = s.rescale(&s.mul_plain(&a, &plain).unwrap()).unwrap();
+        w.expect(&product, |i| x[i] * y[i]);
+        let fused = s.mul_plain_rescale(&a, &plain).unwrap();
+        assert_eq!(words(&fused), words(&product));
+        assert_eq!((fused.level(), fused.scale()), (product.level(), product.scale()));
+        assert!((fused.noise() / product.noise() - 1.0).abs() < 1e-12);
+        // The plaintext may be at a higher level.
+        let lower = s.drop_to(&a, 1).unwrap();
+        let product = s.rescale(&s.mul_plain(&lower, &plain).unwrap()).unwrap();
+        assert_eq!(words(&s.mul_plain_rescale(&lower, &plain).unwrap()), words(&product));
+        let bottom = s.drop_to(&a, 0).unwrap();
+        assert!(matches!(s.mul_plain_rescale(&bottom, &plain), Err(HeError::OutOfLevels { needed: 1, level: 0, .. })));
         let product = s.mul(&a, &b).unwrap();
         w.expect(&product, |i| x[i] * y[i]);
         w.expect(&s.relinearize(&product).unwrap(), |i| x[i] * y[i]);

@@ -77,8 +77,11 @@ impl TraceCosts {
         // Differences, so that what a sum costs once does not count.
         let (few, many) = (1, 5);
         let per_key = |short: f64, long: f64| ((long - short) / f64::from(many - few)).max(1e-9);
-        let near = |count: i32| least(&now, || sum((0..count).map(|_| Some(&key)).collect()));
-        let near = per_key(near(few), near(many));
+        // Different keys that a cache holds together: one key alone would stay in the nearest one.
+        let near_keys = &far_keys[..far_keys.len().min((NEAR_BYTES / key_bytes) as usize).max(1)];
+        let near =
+            |count: usize| least(&now, || sum((0..count).map(|i| Some(&near_keys[i % near_keys.len()])).collect()));
+        let near = per_key(near(few as usize), near(many as usize));
         let mut next = 0;
         let mut far = |count: i32| {
             least(&now, || {

@@ -20,9 +20,9 @@ impl Evaluator {
     /// The same with a plaintext.
     ///
     /// # Errors
-    /// As [`Evaluator::mul_plain`] and [`Evaluator::trace`].
+    /// As [`Evaluator::mul_plain_rescale`] and [`Evaluator::trace`].
     pub fn inner_product_plain(&self, x: &Ciphertext, y: &Plaintext, plan: &TracePlan) -> Result<Ciphertext, HeError> {
         self.check_keys(&plan.elements(), x.level().saturating_sub(1))?;
-        self.trace(&self.rescale(&self.mul_plain(x, y)?)?, plan)
+        self.trace(&self.mul_plain_rescale(x, y)?, plan)
     }
 }

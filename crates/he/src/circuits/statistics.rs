@@ -266,7 +266,7 @@ impl Evaluator {
         let scale = self.params().prime_at(TOP) as f64;
         let means = |valid: usize| {
             let mask = statistics.mask(|row| row < valid, 1.0 / statistics.rows as f64, TOP, scale)?;
-            collect(threads::map(groups, |g| self.rescale(&self.mul_plain(&sums[g], &mask)?)))
+            collect(threads::map(groups, |g| self.mul_plain_rescale(&sums[g], &mask)))
         };
         // All chunks but the last are full.
         let full = if chunks > 1 { means(statistics.chunk_rows())? } else { Vec::new() };

@@ -290,22 +290,46 @@ impl Evaluator {
     /// [`HeError::WrongParameters`], [`HeError::WrongKey`], [`HeError::NoSuchLevel`] if the
     /// plaintext's level is too low, [`HeError::TooLarge`].
     pub fn mul_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
-        let operation = "product with a plaintext";
-        self.check_plain(operation, a, p)?;
-        let mut out = Ciphertext {
-            params: a.params.clone(),
-            key: a.key,
-            parts: Vec::new(),
-            level: a.level,
-            scale: a.scale * p.scale,
-            bound: a.bound * p.bound,
-            noise: a.noise * (p.bound * p.scale + p.noise) + a.bound * a.scale * p.noise,
-            seed: None,
-        };
-        out.check_fits(operation)?;
-        count(&self.counters.cmult);
+        let mut out = self.product_with_plain(a, p)?;
         let poly = at_level(&p.poly, a.level);
         out.parts = a.parts.iter().map(|x| x.mul(&poly)).collect();
+        Ok(out)
+    }
+
+    /// `a · p` rescaled, limb by limb: the product is not stored before it is divided.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul_plain`] and [`Evaluator::rescale`].
+    pub fn mul_plain_rescale(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
+        self.check(a)?;
+        if a.level == 0 {
+            return Err(HeError::OutOfLevels { operation: "rescale", needed: 1, level: 0 });
+        }
+        let product = self.product_with_plain(a, p)?;
+        let (params, basis) = (self.params(), self.params().q_at(a.level));
+        let prime = params.prime_at(a.level) as f64;
+        let part = |x: &Poly<Eval>| {
+            keyswitch::rescale_with(params, a.level, |i, out| basis.limb(i).mul(out, x.limb(i), p.poly.limb(i)))
+        };
+        Ok(Ciphertext {
+            parts: a.parts.iter().map(part).collect(),
+            level: a.level - 1,
+            scale: product.scale / prime,
+            noise: product.noise / prime + division_bound(params, a.parts.len()),
+            ..product
+        })
+    }
+
+    /// Everything of `a · p` but its parts.
+    fn product_with_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
+        let operation = "product with a plaintext";
+        self.check_plain(operation, a, p)?;
+        let mut out = a.shell();
+        out.scale = a.scale * p.scale;
+        out.bound = a.bound * p.bound;
+        out.noise = a.noise * (p.bound * p.scale + p.noise) + a.bound * a.scale * p.noise;
+        out.check_fits(operation)?;
+        count(&self.counters.cmult);
         Ok(out)
     }
 
@@ -337,7 +361,7 @@ impl Evaluator {
         }
         let at = EncodeAt { level: a.level, scale: self.params().prime_at(a.level) as f64, max_abs: value.abs() };
         let p = Encoder::new(self.params()).encode_constant(value, at)?;
-        self.rescale(&self.mul_plain(a, &p)?)
+        self.mul_plain_rescale(a, &p)
     }
 
     /// `a · b` with three parts: relinearise and rescale are due.

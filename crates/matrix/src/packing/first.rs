@@ -1,101 +1,11 @@
 //! Matrix products by one multiplication for each column (`002`, Theorems 5 and 9).
 
-use super::entries::Entries;
-use super::int_matrix::IntMatrix;
-use super::layout::{Layout, expect_shape, expect_single};
-use super::{MatrixPacking, expect_count};
-use crate::error::MatrixError;
-use crate::product::{Operand, Shape};
-use sudare_he::bv::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::ring::threads;
-use sudare_he::security::Security;
-
-const NAME: &str = "first";
+use super::bands::{Bands, matrix_packing};
 
 /// The whole left matrix in one ciphertext, every column of the right one in its own: n
 /// multiplications. Element (i, j) stands at X^(sik) of result j. Needs N ≥ s·m·k, which is m² in
 /// Theorem 5 (short entries) and 2m²d in Theorem 9, where the paper asks for 2md(m + 1).
 #[derive(Clone, Debug)]
-pub struct FirstMethod {
-    params: Params,
-    shape: Shape,
-    layout: Layout,
-}
+pub struct FirstMethod(Bands);
 
-impl FirstMethod {
-    /// The packing of a product under given parameters.
-    ///
-    /// # Errors
-    /// [`MatrixError::DoesNotFit`] if N or t is too small, [`MatrixError::Method`] for an empty
-    /// product, a batch, or results that could exceed 126 bits.
-    pub fn new(params: &Params, shape: Shape, entries: Entries) -> Result<Self, MatrixError> {
-        expect_single(NAME, shape)?;
-        let layout = layout(shape, entries);
-        layout.check(NAME, params)?;
-        Ok(Self { params: params.clone(), shape, layout })
-    }
-
-    /// The cheapest parameters for a product.
-    ///
-    /// # Errors
-    /// As [`FirstMethod::new`], and [`sudare_he::HeError::Parameters`].
-    pub fn parameters(shape: Shape, entries: Entries, security: Security) -> Result<ParamsLiteral, MatrixError> {
-        layout(shape, entries).parameters(NAME, security)
-    }
-}
-
-fn layout(shape: Shape, entries: Entries) -> Layout {
-    Layout { rows: shape.m, length: shape.k, cols: 1, entries }
-}
-
-impl MatrixPacking for FirstMethod {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    fn count(&self, operand: Operand) -> usize {
-        match operand {
-            Operand::Left => 1,
-            Operand::Right => self.shape.n,
-            Operand::Output => self.shape.n,
-        }
-    }
-
-    fn encode(&self, operand: Operand, matrix: &IntMatrix) -> Result<Vec<Plaintext>, MatrixError> {
-        expect_shape("the matrix", matrix.shape(), self.shape.of(operand))?;
-        match operand {
-            Operand::Left => {
-                self.layout.left(&self.params, (0..self.shape.m).map(|i| matrix.row(i)), 0).map(|p| vec![p])
-            }
-            Operand::Right => {
-                let columns = matrix.transpose();
-                (0..self.shape.n).map(|i| self.layout.right(&self.params, [columns.row(i)].into_iter(), i)).collect()
-            }
-            Operand::Output => Err(MatrixError::Method { method: NAME, reason: "results are not encoded".into() }),
-        }
-    }
-
-    fn multiply(
-        &self,
-        evaluator: &Evaluator,
-        left: &[Ciphertext],
-        right: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        expect_count("left ciphertexts", left.len(), self.count(Operand::Left))?;
-        expect_count("right ciphertexts", right.len(), self.count(Operand::Right))?;
-        threads::map(right.len(), |j| Ok(evaluator.mul(&left[0], &right[j])?)).into_iter().collect()
-    }
-
-    fn decode(&self, result: &[Plaintext]) -> Result<IntMatrix, MatrixError> {
-        expect_count("results", result.len(), self.count(Operand::Output))?;
-        IntMatrix::from_fn(self.shape.m, self.shape.n, |i, j| self.layout.read(&result[j], i, 0))
-    }
-}
+matrix_packing!(FirstMethod, "first", |shape| (shape.m, 1));

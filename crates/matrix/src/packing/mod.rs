@@ -51,6 +51,7 @@
 #[doc = include_str!("../../../../docs/guide/7-packings.md")]
 struct Guide;
 
+mod bands;
 mod distance;
 mod entries;
 mod first;
