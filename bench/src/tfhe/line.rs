@@ -140,7 +140,7 @@ impl Line {
             b.1,
             s.0,
             s.1,
-            if l.ring_switch { " in the ring" } else { "" },
+            if l.module_switch { " in the ring" } else { "" },
             l.unroll
         ));
         self.security_bits = Some(l.security.bits());

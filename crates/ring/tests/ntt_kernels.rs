@@ -1,5 +1,6 @@
 //! The transforms of every kernel family against the definition and against each other.
 
+use sudare_ring::kernel::Ahead;
 use sudare_ring::order::{bit_reverse, exponent};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Family, Limb, Modulus};
@@ -51,6 +52,34 @@ fn inputs(n: usize, q: u64) -> Vec<Vec<u64>> {
 
 fn evaluate(q: &Modulus, a: &[u64], x: u64) -> u64 {
     a.iter().rev().fold(0, |sum, c| q.add(q.mul(sum, x), *c))
+}
+
+#[test]
+fn asking_ahead_changes_nothing() {
+    let bytes = vec![1u8; 5 << 16];
+    for bits in [30, 46, 48, 49, 50, 60] {
+        for log_n in DEGREES {
+            let n = 1usize << log_n;
+            let q = prime(n, bits);
+            for family in families(q) {
+                let (limb, a) = (limb(q, n, family), random(n, q, 8));
+                let (mut plain, mut ahead) = (a.clone(), a.clone());
+                limb.forward(&mut plain);
+                let mut key = Ahead::of(&bytes);
+                // Some transforms have all they may ask for, one a part, the last nothing.
+                for _ in 0..=bytes.len() / (16 * n) {
+                    ahead.copy_from_slice(&a);
+                    limb.forward_ahead(&mut ahead, &mut key);
+                    assert_eq!(ahead, plain, "{family:?} N = {n}, q = {q}");
+                }
+                for bytes in [&bytes[..], &bytes[..100], &[]] {
+                    let mut back = plain.clone();
+                    limb.inverse_ahead(&mut back, &mut Ahead::of(bytes));
+                    assert_eq!(back, a, "{family:?} N = {n}, q = {q}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 mod seeded;
 
 use super::context::check_shape;
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_ggsw};
+use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits_ahead, write_ggsw};
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
 use sudare_ring::buffer::Buffer;
-use sudare_ring::kernel::{Gadget, PackedMatrix};
+use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
 use sudare_ring::random::MaskSeed;
 use sudare_ring::threads;
 use zeroize::Zeroizing;
@@ -150,11 +150,15 @@ impl BootstrapKey {
                 Rotation { acc, product: Buffer::dirty(words), pending: false }
             })
             .collect();
+        let ahead = |i: usize| self.steps.get(i).map_or(Ahead::of(&[]), PackedMatrix::ahead);
+        // What is left of a step's key to ask for, and of the next one's.
+        let mut asked = [ahead(0), ahead(1)];
         for (i, m) in self.steps.iter().enumerate() {
             let bits = i * self.unroll..self.dimension.min((i + 1) * self.unroll);
             for (rotation, by) in rotations.iter_mut().zip(by) {
-                self.step(m, &by.mask[bits.clone()], rotation, &mut digits);
+                self.step(m, &by.mask[bits.clone()], rotation, &mut digits, &mut asked);
             }
+            asked = [asked[1], ahead(i + 2)];
         }
         for rotation in rotations.iter_mut().filter(|r| r.pending) {
             self.context.limb().add_assign(rotation.acc.words_mut(), &rotation.product);
@@ -162,8 +166,16 @@ impl BootstrapKey {
         Ok(())
     }
 
-    /// One step of one blind rotation, by the exponents `a` of its key bits.
-    fn step(&self, m: &PackedMatrix, a: &[u32], rotation: &mut Rotation, digits: &mut [u64]) {
+    /// One step of one blind rotation, by the exponents `a` of its key bits; asks for its own key
+    /// before the product, and for the next one's after it.
+    fn step(
+        &self,
+        m: &PackedMatrix,
+        a: &[u32],
+        rotation: &mut Rotation,
+        digits: &mut [u64],
+        [own, next]: &mut [Ahead<'_>; 2],
+    ) {
         let (n, limb) = (self.context.degree(), self.context.limb());
         let two_n = 2 * n;
         if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
@@ -177,7 +189,7 @@ impl BootstrapKey {
             for (d, p) in product.chunks_exact_mut(n).zip(acc.words().chunks_exact(n)) {
                 limb.rotate_minus(d, p, a[0] as usize % two_n);
             }
-            evaluate_digits(&self.context, self.gadget, product, digits);
+            evaluate_digits_ahead(&self.context, self.gadget, product, digits, own);
             limb.external_product(product, digits, m);
         } else {
             let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
@@ -186,24 +198,24 @@ impl BootstrapKey {
                 *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
             }
             if *pending {
-                self.add_and_evaluate(acc, product, digits);
+                self.add_and_evaluate(acc, product, digits, own);
             } else {
-                evaluate_digits(&self.context, self.gadget, acc.words(), digits);
+                evaluate_digits_ahead(&self.context, self.gadget, acc.words(), digits, own);
             }
             let (monomials, exponents) = (self.context.monomials(), &exponents[..m.groups()]);
             limb.external_product_monomials(product, digits, m, monomials, exponents);
         }
-        product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
+        product.chunks_exact_mut(n).for_each(|p| limb.inverse_ahead(p, next));
         *pending = true;
     }
 
     /// `acc += product`, and the evaluated digits of the sum.
-    fn add_and_evaluate(&self, acc: &mut GlweCiphertext, product: &[u64], digits: &mut [u64]) {
+    fn add_and_evaluate(&self, acc: &mut GlweCiphertext, product: &[u64], digits: &mut [u64], ahead: &mut Ahead<'_>) {
         let (n, limb) = (self.context.degree(), self.context.limb());
         let rows = digits.chunks_exact_mut(self.gadget.levels as usize * n);
         for ((a, b), rows) in acc.words_mut().chunks_exact_mut(n).zip(product.chunks_exact(n)).zip(rows) {
             limb.add_decompose(a, b, self.gadget, rows);
-            rows.chunks_exact_mut(n).for_each(|d| limb.forward(d));
+            rows.chunks_exact_mut(n).for_each(|d| limb.forward_ahead(d, ahead));
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Parameter sets for a message size, a depth of linear operations and a failure bound: a search over
 //! rings, dimensions and digits by the formulas of [`variance`] and the limits of [`security`].
 
-use super::{Gadget, GlweContext, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, security, variance};
+use super::module_switch::module_degree;
+use super::{
+    Gadget, GlweContext, LEAST_MODULE_DEGREE, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, security, variance,
+};
 use crate::security::Security;
 use sudare_ring::prime::ntt_primes;
 
@@ -38,7 +41,7 @@ const MODULUS_BITS: [u32; 6] = [36, 40, 42, 44, 46, 48];
 /// Largest k·N that is tried.
 const MOST_DIMENSION: usize = 1 << 14;
 /// Most levels of the blind rotation's and the key switch's decompositions.
-const MOST_LEVELS: [u32; 2] = [4, 9];
+const MOST_LEVELS: [u32; 2] = [4, 18];
 /// Most bits of the key switch's digits together.
 const SWITCH_BITS: u32 = 24;
 
@@ -117,9 +120,8 @@ impl Ring {
     }
 
     /// The same for the key switch with rows of this noise.
-    fn switch_digits(&self, levels: u32, row_noise: f64) -> Option<Gadget> {
-        let dimension = self.context.lwe_dimension();
-        let noise = |g: &Gadget| variance::lwe_switch(*g, dimension, SecretKind::Binary, row_noise, 0.0);
+    fn switch_digits(&self, levels: u32, n: usize, row_noise: f64) -> Option<Gadget> {
+        let noise = |g: &Gadget| variance::module_switch(&self.context, *g, n, row_noise, 0.0);
         (1..=SWITCH_BITS / levels)
             .map(|base_log| Gadget { base_log, levels })
             .min_by(|a, b| noise(a).total_cmp(&noise(b)))
@@ -129,12 +131,12 @@ impl Ring {
     fn search(&self, wanted: &Wanted, best: &mut Option<Candidate>) {
         let (context, half_box) = (&self.context, wanted.plaintext.half_box());
         let rotations: Vec<Gadget> = (1..=MOST_LEVELS[0]).filter_map(|l| self.bootstrap_digits(l)).collect();
-        for n in (632..=1024).step_by(2) {
+        for n in (640..=1024).step_by(LEAST_MODULE_DEGREE) {
             let Some(limit) = security::least_log_noise(n, SecretKind::Binary) else { continue };
-            // The deviation of TUniform(b) is 2^b/√3 and a little more.
-            let bits = (limit + 32.0 + 0.5 * 3f64.log2()).ceil().max(0.0) as u32;
-            let noise = Noise::TUniform { bits };
-            for switch in (1..=MOST_LEVELS[1]).filter_map(|l| self.switch_digits(l, noise.variance())) {
+            let noise = Noise::uniform_of((limit + 32.0).exp2());
+            // In units of 1/q.
+            let row = noise.variance() * (2.0 * (f64::from(context.bits()) - 32.0)).exp2();
+            for switch in (1..=MOST_LEVELS[1]).filter_map(|l| self.switch_digits(l, n, row)) {
                 for rotation in &rotations {
                     let (nanoseconds, key_bytes) = cost(context, n, *rotation, switch);
                     if best.as_ref().is_some_and(|b| b.nanoseconds <= nanoseconds) {
@@ -142,9 +144,7 @@ impl Ring {
                     }
                     let output = variance::blind_rotation(context, *rotation, n, UNROLL);
                     let input = wanted.noise_factor as f64 * output;
-                    let dimension = context.lwe_dimension();
-                    let row = noise.variance();
-                    let switched = variance::lwe_switch(switch, dimension, SecretKind::Binary, row, input);
+                    let switched = variance::module_switch(context, switch, n, row, input);
                     let decision = variance::modulus_switch(n, SecretKind::Binary, 2 * context.degree(), switched);
                     if variance::log2_tail(half_box, decision) > wanted.log_failure {
                         continue;
@@ -159,7 +159,7 @@ impl Ring {
                         glwe_noise: self.noise,
                         bootstrap_digits: (rotation.base_log, rotation.levels),
                         switch_digits: (switch.base_log, switch.levels),
-                        ring_switch: false,
+                        module_switch: true,
                         unroll: UNROLL,
                         noise_factor: wanted.noise_factor,
                         log_failure: wanted.log_failure,
@@ -182,14 +182,18 @@ fn cost(context: &GlweContext, dimension: usize, rotation: Gadget, switch: Gadge
     let (degree, columns) = (context.degree(), context.rank() + 1);
     let (rows, groups) = (columns * rotation.levels as usize, (1usize << UNROLL) - 1);
     let layers = (degree * degree.trailing_zeros() as usize) as f64;
-    let step_bytes = groups * rows * columns * degree * context.bits().div_ceil(8) as usize;
-    let step = (rows + columns) as f64 * layers * TRANSFORM
-        + (groups * rows * columns * degree) as f64 * PRODUCT
-        + (groups * rows * degree) as f64 * MONOMIAL
-        + step_bytes as f64 * STREAMED;
+    let product = |rows: usize, columns: usize, bytes: usize| {
+        (rows + columns) as f64 * layers * TRANSFORM
+            + (rows * columns * degree) as f64 * PRODUCT
+            + bytes as f64 * STREAMED
+    };
+    let width = context.bits().div_ceil(8) as usize;
+    let step_bytes = groups * rows * columns * degree * width;
+    let step = product(rows, columns, step_bytes)
+        + ((groups - 1) * rows * columns * degree) as f64 * PRODUCT
+        + (groups * rows * degree) as f64 * MONOMIAL;
     let steps = dimension.div_ceil(UNROLL);
-    // Rows of the key switch are whole vectors of 16 words.
-    let switch_bytes = context.lwe_dimension() * switch.levels as usize * (dimension + 1).next_multiple_of(16) * 4;
-    let all = steps as f64 * step + 2.0 * switch_bytes as f64 * STREAMED;
-    (all, steps * step_bytes + switch_bytes)
+    let (rows, columns) = (context.rank() * switch.levels as usize, dimension / module_degree(context, dimension) + 1);
+    let switch_bytes = rows * columns * degree * width;
+    (steps as f64 * step + product(rows, columns, switch_bytes), steps * step_bytes + switch_bytes)
 }

@@ -6,7 +6,7 @@ use super::blind_rotation::BootstrapKey;
 use super::ggsw::ObjectSeeds;
 use super::table::LookupTable;
 use super::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
-use super::{RingSwitchKey, SwitchKey, TfheError, TfheParams};
+use super::{ModuleSwitchKey, SwitchKey, TfheError, TfheParams};
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
 use std::fmt;
@@ -116,14 +116,21 @@ impl ClientKey {
             params.literal().unroll,
             &self.object_seeds(),
         )?;
-        let (gadget, seeds) = (params.switch_gadget(), self.object_seeds());
-        let switch = match params.ring_switch_noise() {
-            Some(noise) => SwitchKey::Ring(RingSwitchKey::generate(&self.glwe, &self.lwe, gadget, noise, &seeds)?),
-            None => {
-                SwitchKey::Lwe(LweSwitchKey::generate(&self.extracted, &self.lwe, gadget, params.lwe_noise(), &seeds)?)
-            }
-        };
+        let switch = self.switch_key()?;
         Ok(ServerKey(Arc::new(Inner { params: params.clone(), id: self.id, bootstrap, switch })))
+    }
+
+    /// The key switching key from ciphertexts at rest to dimension n.
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`].
+    pub fn switch_key(&self) -> Result<SwitchKey, TfheError> {
+        let (params, seeds) = (&self.params, self.object_seeds());
+        let (gadget, noise) = (params.switch_gadget(), params.lwe_noise());
+        Ok(match params.module_switch_noise() {
+            Some(noise) => SwitchKey::Module(ModuleSwitchKey::generate(&self.glwe, &self.lwe, gadget, noise, &seeds)?),
+            None => SwitchKey::Lwe(LweSwitchKey::generate(&self.extracted, &self.lwe, gadget, noise, &seeds)?),
+        })
     }
 }
 

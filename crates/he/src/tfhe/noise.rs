@@ -67,14 +67,30 @@ pub enum Noise {
         /// log2 of the bound, at most 40.
         bits: u32,
     },
+    /// Uniform on `−bound ..= bound`: bounded, of any width, to 2^−80 in constant time.
+    Uniform {
+        /// The bound, at most 2^46.
+        bound: u64,
+    },
 }
 
+/// Widest uniform noise.
+const MAX_BOUND: u64 = 1 << 46;
+
 impl Noise {
+    /// The narrowest uniform noise of at least this standard deviation, at most the widest there is.
+    pub fn uniform_of(sigma: f64) -> Self {
+        // σ² = bound·(bound + 1)/3.
+        let bound = (0.25 + 3.0 * sigma * sigma).sqrt() - 0.5;
+        Self::Uniform { bound: (bound.ceil().max(0.0) as u64).min(MAX_BOUND) }
+    }
+
     /// The variance.
     pub fn variance(self) -> f64 {
         match self {
             Self::Gaussian { sigma } => sigma * sigma,
             Self::TUniform { bits } => (2f64.powi(2 * bits as i32 + 1) + 1.0) / 6.0,
+            Self::Uniform { bound } => bound as f64 * (bound as f64 + 1.0) / 3.0,
         }
     }
 }
@@ -95,8 +111,12 @@ impl NoiseSampler {
         let gaussian = match noise {
             Noise::Gaussian { sigma } => Some(GaussianSampler::new(sigma)?),
             Noise::TUniform { bits } if bits <= 40 => None,
+            Noise::Uniform { bound } if bound <= MAX_BOUND => None,
             Noise::TUniform { bits } => {
                 return Err(TfheError::Parameters { reason: format!("TUniform({bits}) is wider than TUniform(40)") });
+            }
+            Noise::Uniform { bound } => {
+                return Err(TfheError::Parameters { reason: format!("noise up to {bound} is wider than {MAX_BOUND}") });
             }
         };
         Ok(Self { noise, gaussian })
@@ -119,6 +139,16 @@ impl NoiseSampler {
                     *x = (((r >> 1) + (r & 1)) as i64) - (1i64 << bits);
                 }
             }
+            (Noise::Uniform { bound }, _) => {
+                let mut words = Zeroizing::new(vec![0u64; 2 * out.len()]);
+                stream.fill_u64(&mut words);
+                let range = u128::from(2 * bound + 1);
+                for (x, w) in out.iter_mut().zip(words.chunks_exact(2)) {
+                    // floor(r·range / 2^128) of 128 random bits.
+                    let low = (u128::from(w[0]) * range) >> 64;
+                    *x = ((u128::from(w[1]) * range + low) >> 64) as i64 - bound as i64;
+                }
+            }
             (_, Some(gaussian)) => gaussian.sample(stream, out),
             (_, None) => out.fill(0),
         }
@@ -138,19 +168,32 @@ mod tests {
             Noise::TUniform { bits: 2 },
             Noise::TUniform { bits: 13 },
             Noise::Gaussian { sigma: 10.0 },
+            Noise::Uniform { bound: 0 },
+            Noise::Uniform { bound: 5 },
+            Noise::Uniform { bound: 19_000 },
+            Noise::Uniform { bound: 1 << 46 },
         ] {
             let mut x = vec![0i64; 200_000];
             NoiseSampler::new(noise).unwrap().sample(&mut stream, &mut x);
             let n = x.len() as f64;
             let mean = x.iter().sum::<i64>() as f64 / n;
             let variance = x.iter().map(|v| (*v as f64).powi(2)).sum::<f64>() / n;
-            assert!(mean.abs() < 5.0 * (noise.variance() / n).sqrt(), "{noise:?} {mean}");
-            assert!((variance / noise.variance() - 1.0).abs() < 0.02, "{noise:?} {variance}");
+            assert!(mean.abs() <= 5.0 * (noise.variance() / n).sqrt(), "{noise:?} {mean}");
+            assert!((variance - noise.variance()).abs() <= 0.02 * noise.variance(), "{noise:?} {variance}");
+            if let Noise::Uniform { bound } = noise {
+                let widest = x.iter().map(|v| v.unsigned_abs()).max().unwrap();
+                assert!(widest <= bound && widest >= bound - bound / 1000, "{noise:?} {widest}");
+            }
             if let Noise::TUniform { bits } = noise {
                 assert_eq!(x.iter().map(|v| v.unsigned_abs()).max(), Some(1 << bits));
             }
         }
         assert!(NoiseSampler::new(Noise::TUniform { bits: 41 }).is_err());
+        assert!(NoiseSampler::new(Noise::Uniform { bound: (1 << 46) + 1 }).is_err());
+        for sigma in [0.0, 0.5, 11_050.0, 1e9] {
+            let found = Noise::uniform_of(sigma).variance().sqrt();
+            assert!(found >= sigma && found - sigma < 1.0, "{sigma} {found}");
+        }
         let mut bits = vec![0i64; 10_000];
         SecretKind::Binary.sample(&mut stream, &mut bits);
         assert!(bits.iter().all(|b| *b == 0 || *b == 1));

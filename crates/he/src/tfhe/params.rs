@@ -54,9 +54,10 @@ pub struct TfheLiteral {
     pub bootstrap_digits: (u32, u32),
     /// The same of the key switch.
     pub switch_digits: (u32, u32),
-    /// Whether the key switch works inside the ring, to a partial secret
-    /// (see [`RingSwitchKey`](super::RingSwitchKey)); needs q of at least 32 bits and TUniform noise.
-    pub ring_switch: bool,
+    /// Whether the key switch works inside the ring, to module LWE (see
+    /// [`ModuleSwitchKey`](super::ModuleSwitchKey)); needs q of at least 32 bits, uniform noise, and n a multiple
+    /// of [`LEAST_MODULE_DEGREE`](super::LEAST_MODULE_DEGREE).
+    pub module_switch: bool,
     /// Key bits a step of a blind rotation, 1 to 3.
     pub unroll: usize,
     /// Largest factor by which linear operations may multiply the noise variance of a bootstrap's output.
@@ -72,15 +73,15 @@ impl TfheLiteral {
     pub fn gates() -> Self {
         Self {
             plaintext: Plaintext::Bit,
-            lwe_dimension: 764,
-            lwe_noise: Noise::TUniform { bits: 16 },
+            lwe_dimension: 640,
+            lwe_noise: Noise::Uniform { bound: 595_700 },
             log_n: 9,
             rank: 3,
             modulus_bits: 40,
-            glwe_noise: Noise::Gaussian { sigma: 10.0 },
-            bootstrap_digits: (17, 1),
-            switch_digits: (5, 2),
-            ring_switch: false,
+            glwe_noise: Noise::Gaussian { sigma: 8.9 },
+            bootstrap_digits: (18, 1),
+            switch_digits: (1, 12),
+            module_switch: true,
             unroll: 2,
             // Two outputs of a MUX, the same one twice: (1 + 1)² · 2.
             noise_factor: 8,
@@ -91,27 +92,27 @@ impl TfheLiteral {
 
     /// Gates, failure probability at most 2^−64, as in many published figures.
     pub fn gates_failure_64() -> Self {
-        Self { lwe_dimension: 726, lwe_noise: Noise::TUniform { bits: 17 }, log_failure: -64.0, ..Self::gates() }
+        Self { switch_digits: (2, 5), log_failure: -64.0, ..Self::gates() }
     }
 
     /// Gates, failure probability at most 2^−40, as in many published figures.
     pub fn gates_failure_40() -> Self {
-        Self { bootstrap_digits: (16, 1), log_failure: -40.0, ..Self::gates_failure_64() }
+        Self { switch_digits: (3, 4), log_failure: -40.0, ..Self::gates() }
     }
 
     /// Integers of two bits of message and two of carry, failure probability at most 2^−128.
     pub fn message_2_carry_2() -> Self {
         Self {
             plaintext: Plaintext::Integer { message_bits: 2, carry_bits: 2 },
-            lwe_dimension: 880,
-            lwe_noise: Noise::TUniform { bits: 13 },
+            lwe_dimension: 832,
+            lwe_noise: Noise::Uniform { bound: 19_200 },
             log_n: 11,
             rank: 1,
             modulus_bits: 48,
             glwe_noise: Noise::Gaussian { sigma: 3.19 },
             bootstrap_digits: (22, 1),
-            switch_digits: (3, 5),
-            ring_switch: false,
+            switch_digits: (2, 8),
+            module_switch: true,
             unroll: 2,
             // A message and a carry packed for a table of two inputs: up to five ciphertexts' noise in a row.
             noise_factor: 25,
@@ -120,28 +121,35 @@ impl TfheLiteral {
         }
     }
 
-    /// The same with a key switch inside the ring: faster and with smaller keys, under a younger assumption.
-    pub fn message_2_carry_2_ring_switch() -> Self {
+    /// The same with a key switch by rows of LWE ciphertexts, without structure: slower, and larger keys.
+    pub fn message_2_carry_2_lwe_switch() -> Self {
         Self {
-            lwe_dimension: 842,
-            lwe_noise: Noise::TUniform { bits: 14 },
-            switch_digits: (2, 9),
-            ring_switch: true,
+            lwe_dimension: 880,
+            lwe_noise: Noise::TUniform { bits: 13 },
+            switch_digits: (3, 5),
+            module_switch: false,
             ..Self::message_2_carry_2()
         }
     }
 
     /// The same with failure probability at most 2^−64, as in many published figures.
     pub fn message_2_carry_2_failure_64() -> Self {
-        Self { switch_digits: (5, 3), log_failure: -64.0, ..Self::message_2_carry_2() }
+        Self {
+            lwe_dimension: 768,
+            lwe_noise: Noise::Uniform { bound: 60_300 },
+            switch_digits: (2, 7),
+            log_failure: -64.0,
+            ..Self::message_2_carry_2()
+        }
     }
 
     /// The same with failure probability at most 2^−40, as in many published figures.
     pub fn message_2_carry_2_failure_40() -> Self {
         Self {
-            lwe_dimension: 842,
-            lwe_noise: Noise::TUniform { bits: 14 },
-            switch_digits: (4, 3),
+            lwe_dimension: 800,
+            lwe_noise: Noise::Uniform { bound: 34_000 },
+            log_n: 10,
+            rank: 2,
             log_failure: -40.0,
             ..Self::message_2_carry_2()
         }
@@ -159,7 +167,7 @@ impl TfheLiteral {
             glwe_noise: Noise::Gaussian { sigma: 3.19 },
             bootstrap_digits: (20, 1),
             switch_digits: (5, 3),
-            ring_switch: false,
+            module_switch: false,
             unroll: 2,
             noise_factor: 25,
             log_failure: -128.0,
@@ -219,11 +227,17 @@ impl TfheParams {
         let q = ntt_primes(degree, literal.modulus_bits, 1, &[])?[0];
         let context = GlweContext::new(degree, q, literal.rank, SecretKind::Binary, literal.glwe_noise)?;
         let lwe_noise = NoiseSampler::new(literal.lwe_noise)?;
-        if matches!(literal.lwe_noise, Noise::TUniform { bits } if bits > 30) {
+        let widest = Noise::TUniform { bits: 30 };
+        if literal.lwe_noise.variance() > widest.variance() {
             return refuse("noise of the 32-bit ciphertexts is at most TUniform(30)");
         }
-        if literal.ring_switch && (!matches!(literal.lwe_noise, Noise::TUniform { .. }) || literal.modulus_bits < 32) {
-            return refuse("a key switch inside the ring needs TUniform noise and a q of at least 32 bits");
+        if literal.module_switch {
+            if matches!(literal.lwe_noise, Noise::Gaussian { .. }) || literal.modulus_bits < 32 {
+                return refuse("a key switch inside the ring needs uniform noise and a q of at least 32 bits");
+            }
+            if !literal.lwe_dimension.is_multiple_of(super::LEAST_MODULE_DEGREE) {
+                return refuse("a key switch inside the ring goes to a multiple of 16");
+            }
         }
         let log_q = (q as f64).log2();
         let claim = literal.security;
@@ -259,8 +273,8 @@ impl TfheParams {
     }
 
     /// Noise of a key switch inside the ring, in units of 1/q; none where the switch is by LWE rows.
-    pub fn ring_switch_noise(&self) -> Option<Noise> {
-        ring_switch_noise(&self.0.literal)
+    pub fn module_switch_noise(&self) -> Option<Noise> {
+        module_switch_noise(&self.0.literal)
     }
 
     /// The blind rotation's decomposition.
@@ -291,6 +305,11 @@ impl TfheParams {
         decision_variance(&literal, &self.0.context, self.bootstrap_gadget())
     }
 
+    /// Variance of a ciphertext of variance `input` after the key switch to dimension n.
+    pub fn switched_variance(&self, input: f64) -> f64 {
+        switched_variance(&self.0.literal, &self.0.context, input)
+    }
+
     /// Values that message and carry hold together; two for bits.
     pub fn space(&self) -> u64 {
         match self.0.literal.plaintext {
@@ -312,24 +331,27 @@ fn output_variance(literal: &TfheLiteral, context: &GlweContext, gadget: Gadget)
 
 /// The noise that decides: the input's, the key switch's and the modulus switch's.
 fn decision_variance(literal: &TfheLiteral, context: &GlweContext, gadget: Gadget) -> f64 {
-    let (base_log, levels) = literal.switch_digits;
     let input = literal.noise_factor as f64 * output_variance(literal, context, gadget);
-    let gadget = Gadget { base_log, levels };
-    let dimension = context.lwe_dimension();
-    let switched = match ring_switch_noise(literal) {
-        Some(noise) => variance::ring_switch(context, gadget, literal.lwe_dimension, noise.variance(), input),
-        None => variance::lwe_switch(gadget, dimension, SecretKind::Binary, literal.lwe_noise.variance(), input),
-    };
+    let switched = switched_variance(literal, context, input);
     variance::modulus_switch(literal.lwe_dimension, SecretKind::Binary, 2 * context.degree(), switched)
 }
 
+fn switched_variance(literal: &TfheLiteral, context: &GlweContext, input: f64) -> f64 {
+    let (base_log, levels) = literal.switch_digits;
+    let (gadget, dimension) = (Gadget { base_log, levels }, context.lwe_dimension());
+    match module_switch_noise(literal) {
+        Some(noise) => variance::module_switch(context, gadget, literal.lwe_dimension, noise.variance(), input),
+        None => variance::lwe_switch(gadget, dimension, SecretKind::Binary, literal.lwe_noise.variance(), input),
+    }
+}
+
 /// The LWE noise as a fraction of q, which is at most 2^modulus_bits: no less than in 32 bits.
-fn ring_switch_noise(literal: &TfheLiteral) -> Option<Noise> {
+fn module_switch_noise(literal: &TfheLiteral) -> Option<Noise> {
     match literal.lwe_noise {
-        Noise::TUniform { bits } if literal.ring_switch => {
-            Some(Noise::TUniform { bits: (bits + literal.modulus_bits).saturating_sub(32) })
-        }
-        _ => None,
+        _ if !literal.module_switch => None,
+        Noise::TUniform { bits } => Some(Noise::TUniform { bits: (bits + literal.modulus_bits).saturating_sub(32) }),
+        Noise::Uniform { bound } => Some(Noise::Uniform { bound: bound << literal.modulus_bits.saturating_sub(32) }),
+        Noise::Gaussian { .. } => None,
     }
 }
 
@@ -355,6 +377,10 @@ fn hash_of(literal: &TfheLiteral, q: u64) -> ParamsHash {
             word(1);
             word(u64::from(bits));
         }
+        Noise::Uniform { bound } => {
+            word(2);
+            word(bound);
+        }
     };
     noise(literal.lwe_noise);
     noise(literal.glwe_noise);
@@ -369,7 +395,7 @@ fn hash_of(literal: &TfheLiteral, q: u64) -> ParamsHash {
         u64::from(switch.0),
         u64::from(switch.1),
         literal.unroll as u64,
-        u64::from(literal.ring_switch),
+        u64::from(literal.module_switch),
         literal.noise_factor,
         literal.log_failure.to_bits(),
         u64::from(literal.security.bits()),

@@ -70,9 +70,9 @@ pub fn lwe_switch(gadget: Gadget, dimension: usize, secret: SecretKind, noise: f
     input + (dimension as f64 * (sum * noise + masks) + 1.0 / 12.0) / (word * word)
 }
 
-/// A key switch inside the ring, to 32-bit words: `noise` is the variance of the rows' errors in units
-/// of 1/q, `dimension` that of the result.
-pub fn ring_switch(context: &GlweContext, gadget: Gadget, dimension: usize, noise: f64, input: f64) -> f64 {
+/// A key switch inside the ring to module LWE, in 32-bit words: `noise` is the variance of the rows'
+/// errors in units of 1/q, `dimension` that of the result.
+pub fn module_switch(context: &GlweContext, gadget: Gadget, dimension: usize, noise: f64, input: f64) -> f64 {
     let q = context.q() as f64;
     let (sum, error) = digits(gadget, context.bits(), q);
     let inputs = context.lwe_dimension() as f64;

@@ -55,6 +55,8 @@ fn write_noise(noise: Noise, meta: &mut Vec<u8>) {
     let (kind, value) = match noise {
         Noise::Gaussian { sigma } => (0u32, sigma),
         Noise::TUniform { bits } => (1, f64::from(bits)),
+        // Below 2^53.
+        Noise::Uniform { bound } => (2, bound as f64),
     };
     meta.extend(kind.to_le_bytes());
     meta.extend(value.to_le_bytes());
@@ -64,6 +66,9 @@ fn read_noise(fields: &mut Fields<'_>) -> Result<Noise, WireError> {
     match (fields.u32()?, fields.f64()?) {
         (0, sigma) if sigma.is_finite() => Ok(Noise::Gaussian { sigma }),
         (1, bits) if (0.0..=40.0).contains(&bits) && bits.fract() == 0.0 => Ok(Noise::TUniform { bits: bits as u32 }),
+        (2, bound) if (0.0..=46f64.exp2()).contains(&bound) && bound.fract() == 0.0 => {
+            Ok(Noise::Uniform { bound: bound as u64 })
+        }
         _ => Err(WireError::Corrupt { what: "an unknown distribution of noise" }),
     }
 }
@@ -86,7 +91,7 @@ pub fn tfhe_params_to_bytes(params: &TfheParams) -> Result<Vec<u8>, WireError> {
         l.rank as u32,
         l.modulus_bits,
         l.unroll as u32,
-        u32::from(l.ring_switch),
+        u32::from(l.module_switch),
         l.security.bits(),
     ];
     let mut meta = Vec::new();
@@ -129,7 +134,7 @@ pub fn tfhe_params_from_bytes(bytes: &[u8]) -> Result<StoredTfheParams, WireErro
     let log_n = number("log2 N", 14)?;
     let rank = number("a rank", 16)? as usize;
     let (modulus_bits, unroll) = (number("modulus bits", 64)?, number("key bits a step", 16)? as usize);
-    let ring_switch = number("a flag", 1)? == 1;
+    let module_switch = number("a flag", 1)? == 1;
     let security = match number("security", 256)? {
         0 => Security::Insecure,
         bits => Security::from_bits(bits).ok_or(WireError::Corrupt { what: "an unknown security level" })?,
@@ -150,7 +155,7 @@ pub fn tfhe_params_from_bytes(bytes: &[u8]) -> Result<StoredTfheParams, WireErro
         glwe_noise,
         bootstrap_digits,
         switch_digits,
-        ring_switch,
+        module_switch,
         unroll,
         noise_factor,
         log_failure,
@@ -230,7 +235,7 @@ fn no_meta(header: &Header) -> Result<(), WireError> {
 
 /// Bytes of a body of a switching key.
 fn switch_width(params: &TfheParams) -> usize {
-    if params.literal().ring_switch { width(params.context().q()) } else { 4 }
+    if params.literal().module_switch { width(params.context().q()) } else { 4 }
 }
 
 /// Bytes of the segments of a server key: the switching key's bodies, then those of each step.

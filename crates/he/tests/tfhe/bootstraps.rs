@@ -72,8 +72,8 @@ fn tables() {
     every_value(&client(small(1, 1), 4));
     every_value(&client(small(3, 0), 5));
     every_value(&client(TfheLiteral { bootstrap_digits: (8, 3), ..small(2, 2) }, 6));
-    every_value(&client(TfheLiteral { ring_switch: true, switch_digits: (4, 4), ..small(2, 2) }, 8));
-    for literal in [TfheLiteral::message_2_carry_2(), TfheLiteral::message_2_carry_2_ring_switch()] {
+    every_value(&client(TfheLiteral { module_switch: true, switch_digits: (4, 4), ..small(2, 2) }, 8));
+    for literal in [TfheLiteral::message_2_carry_2(), TfheLiteral::message_2_carry_2_lwe_switch()] {
         let real = client(literal, 7);
         let server = real.server_key().unwrap();
         let table = LookupTable::new(real.params(), |x| 15 - x).unwrap();
@@ -201,7 +201,7 @@ fn the_sets_keep_their_claims() {
         (TfheLiteral::gates_failure_64(), -64.0),
         (TfheLiteral::gates_failure_40(), -40.0),
         (TfheLiteral::message_2_carry_2(), -128.0),
-        (TfheLiteral::message_2_carry_2_ring_switch(), -128.0),
+        (TfheLiteral::message_2_carry_2_lwe_switch(), -128.0),
         (TfheLiteral::message_2_carry_2_failure_64(), -64.0),
         (TfheLiteral::message_2_carry_2_failure_40(), -40.0),
     ] {

@@ -133,28 +133,31 @@ fn blind_rotations() {
     }
 }
 
-/// The key switch inside the ring: every coefficient of a GLWE switch to a partial secret is a sample.
+/// The key switch inside the ring, to ranks 19 and 5 over degrees 16 and 64.
 #[test]
-fn ring_switches() {
+fn module_switches() {
     let context = context(44, 1, SecretKind::Binary);
     let (q, gadget, noise) = (context.q(), Gadget { base_log: 3, levels: 5 }, Noise::TUniform { bits: 20 });
-    let (mut sum, mut count) = (0.0, 0.0);
-    for number in 0..20 {
-        let (key, seed) = key(&context, number);
-        let (from, to) = (
-            key.to_lwe().unwrap(),
-            LweSecretKey::generate(300, SecretKind::Binary, &mut seed.derive("n", 0).stream(0)),
-        );
-        let switch = RingSwitchKey::generate(&key, &to, gadget, noise, &ObjectSeeds::derive(&seed, "ks", 0)).unwrap();
-        for i in 0..5200 {
-            let c = LweCiphertext::from_words(context.modulus(), words(&seed, i, q, N + 1)).unwrap();
-            let small = switch.switch(&c).unwrap();
-            let before = from.phase(&c).unwrap() as f64 / q as f64;
-            sum += wrap(f64::from(to.phase_torus(&small).unwrap()) / 32f64.exp2() - before).powi(2);
-            count += 1.0;
+    for n in [304, 320] {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for number in 0..20 {
+            let (key, seed) = key(&context, number);
+            let (from, to) = (
+                key.to_lwe().unwrap(),
+                LweSecretKey::generate(n, SecretKind::Binary, &mut seed.derive("n", 0).stream(0)),
+            );
+            let switch =
+                ModuleSwitchKey::generate(&key, &to, gadget, noise, &ObjectSeeds::derive(&seed, "ks", 0)).unwrap();
+            for i in 0..5200 {
+                let c = LweCiphertext::from_words(context.modulus(), words(&seed, i, q, N + 1)).unwrap();
+                let small = switch.switch(&c).unwrap();
+                let before = from.phase(&c).unwrap() as f64 / q as f64;
+                sum += wrap(f64::from(to.phase_torus(&small).unwrap()) / 32f64.exp2() - before).powi(2);
+                count += 1.0;
+            }
         }
+        assert!(count >= 1e5);
+        let predicted = variance::module_switch(&context, gadget, n, noise.variance(), 0.0);
+        check(&format!("module switch to {n}"), sum / count, predicted);
     }
-    assert!(count >= 1e5);
-    let predicted = variance::ring_switch(&context, gadget, 300, noise.variance(), 0.0);
-    check("ring switch", sum / count, predicted);
 }

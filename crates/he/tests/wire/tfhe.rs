@@ -173,7 +173,8 @@ fn claims_are_checked_before_memory() {
 
 #[test]
 fn keys_that_switch_inside_the_ring_travel() {
-    let literal = TfheLiteral { ring_switch: true, lwe_noise: Noise::TUniform { bits: 2 }, ..literal() };
+    let noise = Noise::Uniform { bound: 5 };
+    let literal = TfheLiteral { module_switch: true, lwe_dimension: 32, lwe_noise: noise, ..literal() };
     let params = literal.build().unwrap();
     let client = ClientKey::from_seed(&params, &Seed::from_bytes([3; 32])).unwrap();
     let stored = tfhe_params_from_bytes(&tfhe_params_to_bytes(&params).unwrap()).unwrap();

@@ -66,10 +66,12 @@ const fn layer_of(plan: u8, first_pass: bool, layer: usize) -> Layer {
     }
 }
 
+/// With `AHEAD`, every vector that a pass loads also asks for the cache line `distance` bytes further.
 #[derive(Clone, Copy)]
-struct Kernel<A> {
+struct Kernel<A, const AHEAD: bool> {
     arithmetic: A,
     shift: V,
+    distance: isize,
 }
 
 #[inline(always)]
@@ -242,11 +244,27 @@ unsafe fn transpose(v: [V; 8]) -> [V; 8] {
     }
 }
 
-impl<A: Arithmetic> Kernel<A> {
+impl<A: Arithmetic, const AHEAD: bool> Kernel<A, AHEAD> {
     #[inline(always)]
-    unsafe fn new(q: &Modulus, t: &VectorTables) -> Self {
+    unsafe fn new(q: &Modulus, t: &VectorTables, distance: isize) -> Self {
         // SAFETY: the caller has the features.
-        unsafe { Self { arithmetic: A::new(q.value()), shift: _mm512_set1_epi64(t.shift as i64) } }
+        unsafe { Self { arithmetic: A::new(q.value()), shift: _mm512_set1_epi64(t.shift as i64), distance } }
+    }
+
+    /// [`load_rows`] of a pass.
+    #[inline(always)]
+    unsafe fn load_rows<const ROWS: usize>(self, base: *const u64, stride: usize) -> [V; ROWS] {
+        // SAFETY: as the caller's; asking for a line is a hint, whatever the address.
+        unsafe {
+            if AHEAD {
+                for i in 0..ROWS {
+                    _mm_prefetch::<_MM_HINT_T1>(
+                        base.wrapping_add(i * stride).wrapping_byte_offset(self.distance).cast(),
+                    );
+                }
+            }
+            load_rows(base, stride)
+        }
     }
 
     /// One Cooley–Tukey butterfly.
@@ -335,7 +353,7 @@ impl<A: Arithmetic> Kernel<A> {
                 for k in (0..stride).step_by(8 * C) {
                     let mut v = [[_mm512_setzero_si512(); ROWS]; C];
                     for (c, column) in v.iter_mut().enumerate() {
-                        *column = load_rows(base.add(k + 8 * c), stride);
+                        *column = self.load_rows(base.add(k + 8 * c), stride);
                     }
                     v = self.layers::<PLAN, R, ROWS, FIRST, C>(v, [&wide; C]);
                     for (c, column) in v.into_iter().enumerate() {
@@ -364,7 +382,7 @@ impl<A: Arithmetic> Kernel<A> {
                 let mut lane = [&lanes[0]; C];
                 for c in 0..C {
                     let b = C * b + c;
-                    v[c] = load_rows(base.add(64 * c), 8);
+                    v[c] = self.load_rows(base.add(64 * c), 8);
                     w[c] =
                         Broadcast { one: one.get_unchecked(b), two: two.get_unchecked(b), four: four.get_unchecked(b) };
                     lane[c] = lanes.get_unchecked(b);
@@ -417,11 +435,13 @@ impl<A: Arithmetic> Kernel<A> {
     // Each pass is expanded where it is called, and the bodies are large: one call for the first
     // pass and one for all the others keep the compiler's work small.
     #[inline(always)]
-    unsafe fn forward<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64]) {
+    unsafe fn forward<const PLAN: u8>(mut self, t: &VectorTables, a: &mut [u64]) {
         let n = a.len();
+        let per_pass = 8 * n as isize;
         let Some((&lead, rest)) = t.forward_passes.split_first() else { return };
         // SAFETY: as the caller's.
         unsafe { self.pass_of::<PLAN, true>(t, a, 1, 0, n >> lead, lead) };
+        self.distance += per_pass;
         let (outer, inner) = rest.split_at(t.forward_outer.saturating_sub(1));
         let outer_depth = if t.forward_outer == 0 { 0 } else { lead + outer.iter().sum::<usize>() };
         // Leg 0: the other passes over everything. Then each chunk is finished.
@@ -431,15 +451,19 @@ impl<A: Arithmetic> Kernel<A> {
             let chunk = &mut a[index * size..(index + 1) * size];
             let (passes, depth) = if leg == 0 { (outer, lead) } else { (inner, outer_depth.max(lead)) };
             let (mut m, mut first) = (1 << depth, index);
+            let mut kernel = self;
             for &radix in passes {
                 // SAFETY: as the caller's.
-                unsafe { self.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix) };
+                unsafe { kernel.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix) };
+                kernel.distance += per_pass;
                 m <<= radix;
                 first <<= radix;
             }
             if leg > 0 {
                 // SAFETY: as the caller's.
-                unsafe { self.tail::<PLAN, 2>(t, chunk, m, first) };
+                unsafe { kernel.tail::<PLAN, 2>(t, chunk, m, first) };
+            } else {
+                self = kernel;
             }
         }
     }
@@ -615,7 +639,7 @@ impl<A: Arithmetic> Kernel<A> {
                     let base = block.as_mut_ptr().add(k);
                     let mut v = [[_mm512_setzero_si512(); C]; 8];
                     for (i, row) in v.iter_mut().enumerate().take(ROWS) {
-                        *row = load_rows(base.add(i * stride), 8);
+                        *row = self.load_rows(base.add(i * stride), 8);
                     }
                     if ROWS == 8 {
                         v = self.inverse8::<PLAN, C>(v, roots);
@@ -651,7 +675,7 @@ impl<A: Arithmetic> Kernel<A> {
                 let base = block.as_mut_ptr();
                 let mut v = [[_mm512_setzero_si512(); C]; 8];
                 for (i, row) in v.iter_mut().enumerate() {
-                    *row = load_rows(base.add(8 * i), 64);
+                    *row = self.load_rows(base.add(8 * i), 64);
                 }
                 v = self.inverse8::<PLAN, C>(v, roots);
                 for (c, lane) in lanes.iter().enumerate().take(C) {
@@ -697,12 +721,17 @@ impl<A: Arithmetic> Kernel<A> {
             let chunk = &mut a[i * size..(i + 1) * size];
             let (range, mut stride) =
                 if whole { (0..t.inverse_outer, n >> outer_depth) } else { (t.inverse_outer..passes.len(), 64) };
-            if !whole {
+            let mut kernel = self;
+            let per_pass = 8 * n as isize;
+            if whole {
+                kernel.distance += per_pass * (1 + passes.len() - t.inverse_outer) as isize;
+            } else {
                 let blocks = size / 64;
                 let at = starts[passes.len()] + 8 * i * blocks;
                 let lanes = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
                 // SAFETY: as the caller's.
-                unsafe { self.inverse_head::<PLAN, 2>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
+                unsafe { kernel.inverse_head::<PLAN, 2>(lanes, &t.inverse[at..at + 8 * blocks], &roots, chunk) };
+                kernel.distance += per_pass;
             }
             for p in range.rev() {
                 let rows = 1 << passes[p];
@@ -710,8 +739,9 @@ impl<A: Arithmetic> Kernel<A> {
                 let at = starts[p] + i * twiddles;
                 // SAFETY: as the caller's.
                 unsafe {
-                    self.inverse_pass_of::<PLAN>(&t.inverse[at..at + twiddles], &roots, chunk, stride, rows, p == 0)
+                    kernel.inverse_pass_of::<PLAN>(&t.inverse[at..at + twiddles], &roots, chunk, stride, rows, p == 0)
                 };
+                kernel.distance += per_pass;
                 stride *= rows;
             }
         }
@@ -838,7 +868,23 @@ impl<A: Arithmetic> Kernel<A> {
 #[inline(always)]
 pub(super) unsafe fn forward<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &VectorTables, a: &mut [u64]) {
     // SAFETY: as the caller's.
-    unsafe { Kernel::<A>::new(q, t).forward::<PLAN>(t, a) }
+    unsafe { Kernel::<A, false>::new(q, t, 0).forward::<PLAN>(t, a) }
+}
+
+/// [`forward`] that asks for `ahead` to be brought near.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub(super) unsafe fn forward_ahead<A: Arithmetic, const PLAN: u8>(
+    q: &Modulus,
+    t: &VectorTables,
+    a: &mut [u64],
+    ahead: &[u8],
+) {
+    let distance = (ahead.as_ptr() as isize).wrapping_sub(a.as_ptr() as isize);
+    // SAFETY: as the caller's.
+    unsafe { Kernel::<A, true>::new(q, t, distance).forward::<PLAN>(t, a) }
 }
 
 /// The inverse transform with a plan known at compile time.
@@ -848,7 +894,23 @@ pub(super) unsafe fn forward<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &Vec
 #[inline(always)]
 pub(super) unsafe fn inverse<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &VectorTables, a: &mut [u64]) {
     // SAFETY: as the caller's.
-    unsafe { Kernel::<A>::new(q, t).inverse::<PLAN>(t, a) }
+    unsafe { Kernel::<A, false>::new(q, t, 0).inverse::<PLAN>(t, a) }
+}
+
+/// [`inverse`] that asks for `ahead` to be brought near.
+///
+/// # Safety
+/// As for [`forward`].
+#[inline(always)]
+pub(super) unsafe fn inverse_ahead<A: Arithmetic, const PLAN: u8>(
+    q: &Modulus,
+    t: &VectorTables,
+    a: &mut [u64],
+    ahead: &[u8],
+) {
+    let distance = (ahead.as_ptr() as isize).wrapping_sub(a.as_ptr() as isize);
+    // SAFETY: as the caller's.
+    unsafe { Kernel::<A, true>::new(q, t, distance).inverse::<PLAN>(t, a) }
 }
 
 /// The first layers of the forward transform.
@@ -858,7 +920,7 @@ pub(super) unsafe fn inverse<A: Arithmetic, const PLAN: u8>(q: &Modulus, t: &Vec
 #[inline(always)]
 pub(super) unsafe fn forward_partial<A: Arithmetic>(q: &Modulus, t: &VectorTables, a: &mut [u64], layers: u32) {
     // SAFETY: as the caller's.
-    unsafe { Kernel::<A>::new(q, t).forward_partial(t, a, layers as usize) }
+    unsafe { Kernel::<A, false>::new(q, t, 0).forward_partial(t, a, layers as usize) }
 }
 
 /// The inverse of [`forward_partial`]; `scale` is 2^−layers with the family's quotient.
@@ -874,5 +936,5 @@ pub(super) unsafe fn inverse_partial<A: Arithmetic>(
     scale: Pair,
 ) {
     // SAFETY: as the caller's.
-    unsafe { Kernel::<A>::new(q, t).inverse_partial(t, a, layers as usize, splat(&scale)) }
+    unsafe { Kernel::<A, false>::new(q, t, 0).inverse_partial(t, a, layers as usize, splat(&scale)) }
 }

@@ -5,7 +5,7 @@
 //! column after column, each value in as few bytes as its modulus needs. A blind rotation
 //! streams its key from memory, so bytes are time.
 
-use super::{Family, Limb};
+use super::{Ahead, Family, Limb};
 use crate::buffer::{Buffer, Pages};
 use crate::order::exponent;
 use std::sync::Arc;
@@ -96,6 +96,11 @@ impl PackedMatrix {
     /// Bytes that hold the values.
     pub fn byte_len(&self) -> usize {
         self.groups * self.rows * self.columns * self.degree * self.width
+    }
+
+    /// Its bytes, for transforms to ask for.
+    pub fn ahead(&self) -> Ahead<'_> {
+        Ahead::of(&bytemuck::cast_slice(self.words())[..self.byte_len()])
     }
 
     /// Where the eight values `8v..8v+8` of an entry begin.

@@ -5,6 +5,7 @@
 //! so that the range check and the choice cannot disagree. Every operation states its ranges;
 //! `q` is the limb's modulus and all slices of one call have the same length.
 
+mod ahead;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
@@ -28,6 +29,7 @@ use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};
 use crate::packed::{PackedPairs, Width};
 use crate::prime::primitive_root;
+pub use ahead::Ahead;
 pub use external::{MAX_COLUMNS, MonomialTable, PackedMatrix};
 pub use gadget::{Gadget, sub_scaled_rows};
 pub(crate) use permute::BlockPermutation;

@@ -30,15 +30,15 @@ impl CircuitLiteral {
         Self {
             tfhe: TfheLiteral {
                 plaintext: Plaintext::Bit,
-                lwe_dimension: 725,
-                lwe_noise: Noise::TUniform { bits: 17 },
+                lwe_dimension: 672,
+                lwe_noise: Noise::Uniform { bound: 336_000 },
                 log_n: 11,
                 rank: 1,
                 modulus_bits: 48,
                 glwe_noise: Noise::Gaussian { sigma: 3.19 },
                 bootstrap_digits: (15, 2),
-                switch_digits: (4, 3),
-                ring_switch: false,
+                switch_digits: (1, 12),
+                module_switch: true,
                 unroll: 2,
                 noise_factor: 8,
                 log_failure: -128.0,
@@ -156,11 +156,7 @@ impl CircuitParams {
     /// Variance at the decision of a circuit bootstrap whose input has this one.
     pub fn decision_variance(&self, input: f64) -> f64 {
         let (tfhe, context) = (&self.0.literal.tfhe, self.context());
-        let (digits, dimension) = (gadget(tfhe.switch_digits), context.lwe_dimension());
-        let switched = match self.0.tfhe.ring_switch_noise() {
-            Some(noise) => formulas::ring_switch(context, digits, tfhe.lwe_dimension, noise.variance(), input),
-            None => formulas::lwe_switch(digits, dimension, SecretKind::Binary, tfhe.lwe_noise.variance(), input),
-        };
+        let switched = self.0.tfhe.switched_variance(input);
         let steps = (2 * context.degree()) >> self.log_tables();
         formulas::modulus_switch(tfhe.lwe_dimension, SecretKind::Binary, steps, switched)
     }

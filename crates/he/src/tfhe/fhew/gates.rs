@@ -3,8 +3,8 @@
 use super::super::gates::eighths;
 use super::super::keys::check_owner;
 use super::super::{
-    ClientKey, EncryptedBit, Gate, GlweCiphertext, LweCiphertext, LweSwitchKey, RotationExponents, SecretKind,
-    TfheError, TorusLwe,
+    ClientKey, EncryptedBit, Gate, GlweCiphertext, LweCiphertext, RotationExponents, SecretKind, SwitchKey, TfheError,
+    TorusLwe,
 };
 use super::{AutomorphismBootstrapKey, DigitBootstrapKey, FhewMethod, FhewParams};
 use crate::keys::KeyId;
@@ -21,7 +21,7 @@ enum Accumulator {
 pub struct FhewKey {
     params: FhewParams,
     id: KeyId,
-    switch: LweSwitchKey,
+    switch: SwitchKey,
     accumulator: Accumulator,
 }
 
@@ -43,14 +43,7 @@ impl FhewKey {
                 Accumulator::Automorphisms(Box::new(key))
             }
         };
-        let switch = LweSwitchKey::generate(
-            client.extracted(),
-            client.lwe(),
-            tfhe.switch_gadget(),
-            tfhe.lwe_noise(),
-            &client.object_seeds(),
-        )?;
-        Ok(Self { params: params.clone(), id: client.id(), switch, accumulator })
+        Ok(Self { params: params.clone(), id: client.id(), switch: client.switch_key()?, accumulator })
     }
 
     /// Its parameters.

@@ -43,7 +43,13 @@ impl FhewLiteral {
     }
 
     fn gates() -> TfheLiteral {
-        TfheLiteral { bootstrap_digits: (18, 1), switch_digits: (4, 3), unroll: 1, ..TfheLiteral::gates() }
+        TfheLiteral {
+            lwe_dimension: 704,
+            lwe_noise: Noise::Uniform { bound: 190_100 },
+            switch_digits: (2, 6),
+            unroll: 1,
+            ..TfheLiteral::gates()
+        }
     }
 
     /// A small set without any security, for tests of breadth.
@@ -81,8 +87,8 @@ impl FhewParams {
             }
             _ => {}
         }
-        if literal.tfhe.plaintext != Plaintext::Bit || literal.tfhe.ring_switch {
-            return refuse("these gates take bits, and switch keys by LWE rows");
+        if literal.tfhe.plaintext != Plaintext::Bit {
+            return refuse("these gates take bits");
         }
         let declared = literal.tfhe.log_failure;
         let params = Self { tfhe: literal.tfhe.build()?, method: literal.method };
@@ -137,13 +143,7 @@ impl FhewParams {
     /// log2 of the probability that a bootstrap of the noisiest ciphertext allowed fails.
     pub fn log_failure(&self) -> f64 {
         let (literal, context) = (self.tfhe.literal(), self.tfhe.context());
-        let switched = formulas::lwe_switch(
-            self.tfhe.switch_gadget(),
-            context.lwe_dimension(),
-            SecretKind::Binary,
-            literal.lwe_noise.variance(),
-            literal.noise_factor as f64 * self.output_bound(),
-        );
+        let switched = self.tfhe.switched_variance(literal.noise_factor as f64 * self.output_bound());
         let (dimension, two_n) = (literal.lwe_dimension, 2 * context.degree());
         let decision = match self.method {
             FhewMethod::Digits { .. } => formulas::modulus_switch(dimension, SecretKind::Binary, two_n, switched),

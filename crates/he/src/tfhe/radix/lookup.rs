@@ -21,12 +21,8 @@ pub(super) fn reads(params: &TfheParams, boxes: usize, log_tables: u32, noise: u
     let (literal, context) = (params.literal(), params.context());
     let scale = params.space() as f64 / boxes as f64;
     let input = (scale * noise as f64).powi(2) * params.output_variance();
-    let (gadget, dimension) = (params.switch_gadget(), context.lwe_dimension());
-    let switched = match params.ring_switch_noise() {
-        Some(noise) => variance::ring_switch(context, gadget, literal.lwe_dimension, noise.variance(), input),
-        None => variance::lwe_switch(gadget, dimension, SecretKind::Binary, literal.lwe_noise.variance(), input),
-    };
     let two_n = (2 * context.degree()) >> log_tables;
+    let switched = params.switched_variance(input);
     let all = variance::modulus_switch(literal.lwe_dimension, SecretKind::Binary, two_n, switched);
     variance::log2_tail(1.0 / (4.0 * boxes as f64), all) <= literal.log_failure
 }

@@ -107,6 +107,17 @@ macro_rules! entry {
     };
 }
 
+/// The same for transforms that ask for bytes ahead.
+macro_rules! entry_ahead {
+    ($name:ident, $function:ident, $plan:expr) => {
+        #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+        unsafe fn $name(q: &Modulus, t: &NttTables, a: &mut [u64], ahead: &[u8]) {
+            // SAFETY: this function has the features, the tables are the limb's own.
+            unsafe { avx512ntt::$function::<Ifma, { $plan as u8 }>(q, &t.vector, a, ahead) }
+        }
+    };
+}
+
 entry!(forward_never, forward, ForwardPlan::Never);
 entry!(forward_pass_shift, forward, ForwardPlan::PassShift);
 entry!(forward_pass, forward, ForwardPlan::Pass);
@@ -114,6 +125,40 @@ entry!(forward_layer, forward, ForwardPlan::Layer);
 entry!(inverse_pass, inverse, InversePlan::Pass);
 entry!(inverse_third, inverse, InversePlan::Third);
 entry!(inverse_layer, inverse, InversePlan::Layer);
+entry_ahead!(forward_never_ahead, forward_ahead, ForwardPlan::Never);
+entry_ahead!(forward_pass_shift_ahead, forward_ahead, ForwardPlan::PassShift);
+entry_ahead!(forward_pass_ahead, forward_ahead, ForwardPlan::Pass);
+entry_ahead!(forward_layer_ahead, forward_ahead, ForwardPlan::Layer);
+entry_ahead!(inverse_pass_ahead, inverse_ahead, InversePlan::Pass);
+entry_ahead!(inverse_third_ahead, inverse_ahead, InversePlan::Third);
+entry_ahead!(inverse_layer_ahead, inverse_ahead, InversePlan::Layer);
+
+/// # Safety
+/// As for [`forward`].
+pub unsafe fn forward_ahead(q: &Modulus, t: &NttTables, a: &mut [u64], ahead: &[u8]) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match t.vector.forward_plan {
+            ForwardPlan::Never => forward_never_ahead(q, t, a, ahead),
+            ForwardPlan::PassShift => forward_pass_shift_ahead(q, t, a, ahead),
+            ForwardPlan::Pass => forward_pass_ahead(q, t, a, ahead),
+            ForwardPlan::Layer => forward_layer_ahead(q, t, a, ahead),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`forward`].
+pub unsafe fn inverse_ahead(q: &Modulus, t: &NttTables, a: &mut [u64], ahead: &[u8]) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match t.vector.inverse_plan {
+            InversePlan::Pass => inverse_pass_ahead(q, t, a, ahead),
+            InversePlan::Third => inverse_third_ahead(q, t, a, ahead),
+            InversePlan::Layer => inverse_layer_ahead(q, t, a, ahead),
+        }
+    }
+}
 
 /// # Safety
 /// The processor has AVX-512 F, DQ and IFMA; the tables are of this family.
