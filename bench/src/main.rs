@@ -93,6 +93,8 @@ enum Suite {
     Tfhe(tfhe::Options),
     /// How often TFHE's bootstraps fail at reduced precision, against the formula.
     TfheFailure(tfhe::failure::Options),
+    /// The noise of every operation of TFHE against its formula.
+    TfheNoise(tfhe::noise::Options),
     /// The TFHE figures of the library comparison beside ours, as a page.
     #[command(name = "papers-001-tfhe")]
     Papers001Tfhe(tfhe::Options),
@@ -155,6 +157,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = tfhe::failure::run(options, &threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("tfhe-failure-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::TfheNoise(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = tfhe::noise::run(options, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("tfhe-noise-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

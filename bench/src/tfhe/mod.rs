@@ -3,6 +3,7 @@
 pub mod failure;
 mod integers;
 mod line;
+pub mod noise;
 mod others;
 pub mod published;
 mod shares;

@@ -2,7 +2,7 @@
 //! 2014/106), in baby and giant steps with double hoisting (ePrint 2018/244, 2020/1203).
 //!
 //! An m×n matrix is padded to R×C, powers of two. With R < C there are R diagonals of C entries,
-//! d_t[i] = M[i mod R][(i + t) mod C], and the sum of every R-th slot finishes the rows (the hybrid
+//! `d_t[i] = M[i mod R][(i + t) mod C]`, and the sum of every R-th slot finishes the rows (the hybrid
 //! of Juvekar et al., ePrint 2018/073); otherwise there are C diagonals of R entries.
 
 use super::trace::TraceFunction;

@@ -1,7 +1,7 @@
 //! Small encrypted integers: a message, carry bits above it, and tables looked up by bootstraps.
 
 use super::keys::{check_owner, check_plaintext};
-use super::table::{LookupTable, decode, encode};
+use super::table::{LookupTable, decode, encode, table_steps};
 use super::{ClientKey, GlweCiphertext, LweCiphertext, Plaintext, ServerKey, TfheError};
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
@@ -86,10 +86,6 @@ fn message_space(plaintext: Plaintext) -> u64 {
         Plaintext::Bit => 2,
         Plaintext::Integer { message_bits, .. } => 1 << message_bits,
     }
-}
-
-fn is_square(x: u64) -> bool {
-    x.isqrt().pow(2) == x
 }
 
 impl ServerKey {
@@ -244,7 +240,8 @@ impl ServerKey {
     }
 
     /// Several tables of the whole space by one blind rotation, each a small public polynomial times
-    /// its result; the noise grows by the norm of the table's differences.
+    /// its result; the noise grows by the norm of the table's differences, and by what
+    /// the coefficients' errors have in common.
     ///
     /// Source: Carpov, Izabachène and Mollimard, 2018/622 (multi-value bootstrapping):
     /// `2·F = (1 + X + … + X^(N−1)) · (1 − X)·F`, and (1 − X)·F has few terms.
@@ -267,27 +264,19 @@ impl ServerKey {
         let half_unit = q.mul(encode(self.params(), 1), q.value().div_ceil(2));
         let mut acc = GlweCiphertext::trivial(context, &vec![half_unit; n])?;
         self.rotate_by_phase(&mut acc, &a.c, 0)?;
-        let width = n / space as usize;
-        let entry = |table: &[u64], at: usize| table[(at + width / 2) / width % space as usize] as i64;
         let outputs = tables.iter().map(|table| {
+            let steps = table_steps(n, table);
             let mut sum = LweCiphertext::trivial(q, context.lwe_dimension(), 0);
-            let mut square = 0u64;
-            // Where box i begins: half a box before its middle. Coefficients from N − width/2 on are
-            // those of box 0, negated, and so is what precedes coefficient 0.
-            for i in 0..=space as usize {
-                let at = (i * width).saturating_sub(width / 2);
-                let value = |at: usize| if at >= n - width / 2 { -(table[0] as i64) } else { entry(table, at) };
-                let step = if i == 0 { value(0) + value(n - 1) } else { value(at) - value(at - 1) };
-                if step == 0 {
-                    continue;
-                }
-                square += (step * step) as u64;
+            for (at, step) in &steps {
                 // Coefficient 0 of X^at·acc is coefficient −at of acc.
                 let mut term = acc.extract((n - at) % n)?;
-                term.mul_assign(if at == 0 { step } else { -step });
+                term.mul_assign(if *at == 0 { *step } else { -step });
                 sum.add_assign(&term)?;
             }
-            let noise = square.isqrt() + u64::from(!is_square(square));
+            // What the coefficients have in common may add to the norm, and is not counted where it takes off.
+            let norm = steps.iter().map(|(_, step)| (step * step) as u64).sum::<u64>();
+            let ratio = self.params().rotation_sum_variance(&steps) / self.params().output_variance();
+            let noise = (norm as f64).max(ratio - 1e-9).sqrt().ceil() as u64;
             let largest = table.iter().copied().max().unwrap_or(0);
             Ok(self.wrap_int(sum, largest, noise))
         });

@@ -289,6 +289,29 @@ impl TorusLwe {
         };
         RotationExponents { mask, body: body.wrapping_add(half) >> shift }
     }
+
+    /// The same to odd exponents, which blind rotation by automorphisms takes: rounding of the mask is of twice the
+    /// width.
+    ///
+    /// # Panics
+    /// If `two_n` is no power of two from 2 to 2^31.
+    pub fn switch_modulus_odd(&self, two_n: usize, secret: SecretKind) -> RotationExponents {
+        let log = two_n.trailing_zeros();
+        assert!(two_n.is_power_of_two() && (1..32).contains(&log));
+        let shift = 32 - log;
+        let mut dropped = 0i64;
+        let mask = self.mask().iter().map(|a| {
+            let odd = (a >> shift) | 1;
+            dropped += i64::from(a.wrapping_sub(odd << shift) as i32);
+            odd
+        });
+        let mask = mask.collect();
+        let body = match secret {
+            SecretKind::Binary => self.body().wrapping_sub((dropped >> 1) as u32),
+            SecretKind::Ternary => self.body(),
+        };
+        RotationExponents { mask, body: body.wrapping_add(1 << (shift - 1)) >> shift }
+    }
 }
 
 impl fmt::Debug for TorusLwe {

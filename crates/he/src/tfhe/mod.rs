@@ -41,4 +41,4 @@ pub use module_switch::{LEAST_MODULE_DEGREE, ModuleSwitchKey, SwitchKey};
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use sudare_ring::kernel::Gadget;
-pub use table::LookupTable;
+pub use table::{LookupTable, table_steps};

@@ -30,7 +30,7 @@ impl SecretKind {
         }
     }
 
-    /// E[s]: known to everybody, so rounding errors times it can be taken back.
+    /// The mean, E(s): known to everybody, so rounding errors times it can be taken back.
     pub const fn mean(self) -> f64 {
         match self {
             Self::Binary => 0.5,
@@ -38,7 +38,7 @@ impl SecretKind {
         }
     }
 
-    /// E[s²].
+    /// The mean square, E(s²).
     pub const fn mean_square(self) -> f64 {
         match self {
             Self::Binary => 0.5,

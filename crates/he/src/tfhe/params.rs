@@ -299,6 +299,13 @@ impl TfheParams {
         output_variance(&self.0.literal, &self.0.context, self.bootstrap_gadget())
     }
 
+    /// Variance of a sum of a rotation's coefficients (position, factor), as a fraction of q².
+    pub fn rotation_sum_variance(&self, terms: &[(usize, i64)]) -> f64 {
+        let literal = &self.0.literal;
+        let steps = (literal.lwe_dimension, literal.unroll);
+        variance::rotation_sum(&self.0.context, self.bootstrap_gadget(), steps, terms)
+    }
+
     /// Variance at the decision of a bootstrap whose input has `factor` times the variance of an output.
     pub fn decision_variance(&self, factor: u64) -> f64 {
         let literal = TfheLiteral { noise_factor: factor, ..self.0.literal.clone() };

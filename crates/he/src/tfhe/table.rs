@@ -118,3 +118,18 @@ pub(crate) fn decode(params: &TfheParams, phase: u64) -> u64 {
     let (q, two_p) = (u128::from(params.context().q()), 2 * u128::from(params.space()));
     (((u128::from(phase) * two_p + q / 2) / q) % two_p) as u64
 }
+
+/// The polynomial (1 − X)·F of a table of the whole space as its terms (position, factor), positions below N:
+/// entries that differ from their neighbours', in a ring of degree N.
+pub fn table_steps(degree: usize, table: &[u64]) -> Vec<(usize, i64)> {
+    let width = degree / table.len().max(1);
+    // Coefficients from N − width/2 on are those of box 0, negated, and so is what precedes coefficient 0.
+    let value = |at: usize| match table.get((at + width / 2) / width) {
+        Some(entry) => *entry as i64,
+        None => table.first().map_or(0, |entry| -(*entry as i64)),
+    };
+    // Where box i begins: half a box before its middle.
+    let begins = (0..=table.len()).map(|i| (i * width).saturating_sub(width / 2));
+    let steps = begins.map(|at| (at, value(at) - if at == 0 { -value(degree - 1) } else { value(at - 1) }));
+    steps.filter(|(_, step)| *step != 0).collect()
+}

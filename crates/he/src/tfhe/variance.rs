@@ -92,13 +92,39 @@ pub fn modulus_switch(dimension: usize, secret: SecretKind, two_n: usize, input:
 /// rows of 2^u − 1 keys, each met by X^e − 1 of squared norm 2, and rounding twice unless all bits
 /// are zero.
 pub fn blind_rotation(context: &GlweContext, gadget: Gadget, dimension: usize, unroll: usize) -> f64 {
-    let (rows, rounding) = (rows(context, gadget, context.rank() + 1), rounding(context, gadget));
-    let steps = dimension.div_ceil(unroll) as f64;
-    if unroll == 1 {
-        return steps * (rows + 0.5 * rounding);
+    let rows = rows(context, gadget, context.rank() + 1);
+    let factor = if unroll == 1 { 1.0 } else { 2.0 * ((1u64 << unroll) as f64 - 1.0) };
+    dimension.div_ceil(unroll) as f64 * factor * rows + rotation_rounding(context, gadget, dimension, unroll)
+}
+
+/// The part of [`blind_rotation`] that is rounding.
+pub fn rotation_rounding(context: &GlweContext, gadget: Gadget, dimension: usize, unroll: usize) -> f64 {
+    let factor = if unroll == 1 { 0.5 } else { 2.0 * (1.0 - 1.0 / (1u64 << unroll) as f64) };
+    dimension.div_ceil(unroll) as f64 * factor * rounding(context, gadget)
+}
+
+/// The sum of `terms` (position, factor) of a blind rotation's coefficients, positions up to N.
+///
+/// What rounding of the masks meets the secret's mean is common to all coefficients but for signs: those at a
+/// distance of d have (1 − 2d/N) of it as covariance.
+pub fn rotation_sum(
+    context: &GlweContext,
+    gadget: Gadget,
+    (dimension, unroll): (usize, usize),
+    terms: &[(usize, i64)],
+) -> f64 {
+    let (masks, secret) = (context.lwe_dimension() as f64, context.secret());
+    let share = masks * secret.mean().powi(2) / (1.0 + masks * secret.mean_square());
+    let common = share * rotation_rounding(context, gadget, dimension, unroll);
+    let squares: f64 = terms.iter().map(|(_, factor)| (factor * factor) as f64).sum();
+    let mut pairs = 0.0;
+    for (i, (at, factor)) in terms.iter().enumerate() {
+        for (other, by) in &terms[..i] {
+            let distance = at.abs_diff(*other) as f64 / context.degree() as f64;
+            pairs += (factor * by) as f64 * (1.0 - 2.0 * distance);
+        }
     }
-    let keys = (1u64 << unroll) as f64;
-    steps * (2.0 * (keys - 1.0) * rows + 2.0 * (1.0 - 1.0 / keys) * rounding)
+    squares * blind_rotation(context, gadget, dimension, unroll) + 2.0 * common * pairs
 }
 
 /// log2 of the probability that a centred Gaussian of this variance leaves `(−bound, bound)`.

@@ -1,10 +1,11 @@
 //! Circuit bootstraps: both bits on small and real sets, a lookup through a refreshed index, noise.
 
-use crate::support::{context, key, mean_square, streams, words};
+use crate::measure::circuit::row;
+use crate::support::{context, key, streams, words};
 use sudare_he::ring::Threads;
 use sudare_he::ring::random::Seed;
-use sudare_he::tfhe::circuit_bootstrap::{self as circuit, CircuitKey, CircuitLiteral};
-use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey, TraceKey};
+use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
+use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey};
 use sudare_he::tfhe::leveled::*;
 use sudare_he::tfhe::*;
 
@@ -155,106 +156,15 @@ fn gate_client() -> ClientKey {
     ClientKey::from_seed(&params, &Seed::from_bytes([1; 32])).unwrap()
 }
 
-fn near(what: &str, measured: f64, predicted: f64) {
-    let ratio = measured / predicted;
-    assert!((0.97..1.03).contains(&ratio), "{what}: measured / predicted = {ratio}");
-}
-
+/// A scheme switch leaves the rows of the body as they came.
 #[test]
-fn trace_and_scheme_switch_noise() {
-    let gadget = Gadget { base_log: 11, levels: 4 };
-    let (mut constant, mut energy, mut masks, mut bodies, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0);
+fn rows_of_the_body() {
     let (context, output) = (context(47, 1, SecretKind::Binary), Gadget { base_log: 20, levels: 1 });
-    let (q, n) = (context.q(), context.degree());
-    let keys = 60;
-    for number in 0..keys {
-        let (key, seed) = key(&context, number);
-        let trace = TraceKey::generate(&key, gadget, &ObjectSeeds::derive(&seed, "trace", 0)).unwrap();
-        let scheme = SchemeSwitchKey::generate(&key, gadget, &ObjectSeeds::derive(&seed, "scheme", 0)).unwrap();
-        let (mut s_masks, mut errors) = streams(&seed, 0);
-        for i in 0..160 {
-            let c = GlweCiphertext::from_words(&context, &words(&seed, i, q, 2 * n)).unwrap();
-            let mut expected = vec![0; n];
-            expected[0] = key.phase(&c).unwrap()[0];
-            let phase = key.phase(&trace.constant(&c).unwrap()).unwrap();
-            constant += mean_square(q, &phase[..1], &expected[..1]);
-            energy += n as f64 * mean_square(q, &phase, &expected);
-            count += 1.0;
-            if i < 10 {
-                // The row of the mask is an encryption of −S·phase.
-                let m = words(&seed, 1000 + i, q, n);
-                let c = key.encrypt(&m, &mut s_masks, &mut errors).unwrap();
-                let ggsw = scheme.switch(std::slice::from_ref(&c), output).unwrap();
-                let rows: Vec<_> = (0..2).map(|r| row(&context, &ggsw, r)).collect();
-                let phase = key.phase(&c).unwrap();
-                let product = GlweCiphertext::from_words(&context, &[phase.to_vec(), vec![0; n]].concat()).unwrap();
-                masks += mean_square(q, &key.phase(&rows[0]).unwrap(), &key.phase(&product).unwrap()) / 10.0;
-                bodies += mean_square(q, &key.phase(&rows[1]).unwrap(), &phase) / 10.0;
-            }
-        }
-    }
-    assert!(count * n as f64 >= 1e5 && f64::from(keys as u32) * 10.0 * n as f64 >= 1e5);
-    near("trace, all coefficients", energy / count, circuit::variance::trace_energy(&context, gadget));
-    // One sample a trace: a wider interval.
-    let ratio = constant / count / circuit::variance::trace_constant(&context, gadget);
-    assert!((0.93..1.07).contains(&ratio), "trace, constant: {ratio}");
-    near("scheme switch", masks / keys as f64, circuit::variance::scheme_switch(&context, gadget));
-    assert_eq!(bodies, 0.0);
-}
-
-fn row(context: &GlweContext, ggsw: &GgswCiphertext, row: usize) -> GlweCiphertext {
-    let n = context.degree();
-    let mut words = vec![0; 2 * n];
-    for (column, p) in words.chunks_exact_mut(n).enumerate() {
-        ggsw.matrix().get(0, row, column, p);
-        context.limb().inverse(p);
-    }
-    GlweCiphertext::from_words(context, &words).unwrap()
-}
-
-/// Products by bootstrapped selectors against the formula, with and without the rotation's noise in charge.
-#[test]
-fn product_noise() {
-    let small = CircuitLiteral::insecure_test();
-    let sets = [
-        CircuitLiteral { trace_digits: (13, 3), ..small.clone() },
-        CircuitLiteral { output_digits: (4, 4), trace_digits: (7, 6), ..small },
-    ];
-    for (number, set) in sets.into_iter().enumerate() {
-        let (mut sum, mut classical, mut count) = (0.0, 0.0, 0.0);
-        let params = set.clone().build().unwrap();
-        let gadget = Gadget { base_log: 12, levels: 2 };
-        for i in 0..20 {
-            let side = side(set.clone(), (20 * number + i) as u8);
-            let seeds = side.client.object_seeds();
-            let private = PrivateSwitchKey::generate(side.client.glwe(), gadget, &seeds).unwrap();
-            let (context, q) = (params.context(), params.context().q());
-            let n = context.degree();
-            let uniform = |j: u64| {
-                let seed = Seed::from_bytes([i as u8; 32]);
-                GlweCiphertext::from_words(context, &words(&seed, j, q, 2 * n)).unwrap()
-            };
-            let noise = |selector: &Selector, c: &GlweCiphertext| {
-                let found = side.client.glwe().phase(&selector.ggsw().external_product(c).unwrap()).unwrap();
-                mean_square(q, &found, &side.client.glwe().phase(c).unwrap())
-            };
-            for j in 0..40 {
-                let bit = side.client.encrypt_bit(true).unwrap();
-                let c = uniform(j);
-                sum += noise(&side.key.bootstrap(&bit).unwrap(), &c) / 800.0;
-                count += n as f64;
-                if j < 8 {
-                    classical += noise(&side.key.bootstrap_classical(&bit, &private).unwrap(), &c) / 160.0;
-                }
-            }
-        }
-        assert!(count >= 1e5);
-        // A bootstrap's largest error is one number, common to a whole product.
-        let ratio = sum / params.selector_noise().expected();
-        assert!((0.96..1.04).contains(&ratio), "circuit bootstrap, set {number}: {ratio}");
-        let rotation = params.rotation_variance();
-        let expected =
-            circuit::variance::classical(params.context(), params.output_gadget(), gadget, rotation).expected();
-        assert!((0.85..1.15).contains(&(classical / expected)), "classical, set {number}: {}", classical / expected);
-    }
+    let (key, seed) = key(&context, 1);
+    let gadget = Gadget { base_log: 11, levels: 4 };
+    let scheme = SchemeSwitchKey::generate(&key, gadget, &ObjectSeeds::derive(&seed, "scheme", 0)).unwrap();
+    let (mut masks, mut errors) = streams(&seed, 0);
+    let c = key.encrypt(&words(&seed, 0, context.q(), 512), &mut masks, &mut errors).unwrap();
+    let ggsw = scheme.switch(std::slice::from_ref(&c), output).unwrap();
+    assert_eq!(row(&context, &ggsw, 1).unwrap().words(), c.words());
 }

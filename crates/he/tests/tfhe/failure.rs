@@ -5,19 +5,20 @@ use sudare_he::security::Security;
 use sudare_he::tfhe::*;
 
 const CHAINS: usize = 64;
-const KEYS: u64 = 12;
+const KEYS: u64 = 10;
 
-/// Two bits of message and two of carry in N = 512, with noise of the blind rotation and the key switch
-/// in equal parts, that fails once in about 140 times.
+/// Two bits of message and two of carry in N = 512, with noise of the blind rotation and the key switch in about
+/// equal parts, that fails once in about 22 times.
 fn reduced() -> TfheParams {
     let literal = TfheLiteral {
-        lwe_noise: Noise::TUniform { bits: 16 },
+        lwe_dimension: 32,
+        lwe_noise: Noise::TUniform { bits: 19 },
         log_n: 9,
         modulus_bits: 40,
-        bootstrap_digits: (13, 1),
-        switch_digits: (5, 2),
+        bootstrap_digits: (12, 1),
+        switch_digits: (2, 5),
         noise_factor: 1,
-        log_failure: -7.0,
+        log_failure: -4.0,
         security: Security::Insecure,
         ..TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 })
     };

@@ -7,6 +7,8 @@ mod failure;
 mod fhew;
 mod integers;
 mod leveled;
+mod measure;
 mod noise;
 mod objects;
-mod support;
+
+use measure::support;

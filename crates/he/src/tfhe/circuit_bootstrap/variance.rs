@@ -78,9 +78,7 @@ fn common_share(context: &GlweContext) -> f64 {
 /// Variance after a blind rotation by `dimension` key bits, and its part by rounding.
 pub fn rotation(context: &GlweContext, gadget: Gadget, dimension: usize, unroll: usize) -> (f64, f64) {
     let all = variance::blind_rotation(context, gadget, dimension, unroll);
-    let (steps, keys) = (dimension.div_ceil(unroll) as f64, (1u64 << unroll) as f64);
-    let factor = if unroll == 1 { 0.5 } else { 2.0 * (1.0 - 1.0 / keys) };
-    (all, steps * factor * variance::rounding(context, gadget))
+    (all, variance::rotation_rounding(context, gadget, dimension, unroll))
 }
 
 /// The rows that a circuit bootstrap makes after a rotation of this variance and part by rounding.

@@ -2,10 +2,7 @@
 
 use super::super::gates::eighths;
 use super::super::keys::check_owner;
-use super::super::{
-    ClientKey, EncryptedBit, Gate, GlweCiphertext, LweCiphertext, RotationExponents, SecretKind, SwitchKey, TfheError,
-    TorusLwe,
-};
+use super::super::{ClientKey, EncryptedBit, Gate, GlweCiphertext, LweCiphertext, SecretKind, SwitchKey, TfheError};
 use super::{AutomorphismBootstrapKey, DigitBootstrapKey, FhewMethod, FhewParams};
 use crate::keys::KeyId;
 use std::fmt;
@@ -120,25 +117,11 @@ impl FhewKey {
                 acc.extract(0)
             }
             Accumulator::Automorphisms(key) => {
-                let (acc, _) = key.blind_rotate(&test, &odd_exponents(&small, two_n))?;
+                let (acc, _) = key.blind_rotate(&test, &small.switch_modulus_odd(two_n, SecretKind::Binary))?;
                 acc.extract(0)
             }
         }
     }
-}
-
-/// Rounds a mask under a binary secret to odd exponents; what meets the secret's mean is taken off the body.
-fn odd_exponents(c: &TorusLwe, two_n: usize) -> RotationExponents {
-    let shift = 32 - two_n.trailing_zeros();
-    let mut dropped = 0i64;
-    let mask = c.mask().iter().map(|a| {
-        let odd = (a >> shift) | 1;
-        dropped += i64::from(a.wrapping_sub(odd << shift) as i32);
-        odd
-    });
-    let mask = mask.collect();
-    let body = c.body().wrapping_sub((dropped >> 1) as u32).wrapping_add(1 << (shift - 1)) >> shift;
-    RotationExponents { mask, body }
 }
 
 impl fmt::Debug for FhewKey {
