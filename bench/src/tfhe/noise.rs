@@ -12,8 +12,7 @@ use crate::machine::Machine;
 use measure::{Figure, SUITES, Suite, Tally};
 use serde::Serialize;
 use std::time::Instant;
-use sudare_he::ring::threads;
-use sudare_ring::Threads;
+use sudare_ring::{Threads, threads};
 
 /// How much to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -101,7 +100,7 @@ pub fn run(options: &Options, threads: &Threads, machine: &Machine, out: &mut Li
 fn all(suite: &Suite, options: &Options) -> Outcome<Tally> {
     let (mut tally, mut keys) = (Tally::default(), 0);
     let enough = |f: &Figure| f.samples() >= options.samples && f.error() <= options.error;
-    while keys < FEWEST || (keys < options.keys && !tally.figures().all(|(_, f)| enough(f))) {
+    while keys < FEWEST.max(suite.keys) || (keys < options.keys && !tally.figures().all(|(_, f)| enough(f))) {
         let some = threads::map(AT_ONCE as usize, |i| {
             let mut one = Tally::default();
             (suite.measure)(keys + i as u64, &mut one).map(|()| one)

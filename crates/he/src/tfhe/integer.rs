@@ -204,6 +204,7 @@ impl ServerKey {
     pub fn lookup(&self, a: &EncryptedInt, table: &LookupTable) -> Result<EncryptedInt, TfheError> {
         super::context::check_shape("tables", 1, table.tables())?;
         self.check_int(a)?;
+        table.check_messages(self.params().space(), a.largest)?;
         self.check_noise("lookup", a.noise)?;
         Ok(self.wrap_int(self.bootstrap(&a.c, table)?, table.largest(0), 1))
     }
@@ -228,10 +229,7 @@ impl ServerKey {
         self.check_int(a)?;
         let log = tables.log_tables();
         self.check_noise("lookup", a.noise << log)?;
-        let entries = self.params().space() >> log;
-        if a.largest >= entries {
-            return Err(TfheError::CarrySpace { operation: "lookup", found: a.largest, space: entries });
-        }
+        tables.check_messages(self.params().space(), a.largest)?;
         let mut c = a.c.clone();
         c.mul_assign(1 << log);
         let mut acc = GlweCiphertext::trivial(self.params().context(), tables.coefficients())?;
@@ -288,8 +286,9 @@ impl ServerKey {
     /// # Errors
     /// As for [`ServerKey::lookup`].
     pub fn lookups(&self, items: &[(&EncryptedInt, &LookupTable)]) -> Result<Vec<EncryptedInt>, TfheError> {
-        for (a, _) in items {
+        for (a, table) in items {
             self.check_int(a)?;
+            table.check_messages(self.params().space(), a.largest)?;
             self.check_noise("lookup", a.noise)?;
         }
         let (cs, tables): (Vec<_>, Vec<_>) = items.iter().map(|(a, table)| (&a.c, *table)).unzip();

@@ -15,6 +15,10 @@ pub struct LookupTable {
     log_tables: u32,
     tables: usize,
     largest: Vec<u64>,
+    /// Boxes of half the torus.
+    boxes: usize,
+    /// Boxes that were given.
+    entries: usize,
 }
 
 impl LookupTable {
@@ -27,7 +31,8 @@ impl LookupTable {
         Self::interleaved(params, &[values])
     }
 
-    /// Several tables for one blind rotation; tables of p entries are for messages below p.
+    /// Several tables for one blind rotation; tables of p entries are for messages below p. Where there is room for more
+    /// entries, the rest are zeros that no lookup reads.
     ///
     /// # Errors
     /// [`TfheError::Shape`] unless all tables have equally many entries, a power of two, and
@@ -40,6 +45,7 @@ impl LookupTable {
         }
         let entries = tables.first().map_or(0, Vec::len);
         let padded = tables.len().next_power_of_two();
+        check_power_of_two(entries, space as usize / padded)?;
         if entries * padded > space as usize {
             return Err(TfheError::Shape {
                 what: "entries of all tables",
@@ -47,9 +53,15 @@ impl LookupTable {
                 found: entries * padded,
             });
         }
-        let encoded: Vec<Vec<u64>> = tables.iter().map(|t| t.iter().map(|m| encode(params, *m)).collect()).collect();
+        let mut encoded = Vec::with_capacity(tables.len());
+        for table in tables {
+            check_shape("table entries", entries, table.len())?;
+            // The box of a message is as wide as in a table of the whole space.
+            let rest = std::iter::repeat_n(0, space as usize / padded - entries);
+            encoded.push(table.iter().map(|m| encode(params, *m)).chain(rest).collect());
+        }
         let mut table = Self::from_phases(params.context(), &encoded)?;
-        // The box of a message is as wide as in a table of the whole space.
+        table.entries = entries;
         table.largest = tables.iter().map(|t| t.iter().copied().max().unwrap_or(0)).collect();
         Ok(table)
     }
@@ -62,7 +74,8 @@ impl LookupTable {
         let (n, q) = (context.degree(), context.modulus());
         let entries = tables.first().map_or(0, Vec::len);
         let padded = tables.len().next_power_of_two();
-        if entries == 0 || !entries.is_power_of_two() || 2 * entries * padded > n {
+        check_power_of_two(entries, n / 2 / padded)?;
+        if 2 * entries * padded > n {
             return Err(TfheError::Shape { what: "table entries", expected: n / 2 / padded, found: entries });
         }
         let width = n / entries;
@@ -76,14 +89,15 @@ impl LookupTable {
             }
         }
         let log_tables = padded.trailing_zeros();
-        Ok(Self { coefficients, log_tables, tables: tables.len(), largest: vec![u64::MAX; tables.len()] })
+        let largest = vec![u64::MAX; tables.len()];
+        Ok(Self { coefficients, log_tables, tables: tables.len(), largest, boxes: entries, entries })
     }
 
     /// The value at every phase of the first half of the torus, from zero on, its negation at the
     /// others: a sign, times `value` in `[0, q)`.
     pub fn constant(context: &GlweContext, value: u64) -> Self {
         let coefficients = vec![context.modulus().reduce(value); context.degree()];
-        Self { coefficients, log_tables: 0, tables: 1, largest: vec![u64::MAX] }
+        Self { coefficients, log_tables: 0, tables: 1, largest: vec![u64::MAX], boxes: 1, entries: 1 }
     }
 
     /// The test polynomial.
@@ -101,9 +115,31 @@ impl LookupTable {
         self.tables
     }
 
+    /// Refuses numbers that the entries are not for.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] for boxes other than those of messages, [`TfheError::CarrySpace`] if `largest` has no entry.
+    pub(crate) fn check_messages(&self, space: u64, largest: u64) -> Result<(), TfheError> {
+        check_shape("boxes of the table", (space >> self.log_tables) as usize, self.boxes)?;
+        if largest >= self.entries as u64 {
+            return Err(TfheError::CarrySpace { operation: "lookup", found: largest, space: self.entries as u64 });
+        }
+        Ok(())
+    }
+
     /// The largest entry of a table of messages.
     pub fn largest(&self, table: usize) -> u64 {
         self.largest.get(table).copied().unwrap_or(u64::MAX)
+    }
+}
+
+/// # Errors
+/// [`TfheError::Shape`] unless `entries` is a power of two.
+fn check_power_of_two(entries: usize, expected: usize) -> Result<(), TfheError> {
+    if entries.is_power_of_two() {
+        Ok(())
+    } else {
+        Err(TfheError::Shape { what: "table entries", expected, found: entries })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gates and tables, exhaustively, on small sets and on the real ones.
 
-use sudare_he::ring::Threads;
+use crate::{cases, word};
 use sudare_he::ring::random::Seed;
+use sudare_he::ring::{Threads, threads};
 use sudare_he::tfhe::*;
 
 fn client(literal: TfheLiteral, number: u8) -> ClientKey {
@@ -140,6 +141,46 @@ fn several_tables_from_one_rotation() {
     assert!(LookupTable::interleaved(params, &[vec![0; 16], vec![0; 16]]).is_err());
     assert!(LookupTable::new(params, |x| x + 1).is_err());
     assert!(server.lookup_multi(&large, &[vec![0; 4]]).is_err());
+}
+
+/// Random tables of all kinds on random numbers, and gates and multiplexers of results.
+#[test]
+fn random_tables_and_gates() {
+    const CHUNK: u64 = 25;
+    let ints = client(TfheLiteral { lwe_dimension: 8, log_n: 9, ..small(2, 2) }, 10);
+    let bits = client(TfheLiteral { lwe_dimension: 8, ..TfheLiteral::insecure_test(Plaintext::Bit) }, 11);
+    let (server, gates) = (ints.server_key().unwrap(), bits.server_key().unwrap());
+    let chunk = |number: usize| {
+        let mut stream = Seed::from_bytes([4; 32]).stream(number as u64);
+        let (mut flag, mut plain) = (bits.encrypt_bit(true).unwrap(), true);
+        for _ in 0..CHUNK {
+            let (r, tables) = (word(&mut stream), [word(&mut stream), word(&mut stream)]);
+            let entry = |t: usize, x: u64| tables[t] >> (4 * x) & 15;
+            let (x, y) = (r & 15, r >> 4 & 3);
+            let c = ints.encrypt_int(x).unwrap();
+            let decrypt = |c: &EncryptedInt| ints.decrypt_int(c).unwrap();
+            let table = LookupTable::new(ints.params(), |x| entry(0, x)).unwrap();
+            assert_eq!(decrypt(&server.lookup(&c, &table).unwrap()), entry(0, x));
+            let whole: Vec<Vec<u64>> = (0..2).map(|t| (0..16).map(|x| entry(t, x)).collect()).collect();
+            let out = server.lookup_multi(&c, &whole).unwrap();
+            assert_eq!([decrypt(&out[0]), decrypt(&out[1])], [entry(0, x), entry(1, x)]);
+            let (high, low) = (ints.encrypt_int(x / 4).unwrap(), ints.encrypt_int(y).unwrap());
+            assert_eq!(decrypt(&server.lookup2(&high, &low, &table).unwrap()), entry(0, x / 4 * 4 + y));
+            let parts: Vec<Vec<u64>> = (0..4).map(|t| (0..4).map(|x| entry(1, 4 * t + x)).collect()).collect();
+            let parts = &parts[..1 + (r >> 6 & 3) as usize];
+            let out = server.lookup_many(&low, &LookupTable::interleaved(ints.params(), parts).unwrap()).unwrap();
+            for (c, part) in out.iter().zip(parts) {
+                assert_eq!(decrypt(c), part[y as usize]);
+            }
+            let [a, b] = [8, 9].map(|i| r >> i & 1 == 1);
+            let [ca, cb] = [a, b].map(|v| bits.encrypt_bit(v).unwrap());
+            let gate = Gate::ALL[(r >> 10) as usize % Gate::ALL.len()];
+            flag = gates.gate(gate, &gates.mux(&flag, &ca, &cb).unwrap(), &ca).unwrap();
+            plain = gate.plain(if plain { a } else { b }, a);
+            assert_eq!(bits.decrypt_bit(&flag).unwrap(), plain, "{gate:?} {a} {b}");
+        }
+    };
+    Threads::new(0).run(|| threads::map(cases(100).div_ceil(CHUNK) as usize, chunk));
 }
 
 #[test]

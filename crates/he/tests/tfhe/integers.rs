@@ -1,9 +1,8 @@
 //! Encrypted integers against plain arithmetic: every pair of four bits, and random ones of all widths.
-//!
-//! `SUDARE_TFHE_CASES` sets how many random cases there are; a few hundred when it is not set.
 
-use sudare_he::ring::Threads;
+use crate::{cases, word};
 use sudare_he::ring::random::{Seed, Stream};
+use sudare_he::ring::{Threads, threads};
 use sudare_he::tfhe::radix::*;
 use sudare_he::tfhe::*;
 
@@ -15,16 +14,6 @@ fn tiny() -> TfheLiteral {
 
 fn client(literal: TfheLiteral, number: u8) -> ClientKey {
     ClientKey::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()
-}
-
-fn cases() -> u64 {
-    std::env::var("SUDARE_TFHE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
-}
-
-fn word(stream: &mut Stream) -> u64 {
-    let mut x = [0u64];
-    stream.fill_u64(&mut x);
-    x[0]
 }
 
 /// What an operation makes of two plain numbers, and of encrypted ones.
@@ -64,6 +53,28 @@ impl Side<'_> {
             let z = e.compare(comparison, x, y).unwrap();
             let order = kind.to_i128(a).cmp(&kind.to_i128(b));
             assert_eq!(c.decrypt_bool(&z).unwrap(), comparison.holds(order), "{comparison:?} of {a} and {b} as {kind}");
+        }
+    }
+
+    /// Everything else that takes numbers: one shift, an order and what it selects, signs, casts and tables.
+    fn others(&self, kind: IntegerType, (x, y): (&RadixInt, &RadixInt), (a, b): (u64, u64), choice: u64) {
+        let (e, c) = (&self.evaluator, self.client);
+        let (by, shift) = (choice & 127, Shift::ALL[choice as usize >> 7 & 3]);
+        self.same(&format!("{shift:?}"), kind, &e.shift(shift, x, by).unwrap(), shift.plain(kind, a, by), (a, by));
+        let amount = c.encrypt_integer(IntegerType::new(6, false).unwrap(), by & 63).unwrap();
+        let shifted = e.shift_by(shift, x, &amount).unwrap();
+        self.same(&format!("encrypted {shift:?}"), kind, &shifted, shift.plain(kind, a, by & 63), (a, by & 63));
+        let less = e.compare(Comparison::Lt, x, y).unwrap();
+        let chosen = if kind.to_i128(a) < kind.to_i128(b) { a } else { b };
+        self.same("select", kind, &e.select(&less, x, y).unwrap(), chosen, (a, b));
+        self.same("neg", kind, &e.neg(x).unwrap(), a.wrapping_neg(), (a, 0));
+        self.same("not", kind, &e.not(x).unwrap(), !a, (a, 0));
+        let to = IntegerType::new(4 + 2 * (choice >> 16 & 7) as u32, choice >> 20 & 1 == 1).unwrap();
+        self.same("cast", to, &e.cast(x, to).unwrap(), kind.to_i128(a) as u64, (a, 0));
+        if kind.bits() <= 6 {
+            let table: Vec<u64> =
+                (0..1 << kind.bits()).map(|i| (i ^ choice >> 24).wrapping_mul(choice | 1) >> 7).collect();
+            self.same("lookup", to, &e.lookup(x, &table, to).unwrap(), table[a as usize], (a, 0));
         }
     }
 
@@ -113,7 +124,7 @@ fn every_pair_of_four_bits() {
 fn random(side: &Side<'_>, stream: &mut Stream, count: u64) {
     for _ in 0..count {
         let r = word(stream);
-        let kind = IntegerType::new([4, 6, 8, 10, 16, 32, 64][r as usize % 7], r >> 8 & 1 == 1).unwrap();
+        let kind = IntegerType::new(4 + 2 * (r as u32 % 31), r >> 8 & 1 == 1).unwrap();
         let (mut a, mut b) = (kind.wrap(word(stream)), kind.wrap(word(stream)));
         if r >> 9 & 3 == 0 {
             b = a ^ (r >> 16 & 1) << ((r >> 20) as u32 % kind.bits());
@@ -133,20 +144,22 @@ fn random(side: &Side<'_>, stream: &mut Stream, count: u64) {
                     let shift = Shift::ALL[choice as usize >> 24 & 3];
                     (e.shift(shift, &x, by).unwrap(), shift.plain(kind, a, by))
                 }
-                1 if kind.bits() <= 16 => {
+                1 => {
                     let by = choice >> 16 & 31;
                     let shift = Shift::ALL[choice as usize >> 24 & 3];
                     let amount = side.client.encrypt_integer(IntegerType::new(6, true).unwrap(), by).unwrap();
                     (e.shift_by(shift, &x, &amount).unwrap(), shift.plain(kind, a, by))
                 }
                 2 => {
-                    let comparison = Comparison::ALL[choice as usize >> 16 & 3];
+                    let comparison = Comparison::ALL[choice as usize % 6];
                     let z = e.compare(comparison, &x, &y).unwrap();
                     let holds = comparison.holds(kind.to_i128(a).cmp(&kind.to_i128(b)));
                     assert_eq!(side.client.decrypt_bool(&z).unwrap(), holds, "{comparison:?} {kind} {a} {b}");
                     (e.select(&z, &x, &y).unwrap(), if holds { a } else { b })
                 }
-                _ if name == "mul" && kind.bits() > 16 => (e.neg(&x).unwrap(), a.wrapping_neg()),
+                _ if name == "mul" && kind.bits() > 16 && choice >> 40 & 7 != 0 => {
+                    (e.neg(&x).unwrap(), a.wrapping_neg())
+                }
                 _ => (encrypted(e, &x, &y).unwrap(), plain(kind, a, b)),
             };
             side.same(&format!("step {step}: {name} {choice:x}"), kind, &next, value, (a, b));
@@ -156,17 +169,55 @@ fn random(side: &Side<'_>, stream: &mut Stream, count: u64) {
     }
 }
 
+/// Every operation on pairs of all widths and both signs, most of them short; a quarter have a public operand, a quarter
+/// differ in one bit.
+#[test]
+fn random_pairs() {
+    const CHUNK: u64 = 25;
+    let client = client(tiny(), 9);
+    let server = client.server_key().unwrap();
+    let chunk = |number: usize| {
+        let side = Side { client: &client, evaluator: server.integers().unwrap() };
+        let mut stream = Seed::from_bytes([3; 32]).stream(number as u64);
+        for _ in 0..CHUNK {
+            let r = word(&mut stream);
+            let wide = match r & 31 {
+                0 => 31,
+                1..=2 => 16,
+                3..=6 => 8,
+                7..=15 => 4,
+                _ => 2,
+            };
+            let bits = (4 + 2 * ((r >> 8 & 255) % wide)) as u32;
+            let kind = IntegerType::new(bits, r >> 5 & 1 == 1).unwrap();
+            let (a, mut b) = (kind.wrap(word(&mut stream)), kind.wrap(word(&mut stream)));
+            if r >> 16 & 3 == 0 {
+                b = a ^ 1 << ((r >> 24) % u64::from(bits));
+            }
+            let x = client.encrypt_integer(kind, a).unwrap();
+            let y = match r >> 18 & 3 {
+                0 => side.evaluator.public(kind, b).unwrap(),
+                _ => client.encrypt_integer(kind, b).unwrap(),
+            };
+            side.pair(kind, &x, &y, (a, b));
+            side.others(kind, (&x, &y), (a, b), word(&mut stream));
+        }
+    };
+    let all = cases(75).div_ceil(CHUNK);
+    Threads::new(0).run(|| threads::map(all as usize, chunk));
+}
+
 #[test]
 fn random_circuits() {
     let client = client(tiny(), 2);
     let mut stream = Seed::from_bytes([5; 32]).stream(0);
-    side(&client, |s| random(&s, &mut stream, cases()));
+    side(&client, |s| random(&s, &mut stream, cases(1000) / 20));
     // Threads change the order of the work, not the numbers.
     for threads in [2, 16] {
         let server = client.server_key().unwrap();
         Threads::new(threads).run(|| {
             let mut stream = Seed::from_bytes([6; 32]).stream(0);
-            random(&Side { client: &client, evaluator: server.integers().unwrap() }, &mut stream, cases() / 5);
+            random(&Side { client: &client, evaluator: server.integers().unwrap() }, &mut stream, cases(300) / 20);
         });
     }
 }
@@ -178,7 +229,7 @@ fn casts_tables_and_booleans() {
         let e = &s.evaluator;
         let byte = |signed| IntegerType::new(8, signed).unwrap();
         let mut stream = Seed::from_bytes([8; 32]).stream(0);
-        for case in 0..(cases() / 20).max(3) {
+        for case in 0..cases(200) / 20 {
             let a = word(&mut stream) & 255;
             for signed in [false, true] {
                 let x = client.encrypt_integer(byte(signed), a).unwrap();

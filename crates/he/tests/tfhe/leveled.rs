@@ -1,8 +1,9 @@
 //! Leveled mode: every index of plain and encrypted tables, refusals, and noise against its bounds.
 
 use crate::support::words;
-use sudare_he::ring::Threads;
+use crate::{cases, word};
 use sudare_he::ring::random::Seed;
+use sudare_he::ring::{Threads, threads};
 use sudare_he::security::Security;
 use sudare_he::tfhe::leveled::*;
 use sudare_he::tfhe::{Gadget, Noise, SecretKind, TfheError};
@@ -37,6 +38,32 @@ fn every_index_of_a_table() {
             assert_eq!(client.decrypt_lwe(&one[outputs - 1]).unwrap(), table[i][outputs - 1]);
         }
     }
+}
+
+/// Random indices of random tables of random layouts, plain and encrypted.
+#[test]
+fn random_lookups() {
+    const CHUNK: u64 = 25;
+    let client = client(LeveledLiteral::insecure_test(), 10);
+    let (params, server) = (client.params(), LeveledServer::new(client.params()));
+    let chunk = |number: usize| {
+        let mut stream = Seed::from_bytes([12; 32]).stream(number as u64);
+        let r = word(&mut stream);
+        let (count, outputs) = (1 + (r & 31), 1 + (r >> 8 & 63) as usize);
+        let seed = Seed::from_bytes([13; 32]).derive("table", number as u64);
+        let table: Vec<Vec<u64>> = (0..count).map(|i| words(&seed, i, params.space(), outputs)).collect();
+        let packed = match r >> 16 & 1 {
+            0 => PackedTable::plain(params, &table).unwrap(),
+            _ => client.encrypt_table(&table).unwrap(),
+        };
+        for _ in 0..CHUNK {
+            let i = word(&mut stream) % count;
+            let index = client.encrypt_index(i, packed.layout().index_bits()).unwrap();
+            let found = server.lookup(&packed, &index).unwrap();
+            assert_eq!(client.decrypt(&found, outputs).unwrap(), table[i as usize], "{i} of {count}, {outputs}");
+        }
+    };
+    Threads::new(0).run(|| threads::map(cases(200).div_ceil(CHUNK) as usize, chunk));
 }
 
 #[test]

@@ -26,16 +26,19 @@ fn digit_squares(context: &GlweContext, gadget: Gadget) -> f64 {
 }
 
 /// What the key of a scheme switch adds to a coefficient of a mask row: the rows' errors, and the digits'
-/// rounding times S_c·S_i, whose mean square over the coefficients grows with N².
+/// rounding times S_c·S_i, whose mean square over the coefficients grows with N². Rounding half up has a mean of 1/2, which
+/// is common to all coefficients: it meets sums of S_c·S_i, of mean square 2N⁴/15 for N coefficients of mean one.
 pub fn scheme_switch(context: &GlweContext, gadget: Gadget) -> f64 {
     let (n, k, s) = (context.degree() as f64, context.rank() as f64, context.secret());
     // The sums of ±1 in the N coefficients of a negacyclic product are −N + 2, …, N.
     let mean_squares = s.mean().powi(4) * n * (n * n + 2.0) / 3.0;
     let spread = n * (s.mean_square().powi(2) - s.mean().powi(4));
+    let error = variance::rounding(context, gadget) / (1.0 + context.lwe_dimension() as f64 * s.mean_square());
+    let common = if error > 0.0 { 0.25 / (context.q() as f64).powi(2) } else { 0.0 };
     // A square counts each product of two coefficients twice.
-    let norms = k * mean_squares + n * spread * (k + 1.0);
-    let error = (variance::rounding(context, gadget)) / (1.0 + context.lwe_dimension() as f64 * s.mean_square());
-    variance::rows(context, gadget, context.rank()) + error * norms
+    let spread = error * n * spread * (k + 1.0);
+    let sums = common * k * k * s.mean().powi(4) * 2.0 * n.powi(4) / 15.0;
+    variance::rows(context, gadget, context.rank()) + (error - common) * k * mean_squares + spread + sums
 }
 
 /// The noise of a GGSW ciphertext's rows.

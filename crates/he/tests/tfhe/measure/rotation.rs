@@ -4,7 +4,6 @@ use super::Tally;
 use super::support::{context, key, mean_square, words};
 use sudare_he::ring::random::Seed;
 use sudare_he::tfhe::*;
-use zeroize::Zeroizing;
 
 const N: usize = 512;
 
@@ -16,8 +15,8 @@ pub fn blind_rotations(number: u64, tally: &mut Tally) -> Result<(), TfheError> 
         let (q, gadget) = (context.q(), Gadget { base_log, levels });
         let (key, seed) = key(&context, number);
         // Every combination of a step's bits equally often.
-        let bits = (0..dimension).map(|i| ((i / unroll) >> (i % unroll) & 1) as i64).collect();
-        let lwe = LweSecretKey::from_coefficients(SecretKind::Binary, Zeroizing::new(bits))?;
+        let bits: Vec<i64> = (0..dimension).map(|i| ((i / unroll) >> (i % unroll) & 1) as i64).collect();
+        let lwe = LweSecretKey::from_coefficients(SecretKind::Binary, bits.into())?;
         let seeds = ObjectSeeds::derive(&seed, "bsk", 0);
         let bootstrap = BootstrapKey::generate(&lwe, &key, gadget, unroll, &seeds)?;
         let (rounds, mut sum) = (16, 0.0);
@@ -83,11 +82,15 @@ pub fn several_tables(number: u64, tally: &mut Tally) -> Result<(), TfheError> {
 
 /// What a rotation of `start` by any number of positions adds to it, as fractions of q.
 fn rotation_noise(context: &GlweContext, start: &[u64], found: &[u64]) -> Result<Vec<f64>, TfheError> {
-    let (start, q) = (GlweCiphertext::trivial(context, start)?, context.modulus());
-    let off = |turned: &GlweCiphertext, i: usize| q.center(q.sub(found[i], turned.body()[i])).unsigned_abs();
+    let q = context.modulus();
+    let turned = |turn: usize, i: usize| match (i + 2 * N - turn) % (2 * N) {
+        place if place < N => start[place],
+        place => q.neg(start[place - N]),
+    };
+    let off = |turn: usize, i: usize| q.center(q.sub(found[i], turned(turn, i))).unsigned_abs();
     // Uniform phases: the turn is the one that a few coefficients agree with.
-    let turned = (0..2 * N).map(|turn| start.rotated(turn)).min_by_key(|turned| (0..4).map(|i| off(turned, i)).max());
-    let turned = turned.unwrap_or(start);
+    let turn = (0..2 * N).min_by_key(|turn| (0..4).map(|i| off(*turn, i)).max());
+    let turned = GlweCiphertext::trivial(context, start)?.rotated(turn.unwrap_or(0));
     let fraction = |(x, y): (&u64, &u64)| q.center(q.sub(*x, *y)) as f64 / q.value() as f64;
     Ok(found.iter().zip(turned.body()).map(fraction).collect())
 }
