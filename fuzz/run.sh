@@ -36,7 +36,7 @@ for name in "${targets[@]}"; do
     echo "== $name, $seconds s"
     log=$corpus.log
     if ! cargo "+$toolchain" fuzz run --target "$target" "$name" "$corpus" -- \
-        -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 >"$log" 2>&1; then
+        -max_total_time="$seconds" -max_len=131072 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 >"$log" 2>&1; then
         tail -n 40 "$log" >&2
         echo "fuzzing $name failed: the input is in fuzz/artifacts/$name" >&2
         exit 1

@@ -5,10 +5,13 @@
 use std::sync::OnceLock;
 use sudare_he::integer::IntegerParams;
 use sudare_he::params::Params;
+use sudare_he::tfhe::TfheParams;
 use sudare_he::wire::{
     Container, IntegerWire, Wire, integer_params_from_bytes, integer_params_to_bytes, params_from_bytes,
-    params_to_bytes, peek, read_integer_params, read_params, read_secret_key, reseal_for_tests, secret_key_from_bytes,
-    secret_key_to_bytes,
+    params_to_bytes, peek, read_integer_params, read_params, read_secret_key, read_tfhe_server_key, reseal_for_tests,
+    secret_key_from_bytes, secret_key_to_bytes, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
+    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_from_bytes,
+    write_tfhe_server_key,
 };
 
 /// The parameters of the golden files.
@@ -26,6 +29,15 @@ fn golden_integer() -> &'static IntegerParams {
     PARAMS.get_or_init(|| {
         let file = include_bytes!("../../crates/he/tests/golden/v1/integer_params.bin");
         integer_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    })
+}
+
+/// Those of encrypted bits and small integers.
+fn golden_tfhe() -> &'static TfheParams {
+    static PARAMS: OnceLock<TfheParams> = OnceLock::new();
+    PARAMS.get_or_init(|| {
+        let file = include_bytes!("../../crates/he/tests/golden/v1/tfhe_params.bin");
+        tfhe_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
     })
 }
 
@@ -86,6 +98,50 @@ pub fn integer_params(data: &[u8]) {
         }
         if let Ok(params) = stored.build() {
             assert!(integer_params_to_bytes(&params).expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of TFHE's parameters; small sets are built too.
+pub fn tfhe_params(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let Ok(stored) = tfhe_params_from_bytes(bytes) else { return };
+        if stored.literal.log_n > 10 {
+            return;
+        }
+        if let Ok(params) = stored.build() {
+            assert!(tfhe_params_to_bytes(&params).expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of TFHE's client keys.
+pub fn tfhe_client_key(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(key) = tfhe_client_key_from_bytes(golden_tfhe(), bytes) {
+            assert!(tfhe_client_key_to_bytes(&key).expect("what was read can be written").as_slice() == bytes);
+        }
+    });
+}
+
+/// The decoder of TFHE's server keys, from memory and from a stream.
+pub fn tfhe_server_key(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = tfhe_server_key_from_bytes(golden_tfhe(), bytes);
+        assert_eq!(read.is_ok(), read_tfhe_server_key(golden_tfhe(), bytes).is_ok());
+        if let Ok(key) = read {
+            let mut out = Vec::new();
+            write_tfhe_server_key(&key, &mut out).expect("what was read can be written");
+            assert!(out == bytes);
+        }
+    });
+}
+
+/// The decoder of encrypted arrays.
+pub fn tfhe_array(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(array) = tfhe_array_from_bytes(golden_tfhe(), bytes) {
+            assert!(tfhe_array_to_bytes(golden_tfhe(), &array).expect("what was read can be written") == bytes);
         }
     });
 }

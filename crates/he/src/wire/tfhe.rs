@@ -65,8 +65,11 @@ fn write_noise(noise: Noise, meta: &mut Vec<u8>) {
 fn read_noise(fields: &mut Fields<'_>) -> Result<Noise, WireError> {
     match (fields.u32()?, fields.f64()?) {
         (0, sigma) if sigma.is_finite() => Ok(Noise::Gaussian { sigma }),
-        (1, bits) if (0.0..=40.0).contains(&bits) && bits.fract() == 0.0 => Ok(Noise::TUniform { bits: bits as u32 }),
-        (2, bound) if (0.0..=46f64.exp2()).contains(&bound) && bound.fract() == 0.0 => {
+        // One encoding for each: no fractions, and no negative zero.
+        (1, bits) if bits <= 40.0 && f64::from(bits as u32).to_bits() == bits.to_bits() => {
+            Ok(Noise::TUniform { bits: bits as u32 })
+        }
+        (2, bound) if bound <= 46f64.exp2() && (bound as u64 as f64).to_bits() == bound.to_bits() => {
             Ok(Noise::Uniform { bound: bound as u64 })
         }
         _ => Err(WireError::Corrupt { what: "an unknown distribution of noise" }),
