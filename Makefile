@@ -91,7 +91,7 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- packing --json
 
 papers-001-tfhe: | prerequisites ## the library comparison's TFHE figures beside ours: bench/runs/papers-001-tfhe.md
-	cargo run --locked --release -p sudare-bench -- papers-001-tfhe
+	cargo run --locked --release -p sudare-bench --features peer-tfhe -- papers-001-tfhe
 
 sweeps-exact: | prerequisites ## BFV and BGV against degree and depth, and exact matrix products: bench/runs/exact.md
 	cargo run --locked --release -p sudare-bench -- --save exact --page --sweep product,degree,depth

@@ -76,6 +76,21 @@ pub fn cpu_time() -> Duration {
     Duration::new(t.tv_sec.unsigned_abs(), u32::try_from(t.tv_nsec).unwrap_or(0))
 }
 
+/// Time that the threads of this process have run, and time that they waited for a processor though they
+/// had work; `None` where the system does not tell.
+pub fn thread_times() -> Option<[Duration; 2]> {
+    let mut all = [Duration::ZERO; 2];
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        // A thread that has just ended has no file.
+        let Ok(text) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
+        let mut fields = text.split_whitespace().map(|x| x.parse().map(Duration::from_nanos));
+        for sum in &mut all {
+            *sum += fields.next()?.ok()?;
+        }
+    }
+    Some(all)
+}
+
 /// Starts the peak of the resident set anew, where the kernel allows it.
 pub fn reset_peak_rss() {
     // Without the permission the peak is that of the whole process so far: still an upper bound.
@@ -110,8 +125,11 @@ mod tests {
 
     #[test]
     fn processor_time_goes_on() {
-        let before = cpu_time();
+        let (before, threads) = (cpu_time(), thread_times());
         let sum = (0..3_000_000u64).fold(1u64, |a, x| std::hint::black_box(a.wrapping_mul(x | 1)));
         assert!(sum != 0 && cpu_time() > before);
+        if let (Some([before, _]), Some([after, _])) = (threads, thread_times()) {
+            assert!(after > before);
+        }
     }
 }

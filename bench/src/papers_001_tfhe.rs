@@ -33,6 +33,10 @@ fn number(x: Option<f64>, digits: usize) -> String {
     x.map_or_else(|| "–".into(), |x| format!("{x:.digits$}"))
 }
 
+fn percent(x: Option<f64>) -> String {
+    x.map_or_else(|| "–".into(), |x| format!("{:.1} %", 100.0 * x))
+}
+
 fn render(lines: &[Line], machine: &Machine) -> Outcome<String> {
     let mut t = String::new();
     writeln!(t, "# TFHE and FHEW: the library comparison's figures and ours\n")?;
@@ -104,6 +108,10 @@ fn resources(t: &mut String, lines: &[Line]) -> Outcome<()> {
     writeln!(t, "| Set | keys in memory, MB | seeded, MB |\n|---|---|---|")?;
     writeln!(t, "| tfhe-rs 2 + 2 bits | {:.0} | {:.0} |", mb(TFHE_RS_KEY_BYTES[0]), mb(TFHE_RS_KEY_BYTES[1]))?;
     writeln!(t, "| OpenFHE, gates | {:.0} | |", mb(OPENFHE_KEY_BYTES))?;
+    for line in lines.iter().filter(|l| l.peer_key_bytes.is_some()) {
+        let [bytes, seeded] = [line.peer_key_bytes, line.peer_seeded_bytes].map(|b| number(b.map(mb), 1));
+        writeln!(t, "| {}, measured: {} | {bytes} | {seeded} |", line.peer.unwrap_or("tfhe 1.8"), line.case)?;
+    }
     for (name, bootstrap, _) in BOOTSTRAPS {
         let Some(line) = find(lines, bootstrap, false) else { continue };
         let [bytes, seeded] = [line.key_bytes, line.seeded_bytes].map(|b| number(b.map(mb), 1));
@@ -112,25 +120,29 @@ fn resources(t: &mut String, lines: &[Line]) -> Outcome<()> {
     writeln!(
         t,
         "\nThe paper measures a processor use of at most 10 % in both libraries. Wanted: {:.0} % of all threads on a batch. \
-         On a machine that others load, use falls by what they take.\n",
+         On a machine that others load, use falls by what they take: \"waiting\" is the share of the threads' time in \
+         which they had work and others the processor, \"idle\" that without work.\n",
         100.0 * CPU_USE
     )?;
     writeln!(
         t,
-        "| Batch | threads | ms each | CPU ms each | processor use | keys read, GB/s at least |\n|---|---|---|---|---|---|"
+        "| Batch | threads | ms each | CPU ms each | processor use | waiting for others | idle | keys read, GB/s at least |"
     )?;
+    writeln!(t, "|{}", "---|".repeat(8))?;
     for line in lines.iter().filter(|l| l.case.contains("batch")) {
         let reads = (line.batch as f64 / line.threads as f64 / 4.0).ceil() * line.threads as f64;
         let rate = line.key_bytes.zip(line.median_ms).map(|(bytes, ms)| reads * bytes as f64 / ms / 1e6);
         writeln!(
             t,
-            "| {} of {} | {} | {} | {} | {} % | {} |",
+            "| {} of {} | {} | {} | {} | {} % | {} | {} | {} |",
             line.case,
             line.batch,
             line.threads,
             number(line.each_ms, 2),
             number(line.cpu_each_ms, 2),
             number(line.cpu_use.map(|x| 100.0 * x), 0),
+            percent(line.cpu_waited),
+            percent(line.cpu_idle),
             number(rate, 1)
         )?;
     }
@@ -186,20 +198,29 @@ fn targets(t: &mut String, lines: &[Line]) -> Outcome<()> {
     writeln!(t, "## Beside today's libraries, one thread\n")?;
     writeln!(
         t,
-        "| Case | CPU, ms | wall, ms | to reach, ms | reached | others, ms (theirs over ours) |\n|---|---|---|---|---|---|"
+        "The crate tfhe 1.8 is measured in this run and in turn with ours, one thread each, if the lab was built with \
+         `--features peer-tfhe`; the ratio is its processor time over ours. Others' figures are constants.\n"
     )?;
+    writeln!(
+        t,
+        "| Case | CPU, ms | wall, ms | to reach, ms | reached | {}: CPU, ms | ratio | others, ms (theirs over ours) |",
+        lines.iter().find_map(|l| l.peer).unwrap_or("tfhe 1.8")
+    )?;
+    writeln!(t, "|{}", "---|".repeat(8))?;
     for known in PUBLISHED {
         let Some(line) = find(lines, known.case, false) else { continue };
         let others: Vec<_> =
             line.beside.iter().map(|b| format!("{} {} ({})", b.library, b.ms, number(b.ratio, 2))).collect();
         writeln!(
             t,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
             known.case,
             number(line.cpu_ms, 4),
             number(line.median_ms, 4),
             number(known.target_ms, 3),
             line.reached.map_or("–", |r| if r { "yes" } else { "no" }),
+            number(line.peer_cpu_ms, 2),
+            number(line.cpu_ratio, 2),
             others.join("; ")
         )?;
     }

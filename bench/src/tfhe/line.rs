@@ -1,5 +1,6 @@
 //! One measured line of the TFHE suites.
 
+use super::peer::{Operation, name};
 use super::published::{PEERS_FROM, find};
 use crate::lines::Line as Row;
 use crate::machine::{Machine, peak_rss_mb};
@@ -64,6 +65,10 @@ pub struct Line {
     pub cpu_units: Option<f64>,
     /// Processor time over wall time and threads.
     pub cpu_use: Option<f64>,
+    /// Share of the threads' time that they waited for a processor which others had.
+    pub cpu_waited: Option<f64>,
+    /// Share of the threads' time without work.
+    pub cpu_idle: Option<f64>,
     /// Blind rotations of one operation.
     pub rotations: Option<u64>,
     /// Expanded keys in memory.
@@ -74,6 +79,22 @@ pub struct Line {
     pub peak_rss_mb: Option<f64>,
     /// Shares of one bootstrap.
     pub shares: Vec<Share>,
+    /// A library measured in the same process, in turn.
+    pub peer: Option<&'static str>,
+    /// Its parameters.
+    pub peer_params: Option<String>,
+    /// Its median wall time of one operation.
+    pub peer_ms: Option<f64>,
+    /// Its median processor time.
+    pub peer_cpu_ms: Option<f64>,
+    /// Its wall time over ours: how many times faster ours is.
+    pub ratio: Option<f64>,
+    /// The same of processor times.
+    pub cpu_ratio: Option<f64>,
+    /// Its expanded server key in memory.
+    pub peer_key_bytes: Option<usize>,
+    /// Its seeded server key.
+    pub peer_seeded_bytes: Option<usize>,
     /// Milliseconds to reach.
     pub target_ms: Option<f64>,
     /// Whether processor time of one operation reaches them (wall time where several threads work).
@@ -111,11 +132,21 @@ impl Line {
             unit_ms: None,
             cpu_units: None,
             cpu_use: None,
+            cpu_waited: None,
+            cpu_idle: None,
             rotations: None,
             key_bytes: None,
             seeded_bytes: None,
             peak_rss_mb: None,
             shares: Vec::new(),
+            peer: None,
+            peer_params: None,
+            peer_ms: None,
+            peer_cpu_ms: None,
+            ratio: None,
+            cpu_ratio: None,
+            peer_key_bytes: None,
+            peer_seeded_bytes: None,
             target_ms: None,
             reached: None,
             beside: Vec::new(),
@@ -151,7 +182,7 @@ impl Line {
     /// Fills in times, and what others need for the same case.
     pub fn with_timing(mut self, timing: Timing) -> Self {
         let quotient = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
-        let Timing { ours, unit, .. } = timing;
+        let Timing { ours, unit, peer } = timing;
         let each = 1.0 / self.batch as f64;
         self.median_ms = ours.wall.median();
         self.p10_ms = ours.wall.quantile(0.1);
@@ -163,6 +194,10 @@ impl Line {
         self.cpu_units = quotient(self.cpu_each_ms, unit.cpu.median());
         self.cpu_use = quotient(self.cpu_ms, self.median_ms).map(|x| x / self.threads as f64);
         self.peak_rss_mb = peak_rss_mb();
+        self.peer_ms = peer.wall.median();
+        self.peer_cpu_ms = peer.cpu.median();
+        self.ratio = quotient(self.peer_ms, self.each_ms);
+        self.cpu_ratio = quotient(self.peer_cpu_ms, self.cpu_each_ms);
         self.samples_ms = ours.wall;
         let figure = if self.threads == 1 { self.cpu_each_ms } else { self.each_ms };
         if let (Some(known), true) = (find(&self.case), self.batch == 1) {
@@ -172,6 +207,21 @@ impl Line {
                 |(library, ms): &(&'static str, f64)| Beside { library, ms: *ms, ratio: figure.map(|ours| ms / ours) };
             self.beside = known.peers.iter().map(beside).collect();
             self.beside_from = (!known.peers.is_empty()).then_some(PEERS_FROM);
+        }
+        self
+    }
+
+    /// Names the peer whose times came with ours, and notes its answers.
+    pub fn with_peer(mut self, peer: &dyn Operation) -> Self {
+        self.peer = Some(name());
+        self.peer_params = Some(peer.params());
+        if let Some([expanded, seeded]) = peer.key_bytes() {
+            (self.peer_key_bytes, self.peer_seeded_bytes) = (Some(expanded), Some(seeded));
+        }
+        let (wrong, of) = peer.answers();
+        if wrong > 0 || of == 0 {
+            let theirs = format!("{wrong} of {of} answers of the peer were wrong");
+            self.check = if self.check == "ok" { theirs } else { format!("{}; {theirs}", self.check) };
         }
         self
     }
@@ -186,15 +236,17 @@ impl Line {
 }
 
 impl Row for Line {
-    const HEAD: &'static str = "case                                thr batch  median ms  each cpu ms    units cpu use   target   ratio  RSS MB check";
+    const HEAD: &'static str = "case                                thr batch  median ms  each cpu ms    units cpu use   idle   target   ratio  RSS MB check";
 
     fn row(&self) -> String {
         let number = |x: Option<f64>, digits: usize| x.map_or_else(String::new, |x| format!("{x:.digits$}"));
         let shares: Vec<_> = self.shares.iter().map(|s| format!("{} {:.1} %", s.part, s.percent)).collect();
         let keys = self.key_bytes.zip(self.seeded_bytes);
         let keys = keys.map_or_else(String::new, |(a, b)| format!("; keys {:.1} MB, seeded {:.1}", mb(a), mb(b)));
+        let theirs = self.peer_key_bytes.zip(self.peer_seeded_bytes);
+        let theirs = theirs.map_or_else(String::new, |(a, b)| format!(" (the peer's {:.1} and {:.1})", mb(a), mb(b)));
         format!(
-            "{:<35} {:>3} {:>5} {:>10} {:>12} {:>8} {:>7} {:>8} {:>7} {:>7} {}{keys}{}{}",
+            "{:<35} {:>3} {:>5} {:>10} {:>12} {:>8} {:>7} {:>6} {:>8} {:>7} {:>7} {}{keys}{theirs}{}{}",
             self.case,
             self.threads,
             self.batch,
@@ -202,8 +254,9 @@ impl Row for Line {
             number(self.cpu_each_ms, 4),
             number(self.cpu_units, 1),
             number(self.cpu_use, 2),
+            number(self.cpu_idle, 2),
             number(self.target_ms, 3),
-            number(self.beside.first().and_then(|b| b.ratio), 2),
+            number(self.cpu_ratio, 2),
             number(self.peak_rss_mb, 0),
             self.check,
             if shares.is_empty() { "" } else { "; " },

@@ -2,9 +2,11 @@
 
 pub mod failure;
 mod integers;
+mod keys;
 mod line;
 pub mod noise;
 mod others;
+mod peer;
 pub mod published;
 mod shares;
 
@@ -12,8 +14,9 @@ pub use line::{Line, mb};
 
 use crate::Outcome;
 use crate::lines::Lines;
-use crate::machine::{Machine, reset_peak_rss};
-use crate::timing::{Budget, Clock, Random, Timing, Unit, measure};
+use crate::machine::{Machine, peak_rss_mb, reset_peak_rss, thread_times};
+use crate::timing::{Budget, Random, Samples, Timing, Unit, measure};
+use std::time::Instant;
 use sudare_he::ring::prime::ntt_primes;
 use sudare_he::ring::random::Seed;
 use sudare_he::tfhe::{
@@ -68,7 +71,8 @@ impl Lab<'_> {
         measure(&mut self.unit, self.budget, ours, None)
     }
 
-    /// Times `work(i)` for i = 0, 1, …, then counts the results that `right(i, result)` refuses.
+    /// Times `work(i)` for i = 0, 1, …, in turn with the peer if it has this case, then counts the results
+    /// that `right(i, result)` refuses.
     fn checked<T>(
         &mut self,
         line: Line,
@@ -76,16 +80,53 @@ impl Lab<'_> {
         right: impl Fn(usize, &T) -> Outcome<bool>,
     ) -> Outcome<()> {
         let mut results = Vec::new();
-        let timing = self.time(|| {
+        let mut ours = || {
             results.push(work(results.len())?);
             Ok(())
-        })?;
+        };
+        let alone = (line.threads, line.batch) == (1, 1);
+        let (timing, peer) = match peer::find(&line.case).filter(|_| alone) {
+            None => (self.time(&mut ours)?, None),
+            Some(make) => {
+                // Memory is told before the peer's keys fill it.
+                reset_peak_rss();
+                ours()?;
+                let peak = peak_rss_mb();
+                let mut peer = make()?;
+                let timing = measure(&mut self.unit, self.budget, &mut ours, Some(&mut || peer.run()))?;
+                (timing, Some((peer, peak)))
+            }
+        };
+        let [waited, idle] = if line.threads > 1 { unused(line.threads, &mut ours)? } else { [None; 2] };
         let mut wrong = 0;
         for (i, result) in results.iter().enumerate() {
             wrong += usize::from(!right(i, result)?);
         }
-        self.put(line.with_timing(timing).with_answers(wrong, results.len()))
+        let mut line = line.with_timing(timing).with_answers(wrong, results.len());
+        (line.cpu_waited, line.cpu_idle) = (waited, idle);
+        if let Some((peer, peak)) = peer {
+            line = line.with_peer(&*peer);
+            line.peak_rss_mb = peak;
+        }
+        self.put(line)
     }
+}
+
+/// Shares of the time of a pool's threads, in the median of some runs: waiting for a processor that
+/// others had, and without work.
+fn unused(threads: usize, mut work: impl FnMut() -> Outcome<()>) -> Outcome<[Option<f64>; 2]> {
+    let mut shares: [Samples; 2] = Default::default();
+    for _ in 0..7 {
+        let (before, clock) = (thread_times(), Instant::now());
+        work()?;
+        let all = clock.elapsed().as_secs_f64() * threads as f64;
+        if let (Some(before), Some(after)) = (before, thread_times()) {
+            let [ran, waited] = [0, 1].map(|i| after[i].saturating_sub(before[i]).as_secs_f64() / all);
+            shares[0].0.push(waited);
+            shares[1].0.push((1.0 - ran - waited).max(0.0));
+        }
+    }
+    Ok(shares.map(|s| s.median()))
 }
 
 /// Measures and prints; gives the lines back.
@@ -100,6 +141,9 @@ pub fn run(options: &Options, budget: Budget, machine: &Machine, out: &mut Lines
         pool: Threads::new(options.pool),
         batch: options.batch.max(1),
     };
+    if !cfg!(feature = "peer-tfhe") {
+        eprintln!("sudare-bench: {}", peer::HOW);
+    }
     if options.wants("gates") {
         gates(&mut lab, "2^-128", TfheLiteral::gates())?;
         gates(&mut lab, "2^-64", TfheLiteral::gates_failure_64())?;
@@ -129,7 +173,7 @@ pub fn run(options: &Options, budget: Budget, machine: &Machine, out: &mut Lines
         let sets = [("gates, 2^-128", TfheLiteral::gates()), ("gates, 2^-64", TfheLiteral::gates_failure_64())];
         let integers = integer_sets().map(|(name, literal)| (name, literal));
         for (name, literal) in sets.into_iter().chain(integers) {
-            keys(&mut lab, name, literal)?;
+            keys::run(&mut lab, name, literal)?;
         }
     }
     Ok(lab.lines)
@@ -178,11 +222,15 @@ fn gates(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()> {
     let zero = pool[0].1.ciphertext();
     let sign = LookupTable::constant(params.context(), params.context().q() / 8);
     nand.shares = shares::measure(&server, zero, &sign, repeats(lab))?;
-    lab.checked(
-        nand,
-        |i| Ok(server.gate(Gate::Nand, &at(i).1, &at(7 * i + 1).1)?),
-        |i, c| Ok(client.decrypt_bit(c)? == Gate::Nand.plain(at(i).0, at(7 * i + 1).0)),
-    )?;
+    let work = |i: usize| Ok(server.gate(Gate::Nand, &at(i).1, &at(7 * i + 1).1)?);
+    let right = |i: usize, c: &EncryptedBit| -> Outcome<bool> {
+        Ok(client.decrypt_bit(c)? == Gate::Nand.plain(at(i).0, at(7 * i + 1).0))
+    };
+    lab.checked(nand, work, right)?;
+    let beside = format!("NAND, {name}, the peer's default");
+    if peer::find(&beside).is_some() {
+        lab.checked(line(beside, lab), work, right)?;
+    }
     let mut mux = line(format!("MUX, {name}"), lab);
     mux.rotations = Some(2);
     lab.checked(
@@ -324,41 +372,4 @@ fn cmux(lab: &mut Lab<'_>, degree: usize, bits: u32, gadget: Gadget) -> Outcome<
         }
     }
     Ok(())
-}
-
-fn keys(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()> {
-    let params = literal.build()?;
-    let client = ClientKey::generate(&params)?;
-    for all in [false, true] {
-        let threads = if all { &lab.pool } else { &lab.one };
-        reset_peak_rss();
-        let mut timing = Timing::default();
-        let mut last = None;
-        for _ in 0..lab.budget.least.min(3) {
-            lab.unit.sample(&mut timing.unit);
-            // The one before is freed outside the clock.
-            drop(last.take());
-            let clock = Clock::start();
-            last = Some(threads.run(|| client.server_key())?);
-            clock.stop(1, &mut timing.ours);
-        }
-        let server = last.ok_or("nothing was measured")?;
-        let wrong = usize::from(!works(&client, &server)?);
-        let mut line = Line::new(format!("server key {name}"), lab.machine).with_params(&params);
-        line.threads = threads.count();
-        line.key_bytes = Some(server.byte_len());
-        line.seeded_bytes = Some(server.seeded_byte_len());
-        lab.put(line.with_timing(timing).with_answers(wrong, 1))?;
-    }
-    Ok(())
-}
-
-/// Whether one bootstrap under these keys is right.
-fn works(client: &ClientKey, server: &ServerKey) -> Outcome<bool> {
-    if client.params().space() == 2 {
-        let a = client.encrypt_bit(true)?;
-        return Ok(!client.decrypt_bit(&server.gate(Gate::Nand, &a, &a)?)?);
-    }
-    let table = LookupTable::new(client.params(), |x| x ^ 1)?;
-    Ok(client.decrypt_int(&server.lookup(&client.encrypt_int(2)?, &table)?)? == 3)
 }

@@ -20,6 +20,11 @@ const fn published(case: &'static str, target_ms: f64, peers: &'static [(&'stati
     Published { case, target_ms: Some(target_ms), peers }
 }
 
+/// A case that has no figure to reach, only a peer in the same run.
+const fn compared(case: &'static str) -> Published {
+    Published { case, target_ms: None, peers: &[] }
+}
+
 /// By case. Where a library's figure is a range, its lower end. Names of sets are those of the lines.
 pub const PUBLISHED: &[Published] = &[
     published("NAND, 2^-128", 10.0, &[("tfhe-rs 2^-128", 23.9)]),
@@ -28,14 +33,18 @@ pub const PUBLISHED: &[Published] = &[
         7.0,
         &[("tfhe-rs 2^-64", 16.3), ("TFHEpp, about 120-bit", 14.2), ("OpenFHE+HEXL GINX", 47.0)],
     ),
+    Published { case: "NAND, 2^-64, the peer's default", target_ms: None, peers: &[("tfhe-rs 2^-64", 17.9)] },
     published("bootstrap 2+2, 2^-128", 10.0, &[("tfhe-rs", 26.1)]),
     published("bootstrap 2+2 ring switch, 2^-128", 10.0, &[("tfhe-rs", 26.1)]),
     Published { case: "blind rotation 2+2, 2^-128", target_ms: None, peers: &[("tfhe-rs", 19.5)] },
     Published { case: "key switch 2+2, 2^-128", target_ms: None, peers: &[("tfhe-rs", 5.0)] },
+    compared("blind rotation 2+2 ring switch, 2^-128"),
+    compared("key switch 2+2 ring switch, 2^-128"),
     published("CMUX N=1024", 0.020, &[]),
     published("CMUX N=2048", 0.040, &[]),
     published("circuit bootstrap, 3 levels", 20.0, &[("TFHEpp", 42.8), ("tfhe-rs", 149.0)]),
     published("circuit bootstrap, 2 levels", 20.0, &[("TFHEpp", 42.8), ("tfhe-rs", 149.0)]),
+    compared("circuit bootstrap, 3 levels, classical"),
     published("FHEW NAND, automorphisms", 15.0, &[("OpenFHE+HEXL LMKCDEY", 38.2)]),
     published("FHEW NAND, digits", 40.0, &[("OpenFHE+HEXL AP, native build", 118.0)]),
     published("8-bit add", 97.5, &[("tfhe-rs", 195.0)]),
@@ -43,6 +52,9 @@ pub const PUBLISHED: &[Published] = &[
     published("8-bit compare", 60.0, &[("tfhe-rs", 120.0)]),
     published("64-bit add", 786.5, &[("tfhe-rs", 1573.0)]),
     published("server key 2+2, 2^-128", 2000.0, &[("tfhe-rs", 2000.0)]),
+    compared("server key 2+2 ring switch, 2^-128"),
+    compared("server key gates, 2^-128"),
+    compared("server key gates, 2^-64"),
 ];
 
 /// Bytes of tfhe-rs's server key for 2 + 2 bits: expanded, and compressed.
