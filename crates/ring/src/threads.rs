@@ -85,6 +85,16 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Ve
     }
 }
 
+/// [`map`] where each `i` is a job of its own: for work of milliseconds and more, so that what a
+/// thread has not begun yet is never bound to it while others idle.
+pub fn map_jobs<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    if parallel() && count > 1 {
+        (0..count).into_par_iter().with_max_len(1).map(work).collect()
+    } else {
+        (0..count).map(work).collect()
+    }
+}
+
 /// `work(i, item)` for each item, in parallel inside a pool.
 pub fn for_each_mut<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync + Send) {
     if parallel() && items.len() > 1 {

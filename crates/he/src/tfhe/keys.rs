@@ -2,6 +2,7 @@
 
 mod parts;
 
+use super::batch::in_groups;
 use super::blind_rotation::BootstrapKey;
 use super::ggsw::ObjectSeeds;
 use super::table::LookupTable;
@@ -13,7 +14,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::random::Seed;
-use sudare_ring::threads;
 
 /// Everything secret: zeroised when dropped, neither cloned nor printed.
 ///
@@ -239,7 +239,7 @@ impl ServerKey {
     }
 
     /// Programmable bootstraps of several ciphertexts, each with its own table of one: groups of
-    /// four read the key once, groups run in parallel inside a thread pool.
+    /// up to four read the key once, groups run in parallel inside a thread pool.
     ///
     /// # Errors
     /// As for [`ServerKey::bootstrap`]; [`TfheError::Shape`] for unequal numbers or tables of several.
@@ -250,21 +250,14 @@ impl ServerKey {
     ) -> Result<Vec<LweCiphertext>, TfheError> {
         super::context::check_shape("tables", cs.len(), tables.len())?;
         tables.iter().try_for_each(|t| super::context::check_shape("tables in one", 1, t.tables()))?;
-        // No larger groups than leave every thread one.
-        let size = cs.len().div_ceil(threads::count()).clamp(1, SIDE_BY_SIDE);
-        let groups = threads::map(cs.len().div_ceil(size), |g| {
-            let range = g * size..cs.len().min((g + 1) * size);
+        in_groups(cs.len(), |range| {
             let start = |table: &&LookupTable| GlweCiphertext::trivial(self.0.params.context(), table.coefficients());
             let mut accs = tables[range.clone()].iter().map(start).collect::<Result<Vec<_>, _>>()?;
             self.rotate_by_phases(&mut accs, &cs[range], 0)?;
-            accs.iter().map(|acc| acc.extract(0)).collect::<Result<Vec<_>, TfheError>>()
-        });
-        Ok(groups.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+            accs.iter().map(|acc| acc.extract(0)).collect()
+        })
     }
 }
-
-/// Bootstraps that one thread does side by side, so that they share the reading of the key.
-const SIDE_BY_SIDE: usize = 4;
 
 impl fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

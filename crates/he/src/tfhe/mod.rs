@@ -5,6 +5,7 @@
 //! ciphertexts between key switch and blind rotation live modulo 2^32.
 
 mod automorphism;
+mod batch;
 mod blind_rotation;
 pub mod circuit_bootstrap;
 mod context;

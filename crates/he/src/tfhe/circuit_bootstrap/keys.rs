@@ -1,5 +1,6 @@
 //! The keys of circuit bootstrapping, and the bootstrap.
 
+use super::super::batch::in_groups;
 use super::super::keys::check_owner;
 use super::super::leveled::{LeveledLwe, Selector, SelectorNoise};
 use super::super::{ClientKey, EncryptedBit, GgswCiphertext, GlweCiphertext, LweCiphertext, ServerKey, TfheError};
@@ -10,9 +11,6 @@ use super::{CircuitParams, variance};
 use std::fmt;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::threads;
-
-/// Blind rotations that one thread does side by side, so that they share the reading of the key.
-const SIDE_BY_SIDE: usize = 4;
 
 /// What one input without an output would be; there is always one.
 fn nothing() -> TfheError {
@@ -179,13 +177,7 @@ impl CircuitKey {
     }
 
     fn selectors(&self, cs: &[&LweCiphertext]) -> Result<Vec<Selector>, TfheError> {
-        // No larger groups than leave every thread one.
-        let size = cs.len().div_ceil(threads::count()).clamp(1, SIDE_BY_SIDE);
-        let groups = threads::map(cs.len().div_ceil(size), |g| {
-            let accs = self.rotate(&cs[g * size..cs.len().min((g + 1) * size)])?;
-            accs.iter().map(|acc| self.switch(acc)).collect::<Result<Vec<_>, TfheError>>()
-        });
-        Ok(groups.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        in_groups(cs.len(), |range| self.rotate(&cs[range])?.iter().map(|acc| self.switch(acc)).collect())
     }
 
     /// Traces and scheme switches, level by level.

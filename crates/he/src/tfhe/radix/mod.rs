@@ -100,10 +100,13 @@ impl IntegerEvaluator<'_> {
         count: usize,
         work: impl Fn(&Self, usize) -> Result<T, TfheError> + Sync + Send,
     ) -> Result<Vec<T>, TfheError> {
-        let inner = Self { key: self.key, workers: (self.workers / count.max(1)).max(1), rotations: AtomicU64::new(0) };
-        let all = threads::map(count, |i| work(&inner, i)).into_iter().collect();
-        self.rotations.fetch_add(inner.rotations(), Ordering::Relaxed);
-        all
+        let with = |workers| Self { key: self.key, workers, rotations: AtomicU64::new(0) };
+        // Elements run on a thread each; those left when the threads do not divide them share the threads.
+        let left = count % self.workers;
+        let (alone, shared) = (with(1), with(self.workers / left.max(1)));
+        let all = threads::map_jobs(count, |i| work(if i < count - left { &alone } else { &shared }, i));
+        self.rotations.fetch_add(alone.rotations() + shared.rotations(), Ordering::Relaxed);
+        all.into_iter().collect()
     }
 
     fn check(&self, x: &RadixInt) -> Result<(), TfheError> {
