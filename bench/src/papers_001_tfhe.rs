@@ -62,11 +62,7 @@ const BOOTSTRAPS: [(&str, &str, &str); 6] = [
     ("Sudare, gate, 2^-128", "NAND, 2^-128", "server key gates, 2^-128"),
     ("Sudare, gate, 2^-64", "NAND, 2^-64", "server key gates, 2^-64"),
     ("Sudare, 2 + 2 bits, 2^-128", "bootstrap 2+2, 2^-128", "server key 2+2, 2^-128"),
-    (
-        "Sudare, 2 + 2 bits, switch in the ring",
-        "bootstrap 2+2 ring switch, 2^-128",
-        "server key 2+2 ring switch, 2^-128",
-    ),
+    ("Sudare, 2 + 2 bits, plain LWE switch", "bootstrap 2+2 LWE switch, 2^-128", "server key 2+2 LWE switch, 2^-128"),
     ("Sudare, FHEW gate by digits (DM), 2^-128", "FHEW NAND, digits", "server key FHEW, digits"),
     ("Sudare, FHEW gate by automorphisms, 2^-128", "FHEW NAND, automorphisms", "server key FHEW, automorphisms"),
 ];

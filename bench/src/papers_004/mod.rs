@@ -20,6 +20,8 @@ use sudare_ring::Threads;
 
 /// What to rerun.
 #[derive(Clone, Debug, clap::Args)]
+// The options of the traces are flattened into these, and groups are named after types.
+#[group(skip)]
 pub struct Options {
     /// Minutes after which no new group of cells starts.
     #[arg(long, default_value_t = 240.0)]

@@ -182,7 +182,7 @@ pub fn run(options: &Options, budget: Budget, machine: &Machine, out: &mut Lines
 fn integer_sets() -> [(&'static str, TfheLiteral); 2] {
     [
         ("2+2, 2^-128", TfheLiteral::message_2_carry_2()),
-        ("2+2 ring switch, 2^-128", TfheLiteral::message_2_carry_2_lwe_switch()),
+        ("2+2 LWE switch, 2^-128", TfheLiteral::message_2_carry_2_lwe_switch()),
     ]
 }
 
