@@ -23,6 +23,7 @@ mod lwe;
 mod module_switch;
 mod noise;
 mod params;
+pub mod published;
 pub mod radix;
 pub mod security;
 mod table;

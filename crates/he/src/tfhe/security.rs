@@ -18,20 +18,28 @@ const LEAST_SIGMA: f64 = 3.19;
 
 /// The least log2(σ/q) for a dimension, a secret and 128 bits of security; `None` where no figure is known.
 pub fn least_log_noise(dimension: usize, secret: SecretKind) -> Option<f64> {
+    let (limit, extrapolated) = limit(dimension, secret);
+    if extrapolated {
+        return None;
+    }
+    let known = dimension >= LIMITS[LIMITS.len() - 1].0 || LIMITS.iter().any(|(n, ..)| *n == dimension);
+    Some(if known { limit } else { limit + MARGIN })
+}
+
+/// The same without a margin, and below the smallest dimension along the line of the first two, which is told: a guess
+/// for judging published sets, not for making any.
+pub(super) fn limit(dimension: usize, secret: SecretKind) -> (f64, bool) {
     let value = |i: usize| match secret {
         SecretKind::Binary => LIMITS[i].1,
         SecretKind::Ternary => LIMITS[i].2,
     };
-    if dimension < LIMITS[0].0 {
-        return None;
-    }
     let last = LIMITS.len() - 1;
-    let i = LIMITS.iter().rposition(|(n, ..)| *n <= dimension)?.min(last);
-    if i == last || LIMITS[i].0 == dimension {
-        return Some(value(i));
+    if dimension >= LIMITS[last].0 {
+        return (value(last), false);
     }
-    let part = (dimension - LIMITS[i].0) as f64 / (LIMITS[i + 1].0 - LIMITS[i].0) as f64;
-    Some(value(i) + part * (value(i + 1) - value(i)) + MARGIN)
+    let i = LIMITS.iter().rposition(|(n, ..)| *n <= dimension).unwrap_or(0);
+    let part = (dimension as f64 - LIMITS[i].0 as f64) / (LIMITS[i + 1].0 - LIMITS[i].0) as f64;
+    (value(i) + part * (value(i + 1) - value(i)), dimension < LIMITS[0].0)
 }
 
 /// Refuses noise under what a claim needs.
