@@ -1,7 +1,7 @@
 //! `tfhe-noise`: the noise of every operation against its formula, each within 3 %.
 //!
 //! The measurements are those of the tests of TFHE, which take a few keys; here keys are added until the ratio is
-//! known to a fifth of the 3 % and from at least 10^5 numbers.
+//! known to a quarter of the 3 % and from at least 10^5 numbers.
 
 #[path = "../../../crates/he/tests/tfhe/measure/mod.rs"]
 mod measure;
@@ -21,7 +21,7 @@ pub struct Options {
     #[arg(long, default_value_t = 100_000)]
     samples: usize,
     /// Standard error of each ratio, from how far keys differ.
-    #[arg(long, default_value_t = 0.006)]
+    #[arg(long, default_value_t = 0.0075)]
     error: f64,
     /// Most keys of a suite.
     #[arg(long, default_value_t = 20_000)]

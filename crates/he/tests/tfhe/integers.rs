@@ -211,13 +211,13 @@ fn random_pairs() {
 fn random_circuits() {
     let client = client(tiny(), 2);
     let mut stream = Seed::from_bytes([5; 32]).stream(0);
-    side(&client, |s| random(&s, &mut stream, cases(1000) / 20));
+    side(&client, |s| random(&s, &mut stream, cases(600) / 20));
     // Threads change the order of the work, not the numbers.
     for threads in [2, 16] {
         let server = client.server_key().unwrap();
         Threads::new(threads).run(|| {
             let mut stream = Seed::from_bytes([6; 32]).stream(0);
-            random(&Side { client: &client, evaluator: server.integers().unwrap() }, &mut stream, cases(300) / 20);
+            random(&Side { client: &client, evaluator: server.integers().unwrap() }, &mut stream, cases(200) / 20);
         });
     }
 }

@@ -90,15 +90,15 @@ pub struct Suite {
 
 /// All of them.
 pub const SUITES: [Suite; 11] = [
-    Suite { name: "glwe", keys: 24, measure: glwe::products },
+    Suite { name: "glwe", keys: 12, measure: glwe::products },
     Suite { name: "packing", keys: 8, measure: glwe::packing },
-    Suite { name: "lwe", keys: 8, measure: lwe::switches },
+    Suite { name: "lwe", keys: 6, measure: lwe::switches },
     Suite { name: "module switch", keys: 8, measure: lwe::module_switch },
-    Suite { name: "blind rotation", keys: 16, measure: rotation::blind_rotations },
+    Suite { name: "blind rotation", keys: 10, measure: rotation::blind_rotations },
     Suite { name: "several tables", keys: 6, measure: rotation::several_tables },
     Suite { name: "leveled lookup", keys: 16, measure: glwe::leveled_lookups },
     Suite { name: "trace", keys: 12, measure: circuit::trace },
     Suite { name: "scheme switch", keys: 16, measure: circuit::scheme_switch },
-    Suite { name: "circuit bootstrap", keys: 5, measure: circuit::products },
-    Suite { name: "fhew", keys: 8, measure: fhew::blind_rotations },
+    Suite { name: "circuit bootstrap", keys: 4, measure: circuit::products },
+    Suite { name: "fhew", keys: 5, measure: fhew::blind_rotations },
 ];
