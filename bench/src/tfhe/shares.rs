@@ -6,6 +6,7 @@ use crate::timing::{Samples, milliseconds};
 use std::time::Instant;
 use sudare_he::tfhe::{GlweCiphertext, LookupTable, LweCiphertext, RotationExponents, SecretKind, ServerKey};
 use sudare_ring::buffer::Buffer;
+use sudare_ring::kernel::{Ahead, PackedMatrix};
 
 /// The parts, in the order of their samples.
 pub const PARTS: [&str; 6] =
@@ -59,6 +60,8 @@ fn rotate(
     let mut product = Buffer::zeroed(context.words());
     let mut digits = Buffer::zeroed(gadget.levels as usize * context.words());
     let mut exponents = Vec::new();
+    let ahead = |step: usize| key.steps().get(step).map_or(Ahead::of(&[]), PackedMatrix::ahead);
+    let mut next = ahead(0);
     for (step, m) in key.steps().iter().enumerate() {
         let a = &by.mask[step * unroll..key.dimension().min((step + 1) * unroll)];
         if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
@@ -78,11 +81,12 @@ fn rotate(
         let polynomials = acc.chunks_exact_mut(n).zip(product.chunks_exact(n)).zip(digits.chunks_exact_mut(rows));
         polynomials.for_each(|((a, p), d)| limb.add_decompose(a, p, gadget, d));
         lap(0);
-        digits.chunks_exact_mut(n).for_each(|d| limb.forward(d));
+        digits.chunks_exact_mut(n).for_each(|d| limb.forward_ahead(d, &mut next));
         lap(1);
         limb.external_product_monomials(&mut product, &digits, m, context.monomials(), &exponents);
         lap(2);
-        product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
+        next = ahead(step + 1);
+        product.chunks_exact_mut(n).for_each(|p| limb.inverse_ahead(p, &mut next));
         lap(3);
     }
     limb.add_assign(&mut acc, &product);
