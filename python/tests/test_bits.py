@@ -224,3 +224,19 @@ def test_real_parameters() -> None:
     same(ctx, x + y, a + b)
     same(ctx, x < y, a < b)
     assert "128-bit" in repr(ctx)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("message_2_carry_2", "n = 832, N = 2^11"),
+        ("message_2_carry_2_lwe_switch", "n = 880, N = 2^11"),
+        ("message_2_carry_2_failure_64", "n = 768, N = 2^11"),
+        ("message_2_carry_2_failure_40", "n = 800, N = 2^10"),
+    ],
+)
+def test_every_set_decrypts(name: str, shape: str) -> None:
+    client = sd.BitsClient(parameters=name)
+    assert shape in repr(client)
+    values = np.array([0, 1, 254, 255], "uint8")
+    assert (client.decrypt(client.encrypt(values)) == values).all()

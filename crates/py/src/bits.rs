@@ -76,6 +76,7 @@ impl BitsParams {
     fn new(py: Python<'_>, name: &str) -> Result<Self> {
         let literal = match name {
             "message_2_carry_2" => TfheLiteral::message_2_carry_2(),
+            "message_2_carry_2_lwe_switch" => TfheLiteral::message_2_carry_2_lwe_switch(),
             "message_2_carry_2_failure_64" => TfheLiteral::message_2_carry_2_failure_64(),
             "message_2_carry_2_failure_40" => TfheLiteral::message_2_carry_2_failure_40(),
             "insecure_test" => TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 }),
