@@ -9,29 +9,19 @@ from numpy.typing import NDArray
 from . import _core
 from ._bits_array import EncryptedBits, parameters, plain, words
 from ._errors import FormatError, SecurityError, UnsupportedError
+from ._keys import KeyedServer, SecretHolder
 from ._progress import progress
-from ._secret import SecretHolder
 
 __all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
 
 PARAMETERS = "message_2_carry_2"
 
 
-class BitsServer:
+class BitsServer(KeyedServer[_core.BitsServer]):
     """Computes on encrypted integers. It holds evaluation keys and nothing secret; it pickles."""
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
         self._core, self._params = core, params
-
-    @property
-    def threads(self) -> int:
-        """How many threads work."""
-        return self._core.threads
-
-    @property
-    def key_bytes(self) -> int:
-        """Bytes of its keys in memory."""
-        return self._core.key_bytes
 
     @property
     def wire_bytes(self) -> int:
@@ -60,10 +50,6 @@ class BitsServer:
     def params_bytes(self) -> bytes:
         """The parameters, as they travel."""
         return self._params.to_bytes()
-
-    def to_bytes(self) -> bytes:
-        """Its evaluation keys, as they travel."""
-        return self._core.keys_bytes()
 
     @classmethod
     def from_bytes(cls, params: bytes, data: bytes, threads: int = 0) -> BitsServer:

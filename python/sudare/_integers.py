@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._errors import InputError, PlanError, ShapeError, UnsupportedError
-from ._secret import SecretHolder
+from ._keys import SecretHolder
 from ._spec import Spec
 from ._trace import trace
 

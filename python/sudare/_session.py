@@ -11,10 +11,10 @@ from . import _core
 from ._array import COLUMN, MATRIX, Floats, plain
 from ._errors import ShapeError, UnsupportedError
 from ._integers import IntegerClient, IntegerPlan
+from ._keys import KeyedServer, SecretHolder
 from ._matrix import EncryptedMatrix
 from ._plan import Plan
 from ._progress import progress
-from ._secret import SecretHolder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,7 +42,7 @@ class Release:
         return f"Release(count={self.count}, security={self.security}), {self.left} left"
 
 
-class Server:
+class Server(KeyedServer[_core.Server]):
     """Computes by a plan. It holds evaluation keys and nothing secret; it pickles."""
 
     def __init__(self, core: _core.Server, plan: Plan) -> None:
@@ -52,16 +52,6 @@ class Server:
     def plan(self) -> Plan:
         """The plan."""
         return self._plan
-
-    @property
-    def threads(self) -> int:
-        """How many threads work."""
-        return self._core.threads
-
-    @property
-    def key_bytes(self) -> int:
-        """Bytes of its keys in memory."""
-        return self._core.key_bytes
 
     @property
     def counters(self) -> dict[str, int]:
@@ -81,10 +71,6 @@ class Server:
 
     def _plain(self, name: str, values: Floats) -> _core.Encrypted:
         return self._core.plain(name, members(values))
-
-    def to_bytes(self) -> bytes:
-        """Its evaluation keys, as they travel."""
-        return self._core.keys_bytes()
 
     @classmethod
     def from_bytes(cls, plan: Plan, data: bytes, threads: int = 0) -> Server:

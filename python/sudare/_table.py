@@ -11,8 +11,8 @@ import numpy as np
 from . import _core
 from ._array import Floats, plain
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._keys import KeyedServer, SecretHolder
 from ._progress import progress
-from ._secret import SecretHolder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -170,7 +170,7 @@ class EncryptedMoments(_Encrypted[_core.EncryptedMoments]):
     _read = _core.EncryptedMoments.from_bytes
 
 
-class TableServer:
+class TableServer(KeyedServer[_core.TableServer]):
     """Finds statistics of encrypted tables. It holds evaluation keys and nothing secret; it pickles."""
 
     def __init__(self, core: _core.TableServer, spec: TableSpec) -> None:
@@ -181,25 +181,11 @@ class TableServer:
         """The table that it works on."""
         return self._spec
 
-    @property
-    def threads(self) -> int:
-        """How many threads work."""
-        return self._core.threads
-
-    @property
-    def key_bytes(self) -> int:
-        """Bytes of its keys in memory."""
-        return self._core.key_bytes
-
     def moments(self, x: EncryptedTable) -> EncryptedMoments:
         """Means and covariances of the columns."""
         if not isinstance(x, EncryptedTable):
             raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
         return EncryptedMoments(self._core.moments(x._core), self._spec)
-
-    def to_bytes(self) -> bytes:
-        """Its evaluation keys, as they travel."""
-        return self._core.keys_bytes()
 
     @classmethod
     def from_bytes(cls, spec: TableSpec, data: bytes, threads: int = 0) -> TableServer:

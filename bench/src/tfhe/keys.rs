@@ -39,9 +39,7 @@ pub fn run(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()> {
         let server = last.ok_or("nothing was measured")?;
         let wrong = usize::from(!works(&client, &server)?);
         line.threads = threads.count();
-        line.key_bytes = Some(server.byte_len());
-        line.seeded_bytes = Some(server.seeded_byte_len());
-        line = line.with_timing(timing).with_answers(wrong, 1);
+        line = line.with_keys(&server).with_timing(timing).with_answers(wrong, 1);
         if let Some(peer) = &peer {
             line = line.with_peer(&**peer);
         }

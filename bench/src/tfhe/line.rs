@@ -6,7 +6,7 @@ use crate::lines::Line as Row;
 use crate::machine::{Machine, peak_rss_mb};
 use crate::timing::{Samples, Timing};
 use serde::Serialize;
-use sudare_he::tfhe::TfheParams;
+use sudare_he::tfhe::{ServerKey, TfheParams};
 
 /// Another's figure beside ours.
 #[derive(Clone, Debug, Serialize)]
@@ -155,6 +155,12 @@ impl Line {
             machine: machine.clone(),
             samples_ms: Samples::default(),
         }
+    }
+
+    /// With the bytes of a server's keys.
+    pub fn with_keys(mut self, server: &ServerKey) -> Self {
+        (self.key_bytes, self.seeded_bytes) = (Some(server.byte_len()), Some(server.seeded_byte_len()));
+        self
     }
 
     /// Fills in a parameter set.

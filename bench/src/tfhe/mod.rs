@@ -211,12 +211,9 @@ fn gates(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()> {
     // Inputs of gates are outputs of gates.
     let pool: Vec<_> = pool.iter().map(|(x, c)| Ok((!x, server.gate(Gate::Nand, c, c)?))).collect::<Outcome<_>>()?;
     let at = |i: usize| &pool[i % pool.len()];
-    let line = |case: String, lab: &Lab<'_>| {
-        let mut line = Line::new(case, lab.machine).with_params(&params);
-        line.key_bytes = Some(server.byte_len());
-        line.seeded_bytes = Some(server.seeded_byte_len());
-        line.rotations = Some(1);
-        line
+    let line = |case: String, lab: &Lab<'_>| Line {
+        rotations: Some(1),
+        ..Line::new(case, lab.machine).with_params(&params).with_keys(&server)
     };
     let mut nand = line(format!("NAND, {name}"), lab);
     let zero = pool[0].1.ciphertext();
@@ -280,12 +277,9 @@ fn bootstraps(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()
         |x: u64| -> Outcome<(u64, EncryptedInt)> { Ok((x, server.lookup(&client.encrypt_int(x)?, &identity)?)) };
     let inputs = (0..space).map(fresh).collect::<Outcome<Vec<_>>>()?;
     let at = |i: usize| &inputs[i % inputs.len()];
-    let line = |case: String, lab: &Lab<'_>| {
-        let mut line = Line::new(case, lab.machine).with_params(&params);
-        line.key_bytes = Some(server.byte_len());
-        line.seeded_bytes = Some(server.seeded_byte_len());
-        line.rotations = Some(1);
-        line
+    let line = |case: String, lab: &Lab<'_>| Line {
+        rotations: Some(1),
+        ..Line::new(case, lab.machine).with_params(&params).with_keys(&server)
     };
     let mut whole = line(format!("bootstrap {name}"), lab);
     whole.shares = shares::measure(&server, at(1).1.ciphertext(), &table, repeats(lab))?;

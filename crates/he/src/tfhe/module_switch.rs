@@ -14,7 +14,7 @@ use sudare_ring::kernel::{MAX_COLUMNS, PackedMatrix};
 use sudare_ring::random::{MaskSeed, Stream, uniform};
 use zeroize::Zeroizing;
 
-/// Least degree of the module's ring: below it, the key is no smaller than rows of LWE ciphertexts.
+/// Least degree d of the module's small ring: a switch takes n/d + 1 inverse transforms.
 pub const LEAST_MODULE_DEGREE: usize = 16;
 
 /// A key switch inside the ring, to module LWE: an LWE secret of n = r·d coefficients is a secret
