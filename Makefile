@@ -58,6 +58,8 @@ lint: $(BIN)/.ready ## formatting, clippy, ruff
 test-rust: | prerequisites ## Rust tests, documentation examples and numbered examples
 	@echo '== Rust tests'
 	cargo test --locked --quiet $(RUST_TESTED)
+	@echo '== bounds as a release build checks them'
+	cargo test --locked --quiet --release -p sudare-ring --test bounds
 	@echo '== Rust examples'
 # The tests built them; building again one crate at a time would build what is below it again.
 	for example in crates/*/examples/[0-9]*.rs; do \

@@ -122,7 +122,8 @@ enum PagesMemory {
 impl Pages {
     /// `len` zero words.
     pub fn zeroed(len: usize) -> Self {
-        let bytes = len.div_ceil(8) * 64;
+        // More than the address space is refused below, as by any vector.
+        let bytes = len.div_ceil(8).saturating_mul(64);
         let mapped = if bytes >= PAGES_FROM { memmap2::MmapMut::map_anon(bytes).ok() } else { None };
         let memory = match mapped {
             Some(map) => {

@@ -102,6 +102,10 @@ impl PackedPairs {
         }
     }
 
+    pub(crate) fn degree(&self) -> usize {
+        self.n
+    }
+
     pub(crate) fn width(&self) -> Width {
         self.width
     }

@@ -39,11 +39,13 @@ impl PackedMatrix {
     /// Zeros, for polynomials of this limb.
     ///
     /// # Panics
-    /// If a dimension is zero or there are more than [`MAX_COLUMNS`] columns.
+    /// If a dimension is zero, there are more than [`MAX_COLUMNS`] columns, or no memory holds them all.
     pub fn zeroed(limb: &Limb, groups: usize, rows: usize, columns: usize) -> Self {
         assert!(groups > 0 && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
         let (degree, width) = (limb.degree(), limb.modulus().bits().div_ceil(8) as usize);
-        let length = groups * rows * columns * degree * width + PADDING;
+        let bytes = [rows, columns, degree, width].into_iter().try_fold(groups, usize::checked_mul);
+        let length = bytes.and_then(|bytes| bytes.checked_add(PADDING));
+        let Some(length) = length else { panic!("no memory holds {groups} matrices of {rows} × {columns}") };
         let storage = Storage::Own(Buffer::zeroed(length.div_ceil(8)));
         Self { groups, rows, columns, degree, width, storage }
     }
@@ -156,6 +158,7 @@ impl PackedMatrix {
 /// times a factor for each lane (see [`crate::order`]).
 #[derive(Debug)]
 pub struct MonomialTable {
+    q: u64,
     /// ψ^i with its quotient floor(ψ^i · 2^52 / q), `i` below 2N; the quotient is meaningful for q < 2^52.
     powers: Vec<[u64; 2]>,
     /// E_v: the exponent of value 8v.
@@ -178,7 +181,7 @@ impl MonomialTable {
             .collect();
         let vectors = (0..n / 8).map(|v| exponent(n, 8 * v) as u32).collect();
         let lanes = std::array::from_fn(|l| exponent(n, l) - exponent(n, 0));
-        Self { powers, vectors, lanes }
+        Self { q: q.value(), powers, vectors, lanes }
     }
 
     /// ψ^(e·E) with its quotient.
@@ -217,7 +220,7 @@ impl Limb {
         table: &MonomialTable,
         exponents: &[usize],
     ) {
-        assert!(table.powers.len() == 2 * self.degree());
+        assert!(table.powers.len() == 2 * self.degree() && table.q == self.q(), "monomials of another limb");
         self.external(out, digits, m, Some((table, exponents)));
     }
 
@@ -229,7 +232,7 @@ impl Limb {
         monomials: Option<(&MonomialTable, &[usize])>,
     ) {
         let n = self.degree();
-        assert!(m.degree == n && m.width == self.modulus().bits().div_ceil(8) as usize);
+        assert!(m.degree == n && m.width == self.modulus().bits().div_ceil(8) as usize, "a matrix of another limb");
         assert!(m.groups == monomials.map_or(1, |(_, e)| e.len()));
         assert!(out.len() == m.columns * n && digits.len() == m.rows * n);
         #[cfg(target_arch = "x86_64")]

@@ -21,10 +21,19 @@ impl Gadget {
     /// Bits that the decomposition drops from a number of `bits` bits.
     ///
     /// # Panics
-    /// If the gadget has more bits than the modulus.
+    /// If the gadget has no digits or more bits than the modulus.
     pub const fn dropped(&self, bits: u32) -> u32 {
-        assert!(self.base_log * self.levels <= bits && self.base_log > 0 && self.levels > 0);
-        bits - self.base_log * self.levels
+        assert!(self.base_log > 0 && self.levels > 0, "a gadget without digits");
+        match self.base_log.checked_mul(self.levels) {
+            Some(taken) if taken <= bits => bits - taken,
+            _ => panic!("a gadget of more bits than the modulus"),
+        }
+    }
+
+    /// Rows of digits modulo `q`: at most as many as it has bits.
+    pub(super) fn rows(&self, q: &Modulus) -> usize {
+        self.dropped(q.bits());
+        self.levels as usize
     }
 
     /// log2 of `g_l`, `l` from 0 for the most significant digit.
@@ -218,6 +227,9 @@ twice!(scaled_rows, scaled_rows_wide, sub_scaled_rows_plain, (acc: &mut [u32], r
 /// # Panics
 /// If the lengths do not fit together, or `family` is not available on this machine.
 pub fn sub_scaled_rows(family: Family, acc: &mut [u32], rows: &[u32], digits: &[i32]) {
-    assert!(family.available() && rows.len() == acc.len() * digits.len());
+    assert!(family.available() && Some(rows.len()) == acc.len().checked_mul(digits.len()), "rows of another length");
+    if acc.is_empty() {
+        return;
+    }
     scaled_rows(family, acc, rows, digits);
 }

@@ -352,10 +352,12 @@ impl Limb {
     /// missing `start` is zero.
     ///
     /// # Panics
-    /// If rows differ in length, or there are fewer pairs than rows or more than [`MAX_TERMS`].
+    /// If rows differ in length, there are fewer pairs than rows or more than [`MAX_TERMS`], or the
+    /// pairs were packed for a prime of another width or degree.
     pub fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
         assert!(a.len() <= b.terms() && a.len() <= MAX_TERMS, "more rows than pairs");
         let n = self.degree();
+        assert!(b.degree() == n && b.width() == Width::of_bits(self.modulus.bits()), "pairs of another limb");
         assert!(out.iter().all(|x| x.len() == n) && a.iter().chain(&start).all(|x| x.len() == n));
         match self.family {
             #[cfg(target_arch = "x86_64")]
@@ -387,7 +389,7 @@ impl Limb {
     /// # Panics
     /// If the length is not that of all rows or the gadget has more bits than q.
     pub fn decompose(&self, out: &mut [u64], gadget: Gadget) {
-        assert_eq!(out.len(), gadget.levels as usize * self.degree());
+        assert_eq!(out.len(), gadget.rows(&self.modulus) * self.degree());
         gadget::decompose(self.family, &self.modulus, gadget, self.degree(), out);
     }
 
@@ -398,7 +400,7 @@ impl Limb {
     /// As for [`Limb::decompose`].
     pub fn add_decompose(&self, a: &mut [u64], b: &[u64], gadget: Gadget, out: &mut [u64]) {
         assert!(a.len() == self.degree() && b.len() == a.len());
-        assert_eq!(out.len(), gadget.levels as usize * self.degree());
+        assert_eq!(out.len(), gadget.rows(&self.modulus) * self.degree());
         gadget::add_decompose(self.family, &self.modulus, gadget, a, b, out);
     }
 
@@ -419,7 +421,8 @@ impl Limb {
     /// With `accumulate`, adds to what `c` (in `[0, q)`) holds.
     ///
     /// # Panics
-    /// If a slice is shorter than its shape and stride say.
+    /// If a stride is less than a row, a slice is shorter than its shape and stride say, or `n` is no
+    /// multiple of 8.
     #[allow(clippy::too_many_arguments)]
     pub fn gemm(
         &self,
@@ -433,14 +436,25 @@ impl Limb {
         accumulate: bool,
     ) {
         let (m, k, n) = shape;
+        assert!(n % 8 == 0, "columns are no multiple of 8");
+        let operands = [(a.len(), m, lda, k), (b.len(), k, ldb, n), (c.len(), m, ldc, n)];
+        assert!(operands.into_iter().all(holds), "a matrix reaches beyond its slice");
         if m == 0 || n == 0 || k == 0 {
             if !accumulate {
                 (0..m).for_each(|i| c[i * ldc..i * ldc + n].fill(0));
             }
             return;
         }
-        assert!(n % 8 == 0 && lda >= k && ldb >= n && ldc >= n);
-        assert!(a.len() >= (m - 1) * lda + k && b.len() >= (k - 1) * ldb + n && c.len() >= (m - 1) * ldc + n);
         dispatch!(self, gemm(&self.modulus, c, ldc, a, lda, b, ldb, shape, accumulate));
     }
+}
+
+/// Whether a slice of `len` words holds `rows` rows of `width` words, `stride` apart: no more than
+/// that lets a kernel read without looking.
+fn holds((len, rows, stride, width): (usize, usize, usize, usize)) -> bool {
+    let extent = match rows {
+        0 => Some(0),
+        _ => (rows - 1).checked_mul(stride).and_then(|start| start.checked_add(width)),
+    };
+    stride >= width && extent.is_some_and(|extent| extent <= len)
 }

@@ -6,7 +6,11 @@ use super::Family;
 /// `q_i < 2^61`.
 ///
 /// Terms are added in order without fused operations, so every machine gets the same bits.
+///
+/// # Panics
+/// If there is not one reciprocal for each row, or a row has another length than `v`.
 pub fn round_quotients(v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) {
+    assert!(y.len() == reciprocal.len() && y.iter().all(|row| row.len() == v.len()), "rows and reciprocals differ");
     #[cfg(target_arch = "x86_64")]
     if Family::Avx512Dq.available() {
         // SAFETY: the features were found.
