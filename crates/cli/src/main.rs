@@ -10,15 +10,24 @@ mod matrices;
 mod progress;
 
 use clap::Parser;
+use error::{Class, CliError};
 use std::process::ExitCode;
+use sudare_he::ring::Family;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
-    match commands::run(&args) {
+    match limit_kernels().and_then(|()| commands::run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("sudare: {error}");
             ExitCode::from(error.code())
         }
     }
+}
+
+/// `SUDARE_KERNEL` names the best kernel family that may be used.
+fn limit_kernels() -> Result<(), CliError> {
+    let Some(name) = std::env::var_os("SUDARE_KERNEL") else { return Ok(()) };
+    let limited = name.to_string_lossy().parse::<Family>().and_then(Family::limit);
+    limited.map_err(|error| CliError::new(Class::Usage, format!("SUDARE_KERNEL: {error}")))
 }

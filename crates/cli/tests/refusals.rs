@@ -153,3 +153,20 @@ fn a_missing_rotation_key() {
     place.write("fewer.keys", fewer.to_bytes().unwrap());
     place.fails("matmul plan.json --keys fewer.keys a.ct b.ct -o out.ct", 4, "no key for rotation by");
 }
+
+#[test]
+fn a_kernel_family_that_is_none() {
+    let place = Place::new();
+    for (name, code) in [("portable", Some(0)), ("avx", Some(2))] {
+        let command = std::process::Command::new(env!("CARGO_BIN_EXE_sudare"))
+            .args(["plan", "--left", "2x2", "--right", "2x2", "-o", "plan.json"])
+            .current_dir(place.folder.path())
+            .env("XDG_CACHE_HOME", place.path("cache"))
+            .env("SUDARE_KERNEL", name)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&command.stderr);
+        assert_eq!(command.status.code(), code, "{text}");
+        assert!(code == Some(0) || text.contains("SUDARE_KERNEL: \"avx\" is no kernel family"), "{text}");
+    }
+}

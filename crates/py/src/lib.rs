@@ -15,11 +15,20 @@ mod plan;
 mod server;
 mod table;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use sudare_he::ring::Family;
 
 /// What `sudare` is made of.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::limit_kernels()
+    }
+
     #[pymodule_export]
     use crate::bits::{BitsArray, BitsClient, BitsParams, BitsServer};
     #[pymodule_export]
@@ -40,4 +49,11 @@ mod _core {
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// `SUDARE_KERNEL` names the best kernel family that may be used.
+fn limit_kernels() -> PyResult<()> {
+    let Some(name) = std::env::var_os("SUDARE_KERNEL") else { return Ok(()) };
+    let limited = name.to_string_lossy().parse::<Family>().and_then(Family::limit);
+    limited.map_err(|error| PyValueError::new_err(format!("SUDARE_KERNEL: {error}")))
 }

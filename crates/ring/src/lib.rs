@@ -1,5 +1,6 @@
 //! Rings Z_q\[X\]/(X^N + 1) in residue number systems: the arithmetic under every scheme of
 //! Sudare. Knows no keys and no schemes.
+#![deny(unsafe_code)]
 
 pub mod automorphism;
 pub mod basis;

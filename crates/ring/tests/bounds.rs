@@ -63,7 +63,7 @@ fn matrices_that_no_memory_holds() {
         // 2^64 bytes and a few: all of it would have been 64 bytes long.
         let rows = (usize::MAX / N).div_ceil(limb.modulus().bits().div_ceil(8) as usize);
         refused("no memory holds", || drop(PackedMatrix::zeroed(&limb, 1, rows, 1)));
-        refused("no memory holds", || drop(PackedMatrix::zeroed(&limb, usize::MAX / 2, rows, 4)));
+        refused("no memory holds", || drop(PackedMatrix::zeroed(&limb, 7, rows, 4)));
     }
 }
 
@@ -113,8 +113,6 @@ fn rows_of_other_lengths() {
     let row = [1u64; 64];
     refused("rows and reciprocals differ", || round_quotients(&mut [0; 64], &[&row, &row], &[0.5]));
     refused("rows and reciprocals differ", || round_quotients(&mut [0; 8], &[&row], &[0.5]));
-    for family in Family::ALL.into_iter().filter(|f| f.available()) {
-        refused("rows of another length", || sub_scaled_rows(family, &mut [0; 8], &[1; 15], &[1, 1]));
-        sub_scaled_rows(family, &mut [], &[], &[1, 1]);
-    }
+    refused("rows of another length", || sub_scaled_rows(&mut [0; 8], &[1; 15], &[1, 1]));
+    sub_scaled_rows(&mut [], &[], &[1, 1]);
 }

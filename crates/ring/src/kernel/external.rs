@@ -5,13 +5,16 @@
 //! column after column, each value in as few bytes as its modulus needs. A blind rotation
 //! streams its key from memory, so bytes are time.
 
-use super::{Ahead, Family, Limb};
+use super::contract::Monomials;
+use super::{Ahead, Limb};
 use crate::buffer::{Buffer, Pages};
 use crate::order::exponent;
 use std::sync::Arc;
 
 /// Most columns of a [`PackedMatrix`].
 pub const MAX_COLUMNS: usize = 6;
+/// Most groups of a [`PackedMatrix`]: three bits of an unrolled key a step.
+pub const MAX_GROUPS: usize = 7;
 /// Bytes after the last value, so that a kernel may read whole cache lines.
 const PADDING: usize = 64;
 
@@ -39,9 +42,10 @@ impl PackedMatrix {
     /// Zeros, for polynomials of this limb.
     ///
     /// # Panics
-    /// If a dimension is zero, there are more than [`MAX_COLUMNS`] columns, or no memory holds them all.
+    /// If a dimension is zero, there are more than [`MAX_COLUMNS`] columns or [`MAX_GROUPS`] groups, or no
+    /// memory holds them all.
     pub fn zeroed(limb: &Limb, groups: usize, rows: usize, columns: usize) -> Self {
-        assert!(groups > 0 && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
+        assert!((1..=MAX_GROUPS).contains(&groups) && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
         let (degree, width) = (limb.degree(), limb.modulus().bits().div_ceil(8) as usize);
         let bytes = [rows, columns, degree, width].into_iter().try_fold(groups, usize::checked_mul);
         let length = bytes.and_then(|bytes| bytes.checked_add(PADDING));
@@ -106,7 +110,7 @@ impl PackedMatrix {
     }
 
     /// Where the eight values `8v..8v+8` of an entry begin.
-    fn offset(&self, group: usize, row: usize, column: usize, v: usize) -> usize {
+    pub(super) fn offset(&self, group: usize, row: usize, column: usize, v: usize) -> usize {
         (((v * self.groups + group) * self.rows + row) * self.columns + column) * 8 * self.width
     }
 
@@ -142,7 +146,7 @@ impl PackedMatrix {
         }
     }
 
-    fn read_eight(&self, at: usize, out: &mut [u64]) {
+    pub(super) fn read_eight(&self, at: usize, out: &mut [u64]) {
         let bytes: &[u8] = bytemuck::cast_slice(self.words());
         for (x, place) in out.iter_mut().zip(bytes[at..at + 8 * self.width].chunks_exact(self.width)) {
             let mut word = [0u8; 8];
@@ -224,59 +228,12 @@ impl Limb {
         self.external(out, digits, m, Some((table, exponents)));
     }
 
-    fn external(
-        &self,
-        out: &mut [u64],
-        digits: &[u64],
-        m: &PackedMatrix,
-        monomials: Option<(&MonomialTable, &[usize])>,
-    ) {
+    fn external(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>) {
         let n = self.degree();
         assert!(m.degree == n && m.width == self.modulus().bits().div_ceil(8) as usize, "a matrix of another limb");
         assert!(m.groups == monomials.map_or(1, |(_, e)| e.len()));
         assert!(out.len() == m.columns * n && digits.len() == m.rows * n);
-        #[cfg(target_arch = "x86_64")]
-        if self.family() == Family::Avx512Ifma && std::arch::is_x86_feature_detected!("avx512vbmi") {
-            // SAFETY: the limb's family and the line above found the features.
-            unsafe { super::avx512ifma::external_product(self.modulus(), out, digits, m, monomials) };
-            return;
-        }
-        self.external_plain(out, digits, m, monomials);
-    }
-
-    fn external_plain(
-        &self,
-        out: &mut [u64],
-        digits: &[u64],
-        m: &PackedMatrix,
-        monomials: Option<(&MonomialTable, &[usize])>,
-    ) {
-        let (n, q) = (self.degree(), self.modulus());
-        let mut key = [0u64; 8];
-        for v in 0..n / 8 {
-            let mut sums = [[0u64; 8]; MAX_COLUMNS];
-            for g in 0..m.groups {
-                for r in 0..m.rows {
-                    let mut x = [0u64; 8];
-                    for (l, x) in x.iter_mut().enumerate() {
-                        let digit = digits[r * n + 8 * v + l];
-                        *x = match monomials {
-                            None => digit,
-                            Some((table, e)) => q.sub(q.mul(digit, table.value(e[g], 8 * v + l)), digit),
-                        };
-                    }
-                    for (c, sums) in sums.iter_mut().enumerate().take(m.columns) {
-                        m.read_eight(m.offset(g, r, c, v), &mut key);
-                        for ((s, x), y) in sums.iter_mut().zip(&x).zip(&key) {
-                            *s = q.reduce_u128(u128::from(*x) * u128::from(*y) + u128::from(*s));
-                        }
-                    }
-                }
-            }
-            for (c, sums) in sums.iter().enumerate().take(m.columns) {
-                out[c * n + 8 * v..c * n + 8 * v + 8].copy_from_slice(sums);
-            }
-        }
+        self.kernels().external_product(out, digits, m, monomials);
     }
 }
 
