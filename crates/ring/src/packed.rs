@@ -121,6 +121,7 @@ impl PackedPairs {
     /// As many words as a block has, some way after block `block`; fewer at the end. What a
     /// product asks memory for while it works on the block.
     #[inline]
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) fn ahead(&self, block: usize) -> &[u64] {
         /// Words between what is multiplied and what is asked for: a few hundred nanoseconds.
         const AHEAD: usize = 1024;

@@ -184,6 +184,7 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
 }
 
 /// Sixteen blocks of ChaCha20 at a time.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) trait ChaChaKernel: Sync {
     /// The key stream of sixteen blocks from the state's counter on, without advancing it.
     fn group(&self, state: &[u32; 16], out: &mut [u8; super::random::GROUP_BYTES]);
@@ -249,6 +250,7 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
     }
 
     /// The family's own ChaCha20, where it has one faster than the library's.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     fn chacha(&self) -> Option<&dyn ChaChaKernel> {
         None
     }

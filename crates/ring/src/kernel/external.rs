@@ -239,6 +239,7 @@ impl Limb {
 
 impl PackedMatrix {
     /// What the vector kernels read: the bytes (with their padding) and the width of a value.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) fn raw(&self) -> (&[u8], usize) {
         (bytemuck::cast_slice(self.words()), self.width)
     }
@@ -246,6 +247,7 @@ impl PackedMatrix {
 
 impl MonomialTable {
     /// What the vector kernels read: powers, exponents of vectors, and those of lanes.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) fn raw(&self) -> (&[[u64; 2]], &[u32], &[usize; 8]) {
         (&self.powers, &self.vectors, &self.lanes)
     }

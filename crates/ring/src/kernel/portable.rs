@@ -1,7 +1,7 @@
 //! Kernels in plain Rust: the family of every machine.
 
 use super::contract::{Kernels, LimbKernels, Rows, RowsMut, WordKernels};
-use super::generic::tables::{inverse_root, layer_inverses, reversed_powers};
+use super::generic::roots::{inverse_root, layer_inverses, reversed_powers};
 use crate::modulus::{Modulus, Shoup};
 use crate::order::transpose64;
 

@@ -1,7 +1,7 @@
 //! Vectors of eight words in AVX-512 registers.
 
 use super::tokens::{Avx512, with_avx512};
-use crate::kernel::generic::lanes::Lanes;
+use crate::kernel::generic::vectors::lanes::Lanes;
 use std::arch::x86_64::*;
 
 /// Eight words.

@@ -6,7 +6,7 @@
 
 use super::super::lanes::{add_mod, csub, splat, sub_mod};
 use super::super::tokens::{Avx512, Proof, with_avx512};
-use crate::kernel::generic::lanes::Field;
+use crate::kernel::generic::vectors::lanes::Field;
 use crate::modulus::{Modulus, Shoup};
 use std::arch::x86_64::*;
 

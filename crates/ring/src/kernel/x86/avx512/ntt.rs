@@ -4,8 +4,8 @@ use super::super::lanes::{csub, splat};
 use super::super::tokens::{Avx512, Proof, with_avx512};
 use super::DqLimb;
 use crate::kernel::Ahead;
-use crate::kernel::generic::ntt::{Arithmetic, Transform};
-use crate::kernel::generic::tables::{ForwardPlan, InversePlan};
+use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
+use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
 use std::arch::x86_64::*;
 
 /// Unit 4q: the quotient's estimate leaves out the lowest partial product and the carries, so

@@ -7,8 +7,8 @@ use super::super::lanes::splat;
 use super::super::tokens::{Avx512, Ifma, Proof, with_ifma};
 use super::IfmaLimb;
 use crate::kernel::Ahead;
-use crate::kernel::generic::ntt::{Arithmetic, Transform};
-use crate::kernel::generic::tables::{ForwardPlan, InversePlan};
+use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
+use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
 use std::arch::x86_64::*;
 
 /// Unit 2q: the product less its estimated quotient times q.

@@ -1,4 +1,4 @@
-//! Operations element by element. Ranges are those of [`LimbKernels`](super::super::contract::LimbKernels);
+//! Operations element by element. Ranges are those of [`LimbKernels`](super::super::super::contract::LimbKernels);
 //! slices are whole vectors of one length.
 //!
 //! Loops are written out: a closure cannot be told to inline, and one that is not expanded inside a

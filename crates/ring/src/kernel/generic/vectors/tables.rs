@@ -1,7 +1,7 @@
 //! Twiddle factors as the transforms on vectors read them, and the plan of their reductions.
 
+use super::super::roots::{inverse_root, layer_inverses, reversed_powers};
 use crate::modulus::{Modulus, Shoup};
-use crate::order::bit_reverse;
 
 /// A twiddle and its Shoup quotient.
 pub(crate) type Pair = [u64; 2];
@@ -22,29 +22,6 @@ impl LaneWord {
             Self::Bits64 => [w.value, w.quotient],
         }
     }
-}
-
-/// `base^brv(i)` at `i`, for the `n` powers from 0.
-pub(crate) fn reversed_powers(modulus: &Modulus, n: usize, base: u64) -> Vec<u64> {
-    let bits = n.trailing_zeros();
-    let mut powers = vec![0u64; n];
-    let mut power = 1;
-    for i in 0..n {
-        powers[bit_reverse(i, bits)] = power;
-        power = modulus.mul(power, base);
-    }
-    powers
-}
-
-/// 2^−layers for every number of layers of a transform of degree `n`, N^−1 the last.
-pub(crate) fn layer_inverses(modulus: &Modulus, n: usize) -> impl Iterator<Item = Shoup> {
-    let half = modulus.value().div_ceil(2);
-    (0..=n.trailing_zeros()).map(move |l| modulus.shoup(modulus.pow(half, u64::from(l))))
-}
-
-/// ψ^−1 of the 2N-th root ψ.
-pub(crate) fn inverse_root(modulus: &Modulus, n: usize, root: u64) -> u64 {
-    modulus.pow(root, 2 * n as u64 - 1)
 }
 
 /// One vector of eight words, aligned for the processor.
