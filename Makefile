@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,7 +44,7 @@ demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secret
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
 
-test: lint test-rust test-python test-docs ## everything that has to pass before a change lands
+test: lint test-rust test-families-quick test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
 lint: $(BIN)/.ready ## formatting, clippy, ruff
@@ -66,6 +66,17 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
+
+test-families: | prerequisites ## the suites of ring, he and matrix under each kernel family of this machine
+	scripts/test-families
+
+# A part of it that costs a minute: ring, one product, bootstraps and gates, one exact product.
+test-families-quick: | prerequisites
+	@echo '== each kernel family'
+	scripts/test-families --quick
+
+check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, without their processors
+	scripts/check-targets
 
 test-python: $(BIN)/.ready ## Python tests and types
 	$(call install-wheel,$(TARGET)/wheel-dev,dev)
