@@ -91,11 +91,12 @@ impl ClientKey {
     /// Encrypts a bit.
     ///
     /// # Errors
-    /// [`TfheError::Parameters`] if the parameters hold integers.
+    /// [`TfheError::Parameters`] if the parameters hold integers; [`TfheError::Ring`] if the system
+    /// gives no entropy.
     pub fn encrypt_bit(&self, bit: bool) -> Result<EncryptedBit, TfheError> {
         check_plaintext(self.params(), true)?;
         let eighth = eighths(self.params().context().q(), if bit { 1 } else { -1 });
-        Ok(EncryptedBit { c: self.encrypt_phase(eighth), params: self.params().hash(), key: self.id() })
+        Ok(EncryptedBit { c: self.encrypt_phase(eighth)?, params: self.params().hash(), key: self.id() })
     }
 
     /// Decrypts a bit.

@@ -67,7 +67,7 @@ impl ClientKey {
         let message_space = message_space(self.params().literal().plaintext);
         let largest = if value < message_space { message_space - 1 } else { space - 1 };
         let owner = (self.params().hash(), self.id());
-        Ok(EncryptedInt::from_parts(self.encrypt_phase(encode(self.params(), value)), owner, largest, 1))
+        Ok(EncryptedInt::from_parts(self.encrypt_phase(encode(self.params(), value))?, owner, largest, 1))
     }
 
     /// Decrypts a number of message and carry.

@@ -33,7 +33,7 @@ pub use blind_rotation::{BootstrapKey, MAX_UNROLL};
 pub use context::GlweContext;
 pub use error::TfheError;
 pub use gates::{EncryptedBit, Gate};
-pub use ggsw::{GgswCiphertext, GlevCiphertext, ObjectSeeds};
+pub use ggsw::{GgswCiphertext, GlevCiphertext};
 pub use glwe::{GlweCiphertext, GlweSecretKey};
 pub use integer::EncryptedInt;
 pub use key_switch::{GlweSwitchKey, LweSwitchKey, PackingKey};

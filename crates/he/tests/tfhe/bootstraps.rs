@@ -1,7 +1,7 @@
 //! Gates and tables, exhaustively, on small sets and on the real ones.
 
 use crate::{cases, word};
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, Seed};
 use sudare_he::ring::{Threads, threads};
 use sudare_he::tfhe::*;
 
@@ -224,7 +224,8 @@ fn threads_change_nothing() {
     let client = client(TfheLiteral::insecure_test(Plaintext::Bit), 3);
     let again = || {
         let seed = Seed::from_bytes([5; 32]);
-        let client = ClientKey::from_seed(client.params(), &seed).unwrap().with_seed_for_tests(seed.derive("x", 0));
+        let client =
+            ClientKey::from_seed(client.params(), &seed).unwrap().with_entropy(Entropy::fixed(seed.derive("x", 0)));
         let server = client.server_key().unwrap();
         let bits: Vec<EncryptedBit> = (0..6).map(|i| client.encrypt_bit(i % 3 == 0).unwrap()).collect();
         let work: Vec<_> = (0..12).map(|i| (Gate::ALL[i % 8], &bits[i % 6], &bits[(i * 5 + 1) % 6])).collect();

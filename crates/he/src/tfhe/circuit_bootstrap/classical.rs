@@ -1,11 +1,11 @@
 //! Private functional key switching: the classical second half of a circuit bootstrap.
 
 use super::super::context::check_shape;
-use super::super::ggsw::{ObjectSeeds, check_gadget, write_glev};
+use super::super::ggsw::{check_gadget, write_glev};
 use super::super::{GlweContext, GlweSecretKey, LweCiphertext, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 
