@@ -95,7 +95,9 @@ impl ClientKey {
     /// gives no entropy.
     pub fn encrypt_bit(&self, bit: bool) -> Result<EncryptedBit, TfheError> {
         check_plaintext(self.params(), true)?;
-        let eighth = eighths(self.params().context().q(), if bit { 1 } else { -1 });
+        // Both are public, and a mask chooses between them.
+        let [low, high] = [-1, 1].map(|count| eighths(self.params().context().q(), count));
+        let eighth = low ^ (u64::from(bit).wrapping_neg() & (low ^ high));
         Ok(EncryptedBit { c: self.encrypt_phase(eighth)?, params: self.params().hash(), key: self.id() })
     }
 

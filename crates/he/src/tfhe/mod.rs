@@ -10,6 +10,7 @@ mod blind_rotation;
 pub mod circuit_bootstrap;
 mod context;
 pub mod derive;
+mod encoding;
 mod error;
 pub mod fhew;
 mod gates;
