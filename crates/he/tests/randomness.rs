@@ -185,6 +185,7 @@ impl<'a> Makers<'a> {
         out.seed("switching key", server.switch_key().mask_seed());
         out.lwe("phase", &self.integers.encrypt_phase(1).unwrap());
         out.lwe("message", self.integers.encrypt_int(1).unwrap().ciphertext());
+        out.lwe("message and carry", self.integers.encrypt_int_with_carry(1).unwrap().ciphertext());
         let kind = IntegerType::new(8, false).unwrap();
         for block in self.integers.encrypt_integer(kind, 250).unwrap().blocks() {
             out.lwe("integer", block.ciphertext());
