@@ -54,6 +54,8 @@ lint: $(BIN)/.ready ## formatting, clippy, ruff
 	$(BIN)/ruff check --quiet python
 	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
 	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
+# Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
+	cargo tree --locked --edges normal -p sudare-cli -p sudare-py --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
 
 test-rust: | prerequisites ## Rust tests, documentation examples and numbered examples
 	@echo '== Rust tests'

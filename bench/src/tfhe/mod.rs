@@ -18,10 +18,10 @@ use crate::machine::{Machine, peak_rss_mb, reset_peak_rss, thread_times};
 use crate::timing::{Budget, Random, Samples, Timing, Unit, measure};
 use std::time::Instant;
 use sudare_he::ring::prime::ntt_primes;
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{ObjectSeeds, Seed};
 use sudare_he::tfhe::{
     ClientKey, EncryptedBit, EncryptedInt, Gadget, Gate, GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey,
-    LookupTable, Noise, ObjectSeeds, SecretKind, ServerKey, TfheLiteral, TfheParams,
+    LookupTable, Noise, SecretKind, ServerKey, TfheLiteral, TfheParams,
 };
 use sudare_ring::Threads;
 
@@ -273,8 +273,9 @@ fn bootstraps(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()
     let square = |x: u64| (x * x + 3) % space;
     let table = LookupTable::new(&params, square)?;
     let identity = LookupTable::new(&params, |x| x)?;
-    let fresh =
-        |x: u64| -> Outcome<(u64, EncryptedInt)> { Ok((x, server.lookup(&client.encrypt_int(x)?, &identity)?)) };
+    let fresh = |x: u64| -> Outcome<(u64, EncryptedInt)> {
+        Ok((x, server.lookup(&client.encrypt_int_with_carry(x)?, &identity)?))
+    };
     let inputs = (0..space).map(fresh).collect::<Outcome<Vec<_>>>()?;
     let at = |i: usize| &inputs[i % inputs.len()];
     let line = |case: String, lab: &Lab<'_>| Line {

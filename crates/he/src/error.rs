@@ -247,6 +247,30 @@ pub enum HeError {
         /// Ring degree.
         degree: usize,
     },
+    /// A plaintext factor that no such ciphertext has.
+    #[error(
+        "a {scheme} ciphertext at level {level} has plaintext factor {expected}, and this one says {found}: it was changed on its way, or is of another scheme; ask for it again"
+    )]
+    WrongFactor {
+        /// The scheme.
+        scheme: &'static str,
+        /// Level.
+        level: usize,
+        /// The factor found.
+        found: u64,
+        /// The factor that both sides compute.
+        expected: u64,
+    },
+    /// A noise bound under what any ciphertext has.
+    #[error(
+        "the ciphertext states a noise bound of {found:.1}, and none at its level is under {least:.1}: it was changed on its way; ask for it again"
+    )]
+    NoiseTooSmall {
+        /// The bound stated.
+        found: f64,
+        /// The least bound of a ciphertext that hides its message.
+        least: f64,
+    },
     /// Objects of different plaintext moduli.
     #[error("{what} has plaintext modulus {found}, not {expected}")]
     WrongPlainModulus {

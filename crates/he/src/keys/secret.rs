@@ -29,11 +29,12 @@ impl SecretKey {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
 
-    /// The key that a seed stands for.
+    /// The key that a seed stands for in this parameter set; in any other it stands for another.
     ///
     /// # Errors
     /// [`HeError::Ring`].
     pub fn from_seed(params: &Params, seed: &Seed) -> Result<Self, HeError> {
+        let seed = params.hash().bind(seed, "ring");
         let mut stream = seed.derive("sudare secret", 0).stream(0);
         let coefficients = secret_coefficients(&mut stream, params.degree(), params.literal().secret)?;
         let mut id = [0u8; 16];

@@ -3,11 +3,11 @@
 mod seeded;
 
 use super::context::check_shape;
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits_ahead, write_ggsw};
+use super::ggsw::{check_gadget, evaluate_digits_ahead, write_ggsw};
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 

@@ -3,13 +3,13 @@
 mod seeded;
 
 use super::context::check_shape;
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_glev};
+use super::ggsw::{check_gadget, evaluate_digits, write_glev};
 use super::lwe::fill_torus;
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, NoiseSampler, SecretKind};
 use super::{TfheError, TorusLwe};
 use sudare_ring::buffer::{Buffer, Pages};
 use sudare_ring::kernel::{Gadget, PackedMatrix, sub_scaled_rows};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::{Limb, Modulus, threads};
 use zeroize::Zeroizing;
 
