@@ -43,8 +43,7 @@ fn main() -> Result<(), HeError> {
     let prime = params.prime_at(top) as f64;
     let scale = params.scale() * params.scale() / prime;
     let product = 2.0 * params.scale() * x.noise() + x.noise() * x.noise() + switching_bound(&params, top);
-    let expected =
-        Expected { level: top - 1, scale, error: (product / prime + division_bound(&params, 2)) / scale };
+    let expected = Expected { level: top - 1, scale, error: (product / prime + division_bound(&params, 2)) / scale };
 
     // Two results will be shown under this key, each with 30 bits of statistical security.
     let policy = ReleasePolicy::new(2, 30)?;

@@ -178,9 +178,8 @@ fn releases_are_the_keys() {
     let (client, z, _) = multiplied(&plan);
     client.decrypt_for_release(&z).unwrap();
     let saved = secret_key_to_bytes(client.secret_key()).unwrap();
-    let load = |plan: &Plan| {
-        Client::with_secret_key(plan, secret_key_from_bytes(plan.params(), &saved).unwrap(), 1).unwrap()
-    };
+    let load =
+        |plan: &Plan| Client::with_secret_key(plan, secret_key_from_bytes(plan.params(), &saved).unwrap(), 1).unwrap();
     let again = load(&plan);
     assert_eq!(again.releases_left(), 1);
     again.decrypt_for_release(&z).unwrap();
@@ -198,10 +197,8 @@ fn releases_are_the_keys() {
 
 #[test]
 fn what_no_plan_can_release_is_refused_with_the_figures() {
-    let goal = |releases, bits, error| Goal {
-        release: Some(policy(releases, bits)),
-        ..Goal::new(product(5, 8, 3), error)
-    };
+    let goal =
+        |releases, bits, error| Goal { release: Some(policy(releases, bits)), ..Goal::new(product(5, 8, 3), error) };
     let refused = planner().plan(&goal(1 << 24, 64, 1e-9)).unwrap_err().to_string();
     assert!(refused.contains("release fewer results or with fewer bits"), "{refused}");
     // The count and the bits are part of what a plan is.

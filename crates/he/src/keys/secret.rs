@@ -1,8 +1,8 @@
 //! The secret key.
 
 use super::KeyId;
-use crate::ckks::{ReleasePolicy, Releases};
 use super::noise_poly::secret_coefficients;
+use crate::ckks::{ReleasePolicy, Releases};
 use crate::error::HeError;
 use crate::params::Params;
 use crate::security::SecretDistribution;

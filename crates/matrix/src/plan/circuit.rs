@@ -300,7 +300,7 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
         }
         let headroom = largest_value(expr, tile).log2().ceil() as u32 + 3;
         let mut best: Option<(f64, CircuitSpec)> = None;
-        for scale in [46, 43, 40, 37, 34, 31, 49, 52, 55, 58] {
+        for scale in [46, 43, 40, 37, 34, 31, 49, 52, 55, 58, 60] {
             // Scales past the fast kernels' primes are for what the others cannot reach.
             if scale > FAST_SCALE && best.is_some() {
                 break;

@@ -195,8 +195,7 @@ impl Client {
 
     /// Releases that the plan declares and the key has left.
     pub fn releases_left(&self) -> u64 {
-        let declared = self.plan.release().map_or(0, |policy| policy.releases());
-        self.secret.releases().map_or(declared, |releases| releases.left().min(declared))
+        release::left(self.plan.release(), &self.secret)
     }
 }
 

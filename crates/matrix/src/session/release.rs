@@ -8,12 +8,22 @@ use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext, ReleasePolicy};
+use sudare_he::keys::SecretKey;
 use sudare_he::ring::threads;
 use zeroize::Zeroizing;
 
 /// The policy that a plan, context or table was made with.
 pub(super) fn declared(release: Option<ReleasePolicy>, what: &'static str) -> Result<ReleasePolicy, MatrixError> {
     release.ok_or(MatrixError::NoRelease { what })
+}
+
+/// Releases of a policy that a key has left: none if its releases were declared otherwise.
+pub(super) fn left(policy: Option<ReleasePolicy>, secret: &SecretKey) -> u64 {
+    match (policy, secret.releases()) {
+        (Some(policy), None) => policy.releases(),
+        (Some(policy), Some(releases)) if releases.policy() == policy => releases.left(),
+        _ => 0,
+    }
 }
 
 /// Plaintexts of ciphertexts that are each as expected; wiped when dropped.
