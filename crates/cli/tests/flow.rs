@@ -105,7 +105,9 @@ fn releases_are_counted_in_the_keys_file() {
     place.ok("encrypt plain.json --keys other/secret.key --as right b.npy -o y.ct");
     place.ok("matmul plain.json --keys other/eval.keys x.ct y.ct -o z.ct");
     place.fails("decrypt plain.json --keys other/secret.key z.ct -o z.npy --release", 4, "--release COUNT,BITS");
-    place.fails("plan --left 3x4 --right 4x2 --release 1,0 -o bad.json", 2, "20 to 64 bits");
+    let refused = place.run(&["plan", "--left", "3x4", "--right", "4x2", "--release", "1,0", "-o", "bad.json"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("20 to 64 bits"));
     place.fails("plan --left 3x4 --right 4x2 --error 1e-12 --release 1000 -o bad.json", 6, "fewer results");
 }
 
