@@ -59,7 +59,8 @@ class PrecisionError(SudareError, ArithmeticError):
 
 
 class ReleaseError(SudareError, RuntimeError):
-    """More decryptions for release than were declared."""
+    """A decryption for release that nobody declared, or one more than were, or of something that is
+    not what its plan, context or table computes."""
 
 
 class FormatError(SudareError, ValueError):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from . import _core
 from ._errors import PlanError
 from ._integers import IntegerPlan, plan_integers
+from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
 
@@ -76,8 +77,15 @@ class Plan:
 
     @property
     def error(self) -> float:
-        """The largest error of a result element that is promised."""
+        """The largest error of a result element that is promised; of a released one, if the plan has
+        releases."""
         return float(self._file["summary"]["predicted_error"])
+
+    @property
+    def release(self) -> Release | None:
+        """What may be shown to others under one key."""
+        found = self._file["goal"].get("release")
+        return None if found is None else Release(found["releases"], found["security_bits"])
 
     @property
     def batch(self) -> int:
@@ -136,6 +144,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    release: Release | None = None,
     **inputs: Spec,
 ) -> Plan: ...
 
@@ -151,6 +160,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    release: Release | None = None,
     **inputs: Spec,
 ) -> IntegerPlan: ...
 
@@ -165,6 +175,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    release: Release | None = None,
     **inputs: Spec,
 ) -> Plan | IntegerPlan:
     """Choose scheme, parameters, method and keys for a function of matrices.
@@ -173,7 +184,8 @@ def plan(
     them. Each input is described by a `spec` under its name. `error` is the largest absolute error
     of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent sets of
     inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
-    method instead of leaving the choice to the planner.
+    method instead of leaving the choice to the planner. With a `release`, so many results will be
+    shown to others: `error` is then that of a released result, the noise that it takes included.
 
     If the inputs are described with `dtype=int`, the function is `A @ B` and the result exact: `error`
     and the server's options are not asked for, and an `IntegerPlan` comes back.
@@ -183,8 +195,10 @@ def plan(
     if any(isinstance(spec, Spec) and spec.integer for spec in inputs.values()):
         if error is not None:
             raise PlanError("an exact product has no error; leave it out")
-        if (batch, memory, method) != (1, None, None):
-            raise PlanError("an exact product has no batch, memory limit or other method; leave them out")
+        if (batch, memory, method, release) != (1, None, None, None):
+            raise PlanError(
+                "an exact product has no batch, memory limit, other method or release; leave them out"
+            )
         return plan_integers(function, inputs, int(security))
     if error is None:
         raise PlanError(
@@ -199,5 +213,6 @@ def plan(
             threads=int(threads),
             memory=memory,
             method=method,
+            release=declared(release),
         )
     )

@@ -92,7 +92,10 @@ fn class_of_he(e: &HeError) -> Class {
         | HeError::WrongKey { .. }
         | HeError::MissingRotationKey { .. }
         | HeError::MissingRelinKey
-        | HeError::NoSuchLevel { .. } => Class::Mismatch,
+        | HeError::NoSuchLevel { .. }
+        | HeError::NotAsComputed { .. }
+        | HeError::OtherRelease { .. }
+        | HeError::ReleasesUsedUp { .. } => Class::Mismatch,
         HeError::NotFinite { .. } | HeError::OverBound { .. } | HeError::TooManyValues { .. } => Class::Data,
         HeError::Parameters { .. } | HeError::Insecure { .. } => Class::NoPlan,
         _ => Class::Internal,
@@ -131,7 +134,9 @@ impl From<MatrixError> for CliError {
             | MatrixError::NotFinite { .. }
             | MatrixError::OverBound { .. }
             | MatrixError::Count { .. } => Class::Data,
-            MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } => Class::Mismatch,
+            MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } | MatrixError::NoRelease { .. } => {
+                Class::Mismatch
+            }
             MatrixError::PlanFile { .. } => Class::Damaged,
             MatrixError::Method { .. } | MatrixError::NoPlan { .. } | MatrixError::Expression { .. } => Class::NoPlan,
             _ => Class::Internal,

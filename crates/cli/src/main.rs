@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod error;
 mod files;
+mod key_file;
 mod matrices;
 mod progress;
 

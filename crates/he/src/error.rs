@@ -1,5 +1,6 @@
 //! What can go wrong with an encrypted computation, and the remedy.
 
+use crate::ckks::{MAX_RELEASES, RELEASE_SECURITY, ReleasePolicy};
 use crate::params::ParamsHash;
 use sudare_ring::RingError;
 
@@ -180,6 +181,40 @@ pub enum HeError {
     ReleasesUsedUp {
         /// Releases declared.
         declared: u64,
+    },
+    /// A release by another policy than the key's first one.
+    #[error(
+        "this key's releases were declared as {} of {} bits, and {} of {} bits are wanted; make a new key for another policy",
+        declared.releases(), declared.security_bits(), wanted.releases(), wanted.security_bits()
+    )]
+    OtherRelease {
+        /// The key's policy.
+        declared: ReleasePolicy,
+        /// The policy asked for.
+        wanted: ReleasePolicy,
+    },
+    /// A policy for releases that nobody can keep.
+    #[error(
+        "{releases} release(s) with {security_bits} bits of statistical security: declare 1 to {MAX_RELEASES} releases of {} to {} bits; fewer bits hide too little, more are not covered by the precision of the noise",
+        RELEASE_SECURITY.start(), RELEASE_SECURITY.end()
+    )]
+    ReleasePolicy {
+        /// Releases asked for.
+        releases: u64,
+        /// Bits asked for.
+        security_bits: u32,
+    },
+    /// A ciphertext that is not what its computation gives.
+    #[error(
+        "the ciphertext states the {what} {found:e}, and its computation gives {expected:e}; it was changed or computed otherwise, and is not decrypted for release"
+    )]
+    NotAsComputed {
+        /// What differs.
+        what: &'static str,
+        /// What the ciphertext states.
+        found: f64,
+        /// What its computation gives.
+        expected: f64,
     },
     /// A result that the noise could have changed.
     #[error(

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::threads;
+use zeroize::Zeroizing;
 
 const NAME: &str = "coefficient";
 
@@ -113,7 +114,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 }
 
 fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Option<ProductSpec> {
-    let literal = (16..=48).find_map(|log_scale| {
+    let literal = (16..=sizing::MAX_LOG_SCALE).find_map(|log_scale| {
         let mut literal = sizing::bare(log_n, log_scale, req.security);
         literal.q_bits = sizing::chain(modulus_bits(req.shape, &options, &literal, req.max_abs));
         if options.relinearize {
@@ -297,12 +298,12 @@ impl Product for Coefficient {
         let ((grid_rows, grid_cols), (rows, cols)) = self.grid(Operand::Output);
         let encoder = Encoder::new(&self.params);
         let blocks = threads::map(output.len(), |b| {
-            let values = encoder.decode_coefficients(&output[b])?;
+            let values = Zeroizing::new(encoder.decode_coefficients(&output[b])?);
             Ok::<_, MatrixError>(
                 (0..rows * cols).map(|e| values[self.place(Operand::Output, e / cols, e % cols)]).collect::<Vec<_>>(),
             )
         });
-        let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let blocks = Zeroizing::new(blocks.into_iter().collect::<Result<Vec<_>, _>>()?);
         blocks
             .chunks_exact(grid_rows * grid_cols)
             .map(|blocks| {

@@ -116,6 +116,14 @@ pub enum MatrixError {
         /// What the plan has.
         planned: String,
     },
+    /// A decryption for release where none was declared.
+    #[error(
+        "this {what} was made without releases, whose noise belongs to its precision; make it with release=Release(count, security) (in Rust a ReleasePolicy, on the command line --release COUNT,BITS), or decrypt for your own eyes"
+    )]
+    NoRelease {
+        /// What would declare them: a plan, a context, a table.
+        what: &'static str,
+    },
     /// An operation that needs more levels than a matrix of a context has left.
     #[error(
         "{operation} takes {needed} level(s) and the matrix has {level} left; make a context with a depth over {depth}, or multiply less in a row"

@@ -88,3 +88,21 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     .flat_map(|propose| propose(req))
     .collect()
 }
+
+impl ProductSpec {
+    /// Level and scale of the result under built parameters: the product of the operands' scales,
+    /// divided by the prime of the level at which the method rescales it. Masks leave a scale as it is.
+    pub(crate) fn result(&self, params: &Params) -> (usize, f64) {
+        let top = params.max_level();
+        let (depth, rescaled) = match &self.method {
+            Method::Paper3d => (3, Some(1)),
+            Method::Improved3d(options) | Method::Tiled { options, .. } => (options.depth(), Some(1)),
+            Method::Jiang | Method::JiangBsgs => (3, Some(2)),
+            Method::Spread3d(options) if options.fold => (1, Some(0)),
+            Method::Module(options) if options.relinearize && top > 0 => (1, Some(0)),
+            Method::Spread3d(_) | Method::Module(_) | Method::Coefficient(_) => (0, None),
+        };
+        let prime = rescaled.map_or(1.0, |below| params.prime_at(top.saturating_sub(below)) as f64);
+        (top.saturating_sub(depth), params.scale() * params.scale() / prime)
+    }
+}

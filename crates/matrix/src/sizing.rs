@@ -10,6 +10,9 @@ pub(crate) const PRIME_BITS: u32 = 49;
 /// Fewest bits of a prime in a proposed chain: below, NTT-friendly primes run out.
 pub(crate) const LEAST_PRIME_BITS: u32 = 26;
 
+/// Largest scale of a proposed product, in bits: past it, doubles hold no more of a message.
+pub(crate) const MAX_LOG_SCALE: u32 = 60;
+
 /// A literal without a chain yet, for a ternary secret.
 pub(crate) fn bare(log_n: u32, log_scale: u32, security: Security) -> ParamsLiteral {
     ParamsLiteral {

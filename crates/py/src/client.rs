@@ -24,19 +24,13 @@ pub fn reporter(callback: &Option<Py<PyAny>>) -> impl Fn(usize, usize) + Sync + 
 
 /// How many results will be shown under a key.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Release(ReleasePolicy);
+pub struct Release(pub ReleasePolicy);
 
 #[pymethods]
 impl Release {
     #[new]
-    fn new(count: u64, security: u32) -> Self {
-        Self(ReleasePolicy::new(count, security))
-    }
-
-    /// Ciphertexts that may still be shown.
-    #[getter]
-    fn left(&self) -> u64 {
-        self.0.left()
+    fn new(count: u64, security: u32) -> Result<Self> {
+        Ok(Self(ReleasePolicy::new(count, security)?))
     }
 }
 
@@ -98,16 +92,22 @@ impl Client {
         py.detach(|| Ok(Encrypted(self.0.encrypt_batch(name, &all, &reporter(&progress))?)))
     }
 
+    /// Results that may still be shown under the key.
+    #[getter]
+    fn releases_left(&self) -> u64 {
+        self.0.releases_left()
+    }
+
     /// Decrypts the result for the owner, or for release.
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
         value: &Encrypted,
-        release: Option<&Release>,
+        release: bool,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let all = py.detach(|| match release {
-            None => self.0.decrypt_batch(&value.0),
-            Some(policy) => self.0.decrypt_batch_for_release(&value.0, &policy.0),
+            false => self.0.decrypt_batch(&value.0),
+            true => self.0.decrypt_batch_for_release(&value.0),
         });
         array(py, all.map_err(crate::error::Refusal::from)?)
     }

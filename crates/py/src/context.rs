@@ -1,7 +1,7 @@
 //! Contexts: encrypted matrices without a plan.
 
 use crate::array::{array, matrices};
-use crate::client::reporter;
+use crate::client::{Release, reporter};
 use crate::error::{Refusal, Result};
 use crate::plan::security;
 use numpy::{PyArray3, PyReadonlyArray3};
@@ -25,7 +25,8 @@ pub struct Context(session::Context);
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, progress))]
+    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, release, progress))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn new(
         py: Python<'_>,
         depth: usize,
@@ -33,10 +34,11 @@ impl Context {
         security: u32,
         threads: usize,
         tile: usize,
+        release: Option<&Release>,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
-        let security = self::security(security)?;
-        let options = session::ContextOptions { scale_bits, security, threads, tile };
+        let (security, release) = (self::security(security)?, release.map(|r| r.0));
+        let options = session::ContextOptions { scale_bits, security, threads, tile, release };
         py.detach(|| Ok(Self(session::Context::new_with(depth, &options, &reporter(&progress))?)))
     }
 
@@ -56,9 +58,28 @@ impl Context {
         py.detach(|| Ok(ContextMatrix(self.0.encrypt(&matrix, max_abs)?)))
     }
 
-    /// Decrypts a matrix for the owner.
-    fn decrypt<'py>(&self, py: Python<'py>, value: &ContextMatrix) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let matrix = py.detach(|| self.0.decrypt(&value.0));
+    /// Results that may still be shown under the key.
+    #[getter]
+    fn releases_left(&self) -> u64 {
+        self.0.releases_left()
+    }
+
+    /// How far a released matrix is from the true one.
+    fn released_error(&self, value: &ContextMatrix) -> Result<f64> {
+        Ok(self.0.released_error(&value.0)?)
+    }
+
+    /// Decrypts a matrix for the owner, or for release.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        value: &ContextMatrix,
+        release: bool,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let matrix = py.detach(|| match release {
+            false => self.0.decrypt(&value.0),
+            true => self.0.decrypt_for_release(&value.0),
+        });
         array(py, vec![matrix.map_err(Refusal::from)?])
     }
 }

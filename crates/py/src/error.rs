@@ -27,8 +27,8 @@ fn of_scheme(error: &HeError) -> &'static str {
         HeError::NotFinite { .. } | HeError::OverBound { .. } => "InputError",
         HeError::TooManyValues { .. } | HeError::Operands { .. } => "ShapeError",
         HeError::MissingRotationKey { .. } | HeError::MissingRelinKey => "MissingKeyError",
-        HeError::ReleasesUsedUp { .. } => "ReleaseError",
-        HeError::Parameters { .. } => "PlanError",
+        HeError::ReleasesUsedUp { .. } | HeError::OtherRelease { .. } | HeError::NotAsComputed { .. } => "ReleaseError",
+        HeError::Parameters { .. } | HeError::ReleasePolicy { .. } => "PlanError",
         _ => "SudareError",
     }
 }
@@ -68,6 +68,7 @@ fn class(error: &MatrixError) -> &'static str {
         | MatrixError::Expression { .. }
         | MatrixError::NotPlanned { .. } => "PlanError",
         MatrixError::OutOfDepth { .. } => "LevelError",
+        MatrixError::NoRelease { .. } => "ReleaseError",
         MatrixError::PlanFile { .. } => "FormatError",
         MatrixError::WrongPlan { .. } => "KeyMismatchError",
         _ => "SudareError",

@@ -1,5 +1,6 @@
 //! Plans.
 
+use crate::client::Release;
 use crate::error::{Refusal, Result};
 use pyo3::prelude::*;
 use sudare_he::security::Security;
@@ -23,7 +24,7 @@ pub struct Plan(pub plan::Plan);
 impl Plan {
     /// Plans an expression, given as JSON.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method))]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn make(
         py: Python<'_>,
@@ -34,10 +35,11 @@ impl Plan {
         threads: usize,
         memory: Option<u64>,
         method: Option<String>,
+        release: Option<&Release>,
     ) -> Result<Self> {
-        let security = self::security(security)?;
+        let (security, release) = (self::security(security)?, release.map(|r| r.0));
         py.detach(|| {
-            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security };
+            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
             let planner = Planner::new(CostModel::cached());
             let memory = memory.unwrap_or(planner.memory);
             Ok(Self(Planner { threads, memory, method, ..planner }.plan(&goal)?))

@@ -1,7 +1,7 @@
 //! Statistics of encrypted tables.
 
 use crate::array::{array, matrices};
-use crate::client::reporter;
+use crate::client::{Release, reporter};
 use crate::error::{Refusal, Result};
 use crate::plan::security;
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
@@ -14,6 +14,10 @@ use sudare_matrix::{Matrix, MatrixError, session};
 /// Means, and covariances with the axes batch (one), row, column.
 type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray3<f64>>);
 
+fn moments(py: Python<'_>, mean: Vec<f64>, covariance: Matrix) -> PyResult<Moments<'_>> {
+    Ok((PyArray1::from_vec(py, mean), array(py, vec![covariance])?))
+}
+
 /// The size of a table and the bounds of its columns.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct TableSpec(session::TableSpec);
@@ -21,8 +25,14 @@ pub struct TableSpec(session::TableSpec);
 #[pymethods]
 impl TableSpec {
     #[new]
-    fn new(rows: usize, max_abs: Vec<f64>, security: u32) -> Result<Self> {
-        Ok(Self(session::TableSpec::new(rows, max_abs, self::security(security)?)?))
+    fn new(rows: usize, max_abs: Vec<f64>, security: u32, release: Option<&Release>) -> Result<Self> {
+        Ok(Self(session::TableSpec::new(rows, max_abs, self::security(security)?, release.map(|r| r.0))?))
+    }
+
+    /// Bounds on the errors of means and covariances.
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Moments<'py>> {
+        let (mean, covariance) = py.detach(|| self.0.errors()).map_err(Refusal::from)?;
+        moments(py, mean, covariance)
     }
 
     /// Rows and columns.
@@ -81,10 +91,25 @@ impl TableClient {
         py.detach(|| Ok(EncryptedTable(self.0.encrypt(&table)?)))
     }
 
-    /// Decrypts statistics for the owner.
-    fn decrypt<'py>(&self, py: Python<'py>, value: &EncryptedMoments) -> PyResult<Moments<'py>> {
-        let found = py.detach(|| self.0.decrypt(&value.0)).map_err(Refusal::from)?;
-        Ok((PyArray1::from_vec(py, found.mean), array(py, vec![found.covariance])?))
+    /// Results that may still be shown under the key.
+    #[getter]
+    fn releases_left(&self) -> u64 {
+        self.0.releases_left()
+    }
+
+    /// Decrypts statistics for the owner, or for release; bounds on their errors come second.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        value: &EncryptedMoments,
+        release: bool,
+    ) -> PyResult<(Moments<'py>, Moments<'py>)> {
+        let found = py.detach(|| match release {
+            false => self.0.decrypt(&value.0),
+            true => self.0.decrypt_for_release(&value.0),
+        });
+        let found = found.map_err(Refusal::from)?;
+        Ok((moments(py, found.mean, found.covariance)?, moments(py, found.mean_error, found.covariance_error)?))
     }
 }
 

@@ -94,8 +94,8 @@ pub enum RingError {
         /// Its index in the limb.
         index: usize,
     },
-    /// A standard deviation outside what the Gaussian sampler serves.
-    #[error("standard deviation {} is not in 0.5..=64", f64::from_bits(*bits))]
+    /// A standard deviation outside what a Gaussian sampler serves.
+    #[error("standard deviation {} is served neither by a table (0.5 to 64) nor by convolution (20 to 2^100)", f64::from_bits(*bits))]
     Sigma {
         /// The refused deviation, as the bits of an `f64`.
         bits: u64,

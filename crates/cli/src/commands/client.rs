@@ -4,6 +4,7 @@ use super::{bytes, load_plan, say};
 use crate::args;
 use crate::error::{Class, CliError, InFile};
 use crate::files::{self, Access, Output};
+use crate::key_file::KeyFile;
 use crate::matrices;
 use crate::progress::Bar;
 use std::path::Path;
@@ -108,11 +109,25 @@ fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
 pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     matrices::check_output(&a.output)?;
     let plan = load_plan(&a.plan)?;
+    // One process at a time counts in the key's file.
+    let counted = a.release.then(|| KeyFile::lock(&a.keys)).transpose()?;
     let client = Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?;
     let value = EncryptedMatrix::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?;
-    let matrix = client.decrypt_batch(&value).in_file(&a.result)?;
+    let matrix = match &counted {
+        None => client.decrypt_batch(&value).in_file(&a.result)?,
+        Some(file) => {
+            let matrix = client.decrypt_batch_for_release(&value).in_file(&a.result)?;
+            // Counted before anybody can see it.
+            file.save(client.secret_key())?;
+            matrix
+        }
+    };
     let size = matrices::write(&a.output, &matrix)?;
     let (rows, cols) = value.shape();
     say(args, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(size)));
+    if counted.is_some() {
+        let (error, left) = (plan.summary().predicted_error, client.releases_left());
+        say(args, format!("released to within {error:.1e}; {left} more under this key"));
+    }
     Ok(())
 }

@@ -8,6 +8,7 @@ use num_bigint::{BigInt, BigUint};
 use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::{Coeff, Poly};
+use zeroize::Zeroizing;
 
 /// Where a plaintext is encoded: level, scale and the bound it declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -219,7 +220,7 @@ impl Encoder {
             more
         });
         let limbs = fitting.count().max(1);
-        let poly = plaintext.poly.truncated(limbs).into_coeff();
+        let poly = Zeroizing::new(plaintext.poly.truncated(limbs).into_coeff());
         Ok(match limbs {
             1 => {
                 let q = poly.basis().limb(0).modulus();

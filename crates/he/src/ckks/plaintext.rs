@@ -2,6 +2,7 @@
 
 use crate::params::Params;
 use sudare_ring::{Eval, Poly};
+use zeroize::Zeroize;
 
 /// An encoded vector: an integer polynomial that stands for `scale` times the message.
 #[derive(Clone, Debug)]
@@ -51,5 +52,12 @@ impl Plaintext {
     /// The polynomial.
     pub fn poly(&self) -> &Poly<Eval> {
         &self.poly
+    }
+}
+
+impl Zeroize for Plaintext {
+    /// Wipes the polynomial.
+    fn zeroize(&mut self) {
+        self.poly.zeroize();
     }
 }

@@ -37,6 +37,7 @@ use sudare_he::ckks::noise::TAIL;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::threads;
+use zeroize::Zeroizing;
 
 const NAME: &str = "module";
 
@@ -273,9 +274,10 @@ impl Product for Module {
         let Shape { m, n, batch, .. } = self.shape;
         let encoder = Encoder::new(&self.params);
         let rows = threads::map(output.len(), |at| {
-            Ok::<_, MatrixError>(self.layout.decode(&encoder.decode_coefficients(&output[at])?))
+            let coefficients = Zeroizing::new(encoder.decode_coefficients(&output[at])?);
+            Ok::<_, MatrixError>(self.layout.decode(&coefficients))
         });
-        let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let rows = Zeroizing::new(rows.into_iter().collect::<Result<Vec<_>, _>>()?);
         let mut data = vec![vec![0.0; m * n]; batch];
         let mut next = rows.iter().enumerate();
         for group in 0..batch.div_ceil(slots) {

@@ -157,7 +157,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 
 /// The smallest scale that reaches the wanted error, and primes for it.
 fn propose(req: &Requirements, log_n: u32, options: &ModuleOptions) -> Option<ParamsLiteral> {
-    (16..=48).find_map(|log_scale| {
+    (16..=sizing::MAX_LOG_SCALE).find_map(|log_scale| {
         let mut literal = sizing::bare(log_n, log_scale, req.security);
         literal.q_bits = sizing::chain(Sizes::new(req.shape, options, &literal).modulus_bits(req.max_abs));
         if options.relinearize && literal.q_bits.len() > 1 {

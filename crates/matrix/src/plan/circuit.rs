@@ -26,6 +26,10 @@ const TILES: [usize; 6] = [4, 8, 16, 32, 64, 128];
 const MAX_INTEGER: f64 = 1048576.0;
 /// Deepest circuit that is looked for.
 const MAX_DEPTH: usize = 48;
+/// Largest scale whose primes the fastest kernels serve at every depth, in bits.
+const FAST_SCALE: u32 = 46;
+/// Most bits of a prime.
+const MAX_PRIME_BITS: u32 = 60;
 
 /// A circuit on tiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -289,17 +293,19 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
     let products = expr.nodes().iter().any(|op| matches!(op, Op::Matmul { .. }));
     let longest = expr.inputs().iter().map(|i| i.rows.max(i.cols)).max().unwrap_or(1);
     let mut out = Vec::new();
+    let wanted = goal.private_error();
     for tile in TILES {
         if (tile > 4 && tile >= 2 * longest.next_power_of_two()) || (products && tile > 32) {
             continue;
         }
         let headroom = largest_value(expr, tile).log2().ceil() as u32 + 3;
         let mut best: Option<(f64, CircuitSpec)> = None;
-        for scale in [46, 43, 40, 37, 34, 31] {
-            let first = scale + headroom;
-            if first > 60 {
-                continue;
+        for scale in [46, 43, 40, 37, 34, 31, 49, 52, 55, 58, 60] {
+            // Scales past the fast kernels' primes are for what the others cannot reach.
+            if scale > FAST_SCALE && best.is_some() {
+                break;
             }
+            let first = first_primes(scale + headroom);
             // Primes as distinct as real ones are, so that scales differ where they will.
             let prime = |l: usize| f64::from(scale).exp2() * (1.0 - (l + 1) as f64 * (-20f64).exp2());
             let start = f64::from(scale).exp2();
@@ -307,13 +313,13 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
                 continue;
             };
             for special in 1..=3usize {
-                let Some((literal, walk)) = literal(goal, (tile, products), (first, scale), depth, special)
-                    .and_then(|l| Some((l, Walk::new(expr, tile, depth, start, prime).ok()?)))
+                let Some((literal, walk)) = literal(goal, (tile, products), (&first, scale), depth, special)
+                    .and_then(|l| Some((l, Walk::new(expr, tile, depth + first.len() - 1, start, prime).ok()?)))
                 else {
                     continue;
                 };
                 let Ok(figures) = figures(expr, &literal, tile, &walk) else { continue };
-                if figures.error <= goal.error {
+                if figures.error <= wanted {
                     let cost = price(&(figures.work * goal.batch as f64), literal.log_n);
                     if best.as_ref().is_none_or(|(c, _)| cost < *c) {
                         best = Some((cost, CircuitSpec { tile, params: literal }));
@@ -326,15 +332,20 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
     out
 }
 
-/// The least ring that holds a chain of `depth` primes above the first.
+/// The primes that hold a result of `bits` bits: one, or two of half its size.
+fn first_primes(bits: u32) -> Vec<u32> {
+    if bits <= MAX_PRIME_BITS { vec![bits] } else { vec![bits.div_ceil(2); 2] }
+}
+
+/// The least ring that holds a chain of `depth` primes above the first ones.
 fn literal(
     goal: &Goal,
     (tile, products): (usize, bool),
-    (first, scale): (u32, u32),
+    (first, scale): (&[u32], u32),
     depth: usize,
     special: usize,
 ) -> Option<ParamsLiteral> {
-    let q_bits: Vec<u32> = std::iter::once(first).chain(std::iter::repeat_n(scale, depth)).collect();
+    let q_bits: Vec<u32> = first.iter().copied().chain(std::iter::repeat_n(scale, depth)).collect();
     if special > q_bits.len() {
         return None;
     }
@@ -427,6 +438,12 @@ impl Circuit {
     /// Ciphertexts of a whole batch, and level.
     pub(super) fn size(&self, goal: &Goal, node: usize) -> (usize, usize) {
         (self.layouts[node].ciphertexts() * goal.batch, self.walk.states[node].level)
+    }
+
+    /// Level and scale of a node's value.
+    pub(super) fn state(&self, node: usize) -> (usize, f64) {
+        let State { level, scale } = self.walk.states[node];
+        (level, scale)
     }
 
     pub(super) fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {

@@ -23,6 +23,7 @@ use program::Engine;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use sudare_he::ckks::{Expected, MAX_RELEASED_VALUES, ReleasePolicy};
 use sudare_he::params::Params;
 use sudare_he::security::Security;
 
@@ -67,12 +68,33 @@ pub struct Goal {
     pub error: f64,
     /// Security.
     pub security: Security,
+    /// Whether others will see results, and how many of them: then `error` is what released results
+    /// are within.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleasePolicy>,
 }
 
 impl Goal {
-    /// One set of inputs at 128-bit security.
+    /// One set of inputs at 128-bit security, with results for the owner's eyes.
     pub fn new(expression: Expr, error: f64) -> Self {
-        Self { expression, batch: 1, error, security: Security::Bits128 }
+        Self { expression, batch: 1, error, security: Security::Bits128, release: None }
+    }
+
+    /// Values of a result, all members of a batch together.
+    fn values(&self) -> usize {
+        let (rows, cols) = self.expression.info(self.expression.output()).shape;
+        rows.saturating_mul(cols).saturating_mul(self.batch)
+    }
+
+    /// How exactly results have to be computed: to within the wanted error, or so much better that
+    /// they are within it once the noise of a release hides the difference.
+    pub(crate) fn private_error(&self) -> f64 {
+        self.release.map_or(self.error, |policy| policy.private_error(self.values(), self.error))
+    }
+
+    /// What is promised of results that are computed to within `error`.
+    pub(crate) fn promised_error(&self, error: f64) -> f64 {
+        self.release.map_or(error, |policy| policy.released_error(self.values(), error))
     }
 
     fn check(&self) -> Result<(), MatrixError> {
@@ -82,6 +104,14 @@ impl Goal {
         if !(self.error.is_finite() && self.error > 0.0) {
             return Err(MatrixError::NoPlan {
                 reason: format!("the wanted error is {}, and it has to be above zero", self.error),
+            });
+        }
+        if self.release.is_some() && self.values() > MAX_RELEASED_VALUES {
+            return Err(MatrixError::NoPlan {
+                reason: format!(
+                    "a release shows at most {MAX_RELEASED_VALUES} values, and the result has {}; release it in parts",
+                    self.values()
+                ),
             });
         }
         Ok(())
@@ -185,6 +215,17 @@ impl Plan {
     /// What is asked for.
     pub fn goal(&self) -> &Goal {
         &self.0.goal
+    }
+
+    /// What may be released of its results, if anything.
+    pub fn release(&self) -> Option<ReleasePolicy> {
+        self.0.goal.release
+    }
+
+    /// What the result is under encryption, worked out from the program and not read from a file.
+    pub fn expected(&self) -> Expected {
+        let (level, scale) = self.engine().result(self.goal());
+        Expected { level, scale, error: self.engine().predicted_error(self.goal()) }
     }
 
     /// What is computed.

@@ -88,7 +88,7 @@ impl Planner {
             let requirements = Requirements {
                 shape: Shape { m: l.rows, k: l.cols, n: r.cols, batch: goal.batch },
                 max_abs: [l.max_abs, r.max_abs],
-                error: goal.error,
+                error: goal.private_error(),
                 security: goal.security,
                 fresh: [true, true],
                 decrypt_next: true,
@@ -139,6 +139,10 @@ impl Planner {
         let exact = |c: &Considered| c.error <= goal.error;
         let least_memory = priced.iter().map(|(_, c)| c).filter(|c| exact(c)).map(|c| c.memory).min();
         let least_error = priced.iter().map(|(_, c)| c.error).fold(f64::INFINITY, f64::min);
+        let release = match goal.release {
+            Some(_) => ", or release fewer results or with fewer bits",
+            None => "",
+        };
         let reason = match (least_memory, priced.is_empty(), failed) {
             (Some(memory), ..) => format!(
                 "the least memory that {} takes is {}, and the limit is {}; raise the limit or compute it in parts",
@@ -147,12 +151,12 @@ impl Planner {
                 bytes(self.memory)
             ),
             (None, false, _) => format!(
-                "the least error that any method promises is {least_error:.1e}, and {:.1e} is wanted; ask for less or declare smaller bounds",
+                "the least error that any method promises is {least_error:.1e}, and {:.1e} is wanted; ask for less or declare smaller bounds{release}",
                 goal.error
             ),
             (None, true, Some(e)) => e.to_string(),
             (None, true, None) => format!(
-                "no method computes {} with error {:.1e} at {}-bit security; allow a larger error or declare smaller bounds",
+                "no method computes {} with error {:.1e} at {}-bit security; allow a larger error or declare smaller bounds{release}",
                 goal.expression,
                 goal.error,
                 goal.security.bits()

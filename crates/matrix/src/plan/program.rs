@@ -37,6 +37,8 @@ pub(crate) enum Engine {
         inputs: [usize; 2],
         /// The product's node.
         node: usize,
+        /// Level and scale of the product.
+        result: (usize, f64),
     },
     /// Any expression, on tiled matrices.
     Circuit(Box<Circuit>),
@@ -61,7 +63,9 @@ impl Program {
                         reason: format!("the parameters claim less than {}-bit security", goal.security.bits()),
                     });
                 }
-                Ok(Engine::Product { product: product.build()?, inputs: [left, right], node: expr.output() })
+                let (inputs, node, built) = ([left, right], expr.output(), product.build()?);
+                let result = product.result(built.params());
+                Ok(Engine::Product { product: built, inputs, node, result })
             }
             Self::Circuit { circuit } => {
                 if circuit.params.security < goal.security {
@@ -111,6 +115,14 @@ impl Engine {
                 product.predicted_error(inputs.map(|i| goal.expression.inputs()[i].max_abs))
             }
             Self::Circuit(c) => c.error(),
+        }
+    }
+
+    /// Level and scale of the result, worked out from the program alone.
+    pub(crate) fn result(&self, goal: &Goal) -> (usize, f64) {
+        match self {
+            Self::Product { result, .. } => *result,
+            Self::Circuit(c) => c.state(goal.expression.output()),
         }
     }
 

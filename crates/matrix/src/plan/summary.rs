@@ -87,7 +87,7 @@ pub struct Summary {
     pub seconds: f64,
     /// Bytes of memory of the server while it runs.
     pub memory: u64,
-    /// Predicted largest error of a result element.
+    /// Predicted largest error of a result element; of a released one, if the goal has releases.
     pub predicted_error: f64,
 }
 
@@ -167,7 +167,7 @@ impl Summary {
             key_switches: engine.work().key_switches,
             seconds: 0.0,
             memory: 0,
-            predicted_error: engine.predicted_error(goal),
+            predicted_error: goal.promised_error(engine.predicted_error(goal)),
         };
         // Operands, a product of as many parts and half again before it is relinearised, keys.
         let moving: u64 = summary.operands.iter().map(|o| o.bytes + o.bytes / 2).sum();

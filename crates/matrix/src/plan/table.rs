@@ -69,6 +69,11 @@ impl fmt::Display for Plan {
             row("batch", format!("{} at once", goal.batch))?;
         }
         row("error", format!("{:.1e} predicted, {:.1e} wanted", s.predicted_error, goal.error))?;
+        if let Some(policy) = self.release() {
+            let (results, bits, private) = (policy.releases(), policy.security_bits(), self.expected().error);
+            let plural = if results == 1 { "" } else { "s" };
+            row("release", format!("{results} result{plural}, {bits} bits; {private:.1e} before its noise"))?;
+        }
         let limit = max_log_qp(literal.log_n, literal.secret, goal.security).filter(|l| *l < u32::MAX);
         let of = limit.map_or(String::new(), |l| format!(" of {l}"));
         row(

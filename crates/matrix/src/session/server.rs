@@ -239,7 +239,12 @@ impl Server {
             return Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() });
         };
         let values: Vec<&[Ciphertext]> = operands.iter().map(|v| v.ciphertexts()).collect();
-        let out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
+        let mut out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
+        if plan.release().is_some() && node == plan.expression().output() {
+            // Whoever releases it looks for the plan's own error.
+            let error = plan.expected().error;
+            out = out.into_iter().map(|c| c.with_error_of(error)).collect();
+        }
         EncryptedMatrix::new(plan, node, self.key_id(), out)
     }
 }

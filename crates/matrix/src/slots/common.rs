@@ -9,6 +9,7 @@ use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::automorphism::{conjugation_element, rotation_element};
 use sudare_he::security::{SecretDistribution, max_log_qp};
+use zeroize::Zeroizing;
 
 /// Refuses matrices of another number, shape or size than planned.
 pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<(), MatrixError> {
@@ -76,10 +77,10 @@ pub fn plain_mask(params: &Params, level: usize, values: &[f64]) -> Result<Plain
     Ok(Encoder::new(params).encode_at(values, mask_at(params, level))?)
 }
 
-/// Real slots of plaintexts.
-pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Vec<Vec<f64>>, MatrixError> {
+/// Real slots of plaintexts, wiped when dropped.
+pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Zeroizing<Vec<Vec<f64>>>, MatrixError> {
     let encoder = Encoder::new(params);
-    plaintexts.iter().map(|p| Ok(encoder.decode(p)?)).collect()
+    Ok(Zeroizing::new(plaintexts.iter().map(|p| encoder.decode(p)).collect::<Result<_, _>>()?))
 }
 
 /// Stages that sum the rotations by 0, unit, 2·unit, …, (count − 1)·unit, `count` a power of two:

@@ -47,13 +47,18 @@ impl GaussianSampler {
         if !(0.5..=64.0).contains(&sigma) {
             return Err(RingError::Sigma { bits: sigma.to_bits() });
         }
-        Ok(Self { sigma, thresholds: thresholds(sigma) })
+        Ok(Self::tabulate(sigma))
+    }
+
+    /// The table of a standard deviation that is known to be in range.
+    pub(super) fn tabulate(sigma: f64) -> Self {
+        Self { sigma, thresholds: thresholds(sigma) }
     }
 
     /// The sampler of σ = [`SIGMA`], built once.
     pub fn standard() -> &'static Self {
         static STANDARD: OnceLock<GaussianSampler> = OnceLock::new();
-        STANDARD.get_or_init(|| Self { sigma: SIGMA, thresholds: thresholds(SIGMA) })
+        STANDARD.get_or_init(|| Self::tabulate(SIGMA))
     }
 
     /// The standard deviation σ.

@@ -11,6 +11,7 @@
 //! | [`ternary`] | 128 bytes for 128 values | the length |
 //! | [`fixed_weight_ternary`] | 8 bytes a value | the length (see there) |
 //! | [`GaussianSampler`] | 16 bytes a value | the length and σ |
+//! | [`WideGaussian`] | 16 bytes a digit of a value | the length and σ |
 //!
 //! Every sampler's output is a function of the seed alone, the same on every machine.
 
@@ -20,6 +21,7 @@ mod seed;
 mod stream;
 mod ternary;
 mod uniform;
+mod wide;
 
 pub use entropy::{Batch, Entropy, ObjectSeeds, Purpose};
 pub use gaussian::{GaussianSampler, SIGMA};
@@ -27,3 +29,4 @@ pub use seed::{MaskSeed, Seed};
 pub use stream::Stream;
 pub use ternary::{fixed_weight_ternary, ternary};
 pub use uniform::uniform;
+pub use wide::WideGaussian;
