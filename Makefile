@@ -69,10 +69,10 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
 
-test-families: | prerequisites ## the suites of ring, he and matrix under each kernel family of this machine
+test-families: | prerequisites ## the Rust tests under each kernel family of this machine
 	scripts/test-families
 
-# A part of it that costs a minute: ring, one product, bootstraps and gates, one exact product.
+# A part of it that costs a minute, under the families that `make test` does not use otherwise.
 test-families-quick: | prerequisites
 	@echo '== each kernel family'
 	scripts/test-families --quick

@@ -50,6 +50,15 @@ fn under_a_limit() {
     }
 }
 
+/// A suite runs under the family that the variable names: what `make test-families` builds on.
+#[cfg(debug_assertions)]
+#[test]
+fn suites_follow_the_variable() {
+    if let Ok(name) = std::env::var("SUDARE_KERNEL") {
+        assert_eq!(Family::best().name(), name);
+    }
+}
+
 #[test]
 fn families_have_names() {
     for family in Family::ALL {
