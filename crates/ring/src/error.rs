@@ -1,4 +1,40 @@
-//! What can be wrong with a ring's inputs.
+//! What can be wrong with a ring's inputs, and the kinds that all errors above are of.
+
+/// What kind of refusal an error is. Every error type of Sudare has a `kind()`; Python's exception
+/// classes and the command's exit codes follow it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Parameters, options or a plan that make no sense, or a wish that nothing satisfies.
+    Parameters,
+    /// Parameters under the security that was claimed.
+    Insecure,
+    /// Objects of different parameters, keys or plans.
+    Mismatch,
+    /// A key that the server does not have.
+    MissingKey,
+    /// More products in a row than there are levels.
+    Levels,
+    /// A value that the modulus cannot hold, or noise that could reach the message.
+    Precision,
+    /// A value that cannot be encrypted.
+    Input,
+    /// Another number or shape of operands than the operation takes.
+    Shape,
+    /// An operation that such objects do not have.
+    Unsupported,
+    /// A release that was not declared, or of something else than was declared.
+    Release,
+    /// Bytes that are no object, or damaged.
+    Format,
+    /// Bytes of another type of object than the one asked for.
+    WrongType,
+    /// Reading or writing failed.
+    Io,
+    /// Something that the machine does not have: entropy, memory, a kernel family.
+    Machine,
+    /// An invariant that broke: a fault of this program.
+    Internal,
+}
 
 /// An input that no ring can be built from, or two that do not go together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,4 +147,27 @@ pub enum RingError {
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness")]
     Entropy,
+}
+
+impl RingError {
+    /// What kind of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::ModulusRange { .. }
+            | Self::Degree { .. }
+            | Self::NotNttFriendly { .. }
+            | Self::TooFewPrimes { .. }
+            | Self::RepeatedModulus { .. }
+            | Self::GaloisElement { .. }
+            | Self::Sigma { .. }
+            | Self::HammingWeight { .. } => ErrorKind::Parameters,
+            Self::Length { .. } => ErrorKind::Shape,
+            Self::Coefficient { .. } => ErrorKind::Input,
+            Self::KernelUnavailable { .. }
+            | Self::KernelMissing { .. }
+            | Self::KernelName { .. }
+            | Self::KernelDecided { .. }
+            | Self::Entropy => ErrorKind::Machine,
+        }
+    }
 }

@@ -18,7 +18,7 @@ pub mod random;
 pub mod threads;
 
 pub use basis::RnsBasis;
-pub use error::RingError;
+pub use error::{ErrorKind, RingError};
 pub use kernel::{Family, Limb};
 pub use modulus::{Modulus, Shoup};
 pub use poly::{Coeff, Eval, Poly};

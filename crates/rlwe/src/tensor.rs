@@ -17,9 +17,9 @@ fn sum(limb: &Limb, out: &mut [u64], left: &[&[u64]], right: &[&[u64]]) {
     }
 }
 
-/// The three parts, with one reduction for each value; `limb_of(x, part, i)` is limb `i` of a part
+/// The three parts over `basis`, with one reduction for each value; `limb_of(x, part, i)` is limb `i` of a part
 /// of an operand. Limb by limb, so that what the parts share is still near.
-pub(crate) fn tensor<'a, T: Sync>(
+pub fn tensor<'a, T: Sync>(
     basis: &RnsBasis,
     a: &'a [T],
     b: &'a [T],

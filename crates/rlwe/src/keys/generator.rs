@@ -1,9 +1,9 @@
 //! Makes public and evaluation keys from a secret key.
 
-use super::noise_poly::{error, mask};
 use super::{EvalKeys, GaloisKey, KeySwitchKey, PUBLISHED_KEY, PublicKey, SecretKey};
-use crate::error::HeError;
+use crate::error::RlweError;
 use crate::params::Params;
+use crate::sample::{error, mask};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::random::{Entropy, ObjectSeeds};
 use sudare_ring::{Eval, Poly, threads};
@@ -19,8 +19,8 @@ impl<'a> KeyGenerator<'a> {
     /// A generator of keys for a secret key.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if the system gives none.
-    pub fn new(secret: &'a SecretKey) -> Result<Self, HeError> {
+    /// [`RlweError::Ring`] if the system gives none.
+    pub fn new(secret: &'a SecretKey) -> Result<Self, RlweError> {
         Ok(Self { secret, entropy: Entropy::system()? })
     }
 
@@ -34,21 +34,21 @@ impl<'a> KeyGenerator<'a> {
     }
 
     fn params(&self) -> &Params {
-        &self.secret.params
+        self.secret.params()
     }
 
     /// The public encryption key.
     ///
     /// # Errors
-    /// [`HeError::Ring`].
-    pub fn public_key(&self) -> Result<PublicKey, HeError> {
+    /// [`RlweError::Ring`].
+    pub fn public_key(&self) -> Result<PublicKey, RlweError> {
         let params = self.params();
         let ObjectSeeds { masks: seed, errors } = self.entropy.object(PUBLISHED_KEY)?;
         let a = mask(params.q(), &seed, 0);
         let mut b = a.mul(&self.secret.at_level(params.max_level()));
         b.neg_assign();
-        b.add_assign(&*error(&mut errors.stream(0), params.q())?);
-        Ok(PublicKey { params: params.clone(), id: self.secret.id, seed, b, a })
+        b.add_assign(&*error(&mut errors.stream(0), params.q()));
+        Ok(PublicKey::new(params, self.secret.id(), seed, b, a))
     }
 
     /// A key from `from` to `to`, both over Q·P at `level`.
@@ -58,10 +58,10 @@ impl<'a> KeyGenerator<'a> {
         to: &Poly<Eval>,
         level: usize,
         seeds: &ObjectSeeds,
-    ) -> Result<KeySwitchKey, HeError> {
+    ) -> Result<KeySwitchKey, RlweError> {
         let params = self.params();
         if params.p().is_empty() {
-            return Err(HeError::Parameters { reason: "key switching needs special primes; give p_bits".into() });
+            return Err(RlweError::Parameters { reason: "key switching needs special primes; give p_bits".into() });
         }
         let basis = params.qp_at(level);
         let tables = params.tables(level);
@@ -70,7 +70,7 @@ impl<'a> KeyGenerator<'a> {
             let a = mask(basis, &seeds.masks, j as u64);
             let mut b = a.mul(to);
             b.neg_assign();
-            b.add_assign(&*error(&mut seeds.errors.stream(j as u64), basis)?);
+            b.add_assign(&*error(&mut seeds.errors.stream(j as u64), basis));
             for i in digit.clone() {
                 basis.limb(i).mul_scalar_add(b.limb_mut(i), from.limb(i), &tables.p_mod_q[i]);
             }
@@ -80,23 +80,19 @@ impl<'a> KeyGenerator<'a> {
         Ok(KeySwitchKey::pack(params, level, seeds.masks, &all_b, &all_a))
     }
 
-    fn check_level(&self, level: usize) -> Result<(), HeError> {
-        let highest = self.params().max_level();
-        if level > highest {
-            return Err(HeError::NoSuchLevel { operation: "key generation", wanted: level, highest });
-        }
-        Ok(())
+    fn check_level(&self, level: usize) -> Result<(), RlweError> {
+        self.params().expect_level("key generation", level)
     }
 
     /// The relinearisation key, from s² to s, for ciphertexts up to `level`.
     ///
     /// # Errors
-    /// [`HeError::NoSuchLevel`], [`HeError::Parameters`] without special primes.
-    pub fn relin_key(&self, level: usize) -> Result<KeySwitchKey, HeError> {
+    /// [`RlweError::NoSuchLevel`], [`RlweError::Parameters`] without special primes.
+    pub fn relin_key(&self, level: usize) -> Result<KeySwitchKey, RlweError> {
         self.relin_key_from(level, &self.entropy.object(PUBLISHED_KEY)?)
     }
 
-    fn relin_key_from(&self, level: usize, seeds: &ObjectSeeds) -> Result<KeySwitchKey, HeError> {
+    fn relin_key_from(&self, level: usize, seeds: &ObjectSeeds) -> Result<KeySwitchKey, RlweError> {
         self.check_level(level)?;
         let s = self.secret.extended(level);
         let square = Zeroizing::new(s.mul(&s));
@@ -106,12 +102,12 @@ impl<'a> KeyGenerator<'a> {
     /// The key of the automorphism X → X^`element`, for ciphertexts up to `level`.
     ///
     /// # Errors
-    /// As [`KeyGenerator::relin_key`], and [`HeError::Ring`] for an element that names none.
-    pub fn galois_key(&self, element: u64, level: usize) -> Result<GaloisKey, HeError> {
+    /// As [`KeyGenerator::relin_key`], and [`RlweError::Ring`] for an element that names none.
+    pub fn galois_key(&self, element: u64, level: usize) -> Result<GaloisKey, RlweError> {
         self.galois_key_from(element, level, &self.entropy.object(PUBLISHED_KEY)?)
     }
 
-    fn galois_key_from(&self, element: u64, level: usize, seeds: &ObjectSeeds) -> Result<GaloisKey, HeError> {
+    fn galois_key_from(&self, element: u64, level: usize, seeds: &ObjectSeeds) -> Result<GaloisKey, RlweError> {
         self.check_level(level)?;
         let n = self.params().degree();
         EvalPermutation::new(n, element)?;
@@ -125,11 +121,11 @@ impl<'a> KeyGenerator<'a> {
     ///
     /// # Errors
     /// As [`KeyGenerator::galois_key`].
-    pub fn eval_keys(&self, relin_level: Option<usize>, elements: &[(u64, usize)]) -> Result<EvalKeys, HeError> {
+    pub fn eval_keys(&self, relin_level: Option<usize>, elements: &[(u64, usize)]) -> Result<EvalKeys, RlweError> {
         let count = elements.len();
         let batch = self.entropy.batch(PUBLISHED_KEY, count + usize::from(relin_level.is_some()))?;
         let keys = threads::map(count, |i| self.galois_key_from(elements[i].0, elements[i].1, &batch.seeds(i)));
-        let mut set = EvalKeys::new(self.params(), self.secret.id);
+        let mut set = EvalKeys::new(self.params(), self.secret.id());
         if let Some(level) = relin_level {
             set.set_relin(self.relin_key_from(level, &batch.seeds(count))?)?;
         }

@@ -1,33 +1,37 @@
 //! The public encryption key.
 
-use super::KeyId;
-use super::noise_poly::mask;
-use crate::error::HeError;
+use crate::error::RlweError;
+use crate::ids::KeyId;
 use crate::params::Params;
+use crate::sample::mask;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 
 /// An encryption of zero, (b, a) with b = −a·s + e, over all data primes; a from a seed.
 #[derive(Clone, Debug)]
 pub struct PublicKey {
-    pub(crate) params: Params,
-    pub(crate) id: KeyId,
-    pub(crate) seed: MaskSeed,
-    pub(crate) b: Poly<Eval>,
-    pub(crate) a: Poly<Eval>,
+    params: Params,
+    id: KeyId,
+    seed: MaskSeed,
+    b: Poly<Eval>,
+    a: Poly<Eval>,
 }
 
 impl PublicKey {
+    pub(super) fn new(params: &Params, id: KeyId, seed: MaskSeed, b: Poly<Eval>, a: Poly<Eval>) -> Self {
+        Self { params: params.clone(), id, seed, b, a }
+    }
+
     /// Puts a key together from what travels: b and the seed of a.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if `b` is not over the data primes.
-    pub fn from_parts(params: &Params, id: KeyId, seed: MaskSeed, b: Poly<Eval>) -> Result<Self, HeError> {
+    /// [`RlweError::Parameters`] if `b` is not over the data primes.
+    pub fn from_parts(params: &Params, id: KeyId, seed: MaskSeed, b: Poly<Eval>) -> Result<Self, RlweError> {
         if b.basis() != params.q() {
-            return Err(HeError::Parameters { reason: "a public key covers all data primes".into() });
+            return Err(RlweError::Parameters { reason: "a public key covers all data primes".into() });
         }
         let a = mask(params.q(), &seed, 0);
-        Ok(Self { params: params.clone(), id, seed, b, a })
+        Ok(Self::new(params, id, seed, b, a))
     }
 
     /// The name of the secret key it belongs to.
@@ -38,6 +42,11 @@ impl PublicKey {
     /// Its parameters.
     pub fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// (b, a).
+    pub(crate) fn polys(&self) -> [&Poly<Eval>; 2] {
+        [&self.b, &self.a]
     }
 
     /// What travels: b and the seed of a.

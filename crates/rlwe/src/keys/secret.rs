@@ -1,10 +1,10 @@
 //! The secret key.
 
-use super::KeyId;
-use super::noise_poly::secret_coefficients;
-use crate::ckks::{ReleasePolicy, Releases};
-use crate::error::HeError;
+use crate::error::RlweError;
+use crate::ids::KeyId;
 use crate::params::Params;
+use crate::release::{ReleasePolicy, Releases};
+use crate::sample::secret_coefficients;
 use crate::security::SecretDistribution;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +14,10 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// A secret key: zeroised when dropped, neither cloned nor printed.
 pub struct SecretKey {
-    pub(crate) params: Params,
-    pub(crate) id: KeyId,
+    params: Params,
+    id: KeyId,
     /// s over Q·P.
-    pub(crate) s: Poly<Eval>,
+    s: Poly<Eval>,
     /// The coefficients of s: what its owner's file keeps.
     coefficients: Zeroizing<Vec<i64>>,
     /// What was shown of what it decrypts; kept in its owner's file as well.
@@ -28,16 +28,16 @@ impl SecretKey {
     /// Draws a key from the operating system's entropy.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if the system gives none.
-    pub fn generate(params: &Params) -> Result<Self, HeError> {
+    /// [`RlweError::Ring`] if the system gives none.
+    pub fn generate(params: &Params) -> Result<Self, RlweError> {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
 
     /// The key that a seed stands for in this parameter set; in any other it stands for another.
     ///
     /// # Errors
-    /// [`HeError::Ring`].
-    pub fn from_seed(params: &Params, seed: &Seed) -> Result<Self, HeError> {
+    /// [`RlweError::Ring`].
+    pub fn from_seed(params: &Params, seed: &Seed) -> Result<Self, RlweError> {
         let seed = params.hash().bind(seed, "ring");
         let mut stream = seed.derive("sudare secret", 0).stream(0);
         let coefficients = secret_coefficients(&mut stream, params.degree(), params.literal().secret)?;
@@ -49,9 +49,9 @@ impl SecretKey {
     /// A key from its name and the coefficients that its owner's file keeps.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if they are no secret of these parameters: the wrong number, or a
+    /// [`RlweError::Parameters`] if they are no secret of these parameters: the wrong number, or a
     /// coefficient that the secret's distribution does not have.
-    pub fn from_coefficients(params: &Params, id: KeyId, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, HeError> {
+    pub fn from_coefficients(params: &Params, id: KeyId, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, RlweError> {
         let (limit, weight) = match params.literal().secret {
             SecretDistribution::Ternary => (1, None),
             SecretDistribution::FixedWeight { weight } => (1, Some(weight as usize)),
@@ -60,7 +60,7 @@ impl SecretKey {
         let nonzero = coefficients.iter().filter(|c| **c != 0).count();
         let in_range = coefficients.iter().all(|c| c.unsigned_abs() <= limit);
         if coefficients.len() != params.degree() || !in_range || weight.is_some_and(|w| w != nonzero) {
-            return Err(HeError::Parameters { reason: "these coefficients are no secret key of this set".into() });
+            return Err(RlweError::Parameters { reason: "these coefficients are no secret key of this set".into() });
         }
         Ok(Self::expand(params, id, coefficients))
     }
@@ -99,10 +99,18 @@ impl SecretKey {
     }
 
     /// Takes one release of a policy: the first fixes the policy for the life of the key.
-    pub(crate) fn take_release(&self, policy: ReleasePolicy) -> Result<(), HeError> {
+    ///
+    /// # Errors
+    /// [`RlweError::ReleasesUsedUp`], [`RlweError::OtherRelease`].
+    pub fn take_release(&self, policy: ReleasePolicy) -> Result<(), RlweError> {
         let mut releases = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
         *releases = Some(Releases::next(*releases, policy)?);
         Ok(())
+    }
+
+    /// s over Q·P.
+    pub(crate) fn s(&self) -> &Poly<Eval> {
+        &self.s
     }
 
     /// s modulo the data primes at a level.

@@ -1,9 +1,8 @@
 //! Key-switching keys.
 
-use super::noise_poly::mask;
-use crate::error::HeError;
+use crate::error::RlweError;
 use crate::params::{Params, ParamsLiteral};
-use std::sync::Arc;
+use crate::sample::mask;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::packed::PackedPairs;
 use sudare_ring::random::MaskSeed;
@@ -16,8 +15,8 @@ use sudare_ring::{Eval, Poly, threads};
 /// The pairs are held prime by prime, packed and interleaved as the inner product reads them.
 #[derive(Clone, Debug)]
 pub struct KeySwitchKey {
-    pub(crate) params: Params,
-    pub(crate) level: usize,
+    params: Params,
+    level: usize,
     seed: MaskSeed,
     /// For each prime of Q·P, the digits' pairs.
     rows: Vec<PackedPairs>,
@@ -27,16 +26,13 @@ impl KeySwitchKey {
     /// Puts a key together from what travels: its level, the b_j, and the seed of the a_j.
     ///
     /// # Errors
-    /// [`HeError::NoSuchLevel`], or [`HeError::Parameters`] if the b_j are too few, too many or
+    /// [`RlweError::NoSuchLevel`], or [`RlweError::Parameters`] if the b_j are too few, too many or
     /// over other primes.
-    pub fn from_parts(params: &Params, level: usize, seed: MaskSeed, b: Vec<Poly<Eval>>) -> Result<Self, HeError> {
-        if level > params.max_level() {
-            let (wanted, highest) = (level, params.max_level());
-            return Err(HeError::NoSuchLevel { operation: "key switching", wanted, highest });
-        }
+    pub fn from_parts(params: &Params, level: usize, seed: MaskSeed, b: Vec<Poly<Eval>>) -> Result<Self, RlweError> {
+        params.expect_level("key switching", level)?;
         let basis = params.qp_at(level);
         if params.p().is_empty() || b.len() != params.digits_at(level) || b.iter().any(|p| p.basis() != basis) {
-            return Err(HeError::Parameters {
+            return Err(RlweError::Parameters {
                 reason: format!(
                     "a key-switching key has {} digits over all primes of its level",
                     params.digits_at(level)
@@ -89,7 +85,7 @@ impl KeySwitchKey {
     }
 
     /// The pairs of limb `t` of Q_l·P, for a ciphertext of `level` no higher than the key's.
-    pub(crate) fn limb(&self, level: usize, t: usize) -> &PackedPairs {
+    pub fn limb(&self, level: usize, t: usize) -> &PackedPairs {
         &self.rows[if t <= level { t } else { t + self.level - level }]
     }
 
@@ -114,24 +110,29 @@ impl KeySwitchKey {
 /// section 3.2).
 #[derive(Clone, Debug)]
 pub struct GaloisKey {
-    pub(crate) element: u64,
-    pub(crate) key: KeySwitchKey,
-    pub(crate) permutation: Arc<EvalPermutation>,
+    element: u64,
+    key: KeySwitchKey,
+    permutation: EvalPermutation,
 }
 
 impl GaloisKey {
     /// Puts a key together.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if `element` is no Galois element of the ring.
-    pub fn from_parts(element: u64, key: KeySwitchKey) -> Result<Self, HeError> {
-        let permutation = Arc::new(EvalPermutation::new(key.params.degree(), element)?);
+    /// [`RlweError::Ring`] if `element` is no Galois element of the ring.
+    pub fn from_parts(element: u64, key: KeySwitchKey) -> Result<Self, RlweError> {
+        let permutation = EvalPermutation::new(key.params.degree(), element)?;
         Ok(Self { element, key, permutation })
     }
 
     /// g.
     pub fn element(&self) -> u64 {
         self.element
+    }
+
+    /// The automorphism on values.
+    pub fn permutation(&self) -> &EvalPermutation {
+        &self.permutation
     }
 
     /// The key-switching key inside.

@@ -1,19 +1,18 @@
 //! Key switching of polynomials in coefficient form, for circuits that work there: monomials
 //! multiply by shifting, and neither decomposition nor division by P has to come back first.
 
-use crate::error::HeError;
+use super::{ExtendedPair, check_key, prepare_digits};
+use crate::error::RlweError;
 use crate::keys::{GaloisKey, KeySwitchKey};
-use crate::keyswitch::{ExtendedPair, check_key, prepare_digits};
 use crate::params::Params;
 use sudare_ring::buffer::Buffer;
-use sudare_ring::convert::BasisConverter;
-use sudare_ring::{Coeff, Poly, Shoup, threads};
+use sudare_ring::{Coeff, Poly, threads};
 
 /// Σ_j d_j · (b_j, a_j) over Q_l·P for the digits d_j of a polynomial over Q_l.
 ///
 /// # Errors
-/// [`HeError::NoSuchLevel`] if the key does not reach the polynomial's level.
-pub fn switch(params: &Params, c: &Poly<Coeff>, key: &KeySwitchKey) -> Result<ExtendedPair, HeError> {
+/// [`RlweError::NoSuchLevel`] if the key does not reach the polynomial's level.
+pub fn switch(params: &Params, c: &Poly<Coeff>, key: &KeySwitchKey) -> Result<ExtendedPair, RlweError> {
     let level = c.basis().len() - 1;
     check_key(key, "key switching", level)?;
     let tables = params.tables(level);
@@ -44,9 +43,9 @@ pub fn switch(params: &Params, c: &Poly<Coeff>, key: &KeySwitchKey) -> Result<Ex
 ///
 /// # Errors
 /// As [`switch`].
-pub fn switch_automorphism(params: &Params, c: &Poly<Coeff>, key: &GaloisKey) -> Result<ExtendedPair, HeError> {
-    let pair = switch(params, c, &key.key)?;
-    Ok(ExtendedPair { level: pair.level, c: pair.c.map(|x| x.permuted(&key.permutation)) })
+pub fn switch_automorphism(params: &Params, c: &Poly<Coeff>, key: &GaloisKey) -> Result<ExtendedPair, RlweError> {
+    let pair = switch(params, c, key.key())?;
+    Ok(ExtendedPair { level: pair.level, c: pair.c.map(|x| x.permuted(key.permutation())) })
 }
 
 /// `acc += P · c` for `acc` over Q_l·P and `c` over Q_l.
@@ -61,9 +60,8 @@ pub fn add_scaled(params: &Params, acc: &mut Poly<Coeff>, c: &Poly<Coeff>) {
 
 /// ⌊c / P⌉ of a polynomial over Q_l·P.
 pub fn mod_down(params: &Params, level: usize, c: Poly<Coeff>) -> Poly<Coeff> {
-    let tables = params.tables(level);
-    match &tables.mod_down {
-        Some(converter) => divide(c, converter, &tables.p_inv),
+    match &params.tables(level).mod_down {
+        Some(division) => division.apply_coefficients(c),
         None => c,
     }
 }
@@ -71,28 +69,13 @@ pub fn mod_down(params: &Params, level: usize, c: Poly<Coeff>) -> Poly<Coeff> {
 /// ⌊c / (P·q_l)⌉ of a polynomial over Q_l·P, `level` ≥ 1: mod-down and rescale in one.
 ///
 /// # Errors
-/// [`HeError::OutOfLevels`] at level 0, [`HeError::Parameters`] without special primes.
-pub fn mod_down_rescale(params: &Params, level: usize, c: Poly<Coeff>) -> Result<Poly<Coeff>, HeError> {
+/// [`RlweError::OutOfLevels`] at level 0, [`RlweError::Parameters`] without special primes.
+pub fn mod_down_rescale(params: &Params, level: usize, c: Poly<Coeff>) -> Result<Poly<Coeff>, RlweError> {
     if level == 0 {
-        return Err(HeError::OutOfLevels { operation: "rescale", needed: 1, level });
+        return Err(RlweError::OutOfLevels { operation: "rescale", needed: 1, level });
     }
-    let tables = params.tables(level);
-    match &tables.mod_down_rescale {
-        Some(converter) => Ok(divide(c, converter, &tables.pq_inv)),
-        None => Err(HeError::Parameters { reason: "there are no special primes to divide by".into() }),
+    match &params.tables(level).mod_down_rescale {
+        Some(division) => Ok(division.apply_coefficients(c)),
+        None => Err(RlweError::Parameters { reason: "there are no special primes to divide by".into() }),
     }
-}
-
-/// ⌊c / D⌉ where D is the product of the last limbs of `c`, the converter's source; the limbs
-/// before them are its target.
-fn divide(mut c: Poly<Coeff>, converter: &BasisConverter, inverse: &[Shoup]) -> Poly<Coeff> {
-    let (basis, n, keep) = (c.basis().clone(), c.degree(), converter.to().len());
-    let (kept, tail) = c.words_mut().split_at_mut(keep * n);
-    let prepared = converter.prepare(tail, true);
-    threads::for_each_chunk(kept, n, |i, x| {
-        let mut lifted = Buffer::dirty(n);
-        converter.finish(&prepared, i, &mut lifted);
-        basis.limb(i).sub_mul_scalar(x, &lifted, &inverse[i]);
-    });
-    c.into_truncated(keep)
 }

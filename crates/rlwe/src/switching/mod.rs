@@ -5,17 +5,25 @@
 //! P·c·s' over Q_l·P; dividing by P gives c·s' under s. The decomposition does not depend on the
 //! key (hoisting), and sums over Q_l·P need one division together (lazy mod-down).
 
-use crate::error::HeError;
+pub mod coefficients;
+mod division;
+
+pub use division::Division;
+
+use crate::error::RlweError;
 use crate::keys::{GaloisKey, KeySwitchKey};
-use crate::params::{LevelTables, Params};
+use crate::levels::LevelTables;
+use crate::params::Params;
+use division::rounded;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::buffer::Buffer;
-use sudare_ring::convert::{BasisConverter, Prepared};
-use sudare_ring::{Eval, Poly, Shoup, threads};
+use sudare_ring::convert::Prepared;
+use sudare_ring::{Eval, Poly, threads};
 
 /// A polynomial cut into digits over Q_l·P, ready for any number of keys.
+#[derive(Debug)]
 pub struct Decomposed {
-    pub(crate) level: usize,
+    level: usize,
     digits: Vec<Poly<Eval>>,
 }
 
@@ -26,7 +34,7 @@ impl Decomposed {
     }
 
     /// Limb `t` of every digit.
-    fn limb(&self, t: usize) -> Vec<&[u64]> {
+    pub fn limb(&self, t: usize) -> Vec<&[u64]> {
         self.digits.iter().map(|d| d.limb(t)).collect()
     }
 
@@ -39,8 +47,10 @@ impl Decomposed {
 /// A pair (c_0, c_1) over Q_l·P: P times what a ciphertext's parts will be.
 #[derive(Clone, Debug)]
 pub struct ExtendedPair {
-    pub(crate) level: usize,
-    pub(crate) c: [Poly<Eval>; 2],
+    /// Its level.
+    pub level: usize,
+    /// Both polynomials.
+    pub c: [Poly<Eval>; 2],
 }
 
 impl ExtendedPair {
@@ -49,9 +59,9 @@ impl ExtendedPair {
         Self { level, c: [Poly::zero(params.qp_at(level)), Poly::zero(params.qp_at(level))] }
     }
 
-    /// Both polynomials over Q_l·P.
-    pub fn into_parts(self) -> [Poly<Eval>; 2] {
-        self.c
+    /// A pair of unspecified content, to be overwritten.
+    pub fn dirty(params: &Params, level: usize) -> Self {
+        Self { level, c: [Poly::dirty(params.qp_at(level)), Poly::dirty(params.qp_at(level))] }
     }
 
     /// `self += other`.
@@ -60,8 +70,43 @@ impl ExtendedPair {
         self.c[1].add_assign(&other.c[1]);
     }
 
+    /// Σ_i p_i · pair_i for polynomials over Q_l·P.
+    ///
+    /// # Panics
+    /// If there are not as many polynomials as pairs, or they are over other primes.
+    #[must_use]
+    pub fn dot(params: &Params, level: usize, pairs: &[&Self], plains: &[&Poly<Eval>]) -> Self {
+        let part = |i: usize| {
+            let images: Vec<&Poly<Eval>> = pairs.iter().map(|pair| &pair.c[i]).collect();
+            Poly::dot(params.qp_at(level), &images, plains)
+        };
+        Self { level, c: [part(0), part(1)] }
+    }
+
+    /// Both divided by P: the parts of a ciphertext.
+    #[must_use]
+    pub fn mod_down(self, params: &Params) -> Vec<Poly<Eval>> {
+        self.c.into_iter().map(|c| mod_down(params, self.level, c)).collect()
+    }
+
+    /// Both divided by P and the last prime: the parts of a ciphertext one level down.
+    #[must_use]
+    pub fn mod_down_rescale(self, params: &Params) -> Vec<Poly<Eval>> {
+        self.c.into_iter().map(|c| mod_down_rescale(params, self.level, c)).collect()
+    }
+
+    /// Applies an automorphism to P times a ciphertext: c_1 is divided by P and switched, c_0 stays as
+    /// it is.
+    #[must_use]
+    pub fn turned(self, params: &Params, key: &GaloisKey) -> Self {
+        let (level, [mut c0, c1]) = (self.level, self.c);
+        let [switched, c1] = switch(params, level, &mod_down(params, level, c1), key.key()).c;
+        c0.add_assign(&switched);
+        Self { level, c: [c0, c1].map(|c| c.permuted(key.permutation())) }
+    }
+
     /// `c_i += P · p` for a polynomial over Q_l.
-    pub(crate) fn add_scaled(&mut self, params: &Params, i: usize, p: &Poly<Eval>) {
+    pub fn add_scaled(&mut self, params: &Params, i: usize, p: &Poly<Eval>) {
         let tables = params.tables(self.level);
         let (basis, n) = (params.q_at(self.level), params.degree());
         let q_words = basis.len() * n;
@@ -77,7 +122,7 @@ type Digit<'a> = (usize, &'a mut [u64], Option<Prepared<'a>>);
 /// The digits' mod-ups, prepared where `rows` stand (one for each data prime, all of them).
 /// `load(i, row)` writes the coefficients of limb i. Digit by digit, so that the preparation
 /// finds the coefficients in the cache.
-pub(crate) fn prepare_digits<'a>(
+fn prepare_digits<'a>(
     tables: &'a LevelTables,
     rows: &'a mut [u64],
     n: usize,
@@ -118,7 +163,7 @@ fn digit_limb(tables: &LevelTables, c: &Poly<Eval>, prepared: &Prepared<'_>, j: 
 }
 
 /// RNSDecompModUp (`004`, Algorithm 2.4.3).
-pub(crate) fn decompose(params: &Params, level: usize, c: &Poly<Eval>) -> Decomposed {
+pub fn decompose(params: &Params, level: usize, c: &Poly<Eval>) -> Decomposed {
     let tables = params.tables(level);
     let n = params.degree();
     let mut rows = Buffer::dirty(c.words().len());
@@ -147,29 +192,29 @@ fn for_each_limb_pair(pair: &mut [Poly<Eval>; 2], work: impl Fn(usize, &mut [u64
 }
 
 /// Refuses a key that does not reach a level.
-pub(crate) fn check_key(key: &KeySwitchKey, operation: &'static str, level: usize) -> Result<(), HeError> {
-    if level > key.level {
-        return Err(HeError::NoSuchLevel { operation, wanted: level, highest: key.level });
+pub fn check_key(key: &KeySwitchKey, operation: &'static str, level: usize) -> Result<(), RlweError> {
+    if level > key.level() {
+        return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: key.level() });
     }
     Ok(())
 }
 
 /// Σ_j d_j · (b_j, a_j) over Q_l·P, for digits that exist already.
-pub(crate) fn inner_product(params: &Params, decomposed: &Decomposed, key: &KeySwitchKey) -> ExtendedPair {
+pub fn inner_product(params: &Params, decomposed: &Decomposed, key: &KeySwitchKey) -> ExtendedPair {
     let [pair] = inner_products(params, decomposed, [key]);
     pair
 }
 
 /// [`inner_product`] with several keys: limb after limb, so that each limb of the digits is read
 /// from far memory once for all of them.
-pub(crate) fn inner_products<const K: usize>(
+pub fn inner_products<const K: usize>(
     params: &Params,
     decomposed: &Decomposed,
     keys: [&KeySwitchKey; K],
 ) -> [ExtendedPair; K] {
     let level = decomposed.level;
     let (basis, n) = (params.qp_at(level), params.degree());
-    let mut pairs = keys.map(|_| ExtendedPair { level, c: [Poly::dirty(basis), Poly::dirty(basis)] });
+    let mut pairs = keys.map(|_| ExtendedPair::dirty(params, level));
     let mut limbs: Vec<Vec<[&mut [u64]; 2]>> = (0..basis.len()).map(|_| Vec::with_capacity(K)).collect();
     for pair in &mut pairs {
         let [x, y] = &mut pair.c;
@@ -187,7 +232,7 @@ pub(crate) fn inner_products<const K: usize>(
 }
 
 /// One term of [`sum_of_images`]: the key of an automorphism, or the polynomial pair itself.
-pub(crate) type Image<'a> = Option<&'a GaloisKey>;
+pub type Image<'a> = Option<&'a GaloisKey>;
 
 /// Σ_g ψ_g(P·c_0 + ⟨d, ek_g⟩) over Q_l·P for the digits d of c_1: the loops of HoistKS (`004`,
 /// Algorithm 3.2.1) without its division, so that any number of terms shares one.
@@ -195,7 +240,7 @@ pub(crate) type Image<'a> = Option<&'a GaloisKey>;
 /// Limb by limb: the digits' rows and both sums stay in the cache while the keys stream past.
 /// Work is cut by limbs, and by terms as well where there are more threads than limbs; each part
 /// has sums of its own, so nothing waits inside.
-pub(crate) fn sum_of_images(
+pub fn sum_of_images(
     params: &Params,
     [c0, c1]: [&Poly<Eval>; 2],
     decomposed: &Decomposed,
@@ -217,11 +262,11 @@ pub(crate) fn sum_of_images(
         let (mut u, mut v) = (Buffer::dirty(n), Buffer::dirty(n));
         let mut empty = true;
         for key in images.iter().flatten() {
-            limb.dot_pair_packed([&mut u, &mut v], &digits, key.key.limb(level, t), start.as_deref());
+            limb.dot_pair_packed([&mut u, &mut v], &digits, key.key().limb(level, t), start.as_deref());
             for (sum, image) in [(&mut *x, &u), (&mut *y, &v)] {
                 match empty {
-                    true => key.permutation.apply(sum, image),
-                    false => key.permutation.apply_add(limb.modulus(), sum, image),
+                    true => key.permutation().apply(sum, image),
+                    false => key.permutation().apply_add(limb.modulus(), sum, image),
                 }
             }
             empty = false;
@@ -237,7 +282,7 @@ pub(crate) fn sum_of_images(
             }
         }
     };
-    let mut pair = ExtendedPair { level, c: [Poly::dirty(basis), Poly::dirty(basis)] };
+    let mut pair = ExtendedPair::dirty(params, level);
     let groups = threads::count().div_ceil(basis.len()).min(images.len());
     if groups <= 1 {
         for_each_limb_pair(&mut pair.c, |t, x, y| part(t, images, x, y));
@@ -262,7 +307,7 @@ pub(crate) fn sum_of_images(
 }
 
 /// Decomposition and inner product in one pass over the target primes, for a single key.
-pub(crate) fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwitchKey) -> ExtendedPair {
+pub fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwitchKey) -> ExtendedPair {
     let tables = params.tables(level);
     let n = params.degree();
     let count = tables.digits.len();
@@ -295,16 +340,12 @@ pub(crate) fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwi
 }
 
 /// Divides by the product of the special primes: RNSModDown (`004`, Algorithm 2.4.2).
-pub(crate) fn mod_down(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
-    let tables = params.tables(level);
-    match &tables.mod_down {
-        Some(converter) => divide(c, converter, &tables.p_inv),
-        None => c,
-    }
+pub fn mod_down(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
+    rounded(params.tables(level).mod_down.as_ref(), c)
 }
 
 /// ψ(⌊c / P⌉ + plus): the end of a rotation, each limb finished while it is in the cache.
-pub(crate) fn mod_down_permuted(
+pub fn mod_down_permuted(
     params: &Params,
     level: usize,
     mut c: Poly<Eval>,
@@ -315,11 +356,11 @@ pub(crate) fn mod_down_permuted(
     let (basis, n) = (&tables.q, params.degree());
     let mut out = Poly::dirty(basis);
     let (kept, tail) = c.words_mut().split_at_mut(basis.len() * n);
-    let division = tables.mod_down.as_ref().map(|converter| Division::new(&tables.qp, converter, &tables.p_inv, tail));
+    let started = tables.mod_down.as_ref().map(|division| division.start(tail));
     let group = group(basis.len());
     threads::for_each_chunk_pair(out.words_mut(), kept, n * group, |g, outs, xs| {
-        if let Some(division) = &division {
-            division.limbs(g * group, xs);
+        if let Some(started) = &started {
+            started.limbs(g * group, xs);
         }
         for (i, (out, x)) in outs.chunks_exact_mut(n).zip(xs.chunks_exact_mut(n)).enumerate() {
             if let Some(plus) = plus {
@@ -332,85 +373,40 @@ pub(crate) fn mod_down_permuted(
 }
 
 /// Divides by the special primes and the last data prime together: mod-down fused with rescale.
-pub(crate) fn mod_down_rescale(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
+/// Without special primes a rescale alone.
+pub fn mod_down_rescale(params: &Params, level: usize, c: Poly<Eval>) -> Poly<Eval> {
     let tables = params.tables(level);
-    match &tables.mod_down_rescale {
-        Some(converter) => divide(c, converter, &tables.pq_inv),
-        None => rescale(params, level, &c),
-    }
+    rounded(tables.mod_down_rescale.as_ref().or(tables.rescale.as_ref()), c)
 }
 
-/// Divides a polynomial over Q_l by its last prime.
-pub(crate) fn rescale(params: &Params, level: usize, c: &Poly<Eval>) -> Poly<Eval> {
+/// Divides a polynomial over Q_l by its last prime, `level` ≥ 1.
+pub fn rescale(params: &Params, level: usize, c: &Poly<Eval>) -> Poly<Eval> {
     rescale_with(params, level, |i, x| x.copy_from_slice(c.limb(i)))
 }
 
-/// Divides by the last prime what `limb(i, x)` writes limb by limb: a product is rescaled without
-/// being stored in between.
-pub(crate) fn rescale_with(params: &Params, level: usize, limb: impl Fn(usize, &mut [u64]) + Sync) -> Poly<Eval> {
+/// ⌊a·b / q_l⌉ of polynomials over Q_l and perhaps more primes: the product is not stored before it is
+/// divided.
+pub fn mul_rescale(params: &Params, level: usize, a: &Poly<Eval>, b: &Poly<Eval>) -> Poly<Eval> {
+    let basis = params.q_at(level);
+    rescale_with(params, level, |i, x| basis.limb(i).mul(x, a.limb(i), b.limb(i)))
+}
+
+/// Divides by the last prime what `limb(i, x)` writes limb by limb: it is not stored in between.
+fn rescale_with(params: &Params, level: usize, limb: impl Fn(usize, &mut [u64]) + Sync) -> Poly<Eval> {
     let tables = params.tables(level);
     let (basis, n) = (&tables.q, params.degree());
-    let Some(converter) = &tables.drop_last else {
+    let Some(division) = &tables.rescale else {
         let mut out = Poly::dirty(basis);
         threads::for_each_chunk(out.words_mut(), n, |i, x| limb(i, x));
         return out;
     };
     let mut tail = Buffer::dirty(n);
     limb(level, &mut tail);
-    let division = Division::new(basis, converter, &tables.rescale, &mut tail);
-    let mut out = Poly::dirty(converter.to());
+    let started = division.start(&mut tail);
+    let mut out = Poly::dirty(division.kept());
     threads::for_each_chunk(out.words_mut(), n, |i, x| {
         limb(i, x);
-        division.limbs(i, x);
+        started.limbs(i, x);
     });
     out
-}
-
-/// Division by the product D of the last primes of a basis, whose limbs are prepared.
-struct Division<'a> {
-    converter: &'a BasisConverter,
-    prepared: Prepared<'a>,
-    /// D^−1 modulo each prime that stays.
-    inverse: &'a [Shoup],
-}
-
-impl<'a> Division<'a> {
-    /// Takes the limbs of the primes that go, in evaluation form.
-    fn new(
-        basis: &sudare_ring::RnsBasis,
-        converter: &'a BasisConverter,
-        inverse: &'a [Shoup],
-        tail: &'a mut [u64],
-    ) -> Self {
-        let keep = converter.to().len();
-        threads::for_each_chunk(tail, basis.degree(), |i, x| basis.limb(keep + i).inverse(x));
-        Self { converter, prepared: converter.prepare(tail, true), inverse }
-    }
-
-    /// Limbs `first` … of ⌊c / D⌉ from those of c.
-    fn limbs(&self, first: usize, xs: &mut [u64]) {
-        let n = self.converter.to().degree();
-        let mut lifted = Buffer::dirty(xs.len());
-        let targets: Vec<usize> = (first..first + xs.len() / n).collect();
-        let mut outs: Vec<&mut [u64]> = lifted.chunks_exact_mut(n).collect();
-        self.converter.finish_many(&self.prepared, &targets, &mut outs);
-        for ((i, x), lifted) in targets.into_iter().zip(xs.chunks_exact_mut(n)).zip(outs) {
-            let limb = self.converter.to().limb(i);
-            limb.forward(lifted);
-            limb.sub_mul_scalar(x, lifted, &self.inverse[i]);
-        }
-    }
-}
-
-/// ⌊c / D⌉ where D is the product of the last limbs of `c`, the converter's source; the limbs
-/// before them are its target.
-fn divide(mut c: Poly<Eval>, converter: &BasisConverter, inverse: &[Shoup]) -> Poly<Eval> {
-    let n = c.degree();
-    let basis = c.basis().clone();
-    let keep = converter.to().len();
-    let (kept, tail) = c.words_mut().split_at_mut(keep * n);
-    let division = Division::new(&basis, converter, inverse, tail);
-    let group = group(keep);
-    threads::for_each_chunk(kept, n * group, |g, xs| division.limbs(g * group, xs));
-    c.into_truncated(keep)
 }

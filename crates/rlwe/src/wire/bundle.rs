@@ -1,32 +1,78 @@
 //! Several ciphertexts in one container, with an application's own header: an encrypted matrix,
 //! say.
 
-use super::Object;
 use super::bytes::Fields;
-use super::ciphertext::Record;
-use super::container::Reader;
+use super::container::{Reader, Writer};
 use super::error::WireError;
-use super::header::{Header, ObjectType, State};
-use crate::ckks::Ciphertext;
-use crate::keys::KeyId;
-use crate::params::Params;
-use sudare_ring::{Eval, Poly};
+use super::header::{Header, State};
+use super::{ObjectType, Wire};
+use crate::ids::{KeyId, ParamsHash};
+use std::fmt;
+use std::io::Write;
 
 /// Most bytes of an application's header.
 pub const MAX_APPLICATION_BYTES: usize = 64 << 10;
 /// Most ciphertexts of a bundle.
 pub const MAX_BUNDLE: usize = 1 << 16;
 
-/// Ciphertexts of one key, in order, and what the application says of them.
-#[derive(Clone, Debug)]
-pub struct Bundle {
-    params: Params,
-    key: KeyId,
-    application: Vec<u8>,
-    ciphertexts: Vec<Ciphertext>,
+/// A scheme's ciphertexts, which travel together as well: one record each in the bundle's header.
+pub trait Bundled: Wire<Params: Clone> {
+    /// What the container of several says that it holds.
+    const BUNDLE: ObjectType;
+
+    /// What the header says of one.
+    type Record;
+
+    /// The parameters' hash and the key of this one.
+    fn owner(&self) -> (ParamsHash, KeyId);
+
+    /// The record of this one.
+    ///
+    /// # Errors
+    /// Those of a state that no ciphertext has.
+    fn record(&self) -> Result<Self::Record, WireError>;
+
+    /// Writes a record.
+    fn write_record(record: &Self::Record, meta: &mut Vec<u8>);
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// [`WireError::Corrupt`], [`WireError::Oversize`].
+    fn read_record(params: &Self::Params, fields: &mut Fields<'_>) -> Result<Self::Record, WireError>;
+
+    /// Bytes of each segment of a record's ciphertext.
+    fn lengths(params: &Self::Params, record: &Self::Record) -> impl Iterator<Item = u64>;
+
+    /// Reads the segments of a record's ciphertext.
+    ///
+    /// # Errors
+    /// Every [`WireError`].
+    fn load(
+        params: &Self::Params,
+        key: KeyId,
+        record: Self::Record,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, WireError>;
 }
 
-impl Bundle {
+/// Ciphertexts of one key, in order, and what the application says of them.
+#[derive(Clone)]
+pub struct Bundle<C: Bundled> {
+    params: C::Params,
+    key: KeyId,
+    application: Vec<u8>,
+    ciphertexts: Vec<C>,
+}
+
+impl<C: Bundled + fmt::Debug> fmt::Debug for Bundle<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.application.len();
+        write!(f, "Bundle({:?}, {bytes} bytes of the application's, key {})", self.ciphertexts, self.key)
+    }
+}
+
+impl<C: Bundled> Bundle<C> {
     /// Puts ciphertexts of one key together with an application's header, which travels openly
     /// and is checked by the application alone.
     ///
@@ -34,25 +80,27 @@ impl Bundle {
     /// [`WireError::Oversize`] over [`MAX_BUNDLE`] ciphertexts or [`MAX_APPLICATION_BYTES`],
     /// [`WireError::WrongParameters`], [`WireError::WrongKey`].
     pub fn new(
-        params: &Params,
+        params: &C::Params,
         key: KeyId,
         application: Vec<u8>,
-        ciphertexts: Vec<Ciphertext>,
+        ciphertexts: Vec<C>,
     ) -> Result<Self, WireError> {
         check_sizes(application.len(), ciphertexts.len())?;
+        let expected = C::params_hash(params);
         for c in &ciphertexts {
-            if !c.params().same(params) {
-                return Err(WireError::WrongParameters { found: c.params().hash(), expected: params.hash() });
+            let (found, owner) = c.owner();
+            if found != expected {
+                return Err(WireError::WrongParameters { found, expected });
             }
-            if c.key() != key {
-                return Err(WireError::WrongKey { found: c.key(), expected: key });
+            if owner != key {
+                return Err(WireError::WrongKey { found: owner, expected: key });
             }
         }
         Ok(Self { params: params.clone(), key, application, ciphertexts })
     }
 
     /// The parameters.
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &C::Params {
         &self.params
     }
 
@@ -67,12 +115,12 @@ impl Bundle {
     }
 
     /// The ciphertexts.
-    pub fn ciphertexts(&self) -> &[Ciphertext] {
+    pub fn ciphertexts(&self) -> &[C] {
         &self.ciphertexts
     }
 
     /// The application's header and the ciphertexts.
-    pub fn into_parts(self) -> (Vec<u8>, Vec<Ciphertext>) {
+    pub fn into_parts(self) -> (Vec<u8>, Vec<C>) {
         (self.application, self.ciphertexts)
     }
 }
@@ -89,38 +137,44 @@ fn check_sizes(application: usize, ciphertexts: usize) -> Result<(), WireError> 
     Ok(())
 }
 
-impl Object for Bundle {
-    const TYPE: ObjectType = ObjectType::Bundle;
+impl<C: Bundled> Wire for Bundle<C> {
+    type Params = C::Params;
+    const TYPE: ObjectType = C::BUNDLE;
 
-    fn outline(&self) -> Result<(Header, Vec<&Poly<Eval>>), WireError> {
-        let (application, ciphertexts) = (&self.application, &self.ciphertexts);
-        let mut meta = Vec::with_capacity(8 + application.len() + Record::BYTES * ciphertexts.len());
-        meta.extend((application.len() as u32).to_le_bytes());
-        meta.extend((ciphertexts.len() as u32).to_le_bytes());
-        meta.extend(application);
-        let (mut lengths, mut polys) = (Vec::new(), Vec::new());
-        for c in ciphertexts {
-            let record = Record::of(c)?;
-            record.write(&mut meta);
-            lengths.extend(record.lengths(&self.params));
-            polys.extend(record.polys(c));
-        }
-        let owner = (self.params.hash(), self.key);
-        Ok((Header::new(Self::TYPE, owner, State::default(), meta, lengths)?, polys))
+    fn params_hash(params: &C::Params) -> ParamsHash {
+        C::params_hash(params)
     }
 
-    fn load(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn header(&self) -> Result<Header, WireError> {
+        let mut meta = Vec::new();
+        meta.extend((self.application.len() as u32).to_le_bytes());
+        meta.extend((self.ciphertexts.len() as u32).to_le_bytes());
+        meta.extend(&self.application);
+        let mut lengths = Vec::new();
+        for c in &self.ciphertexts {
+            let record = c.record()?;
+            C::write_record(&record, &mut meta);
+            lengths.extend(C::lengths(&self.params, &record));
+        }
+        Header::new(Self::TYPE, (C::params_hash(&self.params), self.key), State::default(), meta, lengths)
+    }
+
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        self.ciphertexts.iter().try_for_each(|c| c.write_segments(writer))
+    }
+
+    fn read_segments(params: &C::Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
         header.expect_no_state()?;
         let mut fields = Fields::new(header.meta());
         let (application, count) = (fields.u32()? as usize, fields.u32()? as usize);
         check_sizes(application, count)?;
         let application = fields.take(application)?.to_vec();
-        let records = (0..count).map(|_| Record::read(params, &mut fields)).collect::<Result<Vec<_>, _>>()?;
+        let records = (0..count).map(|_| C::read_record(params, &mut fields)).collect::<Result<Vec<_>, _>>()?;
         fields.finish()?;
-        header.expect_segments(records.iter().flat_map(|r| r.lengths(params)))?;
+        header.expect_segments(records.iter().flat_map(|r| C::lengths(params, r)))?;
         let key = header.key();
-        let ciphertexts = records.into_iter().map(|r| r.load(params, key, reader)).collect::<Result<_, _>>()?;
+        let ciphertexts = records.into_iter().map(|r| C::load(params, key, r, reader)).collect::<Result<_, _>>()?;
         Ok(Self { params: params.clone(), key, application, ciphertexts })
     }
 }

@@ -2,7 +2,8 @@
 
 use super::bytes::expect_zeros;
 use super::error::{Part, WireError};
-use super::header::{ALIGNMENT, CHECKSUM_BYTES, FIXED_BYTES, Header, Lead, MAX_HEADER_BYTES, ObjectType};
+use super::header::{ALIGNMENT, CHECKSUM_BYTES, FIXED_BYTES, Header, Lead, MAX_HEADER_BYTES};
+use super::object::ObjectType;
 use super::packing;
 use std::io::{ErrorKind, Read, Write};
 use sudare_ring::{Eval, Poly, RnsBasis};
@@ -12,7 +13,7 @@ use zeroize::Zeroizing;
 const FIRST_READ: usize = 1 << 20;
 
 /// Writes a container in one pass: header, then each segment with its checksum.
-pub(super) struct Writer<'a, W> {
+pub struct Writer<'a, W> {
     out: W,
     header: &'a Header,
     next: usize,
@@ -21,13 +22,20 @@ pub(super) struct Writer<'a, W> {
 }
 
 impl<'a, W: Write> Writer<'a, W> {
-    pub(super) fn new(mut out: W, header: &'a Header) -> Result<Self, WireError> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn new(mut out: W, header: &'a Header) -> Result<Self, WireError> {
         out.write_all(&header.to_bytes())?;
         Ok(Self { out, header, next: 0, position: header.bytes(), scratch: Vec::new() })
     }
 
-    /// The next segment.
-    pub(super) fn segment(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+    /// Writes the next segment, whose length the header announced.
+    ///
+    /// # Errors
+    /// [`WireError::Io`]; [`WireError::Corrupt`] for another length.
+    pub fn segment(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         if self.header.segments().get(self.next) != Some(&(bytes.len() as u64)) {
             return Err(WireError::Corrupt { what: "a segment that its header does not announce" });
         }
@@ -40,8 +48,11 @@ impl<'a, W: Write> Writer<'a, W> {
         Ok(())
     }
 
-    /// The next segment, from a polynomial.
-    pub(super) fn poly(&mut self, poly: &Poly<Eval>) -> Result<(), WireError> {
+    /// Writes the next segment, from a polynomial.
+    ///
+    /// # Errors
+    /// As [`Writer::segment`].
+    pub fn poly(&mut self, poly: &Poly<Eval>) -> Result<(), WireError> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         packing::pack(poly, &mut scratch);
@@ -51,7 +62,10 @@ impl<'a, W: Write> Writer<'a, W> {
     }
 
     /// The end: all segments are written and handed on.
-    pub(super) fn finish(mut self) -> Result<(), WireError> {
+    ///
+    /// # Errors
+    /// [`WireError::Io`]; [`WireError::Corrupt`] if one is missing.
+    pub fn finish(mut self) -> Result<(), WireError> {
         if self.next != self.header.segments().len() {
             return Err(WireError::Corrupt { what: "fewer segments than the header announces" });
         }
@@ -60,7 +74,7 @@ impl<'a, W: Write> Writer<'a, W> {
 }
 
 /// Where a container's bytes come from.
-pub(super) enum Source<'a> {
+pub enum Source<'a> {
     /// Memory, perhaps a mapped file; nothing is copied.
     Bytes(&'a [u8]),
     /// A stream and what was read of it last.
@@ -68,7 +82,8 @@ pub(super) enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn stream(input: &'a mut dyn Read) -> Self {
+    /// A stream of bytes.
+    pub fn stream(input: &'a mut dyn Read) -> Self {
         Self::Stream(input, Zeroizing::default())
     }
 
@@ -125,7 +140,7 @@ impl<'a> Source<'a> {
 }
 
 /// Reads a container from front to back.
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     source: Source<'a>,
     header: Header,
     next: usize,
@@ -134,7 +149,10 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads the header and refuses another type of object.
-    pub(super) fn open(mut source: Source<'a>, expected: ObjectType) -> Result<Self, WireError> {
+    ///
+    /// # Errors
+    /// Every [`WireError`] about headers and lengths.
+    pub fn open(mut source: Source<'a>, expected: ObjectType) -> Result<Self, WireError> {
         let given = match &source {
             Source::Bytes(bytes) => Some(bytes.len() as u64),
             Source::Stream(..) => None,
@@ -147,12 +165,17 @@ impl<'a> Reader<'a> {
         Ok(Self { position: header.bytes(), source, header, next: 0 })
     }
 
-    pub(super) fn header(&self) -> &Header {
+    /// The header.
+    pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The next segment, its checksum checked.
-    pub(super) fn segment(&mut self) -> Result<&[u8], WireError> {
+    /// The next segment, its checksum checked; its length is the header's, which the caller compares with
+    /// what it expects.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`], [`WireError::Checksum`], [`WireError::Corrupt`], [`WireError::Io`].
+    pub fn segment(&mut self) -> Result<&[u8], WireError> {
         let i = self.next;
         let part = Part::Segment(i);
         let Some(bytes) = self.header.segments().get(i).copied() else {
@@ -170,13 +193,19 @@ impl<'a> Reader<'a> {
     }
 
     /// The next segment as a polynomial, every residue checked.
-    pub(super) fn poly(&mut self, basis: &RnsBasis) -> Result<Poly<Eval>, WireError> {
+    ///
+    /// # Errors
+    /// As [`Reader::segment`], and [`WireError::Coefficient`].
+    pub fn poly(&mut self, basis: &RnsBasis) -> Result<Poly<Eval>, WireError> {
         let i = self.next;
         packing::unpack(basis, self.segment()?, i)
     }
 
     /// The end: everything has been read and nothing follows.
-    pub(super) fn finish(mut self) -> Result<(), WireError> {
+    ///
+    /// # Errors
+    /// [`WireError::Corrupt`], [`WireError::Trailing`].
+    pub fn finish(mut self) -> Result<(), WireError> {
         if self.next != self.header.segments().len() {
             return Err(WireError::Corrupt { what: "more segments than the object has" });
         }

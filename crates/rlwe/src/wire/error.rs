@@ -1,11 +1,12 @@
 //! What can be wrong with bytes from outside.
 
-use super::header::ObjectType;
-use crate::error::HeError;
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
-use crate::tfhe::TfheError;
+use super::object::ObjectType;
+use crate::error::RlweError;
+use crate::ids::{KeyId, ParamsHash};
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
+use sudare_ring::ErrorKind;
 
 /// The part of a container that a checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +119,97 @@ pub enum WireError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The contents do not make a valid object.
+    /// The contents do not make a valid object of this crate.
     #[error(transparent)]
-    He(#[from] HeError),
-    /// The contents do not make a valid object of TFHE.
+    Rlwe(#[from] RlweError),
+    /// The contents do not make a valid object of another crate.
     #[error(transparent)]
-    Tfhe(#[from] TfheError),
+    Object(Refused),
 }
+
+impl WireError {
+    /// What kind of refusal it is. Contents that make no sense are bytes that make none.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } => ErrorKind::Io,
+            Self::WrongType { .. } => ErrorKind::WrongType,
+            Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
+            Self::NotSudare
+            | Self::Version { .. }
+            | Self::Truncated { .. }
+            | Self::Trailing { .. }
+            | Self::Checksum { .. }
+            | Self::Oversize { .. }
+            | Self::Coefficient { .. }
+            | Self::Corrupt { .. } => ErrorKind::Format,
+            Self::Rlwe(e) => of_contents(e.kind()),
+            Self::Object(e) => of_contents(e.0.kind()),
+        }
+    }
+}
+
+fn of_contents(kind: ErrorKind) -> ErrorKind {
+    match kind {
+        ErrorKind::Parameters
+        | ErrorKind::Levels
+        | ErrorKind::Precision
+        | ErrorKind::Input
+        | ErrorKind::Shape
+        | ErrorKind::Unsupported
+        | ErrorKind::Format => ErrorKind::Format,
+        ErrorKind::Insecure
+        | ErrorKind::Mismatch
+        | ErrorKind::MissingKey
+        | ErrorKind::Release
+        | ErrorKind::WrongType
+        | ErrorKind::Io
+        | ErrorKind::Machine
+        | ErrorKind::Internal => kind,
+    }
+}
+
+/// An error of a crate that has objects of its own ([`super::Wire`]), as reading them meets it.
+pub trait Refusal: std::error::Error + Any + Send + Sync {
+    /// What kind of refusal it is.
+    fn kind(&self) -> ErrorKind;
+}
+
+/// A [`Refusal`] of contents, shared.
+#[derive(Clone)]
+pub struct Refused(Arc<dyn Refusal>);
+
+impl Refused {
+    /// The error itself, if it is of this type.
+    pub fn downcast_ref<E: Refusal>(&self) -> Option<&E> {
+        (&*self.0 as &dyn Any).downcast_ref()
+    }
+}
+
+impl<E: Refusal> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl PartialEq for Refused {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.kind() == other.0.kind() && self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 impl From<std::io::Error> for WireError {
     fn from(error: std::io::Error) -> Self {
@@ -134,6 +219,6 @@ impl From<std::io::Error> for WireError {
 
 impl From<sudare_ring::RingError> for WireError {
     fn from(error: sudare_ring::RingError) -> Self {
-        Self::He(error.into())
+        Self::Rlwe(error.into())
     }
 }

@@ -1,16 +1,16 @@
 //! Evaluation keys on the wire: of each key its level, the seed of its a_j, and its b_j.
 
-use super::Object;
 use super::bytes::Fields;
 use super::container::{Reader, Writer};
 use super::error::WireError;
-use super::header::{Header, ObjectType, State};
+use super::header::{Header, State};
 use super::packing::packed_bytes;
+use super::{ObjectType, Wire};
+use crate::ids::ParamsHash;
 use crate::keys::{EvalKeys, GaloisKey, KeySwitchKey};
 use crate::params::Params;
 use std::io::Write;
 use sudare_ring::random::MaskSeed;
-use sudare_ring::{Eval, Poly};
 
 /// Stands for relinearisation where a Galois element stands otherwise; those are odd.
 const RELIN: u64 = 0;
@@ -56,14 +56,19 @@ impl Record {
 
 /// Every key with the number that stands for it, in the order in which they travel.
 fn records(keys: &EvalKeys) -> impl Iterator<Item = (u64, &KeySwitchKey)> {
-    let relin = keys.relin().ok().map(|key| (RELIN, key));
-    relin.into_iter().chain(keys.galois_keys().map(|g| (g.element(), g.key())))
+    let relin = keys.relin_key().into_iter().map(|key| (RELIN, key));
+    relin.chain(keys.galois_keys().map(|g| (g.element(), g.key())))
 }
 
-impl Object for EvalKeys {
+impl Wire for EvalKeys {
+    type Params = Params;
     const TYPE: ObjectType = ObjectType::EvalKeys;
 
-    fn outline(&self) -> Result<(Header, Vec<&Poly<Eval>>), WireError> {
+    fn params_hash(params: &Params) -> ParamsHash {
+        params.hash()
+    }
+
+    fn header(&self) -> Result<Header, WireError> {
         let (mut meta, mut lengths) = (Vec::new(), Vec::new());
         for (element, key) in records(self) {
             Record::write(element, key, &mut meta);
@@ -71,16 +76,16 @@ impl Object for EvalKeys {
             lengths.extend(std::iter::repeat_n(bytes, key.digits()));
         }
         let owner = (self.params().hash(), self.id());
-        Ok((Header::new(Self::TYPE, owner, State::default(), meta, lengths)?, Vec::new()))
+        Header::new(Self::TYPE, owner, State::default(), meta, lengths)
     }
 
-    fn write_segments<W: Write>(&self, _: Vec<&Poly<Eval>>, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
         // Keys stand in memory as the inner product reads them; one polynomial at a time is put
         // together for the wire.
         records(self).try_for_each(|(_, key)| (0..key.digits()).try_for_each(|j| writer.poly(&key.b(j))))
     }
 
-    fn load(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn read_segments(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
         header.expect_no_state()?;
         let mut fields = Fields::new(header.meta());

@@ -2,9 +2,9 @@
 
 use super::bytes::{Fields, expect_zeros};
 use super::error::{Part, WireError};
-use crate::keys::KeyId;
-use crate::params::{Params, ParamsHash};
-use std::fmt;
+use super::object::ObjectType;
+use crate::ids::{KeyId, ParamsHash};
+use crate::params::Params;
 use std::ops::Range;
 
 /// The first bytes of every container; the control bytes catch text-mode transfers.
@@ -22,84 +22,6 @@ pub(super) const FIXED_BYTES: usize = 128;
 /// Bytes of a checksum.
 pub(super) const CHECKSUM_BYTES: usize = 32;
 
-/// What a container holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[repr(u16)]
-pub enum ObjectType {
-    /// A parameter set.
-    Params = 1,
-    /// A secret key.
-    SecretKey = 2,
-    /// A public encryption key.
-    PublicKey = 3,
-    /// Evaluation keys.
-    EvalKeys = 4,
-    /// A plaintext.
-    Plaintext = 5,
-    /// A ciphertext.
-    Ciphertext = 6,
-    /// Several ciphertexts with an application's own header.
-    Bundle = 7,
-    /// A parameter set with a plaintext modulus.
-    IntegerParams = 16,
-    /// A plaintext of an exact scheme.
-    IntegerPlaintext = 17,
-    /// A ciphertext of an exact scheme.
-    IntegerCiphertext = 18,
-    /// A TFHE parameter set.
-    TfheParams = 32,
-    /// A TFHE client key.
-    TfheClientKey = 33,
-    /// A TFHE server key.
-    TfheServerKey = 34,
-    /// An array of encrypted integers or booleans.
-    TfheArray = 35,
-}
-
-impl ObjectType {
-    fn from_code(code: u16) -> Option<Self> {
-        Some(match code {
-            1 => Self::Params,
-            2 => Self::SecretKey,
-            3 => Self::PublicKey,
-            4 => Self::EvalKeys,
-            5 => Self::Plaintext,
-            6 => Self::Ciphertext,
-            7 => Self::Bundle,
-            16 => Self::IntegerParams,
-            17 => Self::IntegerPlaintext,
-            18 => Self::IntegerCiphertext,
-            32 => Self::TfheParams,
-            33 => Self::TfheClientKey,
-            34 => Self::TfheServerKey,
-            35 => Self::TfheArray,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for ObjectType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Params => "parameters",
-            Self::SecretKey => "a secret key",
-            Self::PublicKey => "a public key",
-            Self::EvalKeys => "evaluation keys",
-            Self::Plaintext => "a plaintext",
-            Self::Ciphertext => "a ciphertext",
-            Self::Bundle => "a bundle of ciphertexts",
-            Self::IntegerParams => "parameters with a plaintext modulus",
-            Self::IntegerPlaintext => "a plaintext of an exact scheme",
-            Self::IntegerCiphertext => "a ciphertext of an exact scheme",
-            Self::TfheParams => "TFHE parameters",
-            Self::TfheClientKey => "a TFHE client key",
-            Self::TfheServerKey => "a TFHE server key",
-            Self::TfheArray => "an array of encrypted integers",
-        })
-    }
-}
-
 /// Level, scale and bounds of an encoded or encrypted message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
@@ -115,7 +37,11 @@ pub struct State {
 
 impl State {
     /// Refuses what no message can have.
-    pub(super) fn check(&self, params: &Params) -> Result<(), WireError> {
+    ///
+    /// # Errors
+    /// [`WireError::Oversize`] for a level that there is not, [`WireError::Corrupt`] for figures that are no
+    /// finite numbers above zero.
+    pub fn check(&self, params: &Params) -> Result<(), WireError> {
         let highest = params.max_level() as u64;
         if u64::from(self.level) > highest {
             return Err(WireError::Oversize { what: "a level", found: self.level.into(), limit: highest });
@@ -203,8 +129,11 @@ impl Lead {
 }
 
 impl Header {
-    /// The header of an object with these segments.
-    pub(super) fn new(
+    /// The header of an object with this metadata and segments of these lengths.
+    ///
+    /// # Errors
+    /// [`WireError::Oversize`].
+    pub fn new(
         object: ObjectType,
         (params, key): (ParamsHash, KeyId),
         state: State,
@@ -218,13 +147,13 @@ impl Header {
         Ok(out)
     }
 
-    /// The header's bytes, its checksum last.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    /// The header's bytes, its checksum last: the whole container of an object without segments.
+    pub fn to_bytes(&self) -> Vec<u8> {
         let header_bytes = FIXED_BYTES + padded(self.meta.len()) + 8 * self.segments.len() + CHECKSUM_BYTES;
         let mut out = Vec::with_capacity(header_bytes);
         out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
-        out.extend((self.object as u16).to_le_bytes());
+        out.extend(self.object.code().to_le_bytes());
         // All three are under MAX_HEADER_BYTES.
         out.extend((header_bytes as u32).to_le_bytes());
         out.extend((self.segments.len() as u32).to_le_bytes());
@@ -337,7 +266,8 @@ impl Header {
         (FIXED_BYTES + padded(self.meta.len()) + 8 * self.segments.len() + CHECKSUM_BYTES) as u64
     }
 
-    pub(super) fn meta(&self) -> &[u8] {
+    /// The object's own fields.
+    pub fn meta(&self) -> &[u8] {
         &self.meta
     }
 
@@ -382,15 +312,29 @@ impl Header {
 
     /// Refuses segments that are not exactly those expected; comes before anything is allocated
     /// for them.
-    pub(super) fn expect_segments(&self, expected: impl IntoIterator<Item = u64>) -> Result<(), WireError> {
+    ///
+    /// # Errors
+    /// [`WireError::Corrupt`].
+    pub fn expect_segments(&self, expected: impl IntoIterator<Item = u64>) -> Result<(), WireError> {
         if self.segments.iter().copied().eq(expected) {
             return Ok(());
         }
         Err(WireError::Corrupt { what: "segments of other sizes than the parameters say" })
     }
 
+    /// Refuses metadata of an object that has none.
+    ///
+    /// # Errors
+    /// [`WireError::Corrupt`].
+    pub fn expect_no_meta(&self) -> Result<(), WireError> {
+        if self.meta.is_empty() { Ok(()) } else { Err(WireError::Corrupt { what: "metadata where none belongs" }) }
+    }
+
     /// Refuses fields that the object does not use.
-    pub(super) fn expect_no_state(&self) -> Result<(), WireError> {
+    ///
+    /// # Errors
+    /// [`WireError::Corrupt`].
+    pub fn expect_no_state(&self) -> Result<(), WireError> {
         let State { level, scale, bound, noise } = self.state;
         if level == 0 && [scale, bound, noise].iter().all(|x| x.to_bits() == 0) {
             return Ok(());

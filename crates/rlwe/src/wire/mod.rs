@@ -2,33 +2,14 @@
 //!
 //! Every object is one container: a header of little-endian fields with a checksum, then
 //! segments at multiples of 4 KiB, each with a checksum. `docs/wire-format.md` gives it byte by
-//! byte. What can be expanded from a public seed travels as its seed.
+//! byte. What can be expanded from a public seed travels as its seed. This module has the container and
+//! the objects that schemes share; every other object has its encoding beside its type, by [`Wire`].
 //!
 //! Bytes from outside are believed in this order: type and version, the header's checksum, the
 //! parameter hash, sizes against the parameters (before anything is allocated for them), each
 //! segment's checksum, each residue against its modulus. Padding is zero and nothing follows the
 //! end, so there is one encoding of an object and no byte that is not checked. Checksums find
 //! damage; they do not say who wrote a file.
-//!
-//! ```
-//! use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor};
-//! use sudare_he::keys::SecretKey;
-//! use sudare_he::params::ParamsLiteral;
-//! use sudare_he::wire::{Wire, WireError};
-//!
-//! # fn main() -> Result<(), WireError> {
-//! let params = ParamsLiteral::paper_matmul().build()?;
-//! let secret = SecretKey::generate(&params)?;
-//! let encoder = Encoder::new(&params);
-//! let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&[0.5, -0.25], 1.0)?)?;
-//!
-//! let bytes = x.to_bytes()?; // half of it: the other half is a seed
-//! assert!(bytes.len() < x.bytes() / 2);
-//! let back = Ciphertext::from_bytes(&params, &bytes)?;
-//! assert_eq!(back.parts()[1].words(), x.parts()[1].words());
-//! # Ok(())
-//! # }
-//! ```
 
 mod bundle;
 mod bytes;
@@ -37,82 +18,74 @@ mod container;
 mod error;
 mod eval_keys;
 mod header;
-mod integer;
-mod packing;
+mod object;
+pub mod packing;
 mod params;
-mod plaintext;
 mod public_key;
 mod secret_key;
-mod tfhe;
 
-pub use bundle::{Bundle, MAX_APPLICATION_BYTES, MAX_BUNDLE};
+pub use bundle::{Bundle, Bundled, MAX_APPLICATION_BYTES, MAX_BUNDLE};
+pub use bytes::Fields;
+pub use ciphertext::Form;
 #[doc(hidden)]
 pub use container::reseal_for_tests;
-pub use container::{Container, peek};
-pub use error::{Part, WireError};
-pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, ObjectType, State, VERSION};
-pub use integer::{
-    IntegerWire, StoredIntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params,
-    write_integer_params,
-};
-pub use params::{StoredParams, params_from_bytes, params_to_bytes, read_params, write_params};
+pub use container::{Container, Reader, Source, Writer, peek};
+pub use error::{Part, Refusal, Refused, WireError};
+pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, State, VERSION};
+pub use object::ObjectType;
+pub use params::{StoredParams, literal_meta, params_from_bytes, params_to_bytes, read_literal, read_params, write_params};
 pub use secret_key::{read_secret_key, secret_key_from_bytes, secret_key_to_bytes, write_secret_key};
-pub use tfhe::{
-    StoredTfheParams, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
-    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_bytes,
-    tfhe_server_key_from_bytes, write_tfhe_server_key,
-};
 
-use crate::params::Params;
-use container::{Reader, Source, Writer};
+use crate::ids::ParamsHash;
 use std::io::{Read, Write};
-use sudare_ring::{Eval, Poly};
 
-/// The halves that differ between objects.
-trait Object: Sized {
-    const TYPE: ObjectType;
-
-    /// The header and the polynomials that are the segments.
-    fn outline(&self) -> Result<(Header, Vec<&Poly<Eval>>), WireError>;
-
-    /// Writes the segments; for objects that hold their polynomials in another form than the
-    /// one that travels.
-    fn write_segments<W: Write>(&self, polys: Vec<&Poly<Eval>>, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
-        polys.into_iter().try_for_each(|p| writer.poly(p))
-    }
-
-    /// Reads what follows a header whose type and parameters are right.
-    fn load(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError>;
-}
-
-fn load<T: Object>(params: &Params, source: Source<'_>) -> Result<T, WireError> {
-    let mut reader = Reader::open(source, T::TYPE)?;
-    reader.header().expect_params(params.hash())?;
-    let object = T::load(params, &mut reader)?;
-    reader.finish()?;
-    Ok(object)
-}
-
-/// Public objects that travel: public and evaluation keys, plaintexts, ciphertexts, bundles.
+/// Public objects that travel: keys for others, plaintexts, ciphertexts, bundles.
 ///
-/// A secret key is none of them; see [`write_secret_key`].
+/// A crate that has such an object gives it an [`ObjectType`] and says how its header and segments
+/// are made and read; the rest is here. A secret key is none of them; see [`write_secret_key`].
 ///
 /// ```compile_fail,E0277
-/// # use sudare_he::{keys::SecretKey, wire::{Wire, WireError}};
+/// # use sudare_rlwe::{keys::SecretKey, wire::{Wire, WireError}};
 /// fn send(key: &SecretKey) -> Result<Vec<u8>, WireError> {
 ///     Wire::to_bytes(key)
 /// }
 /// ```
-#[expect(private_bounds, reason = "what travels is settled here")]
-pub trait Wire: Object {
+pub trait Wire: Sized {
+    /// The parameters that it belongs to.
+    type Params;
+
+    /// What its container says that it holds.
+    const TYPE: ObjectType;
+
+    /// The name of the parameters, which the header has to bear.
+    fn params_hash(params: &Self::Params) -> ParamsHash;
+
+    /// The header, which announces the segments.
+    ///
+    /// # Errors
+    /// [`WireError::Oversize`], and what the object cannot be written for.
+    fn header(&self) -> Result<Header, WireError>;
+
+    /// Writes the segments.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError>;
+
+    /// Reads what follows a header whose type and parameters are right.
+    ///
+    /// # Errors
+    /// Every [`WireError`].
+    fn read_segments(params: &Self::Params, reader: &mut Reader<'_>) -> Result<Self, WireError>;
+
     /// Writes the object.
     ///
     /// # Errors
     /// [`WireError::Io`], [`WireError::Oversize`].
     fn write_to(&self, out: impl Write) -> Result<(), WireError> {
-        let (header, polys) = self.outline()?;
+        let header = self.header()?;
         let mut writer = Writer::new(out, &header)?;
-        self.write_segments(polys, &mut writer)?;
+        self.write_segments(&mut writer)?;
         writer.finish()
     }
 
@@ -131,7 +104,7 @@ pub trait Wire: Object {
     /// # Errors
     /// [`WireError::Oversize`].
     fn wire_bytes(&self) -> Result<u64, WireError> {
-        Ok(self.outline()?.0.total_bytes())
+        Ok(self.header()?.total_bytes())
     }
 
     /// Reads an object that the stream ends with; limit the stream where more follows
@@ -139,7 +112,7 @@ pub trait Wire: Object {
     ///
     /// # Errors
     /// Every [`WireError`].
-    fn read_from(params: &Params, mut input: impl Read) -> Result<Self, WireError> {
+    fn read_from(params: &Self::Params, mut input: impl Read) -> Result<Self, WireError> {
         load(params, Source::stream(&mut input))
     }
 
@@ -147,9 +120,15 @@ pub trait Wire: Object {
     ///
     /// # Errors
     /// Every [`WireError`] but [`WireError::Io`].
-    fn from_bytes(params: &Params, bytes: &[u8]) -> Result<Self, WireError> {
+    fn from_bytes(params: &Self::Params, bytes: &[u8]) -> Result<Self, WireError> {
         load(params, Source::Bytes(bytes))
     }
 }
 
-impl<T: Object> Wire for T {}
+fn load<T: Wire>(params: &T::Params, source: Source<'_>) -> Result<T, WireError> {
+    let mut reader = Reader::open(source, T::TYPE)?;
+    reader.header().expect_params(T::params_hash(params))?;
+    let object = T::read_segments(params, &mut reader)?;
+    reader.finish()?;
+    Ok(object)
+}

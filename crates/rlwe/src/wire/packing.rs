@@ -7,23 +7,23 @@ use super::error::WireError;
 use sudare_ring::{Eval, Poly, RnsBasis};
 
 /// Bytes of a residue modulo `q`.
-pub(super) fn width(q: u64) -> usize {
+pub fn width(q: u64) -> usize {
     (64 - q.leading_zeros()).div_ceil(8) as usize
 }
 
 /// Bytes of a polynomial over a basis.
-pub(super) fn packed_bytes(basis: &RnsBasis) -> u64 {
+pub fn packed_bytes(basis: &RnsBasis) -> u64 {
     basis.primes().map(|q| (basis.degree() * width(q)) as u64).sum()
 }
 
 /// Appends the residues of a polynomial.
-pub(super) fn pack(poly: &Poly<Eval>, out: &mut Vec<u8>) {
+pub fn pack(poly: &Poly<Eval>, out: &mut Vec<u8>) {
     let basis = poly.basis();
     basis.primes().enumerate().for_each(|(i, q)| pack_words(poly.limb(i), q, out));
 }
 
 /// Appends words below `q`.
-pub(super) fn pack_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
+pub fn pack_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + words.len() * width(q), 0);
     let bytes = &mut out[start..];
@@ -40,14 +40,20 @@ pub(super) fn pack_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends residues modulo `q`.
-pub(super) fn append_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
+pub fn append_words(words: &[u64], q: u64, out: &mut Vec<u8>) {
     for x in words {
         out.extend_from_slice(&x.to_le_bytes()[..width(q)]);
     }
 }
 
 /// Residues modulo `q` from bytes of a segment, every one checked.
-pub(super) fn read_words(bytes: &[u8], q: u64, segment: usize) -> Result<Vec<u64>, WireError> {
+///
+/// # Errors
+/// [`WireError::Coefficient`]; [`WireError::Corrupt`] for a part of a residue.
+pub fn read_words(bytes: &[u8], q: u64, segment: usize) -> Result<Vec<u64>, WireError> {
+    if !bytes.len().is_multiple_of(width(q)) {
+        return Err(WireError::Corrupt { what: "a part of a residue" });
+    }
     let words = bytes.chunks_exact(width(q)).map(|b| {
         let mut word = [0; 8];
         word[..b.len()].copy_from_slice(b);
@@ -67,7 +73,10 @@ fn pack_limb<const WIDTH: usize>(words: &[u64], bytes: &mut [u8]) {
 }
 
 /// A polynomial from the bytes of a segment, every residue checked.
-pub(super) fn unpack(basis: &RnsBasis, mut bytes: &[u8], segment: usize) -> Result<Poly<Eval>, WireError> {
+///
+/// # Errors
+/// [`WireError::Coefficient`]; [`WireError::Corrupt`] for another length.
+pub fn unpack(basis: &RnsBasis, mut bytes: &[u8], segment: usize) -> Result<Poly<Eval>, WireError> {
     if bytes.len() as u64 != packed_bytes(basis) {
         return Err(WireError::Corrupt { what: "a segment of the wrong length" });
     }
@@ -86,7 +95,7 @@ pub(super) fn unpack(basis: &RnsBasis, mut bytes: &[u8], segment: usize) -> Resu
 }
 
 /// Reads words of the width that `q` has; whether all are below `q`.
-pub(super) fn unpack_words(bytes: &[u8], q: u64, words: &mut [u64]) -> bool {
+pub fn unpack_words(bytes: &[u8], q: u64, words: &mut [u64]) -> bool {
     match width(q) {
         1 => unpack_limb::<1>(bytes, words, q),
         2 => unpack_limb::<2>(bytes, words, q),

@@ -3,9 +3,10 @@
 use super::bytes::Fields;
 use super::container::{Reader, Source, Writer};
 use super::error::WireError;
-use super::header::{Header, ObjectType, State};
-use crate::keys::KeyId;
-use crate::params::{MAX_PRIMES, Params, ParamsHash, ParamsLiteral};
+use super::header::{Header, State};
+use super::object::ObjectType;
+use crate::ids::{KeyId, ParamsHash};
+use crate::params::{MAX_PRIMES, Params, ParamsLiteral, SchemeTag};
 use crate::security::{SecretDistribution, Security};
 use std::io::{Read, Write};
 
@@ -20,16 +21,18 @@ pub struct StoredParams {
     pub hash: ParamsHash,
     /// The literal.
     pub literal: ParamsLiteral,
+    /// The scheme's word in its hash.
+    pub tag: SchemeTag,
 }
 
 impl StoredParams {
     /// Builds the set.
     ///
     /// # Errors
-    /// [`WireError::He`] if the literal makes no sense or is not as secure as it claims,
+    /// [`WireError::Rlwe`] if the literal makes no sense or is not as secure as it claims,
     /// [`WireError::WrongParameters`] if another set comes out than was stored.
     pub fn build(&self) -> Result<Params, WireError> {
-        let params = self.literal.build()?;
+        let params = self.literal.build(self.tag)?;
         if params.hash() == self.hash {
             return Ok(params);
         }
@@ -38,12 +41,13 @@ impl StoredParams {
 }
 
 fn outline(params: &Params) -> Result<Header, WireError> {
-    let meta = literal_meta(params.literal());
-    Header::new(ObjectType::Params, (params.hash(), KeyId([0; 16])), State::default(), meta, Vec::new())
+    let meta = literal_meta(params);
+    Header::new(ObjectType::Params, (params.hash(), KeyId::NONE), State::default(), meta, Vec::new())
 }
 
-/// A literal's metadata.
-pub(super) fn literal_meta(literal: &ParamsLiteral) -> Vec<u8> {
+/// The metadata of a set: its literal and its scheme's word.
+pub fn literal_meta(params: &Params) -> Vec<u8> {
+    let literal = params.literal();
     let (kind, weight) = match literal.secret {
         SecretDistribution::Ternary => (0u32, 0),
         SecretDistribution::Gaussian => (1, 0),
@@ -51,7 +55,7 @@ pub(super) fn literal_meta(literal: &ParamsLiteral) -> Vec<u8> {
     };
     let mut meta = Vec::new();
     let counts = [literal.digit_limbs, literal.q_bits.len(), literal.p_bits.len()].map(|x| x as u32);
-    for x in [literal.log_n, literal.log_scale, kind, weight, literal.security.bits()].into_iter().chain(counts) {
+    for x in [literal.log_n, params.tag().0, kind, weight, literal.security.bits()].into_iter().chain(counts) {
         meta.extend(x.to_le_bytes());
     }
     // A set that was built has primes of at most 61 bits.
@@ -95,20 +99,24 @@ fn load(source: Source<'_>) -> Result<StoredParams, WireError> {
     let reader = Reader::open(source, ObjectType::Params)?;
     let header = reader.header();
     header.expect_no_state()?;
-    header.expect_key(KeyId([0; 16]))?;
+    header.expect_key(KeyId::NONE)?;
     header.expect_segments([])?;
-    let stored = StoredParams { hash: header.params(), literal: read_literal(Fields::new(header.meta()))? };
+    let (literal, tag) = read_literal(Fields::new(header.meta()))?;
+    let stored = StoredParams { hash: header.params(), literal, tag };
     reader.finish()?;
     Ok(stored)
 }
 
-/// A literal from the rest of its metadata.
-pub(super) fn read_literal(mut fields: Fields<'_>) -> Result<ParamsLiteral, WireError> {
+/// A literal and its scheme's word from the rest of the metadata.
+///
+/// # Errors
+/// [`WireError::Oversize`], [`WireError::Corrupt`].
+pub fn read_literal(mut fields: Fields<'_>) -> Result<(ParamsLiteral, SchemeTag), WireError> {
     let log_n = fields.u32()?;
     if !(9..=17).contains(&log_n) {
         return Err(WireError::Oversize { what: "log2 N", found: log_n.into(), limit: 17 });
     }
-    let log_scale = fields.u32()?;
+    let tag = SchemeTag(fields.u32()?);
     let secret = match (fields.u32()?, fields.u32()?) {
         (0, 0) => SecretDistribution::Ternary,
         (1, 0) => SecretDistribution::Gaussian,
@@ -132,5 +140,5 @@ pub(super) fn read_literal(mut fields: Fields<'_>) -> Result<ParamsLiteral, Wire
         |count| -> Result<Vec<u32>, WireError> { Ok(fields.take(count)?.iter().map(|b| (*b).into()).collect()) };
     let (q_bits, p_bits) = (bits(q)?, bits(p)?);
     fields.finish()?;
-    Ok(ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, log_scale, secret, security })
+    Ok((ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, secret, security }, tag))
 }

@@ -3,10 +3,11 @@
 use super::bytes::Fields;
 use super::container::{Reader, Source, Writer};
 use super::error::WireError;
-use super::header::{Header, ObjectType, State};
-use crate::ckks::{ReleasePolicy, Releases};
+use super::header::{Header, State};
+use super::object::ObjectType;
 use crate::keys::SecretKey;
 use crate::params::Params;
+use crate::release::{ReleasePolicy, Releases};
 use crate::security::SecretDistribution;
 use std::io::{Read, Write};
 use zeroize::Zeroizing;
@@ -95,7 +96,7 @@ pub fn secret_key_to_bytes(key: &SecretKey) -> Result<Zeroizing<Vec<u8>>, WireEr
 /// Reads a secret key that the stream ends with.
 ///
 /// # Errors
-/// Every [`WireError`]; [`WireError::He`] for coefficients that no such key has.
+/// Every [`WireError`]; [`WireError::Rlwe`] for coefficients that no such key has.
 pub fn read_secret_key(params: &Params, mut input: impl Read) -> Result<SecretKey, WireError> {
     load(params, Source::stream(&mut input))
 }

@@ -1,0 +1,65 @@
+//! The phase of a ciphertext, which a scheme reads its message from.
+
+use crate::ciphertext::Ciphertext;
+use crate::error::RlweError;
+use crate::keys::SecretKey;
+use sudare_ring::threads::for_each_chunk;
+use sudare_ring::{Eval, Poly};
+use zeroize::Zeroizing;
+
+/// Computes phases for the owner of the secret key.
+#[derive(Clone, Copy, Debug)]
+pub struct Decryptor<'a> {
+    secret: &'a SecretKey,
+}
+
+impl<'a> Decryptor<'a> {
+    /// A decryptor with a secret key.
+    pub fn new(secret: &'a SecretKey) -> Self {
+        Self { secret }
+    }
+
+    /// The secret key.
+    pub fn secret(&self) -> &'a SecretKey {
+        self.secret
+    }
+
+    /// Refuses a ciphertext of other parameters or under another key.
+    ///
+    /// # Errors
+    /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`].
+    pub fn check(&self, ciphertext: &Ciphertext) -> Result<(), RlweError> {
+        self.secret.params().expect("the ciphertext", ciphertext.params())?;
+        self.secret.id().expect("the ciphertext", ciphertext.key())
+    }
+
+    /// Σ_i c_i·s^i modulo the primes of a level, at most the ciphertext's.
+    ///
+    /// # Errors
+    /// As [`Decryptor::check`], and [`RlweError::NoSuchLevel`].
+    pub fn phase(&self, ciphertext: &Ciphertext, level: usize) -> Result<Zeroizing<Poly<Eval>>, RlweError> {
+        self.check(ciphertext)?;
+        if level > ciphertext.level() {
+            let highest = ciphertext.level();
+            return Err(RlweError::NoSuchLevel { operation: "decryption", wanted: level, highest });
+        }
+        Ok(phase(ciphertext.parts(), self.secret.s(), level + 1))
+    }
+}
+
+/// Σ_i c_i·s^i modulo the first `limbs` primes: Horner in s, without a copy of s or of the parts.
+pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Zeroizing<Poly<Eval>> {
+    let mut parts = parts.iter().rev();
+    let mut sum = match parts.next() {
+        Some(last) => last.truncated(limbs),
+        None => Poly::zero(&s.basis().prefix(limbs)),
+    };
+    let basis = sum.basis().clone();
+    for part in parts {
+        for_each_chunk(sum.words_mut(), basis.degree(), |i, x| {
+            basis.limb(i).mul_assign(x, s.limb(i));
+            basis.limb(i).add_assign(x, part.limb(i));
+        });
+    }
+    Zeroizing::new(sum)
+}

@@ -1,0 +1,47 @@
+//! How many operations were done.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many operations an evaluator has done, by the names of the papers' tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Additions and subtractions of ciphertexts.
+    pub add: u64,
+    /// Rotations and conjugations, each with its key switch.
+    pub rot: u64,
+    /// Products with plaintexts.
+    pub cmult: u64,
+    /// Products of ciphertexts.
+    pub mult: u64,
+    /// Key switches: rotations and relinearisations.
+    pub key_switches: u64,
+}
+
+impl Counters {
+    /// `count` rotations.
+    pub fn rotations(count: usize) -> Self {
+        Self { rot: count as u64, key_switches: count as u64, ..Self::default() }
+    }
+}
+
+/// Counters that many threads count on: `add`, `rot`, `cmult`, `mult`, `key_switches`.
+#[derive(Debug, Default)]
+pub(super) struct AtomicCounters([AtomicU64; 5]);
+
+impl AtomicCounters {
+    pub(super) fn add(&self, done: Counters) {
+        let Counters { add, rot, cmult, mult, key_switches } = done;
+        for (counter, n) in self.0.iter().zip([add, rot, cmult, mult, key_switches]) {
+            counter.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn load(&self) -> Counters {
+        let [add, rot, cmult, mult, key_switches] = std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed));
+        Counters { add, rot, cmult, mult, key_switches }
+    }
+
+    pub(super) fn reset(&self) {
+        self.0.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+}

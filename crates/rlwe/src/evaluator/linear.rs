@@ -1,0 +1,202 @@
+//! Sums, products with polynomials and integers, and division by the last prime.
+
+use super::{Counters, Evaluator};
+use crate::ciphertext::{Ciphertext, at_level};
+use crate::error::RlweError;
+use crate::switching;
+use sudare_ring::{Eval, Poly};
+
+const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, key_switches: 0 };
+const PLAIN_PRODUCT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, key_switches: 0 };
+
+impl Evaluator {
+    /// `a + b`, at the lower of both levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`].
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        self.combine(a, b, Poly::add, |_| ())
+    }
+
+    /// `a − b`, at the lower of both levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`].
+    pub fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        self.combine(a, b, Poly::sub, Poly::neg_assign)
+    }
+
+    /// Part by part; `alone` makes of a part of `b` what it is without one of `a`.
+    fn combine(
+        &self,
+        a: &Ciphertext,
+        b: &Ciphertext,
+        merge: fn(&Poly<Eval>, &Poly<Eval>) -> Poly<Eval>,
+        alone: fn(&mut Poly<Eval>),
+    ) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        self.check(b)?;
+        let level = a.level().min(b.level());
+        let (a, b) = (a.at_level(level), b.at_level(level));
+        let mut parts: Vec<_> = a.parts().iter().zip(b.parts()).map(|(x, y)| merge(x, y)).collect();
+        parts.extend(a.parts().iter().skip(parts.len()).cloned());
+        for y in b.parts().iter().skip(parts.len()) {
+            let mut y = y.clone();
+            alone(&mut y);
+            parts.push(y);
+        }
+        self.record(ADDITION);
+        Ok(a.with_parts(parts, level))
+    }
+
+    /// `acc += b`, in place where `b` has the level and no more parts than `acc`; `acc` keeps its value on
+    /// error.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`].
+    pub fn add_assign(&self, acc: &mut Ciphertext, b: &Ciphertext) -> Result<(), RlweError> {
+        if b.level() != acc.level() || b.parts().len() > acc.parts().len() {
+            *acc = self.add(acc, b)?;
+            return Ok(());
+        }
+        self.check(acc)?;
+        self.check(b)?;
+        self.record(ADDITION);
+        acc.parts_mut().iter_mut().zip(b.parts()).for_each(|(x, y)| x.add_assign(y));
+        Ok(())
+    }
+
+    /// `e·a + f·b` for integers and operands of one level: one addition.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for operands of two levels.
+    pub fn combination(&self, (a, e): (&Ciphertext, i64), (b, f): (&Ciphertext, i64)) -> Result<Ciphertext, RlweError> {
+        self.check(b)?;
+        if a.level() != b.level() {
+            return Err(RlweError::NoSuchLevel { operation: "addition", wanted: a.level(), highest: b.level() });
+        }
+        let mut out = self.mul_integer(a, e)?;
+        let basis = self.params().q_at(a.level());
+        let factors = Poly::<Eval>::scalar(basis, f);
+        for (i, part) in b.parts().iter().enumerate() {
+            if i == out.parts().len() {
+                out.parts_mut().push(Poly::zero(basis));
+            }
+            out.parts_mut()[i].mul_scalars_add(part, &factors);
+        }
+        self.record(ADDITION);
+        Ok(out)
+    }
+
+    /// `−a`.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`].
+    pub fn negate(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let mut out = a.clone();
+        out.parts_mut().iter_mut().for_each(Poly::neg_assign);
+        Ok(out)
+    }
+
+    /// `a + p` for a polynomial over the primes of at least the ciphertext's level.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for a polynomial over fewer primes.
+    pub fn add_poly(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
+        self.check_poly("addition of a plaintext", a, p)?;
+        let mut out = a.clone();
+        out.first_mut().add_assign(&at_level(p, a.level()));
+        Ok(out)
+    }
+
+    /// `a − p`, as [`Evaluator::add_poly`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sub_poly(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
+        self.check_poly("subtraction of a plaintext", a, p)?;
+        let mut out = a.clone();
+        out.first_mut().sub_assign(&at_level(p, a.level()));
+        Ok(out)
+    }
+
+    /// `a · p` for a polynomial over the primes of at least the ciphertext's level.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add_poly`].
+    pub fn mul_poly(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
+        self.check_poly("product with a plaintext", a, p)?;
+        let p = at_level(p, a.level());
+        self.record(PLAIN_PRODUCT);
+        Ok(a.with_parts(a.parts().iter().map(|x| x.mul(&p)).collect(), a.level()))
+    }
+
+    /// ⌊a · p / q_l⌉, one level down: the product is not stored before it is divided.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul_poly`] and [`Evaluator::rescale`].
+    pub fn mul_poly_rescale(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
+        self.check_poly("product with a plaintext", a, p)?;
+        let lower = a.lower("rescale")?;
+        self.record(PLAIN_PRODUCT);
+        let part = |x| switching::mul_rescale(self.params(), a.level(), x, p);
+        Ok(a.with_parts(a.parts().iter().map(part).collect(), lower))
+    }
+
+    fn check_poly(&self, operation: &'static str, a: &Ciphertext, p: &Poly<Eval>) -> Result<(), RlweError> {
+        self.check(a)?;
+        let limbs = p.basis().len();
+        if limbs <= a.level() {
+            return Err(RlweError::NoSuchLevel { operation, wanted: a.level(), highest: limbs.saturating_sub(1) });
+        }
+        Ok(())
+    }
+
+    /// `a · value`.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`].
+    pub fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let mut out = a.clone();
+        if value != 1 {
+            let factors = Poly::<Eval>::scalar(self.params().q_at(a.level()), value);
+            out.parts_mut().iter_mut().for_each(|p| p.mul_scalars(&factors));
+        }
+        Ok(out)
+    }
+
+    /// ⌊a / q_l⌉, one level down.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::OutOfLevels`] at level 0.
+    pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let lower = a.lower("rescale")?;
+        let part = |p| switching::rescale(self.params(), a.level(), p);
+        Ok(a.with_parts(a.parts().iter().map(part).collect(), lower))
+    }
+
+    /// The same phase modulo fewer primes.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] if `level` is above the ciphertext's.
+    pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        if level > a.level() {
+            return Err(RlweError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level() });
+        }
+        Ok(a.at_level(level).into_owned())
+    }
+}
+
+impl Ciphertext {
+    /// The next level down.
+    ///
+    /// # Errors
+    /// [`RlweError::OutOfLevels`] at level 0.
+    pub fn lower(&self, operation: &'static str) -> Result<usize, RlweError> {
+        self.level().checked_sub(1).ok_or(RlweError::OutOfLevels { operation, needed: 1, level: 0 })
+    }
+}

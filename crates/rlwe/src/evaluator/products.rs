@@ -1,0 +1,81 @@
+//! Products and relinearisation.
+
+use super::{Counters, Evaluator};
+use crate::ciphertext::Ciphertext;
+use crate::error::RlweError;
+use crate::switching::{self, ExtendedPair};
+use crate::tensor::tensor;
+
+impl Evaluator {
+    /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_two_parts`]; [`RlweError::Operands`].
+    pub fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
+        let level = self.check_dot(a, b)?;
+        let parts = tensor(self.params().q_at(level), a, b, |c, part, i| c.parts()[part].limb(i));
+        self.record_products(a.len());
+        Ok(a[0].with_parts(parts.into(), level))
+    }
+
+    /// Refuses operands that have no sum of products; the lowest of their levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::dot`].
+    pub fn check_dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<usize, RlweError> {
+        let operation = "product";
+        if a.len() != b.len() {
+            return Err(RlweError::Operands { operation, left: a.len(), right: b.len() });
+        }
+        let all = || a.iter().chain(b);
+        all().try_for_each(|c| self.check_two_parts(operation, c))?;
+        let none = RlweError::Operands { operation, left: 0, right: 0 };
+        all().map(|c| c.level()).min().ok_or(none)
+    }
+
+    /// Counts a sum of products that a scheme computes in its own way.
+    pub fn record_products(&self, terms: usize) {
+        let terms = terms as u64;
+        self.record(Counters { mult: terms, add: terms.saturating_sub(1), ..Counters::default() });
+    }
+
+    /// Three parts to two; two stay as they are.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`] and [`Evaluator::check_relin`].
+    pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        Ok(match self.relinearize_extended(a)? {
+            Some(pair) => a.with_parts(pair.mod_down(self.params()), a.level()),
+            None => a.clone(),
+        })
+    }
+
+    /// Relinearise and rescale with one division by P·q_l.
+    ///
+    /// # Errors
+    /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
+    pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        let lower = a.lower("rescale")?;
+        match self.relinearize_extended(a)? {
+            Some(pair) => Ok(a.with_parts(pair.mod_down_rescale(self.params()), lower)),
+            None => self.rescale(a),
+        }
+    }
+
+    /// P·(c_0, c_1) + the switched c_2, over Q_l·P: what one division finishes. `None` if there is no
+    /// third part.
+    ///
+    /// # Errors
+    /// As [`Evaluator::relinearize`].
+    pub fn relinearize_extended(&self, a: &Ciphertext) -> Result<Option<ExtendedPair>, RlweError> {
+        self.check(a)?;
+        let [c0, c1, c2] = a.parts() else { return Ok(None) };
+        self.check_relin(a.level())?;
+        let key = self.keys.relin()?;
+        self.record(Counters { key_switches: 1, ..Counters::default() });
+        let mut pair = switching::switch(self.params(), a.level(), c2, &key);
+        pair.add_scaled(self.params(), 0, c0);
+        pair.add_scaled(self.params(), 1, c1);
+        Ok(Some(pair))
+    }
+}

@@ -1,0 +1,142 @@
+//! Automorphisms: alone, hoisted, and summed with one division for all.
+
+use super::{Counters, Evaluator};
+use crate::ciphertext::Ciphertext;
+use crate::error::RlweError;
+use crate::keys::GaloisKey;
+use crate::switching::{self, Decomposed, ExtendedPair};
+use std::sync::Arc;
+
+/// A ciphertext whose c_1 is decomposed, for any number of rotations.
+#[derive(Debug)]
+pub struct Hoisted<'a> {
+    ciphertext: &'a Ciphertext,
+    digits: Decomposed,
+}
+
+impl Hoisted<'_> {
+    /// The ciphertext.
+    pub fn ciphertext(&self) -> &Ciphertext {
+        self.ciphertext
+    }
+
+    /// The digits of its second part.
+    pub fn digits(&self) -> &Decomposed {
+        &self.digits
+    }
+}
+
+impl Evaluator {
+    /// The automorphism X → X^element; `step` only names it in errors.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_two_parts`] and [`Evaluator::check_keys`].
+    pub fn automorphism(&self, a: &Ciphertext, element: u64, step: i64) -> Result<Ciphertext, RlweError> {
+        self.check_two_parts("rotation", a)?;
+        if element == 1 {
+            return Ok(a.clone());
+        }
+        let key = self.galois(element, step, a.level())?;
+        let pair = switching::switch(self.params(), a.level(), &a.parts()[1], key.key());
+        Ok(self.finish_rotation(a, &key, pair))
+    }
+
+    /// Decomposes once for many rotations (hoisting).
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_two_parts`].
+    pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, RlweError> {
+        self.check_two_parts("hoisting", a)?;
+        Ok(Hoisted { ciphertext: a, digits: switching::decompose(self.params(), a.level(), &a.parts()[1]) })
+    }
+
+    /// A rotation of a hoisted ciphertext.
+    ///
+    /// # Errors
+    /// As [`Evaluator::automorphism`].
+    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_>, step: i64) -> Result<Ciphertext, RlweError> {
+        let a = hoisted.ciphertext;
+        self.check(a)?;
+        let element = self.params().rotation_element(step);
+        if element == 1 {
+            return Ok(a.clone());
+        }
+        let key = self.galois(element, step, a.level())?;
+        let pair = switching::inner_product(self.params(), &hoisted.digits, key.key());
+        Ok(self.finish_rotation(a, &key, pair))
+    }
+
+    /// Many rotations with one decomposition.
+    ///
+    /// # Errors
+    /// As [`Evaluator::automorphism`], before any work.
+    pub fn rotate_many(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, RlweError> {
+        /// Keys that stream past one reading of the digits.
+        const TOGETHER: usize = 4;
+        let params = self.params();
+        let element = |step: &i64| params.rotation_element(*step);
+        steps.iter().try_for_each(|step| self.check_key(element(step), *step, a.level()))?;
+        let hoisted = self.hoist(a)?;
+        let mut out = Vec::with_capacity(steps.len());
+        for steps in steps.chunks(TOGETHER) {
+            let keys = self.galois_keys(&steps.iter().map(element).collect::<Vec<_>>(), a.level())?;
+            let keys: Vec<Arc<GaloisKey>> = keys.into_iter().flatten().collect();
+            match <&[_; TOGETHER]>::try_from(keys.as_slice()) {
+                Ok(keys) => {
+                    let pairs = switching::inner_products(params, &hoisted.digits, keys.each_ref().map(|k| k.key()));
+                    out.extend(pairs.into_iter().zip(keys).map(|(pair, key)| self.finish_rotation(a, key, pair)));
+                }
+                // Fewer than that, or a step of zero among them.
+                Err(_) => steps.iter().try_for_each(|step| self.rotate_hoisted(&hoisted, *step).map(|c| out.push(c)))?,
+            }
+        }
+        Ok(out)
+    }
+
+    /// The sum of the ciphertext's images under automorphisms, with one decomposition and one
+    /// division by P for all (lazy mod-down; `004`, section 3.2). Element 1 is the ciphertext
+    /// itself.
+    ///
+    /// # Errors
+    /// As [`Evaluator::automorphism`]; [`RlweError::Operands`] without elements.
+    pub fn sum_of_automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Ciphertext, RlweError> {
+        let sum = self.sum_of_automorphisms_extended(a, elements)?;
+        Ok(a.with_parts(sum.mod_down(self.params()), a.level()))
+    }
+
+    /// P times that sum, over Q_l·P.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sum_of_automorphisms_extended(&self, a: &Ciphertext, elements: &[u64]) -> Result<ExtendedPair, RlweError> {
+        let operation = "sum of rotations";
+        self.check_two_parts(operation, a)?;
+        if elements.is_empty() {
+            return Err(RlweError::Operands { operation, left: 0, right: 0 });
+        }
+        self.check_keys(elements, a.level())?;
+        let sum = self.images(&self.hoist(a)?, elements)?;
+        self.record(Counters { add: elements.len() as u64 - 1, ..Counters::default() });
+        Ok(sum)
+    }
+
+    /// Σ_ψ P·ψ(a) over Q_l·P for the automorphisms ψ of some elements, from hoisted digits.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_keys`].
+    pub fn images(&self, hoisted: &Hoisted<'_>, elements: &[u64]) -> Result<ExtendedPair, RlweError> {
+        let a = hoisted.ciphertext;
+        let keys = self.galois_keys(elements, a.level())?;
+        self.record(Counters::rotations(keys.iter().flatten().count()));
+        let keys: Vec<Option<&GaloisKey>> = keys.iter().map(Option::as_deref).collect();
+        Ok(switching::sum_of_images(self.params(), [&a.parts()[0], &a.parts()[1]], &hoisted.digits, &keys))
+    }
+
+    /// Divides by P, adds c_0 and applies the automorphism.
+    fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, pair: ExtendedPair) -> Ciphertext {
+        self.record(Counters::rotations(1));
+        let [c0, c1] = pair.c;
+        let end = |c, plus| switching::mod_down_permuted(self.params(), a.level(), c, plus, key.permutation());
+        a.with_parts(vec![end(c0, Some(&a.parts()[0])), end(c1, None)], a.level())
+    }
+}

@@ -1,0 +1,83 @@
+//! The numbers of all types of objects.
+//!
+//! They stand together, so that no two are the same and whoever meets an object of another crate can say
+//! what it is; how an object is encoded, its own crate says ([`super::Wire`]).
+
+use std::fmt;
+
+/// The first number that no crate of Sudare takes.
+const FIRST_APPLICATION_CODE: u16 = 0x8000;
+
+macro_rules! object_types {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// What a container holds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ObjectType {
+            $($(#[$doc])* $name,)*
+            /// An object of an application that Sudare knows nothing of: a number from 0x8000 on.
+            Application(u16),
+        }
+
+        impl ObjectType {
+            /// Its number on the wire.
+            pub const fn code(self) -> u16 {
+                match self {
+                    $(Self::$name => $code,)*
+                    Self::Application(code) => code,
+                }
+            }
+
+            /// The type with a number.
+            pub const fn from_code(code: u16) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$name),)*
+                    FIRST_APPLICATION_CODE.. => Some(Self::Application(code)),
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for ObjectType {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name => f.write_str($text),)*
+                    Self::Application(code) => write!(f, "an application's object of type {code}"),
+                }
+            }
+        }
+    };
+}
+
+object_types! {
+    /// A parameter set.
+    Params = 1, "parameters";
+    /// A secret key.
+    SecretKey = 2, "a secret key";
+    /// A public encryption key.
+    PublicKey = 3, "a public key";
+    /// Evaluation keys.
+    EvalKeys = 4, "evaluation keys";
+    /// A plaintext.
+    Plaintext = 5, "a plaintext";
+    /// A ciphertext.
+    Ciphertext = 6, "a ciphertext";
+    /// Several ciphertexts with an application's own header.
+    Bundle = 7, "a bundle of ciphertexts";
+    /// A parameter set with a plaintext modulus.
+    IntegerParams = 16, "parameters with a plaintext modulus";
+    /// A plaintext of an exact scheme.
+    IntegerPlaintext = 17, "a plaintext of an exact scheme";
+    /// A ciphertext of an exact scheme.
+    IntegerCiphertext = 18, "a ciphertext of an exact scheme";
+    /// Several ciphertexts of an exact scheme with an application's own header.
+    IntegerBundle = 19, "a bundle of ciphertexts of an exact scheme";
+    /// A TFHE parameter set.
+    TfheParams = 32, "TFHE parameters";
+    /// A TFHE client key.
+    TfheClientKey = 33, "a TFHE client key";
+    /// A TFHE server key.
+    TfheServerKey = 34, "a TFHE server key";
+    /// An array of encrypted integers or booleans.
+    TfheArray = 35, "an array of encrypted integers";
+}
