@@ -9,9 +9,10 @@ use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Encryptor, Evaluator};
-use sudare_he::keys::KeyGenerator;
-use sudare_he::params::{MAX_PRIMES, ParamsLiteral};
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::KeyGenerator;
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::params::MAX_PRIMES;
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 /// Rotations of one ciphertext that share a decomposition.
 const ROTATIONS: i64 = 16;
@@ -55,15 +56,7 @@ pub fn literal(log_n: u32, k: usize) -> Outcome<ParamsLiteral> {
     }
     let q_bits: Vec<u32> = std::iter::once(60).chain([40; 10]).collect();
     let digit = q_bits.chunks(k).map(|d| d.iter().sum::<u32>()).max().unwrap_or(0);
-    Ok(ParamsLiteral {
-        log_n,
-        p_bits: vec![digit.div_ceil(k as u32); k],
-        q_bits,
-        digit_limbs: k,
-        log_scale: 40,
-        secret: SecretDistribution::Ternary,
-        security: Security::Bits128,
-    })
+    Ok(ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, p_bits: vec![digit.div_ceil(k as u32); k], q_bits, digit_limbs: k, secret: SecretDistribution::Ternary, security: Security::Bits128 }, log_scale: 40 })
 }
 
 /// Adds a library's figure and the ratio to it.

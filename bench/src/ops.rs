@@ -7,9 +7,9 @@ use crate::record::{Record, Sink};
 use crate::timing::{Budget, Random, Unit, measure};
 use num_complex::Complex64;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_ring::Threads;
 
 /// What to measure.
@@ -82,15 +82,7 @@ impl Set {
 
     /// The checked set.
     pub fn build(&self) -> Outcome<Params> {
-        let literal = ParamsLiteral {
-            log_n: self.log_n()?,
-            q_bits: bits(&self.q_bits)?,
-            p_bits: bits(&self.p_bits)?,
-            digit_limbs: self.digit_limbs,
-            log_scale: self.log_scale,
-            secret: SecretDistribution::Ternary,
-            security: if self.insecure { Security::Insecure } else { Security::Bits128 },
-        };
+        let literal = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: self.log_n()?, q_bits: bits(&self.q_bits)?, p_bits: bits(&self.p_bits)?, digit_limbs: self.digit_limbs, secret: SecretDistribution::Ternary, security: if self.insecure { Security::Insecure } else { Security::Bits128 } }, log_scale: self.log_scale };
         Ok(literal.build()?)
     }
 }
@@ -101,7 +93,7 @@ fn bits(text: &str) -> Outcome<Vec<u32>> {
     for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
         let (size, count) = word.split_once('x').unwrap_or((word, "1"));
         let (size, count): (u32, usize) = (size.parse()?, count.parse()?);
-        if count > sudare_he::params::MAX_PRIMES {
+        if count > sudare_rlwe::params::MAX_PRIMES {
             return Err(format!("{count} primes are more than a set holds").into());
         }
         out.extend(std::iter::repeat_n(size, count));

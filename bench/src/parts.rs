@@ -6,7 +6,7 @@ use crate::ops::Set;
 use crate::record::{Record, Sink};
 use crate::timing::{Budget, Random, Unit, fill, measure};
 use std::sync::Arc;
-use sudare_he::params::Params;
+use sudare_he::ckks::Params;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::convert::BasisConverter;

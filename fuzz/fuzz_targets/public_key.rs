@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| sudare_fuzz::object::<sudare_he::keys::PublicKey>(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| sudare_fuzz::object::<sudare_rlwe::keys::PublicKey>(data));

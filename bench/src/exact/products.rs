@@ -6,7 +6,7 @@ use crate::machine::reset_peak_rss;
 use crate::record::{Record, Stages};
 use crate::timing::{Random, measure};
 use std::time::Instant;
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_matrix::exact::{EncryptedIntegers, ExactClient, ExactPlan, ExactServer, ExactSpec};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::{Operand, Shape};

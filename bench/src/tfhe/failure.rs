@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::timing::Random;
 use serde::Serialize;
 use std::time::Instant;
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_he::tfhe::{ClientKey, LookupTable, LweCiphertext, Noise, Plaintext, TfheLiteral, TfheParams};
 use sudare_ring::Threads;
 

@@ -17,8 +17,8 @@ use crate::lines::Lines;
 use crate::machine::{Machine, peak_rss_mb, reset_peak_rss, thread_times};
 use crate::timing::{Budget, Random, Samples, Timing, Unit, measure};
 use std::time::Instant;
-use sudare_he::ring::prime::ntt_primes;
-use sudare_he::ring::random::{ObjectSeeds, Seed};
+use sudare_ring::prime::ntt_primes;
+use sudare_ring::random::{ObjectSeeds, Seed};
 use sudare_he::tfhe::{
     ClientKey, EncryptedBit, EncryptedInt, Gadget, Gate, GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey,
     LookupTable, Noise, SecretKind, ServerKey, TfheLiteral, TfheParams,

@@ -12,9 +12,9 @@ use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::security::{SecretDistribution, Security, security_of};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::security::{SecretDistribution, Security, security_of};
 use sudare_ring::Threads;
 use sudare_ring::buffer::Buffer;
 
@@ -31,15 +31,7 @@ pub fn literal(k: usize, special: Special) -> ParamsLiteral {
         Special::Cover => digit.div_ceil(k as u32),
         Special::Paper => 60,
     };
-    ParamsLiteral {
-        log_n: LOG_N,
-        q_bits,
-        p_bits: vec![bits; k],
-        digit_limbs: k,
-        log_scale: 40,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: LOG_N, q_bits, p_bits: vec![bits; k], digit_limbs: k, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 40 }
 }
 
 /// What all cells of a group share.

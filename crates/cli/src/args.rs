@@ -2,7 +2,7 @@
 
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
-use sudare_he::ckks::ReleasePolicy;
+use sudare_rlwe::release::ReleasePolicy;
 
 /// Products of encrypted matrices in files.
 #[derive(Debug, Parser)]

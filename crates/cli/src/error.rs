@@ -1,10 +1,11 @@
 //! Errors as a person at a terminal meets them: one line, and a code for scripts.
 
+use sudare_rlwe::RlweError;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use sudare_he::HeError;
-use sudare_he::wire::WireError;
+use sudare_rlwe::wire::WireError;
 use sudare_matrix::MatrixError;
 
 /// What kind of error: the exit code.
@@ -88,16 +89,16 @@ impl From<io::Error> for CliError {
 
 fn class_of_he(e: &HeError) -> Class {
     match e {
-        HeError::WrongParameters { .. }
-        | HeError::WrongKey { .. }
-        | HeError::MissingRotationKey { .. }
-        | HeError::MissingRelinKey
-        | HeError::NoSuchLevel { .. }
+        HeError::Rlwe(RlweError::WrongParameters { .. })
+        | HeError::Rlwe(RlweError::WrongKey { .. })
+        | HeError::Rlwe(RlweError::MissingRotationKey { .. })
+        | HeError::Rlwe(RlweError::MissingRelinKey)
+        | HeError::Rlwe(RlweError::NoSuchLevel { .. })
         | HeError::NotAsComputed { .. }
-        | HeError::OtherRelease { .. }
-        | HeError::ReleasesUsedUp { .. } => Class::Mismatch,
+        | HeError::Rlwe(RlweError::OtherRelease { .. })
+        | HeError::Rlwe(RlweError::ReleasesUsedUp { .. }) => Class::Mismatch,
         HeError::NotFinite { .. } | HeError::OverBound { .. } | HeError::TooManyValues { .. } => Class::Data,
-        HeError::Parameters { .. } | HeError::Insecure { .. } => Class::NoPlan,
+        HeError::Rlwe(RlweError::Parameters { .. }) | HeError::Rlwe(RlweError::Insecure { .. }) => Class::NoPlan,
         _ => Class::Internal,
     }
 }
@@ -106,7 +107,7 @@ fn class_of_wire(e: &WireError) -> Class {
     match e {
         WireError::Io { .. } => Class::Io,
         WireError::WrongParameters { .. } | WireError::WrongKey { .. } | WireError::WrongType { .. } => Class::Mismatch,
-        WireError::He(HeError::WrongParameters { .. } | HeError::WrongKey { .. }) => Class::Mismatch,
+        WireError::He(HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. })) => Class::Mismatch,
         _ => Class::Damaged,
     }
 }
@@ -143,11 +144,11 @@ impl From<MatrixError> for CliError {
         };
         let remedy = match &e {
             MatrixError::He(
-                HeError::MissingRotationKey { .. } | HeError::MissingRelinKey | HeError::NoSuchLevel { .. },
+                HeError::Rlwe(RlweError::MissingRotationKey { .. }) | HeError::Rlwe(RlweError::MissingRelinKey) | HeError::Rlwe(RlweError::NoSuchLevel { .. }),
             ) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
             MatrixError::NotFinite { .. } => "; replace or drop it first",
             MatrixError::Wire(WireError::WrongParameters { .. }) => "; use the files of one plan",
-            MatrixError::Wire(WireError::WrongKey { .. }) | MatrixError::He(HeError::WrongKey { .. }) => {
+            MatrixError::Wire(WireError::WrongKey { .. }) | MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })) => {
                 "; use the keys of one `sudare keygen`"
             }
             MatrixError::PlannedShape { .. } => "; plan for the shape that you have",

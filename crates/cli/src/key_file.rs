@@ -4,8 +4,8 @@ use crate::error::{CliError, InFile};
 use crate::files::{Access, Output};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use sudare_he::keys::SecretKey;
-use sudare_he::wire::secret_key_to_bytes;
+use sudare_rlwe::keys::SecretKey;
+use sudare_rlwe::wire::secret_key_to_bytes;
 
 /// A key file that no other process counts in until this is dropped.
 pub struct KeyFile {

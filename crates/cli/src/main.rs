@@ -13,7 +13,7 @@ mod progress;
 use clap::Parser;
 use error::{Class, CliError};
 use std::process::ExitCode;
-use sudare_he::ring::Family;
+use sudare_ring::Family;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();

@@ -136,8 +136,8 @@ fn no_plan() {
 
 #[test]
 fn a_missing_rotation_key() {
-    use sudare_he::keys::EvalKeys;
-    use sudare_he::wire::Wire;
+    use sudare_rlwe::keys::EvalKeys;
+    use sudare_rlwe::wire::Wire;
     let place = Place::new();
     place.matrix("a.npy", 4, 4, &values(16, 1));
     place.ok("plan --left 4x4 --right 4x4 --method improved3d -o plan.json");

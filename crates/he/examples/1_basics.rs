@@ -4,9 +4,9 @@
 
 use sudare_he::HeError;
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::Security;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), HeError> {
     // Parameters follow from what is wanted: one product in a row, a scale of 2^40, 128 bits of

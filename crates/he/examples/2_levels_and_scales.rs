@@ -2,11 +2,12 @@
 //!
 //! Run with `cargo run -p sudare-he --example 2_levels_and_scales`.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::Security;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), HeError> {
     let params = ParamsLiteral::with_depth(2, 40, Security::Bits128)?.build()?;
@@ -41,7 +42,7 @@ fn main() -> Result<(), HeError> {
     assert_eq!(result.level(), 0);
     assert!(matches!(
         server.mul_rescale(&result, &result),
-        Err(HeError::TooLarge { .. } | HeError::OutOfLevels { .. })
+        Err(HeError::TooLarge { .. } | HeError::Rlwe(RlweError::OutOfLevels { .. }))
     ));
 
     let shown = encoder.decode(&Decryptor::new(&secret).decrypt(&result)?)?;

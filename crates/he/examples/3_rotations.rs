@@ -2,11 +2,12 @@
 //!
 //! Run with `cargo run -p sudare-he --example 3_rotations`.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::Security;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), HeError> {
     let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
@@ -49,7 +50,7 @@ fn main() -> Result<(), HeError> {
 
     // A step without a key is refused by its name.
     match server.rotate(&x, 5) {
-        Err(error @ HeError::MissingRotationKey { step: 5, .. }) => println!("refused: {error}"),
+        Err(error @ HeError::Rlwe(RlweError::MissingRotationKey { step: 5, .. })) => println!("refused: {error}"),
         other => panic!("a rotation without a key has to be refused, and gave {other:?}"),
     }
     Ok(())

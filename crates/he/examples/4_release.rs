@@ -8,24 +8,18 @@
 //!
 //! Run with `cargo run -p sudare-he --example 4_release`.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::ckks::noise::{division_bound, switching_bound};
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected, ReleasePolicy};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 fn main() -> Result<(), HeError> {
     // Hiding an error takes room above it: a scale of 2^55 where 2^40 would do in private.
-    let params = ParamsLiteral {
-        log_n: 14,
-        q_bits: vec![61, 61, 55],
-        p_bits: vec![61],
-        digit_limbs: 1,
-        log_scale: 55,
-        secret: SecretDistribution::Ternary,
-        security: Security::Bits128,
-    }
+    let params = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 14, q_bits: vec![61, 61, 55], p_bits: vec![61], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Bits128 }, log_scale: 55 }
     .build()?;
     let secret = SecretKey::generate(&params)?;
     let server = Evaluator::new(KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?);
@@ -62,7 +56,7 @@ fn main() -> Result<(), HeError> {
 
     // A third is not covered by what was declared: the count is the key's, and its file keeps it.
     match decryptor.decrypt_for_release(&squares, &expected, policy) {
-        Err(error @ HeError::ReleasesUsedUp { .. }) => println!("refused: {error}"),
+        Err(error @ HeError::Rlwe(RlweError::ReleasesUsedUp { .. })) => println!("refused: {error}"),
         other => panic!("a third release has to be refused, and gave {:?}", other.map(|_| ())),
     }
     Ok(())

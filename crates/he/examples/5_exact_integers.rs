@@ -5,7 +5,7 @@ use sudare_he::HeError;
 use sudare_he::bgv::{Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::plan::Requirements;
 use sudare_he::integer::{Encoder, Packing, Wrap};
-use sudare_he::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 
 fn main() -> Result<(), HeError> {
     // Two products in a row and sums of ten, modulo a prime with slots.

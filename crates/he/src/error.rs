@@ -1,78 +1,16 @@
 //! What can go wrong with an encrypted computation, and the remedy.
 
-use crate::ckks::{MAX_RELEASES, RELEASE_SECURITY, ReleasePolicy};
-use crate::params::ParamsHash;
-use sudare_ring::RingError;
+use sudare_ring::{ErrorKind, RingError};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::wire::{Refusal, WireError};
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeError {
-    /// The ring below refused its input.
+    /// What all schemes share refused its input.
     #[error(transparent)]
-    Ring(#[from] RingError),
-    /// A parameter literal that makes no sense.
-    #[error("parameters: {reason}")]
-    Parameters {
-        /// What is wrong, and what would be right.
-        reason: String,
-    },
-    /// A modulus too large for the security that was claimed.
-    #[error(
-        "log2(Q·P) = {log_qp:.1} at N = {degree} is over the limit of {limit} bits for {claimed}-bit security; take a larger N or fewer or smaller primes, or ask for Security::Insecure by name"
-    )]
-    Insecure {
-        /// log2 of the whole modulus.
-        log_qp: f64,
-        /// Ring degree.
-        degree: usize,
-        /// Largest log2 allowed; 0 if nothing secure exists for this degree and secret.
-        limit: u32,
-        /// Security claimed, in bits.
-        claimed: u32,
-    },
-    /// Objects of different parameter sets.
-    #[error("{what} belongs to parameters {found}, not to {expected}")]
-    WrongParameters {
-        /// The offending object.
-        what: &'static str,
-        /// Its parameter hash.
-        found: ParamsHash,
-        /// The hash expected.
-        expected: ParamsHash,
-    },
-    /// Objects of different secret keys.
-    #[error("{what} belongs to key {found}, not to {expected}")]
-    WrongKey {
-        /// The offending object.
-        what: &'static str,
-        /// Its key id.
-        found: crate::keys::KeyId,
-        /// The id expected.
-        expected: crate::keys::KeyId,
-    },
-    /// An operation that needs a level below the last.
-    #[error(
-        "{operation} needs {needed} level(s) and the ciphertext has {level}; plan a deeper parameter set or multiply less in a row"
-    )]
-    OutOfLevels {
-        /// The refused operation.
-        operation: &'static str,
-        /// Levels it uses.
-        needed: usize,
-        /// Levels left.
-        level: usize,
-    },
-    /// A level that the parameters or the key do not reach.
-    #[error("{operation} asks for level {wanted}, and only levels up to {highest} exist there")]
-    NoSuchLevel {
-        /// The refused operation.
-        operation: &'static str,
-        /// Level asked for.
-        wanted: usize,
-        /// Highest level there is.
-        highest: usize,
-    },
+    Rlwe(#[from] RlweError),
     /// Operands whose scales differ by more than their noise.
     #[error(
         "{operation} met scales 2^{left:.4} and 2^{right:.4}; rescale both alike, encode at the other's scale, or use Evaluator::set_scale"
@@ -135,37 +73,6 @@ pub enum HeError {
         /// Values that fit.
         capacity: usize,
     },
-    /// A rotation whose key the server does not have.
-    #[error("no key for rotation by {step} (Galois element {element}); generate it with the evaluation keys")]
-    MissingRotationKey {
-        /// Slot step, as given; 0 stands for conjugation or another automorphism.
-        step: i64,
-        /// Galois element.
-        element: u64,
-    },
-    /// No relinearisation key.
-    #[error("no relinearisation key among the evaluation keys")]
-    MissingRelinKey,
-    /// A ciphertext with more parts than the operation takes.
-    #[error("{operation} takes ciphertexts of {expected} parts and met one of {found}; relinearise first")]
-    Degree {
-        /// The refused operation.
-        operation: &'static str,
-        /// Parts expected.
-        expected: usize,
-        /// Parts found.
-        found: usize,
-    },
-    /// An empty list of operands or lists of different lengths.
-    #[error("{operation} takes equally many operands on both sides, at least one; it met {left} and {right}")]
-    Operands {
-        /// The refused operation.
-        operation: &'static str,
-        /// Left operands.
-        left: usize,
-        /// Right operands.
-        right: usize,
-    },
     /// Something larger than the memory it was given.
     #[error("{what} need {needed} bytes of memory and {limit} are allowed; allow more, or use more iterations")]
     Memory {
@@ -175,34 +82,6 @@ pub enum HeError {
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-    },
-    /// More decryptions for release than were declared.
-    #[error("{declared} releases were declared and all are used; a new key is needed before more results are shown")]
-    ReleasesUsedUp {
-        /// Releases declared.
-        declared: u64,
-    },
-    /// A release by another policy than the key's first one.
-    #[error(
-        "this key's releases were declared as {} of {} bits, and {} of {} bits are wanted; make a new key for another policy",
-        declared.releases(), declared.security_bits(), wanted.releases(), wanted.security_bits()
-    )]
-    OtherRelease {
-        /// The key's policy.
-        declared: ReleasePolicy,
-        /// The policy asked for.
-        wanted: ReleasePolicy,
-    },
-    /// A policy for releases that nobody can keep.
-    #[error(
-        "{releases} release(s) with {security_bits} bits of statistical security: declare 1 to {MAX_RELEASES} releases of {} to {} bits; fewer bits hide too little, more are not covered by the precision of the noise",
-        RELEASE_SECURITY.start(), RELEASE_SECURITY.end()
-    )]
-    ReleasePolicy {
-        /// Releases asked for.
-        releases: u64,
-        /// Bits asked for.
-        security_bits: u32,
     },
     /// A ciphertext that is not what its computation gives.
     #[error(
@@ -316,4 +195,53 @@ pub enum HeError {
         /// The modulus expected.
         expected: u64,
     },
+}
+
+impl HeError {
+    /// What kind of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Rlwe(e) => e.kind(),
+            Self::ScaleMismatch { .. }
+            | Self::TooLarge { .. }
+            | Self::NoPrecision { .. }
+            | Self::MayDecryptWrongly { .. }
+            | Self::NoBudget { .. } => ErrorKind::Precision,
+            Self::NotFinite { .. } | Self::OverBound { .. } | Self::NotModulo { .. } | Self::DoesNotFit { .. } => {
+                ErrorKind::Input
+            }
+            Self::TooManyValues { .. } | Self::TooManyParts { .. } => ErrorKind::Shape,
+            Self::Memory { .. } => ErrorKind::Machine,
+            Self::NotAsComputed { .. } => ErrorKind::Release,
+            Self::NoSlots { .. } => ErrorKind::Parameters,
+            Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } => ErrorKind::Format,
+            Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
+        }
+    }
+}
+
+impl Refusal for HeError {
+    fn kind(&self) -> ErrorKind {
+        self.kind()
+    }
+}
+
+impl From<RingError> for HeError {
+    fn from(error: RingError) -> Self {
+        Self::Rlwe(error.into())
+    }
+}
+
+impl From<HeError> for WireError {
+    fn from(error: HeError) -> Self {
+        match error {
+            HeError::Rlwe(e) => Self::Rlwe(e),
+            e => Self::Object(e.into()),
+        }
+    }
+}
+
+/// Parameters, or an object that its parameters cannot have, refused for a reason.
+pub(crate) fn parameters(reason: impl Into<String>) -> HeError {
+    RlweError::Parameters { reason: reason.into() }.into()
 }

@@ -1,11 +1,10 @@
-//! Homomorphic encryption over the rings of [`sudare_ring`]: parameters, keys, key switching and
-//! the schemes CKKS (approximate), BFV and BGV (exact).
+//! Homomorphic encryption on what [`sudare_rlwe`] has for all schemes: CKKS (approximate), BFV and BGV
+//! (exact), the classic BV scheme, and circuits of their operations.
 //!
 //! ```
-//! use sudare_he::ckks::{Encoder, Encryptor, Decryptor, Evaluator};
-//! use sudare_he::keys::{KeyGenerator, SecretKey};
-//! use sudare_he::params::ParamsLiteral;
-//! use sudare_he::security::Security;
+//! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral};
+//! use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+//! use sudare_rlwe::security::Security;
 //!
 //! # fn main() -> Result<(), sudare_he::HeError> {
 //! let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
@@ -16,7 +15,7 @@
 //! let encryptor = Encryptor::with_secret_key(&secret)?;
 //! let x = encryptor.encrypt(&encoder.encode(&[0.5, -0.25], 1.0)?)?;
 //!
-//! let server = Evaluator::new(keys);
+//! let server = Evaluator::new(&params, keys)?;
 //! let square = server.rescale(&server.mul_relin(&x, &x)?)?;
 //!
 //! let y = encoder.decode(&Decryptor::new(&secret).decrypt(&square)?)?;
@@ -33,13 +32,6 @@ pub mod circuits;
 pub mod ckks;
 pub mod error;
 pub mod integer;
-pub mod keys;
-pub mod keyswitch;
-pub mod keyswitch_coeff;
-pub mod params;
-pub mod security;
 pub mod tfhe;
-pub mod wire;
 
 pub use error::HeError;
-pub use sudare_ring as ring;

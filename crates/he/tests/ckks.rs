@@ -1,12 +1,13 @@
 //! CKKS operations against plain complex arithmetic, noise within its bound, refusals.
 
+use sudare_rlwe::RlweError;
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::Threads;
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::Threads;
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 struct World {
     params: Params,
@@ -60,15 +61,7 @@ impl World {
 
 /// Sets that differ in digits, special primes and prime sizes.
 fn literals() -> Vec<ParamsLiteral> {
-    let small = |q_bits: &[u32], p_bits: &[u32], digit_limbs| ParamsLiteral {
-        log_n: 10,
-        q_bits: q_bits.to_vec(),
-        p_bits: p_bits.to_vec(),
-        digit_limbs,
-        log_scale: 40,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    };
+    let small = |q_bits: &[u32], p_bits: &[u32], digit_limbs| ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 10, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 40 };
     vec![
         small(&[60, 40, 40, 40], &[60], 1),
         small(&[49, 40, 40, 40], &[49, 49], 2),
@@ -111,7 +104,7 @@ fn every_operation_agrees_with_complex_arithmetic() {
         let product = s.rescale(&s.mul_plain(&lower, &plain).unwrap()).unwrap();
         assert_eq!(words(&s.mul_plain_rescale(&lower, &plain).unwrap()), words(&product));
         let bottom = s.drop_to(&a, 0).unwrap();
-        assert!(matches!(s.mul_plain_rescale(&bottom, &plain), Err(HeError::OutOfLevels { needed: 1, level: 0, .. })));
+        assert!(matches!(s.mul_plain_rescale(&bottom, &plain), Err(HeError::Rlwe(RlweError::OutOfLevels { needed: 1, level: 0, .. }))));
         let product = s.mul(&a, &b).unwrap();
         w.expect(&product, |i| x[i] * y[i]);
         w.expect(&s.relinearize(&product).unwrap(), |i| x[i] * y[i]);
@@ -190,18 +183,18 @@ fn refusals_name_the_state() {
     let a = w.encrypt(&w.message(5));
     let s = &w.server;
     let bottom = s.drop_to(&a, 0).unwrap();
-    assert!(matches!(s.rescale(&bottom), Err(HeError::OutOfLevels { level: 0, .. })));
-    assert!(matches!(s.drop_to(&bottom, 1), Err(HeError::NoSuchLevel { wanted: 1, highest: 0, .. })));
+    assert!(matches!(s.rescale(&bottom), Err(HeError::Rlwe(RlweError::OutOfLevels { level: 0, .. }))));
+    assert!(matches!(s.drop_to(&bottom, 1), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 1, highest: 0, .. }))));
     let other_a = other.encrypt(&other.message(1));
-    assert!(matches!(s.add(&a, &other_a), Err(HeError::WrongParameters { .. })));
+    assert!(matches!(s.add(&a, &other_a), Err(HeError::Rlwe(RlweError::WrongParameters { .. }))));
     let foreign = stranger.encrypt(&w.message(1));
-    assert!(matches!(s.add(&a, &foreign), Err(HeError::WrongKey { .. })));
-    assert!(matches!(Decryptor::new(&w.secret).decrypt(&foreign), Err(HeError::WrongKey { .. })));
-    assert!(matches!(s.rotate(&a, 7), Err(HeError::MissingRotationKey { step: 7, .. })));
+    assert!(matches!(s.add(&a, &foreign), Err(HeError::Rlwe(RlweError::WrongKey { .. }))));
+    assert!(matches!(Decryptor::new(&w.secret).decrypt(&foreign), Err(HeError::Rlwe(RlweError::WrongKey { .. }))));
+    assert!(matches!(s.rotate(&a, 7), Err(HeError::Rlwe(RlweError::MissingRotationKey { step: 7, .. }))));
     let product = s.mul(&a, &a).unwrap();
     assert!(matches!(s.add(&a, &product), Err(HeError::ScaleMismatch { .. })));
-    assert!(matches!(s.mul(&product, &a), Err(HeError::Degree { found: 3, .. })));
-    assert!(matches!(s.rotate(&product, 1), Err(HeError::Degree { found: 3, .. })));
+    assert!(matches!(s.mul(&product, &a), Err(HeError::Rlwe(RlweError::Degree { found: 3, .. }))));
+    assert!(matches!(s.rotate(&product, 1), Err(HeError::Rlwe(RlweError::Degree { found: 3, .. }))));
     let squared = s.drop_to(&s.mul_relin(&product_of(s, &a), &product_of(s, &a)).unwrap(), 0);
     assert!(matches!(squared, Err(HeError::TooLarge { .. })));
     assert!(matches!(w.encoder().encode(&[f64::NAN], 1.0), Err(HeError::NotFinite { index: 0 })));
@@ -210,7 +203,7 @@ fn refusals_name_the_state() {
     assert!(matches!(w.encoder().encode(&vec![0.0; 513], 1.0), Err(HeError::TooManyValues { capacity: 512, .. })));
     let keys = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
     let weak = Evaluator::new(keys);
-    assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::NoSuchLevel { wanted: 3, highest: 1, .. })));
+    assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 3, highest: 1, .. }))));
     assert!(weak.mul_relin(&s.drop_to(&a, 1).unwrap(), &s.drop_to(&a, 1).unwrap()).is_ok());
 }
 

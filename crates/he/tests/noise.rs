@@ -2,11 +2,11 @@
 //! 10^5 samples, and never past the static bound.
 
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext, noise};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::automorphism::EvalPermutation;
-use sudare_he::ring::{Eval, Poly};
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::automorphism::EvalPermutation;
+use sudare_ring::{Eval, Poly};
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 /// Secrets and trials: 8 · 4 · 4096 samples of each operation, over keys of their own since a
 /// key's weight is a common factor of its samples.
@@ -14,15 +14,7 @@ const KEYS: usize = 8;
 const TRIALS: usize = 4;
 
 fn params(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> Params {
-    ParamsLiteral {
-        log_n: 12,
-        q_bits: q_bits.to_vec(),
-        p_bits: p_bits.to_vec(),
-        digit_limbs,
-        log_scale: 35,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 12, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 35 }
     .build()
     .unwrap()
 }

@@ -12,10 +12,12 @@ use sudare_he::bgv::Bgv;
 use sudare_he::bv;
 use sudare_he::ckks::{Encoder, Encryptor};
 use sudare_he::integer::{self, IntegerParams, Packing, Scheme, Wrap};
-use sudare_he::keys::{KeyGenerator, KeyId, PublicKey, SecretKey};
-use sudare_he::params::{ERROR_SIGMA, ParamsLiteral};
-use sudare_he::ring::random::{Entropy, MaskSeed, Purpose, Seed};
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::noise::ERROR_SIGMA;
+use sudare_ring::random::{Entropy, MaskSeed, Purpose, Seed};
+use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, CircuitParams, PrivateSwitchKey};
 use sudare_he::tfhe::fhew::{FhewKey, FhewLiteral, FhewMethod, FhewParams};
 use sudare_he::tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, Selector};
@@ -50,15 +52,7 @@ fn in_both(mut work: impl FnMut() -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn literal() -> ParamsLiteral {
-    ParamsLiteral {
-        log_n: 9,
-        q_bits: vec![45, 40],
-        p_bits: vec![46],
-        digit_limbs: 1,
-        log_scale: 20,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: vec![45, 40], p_bits: vec![46], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 20 }
 }
 
 fn bits() -> TfheLiteral {

@@ -1,26 +1,19 @@
 //! Trace-type functions in every form against plain sums, and what stands on them.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::matrix_vector::MatrixVector;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::Threads;
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::Threads;
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 fn literal(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
-    ParamsLiteral {
-        log_n: 9,
-        q_bits: q_bits.to_vec(),
-        p_bits: p_bits.to_vec(),
-        digit_limbs,
-        log_scale: 40,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 40 }
 }
 
 struct World {
@@ -148,7 +141,7 @@ fn the_key_list_is_exact() {
             let mut fewer = keys.clone();
             let (element, _) = fewer.remove(lacking);
             let refused = w.server(&fewer).trace(&a, &plan).unwrap_err();
-            assert!(matches!(refused, HeError::MissingRotationKey { element: e, .. } if e == element), "{refused}");
+            assert!(matches!(refused, HeError::Rlwe(RlweError::MissingRotationKey { element: e, .. }) if e == element), "{refused}");
         }
     }
 }
@@ -172,12 +165,12 @@ fn threads_change_nothing() {
 fn refusals() {
     let w = World::new(&literal(&[49, 40], &[49], 1));
     let function = TraceFunction::total_sum(&w.params).unwrap();
-    assert!(matches!(function.unrolled(0), Err(HeError::Parameters { .. })));
-    assert!(matches!(function.unrolled(9), Err(HeError::Parameters { .. })));
-    assert!(matches!(TraceFunction::partial_sums(&w.params, 3), Err(HeError::Parameters { .. })));
-    assert!(matches!(TraceFunction::partial_sums(&w.params, 512), Err(HeError::Parameters { .. })));
-    assert!(matches!(TraceFunction::new(&w.params, vec![4]), Err(HeError::Ring(_))));
-    assert!(matches!(TraceFunction::new(&w.params, vec![3; 18]), Err(HeError::Parameters { .. })));
+    assert!(matches!(function.unrolled(0), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+    assert!(matches!(function.unrolled(9), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+    assert!(matches!(TraceFunction::partial_sums(&w.params, 3), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+    assert!(matches!(TraceFunction::partial_sums(&w.params, 512), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+    assert!(matches!(TraceFunction::new(&w.params, vec![4]), Err(HeError::Rlwe(RlweError::Ring(_)))));
+    assert!(matches!(TraceFunction::new(&w.params, vec![3; 18]), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
     let plan = function.unrolled(2).unwrap();
     let needed = plan.key_bytes(w.params.literal(), 1);
     assert!(plan.check_memory(w.params.literal(), 1, needed).is_ok());
@@ -259,6 +252,6 @@ fn matrices_times_vectors() {
     }
     let encoder = Encoder::new(&w.params);
     for (entries, m, n) in [(vec![], 0, 1), (vec![1.0; 5], 2, 3), (vec![1.0; 2 * slots], 2 * slots, 1)] {
-        assert!(matches!(MatrixVector::new(&encoder, &entries, m, n, at), Err(HeError::Parameters { .. })));
+        assert!(matches!(MatrixVector::new(&encoder, &entries, m, n, at), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
     }
 }

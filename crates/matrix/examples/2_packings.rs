@@ -3,7 +3,7 @@
 //! Run with `cargo run -p sudare-matrix --example 2_packings`.
 
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_matrix::packing::{Entries, FirstMethod, IntMatrix, MatrixPacking, PatternMatching, Statistics};
 use sudare_matrix::{MatrixError, Operand, Shape};
 

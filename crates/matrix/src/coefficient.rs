@@ -16,8 +16,8 @@ use crate::sizing;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::threads;
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::threads;
 use zeroize::Zeroizing;
 
 const NAME: &str = "coefficient";

@@ -2,7 +2,7 @@
 
 use crate::plan::PlanHash;
 use sudare_he::HeError;
-use sudare_he::wire::WireError;
+use sudare_rlwe::wire::WireError;
 
 /// An operation on matrices that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

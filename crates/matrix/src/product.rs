@@ -7,8 +7,8 @@ use crate::slots::spread3d::SpreadOptions;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::security::Security;
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::security::Security;
 
 /// `batch` independent products of an m×k with a k×n matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use crate::module::{self, Module};
 use crate::product::{KeyDemand, Method, Product, ProductSpec, Requirements};
 use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
 use crate::work::Work;
-use sudare_he::params::Params;
+use sudare_he::ckks::Params;
 
 impl ProductSpec {
     /// Builds the product: parameters are checked and everything is precomputed.

@@ -1,9 +1,10 @@
 //! Noise and modulus sizes from a parameter literal alone, for choosing parameters before any
 //! table is built.
 
-use sudare_he::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, TAIL};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::{SecretDistribution, Security, max_log_qp};
+use sudare_he::ckks::noise::TAIL;
+use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Most bits of a prime that the fastest kernels serve.
 pub(crate) const PRIME_BITS: u32 = 49;
@@ -15,15 +16,7 @@ pub(crate) const MAX_LOG_SCALE: u32 = 60;
 
 /// A literal without a chain yet, for a ternary secret.
 pub(crate) fn bare(log_n: u32, log_scale: u32, security: Security) -> ParamsLiteral {
-    ParamsLiteral {
-        log_n,
-        q_bits: Vec::new(),
-        p_bits: Vec::new(),
-        digit_limbs: 1,
-        log_scale,
-        secret: SecretDistribution::Ternary,
-        security,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: Vec::new(), p_bits: Vec::new(), digit_limbs: 1, secret: SecretDistribution::Ternary, security }, log_scale }
 }
 
 /// The ring degree.

@@ -1,9 +1,9 @@
 //! The coefficient product against the plain one.
 
 use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::ring::Threads;
-use sudare_he::security::Security;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_ring::Threads;
+use sudare_rlwe::security::Security;
 use sudare_matrix::{Matrix, Method, Operand, ProductSpec, Requirements, Shape, coefficient};
 
 fn matrix(rows: usize, cols: usize, max_abs: f64, salt: u64) -> Matrix {

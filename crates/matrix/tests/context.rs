@@ -1,9 +1,10 @@
 //! Contexts: operations without a plan, against plain matrices.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
-use sudare_he::ckks::ReleasePolicy;
-use sudare_he::security::Security;
-use sudare_he::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::security::Security;
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session::{Context, ContextMatrix, ContextOptions, ContextServer, ContextSpec, QUIET};
 use sudare_matrix::slots::tiles::Axis;
 use sudare_matrix::{Matrix, MatrixError};
@@ -104,8 +105,8 @@ fn refusals() {
     let m = random(3, 2, 2);
     let x = one.encrypt(&m, None).unwrap();
     assert_eq!(x.max_abs(), 1.0);
-    assert!(matches!(other.decrypt(&x), Err(MatrixError::He(HeError::WrongKey { .. }))));
-    assert!(matches!(other.server().neg(&x), Err(MatrixError::He(HeError::WrongKey { .. }))));
+    assert!(matches!(other.decrypt(&x), Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
+    assert!(matches!(other.server().neg(&x), Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
     assert!(matches!(one.encrypt(&m, Some(1e-9)), Err(MatrixError::OverBound { .. })));
     assert!(matches!(one.encrypt(&m, Some(1e60)), Err(MatrixError::He(HeError::TooLarge { .. }))));
     // Half a context from what may leave it, and a whole one from its secret.
@@ -135,7 +136,7 @@ fn releases_keep_their_promise_and_are_counted() {
         assert_eq!(c.releases_left(), left);
     }
     let refused = c.decrypt_for_release(&z);
-    assert!(matches!(refused, Err(MatrixError::He(HeError::ReleasesUsedUp { declared: 3 }))));
+    assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::ReleasesUsedUp { declared: 3 })))));
     close(&c, &z, &want);
     // The count is the key's: it goes where the key's bytes go.
     let bytes = secret_key_to_bytes(c.secret_key()).unwrap();

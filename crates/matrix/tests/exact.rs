@@ -1,8 +1,9 @@
 //! Exact products of encrypted integer matrices against plain ones.
 
+use sudare_rlwe::RlweError;
 use proptest::prelude::*;
 use sudare_he::HeError;
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_matrix::exact::{EncryptedIntegers, ExactClient, ExactPlan, ExactServer, ExactSpec};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::{MatrixError, Operand, Shape};
@@ -85,9 +86,9 @@ fn refusals() {
     assert!(matches!(client.decrypt(&x), Err(MatrixError::Method { .. })));
     let stranger = ExactClient::new(&plan, 1).unwrap();
     let z = stranger.encrypt(Operand::Right, &matrix(4, 5, 20, 2)).unwrap();
-    assert!(matches!(server.multiply(&x, &z), Err(MatrixError::He(HeError::WrongKey { .. }))));
+    assert!(matches!(server.multiply(&x, &z), Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
     let product = server.multiply(&x, &y).unwrap();
-    assert!(matches!(stranger.decrypt(&product), Err(MatrixError::He(HeError::WrongKey { .. }))));
+    assert!(matches!(stranger.decrypt(&product), Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
     let mut parts = product.ciphertexts().to_vec();
     let again = EncryptedIntegers::from_ciphertexts(&plan, Operand::Output, product.key(), parts.clone()).unwrap();
     assert_eq!(client.decrypt(&again).unwrap(), client.decrypt(&product).unwrap());

@@ -1,10 +1,10 @@
 //! The module method against the plain one.
 
 use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::ring::Threads;
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_ring::Threads;
+use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_matrix::module::{self, ModuleOptions};
 use sudare_matrix::{Matrix, Method, Operand, ProductSpec, Requirements, Shape};
 
@@ -50,15 +50,7 @@ fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
 
 /// A ring too small to be secure, for tests: N = 512, one digit.
 fn small(q_bits: &[u32], log_scale: u32) -> ParamsLiteral {
-    ParamsLiteral {
-        log_n: 9,
-        q_bits: q_bits.to_vec(),
-        p_bits: q_bits.to_vec(),
-        digit_limbs: q_bits.len(),
-        log_scale,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: q_bits.to_vec(), p_bits: q_bits.to_vec(), digit_limbs: q_bits.len(), secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale }
 }
 
 fn spec(shape: (usize, usize, usize, usize), options: (usize, usize, bool), params: ParamsLiteral) -> ProductSpec {

@@ -4,7 +4,7 @@
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, Params, ParamsLiteral, PublicKey, SecretKey};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_matrix::packing::{
     Entries, EuclideanDistance, FirstMethod, HammingDistance, InnerProduct, IntMatrix, LargeInnerProduct,
     LargeIntegers, MatrixPacking, PatternMatching, PreviousMethod, SecondMethod, Statistics,

@@ -1,8 +1,10 @@
 //! Releases: the promise that they keep, what they count, and what they refuse.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, ReleasePolicy};
-use sudare_he::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_he::ckks::Ciphertext;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::{Client, CostModel, EncryptedMatrix, Expr, Goal, Matrix, MatrixError, Plan, Planner};
 
@@ -116,7 +118,7 @@ fn a_released_expression_keeps_its_promise() {
     // The result is what is planned to be released, and only so often.
     assert!(matches!(client.decrypt_for_release(&x), Err(MatrixError::NotPlanned { .. })));
     let refused = client.decrypt_for_release(&z);
-    assert!(matches!(refused, Err(MatrixError::He(HeError::ReleasesUsedUp { declared: 5 }))));
+    assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::ReleasesUsedUp { declared: 5 })))));
     assert!(client.decrypt(&z).is_ok());
 }
 
@@ -184,7 +186,7 @@ fn releases_are_the_keys() {
     assert_eq!(again.releases_left(), 1);
     again.decrypt_for_release(&z).unwrap();
     let used_up = again.decrypt_for_release(&z);
-    assert!(matches!(used_up, Err(MatrixError::He(HeError::ReleasesUsedUp { declared: 2 }))));
+    assert!(matches!(used_up, Err(MatrixError::He(HeError::Rlwe(RlweError::ReleasesUsedUp { declared: 2 })))));
 
     // A plan made without it has the wrong precision: the remedy is a plan with it.
     let plain = planner().plan(&Goal::new(product(5, 8, 3), 1e-4)).unwrap();

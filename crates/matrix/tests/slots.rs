@@ -4,8 +4,8 @@ mod common;
 
 use common::{World, small, spec};
 use proptest::prelude::*;
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::Security;
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::Security;
 use sudare_matrix::slots::cube::Improvements;
 use sudare_matrix::{Method, Requirements, Shape};
 

@@ -1,9 +1,11 @@
 //! Statistics of tables: errors beside moments, correlations, releases.
 
+use sudare_rlwe::RlweError;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, ReleasePolicy};
-use sudare_he::security::Security;
-use sudare_he::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_he::ckks::Ciphertext;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::security::Security;
+use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session::{EncryptedMoments, TableClient, TableMoments, TableSpec};
 use sudare_matrix::{Matrix, MatrixError};
 
@@ -115,7 +117,7 @@ fn released_moments_keep_their_promise_and_are_counted() {
     again.decrypt_for_release(&secret).unwrap();
     again.decrypt_for_release(&secret).unwrap();
     let refused = again.decrypt_for_release(&secret);
-    assert!(matches!(refused, Err(MatrixError::He(HeError::ReleasesUsedUp { declared: 3 }))));
+    assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::ReleasesUsedUp { declared: 3 })))));
 }
 
 #[test]

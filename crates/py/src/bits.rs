@@ -4,12 +4,13 @@ use crate::error::{Refusal, Result};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sudare_he::ring::Threads;
+use sudare_ring::Threads;
 use sudare_he::tfhe::radix::{
     BitOperation, Comparison, ElementType, Elementwise, IntegerArray, IntegerEvaluator, IntegerType, Shift,
 };
 use sudare_he::tfhe::{self, Plaintext, TfheError, TfheLiteral};
-use sudare_he::wire::{self, WireError};
+use sudare_rlwe::wire;
+use sudare_rlwe::wire::WireError;
 
 /// A refusal of the scheme, as the layers above know it.
 fn refused(error: TfheError) -> Refusal {

@@ -8,9 +8,9 @@ use crate::server::Server;
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sudare_he::ckks::ReleasePolicy;
-use sudare_he::keys::PublicKey;
-use sudare_he::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::keys::PublicKey;
+use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session;
 
 /// Reports to a Python callable of (done, all). What it raises is dropped: it only shows.

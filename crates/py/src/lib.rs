@@ -17,7 +17,7 @@ mod table;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sudare_he::ring::Family;
+use sudare_ring::Family;
 
 /// What `sudare` is made of.
 #[pymodule]

@@ -3,7 +3,7 @@
 use crate::client::Release;
 use crate::error::{Refusal, Result};
 use pyo3::prelude::*;
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_matrix::MatrixError;
 use sudare_matrix::expr::Expr;
 use sudare_matrix::plan::{self, CostModel, Goal, Planner};

@@ -8,8 +8,8 @@ use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
-use sudare_he::keys::EvalKeys;
-use sudare_he::wire::Wire;
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::wire::Wire;
 use sudare_matrix::session;
 
 /// Computes by a plan with evaluation keys.

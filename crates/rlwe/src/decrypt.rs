@@ -5,7 +5,6 @@ use crate::error::RlweError;
 use crate::keys::SecretKey;
 use sudare_ring::threads::for_each_chunk;
 use sudare_ring::{Eval, Poly};
-use zeroize::Zeroizing;
 
 /// Computes phases for the owner of the secret key.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +32,12 @@ impl<'a> Decryptor<'a> {
         self.secret.id().expect("the ciphertext", ciphertext.key())
     }
 
-    /// Σ_i c_i·s^i modulo the primes of a level, at most the ciphertext's.
+    /// Σ_i c_i·s^i modulo the primes of a level, at most the ciphertext's: the message and its error, for the
+    /// owner's eyes.
     ///
     /// # Errors
     /// As [`Decryptor::check`], and [`RlweError::NoSuchLevel`].
-    pub fn phase(&self, ciphertext: &Ciphertext, level: usize) -> Result<Zeroizing<Poly<Eval>>, RlweError> {
+    pub fn phase(&self, ciphertext: &Ciphertext, level: usize) -> Result<Poly<Eval>, RlweError> {
         self.check(ciphertext)?;
         if level > ciphertext.level() {
             let highest = ciphertext.level();
@@ -48,7 +48,7 @@ impl<'a> Decryptor<'a> {
 }
 
 /// Σ_i c_i·s^i modulo the first `limbs` primes: Horner in s, without a copy of s or of the parts.
-pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Zeroizing<Poly<Eval>> {
+pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Poly<Eval> {
     let mut parts = parts.iter().rev();
     let mut sum = match parts.next() {
         Some(last) => last.truncated(limbs),
@@ -61,5 +61,5 @@ pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Zeroizing<Po
             basis.limb(i).add_assign(x, part.limb(i));
         });
     }
-    Zeroizing::new(sum)
+    sum
 }

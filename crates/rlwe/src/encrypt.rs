@@ -131,12 +131,7 @@ impl<'a> Encryptor<'a> {
 }
 
 /// (m + e − a·s, a), a from a seed.
-fn under_secret_key(
-    key: &SecretKey,
-    message: Message<'_>,
-    basis: &RnsBasis,
-    seeds: &ObjectSeeds,
-) -> Vec<Poly<Eval>> {
+fn under_secret_key(key: &SecretKey, message: Message<'_>, basis: &RnsBasis, seeds: &ObjectSeeds) -> Vec<Poly<Eval>> {
     let a = mask(basis, &seeds.masks, 0);
     let mut c0 = message.plus(&error_coefficients(&mut seeds.errors.stream(1), basis.degree()));
     // Limb by limb without a copy of s.
@@ -150,12 +145,7 @@ fn under_secret_key(
 }
 
 /// (m + e_0 + v·b, e_1 + v·a), v ternary.
-fn under_public_key(
-    key: &PublicKey,
-    message: Message<'_>,
-    basis: &RnsBasis,
-    seeds: &ObjectSeeds,
-) -> Vec<Poly<Eval>> {
+fn under_public_key(key: &PublicKey, message: Message<'_>, basis: &RnsBasis, seeds: &ObjectSeeds) -> Vec<Poly<Eval>> {
     let n = basis.degree();
     let mut v = Zeroizing::new(vec![0i64; n]);
     ternary(&mut seeds.errors.stream(0), &mut v);

@@ -80,11 +80,7 @@ pub struct Sketch {
 
 impl Sketch {
     /// Of a literal and its primes, or what is known of them.
-    pub fn new(
-        literal: &ParamsLiteral,
-        q: impl IntoIterator<Item = f64>,
-        p: impl IntoIterator<Item = f64>,
-    ) -> Self {
+    pub fn new(literal: &ParamsLiteral, q: impl IntoIterator<Item = f64>, p: impl IntoIterator<Item = f64>) -> Self {
         let n = f64::from(literal.log_n).exp2();
         let variance = match literal.secret {
             SecretDistribution::Ternary => 2.0 / 3.0,
@@ -95,11 +91,10 @@ impl Sketch {
         Self { n, weight: n * variance, q: q.into_iter().collect(), p: p.into_iter().collect(), digit_limbs }
     }
 
-    /// Of a literal that is not built yet: primes lie just below their power of two, and the sketch counts a
-    /// twentieth of a bit less.
+    /// Of a literal that is not built yet.
     pub fn of(literal: &ParamsLiteral) -> Self {
-        let prime = |bits: &u32| (f64::from(*bits) - 0.05).exp2();
-        Self::new(literal, literal.q_bits.iter().map(prime), literal.p_bits.iter().map(prime))
+        let primes = |bits: &[u32]| bits.iter().map(|b| planned_prime(*b)).collect::<Vec<_>>();
+        Self::new(literal, primes(&literal.q_bits), primes(&literal.p_bits))
     }
 
     /// Ring degree N.
@@ -149,6 +144,12 @@ impl Sketch {
         let digits: f64 = digits.map(|x| x * x).sum();
         self.noise([0.0, self.n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE, 0.0])
     }
+}
+
+/// What a plan takes for a prime of some bits: primes lie just below their power of two, and it counts a
+/// twentieth of a bit less.
+pub fn planned_prime(bits: u32) -> f64 {
+    (f64::from(bits) - 0.05).exp2()
 }
 
 /// Π over / Π under, whose products alone may be too large for a double.

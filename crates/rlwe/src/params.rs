@@ -108,7 +108,8 @@ impl Params {
         if log_qp > f64::from(limit) {
             return Err(RlweError::Insecure { log_qp, degree: n, limit, claimed: literal.security.bits() });
         }
-        let levels = (0..q.len()).map(|l| LevelTables::new(&q, &p, l, literal.digit_limbs)).collect::<Result<_, _>>()?;
+        let levels =
+            (0..q.len()).map(|l| LevelTables::new(&q, &p, l, literal.digit_limbs)).collect::<Result<_, _>>()?;
         let hash = hash_of(&literal, tag, &q, &p);
         let sketch = Sketch::new(&literal, q.primes().map(|q| q as f64), p.primes().map(|p| p as f64));
         Ok(Self(Arc::new(Inner { literal, tag, hash, levels, sketch, log_qp, q, p })))

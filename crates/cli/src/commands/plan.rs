@@ -5,7 +5,7 @@ use crate::args;
 use crate::error::{Class, CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Planner};
 

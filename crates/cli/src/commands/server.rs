@@ -8,8 +8,8 @@ use crate::files;
 use crate::matrices;
 use crate::progress::Bar;
 use std::path::Path;
-use sudare_he::keys::EvalKeys;
-use sudare_he::wire::Wire;
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::wire::Wire;
 use sudare_matrix::{EncryptedMatrix, Plan, Server};
 
 fn load_server(plan: &Plan, keys: &Path, threads: usize) -> Result<Server, CliError> {

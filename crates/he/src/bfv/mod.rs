@@ -7,7 +7,7 @@
 //! use sudare_he::bfv::{Decryptor, Encryptor, Evaluator};
 //! use sudare_he::integer::plan::Requirements;
 //! use sudare_he::integer::{Encoder, Packing, Wrap};
-//! use sudare_he::keys::{KeyGenerator, SecretKey};
+//! use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 //!
 //! # fn main() -> Result<(), sudare_he::HeError> {
 //! let params = Requirements::new(65537).depth(1).slots().bfv()?;

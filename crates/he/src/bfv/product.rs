@@ -8,11 +8,10 @@
 use super::{Bfv, Ciphertext, Evaluator};
 use crate::error::HeError;
 use crate::integer::scale::{Extended, ProductTables};
-use crate::integer::tensor::tensor;
-use crate::integer::{IntegerParams, Scheme, check_fits, sealed};
-use crate::keyswitch;
+use crate::integer::{IntegerParams, ProductPlan, Scheme, State, check_fits, sealed};
 use std::borrow::Cow;
 use sudare_ring::{Eval, Poly};
+use sudare_rlwe::tensor;
 
 impl sealed::Sealed for Bfv {}
 
@@ -24,12 +23,19 @@ fn extend<'a>(
     c: &'a Ciphertext,
     side: impl Fn(&ProductTables, &'a Poly<Eval>) -> Result<Extended<'a>, HeError>,
 ) -> Result<Operand<'a>, HeError> {
-    Ok([side(tables, &c.parts[0])?, side(tables, &c.parts[1])?])
+    Ok([side(tables, &c.parts()[0])?, side(tables, &c.parts()[1])?])
 }
 
 /// Operands over Q alone.
 fn over_q(side: Vec<Operand<'_>>) -> Vec<[Cow<'_, Poly<Eval>>; 2]> {
     side.into_iter().map(|c| c.map(|part| part.q)).collect()
+}
+
+/// What Σ a_i·b_i does to levels and noise.
+fn plan(params: &IntegerParams, a: &[&Ciphertext], b: &[&Ciphertext]) -> ProductPlan {
+    let state = |c: &Ciphertext| (c.level(), c.noise);
+    let pairs: Vec<_> = a.iter().zip(b).map(|(x, y)| [state(x), state(y)]).collect();
+    params.noise().bfv_product(&pairs)
 }
 
 impl Scheme for Bfv {
@@ -48,17 +54,12 @@ impl Scheme for Bfv {
 
     fn product(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
         let params = &evaluator.params;
-        let pairs: Vec<_> = a.iter().zip(b).map(|(x, y)| [(x.level, x.noise), (y.level, y.noise)]).collect();
-        let plan = params.noise().bfv_product(&pairs);
+        let plan = plan(params, a, b);
         check_fits(params, "product", plan.level, plan.noise)?;
-        let tables = |level: usize| {
-            params
-                .product_tables(level, plan.level, plan.aux)
-                .ok_or_else(|| HeError::Parameters { reason: "two primes of the modulus are equal".into() })
-        };
-        let left = a.iter().map(|c| extend(&*tables(c.level)?, c, ProductTables::left));
+        let tables = |level: usize| params.product_tables(level, plan.level, plan.aux);
+        let left = a.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::left));
         let left = left.collect::<Result<Vec<_>, HeError>>()?;
-        let right = b.iter().map(|c| extend(&*tables(c.level)?, c, ProductTables::right));
+        let right = b.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::right));
         let right = right.collect::<Result<Vec<_>, HeError>>()?;
         let tables = tables(plan.level)?;
         let mut tail = tensor(&tables.aux, &left, &right, |c: &Operand<'_>, part, i| c[part].r.limb(i));
@@ -68,17 +69,18 @@ impl Scheme for Bfv {
         drop((left, right));
         // −Q·m·m' from factors that are both −Q.
         let factor = Self::fresh_factor(params, plan.level);
-        let shell = Ciphertext { level: plan.level, noise: plan.noise, factor, ..a[0].shell() };
-        let divide = |(q, r): (Poly<Eval>, &mut Poly<Eval>)| tables.divide.apply(q.words(), r.words_mut());
-        Ok(Ciphertext { parts: kept.into_iter().zip(&mut tail).map(divide).collect(), ..shell })
+        let divide = |(q, r): (Poly<Eval>, &mut Poly<Eval>)| tables.divide.apply_to_parts(q, r);
+        let parts = kept.into_iter().zip(&mut tail).map(divide).collect();
+        evaluator.inner.record_products(a.len());
+        let inner = a[0].inner().with_parts(parts, plan.level);
+        Ok(Ciphertext::new(params, inner, State { factor, noise: plan.noise }))
     }
 
     fn product_relin(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
         let params = &evaluator.params;
-        let pairs: Vec<_> = a.iter().zip(b).map(|(x, y)| [(x.level, x.noise), (y.level, y.noise)]).collect();
-        let plan = params.noise().bfv_product(&pairs);
+        let plan = plan(params, a, b);
         // What relinearisation would refuse after the work is refused before it.
-        keyswitch::check_key(evaluator.keys.relin()?, "relinearisation", plan.level)?;
+        evaluator.inner.check_relin(plan.level)?;
         check_fits(params, "product", plan.level, plan.noise + params.noise().switched(plan.level))?;
         evaluator.relinearize(&Self::product(evaluator, a, b)?)
     }

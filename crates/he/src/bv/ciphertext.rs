@@ -2,10 +2,10 @@
 
 use super::noise::Norms;
 use super::params::Params;
-use crate::error::HeError;
-use crate::keys::KeyId;
+use crate::error::{HeError, parameters};
 use std::fmt;
 use sudare_ring::{Eval, Poly};
+use sudare_rlwe::KeyId;
 
 /// Parts (c_0, …, c_ξ) that decrypt as [Σ c_i·s^i]_q mod t, in evaluation form, with static
 /// bounds on the phase.
@@ -27,18 +27,16 @@ impl Ciphertext {
     /// Puts a ciphertext together from what travels. The norms must bound its phase.
     ///
     /// # Errors
-    /// [`HeError::TooManyParts`], [`HeError::Parameters`] for fewer than two parts, parts over other
+    /// [`HeError::TooManyParts`], `RlweError::Parameters` for fewer than two parts, parts over other
     /// primes or norms that are no numbers of zero and more, [`HeError::MayDecryptWrongly`].
     pub fn from_parts(params: &Params, key: KeyId, parts: Vec<Poly<Eval>>, norms: Norms) -> Result<Self, HeError> {
         let operation = "loading a ciphertext";
         params.check_length(operation, parts.len())?;
         if parts.len() < 2 || parts.iter().any(|p| p.basis() != params.q()) {
-            return Err(HeError::Parameters {
-                reason: "a ciphertext has two parts or more over all primes of q".into(),
-            });
+            return Err(parameters("a ciphertext has two parts or more over all primes of q"));
         }
         if !(norms.max >= 0.0 && norms.euclid >= norms.max && norms.euclid.is_finite()) {
-            return Err(HeError::Parameters { reason: "norms of a phase are finite, 0 ≤ max ≤ euclid".into() });
+            return Err(parameters("norms of a phase are finite, 0 ≤ max ≤ euclid"));
         }
         params.check(operation, norms)?;
         Ok(Self { params: params.clone(), key, parts, norms })

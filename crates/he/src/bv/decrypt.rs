@@ -4,8 +4,8 @@ use super::ciphertext::Ciphertext;
 use super::keys::SecretKey;
 use super::plaintext::Plaintext;
 use crate::error::HeError;
-use sudare_ring::threads::for_each_chunk;
 use sudare_ring::{Coeff, Poly};
+use sudare_rlwe::phase;
 use zeroize::Zeroizing;
 
 /// Decrypts for the owner of the secret key.
@@ -22,7 +22,7 @@ impl<'a> Decryptor<'a> {
     /// [Σ c_i·s^i]_q mod t. The bounds that the ciphertext carries make it the right answer.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Plaintext, HeError> {
         let params = &self.secret.params;
         let needed = ciphertext.norms.log_modulus();
@@ -52,22 +52,8 @@ impl<'a> Decryptor<'a> {
     pub(super) fn phase(&self, ciphertext: &Ciphertext, limbs: usize) -> Result<Zeroizing<Poly<Coeff>>, HeError> {
         let params = &self.secret.params;
         params.expect("the ciphertext", &ciphertext.params)?;
-        if ciphertext.key != self.secret.id {
-            let (found, expected) = (ciphertext.key, self.secret.id);
-            return Err(HeError::WrongKey { what: "the ciphertext", found, expected });
-        }
-        let mut parts = ciphertext.parts.iter().rev();
-        let mut sum = match parts.next() {
-            Some(last) => last.truncated(limbs),
-            None => Poly::zero(&params.q().prefix(limbs)),
-        };
-        for part in parts {
-            for_each_chunk(sum.words_mut(), params.degree(), |i, x| {
-                let limb = params.q().limb(i);
-                limb.mul_assign(x, self.secret.s.limb(i));
-                limb.add_assign(x, part.limb(i));
-            });
-        }
+        self.secret.id.expect("the ciphertext", ciphertext.key)?;
+        let sum = phase(&ciphertext.parts, &self.secret.s, limbs);
         Ok(Zeroizing::new(sum.into_coeff()))
     }
 }

@@ -5,7 +5,6 @@ use super::keys::{PublicKey, evaluated, gaussian};
 use super::plaintext::Plaintext;
 use crate::error::HeError;
 use sudare_ring::random::{Entropy, Purpose};
-use sudare_ring::threads::for_each_chunk;
 use zeroize::Zeroizing;
 
 const ENCRYPTION: Purpose = Purpose::new("sudare bv encryption");
@@ -20,7 +19,7 @@ impl<'a> Encryptor<'a> {
     /// An encryptor under a public key.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if the system gives no entropy.
+    /// `RlweError::Ring` if the system gives no entropy.
     pub fn new(key: &'a PublicKey) -> Result<Self, HeError> {
         Ok(Self { key, entropy: Entropy::system()? })
     }
@@ -37,7 +36,7 @@ impl<'a> Encryptor<'a> {
     /// (p_0·u + t·g + m, p_1·u + t·f) with Gaussian u, f, g (equation 1).
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`]; [`HeError::Ring`] if the system gives no entropy.
+    /// `RlweError::WrongParameters`; `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt(&self, plaintext: &Plaintext) -> Result<Ciphertext, HeError> {
         let params = &self.key.params;
         params.expect("the plaintext", &plaintext.params)?;
@@ -52,11 +51,8 @@ impl<'a> Encryptor<'a> {
         }
         let mut c0 = evaluated(params, &first);
         let mut c1 = evaluated(params, &gaussian(params, &mut seed.stream(2), t));
-        for (part, key) in [(&mut c0, &self.key.p0), (&mut c1, &self.key.p1)] {
-            for_each_chunk(part.words_mut(), params.degree(), |i, x| {
-                params.q().limb(i).mul_add(x, u.limb(i), key.limb(i));
-            });
-        }
+        c0.mul_add(&u, &self.key.p0);
+        c1.mul_add(&u, &self.key.p1);
         Ok(Ciphertext { params: params.clone(), key: self.key.id, parts: vec![c0, c1], norms: params.fresh_norms() })
     }
 }

@@ -6,6 +6,7 @@ use super::params::Params;
 use super::plaintext::Plaintext;
 use crate::error::HeError;
 use sudare_ring::{Coeff, Eval, Poly};
+use sudare_rlwe::RlweError;
 
 /// A plaintext prepared for products with many ciphertexts.
 #[derive(Clone, Debug)]
@@ -42,10 +43,7 @@ impl Evaluator {
     fn expect_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<(), HeError> {
         self.expect(a)?;
         self.expect(b)?;
-        if a.key != b.key {
-            return Err(HeError::WrongKey { what: "the right operand", found: b.key, expected: a.key });
-        }
-        Ok(())
+        Ok(a.key.expect("the right operand", b.key)?)
     }
 
     fn with(&self, a: &Ciphertext, parts: Vec<Poly<Eval>>, norms: Norms) -> Ciphertext {
@@ -55,7 +53,7 @@ impl Evaluator {
     /// `a + b`; the shorter one counts as padded with zeros.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::WrongKey`], [`HeError::MayDecryptWrongly`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::MayDecryptWrongly`].
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
         self.expect_pair(a, b)?;
         let norms = a.norms.plus(b.norms);
@@ -83,7 +81,7 @@ impl Evaluator {
     /// `−a`.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn neg(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
         self.expect(a)?;
         let mut out = a.clone();
@@ -104,7 +102,7 @@ impl Evaluator {
     /// `a·c` for an integer.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::MayDecryptWrongly`].
+    /// `RlweError::WrongParameters`, [`HeError::MayDecryptWrongly`].
     pub fn mul_integer(&self, a: &Ciphertext, c: i64) -> Result<Ciphertext, HeError> {
         self.expect(a)?;
         let norms = a.norms.scaled(c);
@@ -119,7 +117,7 @@ impl Evaluator {
     /// `a + m`.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::MayDecryptWrongly`].
+    /// `RlweError::WrongParameters`, [`HeError::MayDecryptWrongly`].
     pub fn add_plain(&self, a: &Ciphertext, m: &Plaintext) -> Result<Ciphertext, HeError> {
         self.expect(a)?;
         self.params.expect("the plaintext", &m.params)?;
@@ -138,7 +136,7 @@ impl Evaluator {
     /// Prepares a plaintext for [`Evaluator::mul_prepared`].
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn prepare(&self, m: &Plaintext) -> Result<Multiplier, HeError> {
         self.params.expect("the plaintext", &m.params)?;
         let centered = m.centered();
@@ -150,7 +148,7 @@ impl Evaluator {
     /// `a·m` modulo X^N + 1: no longer than `a`.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::MayDecryptWrongly`].
+    /// `RlweError::WrongParameters`, [`HeError::MayDecryptWrongly`].
     pub fn mul_prepared(&self, a: &Ciphertext, m: &Multiplier) -> Result<Ciphertext, HeError> {
         self.expect(a)?;
         self.params.expect("the plaintext", &m.params)?;
@@ -173,7 +171,7 @@ impl Evaluator {
     /// `a·b`, with as many parts as both together less one.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::WrongKey`], [`HeError::TooManyParts`],
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::TooManyParts`],
     /// [`HeError::MayDecryptWrongly`].
     pub fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
         self.dot(&[a], &[b])
@@ -182,11 +180,11 @@ impl Evaluator {
     /// Σ_j a_j·b_j, with one reduction for all terms of a part.
     ///
     /// # Errors
-    /// As [`Evaluator::mul`], and [`HeError::Operands`] for no terms or lists of different lengths.
+    /// As [`Evaluator::mul`], and `RlweError::Operands` for no terms or lists of different lengths.
     pub fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
         let operation = "multiplication";
         let (Some(first), true) = (a.first(), a.len() == b.len()) else {
-            return Err(HeError::Operands { operation, left: a.len(), right: b.len() });
+            return Err(RlweError::Operands { operation, left: a.len(), right: b.len() }.into());
         };
         let (mut norms, mut length) = (Norms::ZERO, 0);
         for (x, y) in a.iter().zip(b) {

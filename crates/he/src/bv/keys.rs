@@ -1,12 +1,12 @@
 //! The secret key and the public key.
 
 use super::params::Params;
-use crate::error::HeError;
-use crate::keys::KeyId;
-use crate::keys::noise_poly::mask;
+use crate::error::{HeError, parameters};
 use std::fmt;
 use sudare_ring::random::{MaskSeed, Seed, Stream};
 use sudare_ring::{Coeff, Eval, Poly};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::sample::mask;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A Gaussian polynomial's coefficients, times a factor.
@@ -38,7 +38,7 @@ impl SecretKey {
     /// Draws a key from the operating system's entropy.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if the system gives none.
+    /// `RlweError::Ring` if the system gives none.
     pub fn generate(params: &Params) -> Result<Self, HeError> {
         Ok(Self::from_seed(params, &Seed::from_entropy()?))
     }
@@ -56,7 +56,7 @@ impl SecretKey {
     /// one would tell no more, and noise bounds are for one.
     ///
     /// # Errors
-    /// [`HeError::Ring`].
+    /// `RlweError::Ring`.
     pub fn public_key(&self) -> Result<PublicKey, HeError> {
         let params = &self.params;
         let seed = self.seed.derive_mask("sudare bv mask", 0);
@@ -105,10 +105,10 @@ impl PublicKey {
     /// Puts a key together from what travels: p_0 and the seed of p_1.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if `p0` is not over the primes of q.
+    /// `RlweError::Parameters` if `p0` is not over the primes of q.
     pub fn from_parts(params: &Params, id: KeyId, seed: MaskSeed, p0: Poly<Eval>) -> Result<Self, HeError> {
         if p0.basis() != params.q() {
-            return Err(HeError::Parameters { reason: "a public key covers all primes of q".into() });
+            return Err(parameters("a public key covers all primes of q"));
         }
         let p1 = mask(params.q(), &seed, 0);
         Ok(Self { params: params.clone(), id, seed, p0, p1 })

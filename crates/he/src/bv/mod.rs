@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use sudare_he::bv::{Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext, SecretKey};
-//! use sudare_he::security::Security;
+//! use sudare_rlwe::security::Security;
 //!
 //! # fn main() -> Result<(), sudare_he::HeError> {
 //! // One product in a ring of degree 2048 or more, coefficients modulo 257.

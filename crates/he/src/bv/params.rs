@@ -2,9 +2,7 @@
 
 use super::compose::Composition;
 use super::noise::{Norms, equation_9};
-use crate::error::HeError;
-use crate::params::{ERROR_SIGMA, MAX_PRIMES, ParamsHash};
-use crate::security::{SecretDistribution, Security, max_log_qp, security_of};
+use crate::error::{HeError, parameters};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +10,11 @@ use sudare_ring::RnsBasis;
 use sudare_ring::kernel::{IFMA_MODULUS_BITS, MAX_DEGREE, MIN_DEGREE};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::GaussianSampler;
+use sudare_rlwe::ParamsHash;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::noise::ERROR_SIGMA;
+use sudare_rlwe::params::MAX_PRIMES;
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp, security_of};
 
 /// Largest plaintext modulus, so that t times an error coefficient is a signed word.
 pub const MAX_PLAIN_MODULUS: u64 = 1 << 48;
@@ -42,7 +45,7 @@ impl ParamsLiteral {
     /// above what correct decryption needs, in primes below 2^50.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if no degree up to 2^17 serves.
+    /// `RlweError::Parameters` if no degree up to 2^17 serves.
     pub fn for_products(degree: usize, t: u64, products: usize, security: Security) -> Result<Self, HeError> {
         Self::for_sums(degree, t, products, 1, security)
     }
@@ -67,19 +70,17 @@ impl ParamsLiteral {
                 }
             }
         }
-        Err(HeError::Parameters {
-            reason: format!(
-                "no ring of degree {degree} to {MAX_DEGREE} holds sums of {terms} results of {products} products in a row modulo t = {t} with {}-bit security",
-                security.bits()
-            ),
-        })
+        Err(parameters(format!(
+            "no ring of degree {degree} to {MAX_DEGREE} holds sums of {terms} results of {products} products in a row modulo t = {t} with {}-bit security",
+            security.bits()
+        )))
     }
 
     /// Checks the literal and precomputes the set.
     ///
     /// # Errors
-    /// [`HeError::Parameters`], among them a modulus under which the longest product could
-    /// decrypt wrongly; [`HeError::Insecure`] or [`HeError::Ring`].
+    /// `RlweError::Parameters`, among them a modulus under which the longest product could
+    /// decrypt wrongly; `RlweError::Insecure` or `RlweError::Ring`.
     pub fn build(&self) -> Result<Params, HeError> {
         Params::new(self.clone())
     }
@@ -120,7 +121,7 @@ pub struct Params(Arc<Inner>);
 
 impl Params {
     fn new(literal: ParamsLiteral) -> Result<Self, HeError> {
-        let fail = |reason: String| Err(HeError::Parameters { reason });
+        let fail = |reason: String| Err(parameters(reason));
         let n = 1usize.checked_shl(literal.log_n).unwrap_or(0);
         if !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
             return fail(format!("log2 N = {} is not in 9..=17", literal.log_n));
@@ -150,7 +151,9 @@ impl Params {
         let log_q = q.log2_product();
         let limit = max_log_qp(literal.log_n, SecretDistribution::Gaussian, literal.security).unwrap_or(0);
         if log_q > f64::from(limit) {
-            return Err(HeError::Insecure { log_qp: log_q, degree: n, limit, claimed: literal.security.bits() });
+            return Err(
+                RlweError::Insecure { log_qp: log_q, degree: n, limit, claimed: literal.security.bits() }.into()
+            );
         }
         let sampler = match literal.sigma == ERROR_SIGMA {
             true => GaussianSampler::standard().clone(),
@@ -251,10 +254,7 @@ impl Params {
 
     /// Refuses an object of another set.
     pub(crate) fn expect(&self, what: &'static str, other: &Self) -> Result<(), HeError> {
-        if self.same(other) {
-            return Ok(());
-        }
-        Err(HeError::WrongParameters { what, found: other.hash(), expected: self.hash() })
+        if self.same(other) { Ok(()) } else { Ok(self.hash().expect(what, other.hash())?) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::params::ParamsLiteral;
 use crate::error::HeError;
-use crate::security::Security;
+use sudare_rlwe::security::Security;
 
 /// The parameter sets of the paper's Tables 1 and 2 (`002`, section 5.1).
 ///
@@ -65,7 +65,7 @@ impl PaperSet {
     /// modulus that a product needs.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if there is none.
+    /// `RlweError::Parameters` if there is none.
     pub fn secure(self, security: Security) -> Result<ParamsLiteral, HeError> {
         let (log_n, _, t) = self.printed();
         ParamsLiteral::for_products(1 << log_n, t, 1, security)

@@ -4,9 +4,10 @@
 use super::noise::{Norms, fresh_variance, product_variance};
 use super::*;
 use crate::HeError;
-use crate::params::ERROR_SIGMA;
-use crate::security::Security;
 use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::noise::ERROR_SIGMA;
+use sudare_rlwe::security::Security;
 
 /// SplitMix64: test data.
 struct Random(u64);
@@ -67,7 +68,7 @@ fn the_paper_s_sets_and_their_siblings() {
         // Under 128 bits is what the paper has at N = 2048, and nothing else.
         let claimed = ParamsLiteral { security: Security::Bits128, ..set.insecure() }.build();
         match paper.degree() {
-            2048 => assert!(matches!(claimed, Err(HeError::Insecure { limit: 55, .. }))),
+            2048 => assert!(matches!(claimed, Err(RlweError::Insecure { limit: 55, .. }.into()))),
             _ => assert!(claimed.unwrap().security() >= Security::Bits128),
         }
     }
@@ -82,19 +83,22 @@ fn set_up_refuses() {
         change(&mut l);
         l.build().unwrap_err()
     };
-    assert!(matches!(refused(|l| l.log_n = 8), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.log_n = 64), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.q_bits.clear()), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.q_bits = vec![62]), HeError::Ring(_)));
-    assert!(matches!(refused(|l| l.t = 1), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.t = 1 << 49), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.max_length = 1), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.max_length = 5), HeError::Parameters { .. }));
-    assert!(matches!(refused(|l| l.security = Security::Bits128), HeError::Insecure { limit: 28, .. }));
-    assert!(matches!(refused(|l| l.sigma = 100.0), HeError::Ring(_)));
-    assert!(matches!(refused(|l| l.sigma = f64::NAN), HeError::Ring(_)));
+    assert!(matches!(refused(|l| l.log_n = 8), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(refused(|l| l.log_n = 64), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(refused(|l| l.q_bits.clear()), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(refused(|l| l.q_bits = vec![62]), HeError::Rlwe(RlweError::Ring(_))));
+    assert!(matches!(refused(|l| l.t = 1), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(refused(|l| l.t = 1 << 49), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(refused(|l| l.max_length = 1), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(refused(|l| l.max_length = 5), HeError::Rlwe(RlweError::Parameters { .. })));
+    assert!(matches!(
+        refused(|l| l.security = Security::Bits128),
+        HeError::Rlwe(RlweError::Insecure { limit: 28, .. })
+    ));
+    assert!(matches!(refused(|l| l.sigma = 100.0), HeError::Rlwe(RlweError::Ring(_))));
+    assert!(matches!(refused(|l| l.sigma = f64::NAN), HeError::Rlwe(RlweError::Ring(_))));
     let narrow = |l: &mut ParamsLiteral| (l.log_n, l.sigma, l.security) = (12, 3.0, Security::Bits128);
-    assert!(matches!(refused(narrow), HeError::Parameters { .. }));
+    assert!(matches!(refused(narrow), HeError::Rlwe(RlweError::Parameters { .. })));
     // A t that shares a prime with q would leave messages unmasked there.
     let q = good.build().unwrap().q().limb(0).q();
     assert!(literal(10, &[50, 50], q, 2).build().is_err());
@@ -105,7 +109,7 @@ fn set_up_refuses() {
         assert_eq!(params.max_length(), products + 2);
         let mut less = chosen.clone();
         less.q_bits.iter_mut().for_each(|b| *b -= 1);
-        assert!(matches!(less.build(), Err(HeError::Parameters { .. })), "{less:?}");
+        assert!(matches!(less.build(), Err(RlweError::Parameters { .. }.into())), "{less:?}");
     }
     assert!(ParamsLiteral::for_products(1 << 18, 17, 1, Security::Bits128).is_err());
     assert!(ParamsLiteral::for_products(2048, 1, 1, Security::Bits128).is_err());
@@ -323,19 +327,19 @@ fn refusals_of_strangers() {
     let encrypt = |s: &SecretKey, p: &Params| Encryptor::new(&s.public_key().unwrap()).unwrap().encrypt(&m(p)).unwrap();
     let (a, b, c) = (encrypt(&one, &params), encrypt(&two, &params), encrypt(&stranger, &other));
     let evaluator = Evaluator::new(&params);
-    assert!(matches!(evaluator.add(&a, &b), Err(HeError::WrongKey { .. })));
-    assert!(matches!(evaluator.mul(&a, &b), Err(HeError::WrongKey { .. })));
-    assert!(matches!(evaluator.mul(&a, &c), Err(HeError::WrongParameters { .. })));
-    assert!(matches!(evaluator.neg(&c), Err(HeError::WrongParameters { .. })));
-    assert!(matches!(evaluator.mul_plain(&a, &m(&other)), Err(HeError::WrongParameters { .. })));
-    assert!(matches!(evaluator.add_plain(&a, &m(&other)), Err(HeError::WrongParameters { .. })));
-    assert!(matches!(evaluator.dot(&[], &[]), Err(HeError::Operands { .. })));
-    assert!(matches!(evaluator.dot(&[&a], &[&a, &a]), Err(HeError::Operands { .. })));
-    assert!(matches!(Decryptor::new(&two).decrypt(&a), Err(HeError::WrongKey { .. })));
-    assert!(matches!(Decryptor::new(&one).decrypt(&c), Err(HeError::WrongParameters { .. })));
+    assert!(matches!(evaluator.add(&a, &b), Err(RlweError::WrongKey { .. }.into())));
+    assert!(matches!(evaluator.mul(&a, &b), Err(RlweError::WrongKey { .. }.into())));
+    assert!(matches!(evaluator.mul(&a, &c), Err(RlweError::WrongParameters { .. }.into())));
+    assert!(matches!(evaluator.neg(&c), Err(RlweError::WrongParameters { .. }.into())));
+    assert!(matches!(evaluator.mul_plain(&a, &m(&other)), Err(RlweError::WrongParameters { .. }.into())));
+    assert!(matches!(evaluator.add_plain(&a, &m(&other)), Err(RlweError::WrongParameters { .. }.into())));
+    assert!(matches!(evaluator.dot(&[], &[]), Err(RlweError::Operands { .. }.into())));
+    assert!(matches!(evaluator.dot(&[&a], &[&a, &a]), Err(RlweError::Operands { .. }.into())));
+    assert!(matches!(Decryptor::new(&two).decrypt(&a), Err(RlweError::WrongKey { .. }.into())));
+    assert!(matches!(Decryptor::new(&one).decrypt(&c), Err(RlweError::WrongParameters { .. }.into())));
     let public = one.public_key().unwrap();
     let encryptor = Encryptor::new(&public).unwrap();
-    assert!(matches!(encryptor.encrypt(&m(&other)), Err(HeError::WrongParameters { .. })));
+    assert!(matches!(encryptor.encrypt(&m(&other)), Err(RlweError::WrongParameters { .. }.into())));
     assert!(matches!(Plaintext::new(&params, &[0, 16]), Err(HeError::NotModulo { index: 1, t: 16 })));
     assert!(matches!(Plaintext::new(&params, &[i64::MIN]), Err(HeError::NotModulo { .. })));
     assert!(matches!(Plaintext::new(&params, &[0; 513]), Err(HeError::TooManyValues { .. })));

@@ -6,13 +6,13 @@
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
+use crate::ckks::Params;
 use crate::ckks::{EncodeAt, Encoder, Encryptor};
 use crate::error::HeError;
-use crate::keys::{KeyGenerator, KeySwitchKey, SecretKey};
-use crate::keyswitch;
-use crate::params::Params;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use sudare_rlwe::keys::{KeyGenerator, KeySwitchKey, SecretKey};
+use sudare_rlwe::switching;
 
 /// Timings of each figure.
 const ROUNDS: usize = 7;
@@ -42,7 +42,7 @@ impl TraceCosts {
     /// tenths of a second.
     ///
     /// # Errors
-    /// [`HeError::NoSuchLevel`]; [`HeError::Parameters`] without special primes; those of the
+    /// `RlweError::NoSuchLevel`; `RlweError::Parameters` without special primes; those of the
     /// system's randomness.
     pub fn measure(params: &Params, level: usize) -> Result<Self, HeError> {
         let start = Instant::now();
@@ -62,17 +62,17 @@ impl TraceCosts {
         let plain = Encoder::new(params).encode_at(&[0.5], at)?;
         let a = Encryptor::with_secret_key(&secret)?.encrypt(&plain)?;
         let parts = [&a.parts()[0], &a.parts()[1]];
-        let decomposed = keyswitch::decompose(params, level, parts[1]);
+        let decomposed = switching::decompose(params, level, parts[1]);
         let far_keys = vec![key.clone(); (FAR_BYTES / key.key().bytes().max(1)).clamp(2, 64)];
         let key_bytes = key.key().bytes() as f64;
 
-        let sum = |keys: Vec<keyswitch::Image<'_>>| {
-            black_box(keyswitch::sum_of_images(params, parts, &decomposed, &keys));
+        let sum = |keys: Vec<switching::Image<'_>>| {
+            black_box(switching::sum_of_images(params, parts, &decomposed, &keys));
         };
         let iteration = least(&now, || {
-            let decomposed = keyswitch::decompose(params, level, parts[1]);
-            let pair = keyswitch::sum_of_images(params, parts, &decomposed, &[None]);
-            black_box(pair.into_parts().map(|c| keyswitch::mod_down(params, level, c)));
+            let decomposed = switching::decompose(params, level, parts[1]);
+            let pair = switching::sum_of_images(params, parts, &decomposed, &[None]);
+            black_box(pair.mod_down(params));
         });
         // Differences, so that what a sum costs once does not count.
         let (few, many) = (1, 5);

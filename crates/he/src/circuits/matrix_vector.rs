@@ -7,10 +7,11 @@
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
+use crate::ckks::Params;
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap};
-use crate::error::HeError;
-use crate::params::Params;
+use crate::error::{HeError, parameters};
 use std::collections::{BTreeMap, BTreeSet};
+use sudare_rlwe::RlweError;
 
 /// A plain matrix, ready to multiply encrypted vectors at one level.
 #[derive(Clone, Debug)]
@@ -28,15 +29,16 @@ impl MatrixVector {
     /// scale of the prime at `at.level` keeps a vector's scale as it is.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] for an empty matrix, one of another number of entries, or one with
+    /// `RlweError::Parameters` for an empty matrix, one of another number of entries, or one with
     /// a side over N/2; as [`LinearMap::new`].
     pub fn new(encoder: &Encoder, entries: &[f64], rows: usize, columns: usize, at: EncodeAt) -> Result<Self, HeError> {
         let params = encoder.params();
         let slots = params.slots();
         if rows == 0 || columns == 0 || rows.max(columns) > slots || rows.checked_mul(columns) != Some(entries.len()) {
-            return Err(HeError::Parameters {
-                reason: format!("a {rows}×{columns} matrix with {} entries; sides go from 1 to {slots}", entries.len()),
-            });
+            return Err(parameters(format!(
+                "a {rows}×{columns} matrix with {} entries; sides go from 1 to {slots}",
+                entries.len()
+            )));
         }
         let (r, c) = (rows.next_power_of_two(), columns.next_power_of_two());
         let period = r.max(c);
@@ -68,11 +70,11 @@ impl MatrixVector {
     /// fill all slots.
     ///
     /// # Errors
-    /// [`HeError::Operands`] for another number of values.
+    /// `RlweError::Operands` for another number of values.
     pub fn layout(&self, params: &Params, vector: &[f64]) -> Result<Vec<f64>, HeError> {
         if vector.len() != self.columns {
             let (left, right) = (self.columns, vector.len());
-            return Err(HeError::Operands { operation: "matrix–vector product", left, right });
+            return Err(RlweError::Operands { operation: "matrix–vector product", left, right }.into());
         }
         let padded = vector.iter().copied().chain(std::iter::repeat(0.0)).take(self.period);
         Ok(padded.collect::<Vec<_>>().into_iter().cycle().take(params.slots()).collect())

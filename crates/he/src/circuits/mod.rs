@@ -11,9 +11,9 @@
 //! ```
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
 //! use sudare_he::circuits::trace::TraceFunction;
-//! use sudare_he::keys::{KeyGenerator, SecretKey};
-//! use sudare_he::params::ParamsLiteral;
-//! use sudare_he::security::Security;
+//! use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+//! use sudare_he::ckks::ParamsLiteral;
+//! use sudare_rlwe::security::Security;
 //!
 //! # fn main() -> Result<(), sudare_he::HeError> {
 //! let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;

@@ -19,12 +19,13 @@ pub use precision::MomentErrors;
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
-use crate::error::HeError;
-use crate::params::{Params, ParamsLiteral};
-use crate::security::{SecretDistribution, Security, max_log_qp};
+use crate::ckks::{Params, ParamsLiteral};
+use crate::error::{HeError, parameters};
 use precision::Bits;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::threads;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Levels from a fresh table to collected results: mean, product, collection.
 const LEVELS: usize = 3;
@@ -62,16 +63,26 @@ impl ColumnStatistics {
         let (secret, total) = (SecretDistribution::Ternary, q_bits.iter().sum::<u32>() + special);
         let holds = |log_n: &u32| max_log_qp(*log_n, secret, security).is_some_and(|limit| total <= limit);
         let log_n = (14..=17).find(holds).unwrap_or(17);
-        ParamsLiteral { log_n, q_bits, p_bits: vec![special], digit_limbs: 1, log_scale, secret, security }
+        ParamsLiteral {
+            rlwe: sudare_rlwe::params::ParamsLiteral {
+                log_n,
+                q_bits,
+                p_bits: vec![special],
+                digit_limbs: 1,
+                secret,
+                security,
+            },
+            log_scale,
+        }
     }
 
     /// For a table of rows and columns with absolute values up to 1.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] for parameters without 4 levels, fewer than two rows, or a table
+    /// `RlweError::Parameters` for parameters without 4 levels, fewer than two rows, or a table
     /// larger than there is room for.
     pub fn new(params: &Params, rows: usize, columns: usize) -> Result<Self, HeError> {
-        let refuse = |reason: String| Err(HeError::Parameters { reason });
+        let refuse = |reason: String| Err(parameters(reason));
         if params.max_level() < TOP {
             return refuse(format!("column statistics need {TOP} levels and there are {}", params.max_level()));
         }
@@ -178,11 +189,11 @@ impl ColumnStatistics {
     /// Means and covariances from the slots of the decrypted results.
     ///
     /// # Errors
-    /// [`HeError::Operands`] for another number of results.
+    /// `RlweError::Operands` for another number of results.
     pub fn decode(&self, results: &[Vec<f64>]) -> Result<Moments, HeError> {
         if results.len() != self.result_ciphertexts() {
             let (left, right) = (self.result_ciphertexts(), results.len());
-            return Err(HeError::Operands { operation: "decoding of column statistics", left, right });
+            return Err(RlweError::Operands { operation: "decoding of column statistics", left, right }.into());
         }
         let at = |item: usize, column: usize| {
             let row = item % self.chunk_rows();
@@ -215,9 +226,9 @@ impl Evaluator {
     /// [`ColumnStatistics::result_ciphertexts`] ciphertexts.
     ///
     /// # Errors
-    /// [`HeError::Operands`] for another number of ciphertexts; [`HeError::WrongParameters`],
-    /// [`HeError::WrongKey`], [`HeError::NoSuchLevel`]; [`HeError::MissingRotationKey`] and
-    /// [`HeError::MissingRelinKey`] before any work.
+    /// `RlweError::Operands` for another number of ciphertexts; `RlweError::WrongParameters`,
+    /// `RlweError::WrongKey`, `RlweError::NoSuchLevel`; `RlweError::MissingRotationKey` and
+    /// `RlweError::MissingRelinKey` before any work.
     pub fn column_statistics(
         &self,
         statistics: &ColumnStatistics,
@@ -227,12 +238,12 @@ impl Evaluator {
         self.params().expect("the statistics", statistics.params())?;
         if table.len() != statistics.table_ciphertexts() {
             let (left, right) = (statistics.table_ciphertexts(), table.len());
-            return Err(HeError::Operands { operation, left, right });
+            return Err(RlweError::Operands { operation, left, right }.into());
         }
         for c in table {
             self.check(c)?;
             if c.level() != TOP {
-                return Err(HeError::NoSuchLevel { operation, wanted: TOP, highest: c.level() });
+                return Err(RlweError::NoSuchLevel { operation, wanted: TOP, highest: c.level() }.into());
             }
         }
         self.keys().relin()?;
@@ -341,7 +352,7 @@ impl Evaluator {
             match sum {
                 // Whoever releases it looks for the error that both sides know of.
                 Some(sum) => Ok(self.rescale(&sum)?.with_error_of(error)),
-                None => Err(HeError::Operands { operation: "collecting results", left: 0, right: 0 }),
+                None => Err(RlweError::Operands { operation: "collecting results", left: 0, right: 0 }.into()),
             }
         }))
     }

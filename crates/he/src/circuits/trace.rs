@@ -1,9 +1,10 @@
 //! Trace-type functions: automorphisms and additions by turns (`004`, section 2.4).
 
 use super::unrolled::TracePlan;
-use crate::error::HeError;
-use crate::params::Params;
+use crate::ckks::Params;
+use crate::error::{HeError, parameters};
 use sudare_ring::automorphism::rotation_element;
+use sudare_rlwe::RlweError;
 
 /// Most automorphisms of one function: log2 N of the largest ring.
 pub const MAX_STEPS: usize = 17;
@@ -20,18 +21,16 @@ impl TraceFunction {
     /// From the Galois elements k_0, …, k_{M−1}: odd and below 2N.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] for more than [`MAX_STEPS`] of them, [`HeError::Ring`] for one
+    /// `RlweError::Parameters` for more than [`MAX_STEPS`] of them, `RlweError::Ring` for one
     /// that names no automorphism.
     pub fn new(params: &Params, elements: Vec<u64>) -> Result<Self, HeError> {
         let degree = params.degree();
         let order = 2 * degree as u64;
         if elements.len() > MAX_STEPS {
-            return Err(HeError::Parameters {
-                reason: format!("a trace of {} steps; log2 N = {MAX_STEPS} is the most", elements.len()),
-            });
+            return Err(parameters(format!("a trace of {} steps; log2 N = {MAX_STEPS} is the most", elements.len())));
         }
         if let Some(element) = elements.iter().copied().find(|e| e % 2 == 0 || *e >= order) {
-            return Err(HeError::Ring(sudare_ring::RingError::GaloisElement { element, order }));
+            return Err(RlweError::Ring(sudare_ring::RingError::GaloisElement { element, order }).into());
         }
         Ok(Self { degree, elements })
     }
@@ -40,12 +39,13 @@ impl TraceFunction {
     /// power of two. A negative stride sums what came before.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] unless `count` is a power of two of at most N/2.
+    /// `RlweError::Parameters` unless `count` is a power of two of at most N/2.
     pub fn strided_sums(params: &Params, count: usize, stride: i64) -> Result<Self, HeError> {
         if !count.is_power_of_two() || count > params.slots() {
-            return Err(HeError::Parameters {
-                reason: format!("a sum over {count} slots; it takes a power of two of at most {}", params.slots()),
-            });
+            return Err(parameters(format!(
+                "a sum over {count} slots; it takes a power of two of at most {}",
+                params.slots()
+            )));
         }
         let slots = params.slots() as i64;
         let steps = (0..count.trailing_zeros()).map(|i| (stride.rem_euclid(slots) << i) % slots);
@@ -114,13 +114,13 @@ impl TraceFunction {
     /// Unrolled to `iterations` (h) of about M/h steps each; the longer ones come first.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] unless 1 ≤ h ≤ M (an empty function takes h = 0 only).
+    /// `RlweError::Parameters` unless 1 ≤ h ≤ M (an empty function takes h = 0 only).
     pub fn unrolled(&self, iterations: usize) -> Result<TracePlan, HeError> {
         let steps = self.steps();
         if iterations > steps || (iterations == 0 && steps > 0) {
-            return Err(HeError::Parameters {
-                reason: format!("{steps} steps cannot be done in {iterations} iterations; take 1 to {steps}"),
-            });
+            return Err(parameters(format!(
+                "{steps} steps cannot be done in {iterations} iterations; take 1 to {steps}"
+            )));
         }
         let mut rest = self.elements.as_slice();
         let groups = (0..iterations).map(|i| {

@@ -6,11 +6,11 @@
 //! 3.2.1 starts its sums from the first term and adds that term again; the sums here start from
 //! zero and hold the ciphertext itself as the empty product.)
 
+use crate::ckks::ParamsLiteral;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::HeError;
-use crate::keys::KeySwitchKey;
-use crate::params::ParamsLiteral;
 use std::collections::BTreeSet;
+use sudare_rlwe::keys::KeySwitchKey;
 
 /// A trace-type function cut into h iterations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl TracePlan {
     }
 
     /// The same with the level that the keys have to reach, as
-    /// [`KeyGenerator::eval_keys`](crate::keys::KeyGenerator::eval_keys) takes them.
+    /// [`KeyGenerator::eval_keys`](sudare_rlwe::keys::KeyGenerator::eval_keys) takes them.
     pub fn keys(&self, level: usize) -> Vec<(u64, usize)> {
         self.elements().into_iter().map(|e| (e, level)).collect()
     }

@@ -1,12 +1,11 @@
 //! Ciphertexts and the state that travels with them.
 
-use crate::error::HeError;
-use crate::keys::KeyId;
-use crate::keys::noise_poly::is_mask;
-use crate::params::Params;
+use crate::error::{HeError, parameters};
 use std::fmt;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
+use sudare_rlwe as rlwe;
+use sudare_rlwe::{KeyId, Params};
 
 /// Parts that decrypt as Σ_i c_i·s^i: two, or three after a product.
 ///
@@ -15,84 +14,99 @@ use sudare_ring::{Eval, Poly};
 /// norm of the coefficients, which bounds every coefficient of one product.
 #[derive(Clone)]
 pub struct Ciphertext {
-    pub(crate) params: Params,
-    pub(crate) key: KeyId,
-    pub(crate) parts: Vec<Poly<Eval>>,
-    pub(crate) level: usize,
+    pub(crate) inner: rlwe::Ciphertext,
     pub(crate) scale: f64,
     pub(crate) bound: f64,
     pub(crate) noise: f64,
-    /// The seed that c_1 came from. Only a hint: operations may leave a stale one.
-    pub(crate) seed: Option<MaskSeed>,
+}
+
+/// What a ciphertext says of its message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State {
+    /// Scale.
+    pub scale: f64,
+    /// Bound on the message.
+    pub bound: f64,
+    /// Bound on the canonical norm of the error, in integer units.
+    pub noise: f64,
+}
+
+impl State {
+    /// Refuses a message that the modulus of a level cannot hold.
+    pub(crate) fn check_fits(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
+        let modulus = params.q_at(level).log2_product();
+        let total = self.bound * self.scale + self.noise;
+        // A signed value needs one bit more than its size.
+        if total.max(1.0).log2() + 1.0 > modulus {
+            let (value, scale) = (self.bound.log2(), self.scale.log2());
+            return Err(HeError::TooLarge { operation, value, scale, modulus, level });
+        }
+        Ok(())
+    }
 }
 
 impl Ciphertext {
     /// Puts a ciphertext together from what travels.
     ///
     /// # Errors
-    /// [`HeError::NoSuchLevel`], [`HeError::Degree`], or [`HeError::Parameters`] for parts over
-    /// other primes or a scale, bound or noise that is not a finite number above zero.
-    pub fn from_parts(
-        params: &Params,
-        key: KeyId,
-        parts: Vec<Poly<Eval>>,
-        level: usize,
-        (scale, bound, noise): (f64, f64, f64),
-    ) -> Result<Self, HeError> {
-        let operation = "loading a ciphertext";
-        if level > params.max_level() {
-            return Err(HeError::NoSuchLevel { operation, wanted: level, highest: params.max_level() });
+    /// `RlweError::Parameters` for a scale, bound or noise that is not a
+    /// finite number above zero.
+    pub fn from_parts(inner: rlwe::Ciphertext, state: State) -> Result<Self, HeError> {
+        let State { scale, bound, noise } = state;
+        let sound = |x: f64| x.is_finite() && x >= 0.0;
+        if !(sound(scale) && scale > 0.0 && sound(bound) && sound(noise)) {
+            return Err(parameters("scale, bound and noise must be finite numbers"));
         }
-        if !(2..=3).contains(&parts.len()) {
-            return Err(HeError::Degree { operation, expected: 2, found: parts.len() });
-        }
-        if parts.iter().any(|p| p.basis() != params.q_at(level)) {
-            return Err(HeError::Parameters {
-                reason: "the ciphertext's parts are not over the primes of its level".into(),
-            });
-        }
-        if !(scale.is_finite() && scale > 0.0 && bound.is_finite() && bound >= 0.0 && noise.is_finite() && noise >= 0.0)
-        {
-            return Err(HeError::Parameters { reason: "scale, bound and noise must be finite numbers".into() });
-        }
-        Ok(Self { params: params.clone(), key, parts, level, scale, bound, noise, seed: None })
+        Ok(Self::new(inner, state))
+    }
+
+    /// Of a state that was computed.
+    pub(crate) fn new(inner: rlwe::Ciphertext, State { scale, bound, noise }: State) -> Self {
+        Self { inner, scale, bound, noise }
     }
 
     /// A noiseless encryption of zero: the start of a sum.
-    pub fn zero(params: &Params, key: KeyId, level: usize, scale: f64) -> Self {
-        let basis = params.q_at(level);
-        let parts = vec![Poly::zero(basis), Poly::zero(basis)];
-        Self { params: params.clone(), key, parts, level, scale, bound: 0.0, noise: 0.0, seed: None }
+    ///
+    /// # Errors
+    /// `RlweError::NoSuchLevel`.
+    pub fn zero(params: &Params, key: KeyId, level: usize, scale: f64) -> Result<Self, HeError> {
+        Ok(Self::new(rlwe::Ciphertext::zero(params, key, level)?, State { scale, bound: 0.0, noise: 0.0 }))
+    }
+
+    /// The ciphertext without what it says of its message.
+    pub fn inner(&self) -> &rlwe::Ciphertext {
+        &self.inner
     }
 
     /// Its parameters.
     pub fn params(&self) -> &Params {
-        &self.params
+        self.inner.params()
     }
 
     /// The name of the secret key it is under.
     pub fn key(&self) -> KeyId {
-        self.key
+        self.inner.key()
     }
 
     /// Its parts c_0, c_1 and perhaps c_2.
     pub fn parts(&self) -> &[Poly<Eval>] {
-        &self.parts
+        self.inner.parts()
     }
 
-    /// The seed of c_1, if there are two parts and c_1 is what the seed stands for: then c_0 and
-    /// the seed are all that needs to travel. True of a fresh ciphertext under a secret key, and
-    /// as long as c_1 only loses primes. Costs an expansion of the seed.
+    /// The seed of c_1, where c_1 is what a seed stands for: then c_0 and the seed are all that needs to
+    /// travel.
     pub fn seed(&self) -> Option<MaskSeed> {
-        match self.parts.as_slice() {
-            [_, c1] => self.seed.filter(|seed| is_mask(c1, seed, 0)),
-            _ => None,
-        }
+        self.inner.seed()
     }
 
     /// Rescales left.
     pub fn level(&self) -> usize {
-        self.level
+        self.inner.level()
+    }
+
+    /// What it says of its message.
+    pub fn state(&self) -> State {
+        State { scale: self.scale, bound: self.bound, noise: self.noise }
     }
 
     /// The exact scale (a product and quotient of primes and encoding scales, in double
@@ -137,19 +151,7 @@ impl Ciphertext {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(|p| p.words().len() * 8).sum()
-    }
-
-    /// Refuses a message that the modulus cannot hold at this level.
-    pub(crate) fn check_fits(&self, operation: &'static str) -> Result<(), HeError> {
-        let modulus = self.params.q_at(self.level).log2_product();
-        let total = self.bound * self.scale + self.noise;
-        // A signed value needs one bit more than its size.
-        if total.max(1.0).log2() + 1.0 > modulus {
-            let (value, scale) = (self.bound.log2(), self.scale.log2());
-            return Err(HeError::TooLarge { operation, value, scale, modulus, level: self.level });
-        }
-        Ok(())
+        self.inner.bytes()
     }
 }
 
@@ -158,13 +160,13 @@ impl fmt::Debug for Ciphertext {
         write!(
             f,
             "Ciphertext(N = {}, {} parts, level {}/{}, scale 2^{:.2}, about {:.0} bits precise, key {})",
-            self.params.degree(),
-            self.parts.len(),
-            self.level,
-            self.params.max_level(),
+            self.params().degree(),
+            self.parts().len(),
+            self.level(),
+            self.params().max_level(),
             self.scale.log2(),
             self.precision_bits(),
-            self.key
+            self.key()
         )
     }
 }

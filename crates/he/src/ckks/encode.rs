@@ -1,13 +1,14 @@
 //! Encoding vectors to polynomials and back.
 
-use super::noise::{ROUNDING_VARIANCE, canonical_bound};
+use super::noise::TAIL;
+use super::params::Params;
 use super::plaintext::Plaintext;
-use crate::error::HeError;
-use crate::params::Params;
+use crate::error::{HeError, parameters};
 use num_bigint::{BigInt, BigUint};
 use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::{Coeff, Poly};
+use sudare_rlwe::inverse;
 use zeroize::Zeroizing;
 
 /// Where a plaintext is encoded: level, scale and the bound it declares.
@@ -25,7 +26,7 @@ pub struct EncodeAt {
 /// Encodes and decodes for one parameter set.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    pub(super) params: Params,
+    params: Params,
 }
 
 /// Largest scaled coefficient that the fast path rounds, in bits.
@@ -35,6 +36,11 @@ impl Encoder {
     /// An encoder for a parameter set.
     pub fn new(params: &Params) -> Self {
         Self { params: params.clone() }
+    }
+
+    /// The parameters that it encodes for.
+    pub fn params(&self) -> &Params {
+        &self.params
     }
 
     /// The highest level and the default scale, for values up to `max_abs`.
@@ -54,7 +60,7 @@ impl Encoder {
     ///
     /// # Errors
     /// [`HeError::TooManyValues`], [`HeError::NotFinite`], [`HeError::OverBound`],
-    /// [`HeError::NoSuchLevel`], [`HeError::TooLarge`].
+    /// `RlweError::NoSuchLevel`, [`HeError::TooLarge`].
     pub fn encode_at(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|x| x.abs()), values.len(), self.params.slots(), at)?;
         let mut re = vec![0.0; self.params.slots()];
@@ -108,13 +114,9 @@ impl Encoder {
         if found > capacity {
             return Err(HeError::TooManyValues { found, capacity });
         }
-        if at.level > self.params.max_level() {
-            return Err(HeError::NoSuchLevel { operation, wanted: at.level, highest: self.params.max_level() });
-        }
+        self.params.expect_level(operation, at.level)?;
         if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
-            return Err(HeError::Parameters {
-                reason: "scale and max_abs must be finite, the scale at least 1".into(),
-            });
+            return Err(parameters("scale and max_abs must be finite, the scale at least 1"));
         }
         let modulus = self.params.q_at(at.level).log2_product();
         if at.max_abs > 0.0 && at.max_abs.log2() + at.scale.log2() + 1.0 > modulus {
@@ -147,9 +149,10 @@ impl Encoder {
         };
         let n = self.params.degree();
         // Rounding, and double precision's own relative error through the transform.
-        let noise = canonical_bound(n, ROUNDING_VARIANCE, 1) + at.max_abs * at.scale * (n as f64).log2() * f64::EPSILON;
+        let rounding = self.params.sketch().rounding().bound(&TAIL);
+        let noise = rounding + at.max_abs * at.scale * (n as f64).log2() * f64::EPSILON;
         Ok(Plaintext {
-            params: self.params.clone(),
+            params: self.params.rlwe().clone(),
             poly: poly.into_eval(),
             level: at.level,
             scale: at.scale,
@@ -182,7 +185,7 @@ impl Encoder {
     /// The real parts of all N/2 slots.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn decode(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
         Ok(self.decode_split(plaintext)?.0)
     }
@@ -190,7 +193,7 @@ impl Encoder {
     /// All N/2 slots.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn decode_complex(&self, plaintext: &Plaintext) -> Result<Vec<Complex64>, HeError> {
         let (re, im) = self.decode_split(plaintext)?;
         Ok(re.into_iter().zip(im).map(|(re, im)| Complex64 { re, im }).collect())
@@ -206,11 +209,11 @@ impl Encoder {
     /// All N coefficients, divided by the scale.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn decode_coefficients(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
         self.params.expect("the plaintext", &plaintext.params)?;
         let basis = plaintext.poly.basis();
-        let inverse = 1.0 / plaintext.scale;
+        let scale = 1.0 / plaintext.scale;
         // As few primes as hold the message by its static bounds, with ten bits to spare.
         let needed = (plaintext.bound * plaintext.scale + plaintext.noise).max(1.0).log2() + 11.0;
         let mut bits = 0.0;
@@ -224,49 +227,47 @@ impl Encoder {
         Ok(match limbs {
             1 => {
                 let q = poly.basis().limb(0).modulus();
-                poly.limb(0).iter().map(|x| q.center(*x) as f64 * inverse).collect()
+                poly.limb(0).iter().map(|x| q.center(*x) as f64 * scale).collect()
             }
-            2 => compose_pair(&poly, inverse),
-            _ => compose_wide(&poly, inverse),
+            2 => compose_pair(&poly, scale)?,
+            _ => compose_wide(&poly, scale)?,
         })
     }
 }
 
 /// Garner's formula for two primes.
-fn compose_pair(poly: &Poly<Coeff>, inverse: f64) -> Vec<f64> {
+fn compose_pair(poly: &Poly<Coeff>, scale: f64) -> Result<Vec<f64>, HeError> {
     let (q0, q1) = (*poly.basis().limb(0).modulus(), *poly.basis().limb(1).modulus());
-    let w = q1.shoup(q1.inv(q0.value()).unwrap_or(0));
+    let w = q1.shoup(inverse(&q1, q0.value())?);
     let product = i128::from(q0.value()) * i128::from(q1.value());
-    let digits = poly.limb(0).iter().zip(poly.limb(1));
-    digits
-        .map(|(x0, x1)| {
-            let t = q1.mul_shoup(q1.sub(*x1, q1.reduce(*x0)), &w);
-            let x = i128::from(*x0) + i128::from(t) * i128::from(q0.value());
-            (if x > product / 2 { x - product } else { x }) as f64 * inverse
-        })
-        .collect()
+    let compose = |(x0, x1): (&u64, &u64)| {
+        let t = q1.mul_shoup(q1.sub(*x1, q1.reduce(*x0)), &w);
+        let x = i128::from(*x0) + i128::from(t) * i128::from(q0.value());
+        (if x > product / 2 { x - product } else { x }) as f64 * scale
+    };
+    Ok(poly.limb(0).iter().zip(poly.limb(1)).map(compose).collect())
 }
 
 /// Garner's formula for any number of primes.
-fn compose_wide(poly: &Poly<Coeff>, inverse: f64) -> Vec<f64> {
+fn compose_wide(poly: &Poly<Coeff>, scale: f64) -> Result<Vec<f64>, HeError> {
     let moduli: Vec<_> = poly.basis().limbs().iter().map(|l| *l.modulus()).collect();
     let product = poly.basis().product();
     let half = &product >> 1u32;
     let prefixes: Vec<BigUint> =
         (0..moduli.len()).map(|i| moduli[..i].iter().map(|q| BigUint::from(q.value())).product()).collect();
-    (0..poly.degree())
-        .map(|c| {
-            let mut value = BigUint::ZERO;
-            for (i, q) in moduli.iter().enumerate() {
-                let residue = |x: &BigUint| (x % q.value()).iter_u64_digits().next().unwrap_or(0);
-                let difference = q.sub(poly.limb(i)[c], residue(&value));
-                let inverse = q.inv(residue(&prefixes[i])).unwrap_or(0);
-                value += &prefixes[i] * q.mul(difference, inverse);
-            }
-            let signed = if value > half { BigInt::from(value) - BigInt::from(product.clone()) } else { value.into() };
-            big_to_f64(&signed) * inverse
-        })
-        .collect()
+    let residue = |x: &BigUint, q: u64| (x % q).iter_u64_digits().next().unwrap_or(0);
+    let inverses = moduli.iter().zip(&prefixes).map(|(q, prefix)| inverse(q, residue(prefix, q.value())));
+    let inverses = inverses.collect::<Result<Vec<u64>, _>>()?;
+    let compose = |c: usize| {
+        let mut value = BigUint::ZERO;
+        for (i, q) in moduli.iter().enumerate() {
+            let difference = q.sub(poly.limb(i)[c], residue(&value, q.value()));
+            value += &prefixes[i] * q.mul(difference, inverses[i]);
+        }
+        let signed = if value > half { BigInt::from(value) - BigInt::from(product.clone()) } else { value.into() };
+        big_to_f64(&signed) * scale
+    };
+    Ok((0..poly.degree()).map(compose).collect())
 }
 
 fn big_to_f64(x: &BigInt) -> f64 {

@@ -8,15 +8,16 @@ mod encode;
 mod encrypt;
 mod evaluator;
 pub mod noise;
+mod params;
 mod plaintext;
 mod release;
+mod wire;
 
-pub use ciphertext::Ciphertext;
+pub use ciphertext::{Ciphertext, State};
 pub use decrypt::Decryptor;
 pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
-pub use evaluator::{Counters, Evaluator, ExtendedPlaintext, Hoisted, LinearMap};
+pub use evaluator::{Evaluator, ExtendedPlaintext, Hoisted, LinearMap};
+pub use params::{Params, ParamsLiteral};
 pub use plaintext::Plaintext;
-pub use release::{
-    Expected, MAX_RELEASED_VALUES, MAX_RELEASES, RELEASE_FAILURE_BITS, RELEASE_SECURITY, ReleasePolicy, Releases,
-};
+pub use release::{Expected, MAX_RELEASED_VALUES};

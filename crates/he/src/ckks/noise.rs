@@ -1,102 +1,26 @@
-//! Noise of CKKS operations.
+//! How CKKS reads the noise formulas of [`sudare_rlwe::noise`]: the static bound that travels with a
+//! ciphertext.
 //!
-//! Each formula gives the variance of a coefficient of the error polynomial. The static bound
-//! that travels with a ciphertext is one on the error's canonical embedding, ‖e‖_can =
-//! max_j |e(ζ^(5^j))|. For a polynomial with independent coefficients of variance V an embedded
-//! value is nearly a complex Gaussian of variance N·V, and |e_j| > u·√(N·V) has probability about
-//! exp(−u²); for a product of m such polynomials it is about exp(−m·u^(2/m)), a heavier tail.
-//! [`TAIL`] holds the u of each m at which all N/2 slots together fail with probability under
-//! 2^-60. Bounds add by the triangle inequality, so that correlated operands (a ciphertext and
-//! itself) are covered. Costache–Curtis–Hales–Murphy–Ogilvie–Player, ePrint 2022/162.
+//! All N/2 slots of one term together are over its bound with probability under 2^-60.
 
-use crate::params::{ERROR_SIGMA, Params};
-use crate::security::SecretDistribution;
+use sudare_rlwe::Params;
+use sudare_rlwe::noise::Tails;
 
 /// Standard deviations from an embedded value to its bound, for one polynomial, a product of
 /// two, a product of three: exp(−m·u^(2/m))·2^16 < 2^-60.
-pub const TAIL: [f64; 3] = [7.3, 26.5, 74.0];
+pub const TAIL: Tails = [7.3, 26.5, 74.0];
 
-/// Variance of an error coefficient.
-pub const ERROR_VARIANCE: f64 = ERROR_SIGMA * ERROR_SIGMA;
-
-/// Variance of rounding to the nearest integer.
-pub const ROUNDING_VARIANCE: f64 = 1.0 / 12.0;
-
-/// Bound on the canonical norm of a product of `factors` random polynomials (one to three) that
-/// has coefficient variance V.
-pub fn canonical_bound(n: usize, variance: f64, factors: usize) -> f64 {
-    TAIL[factors - 1] * (n as f64 * variance).sqrt()
-}
-
-/// Variance of a secret's coefficient.
-pub fn secret_variance(params: &Params) -> f64 {
-    match params.literal().secret {
-        SecretDistribution::Ternary => 2.0 / 3.0,
-        SecretDistribution::FixedWeight { weight } => f64::from(weight) / params.degree() as f64,
-        SecretDistribution::Gaussian => ERROR_VARIANCE,
-    }
-}
-
-/// Variance of a fresh encryption under the secret key: the error e.
-pub fn secret_encryption_variance() -> f64 {
-    ERROR_VARIANCE
-}
-
-/// Canonical bound of the same.
-pub fn secret_encryption_bound(params: &Params) -> f64 {
-    canonical_bound(params.degree(), secret_encryption_variance(), 1)
-}
-
-/// Variance of a fresh encryption under the public key: e_0 + v·e_pk + e_1·s, v ternary.
-pub fn public_encryption_variance(params: &Params) -> f64 {
-    let n = params.degree() as f64;
-    ERROR_VARIANCE * (1.0 + n * (2.0 / 3.0) + n * secret_variance(params))
-}
-
-/// Canonical bound of the same.
-pub fn public_encryption_bound(params: &Params) -> f64 {
-    canonical_bound(params.degree(), public_encryption_variance(params), 2)
-}
-
-/// Variance of rounding the parts of a ciphertext when it is divided: r_0 + r_1·s (+ r_2·s²).
-pub fn division_variance(params: &Params, parts: usize) -> f64 {
-    let ns = params.degree() as f64 * secret_variance(params);
-    // An embedded value of s² has the second moment 2·(N·V_s)², a coefficient the N-th part.
-    ROUNDING_VARIANCE * (1.0 + ns + if parts > 2 { 2.0 * ns * ns } else { 0.0 })
-}
-
-/// Canonical bound of the same.
+/// Bound on the rounding of `parts` parts when a ciphertext is divided.
 pub fn division_bound(params: &Params, parts: usize) -> f64 {
-    let n = params.degree();
-    let ns = n as f64 * secret_variance(params);
-    let third = if parts > 2 { canonical_bound(n, ROUNDING_VARIANCE * ns * ns, 3) } else { 0.0 };
-    canonical_bound(n, ROUNDING_VARIANCE, 1) + canonical_bound(n, ROUNDING_VARIANCE * ns, 2) + third
+    params.sketch().division(parts).bound(&TAIL)
 }
 
-/// Variance of key switching at a level, Σ_j d_j·e_j / P with digits uniform and centred, without
-/// the rounding of the division by P.
-pub fn switching_variance(params: &Params, level: usize) -> f64 {
-    let n = params.degree() as f64;
-    let tables = params.tables(level);
-    let p = params.p().log2_product();
-    let size = |d: &std::ops::Range<usize>| -> f64 {
-        tables.q.primes().skip(d.start).take(d.len()).map(|q| (q as f64).log2()).sum()
-    };
-    let digits: f64 = tables.digits.iter().map(|d| (2.0 * (size(d) - p)).exp2()).sum();
-    n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE
-}
-
-/// Canonical bound of the same.
+/// Bound on key switching at a level, without the rounding of its division by P.
 pub fn switching_bound(params: &Params, level: usize) -> f64 {
-    canonical_bound(params.degree(), switching_variance(params, level), 2)
+    params.sketch().switching(level).bound(&TAIL)
 }
 
-/// Variance of key switching with its division by P.
-pub fn switched_variance(params: &Params, level: usize) -> f64 {
-    switching_variance(params, level) + division_variance(params, 2)
-}
-
-/// Canonical bound of the same.
+/// Bound on key switching with its division by P.
 pub fn switched_bound(params: &Params, level: usize) -> f64 {
     switching_bound(params, level) + division_bound(params, 2)
 }

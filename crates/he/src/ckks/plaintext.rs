@@ -1,7 +1,7 @@
 //! Encoded messages.
 
-use crate::params::Params;
 use sudare_ring::{Eval, Poly};
+use sudare_rlwe::Params;
 use zeroize::Zeroize;
 
 /// An encoded vector: an integer polynomial that stands for `scale` times the message.

@@ -1,124 +1,136 @@
-//! Ciphertexts on the wire: their parts, or c_0 and the seed of c_1.
+//! Plaintexts and ciphertexts of CKKS on the wire.
 
-use super::Object;
-use super::bytes::Fields;
-use super::container::Reader;
-use super::error::WireError;
-use super::header::{Header, ObjectType, State};
-use super::packing::packed_bytes;
-use crate::ckks::Ciphertext;
-use crate::keys::KeyId;
-use crate::params::Params;
-use sudare_ring::random::MaskSeed;
-use sudare_ring::{Eval, Poly};
+use super::{Ciphertext, Plaintext, State};
+use std::io::Write;
+use sudare_rlwe::wire;
+use sudare_rlwe::wire::{Bundled, Fields, Form, Header, ObjectType, Reader, Wire, WireError, Writer, packing};
+use sudare_rlwe::{KeyId, Params, ParamsHash};
 
 /// What a header says of one ciphertext.
-pub(super) struct Record {
-    pub(super) state: State,
-    parts: usize,
-    seed: Option<MaskSeed>,
+pub struct Record {
+    state: wire::State,
+    form: Form,
 }
 
-impl Record {
-    /// Bytes of the parts and the seed.
-    const FORM_BYTES: usize = 40;
-    /// Bytes of a whole record.
-    pub(super) const BYTES: usize = Self::FORM_BYTES + 32;
+fn header_state(level: usize, State { scale, bound, noise }: State, params: &Params) -> Result<wire::State, WireError> {
+    let state = wire::State { level: level as u32, scale, bound, noise };
+    state.check(params)?;
+    Ok(state)
+}
 
-    pub(super) fn of(ciphertext: &Ciphertext) -> Result<Self, WireError> {
-        let state = State {
-            level: ciphertext.level() as u32,
-            scale: ciphertext.scale(),
-            bound: ciphertext.bound(),
-            noise: ciphertext.noise(),
-        };
-        state.check(ciphertext.params())?;
-        Ok(Self { state, parts: ciphertext.parts().len(), seed: ciphertext.seed() })
+fn write_form(form: &Form, meta: &mut Vec<u8>) {
+    form.counts().iter().for_each(|x| meta.extend(x.to_le_bytes()));
+    meta.extend(form.seed_bytes());
+}
+
+fn read_form(params: &Params, state: wire::State, fields: &mut Fields<'_>) -> Result<Record, WireError> {
+    state.check(params)?;
+    let (counts, seed) = ((fields.u32()?, fields.u32()?), fields.bytes32()?);
+    Ok(Record { state, form: Form::read(params, state.level, counts, seed)? })
+}
+
+impl Wire for Ciphertext {
+    type Params = Params;
+    const TYPE: ObjectType = ObjectType::Ciphertext;
+
+    fn params_hash(params: &Params) -> ParamsHash {
+        params.hash()
     }
 
-    /// The parts that travel.
-    pub(super) fn polys<'a>(&self, ciphertext: &'a Ciphertext) -> &'a [Poly<Eval>] {
-        &ciphertext.parts()[..self.segments()]
+    fn header(&self) -> Result<Header, WireError> {
+        let Record { state, form } = self.record()?;
+        let mut meta = Vec::new();
+        write_form(&form, &mut meta);
+        Header::new(Self::TYPE, self.owner(), state, meta, form.lengths(self.params()).collect())
     }
 
-    fn segments(&self) -> usize {
-        if self.seed.is_some() { 1 } else { self.parts }
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        Form::of(self.inner()).write(self.inner(), writer)
     }
 
-    fn write_form(&self, meta: &mut Vec<u8>) {
-        meta.extend((self.parts as u32).to_le_bytes());
-        meta.extend(u32::from(self.seed.is_some()).to_le_bytes());
-        meta.extend(self.seed.as_ref().map_or(&[0; 32], MaskSeed::as_bytes));
+    fn read_segments(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let header = reader.header();
+        let mut fields = Fields::new(header.meta());
+        let record = read_form(params, header.state(), &mut fields)?;
+        fields.finish()?;
+        header.expect_segments(record.form.lengths(params))?;
+        let key = header.key();
+        Self::load(params, key, record, reader)
+    }
+}
+
+impl Bundled for Ciphertext {
+    const BUNDLE: ObjectType = ObjectType::Bundle;
+    type Record = Record;
+
+    fn owner(&self) -> (ParamsHash, KeyId) {
+        (self.params().hash(), self.key())
     }
 
-    fn read_form(params: &Params, state: State, fields: &mut Fields<'_>) -> Result<Self, WireError> {
-        state.check(params)?;
-        let parts = fields.u32()? as usize;
-        let (seeded, seed) = (fields.u32()?, fields.bytes32()?);
-        let seed = match (parts, seeded) {
-            (2, 1) => Some(MaskSeed::from_bytes(seed)),
-            (2 | 3, 0) if seed == [0; 32] => None,
-            _ => return Err(WireError::Corrupt { what: "a ciphertext of impossible parts" }),
-        };
-        Ok(Self { state, parts, seed })
+    fn record(&self) -> Result<Record, WireError> {
+        let state = header_state(self.level(), self.state(), self.params())?;
+        Ok(Record { state, form: Form::of(self.inner()) })
     }
 
-    pub(super) fn write(&self, meta: &mut Vec<u8>) {
-        self.write_form(meta);
-        meta.extend(self.state.level.to_le_bytes());
+    fn write_record(_: &Params, Record { state, form }: &Record, meta: &mut Vec<u8>) {
+        write_form(form, meta);
+        meta.extend(state.level.to_le_bytes());
         meta.extend([0; 4]);
-        for x in [self.state.scale, self.state.bound, self.state.noise] {
+        for x in [state.scale, state.bound, state.noise] {
             meta.extend(x.to_le_bytes());
         }
     }
 
-    pub(super) fn read(params: &Params, fields: &mut Fields<'_>) -> Result<Self, WireError> {
-        let form = fields.take(Self::FORM_BYTES)?;
+    fn read_record(params: &Params, fields: &mut Fields<'_>) -> Result<Record, WireError> {
+        /// Bytes of the counts and the seed.
+        const FORM_BYTES: usize = 40;
+        let form = fields.take(FORM_BYTES)?;
         let level = fields.u32()?;
         fields.zeros(4)?;
-        let state = State { level, scale: fields.f64()?, bound: fields.f64()?, noise: fields.f64()? };
-        Self::read_form(params, state, &mut Fields::new(form))
+        let state = wire::State { level, scale: fields.f64()?, bound: fields.f64()?, noise: fields.f64()? };
+        read_form(params, state, &mut Fields::new(form))
     }
 
-    /// Bytes of each of its segments.
-    pub(super) fn lengths(&self, params: &Params) -> impl Iterator<Item = u64> + use<> {
-        std::iter::repeat_n(packed_bytes(params.q_at(self.state.level as usize)), self.segments())
+    fn lengths(params: &Params, record: &Record) -> impl Iterator<Item = u64> {
+        record.form.lengths(params)
     }
 
-    /// Reads the parts.
-    pub(super) fn load(self, params: &Params, key: KeyId, reader: &mut Reader<'_>) -> Result<Ciphertext, WireError> {
-        let State { level, scale, bound, noise } = self.state;
-        let (level, state) = (level as usize, (scale, bound, noise));
-        let basis = params.q_at(level);
-        Ok(match &self.seed {
-            Some(seed) => Ciphertext::from_seeded(params, key, reader.poly(basis)?, seed, level, state)?,
-            None => {
-                let parts = (0..self.parts).map(|_| reader.poly(basis)).collect::<Result<_, _>>()?;
-                Ciphertext::from_parts(params, key, parts, level, state)?
-            }
-        })
+    fn load(params: &Params, key: KeyId, record: Record, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let wire::State { scale, bound, noise, .. } = record.state;
+        Ok(Self::from_parts(record.form.load(params, key, reader)?, State { scale, bound, noise })?)
     }
 }
 
-impl Object for Ciphertext {
-    const TYPE: ObjectType = ObjectType::Ciphertext;
+/// Plaintexts: not encrypted.
+impl Wire for Plaintext {
+    type Params = Params;
+    const TYPE: ObjectType = ObjectType::Plaintext;
 
-    fn outline(&self) -> Result<(Header, Vec<&Poly<Eval>>), WireError> {
-        let record = Record::of(self)?;
-        let mut meta = Vec::new();
-        record.write_form(&mut meta);
-        let lengths = record.lengths(self.params()).collect();
-        let header = Header::new(Self::TYPE, (self.params().hash(), self.key()), record.state, meta, lengths)?;
-        Ok((header, record.polys(self).iter().collect()))
+    fn params_hash(params: &Params) -> ParamsHash {
+        params.hash()
     }
 
-    fn load(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn header(&self) -> Result<Header, WireError> {
+        let (scale, bound, noise) = (self.scale, self.bound, self.noise);
+        let state = header_state(self.level, State { scale, bound, noise }, &self.params)?;
+        let lengths = vec![packing::packed_bytes(self.poly.basis())];
+        Header::new(Self::TYPE, (self.params.hash(), KeyId::NONE), state, Vec::new(), lengths)
+    }
+
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        writer.poly(&self.poly)
+    }
+
+    fn read_segments(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
-        let mut fields = Fields::new(header.meta());
-        let record = Record::read_form(params, header.state(), &mut fields)?;
-        fields.finish()?;
-        header.expect_segments(record.lengths(params))?;
-        let key = header.key();
-        record.load(params, key, reader)
+        header.expect_key(KeyId::NONE)?;
+        let state = header.state();
+        state.check(params)?;
+        header.expect_no_meta()?;
+        let level = state.level as usize;
+        header.expect_segments([packing::packed_bytes(params.q_at(level))])?;
+        let poly = reader.poly(params.q_at(level))?;
+        let (scale, bound, noise) = (state.scale, state.bound, state.noise);
+        Ok(Self { params: params.clone(), poly, level, scale, bound, noise })
     }
 }

@@ -4,9 +4,9 @@ use super::encode::{Encoder, Packing, Wrap};
 use super::modulus::PlainModulus;
 use super::params::IntegerParams;
 use super::plaintext::Plaintext;
-use crate::error::HeError;
-use crate::params::Params;
+use crate::error::{HeError, parameters};
 use num_bigint::{BigInt, BigUint, Sign};
+use sudare_rlwe::{Params, RlweError};
 
 /// Most moduli of one system.
 pub const MAX_MODULI: usize = 64;
@@ -25,11 +25,11 @@ impl BigEncoder {
     /// An encoder for plaintext moduli over one parameter set.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] without moduli, with more than [`MAX_MODULI`], or if two share a
+    /// `RlweError::Parameters` without moduli, with more than [`MAX_MODULI`], or if two share a
     /// factor; and as [`IntegerParams::new`].
     pub fn new(params: &Params, moduli: &[u64]) -> Result<Self, HeError> {
         if moduli.is_empty() || moduli.len() > MAX_MODULI {
-            return Err(HeError::Parameters { reason: format!("1 to {MAX_MODULI} plaintext moduli are possible") });
+            return Err(parameters(format!("1 to {MAX_MODULI} plaintext moduli are possible")));
         }
         let product: BigUint = moduli.iter().map(|t| BigUint::from(*t)).product();
         let mut basis = Vec::with_capacity(moduli.len());
@@ -37,11 +37,8 @@ impl BigEncoder {
         for t in moduli {
             let modulus = PlainModulus::new(*t)?;
             let hat = &product / *t;
-            let residue: u64 = (&hat % *t).try_into().unwrap_or(0);
-            let Some(inverse) = modulus.inv(residue) else {
-                return Err(HeError::Parameters {
-                    reason: format!("plaintext modulus {t} shares a factor with another one"),
-                });
+            let Some(inverse) = modulus.inv(residue(&hat, *t)) else {
+                return Err(parameters(format!("plaintext modulus {t} shares a factor with another one")));
             };
             basis.push(hat * inverse);
             encoders.push(Encoder::new(&IntegerParams::new(params, *t)?));
@@ -76,12 +73,12 @@ impl BigEncoder {
         self.encoders
             .iter()
             .map(|encoder| {
-                let t = BigInt::from(encoder.params().t());
+                let t = encoder.params().modulus();
                 let residues: Vec<u64> = values
                     .iter()
-                    .map(|x| {
-                        let r = ((x % &t) + &t) % &t;
-                        r.try_into().unwrap_or(0)
+                    .map(|x| match (residue(x.magnitude(), t.value()), x.sign()) {
+                        (r, Sign::Minus) => t.neg(r),
+                        (r, _) => r,
                     })
                     .collect();
                 encoder.encode_unsigned(&residues, packing, Wrap::Modulo)
@@ -92,12 +89,12 @@ impl BigEncoder {
     /// All N values, in `[−⌊M/2⌋, ⌈M/2⌉)`, from the plaintext of each modulus.
     ///
     /// # Errors
-    /// [`HeError::Operands`] unless there is one plaintext for each modulus, and as
+    /// `RlweError::Operands` unless there is one plaintext for each modulus, and as
     /// [`Encoder::decode_signed`].
     pub fn decode(&self, plaintexts: &[Plaintext], packing: Packing) -> Result<Vec<BigInt>, HeError> {
         if plaintexts.len() != self.encoders.len() {
             let (left, right) = (plaintexts.len(), self.encoders.len());
-            return Err(HeError::Operands { operation: "decoding", left, right });
+            return Err(RlweError::Operands { operation: "decoding", left, right }.into());
         }
         let columns = self
             .encoders
@@ -118,4 +115,9 @@ impl BigEncoder {
             })
             .collect())
     }
+}
+
+/// x mod t.
+fn residue(x: &BigUint, t: u64) -> u64 {
+    (x % t).iter_u64_digits().next().unwrap_or(0)
 }

@@ -5,18 +5,19 @@ use super::params::IntegerParams;
 use super::plaintext::Plaintext;
 use super::scheme::Scheme;
 use crate::error::HeError;
-use crate::keys::SecretKey;
 use num_bigint::BigUint;
 use std::marker::PhantomData;
 use sudare_ring::kernel::round_quotients;
-use sudare_ring::threads::for_each_chunk;
 use sudare_ring::{Coeff, Poly};
+use sudare_rlwe as rlwe;
+use sudare_rlwe::keys::SecretKey;
+use sudare_rlwe::{RlweError, inverse};
 use zeroize::Zeroizing;
 
 /// Decrypts for the owner of the secret key.
 pub struct Decryptor<'a, S: Scheme> {
     params: IntegerParams,
-    secret: &'a SecretKey,
+    inner: rlwe::Decryptor<'a>,
     scheme: PhantomData<S>,
 }
 
@@ -24,65 +25,49 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
     /// A decryptor with a secret key.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn new(params: &IntegerParams, secret: &'a SecretKey) -> Result<Self, HeError> {
-        params.params().expect("the secret key", &secret.params)?;
-        Ok(Self { params: params.clone(), secret, scheme: PhantomData })
+        params.rlwe().expect("the secret key", secret.params())?;
+        Ok(Self { params: params.clone(), inner: rlwe::Decryptor::new(secret), scheme: PhantomData })
     }
 
     fn check(&self, ciphertext: &Ciphertext<S>) -> Result<(), HeError> {
         self.params.expect("the ciphertext", &ciphertext.params)?;
-        if ciphertext.key != self.secret.id {
-            let (found, expected) = (ciphertext.key, self.secret.id);
-            return Err(HeError::WrongKey { what: "the ciphertext", found, expected });
-        }
+        self.inner.check(ciphertext.inner())?;
         ciphertext.check_fits("decryption")
     }
 
     /// t·Σ c_i·s^i modulo q_0 … q_level.
-    fn open(&self, ciphertext: &Ciphertext<S>, level: usize) -> Zeroizing<Poly<Coeff>> {
-        let basis = self.params.params().q_at(level);
-        // Horner in s, without a copy of s or of the parts.
-        let mut parts = ciphertext.parts.iter().rev();
-        let mut poly = match parts.next() {
-            Some(last) => last.truncated(level + 1),
-            None => Poly::zero(basis),
-        };
-        for part in parts {
-            for_each_chunk(poly.words_mut(), basis.degree(), |i, x| {
-                basis.limb(i).mul_assign(x, self.secret.s.limb(i));
-                basis.limb(i).add_assign(x, part.limb(i));
-            });
-        }
-        let mut poly = poly.into_coeff();
+    fn open(&self, ciphertext: &Ciphertext<S>, level: usize) -> Result<Zeroizing<Poly<Coeff>>, HeError> {
+        let mut poly = self.inner.phase(ciphertext.inner(), level)?.into_coeff();
         poly.mul_scalars(self.params.t_mod_q(level));
-        Zeroizing::new(poly)
+        Ok(Zeroizing::new(poly))
     }
 
     /// Decrypts. The static noise bound says that the result is right, and how few primes say it:
     /// |c| ≤ t·noise, so the residues modulo the first primes that hold that are enough.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::WrongPlainModulus`], [`HeError::WrongKey`].
+    /// `RlweError::WrongParameters`, [`HeError::WrongPlainModulus`], `RlweError::WrongKey`.
     pub fn decrypt(&self, ciphertext: &Ciphertext<S>) -> Result<Plaintext, HeError> {
         self.check(ciphertext)?;
         let (model, t) = (self.params.noise(), self.params.modulus());
         let needed = ciphertext.noise.max(1.0).log2() + 1.0;
-        let level = (0..ciphertext.level).find(|l| model.log_limit(*l) > needed).unwrap_or(ciphertext.level);
-        let mut opened = self.open(ciphertext, level);
+        let level = (0..ciphertext.level()).find(|l| model.log_limit(*l) > needed).unwrap_or(ciphertext.level());
+        let mut opened = self.open(ciphertext, level)?;
         // m = c/g modulo t, from c = Σ y_i·(Q/q_i) − v·Q with y_i = [c·(Q/q_i)^−1] modulo q_i.
-        let basis = self.params.params().q_at(level).clone();
+        let basis = self.params.q_at(level).clone();
         let n = basis.degree();
-        let inverse = t.inv(ciphertext.factor).unwrap_or(0);
-        let product = t.mul(self.params.q_mod_t(level), inverse);
+        let unfactor = t.inverse(ciphertext.factor)?;
+        let product = t.mul(self.params.q_mod_t(level), unfactor);
         let mut weights = Vec::with_capacity(basis.len());
         for (i, limb) in basis.limbs().iter().enumerate() {
             let m = limb.modulus();
             let others = || basis.primes().enumerate().filter(|(j, _)| *j != i).map(|(_, q)| q);
             let hat = others().fold(1, |acc, q| m.mul(acc, q));
             let y = &mut opened.limb_mut(i);
-            limb.mul_scalar(y, &m.shoup(m.inv(hat).unwrap_or(0)));
-            weights.push(others().fold(inverse, |acc, q| t.mul(acc, q)));
+            limb.mul_scalar(y, &m.shoup(inverse(m, hat)?));
+            weights.push(others().fold(unfactor, |acc, q| t.mul(acc, q)));
         }
         let mut quotient = Zeroizing::new(vec![0; n]);
         let rows: Vec<&[u64]> = (0..basis.len()).map(|i| opened.limb(i)).collect();
@@ -124,7 +109,7 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
     /// The largest coefficient of c and Q.
     fn largest_noise(&self, ciphertext: &Ciphertext<S>) -> Result<(BigUint, BigUint), HeError> {
         self.check(ciphertext)?;
-        let opened = self.open(ciphertext, ciphertext.level);
+        let opened = self.open(ciphertext, ciphertext.level())?;
         let basis = opened.basis();
         let modulus = basis.product();
         let hats: Vec<BigUint> = basis
@@ -132,10 +117,10 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
             .iter()
             .map(|l| {
                 let hat = &modulus / l.q();
-                let residue: u64 = (&hat % l.q()).try_into().unwrap_or(0);
-                hat * l.modulus().inv(residue).unwrap_or(0)
+                let residue = (&hat % l.q()).iter_u64_digits().next().unwrap_or(0);
+                Ok(hat * inverse(l.modulus(), residue)?)
             })
-            .collect();
+            .collect::<Result<_, RlweError>>()?;
         let half = &modulus / 2u32;
         let mut largest = BigUint::ZERO;
         for k in 0..basis.degree() {

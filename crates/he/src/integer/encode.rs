@@ -118,7 +118,7 @@ impl Encoder {
     /// All N values, in `[0, t)`.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::WrongPlainModulus`], [`HeError::NoSlots`].
+    /// `RlweError::WrongParameters`, [`HeError::WrongPlainModulus`], [`HeError::NoSlots`].
     pub fn decode_unsigned(&self, plaintext: &Plaintext, packing: Packing) -> Result<Vec<u64>, HeError> {
         self.params.expect("the plaintext", &plaintext.params)?;
         match packing {

@@ -15,18 +15,22 @@ pub mod plan;
 mod rotate;
 pub(crate) mod scale;
 mod scheme;
-pub(crate) mod tensor;
+mod wire;
 
-pub use ciphertext::Ciphertext;
 pub(crate) use ciphertext::check_fits;
+pub use ciphertext::{Ciphertext, State};
 pub use decrypt::Decryptor;
 pub use encode::{Encoder, Packing, Wrap};
 pub use encrypt::Encryptor;
 pub use evaluator::Evaluator;
 pub use modulus::PlainModulus;
 pub use noise::NoiseModel;
+pub(crate) use noise::ProductPlan;
 pub use params::IntegerParams;
 pub use plaintext::{PlainFactor, Plaintext};
 pub use rotate::Hoisted;
 pub use scheme::Scheme;
 pub(crate) use scheme::sealed;
+pub use wire::{
+    StoredIntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params, write_integer_params,
+};

@@ -1,7 +1,8 @@
 //! Plaintext moduli: any integer from 2 to 2^60, even ones and composite ones included.
 
-use crate::error::HeError;
+use crate::error::{HeError, parameters};
 use sudare_ring::Modulus;
+use sudare_rlwe::RlweError;
 
 /// Most bits of a plaintext modulus.
 pub const MAX_PLAIN_BITS: u32 = 60;
@@ -18,14 +19,12 @@ impl PlainModulus {
     /// Checks the range.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] unless 2 ≤ t < 2^60.
+    /// `RlweError::Parameters` unless 2 ≤ t < 2^60.
     pub fn new(value: u64) -> Result<Self, HeError> {
         if value < 2 || value >> MAX_PLAIN_BITS != 0 {
-            return Err(HeError::Parameters {
-                reason: format!(
-                    "a plaintext modulus lies between 2 and 2^{MAX_PLAIN_BITS}, and {value} does not; take several coprime moduli for larger integers"
-                ),
-            });
+            return Err(parameters(format!(
+                "a plaintext modulus lies between 2 and 2^{MAX_PLAIN_BITS}, and {value} does not; take several coprime moduli for larger integers"
+            )));
         }
         Ok(Self { value, odd: Modulus::new(value).ok() })
     }
@@ -96,6 +95,14 @@ impl PlainModulus {
             (t0, t1) = (t1, t0 - quotient * t1);
         }
         (r0 == 1).then(|| t0.rem_euclid(i128::from(self.value)) as u64)
+    }
+
+    /// The inverse of a unit.
+    ///
+    /// # Errors
+    /// `RlweError::NotCoprime` if there is none.
+    pub(crate) fn inverse(&self, a: u64) -> Result<u64, RlweError> {
+        self.inv(a).ok_or(RlweError::NotCoprime { value: a, modulus: self.value })
     }
 
     /// Two small factors (e, f) with e·a ≡ f·b, `a` and `b` units: the remainders of Euclid's

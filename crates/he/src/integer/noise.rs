@@ -9,27 +9,18 @@
 //! [`TAIL`] puts each such bound under a failure probability of 2^-140, so that 4096 of them
 //! together stay under 2^-128.
 
-use crate::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, secret_variance};
-use crate::params::Params;
+use sudare_rlwe::noise::{ROUNDING_VARIANCE, Sketch, Tails, canonical_bound, quotient};
 
 /// Standard deviations from an embedded value to its bound, for one random polynomial, a product
 /// of two, a product of three: exp(−m·u^(2/m))·2^17 < 2^-140.
-pub const TAIL: [f64; 3] = [10.5, 54.5, 219.0];
+pub const TAIL: Tails = [10.5, 54.5, 219.0];
 
-/// What noise depends on: sizes of the ring, the secret and the primes.
+/// What noise depends on: the sketch of a parameter set, t, and the primes of BFV products.
 #[derive(Clone, Debug)]
 pub struct NoiseModel {
-    n: f64,
-    /// N times the variance of a secret's coefficient.
-    weight: f64,
+    sketch: Sketch,
     /// t.
     t: f64,
-    /// Data primes. Bounds are products and quotients of them, so that every machine gets the
-    /// same bits.
-    q: Vec<f64>,
-    /// Special primes.
-    p: Vec<f64>,
-    digit_limbs: usize,
     /// Auxiliary primes of BFV products.
     aux: Vec<f64>,
 }
@@ -45,63 +36,20 @@ pub(crate) struct ProductPlan {
     pub noise: f64,
 }
 
-/// Π over / Π under, whose products alone may be too large for a double.
-fn quotient(over: &[f64], under: &[f64]) -> f64 {
-    let (mut over, mut under, mut result) = (over.iter(), under.iter(), 1.0);
-    loop {
-        let next = if result > 1.0 { under.next() } else { None };
-        match next {
-            Some(x) => result /= x,
-            None => match over.next() {
-                Some(x) => result *= x,
-                None => return under.fold(result, |acc, x| acc / x),
-            },
-        }
-    }
-}
-
-fn bound(n: f64, variance: f64, factors: usize) -> f64 {
-    TAIL[factors - 1] * (n * variance).sqrt()
-}
-
 impl NoiseModel {
-    /// The model of a parameter set.
-    pub(crate) fn of(params: &Params, t: u64, aux: impl Iterator<Item = u64>) -> Self {
-        Self {
-            n: params.degree() as f64,
-            weight: params.degree() as f64 * secret_variance(params),
-            t: t as f64,
-            q: params.q().primes().map(|q| q as f64).collect(),
-            p: params.p().primes().map(|p| p as f64).collect(),
-            digit_limbs: params.literal().digit_limbs,
-            aux: aux.map(|p| p as f64).collect(),
-        }
-    }
-
-    /// The model of ternary parameters that do not exist yet, from bits of their primes; primes
-    /// lie just below their power of two, and the model counts a twentieth of a bit less.
-    pub(crate) fn sketch(log_n: u32, t: u64, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize, aux: &[u32]) -> Self {
-        let n = f64::from(log_n).exp2();
-        let primes = |bits: &[u32]| bits.iter().map(|b| (f64::from(*b) - 0.05).exp2()).collect();
-        Self {
-            n,
-            weight: n * 2.0 / 3.0,
-            t: t as f64,
-            q: primes(q_bits),
-            p: primes(p_bits),
-            digit_limbs,
-            aux: primes(aux),
-        }
+    /// The model of a sketch.
+    pub(crate) fn new(sketch: Sketch, t: u64, aux: impl Iterator<Item = f64>) -> Self {
+        Self { sketch, t: t as f64, aux: aux.collect() }
     }
 
     /// log2 of Q_l.
     pub(crate) fn log_q(&self, level: usize) -> f64 {
-        self.q[..=level].iter().map(|q| q.log2()).sum()
+        self.sketch.q()[..=level].iter().map(|q| q.log2()).sum()
     }
 
     /// `noise` divided by the primes from `low` + 1 to `high`.
     fn divided(&self, noise: f64, high: usize, low: usize) -> f64 {
-        self.q[low + 1..=high].iter().fold(noise, |acc, q| acc / q)
+        self.sketch.q()[low + 1..=high].iter().fold(noise, |acc, q| acc / q)
     }
 
     /// log2 of the noise at which decryption at a level can fail, Q_l/2t, less a hair for
@@ -117,24 +65,22 @@ impl NoiseModel {
 
     /// A plaintext's own part: at most half a unit a coefficient, whatever the message.
     pub fn message(&self) -> f64 {
-        self.n / 2.0
+        self.sketch.degree() / 2.0
     }
 
     /// A fresh encryption under the secret key, without the message's part.
     pub fn secret_encryption(&self) -> f64 {
-        bound(self.n, ERROR_VARIANCE, 1)
+        self.sketch.secret_encryption().bound(&TAIL)
     }
 
     /// A fresh encryption under the public key, e_0 + v·e_pk + e_1·s, without the message's part.
     pub fn public_encryption(&self) -> f64 {
-        bound(self.n, ERROR_VARIANCE * (1.0 + self.n * 2.0 / 3.0 + self.weight), 2)
+        self.sketch.public_encryption().bound(&TAIL)
     }
 
     /// Rounding of `parts` parts when a ciphertext is divided: r_0 + r_1·s (+ r_2·s²).
     pub fn division(&self, parts: usize) -> f64 {
-        let (n, w) = (self.n, self.weight);
-        let third = if parts > 2 { bound(n, ROUNDING_VARIANCE * w * w, 3) } else { 0.0 };
-        bound(n, ROUNDING_VARIANCE, 1) + bound(n, ROUNDING_VARIANCE * w, 2) + third
+        self.sketch.division(parts).bound(&TAIL)
     }
 
     /// The least bound that a ciphertext with a mask can have: it is fresh under a secret key or has
@@ -145,8 +91,7 @@ impl NoiseModel {
 
     /// Key switching at a level, before its division by P: Σ_j d_j·e_j / P.
     pub fn switching(&self, level: usize) -> f64 {
-        let digits: f64 = self.q[..=level].chunks(self.digit_limbs).map(|d| quotient(d, &self.p)).map(|x| x * x).sum();
-        bound(self.n, self.n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE, 2)
+        self.sketch.switching(level).bound(&TAIL)
     }
 
     /// Key switching with its division.
@@ -166,7 +111,8 @@ impl NoiseModel {
     /// Canonical bound of (c_0 + c_1·s)/Q: half a unit for each coefficient of c_0 whatever it
     /// is, and c_1 uniform.
     pub fn wrap(&self) -> f64 {
-        self.n / 2.0 + bound(self.n, ROUNDING_VARIANCE * self.weight, 2) + 1.0
+        let (n, weight) = (self.sketch.degree(), self.sketch.secret_weight());
+        n / 2.0 + canonical_bound(&TAIL, n, ROUNDING_VARIANCE * weight, 2) + 1.0
     }
 
     /// Level, auxiliary primes and noise of Σ a_i·b_i in BFV, from levels and noise of operands.
@@ -184,15 +130,16 @@ impl NoiseModel {
         }
         let inherited = total(level);
         // The right operands are rounded to the auxiliary basis R, an error of `rounding`·Q/R.
-        let enough = |aux: &usize| count * rounding * quotient(&self.q[..=level], &self.aux[..*aux]) <= inherited;
+        let enough =
+            |aux: &usize| count * rounding * quotient(&self.sketch.q()[..=level], &self.aux[..*aux]) <= inherited;
         let aux = (1..self.aux.len()).find(enough).unwrap_or(self.aux.len());
-        let (wrap, ratio) = (self.wrap(), quotient(&self.q[..=level], &self.aux[..aux]));
+        let (wrap, ratio) = (self.wrap(), quotient(&self.sketch.q()[..=level], &self.aux[..aux]));
         let noise: f64 = pairs
             .iter()
             .map(|[a, b]| {
                 let va = self.dropped(a.1, 2, (a.0, level), 1.0);
                 let vb = self.divided(b.1, b.0, level) + rounding * ratio;
-                self.t * (wrap * (va + vb) + self.q[..=level].iter().fold(va, |acc, q| acc / q) * vb)
+                self.t * (wrap * (va + vb) + self.sketch.q()[..=level].iter().fold(va, |acc, q| acc / q) * vb)
             })
             .sum();
         ProductPlan { level, aux, noise: noise + self.division(3) }
@@ -223,13 +170,12 @@ impl NoiseModel {
 /// Variance of a coefficient of a BFV product's noise, before relinearisation, of two
 /// ciphertexts whose noise coefficients have variances `a` and `b`: t·(K'·v + K·v'), with K the
 /// quotient (c_0 + c_1·s)/Q of uniform parts.
-pub fn bfv_product_variance(params: &Params, t: u64, a: f64, b: f64) -> f64 {
-    let n = params.degree() as f64;
-    let wrap = ROUNDING_VARIANCE * (1.0 + n * secret_variance(params));
-    (t as f64).powi(2) * n * wrap * (a + b)
+pub fn bfv_product_variance(sketch: &Sketch, t: u64, a: f64, b: f64) -> f64 {
+    let wrap = ROUNDING_VARIANCE * (1.0 + sketch.secret_weight());
+    (t as f64).powi(2) * sketch.degree() * wrap * (a + b)
 }
 
 /// Variance of a coefficient of a BGV product's noise, before its modulus switch: t·v·v'.
-pub fn bgv_product_variance(params: &Params, t: u64, a: f64, b: f64) -> f64 {
-    (t as f64).powi(2) * params.degree() as f64 * a * b
+pub fn bgv_product_variance(sketch: &Sketch, t: u64, a: f64, b: f64) -> f64 {
+    (t as f64).powi(2) * sketch.degree() * a * b
 }

@@ -2,14 +2,17 @@
 
 use super::modulus::PlainModulus;
 use super::noise::NoiseModel;
-use super::scale::{Division, ProductTables};
-use crate::error::HeError;
-use crate::params::Params;
+use super::scale::ProductTables;
+use crate::error::{HeError, parameters};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, OnceLock};
+use sudare_ring::embedding::Embedding;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Limb, RnsBasis, Shoup};
+use sudare_rlwe::switching::Division;
+use sudare_rlwe::{Params, RlweError, inverse};
 
 /// Bits of the auxiliary primes of BFV products: the largest that need no reduction within a
 /// transform.
@@ -34,6 +37,8 @@ struct Inner {
     /// The auxiliary basis of BFV products.
     aux: RnsBasis,
     noise: NoiseModel,
+    /// For the norms of plaintexts that multiply; built when the first does.
+    embedding: OnceLock<Embedding>,
     divisions: Mutex<BTreeMap<DivisionKey, Arc<Division>>>,
     products: Mutex<BTreeMap<(usize, usize, usize), Arc<ProductTables>>>,
 }
@@ -48,31 +53,27 @@ impl IntegerParams {
     /// Binds a plaintext modulus, 2 ≤ t < 2^60, to a parameter set.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if t is out of range, shares a factor with a data prime, or leaves
-    /// no room for a message at the top level; [`HeError::Ring`].
+    /// `RlweError::Parameters` if t is out of range, shares a factor with a data prime, or leaves
+    /// no room for a message at the top level; `RlweError::Ring`.
     pub fn new(params: &Params, t: u64) -> Result<Self, HeError> {
         let modulus = PlainModulus::new(t)?;
         if let Some(q) = params.q().primes().find(|q| t.is_multiple_of(*q)) {
-            return Err(HeError::Parameters {
-                reason: format!("plaintext modulus {t} shares the factor {q} with the ciphertext modulus"),
-            });
+            return Err(parameters(format!("plaintext modulus {t} shares the factor {q} with the ciphertext modulus")));
         }
         let n = params.degree();
         let aux = auxiliary_basis(params, t)?;
-        let noise = NoiseModel::of(params, t, aux.primes());
+        let noise = NoiseModel::new(params.sketch().clone(), t, aux.primes().map(|p| p as f64));
         if !noise.fits(params.max_level(), noise.secret_encryption() + noise.message()) {
-            return Err(HeError::Parameters {
-                reason: format!(
-                    "a modulus of {:.0} bits holds no fresh ciphertext of plaintext modulus {t} at N = {n}",
-                    params.q().log2_product()
-                ),
-            });
+            return Err(parameters(format!(
+                "a modulus of {:.0} bits holds no fresh ciphertext of plaintext modulus {t} at N = {n}",
+                params.q().log2_product()
+            )));
         }
         let slots =
             if sudare_ring::prime::is_prime(t) && t % (2 * n as u64) == 1 { Some(Limb::new(t, n)?) } else { None };
         let limbs = params.q().limbs();
-        // t and the primes are coprime, so every inverse exists.
-        let t_inv = limbs.iter().map(|l| l.modulus().shoup(l.modulus().inv(t).unwrap_or(0))).collect();
+        let t_inv = limbs.iter().map(|l| Ok(l.modulus().shoup(inverse(l.modulus(), t)?)));
+        let t_inv = t_inv.collect::<Result<_, RlweError>>()?;
         let t_mod_q = limbs.iter().map(|l| l.modulus().shoup(t)).collect();
         let q_mod_t: Vec<u64> = params
             .q()
@@ -82,7 +83,7 @@ impl IntegerParams {
                 Some(*product)
             })
             .collect();
-        let bgv_factor = bgv_factors(&noise, &modulus, params);
+        let bgv_factor = bgv_factors(&noise, &modulus, params)?;
         Ok(Self(Arc::new(Inner {
             params: params.clone(),
             t: modulus,
@@ -93,13 +94,14 @@ impl IntegerParams {
             bgv_factor,
             aux,
             noise,
+            embedding: OnceLock::new(),
             divisions: Mutex::default(),
             products: Mutex::default(),
         })))
     }
 
-    /// The parameter set: what keys belong to.
-    pub fn params(&self) -> &Params {
+    /// The RLWE parameters: what keys belong to.
+    pub fn rlwe(&self) -> &Params {
         &self.0.params
     }
 
@@ -111,11 +113,6 @@ impl IntegerParams {
     /// t.
     pub fn t(&self) -> u64 {
         self.0.t.value()
-    }
-
-    /// Ring degree N: coefficients, and slots if there are any.
-    pub fn degree(&self) -> usize {
-        self.0.params.degree()
     }
 
     /// Whether t has slots: it is a prime ≡ 1 modulo 2N.
@@ -138,6 +135,17 @@ impl IntegerParams {
         self.0.params.conjugation_element()
     }
 
+    /// The canonical embedding of the ring.
+    pub(crate) fn embedding(&self) -> Result<&Embedding, HeError> {
+        match self.0.embedding.get() {
+            Some(made) => Ok(made),
+            None => {
+                let made = Embedding::new(self.degree())?;
+                Ok(self.0.embedding.get_or_init(|| made))
+            }
+        }
+    }
+
     pub(crate) fn slot_transform(&self) -> Result<&Limb, HeError> {
         self.0.slots.as_ref().ok_or(HeError::NoSlots { modulus: self.t(), degree: self.degree() })
     }
@@ -155,17 +163,14 @@ impl IntegerParams {
         self.0.q_mod_t[level]
     }
 
-    pub(crate) fn bgv_factor(&self, level: usize) -> u64 {
-        self.0.bgv_factor[level]
+    /// q_(low+1) ··· q_high mod t.
+    pub(crate) fn dropped_mod_t(&self, high: usize, low: usize) -> u64 {
+        let t = self.modulus();
+        (low + 1..=high).fold(1 % t.value(), |acc, i| t.mul(acc, self.q().limb(i).q()))
     }
 
-    /// Refuses a level above the highest.
-    pub(crate) fn check_level(&self, operation: &'static str, level: usize) -> Result<(), HeError> {
-        let highest = self.0.params.max_level();
-        if level > highest {
-            return Err(HeError::NoSuchLevel { operation, wanted: level, highest });
-        }
-        Ok(())
+    pub(crate) fn bgv_factor(&self, level: usize) -> u64 {
+        self.0.bgv_factor[level]
     }
 
     /// Refuses an object of another set or plaintext modulus.
@@ -181,39 +186,60 @@ impl IntegerParams {
     }
 
     /// ⌊factor·c / D⌉ of polynomials over q_0 … q_high, then P if `special`: D is the product
-    /// of everything above q_low. `None` if the factor is no unit modulo a prime that stays.
-    pub(crate) fn division(&self, high: usize, low: usize, special: bool, factor: u64) -> Option<Arc<Division>> {
+    /// of everything above q_low.
+    ///
+    /// # Errors
+    /// `RlweError::NotCoprime` if the factor is no unit modulo a prime that stays.
+    pub(crate) fn division(
+        &self,
+        high: usize,
+        low: usize,
+        special: bool,
+        factor: u64,
+    ) -> Result<Arc<Division>, RlweError> {
         let mut cache = self.0.divisions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(found) = cache.get(&(high, low, special, factor)) {
-            return Some(found.clone());
+            return Ok(found.clone());
         }
         let params = &self.0.params;
         let dropped = params.q().select(low + 1..=high);
-        let tail = if special { dropped.concat(params.p()).ok()? } else { dropped };
-        let made = Arc::new(Division::new(params.q_at(low), &tail, factor)?);
+        let tail = if special { dropped.concat(params.p())? } else { dropped };
+        let made = Arc::new(Division::scaled(params.q_at(low), &tail, factor)?);
         // Factors of uneven additions come in any number; the usual ones are few.
         if cache.len() < MAX_CACHED {
             cache.insert((high, low, special, factor), made.clone());
         }
-        Some(made)
+        Ok(made)
     }
 
     /// Tables of BFV products from level `high` to `low` with `aux` auxiliary primes.
-    pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Option<Arc<ProductTables>> {
+    ///
+    /// # Errors
+    /// `RlweError::NotCoprime` if primes are equal.
+    pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Result<Arc<ProductTables>, RlweError> {
         let mut cache = self.0.products.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(found) = cache.get(&(high, low, aux)) {
-            return Some(found.clone());
+            return Ok(found.clone());
         }
         let q = self.0.params.q();
         let made =
             Arc::new(ProductTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?);
         cache.insert((high, low, aux), made.clone());
-        Some(made)
+        Ok(made)
     }
 
     /// Whether two handles mean the same set and plaintext modulus.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.params().same(other.params()) && self.t() == other.t())
+        Arc::ptr_eq(&self.0, &other.0) || (self.rlwe().same(other) && self.t() == other.t())
+    }
+}
+
+/// An exact set is a set of RLWE parameters with a plaintext modulus.
+impl Deref for IntegerParams {
+    type Target = Params;
+
+    fn deref(&self) -> &Params {
+        &self.0.params
     }
 }
 
@@ -228,7 +254,7 @@ impl PartialEq for IntegerParams {
 
 impl fmt::Debug for IntegerParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IntegerParams(t = {}, {:?})", self.t(), self.params())
+        write!(f, "IntegerParams(t = {}, {:?})", self.t(), self.rlwe())
     }
 }
 
@@ -251,10 +277,9 @@ fn auxiliary_basis(params: &Params, t: u64) -> Result<RnsBasis, HeError> {
 /// Plaintext factors by level: 1 at the top; a product of two ciphertexts at a level, switched as
 /// far as its noise asks, has the factor of its new level (the exact counterpart of CKKS scale
 /// management by level, Kim–Papadimitriou–Polyakov, ePrint 2020/1118).
-fn bgv_factors(noise: &NoiseModel, t: &PlainModulus, params: &Params) -> Vec<u64> {
+fn bgv_factors(noise: &NoiseModel, t: &PlainModulus, params: &Params) -> Result<Vec<u64>, HeError> {
     let top = params.max_level();
     let mut factors = vec![0; top + 1];
-    let inverse = |q: u64| t.inv(q).unwrap_or(0);
     factors[top] = 1 % t.value();
     let mut level = top;
     while level > 0 {
@@ -263,19 +288,19 @@ fn bgv_factors(noise: &NoiseModel, t: &PlainModulus, params: &Params) -> Vec<u64
         let target = noise.bgv_target(level, product).min(level - 1);
         let mut plain = factors[level];
         for (l, factor) in factors.iter_mut().enumerate().take(level).skip(target).rev() {
-            plain = t.mul(plain, inverse(params.q().limb(l + 1).q()));
+            plain = t.mul(plain, t.inverse(params.q().limb(l + 1).q())?);
             *factor = plain;
         }
         factors[target] = t.mul(plain, factors[level]);
         level = target;
     }
-    factors
+    Ok(factors)
 }
 
 impl IntegerParams {
     /// Galois elements whose keys a sum over all slots needs, in order.
     pub fn sum_elements(&self, columns: bool) -> Vec<u64> {
-        let steps = (0..self.row().trailing_zeros()).map(|k| self.params().rotation_element(1 << k));
+        let steps = (0..self.row().trailing_zeros()).map(|k| self.rotation_element(1 << k));
         steps.chain(columns.then(|| self.row_swap_element())).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::params::IntegerParams;
 use crate::error::HeError;
+use sudare_ring::embedding::Embedding;
 use sudare_ring::{Coeff, Eval, Poly};
 
 /// An encoded message: N coefficients modulo t.
@@ -48,7 +49,7 @@ impl Plaintext {
 
     /// `factor`·m/t over the primes of a level, as it is added to a ciphertext, in coefficient form.
     pub(crate) fn addend(&self, level: usize, factor: u64) -> Poly<Coeff> {
-        let params = self.params.params();
+        let params = self.params.rlwe();
         let mut poly = Poly::<Coeff>::from_signed(params.q_at(level), &self.centered(factor));
         poly.mul_scalars(self.params.t_inv(level));
         poly
@@ -57,12 +58,12 @@ impl Plaintext {
     /// Prepares the plaintext as a factor for ciphertexts up to a level.
     ///
     /// # Errors
-    /// [`HeError::NoSuchLevel`].
+    /// `RlweError::NoSuchLevel`.
     pub fn factor(&self, level: usize) -> Result<PlainFactor, HeError> {
-        self.params.check_level("preparing a plaintext", level)?;
+        self.params.expect_level("preparing a plaintext", level)?;
         let centered = self.centered(1);
-        let norm = canonical_norm(&self.params, &centered);
-        let poly = Poly::<Coeff>::from_signed(self.params.params().q_at(level), &centered).into_eval();
+        let norm = canonical_norm(self.params.embedding()?, &centered);
+        let poly = Poly::<Coeff>::from_signed(self.params.q_at(level), &centered).into_eval();
         Ok(PlainFactor { params: self.params.clone(), poly, norm })
     }
 }
@@ -89,11 +90,11 @@ impl PlainFactor {
 }
 
 /// The canonical norm of a polynomial, rounded up to a power of two.
-fn canonical_norm(params: &IntegerParams, coefficients: &[i64]) -> f64 {
+fn canonical_norm(embedding: &Embedding, coefficients: &[i64]) -> f64 {
     let half = coefficients.len() / 2;
     let mut re: Vec<f64> = coefficients[..half].iter().map(|x| *x as f64).collect();
     let mut im: Vec<f64> = coefficients[half..].iter().map(|x| *x as f64).collect();
-    params.params().embedding().embed_split(&mut re, &mut im);
+    embedding.embed_split(&mut re, &mut im);
     let largest = re.iter().zip(&im).map(|(x, y)| x.hypot(*y)).fold(0.0, f64::max);
     // The embedding is right to far less than this margin.
     (largest * (1.0 + 1e-6)).max(1.0).log2().ceil().exp2()

@@ -7,11 +7,14 @@
 use super::modulus::PlainModulus;
 use super::noise::NoiseModel;
 use super::params::{AUX_BITS, IntegerParams};
-use crate::error::HeError;
-use crate::params::{MAX_PRIMES, ParamsLiteral};
-use crate::security::{SecretDistribution, Security, max_log_qp};
+use crate::error::{HeError, parameters};
 use sudare_ring::prime::{is_prime, ntt_primes};
+use sudare_rlwe::noise::{Sketch, planned_prime};
+use sudare_rlwe::params::{MAX_PRIMES, ParamsLiteral, SchemeTag};
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
+/// The exact schemes' word in the hash of a parameter set: they have no scale.
+pub const EXACT: SchemeTag = SchemeTag(1);
 /// Most bits of a picked prime: the largest that transforms serve without reductions.
 const PRIME_BITS: u32 = 47;
 /// Extra bits of special primes, so that key switching adds less than rounding does.
@@ -36,7 +39,7 @@ pub struct Requirements {
 /// The largest prime below 2^`bits` with slots at ring degree 2^`log_n` and below.
 ///
 /// # Errors
-/// [`HeError::Ring`] if there is none.
+/// `RlweError::Ring` if there is none.
 pub fn slot_modulus(bits: u32, log_n: u32) -> Result<u64, HeError> {
     let n = 1usize.checked_shl(log_n).unwrap_or(0);
     Ok(ntt_primes(n, bits, 1, &[])?[0])
@@ -109,7 +112,7 @@ impl Requirements {
     /// Parameters for BFV.
     ///
     /// # Errors
-    /// [`HeError::Parameters`] if no degree up to 2^17 holds the computation,
+    /// `RlweError::Parameters` if no degree up to 2^17 holds the computation,
     /// [`HeError::NoSlots`] if slots are asked of a modulus without them.
     pub fn bfv(&self) -> Result<IntegerParams, HeError> {
         self.build(&self.bfv_literal()?)
@@ -140,7 +143,7 @@ impl Requirements {
     }
 
     fn build(&self, literal: &ParamsLiteral) -> Result<IntegerParams, HeError> {
-        let out = IntegerParams::new(&literal.build()?, self.t)?;
+        let out = IntegerParams::new(&literal.build(EXACT)?, self.t)?;
         if self.slots {
             out.slot_transform()?;
         }
@@ -162,19 +165,24 @@ impl Requirements {
             let limit = limit.min(PRIME_BITS * MAX_PRIMES as u32);
             if let Some((q_bits, p_bits, digit_limbs)) = primes(self, log_n, limit) {
                 let (secret, security) = (SecretDistribution::Ternary, self.security);
-                // Exact schemes have no scale.
-                return Ok(ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, log_scale: 1, secret, security });
+                return Ok(ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, secret, security });
             }
         }
-        Err(HeError::Parameters {
-            reason: format!(
-                "no degree up to 131072 holds {} products in a row modulo {} with {} additions between them at {}-bit security",
-                self.depth,
-                self.t,
-                self.additions,
-                self.security.bits()
-            ),
-        })
+        Err(parameters(format!(
+            "no degree up to 131072 holds {} products in a row modulo {} with {} additions between them at {}-bit security",
+            self.depth,
+            self.t,
+            self.additions,
+            self.security.bits()
+        )))
+    }
+
+    /// The noise of parameters that do not exist yet; the auxiliary primes are those of BFV products.
+    fn model(&self, log_n: u32, q_bits: &[u32], (p_bits, digit_limbs): (&[u32], usize), aux: &[u32]) -> NoiseModel {
+        let (secret, security) = (SecretDistribution::Ternary, self.security);
+        let (q_bits, p_bits) = (q_bits.to_vec(), p_bits.to_vec());
+        let literal = ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, secret, security };
+        NoiseModel::new(Sketch::of(&literal), self.t, aux.iter().map(|bits| planned_prime(*bits)))
     }
 
     fn start(&self, model: &NoiseModel) -> f64 {
@@ -206,7 +214,7 @@ impl Requirements {
         let holds = |count: usize, bits: u32| {
             let aux = vec![AUX_BITS; (count as u32 * bits + 24).div_ceil(AUX_BITS) as usize];
             let special = special_bits(bits);
-            let model = NoiseModel::sketch(log_n, self.t, &vec![bits; count], &[special], 1, &aux);
+            let model = self.model(log_n, &vec![bits; count], (&[special], 1), &aux);
             self.runs(&model, count - 1, |level, noise| {
                 let plan = model.bfv_product(&[[(level, noise), (level, noise)]]);
                 let noise = plan.noise + model.switched(plan.level);
@@ -233,7 +241,7 @@ impl Requirements {
         (0..4).find_map(|extra| {
             // Sizes from the noise of each product in turn; switching noise is that of one digit
             // under special primes of its size.
-            let model = NoiseModel::sketch(log_n, self.t, &[PRIME_BITS - SPECIAL_EXTRA], &[PRIME_BITS], 1, &[]);
+            let model = self.model(log_n, &[PRIME_BITS - SPECIAL_EXTRA], (&[PRIME_BITS], 1), &[]);
             let split = |bits: f64| {
                 let bits = (bits + 0.1).ceil().max(1.0) as u32 + extra;
                 let count = bits.div_ceil(PRIME_BITS);
@@ -256,7 +264,7 @@ impl Requirements {
                 return None;
             }
             let (p_bits, digit_limbs) = special_primes(&q_bits, limit)?;
-            let model = NoiseModel::sketch(log_n, self.t, &q_bits, &p_bits, digit_limbs, &[]);
+            let model = self.model(log_n, &q_bits, (&p_bits, digit_limbs), &[]);
             let runs = self.runs(&model, q_bits.len() - 1, |level, noise| {
                 let product = model.bgv_product(&[[(level, noise), (level, noise)]]).noise;
                 let target = model.bgv_target(level, product);

@@ -1,65 +1,15 @@
-//! Exact scaling of RNS polynomials: division by part of the modulus with a factor, and the
-//! change of basis of BFV products.
+//! The change of basis of BFV products.
 //!
 //! Halevi–Polyakov–Shoup, ePrint 2018/117; Kim–Polyakov–Zucca, ePrint 2021/204 (products over Q
 //! and an auxiliary modulus R of about its size, one operand scaled to R beforehand).
-//!
-//! With a factor F and a divisor D, ⌊F·c/D⌉ = (F·c − \[F·c\]_D)/D. F is folded into the constants
-//! on both sides, so a division with a factor costs what one without costs; BGV's factor t,
-//! which makes rounding errors multiples of t, is such a factor (it is F = t on ciphertexts kept
-//! times t^−1).
 
-use crate::error::HeError;
+use crate::error::{HeError, parameters};
 use std::borrow::Cow;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::convert::{BasisConverter, column_blocks};
-use sudare_ring::{Eval, Limb, Poly, RnsBasis, Shoup, threads};
-
-/// ⌊F·c/D⌉ of polynomials over the primes that stay and those of D.
-pub(crate) struct Division {
-    converter: BasisConverter,
-    /// −F/D modulo each prime that stays.
-    scalars: Vec<Shoup>,
-}
-
-impl Division {
-    /// Prepares it; `None` if the factor or D has no inverse modulo a prime that stays.
-    pub(crate) fn new(kept: &RnsBasis, tail: &RnsBasis, factor: u64) -> Option<Self> {
-        let pre: Vec<u64> = tail.limbs().iter().map(|l| l.modulus().reduce(factor)).collect();
-        let (mut post, mut scalars) = (Vec::new(), Vec::new());
-        for l in kept.limbs() {
-            let m = l.modulus();
-            post.push(m.inv(factor)?);
-            scalars.push(m.shoup(m.neg(m.mul(factor, m.inv(product(tail, l))?))));
-        }
-        Some(Self { converter: BasisConverter::scaled(tail, kept, &pre, &post), scalars })
-    }
-
-    /// Divides; `tail`, the limbs modulo the primes of D, is used up.
-    pub(crate) fn apply(&self, kept: &[u64], tail: &mut [u64]) -> Poly<Eval> {
-        let (basis, n) = (self.converter.to(), self.converter.to().degree());
-        threads::for_each_chunk(tail, n, |i, x| self.converter.from().limb(i).inverse(x));
-        let mut out = Poly::dirty(basis);
-        self.converter.convert(tail, out.words_mut());
-        threads::for_each_chunk(out.words_mut(), n, |i, x| {
-            let limb = basis.limb(i);
-            limb.forward(x);
-            limb.sub_mul_scalar(x, &kept[i * n..(i + 1) * n], &self.scalars[i]);
-        });
-        out
-    }
-
-    /// Divides a polynomial over the primes that stay, then those of D.
-    pub(crate) fn apply_whole(&self, mut c: Poly<Eval>) -> Poly<Eval> {
-        let (kept, tail) = c.words_mut().split_at_mut(self.converter.to().len() * self.converter.to().degree());
-        self.apply(kept, tail)
-    }
-}
-
-/// The product of a basis modulo a prime.
-fn product(basis: &RnsBasis, limb: &Limb) -> u64 {
-    basis.primes().fold(1, |acc, q| limb.modulus().mul(acc, q))
-}
+use sudare_ring::{Eval, Poly, RnsBasis, threads};
+use sudare_rlwe::switching::Division;
+use sudare_rlwe::{RlweError, inverse, product};
 
 /// What a BFV product needs to go from Q_high to Q_low·R and back to Q_low.
 pub(crate) struct ProductTables {
@@ -101,25 +51,22 @@ fn transform(c: &mut Poly<Eval>) {
 }
 
 impl ProductTables {
-    pub(crate) fn new(high: &RnsBasis, low: &RnsBasis, aux: &RnsBasis, t: u64) -> Option<Self> {
+    pub(crate) fn new(high: &RnsBasis, low: &RnsBasis, aux: &RnsBasis, t: u64) -> Result<Self, RlweError> {
         // ⌊R·x/Q⌉ = (R·x − [R·x]_Q)/Q ≡ −[R·x]_Q/Q modulo a prime of R.
-        let pre: Vec<u64> = high.limbs().iter().map(|l| product(aux, l)).collect();
+        let pre: Vec<u64> = high.limbs().iter().map(|l| product(aux, l.modulus())).collect();
         let post = aux
             .limbs()
             .iter()
-            .map(|l| l.modulus().inv(product(high, l)).map(|x| l.modulus().neg(x)))
-            .collect::<Option<Vec<u64>>>()?;
-        let drop = if high.len() == low.len() {
-            None
-        } else {
-            Some(Division::new(low, &high.select(low.len()..high.len()), 1)?)
-        };
-        Some(Self {
+            .map(|l| Ok(l.modulus().neg(inverse(l.modulus(), product(high, l.modulus()))?)))
+            .collect::<Result<Vec<u64>, RlweError>>()?;
+        let drop =
+            if high.len() == low.len() { None } else { Some(Division::new(low, &high.select(low.len()..high.len()))?) };
+        Ok(Self {
             drop,
             lift: BasisConverter::new(low, aux),
             shrink: BasisConverter::scaled(high, aux, &pre, &post),
             back: BasisConverter::new(aux, low),
-            divide: Division::new(low, aux, t)?,
+            divide: Division::scaled(low, aux, t)?,
             high: high.clone(),
             low: low.clone(),
             aux: aux.clone(),
@@ -128,7 +75,7 @@ impl ProductTables {
 
     fn check(&self, c: &Poly<Eval>) -> Result<(), HeError> {
         if *c.basis() != self.high {
-            return Err(HeError::Parameters { reason: "a product's operand is not at the level it says".into() });
+            return Err(parameters("a product's operand is not at the level it says"));
         }
         Ok(())
     }
@@ -137,7 +84,7 @@ impl ProductTables {
     pub(crate) fn left<'a>(&self, c: &'a Poly<Eval>) -> Result<Extended<'a>, HeError> {
         self.check(c)?;
         let q = match &self.drop {
-            Some(drop) => Cow::Owned(drop.apply_whole(c.clone())),
+            Some(drop) => Cow::Owned(drop.apply_by_columns(c.clone())),
             None => Cow::Borrowed(c),
         };
         let mut r = Poly::dirty(&self.aux);

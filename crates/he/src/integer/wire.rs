@@ -1,93 +1,16 @@
 //! Objects of exact schemes on the wire: parameters with a plaintext modulus, plaintexts,
 //! ciphertexts. Keys are those of the parameter set alone.
 
-use super::bytes::Fields;
-use super::container::{Reader, Source, Writer};
-use super::error::WireError;
-use super::header::{Header, ObjectType, State};
-use super::packing::{pack_words, packed_bytes, unpack_words, width};
-use super::params::{StoredParams, literal_meta, read_literal};
-use crate::integer::modulus::MAX_PLAIN_BITS;
-use crate::integer::{Ciphertext, IntegerParams, Plaintext, Scheme};
-use crate::keys::KeyId;
+use super::modulus::MAX_PLAIN_BITS;
+use super::{Ciphertext, IntegerParams, Plaintext, Scheme, State};
+use crate::error::HeError;
 use std::io::{Read, Write};
-use sudare_ring::random::MaskSeed;
-
-/// The key id of what belongs to no key.
-const NO_KEY: KeyId = KeyId([0; 16]);
-
-/// Public objects of exact schemes that travel: plaintexts and ciphertexts.
-///
-/// Like [`super::Wire`], for parameters that have a plaintext modulus.
-#[expect(private_bounds, reason = "what travels is settled here")]
-pub trait IntegerWire: Object {
-    /// Writes the object.
-    ///
-    /// # Errors
-    /// [`WireError::Io`].
-    fn write_to(&self, out: impl Write) -> Result<(), WireError> {
-        let header = self.header()?;
-        let mut writer = Writer::new(out, &header)?;
-        self.segments(&mut writer)?;
-        writer.finish()
-    }
-
-    /// The object's bytes.
-    ///
-    /// # Errors
-    /// None for an object that exists.
-    fn to_bytes(&self) -> Result<Vec<u8>, WireError> {
-        let mut out = Vec::new();
-        self.write_to(&mut out)?;
-        Ok(out)
-    }
-
-    /// How many bytes [`IntegerWire::write_to`] writes.
-    ///
-    /// # Errors
-    /// None for an object that exists.
-    fn wire_bytes(&self) -> Result<u64, WireError> {
-        Ok(self.header()?.total_bytes())
-    }
-
-    /// Reads an object that the stream ends with.
-    ///
-    /// # Errors
-    /// Every [`WireError`].
-    fn read_from(params: &IntegerParams, mut input: impl Read) -> Result<Self, WireError> {
-        load(params, Source::stream(&mut input))
-    }
-
-    /// Reads an object from memory or a mapped file.
-    ///
-    /// # Errors
-    /// Every [`WireError`] but [`WireError::Io`].
-    fn from_bytes(params: &IntegerParams, bytes: &[u8]) -> Result<Self, WireError> {
-        load(params, Source::Bytes(bytes))
-    }
-}
-
-impl IntegerWire for Plaintext {}
-impl<S: Scheme> IntegerWire for Ciphertext<S> {}
-
-fn load<T: Object>(params: &IntegerParams, source: Source<'_>) -> Result<T, WireError> {
-    let mut reader = Reader::open(source, T::TYPE)?;
-    reader.header().expect_params(params.params().hash())?;
-    let object = T::load(params, &mut reader)?;
-    reader.finish()?;
-    Ok(object)
-}
-
-/// The halves that differ between objects.
-trait Object: Sized {
-    const TYPE: ObjectType;
-
-    fn header(&self) -> Result<Header, WireError>;
-
-    fn segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError>;
-
-    fn load(params: &IntegerParams, reader: &mut Reader<'_>) -> Result<Self, WireError>;
-}
+use sudare_rlwe::wire::packing::{pack_words, unpack_words, width};
+use sudare_rlwe::wire::{
+    self, Bundled, Fields, Form, Header, ObjectType, Reader, Source, StoredParams, Wire, WireError, Writer,
+    literal_meta, read_literal,
+};
+use sudare_rlwe::{KeyId, ParamsHash};
 
 /// Reads the plaintext modulus and refuses another one.
 fn expect_modulus(params: &IntegerParams, fields: &mut Fields<'_>) -> Result<(), WireError> {
@@ -95,28 +18,33 @@ fn expect_modulus(params: &IntegerParams, fields: &mut Fields<'_>) -> Result<(),
     if found == expected {
         return Ok(());
     }
-    Err(crate::HeError::WrongPlainModulus { what: "the file", found, expected }.into())
+    Err(HeError::WrongPlainModulus { what: "the file", found, expected }.into())
 }
 
-impl Object for Plaintext {
+impl Wire for Plaintext {
+    type Params = IntegerParams;
     const TYPE: ObjectType = ObjectType::IntegerPlaintext;
 
-    fn header(&self) -> Result<Header, WireError> {
-        let (params, t) = (self.params().params(), self.params().t());
-        let owner = (params.hash(), NO_KEY);
-        let bytes = (params.degree() * width(t)) as u64;
-        Header::new(Self::TYPE, owner, State::default(), t.to_le_bytes().to_vec(), vec![bytes])
+    fn params_hash(params: &IntegerParams) -> ParamsHash {
+        params.hash()
     }
 
-    fn segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+    fn header(&self) -> Result<Header, WireError> {
+        let (params, t) = (self.params(), self.params().t());
+        let bytes = (params.degree() * width(t)) as u64;
+        let meta = t.to_le_bytes().to_vec();
+        Header::new(Self::TYPE, (params.hash(), KeyId::NONE), wire::State::default(), meta, vec![bytes])
+    }
+
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
         let mut bytes = Vec::new();
         pack_words(self.coefficients(), self.params().t(), &mut bytes);
         writer.segment(&bytes)
     }
 
-    fn load(params: &IntegerParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn read_segments(params: &IntegerParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
-        header.expect_key(NO_KEY)?;
+        header.expect_key(KeyId::NONE)?;
         header.expect_no_state()?;
         let mut fields = Fields::new(header.meta());
         expect_modulus(params, &mut fields)?;
@@ -132,67 +60,115 @@ impl Object for Plaintext {
     }
 }
 
-impl<S: Scheme> Object for Ciphertext<S> {
+/// What a header says of one ciphertext, but for its level and noise.
+pub struct Record {
+    factor: u64,
+    level: u32,
+    noise: f64,
+    form: Form,
+}
+
+/// Plaintext modulus, factor and scheme; the form.
+fn write_form<S: Scheme>(params: &IntegerParams, record: &Record, meta: &mut Vec<u8>) {
+    meta.extend(params.t().to_le_bytes());
+    meta.extend(record.factor.to_le_bytes());
+    meta.extend(S::CODE.to_le_bytes());
+    record.form.counts().iter().for_each(|x| meta.extend(x.to_le_bytes()));
+    meta.extend([0; 4]);
+    meta.extend(record.form.seed_bytes());
+}
+
+fn read_form<S: Scheme>(
+    params: &IntegerParams,
+    (level, noise): (u32, f64),
+    fields: &mut Fields<'_>,
+) -> Result<Record, WireError> {
+    // Negative zero would be a second encoding of the same bound.
+    if noise.is_sign_negative() {
+        return Err(WireError::Corrupt { what: "a scale or bound that no exact ciphertext has" });
+    }
+    expect_modulus(params, fields)?;
+    let factor = fields.u64()?;
+    if fields.u32()? != S::CODE {
+        return Err(WireError::Corrupt { what: "a ciphertext of another exact scheme" });
+    }
+    let counts = (fields.u32()?, fields.u32()?);
+    fields.zeros(4)?;
+    let form = Form::read(params, level, counts, fields.bytes32()?)?;
+    Ok(Record { factor, level, noise, form })
+}
+
+impl<S: Scheme> Wire for Ciphertext<S> {
+    type Params = IntegerParams;
     const TYPE: ObjectType = ObjectType::IntegerCiphertext;
 
+    fn params_hash(params: &IntegerParams) -> ParamsHash {
+        params.hash()
+    }
+
     fn header(&self) -> Result<Header, WireError> {
-        let (params, seed) = (self.params(), self.seed());
-        let state = State { level: self.level() as u32, scale: 0.0, bound: 0.0, noise: self.noise() };
+        let record = self.record()?;
+        let state = wire::State { level: record.level, scale: 0.0, bound: 0.0, noise: record.noise };
         let mut meta = Vec::with_capacity(64);
-        meta.extend(params.t().to_le_bytes());
-        meta.extend(self.factor().to_le_bytes());
-        meta.extend(S::CODE.to_le_bytes());
-        meta.extend((self.parts().len() as u32).to_le_bytes());
-        meta.extend(u32::from(seed.is_some()).to_le_bytes());
-        meta.extend([0; 4]);
-        meta.extend(seed.as_ref().map_or(&[0; 32], MaskSeed::as_bytes));
-        let count = if seed.is_some() { 1 } else { self.parts().len() };
-        let lengths = vec![packed_bytes(params.params().q_at(self.level())); count];
-        Header::new(Self::TYPE, (params.params().hash(), self.key()), state, meta, lengths)
+        write_form::<S>(self.params(), &record, &mut meta);
+        Header::new(Self::TYPE, self.owner(), state, meta, record.form.lengths(self.params()).collect())
     }
 
-    fn segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
-        let count = if self.seed().is_some() { 1 } else { self.parts().len() };
-        self.parts()[..count].iter().try_for_each(|p| writer.poly(p))
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        Form::of(self.inner()).write(self.inner(), writer)
     }
 
-    fn load(params: &IntegerParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn read_segments(params: &IntegerParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
-        let State { level, scale, bound, noise } = header.state();
-        let highest = params.params().max_level() as u64;
-        if u64::from(level) > highest {
-            return Err(WireError::Oversize { what: "a level", found: level.into(), limit: highest });
-        }
-        // Negative zero would be a second encoding of the same bound.
-        if scale.to_bits() != 0 || bound.to_bits() != 0 || noise.is_sign_negative() {
+        let wire::State { level, scale, bound, noise } = header.state();
+        if scale.to_bits() != 0 || bound.to_bits() != 0 {
             return Err(WireError::Corrupt { what: "a scale or bound that no exact ciphertext has" });
         }
         let mut fields = Fields::new(header.meta());
-        expect_modulus(params, &mut fields)?;
-        let factor = fields.u64()?;
-        if fields.u32()? != S::CODE {
-            return Err(WireError::Corrupt { what: "a ciphertext of another exact scheme" });
-        }
-        let (parts, seeded) = (fields.u32()? as usize, fields.u32()?);
-        fields.zeros(4)?;
-        let seed = fields.bytes32()?;
+        let record = read_form::<S>(params, (level, noise), &mut fields)?;
         fields.finish()?;
-        let seed = match (parts, seeded) {
-            (2, 1) => Some(MaskSeed::from_bytes(seed)),
-            (2 | 3, 0) if seed == [0; 32] => None,
-            _ => return Err(WireError::Corrupt { what: "a ciphertext of impossible parts" }),
-        };
-        let basis = params.params().q_at(level as usize);
-        let count = if seed.is_some() { 1 } else { parts };
-        header.expect_segments(std::iter::repeat_n(packed_bytes(basis), count))?;
-        let (key, level, state) = (header.key(), level as usize, (factor, noise));
-        match seed {
-            Some(seed) => Ok(Self::from_seeded(params, key, reader.poly(basis)?, &seed, level, state)?),
-            None => {
-                let parts = (0..parts).map(|_| reader.poly(basis)).collect::<Result<_, _>>()?;
-                Ok(Self::from_parts(params, key, parts, level, state)?)
-            }
-        }
+        header.expect_segments(record.form.lengths(params))?;
+        let key = header.key();
+        Self::load(params, key, record, reader)
+    }
+}
+
+impl<S: Scheme> Bundled for Ciphertext<S> {
+    const BUNDLE: ObjectType = ObjectType::IntegerBundle;
+    type Record = Record;
+
+    fn owner(&self) -> (ParamsHash, KeyId) {
+        (self.params().hash(), self.key())
+    }
+
+    fn record(&self) -> Result<Record, WireError> {
+        let (factor, level, noise) = (self.factor(), self.level() as u32, self.noise());
+        Ok(Record { factor, level, noise, form: Form::of(self.inner()) })
+    }
+
+    fn write_record(params: &IntegerParams, record: &Record, meta: &mut Vec<u8>) {
+        write_form::<S>(params, record, meta);
+        meta.extend(record.level.to_le_bytes());
+        meta.extend([0; 4]);
+        meta.extend(record.noise.to_le_bytes());
+    }
+
+    fn read_record(params: &IntegerParams, fields: &mut Fields<'_>) -> Result<Record, WireError> {
+        /// Bytes of what [`write_form`] writes.
+        const FORM_BYTES: usize = 64;
+        let form = fields.take(FORM_BYTES)?;
+        let level = fields.u32()?;
+        fields.zeros(4)?;
+        read_form::<S>(params, (level, fields.f64()?), &mut Fields::new(form))
+    }
+
+    fn lengths(params: &IntegerParams, record: &Record) -> impl Iterator<Item = u64> {
+        record.form.lengths(params)
+    }
+
+    fn load(params: &IntegerParams, key: KeyId, record: Record, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let Record { factor, noise, form, .. } = record;
+        Ok(Self::from_parts(params, form.load(params, key, reader)?, State { factor, noise })?)
     }
 }
 
@@ -217,9 +193,8 @@ impl StoredIntegerParams {
 
 fn params_header(params: &IntegerParams) -> Result<Header, WireError> {
     let mut meta = params.t().to_le_bytes().to_vec();
-    meta.extend(literal_meta(params.params().literal()));
-    let owner = (params.params().hash(), NO_KEY);
-    Header::new(ObjectType::IntegerParams, owner, State::default(), meta, Vec::new())
+    meta.extend(literal_meta(params));
+    Header::new(ObjectType::IntegerParams, (params.hash(), KeyId::NONE), wire::State::default(), meta, Vec::new())
 }
 
 /// Writes parameters of exact arithmetic.
@@ -258,14 +233,15 @@ fn load_params(source: Source<'_>) -> Result<StoredIntegerParams, WireError> {
     let reader = Reader::open(source, ObjectType::IntegerParams)?;
     let header = reader.header();
     header.expect_no_state()?;
-    header.expect_key(NO_KEY)?;
+    header.expect_key(KeyId::NONE)?;
     header.expect_segments([])?;
     let mut fields = Fields::new(header.meta());
     let t = fields.u64()?;
     if t < 2 || t >> MAX_PLAIN_BITS != 0 {
         return Err(WireError::Oversize { what: "a plaintext modulus", found: t, limit: (1 << MAX_PLAIN_BITS) - 1 });
     }
-    let params = StoredParams { hash: header.params(), literal: read_literal(fields)? };
+    let (literal, tag) = read_literal(fields)?;
+    let params = StoredParams { hash: header.params(), literal, tag };
     reader.finish()?;
     Ok(StoredIntegerParams { params, t })
 }

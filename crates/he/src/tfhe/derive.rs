@@ -5,8 +5,8 @@ use super::module_switch::module_degree;
 use super::{
     Gadget, GlweContext, LEAST_MODULE_DEGREE, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, security, variance,
 };
-use crate::security::Security;
 use sudare_ring::prime::ntt_primes;
+use sudare_rlwe::security::Security;
 
 /// What a set has to hold.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! What can go wrong on encrypted bits and small integers.
 
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
-use sudare_ring::RingError;
+use sudare_ring::{ErrorKind, RingError};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
+use sudare_rlwe::wire::{Refusal, WireError};
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -125,4 +126,34 @@ pub enum TfheError {
         /// log2 of the bound.
         declared: f64,
     },
+}
+
+impl TfheError {
+    /// What kind of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Ring(e) => e.kind(),
+            Self::Parameters { .. } => ErrorKind::Unsupported,
+            Self::Insecure { .. } => ErrorKind::Insecure,
+            Self::Shape { .. } => ErrorKind::Shape,
+            Self::Modulus { .. } | Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
+            Self::Message { .. } => ErrorKind::Input,
+            Self::FailureProbability { .. }
+            | Self::NoiseBudget { .. }
+            | Self::CarrySpace { .. }
+            | Self::LeveledNoise { .. } => ErrorKind::Precision,
+        }
+    }
+}
+
+impl Refusal for TfheError {
+    fn kind(&self) -> ErrorKind {
+        self.kind()
+    }
+}
+
+impl From<TfheError> for WireError {
+    fn from(error: TfheError) -> Self {
+        Self::Object(error.into())
+    }
 }

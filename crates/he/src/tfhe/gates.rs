@@ -2,9 +2,9 @@
 
 use super::keys::{check_owner, check_plaintext};
 use super::{ClientKey, LookupTable, LweCiphertext, ServerKey, TfheError};
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
 use std::fmt;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
 
 /// An encrypted bit: a phase of +1/8 of the modulus for true, −1/8 for false.
 #[derive(Clone, PartialEq, Eq)]

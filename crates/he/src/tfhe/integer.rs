@@ -3,9 +3,9 @@
 use super::keys::{check_owner, check_plaintext};
 use super::table::{LookupTable, decode, encode, table_steps};
 use super::{ClientKey, GlweCiphertext, LweCiphertext, Plaintext, ServerKey, TfheError};
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
 use std::fmt;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
 
 /// An encrypted number of message and carry bits. It knows the largest value that it can hold and how
 /// much noise it can have, so that an operation that could fail is refused.

@@ -7,11 +7,11 @@ use super::blind_rotation::BootstrapKey;
 use super::table::LookupTable;
 use super::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
 use super::{ModuleSwitchKey, SwitchKey, TfheError, TfheParams};
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
 
 const OBJECT: Purpose = Purpose::new("sudare tfhe object");
 

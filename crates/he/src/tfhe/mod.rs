@@ -29,6 +29,7 @@ pub mod radix;
 pub mod security;
 mod table;
 pub mod variance;
+mod wire;
 
 pub use blind_rotation::{BootstrapKey, MAX_UNROLL};
 pub use context::GlweContext;
@@ -45,3 +46,8 @@ pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use sudare_ring::kernel::Gadget;
 pub use table::{LookupTable, table_steps};
+pub use wire::{
+    StoredTfheParams, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
+    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_bytes,
+    tfhe_server_key_from_bytes, write_tfhe_server_key,
+};

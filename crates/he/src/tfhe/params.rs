@@ -1,12 +1,12 @@
 //! Parameter sets: a plain literal becomes a checked, immutable set with a hash.
 
 use super::{Gadget, GlweContext, Noise, NoiseSampler, SecretKind, TfheError, security, variance};
-use crate::params::ParamsHash;
-use crate::security::Security;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::prime::ntt_primes;
+use sudare_rlwe::ParamsHash;
+use sudare_rlwe::security::Security;
 
 /// What one ciphertext holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -8,8 +8,8 @@
 mod sets;
 
 use super::{Noise, Plaintext, SecretKind, TfheError, TfheLiteral, security};
-use crate::security::Security;
 pub use sets::SETS;
+use sudare_rlwe::security::Security;
 
 /// Distribution of a published secret.
 #[derive(Clone, Copy, Debug, PartialEq)]

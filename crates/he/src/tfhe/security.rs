@@ -6,7 +6,7 @@
 //! the table's rounding; below the first there is no figure, and beyond the last its limit stays.
 
 use super::{Noise, SecretKind, TfheError};
-use crate::security::Security;
+use sudare_rlwe::security::Security;
 
 /// Dimension, and the least log2(σ/q) with binary and with ternary secrets, at 128 bits.
 const LIMITS: [(usize, f64, f64); 5] =

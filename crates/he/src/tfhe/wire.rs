@@ -2,22 +2,18 @@
 //!
 //! Keys and fresh arrays travel as seeds and bodies.
 
-use super::bytes::Fields;
-use super::container::{Reader, Source, Writer};
-use super::error::WireError;
-use super::header::{Header, ObjectType, State};
-use super::packing::{append_words, read_words, width};
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
-use crate::security::Security;
-use crate::tfhe::radix::{ElementType, IntegerArray, IntegerType, MAX_AXES, elements_of};
-use crate::tfhe::{
+use super::radix::{ElementType, IntegerArray, IntegerType, MAX_AXES, elements_of};
+use super::{
     BootstrapKey, ClientKey, EncryptedInt, LweCiphertext, Noise, Plaintext, ServerKey, SwitchKey, TfheLiteral,
     TfheParams,
 };
 use std::io::{Read, Write};
 use sudare_ring::random::MaskSeed;
 use sudare_ring::threads;
+use sudare_rlwe::security::Security;
+use sudare_rlwe::wire::packing::{append_words, read_words, width};
+use sudare_rlwe::wire::{Fields, Header, ObjectType, Reader, Source, State, WireError, Writer};
+use sudare_rlwe::{KeyId, ParamsHash};
 use zeroize::Zeroizing;
 
 /// Largest LWE dimension that is read.

@@ -109,7 +109,7 @@ fn bgv_circuits() {
 #[test]
 fn bfv_equals_bgv_equals_plain() {
     let literal = literal(9, &[40, 36, 36, 36], &[46], 1);
-    fn run<S: Scheme>(literal: &sudare_he::params::ParamsLiteral) -> (Vec<u64>, Vec<u64>) {
+    fn run<S: Scheme>(literal: &sudare_he::ckks::ParamsLiteral) -> (Vec<u64>, Vec<u64>) {
         let w = World::<S>::new(literal, 12289);
         let mut words = Words(11);
         let (x, y) = (words.values(512, 12289), words.values(512, 12289));

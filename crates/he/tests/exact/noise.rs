@@ -7,9 +7,9 @@ use sudare_he::bgv::Bgv;
 use sudare_he::ckks::noise as common;
 use sudare_he::integer::noise::{bfv_product_variance, bgv_product_variance};
 use sudare_he::integer::{Ciphertext, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::Params;
-use sudare_he::ring::{Coeff, Poly};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::Params;
+use sudare_ring::{Coeff, Poly};
 
 const KEYS: usize = 8;
 const TRIALS: usize = 6;

@@ -8,10 +8,10 @@ use sudare_he::bgv::Bgv;
 use sudare_he::integer::big::BigEncoder;
 use sudare_he::integer::plan::{Requirements, slot_modulus};
 use sudare_he::integer::{Ciphertext, Decryptor, Encryptor, Evaluator, Packing, Scheme, Wrap};
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::ring::Threads;
-use sudare_he::ring::random::{Entropy, Seed};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_ring::Threads;
+use sudare_ring::random::{Entropy, Seed};
 
 /// A modulus, its packing, and a chain that holds two products in both schemes.
 fn cases() -> Vec<(u64, Packing, ParamsLiteral)> {

@@ -3,22 +3,14 @@
 use sudare_he::integer::{
     Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, PlainModulus, Plaintext, Scheme, Wrap,
 };
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::security::{SecretDistribution, Security};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 pub const STEPS: [i64; 4] = [1, -1, 3, 100];
 
 pub fn literal(log_n: u32, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
-    ParamsLiteral {
-        log_n,
-        q_bits: q_bits.to_vec(),
-        p_bits: p_bits.to_vec(),
-        digit_limbs,
-        log_scale: 1,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 1 }
 }
 
 /// SplitMix64: test data.

@@ -1,8 +1,8 @@
 //! Gates and tables, exhaustively, on small sets and on the real ones.
 
 use crate::{cases, word};
-use sudare_he::ring::random::{Entropy, Seed};
-use sudare_he::ring::{Threads, threads};
+use sudare_ring::random::{Entropy, Seed};
+use sudare_ring::{Threads, threads};
 use sudare_he::tfhe::*;
 
 fn client(literal: TfheLiteral, number: u8) -> ClientKey {

@@ -2,8 +2,8 @@
 
 use crate::measure::circuit::row;
 use crate::support::{context, key, streams, words};
-use sudare_he::ring::Threads;
-use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_ring::Threads;
+use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
 use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey};
 use sudare_he::tfhe::leveled::*;

@@ -1,6 +1,6 @@
 //! Derived parameter sets: they keep their bounds, their bootstraps are right, and their keys are as long as said.
 
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 use sudare_he::tfhe::derive::{Wanted, derive};
 use sudare_he::tfhe::*;
 

@@ -1,8 +1,8 @@
 //! The failure probability of bootstraps against its formula, measured at reduced precision.
 
-use sudare_he::ring::Threads;
-use sudare_he::ring::random::{Entropy, Seed};
-use sudare_he::security::Security;
+use sudare_ring::Threads;
+use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::security::Security;
 use sudare_he::tfhe::*;
 
 const CHAINS: usize = 64;

@@ -1,8 +1,8 @@
 //! Gates by the accumulators of FHEW, on small sets and on the real one, and their noise.
 
 use crate::support::{context, key, words};
-use sudare_he::ring::Threads;
-use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_ring::Threads;
+use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::fhew::{AutomorphismBootstrapKey, FhewKey, FhewLiteral, FhewMethod};
 use sudare_he::tfhe::*;
 

@@ -1,8 +1,8 @@
 //! Encrypted integers against plain arithmetic: every pair of four bits, and random ones of all widths.
 
 use crate::{cases, word};
-use sudare_he::ring::random::{Seed, Stream};
-use sudare_he::ring::{Threads, threads};
+use sudare_ring::random::{Seed, Stream};
+use sudare_ring::{Threads, threads};
 use sudare_he::tfhe::radix::*;
 use sudare_he::tfhe::*;
 

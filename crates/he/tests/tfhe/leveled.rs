@@ -2,9 +2,9 @@
 
 use crate::support::words;
 use crate::{cases, word};
-use sudare_he::ring::random::Seed;
-use sudare_he::ring::{Threads, threads};
-use sudare_he::security::Security;
+use sudare_ring::random::Seed;
+use sudare_ring::{Threads, threads};
+use sudare_rlwe::security::Security;
 use sudare_he::tfhe::leveled::*;
 use sudare_he::tfhe::{Gadget, Noise, SecretKind, TfheError};
 

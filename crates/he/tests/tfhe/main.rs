@@ -20,7 +20,7 @@ fn cases(usual: u64) -> u64 {
     std::env::var("SUDARE_TFHE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-fn word(stream: &mut sudare_he::ring::random::Stream) -> u64 {
+fn word(stream: &mut sudare_ring::random::Stream) -> u64 {
     let mut x = [0u64];
     stream.fill_u64(&mut x);
     x[0]

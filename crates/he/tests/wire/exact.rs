@@ -1,5 +1,6 @@
 //! Objects of exact schemes: round trips, golden files, hostile bytes.
 
+use sudare_rlwe::RlweError;
 use std::path::PathBuf;
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
@@ -7,13 +8,11 @@ use sudare_he::bgv::Bgv;
 use sudare_he::integer::{
     Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Plaintext, Scheme, Wrap,
 };
-use sudare_he::keys::{KeyGenerator, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::ring::random::{Entropy, Seed};
-use sudare_he::wire::{
-    IntegerWire, ObjectType, WireError, integer_params_from_bytes, integer_params_to_bytes, peek, reseal_for_tests,
-    secret_key_from_bytes, secret_key_to_bytes,
-};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_ring::random::{Entropy, Seed};
+use sudare_he::integer::{integer_params_from_bytes, integer_params_to_bytes};
+use sudare_rlwe::wire::{ObjectType, Wire, WireError, peek, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
 
 pub const T: u64 = 12289;
 
@@ -164,7 +163,7 @@ fn forged_fields_are_refused() {
         reseal_for_tests(&mut bytes);
         reread(&o.params, name, &bytes).unwrap_err()
     };
-    let refused = |error: &WireError| matches!(error, WireError::He(HeError::Parameters { .. }));
+    let refused = |error: &WireError| matches!(error, WireError::He(HeError::Rlwe(RlweError::Parameters { .. })));
     // Level, scale, noise.
     assert!(matches!(forged("bfv_low", 80, &7u32.to_le_bytes()), WireError::Oversize { found: 7, limit: 1, .. }));
     assert!(matches!(forged("bfv_low", 88, &1f64.to_le_bytes()), WireError::Corrupt { .. }));

@@ -4,6 +4,7 @@
 //! that nobody has, or it decrypts to some message, and its sums and products decrypt to that
 //! message's.
 
+use sudare_rlwe::RlweError;
 use super::exact::{Objects, T, reread};
 use super::tfhe;
 use std::ops::Range;
@@ -11,8 +12,9 @@ use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::{Ciphertext, Decryptor, Evaluator, Scheme};
-use sudare_he::keys::KeyGenerator;
-use sudare_he::wire::{IntegerWire, WireError, peek, reseal_for_tests, tfhe_array_from_bytes};
+use sudare_rlwe::keys::KeyGenerator;
+use sudare_he::tfhe::tfhe_array_from_bytes;
+use sudare_rlwe::wire::{Wire, WireError, peek, reseal_for_tests};
 
 /// Integers and the bits of floats that sit at an edge.
 fn extremes() -> Vec<u64> {
@@ -47,7 +49,7 @@ fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> b
     let decryptor = Decryptor::<S>::new(&o.params, &o.secret).unwrap();
     let open = |c: &Ciphertext<S>| decryptor.decrypt(c).map(|p| p.coefficients().to_vec());
     let message = match open(&c) {
-        Err(HeError::WrongKey { .. }) => return matches!(server.add(&c, &c), Err(HeError::WrongKey { .. })),
+        Err(HeError::Rlwe(RlweError::WrongKey { .. })) => return matches!(server.add(&c, &c), Err(HeError::Rlwe(RlweError::WrongKey { .. }))),
         other => other.unwrap(),
     };
     let double: Vec<u64> = message.iter().map(|x| 2 * x % T).collect();
@@ -56,7 +58,7 @@ fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> b
     }
     match server.mul(&c, &c) {
         Ok(product) => open(&product).unwrap() == square(&message),
-        Err(HeError::Degree { .. } | HeError::NoBudget { .. }) => true,
+        Err(HeError::Rlwe(RlweError::Degree { .. }) | HeError::NoBudget { .. }) => true,
         Err(error) => panic!("{error}"),
     }
 }

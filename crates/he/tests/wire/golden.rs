@@ -3,8 +3,8 @@
 use super::objects::{Objects, literal, reread, values};
 use std::path::PathBuf;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Plaintext};
-use sudare_he::keys::{EvalKeys, KeyGenerator, SecretKey};
-use sudare_he::wire::{Bundle, Wire, params_from_bytes, secret_key_from_bytes};
+use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
+use sudare_rlwe::wire::{Bundle, Wire, params_from_bytes, secret_key_from_bytes};
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/{name}.bin"))

@@ -1,14 +1,13 @@
 //! Damaged, foreign and hostile bytes: the right error, and nothing allocated on a claim.
 
+use sudare_rlwe::RlweError;
 use super::objects::{Objects, literal, reread};
 use std::io::Read;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Plaintext, ReleasePolicy, Releases};
-use sudare_he::keys::{EvalKeys, PublicKey};
-use sudare_he::wire::{
-    Bundle, Container, ObjectType, Part, Wire, WireError, params_from_bytes, peek, reseal_for_tests,
-    secret_key_from_bytes, secret_key_to_bytes,
-};
+use sudare_he::ckks::{Ciphertext, Plaintext};
+use sudare_rlwe::release::{ReleasePolicy, Releases};
+use sudare_rlwe::keys::{EvalKeys, PublicKey};
+use sudare_rlwe::wire::{Bundle, Container, ObjectType, Part, Wire, WireError, params_from_bytes, peek, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
 
 /// Where a header's metadata begins.
 const META: usize = 128;
@@ -182,7 +181,7 @@ fn residues_are_checked() {
         assert_eq!(error, WireError::Coefficient { segment: 0, limb, index: 5 });
     }
     let bytes = forged(&o.files()[1].1, 4096, &[0b10]);
-    assert!(matches!(secret_key_from_bytes(&o.params, &bytes), Err(WireError::He(HeError::Parameters { .. }))));
+    assert!(matches!(secret_key_from_bytes(&o.params, &bytes), Err(WireError::He(HeError::Rlwe(RlweError::Parameters { .. })))));
 }
 
 #[test]
@@ -241,7 +240,7 @@ fn hostile_parameters_are_refused_before_building() {
     let stored = read(4, 21).unwrap();
     assert!(matches!(stored.build(), Err(WireError::WrongParameters { .. })));
     // One that claims more security than it has.
-    assert!(matches!(read(16, 128).unwrap().build(), Err(WireError::He(HeError::Insecure { .. }))));
+    assert!(matches!(read(16, 128).unwrap().build(), Err(WireError::He(HeError::Rlwe(RlweError::Insecure { .. })))));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::objects::{Objects, literal, reread};
 use std::time::{Duration, Instant};
-use sudare_he::wire::reseal_for_tests;
+use sudare_rlwe::wire::reseal_for_tests;
 
 /// SplitMix64.
 struct Random(u64);

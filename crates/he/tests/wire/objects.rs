@@ -1,13 +1,11 @@
 //! One small object of each type, from fixed seeds.
 
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
-use sudare_he::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::random::{Entropy, Seed};
-use sudare_he::security::{SecretDistribution, Security};
-use sudare_he::wire::{
-    Bundle, Wire, WireError, params_from_bytes, params_to_bytes, secret_key_from_bytes, secret_key_to_bytes,
-};
+use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_rlwe::wire::{Bundle, Wire, WireError, params_from_bytes, params_to_bytes, secret_key_from_bytes, secret_key_to_bytes};
 
 pub struct Objects {
     pub params: Params,
@@ -25,15 +23,7 @@ pub struct Objects {
 }
 
 pub fn literal() -> ParamsLiteral {
-    ParamsLiteral {
-        log_n: 9,
-        q_bits: vec![45, 25],
-        p_bits: vec![46],
-        digit_limbs: 1,
-        log_scale: 20,
-        secret: SecretDistribution::Ternary,
-        security: Security::Insecure,
-    }
+    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: vec![45, 25], p_bits: vec![46], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 20 }
 }
 
 /// Coefficients that every machine encodes alike: multiples of 2^-6.

@@ -3,12 +3,10 @@
 use super::objects::{Objects, literal, reread};
 use proptest::prelude::*;
 use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator};
-use sudare_he::keys::{EvalKeys, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::security::{SecretDistribution, Security};
-use sudare_he::wire::{
-    Bundle, Container, ObjectType, Wire, peek, read_params, read_secret_key, secret_key_to_bytes, write_secret_key,
-};
+use sudare_rlwe::keys::{EvalKeys, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_rlwe::wire::{Bundle, Container, ObjectType, Wire, peek, read_params, read_secret_key, secret_key_to_bytes, write_secret_key};
 
 fn literals() -> impl Strategy<Value = ParamsLiteral> {
     let secret = prop_oneof![
@@ -17,15 +15,7 @@ fn literals() -> impl Strategy<Value = ParamsLiteral> {
         (1u32..100).prop_map(|weight| SecretDistribution::FixedWeight { weight }),
     ];
     (prop::collection::vec(24u32..=61, 0..3), 1usize..=2, secret).prop_map(|(more, digit_limbs, secret)| {
-        ParamsLiteral {
-            log_n: 9,
-            q_bits: std::iter::once(55).chain(more).collect(),
-            p_bits: vec![61; 2],
-            digit_limbs,
-            log_scale: 20,
-            secret,
-            security: Security::Insecure,
-        }
+        ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: std::iter::once(55).chain(more).collect(), p_bits: vec![61; 2], digit_limbs, secret, security: Security::Insecure }, log_scale: 20 }
     })
 }
 
@@ -119,7 +109,7 @@ fn sizes_of_the_paper_set() {
     let secret = SecretKey::generate(&params).unwrap();
     let plaintext = Encoder::new(&params).encode(&[0.5], 1.0).unwrap();
     let seeded = Encryptor::with_secret_key(&secret).unwrap().encrypt(&plaintext).unwrap();
-    let generator = sudare_he::keys::KeyGenerator::new(&secret).unwrap();
+    let generator = sudare_rlwe::keys::KeyGenerator::new(&secret).unwrap();
     let public = generator.public_key().unwrap();
     let full = Encryptor::with_public_key(&public).unwrap().encrypt(&plaintext).unwrap();
     let relin = generator.eval_keys(Some(3), &[]).unwrap();

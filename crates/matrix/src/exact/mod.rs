@@ -10,7 +10,7 @@
 //! too.
 //!
 //! ```
-//! use sudare_he::security::Security;
+//! use sudare_rlwe::security::Security;
 //! use sudare_matrix::exact::{ExactClient, ExactPlan, ExactServer, ExactSpec};
 //! use sudare_matrix::packing::IntMatrix;
 //! use sudare_matrix::{Operand, Shape};

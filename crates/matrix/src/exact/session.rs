@@ -1,5 +1,6 @@
 //! Exact products: who encrypts, who computes, who decrypts.
 
+use sudare_rlwe::RlweError;
 use super::plan::ExactPlan;
 use crate::error::MatrixError;
 use crate::packing::IntMatrix;
@@ -8,9 +9,10 @@ use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
-use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
-use sudare_he::ring::{Threads, threads};
-use sudare_he::wire::{IntegerWire, WireError, peek};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, SecretKey};
+use sudare_ring::{Threads, threads};
+use sudare_rlwe::wire::{Wire, WireError, peek};
 
 /// What the bytes of an encrypted integer matrix start with.
 const MARK: &[u8] = b"sudare integers 1\n";
@@ -131,7 +133,7 @@ impl EncryptedIntegers {
                 expect(params, c.params())?;
                 if c.key() != key {
                     let (found, expected) = (c.key(), key);
-                    return Err(HeError::WrongKey { what: "the ciphertext", found, expected }.into());
+                    return Err(HeError::Rlwe(RlweError::WrongKey { what: "the ciphertext", found, expected }).into());
                 }
             }
         }
@@ -317,7 +319,7 @@ impl ExactServer {
         }
         if left.key != right.key {
             let (found, expected) = (right.key, left.key);
-            return Err(HeError::WrongKey { what: "the right operand", found, expected }.into());
+            return Err(HeError::Rlwe(RlweError::WrongKey { what: "the right operand", found, expected }).into());
         }
         let [rows, inner, columns] = self.plan.blocks.counts(self.plan.spec.shape);
         let blocks = self.threads.run(|| {

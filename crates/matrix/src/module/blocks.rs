@@ -5,12 +5,13 @@ use super::{ModuleOptions, State};
 use crate::error::MatrixError;
 use sudare_he::HeError;
 use sudare_he::ckks::noise::division_bound;
-use sudare_he::ckks::{Ciphertext, Counters, Evaluator};
-use sudare_he::keys::KeyId;
-use sudare_he::keyswitch_coeff::{add_scaled, mod_down, mod_down_rescale, switch};
-use sudare_he::params::Params;
-use sudare_he::ring::buffer::Buffer;
-use sudare_he::ring::{Coeff, Poly, Shoup, threads};
+use sudare_he::ckks::{Ciphertext, Evaluator};
+use sudare_rlwe::Counters;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::switching::coefficients::{add_scaled, mod_down, mod_down_rescale, switch};
+use sudare_he::ckks::Params;
+use sudare_ring::buffer::Buffer;
+use sudare_ring::{Coeff, Poly, Shoup, threads};
 
 /// The ciphertexts of a block, values at the N/d points of R': limb by limb, part by part,
 /// ciphertext by ciphertext, N/d times d words.
@@ -56,7 +57,7 @@ fn transposed(rows: &[u64], n: usize, terms: usize, side: usize) -> Buffer {
 
 impl<'a> Worker<'a> {
     /// # Errors
-    /// [`HeError::MissingRelinKey`] if that key is needed and not there.
+    /// `RlweError::MissingRelinKey` if that key is needed and not there.
     pub(super) fn new(
         evaluator: &'a Evaluator,
         state: State,
@@ -66,7 +67,7 @@ impl<'a> Worker<'a> {
         if options.relinearize {
             evaluator.keys().relin()?;
         }
-        let invert = |m: &sudare_he::ring::Modulus| m.shoup(m.inv(options.side as u64).unwrap_or(0));
+        let invert = |m: &sudare_ring::Modulus| m.shoup(m.inv(options.side as u64).unwrap_or(0));
         let limbs = evaluator.params().q_at(state.level).limbs();
         let side_inverse = limbs.iter().map(|l| invert(l.modulus())).collect();
         Ok(Self { evaluator, state, key, side: options.side, relinearize: options.relinearize, side_inverse })

@@ -2,8 +2,8 @@
 
 use crate::error::MatrixError;
 use sudare_he::HeError;
-use sudare_he::ring::embedding::Embedding;
-use sudare_he::ring::kernel::MIN_DEGREE;
+use sudare_ring::embedding::Embedding;
+use sudare_ring::kernel::MIN_DEGREE;
 
 /// Element i (of d) of R', power f (of g) of Y: the coefficients at X^(d·(g·l + f) + i),
 /// l < 2·slots, are a polynomial in Z = Y^g whose complex slots hold one pair of terms each.

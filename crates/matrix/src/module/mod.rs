@@ -24,6 +24,7 @@ mod layout;
 mod sizes;
 mod transpose;
 
+use sudare_rlwe::RlweError;
 use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
@@ -35,8 +36,8 @@ pub use sizes::candidates;
 use sudare_he::HeError;
 use sudare_he::ckks::noise::TAIL;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::threads;
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::threads;
 use zeroize::Zeroizing;
 
 const NAME: &str = "module";
@@ -140,7 +141,7 @@ impl Module {
             for c in cts {
                 evaluator.check(c)?;
                 if c.parts().len() != 2 {
-                    return Err(HeError::Degree { operation, expected: 2, found: c.parts().len() });
+                    return Err(HeError::Rlwe(RlweError::Degree { operation, expected: 2, found: c.parts().len() }));
                 }
                 if ((c.scale() - scale) / scale).abs() > (-40f64).exp2() {
                     return Err(HeError::ScaleMismatch { operation, left: scale.log2(), right: c.scale().log2() });

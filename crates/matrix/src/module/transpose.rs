@@ -9,11 +9,11 @@
 use crate::error::MatrixError;
 use sudare_he::HeError;
 use sudare_he::ckks::Evaluator;
-use sudare_he::keyswitch_coeff::{add_scaled, switch_automorphism};
-use sudare_he::ring::buffer::Buffer;
-use sudare_he::ring::kernel::Limb;
-use sudare_he::ring::order::bit_reverse;
-use sudare_he::ring::{Coeff, Poly, threads};
+use sudare_rlwe::switching::coefficients::{add_scaled, switch_automorphism};
+use sudare_ring::buffer::Buffer;
+use sudare_ring::kernel::Limb;
+use sudare_ring::order::bit_reverse;
+use sudare_ring::{Coeff, Poly, threads};
 
 /// Rows that one sweep works on together: what a second-level cache holds.
 const TILE: usize = 32;
@@ -181,7 +181,7 @@ pub(super) fn transpose_pair(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sudare_he::ring::RnsBasis;
+    use sudare_ring::RnsBasis;
 
     /// X^e · a by the definition.
     fn monomial(q: u64, a: &[u64], e: usize) -> Vec<u64> {
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn transforms_by_definition_and_back() {
         let n = 512;
-        let basis = RnsBasis::new(n, &sudare_he::ring::prime::ntt_primes(n, 40, 2, &[]).unwrap()).unwrap();
+        let basis = RnsBasis::new(n, &sudare_ring::prime::ntt_primes(n, 40, 2, &[]).unwrap()).unwrap();
         for side in [8usize, 64, 128] {
             let rows: Vec<Poly<Coeff>> = (0..side)
                 .map(|r| {
@@ -224,7 +224,7 @@ mod tests {
             transform(&mut out, true);
             for (x, y) in out.iter().zip(&rows) {
                 let mut y = y.clone();
-                y.mul_scalars(&Poly::<sudare_he::ring::Eval>::scalar(&basis, side as i64));
+                y.mul_scalars(&Poly::<sudare_ring::Eval>::scalar(&basis, side as i64));
                 assert_eq!(x.words(), y.words());
             }
             for g in elements(n, side) {

@@ -8,8 +8,8 @@ use super::layout::{Layout, expect_shape, expect_single};
 use crate::error::MatrixError;
 use crate::product::{Operand, Shape};
 use sudare_he::bv::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::ring::threads;
-use sudare_he::security::Security;
+use sudare_ring::threads;
+use sudare_rlwe::security::Security;
 
 /// A product whose operands are cut into bands of equally many rows and columns; the numbers
 /// divide m and n.
@@ -134,11 +134,11 @@ macro_rules! matrix_packing {
             /// The cheapest parameters for a product.
             ///
             /// # Errors
-            /// As `new`, and [`sudare_he::HeError::Parameters`].
+            /// As `new`, and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
             pub fn parameters(
                 $shape: crate::Shape,
                 entries: super::Entries,
-                security: sudare_he::security::Security,
+                security: sudare_rlwe::security::Security,
             ) -> Result<sudare_he::bv::ParamsLiteral, crate::MatrixError> {
                 Bands::parameters($name, $shape, $held, entries, security)
             }

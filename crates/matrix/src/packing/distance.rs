@@ -7,7 +7,7 @@ use super::{LargeInnerProduct, expect_count};
 use crate::error::MatrixError;
 use crate::product::Operand;
 use sudare_he::bv::{Ciphertext, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 
 const HAMMING: &str = "Hamming distance";
 const EUCLID: &str = "Euclidean distance";
@@ -20,7 +20,7 @@ pub(super) const TERMS: u64 = 4;
 ///
 /// ```
 /// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-/// use sudare_he::security::Security;
+/// use sudare_rlwe::security::Security;
 /// use sudare_matrix::{Operand, packing::HammingDistance};
 ///
 /// # fn main() -> Result<(), sudare_matrix::MatrixError> {
@@ -59,7 +59,7 @@ impl HammingDistance {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`HammingDistance::new`], and [`sudare_he::HeError::Parameters`].
+    /// As [`HammingDistance::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
     pub fn parameters(length: usize, security: Security) -> Result<ParamsLiteral, MatrixError> {
         InnerProduct::layout(length, Entries::BINARY)?.parameters_of_sum(HAMMING, None, TERMS, security)
     }
@@ -108,7 +108,7 @@ impl HammingDistance {
 ///
 /// ```
 /// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-/// use sudare_he::security::Security;
+/// use sudare_rlwe::security::Security;
 /// use sudare_matrix::{Operand, packing::EuclideanDistance};
 ///
 /// # fn main() -> Result<(), sudare_matrix::MatrixError> {
@@ -158,7 +158,7 @@ impl EuclideanDistance {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`EuclideanDistance::new`], and [`sudare_he::HeError::Parameters`].
+    /// As [`EuclideanDistance::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
     pub fn parameters(
         length: usize,
         bits: u32,

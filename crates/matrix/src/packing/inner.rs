@@ -6,7 +6,7 @@ use super::layout::Layout;
 use crate::error::MatrixError;
 use crate::product::Operand;
 use sudare_he::bv::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 
 const NAME: &str = "inner product of short entries";
 
@@ -41,7 +41,7 @@ impl InnerProduct {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`InnerProduct::new`], and [`sudare_he::HeError::Parameters`].
+    /// As [`InnerProduct::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
     pub fn parameters(length: usize, entries: Entries, security: Security) -> Result<ParamsLiteral, MatrixError> {
         Self::layout(length, entries)?.parameters(NAME, security)
     }

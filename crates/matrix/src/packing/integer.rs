@@ -4,7 +4,7 @@ use super::layout::cheapest;
 use crate::error::MatrixError;
 use num_bigint::{BigInt, BigUint, Sign};
 use sudare_he::bv::{Params, ParamsLiteral, Plaintext};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 
 const NAME: &str = "large integers";
 
@@ -18,7 +18,7 @@ const NAME: &str = "large integers";
 ///
 /// ```
 /// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-/// use sudare_he::security::Security;
+/// use sudare_rlwe::security::Security;
 /// use num_bigint::BigInt;
 /// use sudare_matrix::packing::LargeIntegers;
 ///
@@ -82,7 +82,7 @@ impl LargeIntegers {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`LargeIntegers::new`], and [`sudare_he::HeError::Parameters`].
+    /// As [`LargeIntegers::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
     pub fn parameters(
         bits: usize,
         terms: u64,

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use crate::error::MatrixError;
 use crate::product::Operand;
 use sudare_he::bv::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 
 const NAME: &str = "inner product of entries in digits";
 
@@ -34,7 +34,7 @@ impl LargeInnerProduct {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`LargeInnerProduct::new`], and [`sudare_he::HeError::Parameters`].
+    /// As [`LargeInnerProduct::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
     pub fn parameters(
         length: usize,
         bits: u32,

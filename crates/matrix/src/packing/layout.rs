@@ -13,8 +13,8 @@ use super::entries::Entries;
 use crate::error::MatrixError;
 use crate::product::Shape;
 use sudare_he::bv::{MAX_PLAIN_MODULUS, Params, ParamsLiteral, Plaintext};
-use sudare_he::ring::kernel::MAX_DEGREE;
-use sudare_he::security::Security;
+use sudare_ring::kernel::MAX_DEGREE;
+use sudare_rlwe::security::Security;
 
 /// Rows on the left and columns on the right of one polynomial product, and their length.
 #[derive(Clone, Copy, Debug)]

@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-//! use sudare_he::security::Security;
+//! use sudare_rlwe::security::Security;
 //! use sudare_matrix::packing::{Entries, IntMatrix, MatrixPacking, SecondMethod};
 //! use sudare_matrix::{Operand, Shape};
 //!
@@ -80,7 +80,7 @@ pub use statistics::{EncryptedColumn, EncryptedMoments, Moments, Statistics};
 use crate::error::MatrixError;
 use crate::product::{Operand, Shape};
 use sudare_he::bv::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, Plaintext};
-use sudare_he::ring::threads;
+use sudare_ring::threads;
 
 /// A packing of matrices with its product. Work on several ciphertexts is shared by the threads
 /// of the pool that it runs in.

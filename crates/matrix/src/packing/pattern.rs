@@ -7,7 +7,7 @@ use super::expect_count;
 use super::layout::Layout;
 use crate::error::MatrixError;
 use sudare_he::bv::{Ciphertext, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::security::Security;
+use sudare_rlwe::security::Security;
 
 const NAME: &str = "pattern matching";
 
@@ -21,7 +21,7 @@ const NAME: &str = "pattern matching";
 ///
 /// ```
 /// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-/// use sudare_he::security::Security;
+/// use sudare_rlwe::security::Security;
 /// use sudare_matrix::packing::{Entries, PatternMatching};
 ///
 /// # fn main() -> Result<(), sudare_matrix::MatrixError> {
@@ -82,7 +82,7 @@ impl PatternMatching {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`PatternMatching::new`], and [`sudare_he::HeError::Parameters`].
+    /// As [`PatternMatching::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
     pub fn parameters(
         text: usize,
         pattern: usize,

@@ -6,8 +6,8 @@ use super::{LargeInnerProduct, expect_count};
 use crate::error::MatrixError;
 use crate::product::Operand;
 use sudare_he::bv::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_he::ring::threads;
-use sudare_he::security::Security;
+use sudare_ring::threads;
+use sudare_rlwe::security::Security;
 
 /// Sums Σ x and Σ x·y of encrypted columns, from inner products of entries in base r: with each
 /// other, and with the plaintext column of ones. Whoever decrypts gets them exactly, and from them
@@ -15,7 +15,7 @@ use sudare_he::security::Security;
 ///
 /// ```
 /// use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-/// use sudare_he::security::Security;
+/// use sudare_rlwe::security::Security;
 /// use sudare_matrix::packing::Statistics;
 ///
 /// # fn main() -> Result<(), sudare_matrix::MatrixError> {

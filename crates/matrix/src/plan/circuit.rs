@@ -17,8 +17,8 @@ use crate::slots::tiles::{Axis, TileLayout};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::security::{SecretDistribution, max_log_qp};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
 /// Sides of tiles that are tried.
 const TILES: [usize; 6] = [4, 8, 16, 32, 64, 128];
@@ -356,15 +356,7 @@ fn literal(
     let least = (1 + slots.trailing_zeros()).max(11);
     let log_n = (least..=17)
         .find(|n| max_log_qp(*n, SecretDistribution::Ternary, goal.security).is_some_and(|limit| total <= limit))?;
-    Some(ParamsLiteral {
-        log_n,
-        q_bits,
-        p_bits: vec![bits; special],
-        digit_limbs: special,
-        log_scale: scale,
-        secret: SecretDistribution::Ternary,
-        security: goal.security,
-    })
+    Some(ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![bits; special], digit_limbs: special, secret: SecretDistribution::Ternary, security: goal.security }, log_scale: scale })
 }
 
 /// What a node needs besides its operands.
@@ -566,12 +558,12 @@ pub(crate) fn matmul(
     (right, b): (&TileLayout, &[Ciphertext]),
 ) -> Result<Vec<Ciphertext>, MatrixError> {
     let expand = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
-        let all = sudare_he::ring::threads::map(tiles.len(), |t| cube.expand(e, side, &tiles[t]));
+        let all = sudare_ring::threads::map(tiles.len(), |t| cube.expand(e, side, &tiles[t]));
         all.into_iter().collect()
     };
     let (left_bars, right_bars) = (expand(Side::Left, a)?, expand(Side::Right, b)?);
     let (terms, across) = (left.tiles().1, right.tiles().1);
-    let all = sudare_he::ring::threads::map(left.tiles().0 * across, |at| {
+    let all = sudare_ring::threads::map(left.tiles().0 * across, |at| {
         let row: Vec<&Ciphertext> = left_bars[at / across * terms..][..terms].iter().collect();
         let column: Vec<&Ciphertext> = right_bars.iter().skip(at % across).step_by(across).collect();
         cube.contract(e, &row, &column)

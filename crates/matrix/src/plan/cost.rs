@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 use sudare_he::HeError;
-use sudare_he::ring::prime::ntt_primes;
-use sudare_he::ring::{Family, Limb, Modulus, RingError, Threads};
+use sudare_ring::prime::ntt_primes;
+use sudare_ring::{Family, Limb, Modulus, RingError, Threads};
 
 /// Version of the measurements; a cached model of another one is ignored.
 const VERSION: u32 = 1;
@@ -114,7 +114,7 @@ impl CostModel {
     /// Measures this machine: some two seconds.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if a ring of the measurement cannot be built.
+    /// `RlweError::Ring` if a ring of the measurement cannot be built.
     pub fn measure() -> Result<Self, HeError> {
         let mut degrees = Vec::new();
         for log_n in LOG_NS {
@@ -304,7 +304,7 @@ fn thread_gain(threads: usize) -> Result<f64, HeError> {
     let n = limb.degree();
     let mut data = filled(limb.q(), n * 16 * threads);
     let mut time = |pool: &Threads| {
-        median_ns(60, || pool.run(|| sudare_he::ring::threads::for_each_chunk(&mut data, n, |_, x| limb.forward(x))))
+        median_ns(60, || pool.run(|| sudare_ring::threads::for_each_chunk(&mut data, n, |_, x| limb.forward(x))))
     };
     let (one, all) = (time(&Threads::new(1)), time(&Threads::new(threads)));
     Ok(((one / all - 1.0) / (threads as f64 - 1.0)).clamp(0.0, 1.0))

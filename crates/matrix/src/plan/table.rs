@@ -4,7 +4,7 @@ use super::Plan;
 use super::planner::bytes;
 use super::summary::KeyLine;
 use std::fmt::{self, Write};
-use sudare_he::security::max_log_qp;
+use sudare_rlwe::security::max_log_qp;
 
 /// Rotation steps that are written out.
 const STEPS_SHOWN: usize = 8;

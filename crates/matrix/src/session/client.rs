@@ -11,10 +11,11 @@ use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
-use sudare_he::keys::{EvalKeys, KeyGenerator, KeyId, PublicKey, SecretKey};
-use sudare_he::params::Params;
-use sudare_he::ring::{Threads, threads};
-use sudare_he::wire::WireError;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
+use sudare_he::ckks::Params;
+use sudare_ring::{Threads, threads};
+use sudare_rlwe::wire::WireError;
 
 /// Holds the secret key: makes all other keys, encrypts and decrypts.
 pub struct Client {
@@ -160,13 +161,13 @@ impl Client {
     ///
     /// [`Summary::predicted_error`]: crate::plan::Summary::predicted_error
     /// [`HeError::NotAsComputed`]: sudare_he::HeError::NotAsComputed
-    /// [`HeError::ReleasesUsedUp`]: sudare_he::HeError::ReleasesUsedUp
-    /// [`HeError::OtherRelease`]: sudare_he::HeError::OtherRelease
+    /// `RlweError::ReleasesUsedUp`: sudare_he::HeError::Rlwe(RlweError::ReleasesUsedUp)
+    /// `RlweError::OtherRelease`: sudare_he::HeError::Rlwe(RlweError::OtherRelease)
     ///
     /// # Errors
     /// As [`Client::decrypt`]; [`MatrixError::NoRelease`] for a plan without releases;
     /// [`HeError::NotAsComputed`] for a result that states a smaller error than the plan, another
-    /// scale or another level; [`HeError::ReleasesUsedUp`]; [`HeError::OtherRelease`] if the key's
+    /// scale or another level; `RlweError::ReleasesUsedUp`; `RlweError::OtherRelease` if the key's
     /// releases were declared otherwise.
     pub fn decrypt_for_release(&self, value: &EncryptedMatrix) -> Result<Matrix, MatrixError> {
         self.only(self.decrypt_batch_for_release(value)?)

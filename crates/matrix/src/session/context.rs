@@ -16,11 +16,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, ReleasePolicy};
-use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::{Threads, threads};
-use sudare_he::security::{SecretDistribution, Security, max_log_qp};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, SecretKey};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::{Threads, threads};
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Levels that a context has for each product in a row.
 pub const LEVELS_PER_PRODUCT: usize = 3;
@@ -114,15 +116,7 @@ impl ContextSpec {
                 security.bits()
             ));
         };
-        let params = ParamsLiteral {
-            log_n,
-            q_bits,
-            p_bits: vec![bits; special],
-            digit_limbs: special,
-            log_scale: scale,
-            secret: SecretDistribution::Ternary,
-            security,
-        };
+        let params = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![bits; special], digit_limbs: special, secret: SecretDistribution::Ternary, security }, log_scale: scale };
         Ok(Self { depth, tile, params, release })
     }
 
@@ -237,7 +231,7 @@ impl Context {
     /// # Errors
     /// As [`Context::decrypt`]; [`MatrixError::NoRelease`] for a context without releases;
     /// [`HeError::NoPrecision`] if the noise would leave nothing of the largest value;
-    /// [`HeError::ReleasesUsedUp`], [`HeError::OtherRelease`].
+    /// `RlweError::ReleasesUsedUp`, `RlweError::OtherRelease`.
     pub fn decrypt_for_release(&self, value: &ContextMatrix) -> Result<Matrix, MatrixError> {
         let policy = release::declared(self.server.spec().release, "context")?;
         let (released, error) = (self.released_error(value)?, value.error());

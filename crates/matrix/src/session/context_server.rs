@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
-use sudare_he::keys::{EvalKeys, KeyId};
-use sudare_he::params::Params;
-use sudare_he::ring::{Threads, threads};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::EvalKeys;
+use sudare_he::ckks::Params;
+use sudare_ring::{Threads, threads};
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Mutex<BTreeMap<usize, Arc<T>>>;

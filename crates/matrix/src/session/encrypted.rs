@@ -6,9 +6,9 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use sudare_he::ckks::Ciphertext;
-use sudare_he::keys::KeyId;
-use sudare_he::params::Params;
-use sudare_he::wire::{Bundle, Wire, WireError};
+use sudare_rlwe::KeyId;
+use sudare_he::ckks::Params;
+use sudare_rlwe::wire::{Bundle, Wire, WireError};
 
 /// Version of the header.
 const VERSION: u32 = 1;

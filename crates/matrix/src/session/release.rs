@@ -7,9 +7,10 @@
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext, ReleasePolicy};
-use sudare_he::keys::SecretKey;
-use sudare_he::ring::threads;
+use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::keys::SecretKey;
+use sudare_ring::threads;
 use zeroize::Zeroizing;
 
 /// The policy that a plan, context or table was made with.

@@ -1,5 +1,6 @@
 //! The side that computes.
 
+use sudare_rlwe::RlweError;
 use super::client::{expect_params, expect_plan, input_node};
 use super::encrypted::EncryptedMatrix;
 use crate::error::MatrixError;
@@ -9,9 +10,10 @@ use crate::plan::Plan;
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
-use sudare_he::keys::{EvalKeys, KeyId};
-use sudare_he::params::Params;
-use sudare_he::ring::{Poly, Threads};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::EvalKeys;
+use sudare_he::ckks::Params;
+use sudare_ring::{Poly, Threads};
 
 /// Computes on encrypted matrices by a plan. Holds evaluation keys and nothing secret. Cloning
 /// shares it.
@@ -41,7 +43,7 @@ impl Server {
         let demand = plan.engine().keys();
         let reaches = |wanted: usize, highest: usize| match wanted <= highest {
             true => Ok(()),
-            false => Err(HeError::NoSuchLevel { operation: "the plan", wanted, highest }),
+            false => Err(HeError::Rlwe(RlweError::NoSuchLevel { operation: "the plan", wanted, highest })),
         };
         if let Some(level) = demand.relin {
             reaches(level, keys.relin()?.level())?;
@@ -220,7 +222,7 @@ impl Server {
         for v in operands {
             if v.key() != self.key_id() {
                 let (found, expected) = (v.key(), self.key_id());
-                return Err(HeError::WrongKey { what: "the encrypted matrix", found, expected }.into());
+                return Err(HeError::Rlwe(RlweError::WrongKey { what: "the encrypted matrix", found, expected }).into());
             }
         }
         let nodes = plan.expression().nodes();

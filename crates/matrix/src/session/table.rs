@@ -14,12 +14,14 @@ use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Plaintext, ReleasePolicy};
-use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
-use sudare_he::params::ParamsLiteral;
-use sudare_he::ring::{Threads, threads};
-use sudare_he::security::Security;
-use sudare_he::wire::{Bundle, Wire, WireError};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Plaintext};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, SecretKey};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_ring::{Threads, threads};
+use sudare_rlwe::security::Security;
+use sudare_rlwe::wire::{Bundle, Wire, WireError};
 use zeroize::Zeroizing;
 
 /// Largest error of a covariance that makes sense, in units of its columns' bounds.
@@ -374,7 +376,7 @@ impl TableClient {
     /// # Errors
     /// As [`TableClient::decrypt`]; [`MatrixError::NoRelease`] for a table without releases;
     /// [`HeError::NotAsComputed`] for statistics that state a smaller error than the specification
-    /// gives, another scale or another level; [`HeError::ReleasesUsedUp`], [`HeError::OtherRelease`].
+    /// gives, another scale or another level; `RlweError::ReleasesUsedUp`, `RlweError::OtherRelease`.
     pub fn decrypt_for_release(&self, moments: &EncryptedMoments) -> Result<TableMoments, MatrixError> {
         moments.0.expect(&self.spec)?;
         let policy = release::declared(self.spec.release, "table")?;

@@ -6,9 +6,9 @@ use crate::product::{KeyDemand, Operand, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::automorphism::{conjugation_element, rotation_element};
-use sudare_he::security::{SecretDistribution, max_log_qp};
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_ring::automorphism::{conjugation_element, rotation_element};
+use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
 
 /// Refuses matrices of another number, shape or size than planned.
@@ -232,15 +232,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
                     if special > 61 || total > limit {
                         return None;
                     }
-                    let literal = ParamsLiteral {
-                        log_n,
-                        q_bits,
-                        p_bits: vec![special; *k],
-                        digit_limbs: (*k).max(1),
-                        log_scale: scale,
-                        secret: SecretDistribution::Ternary,
-                        security: req.security,
-                    };
+                    let literal = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![special; *k], digit_limbs: (*k).max(1), secret: SecretDistribution::Ternary, security: req.security }, log_scale: scale };
                     (predict(&literal) <= req.error).then_some(literal)
                 })
             })

@@ -12,7 +12,7 @@ use crate::product::{KeyDemand, Shape};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, ExtendedPlaintext, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ckks::{Params, ParamsLiteral};
 
 /// The improvements on the 3-D method, each a switch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

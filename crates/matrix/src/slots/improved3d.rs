@@ -7,7 +7,7 @@ use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use crate::work::Work;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ckks::{Params, ParamsLiteral};
 
 const NAME: &str = "improved3d";
 

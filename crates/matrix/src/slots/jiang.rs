@@ -33,7 +33,7 @@ use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requireme
 use crate::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ckks::{Params, ParamsLiteral};
 
 /// Rescales from an operand to the result: σ or τ, φ, the product.
 const DEPTH: usize = 3;

@@ -16,7 +16,7 @@ use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requireme
 use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap, Plaintext};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ckks::{Params, ParamsLiteral};
 
 const NAME: &str = "tiled";
 /// Most tiles of a matrix; bounds what a specification can ask for.

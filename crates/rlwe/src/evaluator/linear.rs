@@ -3,8 +3,8 @@
 use super::{Counters, Evaluator};
 use crate::ciphertext::{Ciphertext, at_level};
 use crate::error::RlweError;
-use crate::switching;
-use sudare_ring::{Eval, Poly};
+use crate::switching::{self, Division};
+use sudare_ring::{Eval, Poly, Shoup};
 
 const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, key_switches: 0 };
 const PLAIN_PRODUCT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, key_switches: 0 };
@@ -132,6 +132,17 @@ impl Evaluator {
         Ok(a.with_parts(a.parts().iter().map(|x| x.mul(&p)).collect(), a.level()))
     }
 
+    /// `a · X^k` for a monomial over the primes of the ciphertext's level: not counted, since its noise
+    /// stays what it is.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add_poly`].
+    pub fn mul_monomial(&self, a: &Ciphertext, monomial: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
+        self.check_poly("product with a monomial", a, monomial)?;
+        let p = at_level(monomial, a.level());
+        Ok(a.with_parts(a.parts().iter().map(|x| x.mul(&p)).collect(), a.level()))
+    }
+
     /// ⌊a · p / q_l⌉, one level down: the product is not stored before it is divided.
     ///
     /// # Errors
@@ -159,11 +170,23 @@ impl Evaluator {
     /// As [`Evaluator::check`].
     pub fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, RlweError> {
         self.check(a)?;
-        let mut out = a.clone();
-        if value != 1 {
-            let factors = Poly::<Eval>::scalar(self.params().q_at(a.level()), value);
-            out.parts_mut().iter_mut().for_each(|p| p.mul_scalars(&factors));
+        if value == 1 {
+            return Ok(a.clone());
         }
+        self.mul_scalars(a, &Poly::<Eval>::scalar(self.params().q_at(a.level()), value))
+    }
+
+    /// `a` times an integer, by its residues modulo each prime of the level.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`].
+    ///
+    /// # Panics
+    /// If there is not one residue for each prime.
+    pub fn mul_scalars(&self, a: &Ciphertext, factors: &[Shoup]) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let mut out = a.clone();
+        out.parts_mut().iter_mut().for_each(|p| p.mul_scalars(factors));
         Ok(out)
     }
 
@@ -176,6 +199,21 @@ impl Evaluator {
         let lower = a.lower("rescale")?;
         let part = |p| switching::rescale(self.params(), a.level(), p);
         Ok(a.with_parts(a.parts().iter().map(part).collect(), lower))
+    }
+
+    /// ⌊F·a / D⌉ by a division that the scheme made, D a product of the last primes: as many levels down.
+    /// Not counted.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for a division over other primes.
+    pub fn divide(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let (operation, kept) = ("division", division.kept().len());
+        if kept == 0 || kept + division.tail().len() != a.level() + 1 {
+            return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: a.level() });
+        }
+        let parts = a.parts().iter().map(|p| division.apply_by_columns(p.clone())).collect();
+        Ok(a.with_parts(parts, kept - 1))
     }
 
     /// The same phase modulo fewer primes.

@@ -86,8 +86,7 @@ impl Evaluator {
         if element == 1 {
             return Ok(());
         }
-        let highest =
-            self.keys.galois_level(element).ok_or(RlweError::MissingRotationKey { step, element })?;
+        let highest = self.keys.galois_level(element).ok_or(RlweError::MissingRotationKey { step, element })?;
         expect_reach("rotation", level, highest)
     }
 

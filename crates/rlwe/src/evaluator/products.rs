@@ -3,7 +3,7 @@
 use super::{Counters, Evaluator};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use crate::switching::{self, ExtendedPair};
+use crate::switching::{self, Division, ExtendedPair};
 use crate::tensor::tensor;
 
 impl Evaluator {
@@ -60,6 +60,23 @@ impl Evaluator {
             Some(pair) => Ok(a.with_parts(pair.mod_down_rescale(self.params()), lower)),
             None => self.rescale(a),
         }
+    }
+
+    /// Relinearise and divide by P and some of the last primes, times a factor: ⌊F·(P·a) / (P·D)⌉ by a
+    /// division that the scheme made.
+    ///
+    /// # Errors
+    /// As [`Evaluator::relinearize`]; [`RlweError::Degree`] without a third part,
+    /// [`RlweError::NoSuchLevel`] for a division over other primes.
+    pub fn relinearize_divide(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let (operation, kept) = ("relinearisation", division.kept().len());
+        if kept == 0 || kept + division.tail().len() != self.params().qp_at(a.level()).len() {
+            return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: a.level() });
+        }
+        let found = a.parts().len();
+        let pair = self.relinearize_extended(a)?.ok_or(RlweError::Degree { operation, expected: 3, found })?;
+        Ok(a.with_parts(pair.c.into_iter().map(|c| division.apply_by_columns(c)).collect(), kept - 1))
     }
 
     /// P·(c_0, c_1) + the switched c_2, over Q_l·P: what one division finishes. `None` if there is no

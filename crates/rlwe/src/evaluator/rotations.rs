@@ -87,7 +87,9 @@ impl Evaluator {
                     out.extend(pairs.into_iter().zip(keys).map(|(pair, key)| self.finish_rotation(a, key, pair)));
                 }
                 // Fewer than that, or a step of zero among them.
-                Err(_) => steps.iter().try_for_each(|step| self.rotate_hoisted(&hoisted, *step).map(|c| out.push(c)))?,
+                Err(_) => {
+                    steps.iter().try_for_each(|step| self.rotate_hoisted(&hoisted, *step).map(|c| out.push(c)))?
+                }
             }
         }
         Ok(out)

@@ -55,6 +55,11 @@ impl Division {
         self.converter.to()
     }
 
+    /// The primes of D.
+    pub fn tail(&self) -> &RnsBasis {
+        self.converter.from()
+    }
+
     /// Divides; the limbs of a target prime share one reading of those of D.
     #[must_use]
     pub fn apply(&self, mut c: Poly<Eval>) -> Poly<Eval> {

@@ -33,7 +33,7 @@ pub trait Bundled: Wire<Params: Clone> {
     fn record(&self) -> Result<Self::Record, WireError>;
 
     /// Writes a record.
-    fn write_record(record: &Self::Record, meta: &mut Vec<u8>);
+    fn write_record(params: &Self::Params, record: &Self::Record, meta: &mut Vec<u8>);
 
     /// Reads a record.
     ///
@@ -79,12 +79,7 @@ impl<C: Bundled> Bundle<C> {
     /// # Errors
     /// [`WireError::Oversize`] over [`MAX_BUNDLE`] ciphertexts or [`MAX_APPLICATION_BYTES`],
     /// [`WireError::WrongParameters`], [`WireError::WrongKey`].
-    pub fn new(
-        params: &C::Params,
-        key: KeyId,
-        application: Vec<u8>,
-        ciphertexts: Vec<C>,
-    ) -> Result<Self, WireError> {
+    pub fn new(params: &C::Params, key: KeyId, application: Vec<u8>, ciphertexts: Vec<C>) -> Result<Self, WireError> {
         check_sizes(application.len(), ciphertexts.len())?;
         let expected = C::params_hash(params);
         for c in &ciphertexts {
@@ -153,7 +148,7 @@ impl<C: Bundled> Wire for Bundle<C> {
         let mut lengths = Vec::new();
         for c in &self.ciphertexts {
             let record = c.record()?;
-            C::write_record(&record, &mut meta);
+            C::write_record(&self.params, &record, &mut meta);
             lengths.extend(C::lengths(&self.params, &record));
         }
         Header::new(Self::TYPE, (C::params_hash(&self.params), self.key), State::default(), meta, lengths)

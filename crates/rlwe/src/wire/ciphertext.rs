@@ -29,12 +29,7 @@ impl Form {
     /// # Errors
     /// [`WireError::Oversize`] for a level that there is not; [`WireError::Corrupt`] for parts that no
     /// ciphertext has, or a seed where none belongs.
-    pub fn read(
-        params: &Params,
-        level: u32,
-        (parts, seeded): (u32, u32),
-        seed: [u8; 32],
-    ) -> Result<Self, WireError> {
+    pub fn read(params: &Params, level: u32, (parts, seeded): (u32, u32), seed: [u8; 32]) -> Result<Self, WireError> {
         let highest = params.max_level() as u64;
         if u64::from(level) > highest {
             return Err(WireError::Oversize { what: "a level", found: level.into(), limit: highest });

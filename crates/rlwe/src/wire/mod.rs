@@ -33,7 +33,9 @@ pub use container::{Container, Reader, Source, Writer, peek};
 pub use error::{Part, Refusal, Refused, WireError};
 pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, State, VERSION};
 pub use object::ObjectType;
-pub use params::{StoredParams, literal_meta, params_from_bytes, params_to_bytes, read_literal, read_params, write_params};
+pub use params::{
+    StoredParams, literal_meta, params_from_bytes, params_to_bytes, read_literal, read_params, write_params,
+};
 pub use secret_key::{read_secret_key, secret_key_from_bytes, secret_key_to_bytes, write_secret_key};
 
 use crate::ids::ParamsHash;

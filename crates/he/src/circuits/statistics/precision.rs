@@ -6,8 +6,8 @@
 
 use super::{ColumnStatistics, RESULT_LEVEL, TOP};
 use crate::ckks::Expected;
-use crate::ckks::noise::{ROUNDING_VARIANCE, division_variance, secret_encryption_variance, switching_variance};
-use crate::params::Params;
+use crate::ckks::Params;
+use sudare_rlwe::noise::ROUNDING_VARIANCE;
 
 /// Standard deviations of a slot's real part to the bound: products of Gaussians have heavier tails
 /// than a Gaussian and pass x deviations with probability about e^(−2x).
@@ -65,11 +65,11 @@ impl ColumnStatistics {
     }
 
     fn switching(&self, level: usize, scale: f64) -> f64 {
-        self.slot(switching_variance(&self.params, level), scale)
+        self.slot(self.params.sketch().switching(level).variance(), scale)
     }
 
     fn division(&self, scale: f64) -> f64 {
-        self.slot(division_variance(&self.params, 2), scale)
+        self.slot(self.params.sketch().division(2).variance(), scale)
     }
 
     /// What a sum over the rows of a ciphertext makes of an error of variance `v` in each slot.
@@ -120,7 +120,7 @@ impl ColumnStatistics {
     pub fn errors(&self) -> MomentErrors {
         let rows = self.rows as f64;
         let (slots, chunks) = (self.params.slots() as f64 / self.stride as f64, self.chunks() as f64);
-        let fresh = self.slot(secret_encryption_variance() + ROUNDING_VARIANCE, self.scale());
+        let fresh = self.slot(self.params.sketch().secret_encryption().variance() + ROUNDING_VARIANCE, self.scale());
         let sums = self.summed(chunks * fresh, TOP, self.scale());
 
         let centred = self.centred_scale();

@@ -4,15 +4,15 @@
 //! for all its terms, fused with the rescale (Bossuat–Mouchet–Troncoso-Pastoriza–Hubaux, ePrint
 //! 2020/1203, "double hoisting"; `004`, section 3.2).
 
-use super::{Evaluator, count};
+use super::{Evaluator, Hoisted};
 use crate::ckks::noise::{division_bound, switching_bound};
-use crate::ckks::{Ciphertext, EncodeAt, Encoder};
-use crate::error::HeError;
-use crate::keyswitch::{self, Decomposed, ExtendedPair};
-use crate::params::Params;
+use crate::ckks::{Ciphertext, EncodeAt, Encoder, State};
+use crate::error::{HeError, parameters};
 use std::collections::BTreeMap;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::{Coeff, Eval, Poly};
+use sudare_rlwe::switching::ExtendedPair;
+use sudare_rlwe::{Counters, Params, RlweError};
 
 /// A plaintext over Q_l·P, to multiply what is not yet divided by P.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl ExtendedPlaintext {
     fn check(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
         params.expect("the plaintext", &self.params)?;
         if level > self.level {
-            return Err(HeError::NoSuchLevel { operation, wanted: level, highest: self.level });
+            return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: self.level }.into());
         }
         Ok(())
     }
@@ -62,7 +62,7 @@ impl Encoder {
     /// As [`Encoder::encode_at`]; [`HeError::TooLarge`] also where |value|·scale reaches 2^62.
     pub fn encode_extended(&self, values: &[f64], at: EncodeAt) -> Result<ExtendedPlaintext, HeError> {
         let plain = self.encode_at(values, at)?;
-        let params = plain.params().clone();
+        let params = self.params();
         if at.max_abs.max(1e-300).log2() + at.scale.log2() >= 62.0 {
             let (operation, modulus) = ("encoding", 62.0);
             let (value, scale) = (at.max_abs.log2(), at.scale.log2());
@@ -77,6 +77,7 @@ impl Encoder {
         round_to_i64(&mut rounded, &re, at.scale);
         let poly = Poly::<Coeff>::from_signed(params.qp_at(at.level), &rounded).into_eval();
         let (bound, noise) = (plain.bound(), plain.error_bound() * at.scale);
+        let params = params.rlwe().clone();
         Ok(ExtendedPlaintext { params, poly, level: at.level, scale: at.scale, bound, noise })
     }
 }
@@ -98,7 +99,7 @@ impl LinearMap {
     /// these steps share a decomposition.
     ///
     /// # Errors
-    /// As [`Encoder::encode_extended`]; [`HeError::Parameters`] for a map without diagonals, and
+    /// As [`Encoder::encode_extended`]; `RlweError::Parameters` for a map without diagonals, and
     /// [`HeError::TooManyValues`] for a diagonal that is not of N/2 values.
     pub fn new(
         encoder: &Encoder,
@@ -110,7 +111,7 @@ impl LinearMap {
         let params = encoder.params();
         let (slots, step) = (params.slots(), babies.clamp(1, i64::MAX as usize) as i64);
         if diagonals.is_empty() {
-            return Err(HeError::Parameters { reason: "a linear map needs a diagonal".into() });
+            return Err(parameters("a linear map needs a diagonal"));
         }
         let mut sums = vec![0.0; slots];
         let mut used = BTreeMap::new();
@@ -164,51 +165,28 @@ impl LinearMap {
         self.babies.iter().chain(self.giants.iter().map(|(g, _)| g)).copied().filter(|e| *e != 1).collect()
     }
 
+    /// The Galois element of each giant step.
+    fn turns(&self) -> Vec<u64> {
+        self.giants.iter().map(|(element, _)| *element).collect()
+    }
+
     /// The level it is prepared for.
     pub fn level(&self) -> usize {
         self.level
     }
 }
 
-impl Encoder {
-    /// The parameters that it encodes for.
-    pub fn params(&self) -> &Params {
-        &self.params
-    }
-}
-
 impl Evaluator {
-    /// Σ_ψ P·ψ(a) over Q_l·P for the automorphisms ψ of some elements, from hoisted digits.
-    fn images(&self, a: &Ciphertext, decomposed: &Decomposed, elements: &[u64]) -> Result<ExtendedPair, HeError> {
-        let keys = elements
-            .iter()
-            .map(|e| if *e == 1 { Ok(None) } else { self.galois_key(*e, 0, a.level).map(Some) })
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(keyswitch::sum_of_images(self.params(), [&a.parts[0], &a.parts[1]], decomposed, &keys))
-    }
-
-    /// Refuses before any work what a missing key would refuse in the middle.
-    pub(crate) fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
-        elements.iter().filter(|e| **e != 1).try_for_each(|e| self.galois_key(*e, 0, level).map(|_| ()))
-    }
-
-    fn count_rotation(&self) {
-        count(&self.counters.rot);
-        count(&self.counters.key_switches);
-    }
-
     /// i · a in every slot, exactly and at no cost in levels: X^(N/2) is the constant i.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn mul_imaginary_unit(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
         self.check(a)?;
         let mut monomial = vec![0i64; self.params().degree()];
         monomial[self.params().slots()] = 1;
-        let monomial = Poly::<Coeff>::from_signed(self.params().q_at(a.level), &monomial).into_eval();
-        let mut out = a.clone();
-        out.parts.iter_mut().for_each(|x| x.mul_assign(&monomial));
-        Ok(out)
+        let monomial = Poly::<Coeff>::from_signed(self.params().q_at(a.level()), &monomial).into_eval();
+        Ok(Ciphertext::new(self.inner.mul_monomial(&a.inner, &monomial)?, a.state()))
     }
 
     /// p ⊙ Σ_ψ ψ(a), rescaled: one decomposition, one division by P·q_l.
@@ -222,39 +200,25 @@ impl Evaluator {
         p: &ExtendedPlaintext,
     ) -> Result<Ciphertext, HeError> {
         let operation = "masked sum of rotations";
-        self.check_two_parts(operation, a)?;
-        let params = self.params();
-        p.check(operation, params, a.level)?;
-        if a.level == 0 {
-            return Err(HeError::OutOfLevels { operation, needed: 1, level: 0 });
-        }
-        self.check_keys(elements, a.level)?;
+        self.inner.check_two_parts(operation, &a.inner)?;
+        let (params, level) = (self.params(), a.level());
+        p.check(operation, params, level)?;
+        let lower = a.inner.lower(operation)?;
+        self.check_keys(elements, level)?;
         let terms = elements.len() as f64;
-        let prime = params.prime_at(a.level) as f64;
-        let inner = (a.noise + switching_bound(params, a.level)) * terms;
-        let mut out = a.shell();
-        out.bound = a.bound * terms * p.bound;
-        out.noise = inner * (p.bound * p.scale + p.noise) + a.bound * terms * a.scale * p.noise;
-        out.scale = a.scale * p.scale;
-        out.check_fits(operation)?;
-        out.scale /= prime;
-        out.noise = out.noise / prime + division_bound(params, 2);
-        out.level = a.level - 1;
-        let decomposed = keyswitch::decompose(params, a.level, &a.parts[1]);
-        elements.iter().filter(|e| **e != 1).for_each(|_| self.count_rotation());
-        (1..elements.len()).for_each(|_| count(&self.counters.add));
-        let sum = self.images(a, &decomposed, elements)?;
-        count(&self.counters.cmult);
-        let mask = p.at(a.level);
-        out.parts = sum
-            .c
-            .into_iter()
-            .map(|mut c| {
-                c.mul_assign(&mask);
-                keyswitch::mod_down_rescale(params, a.level, c)
-            })
-            .collect();
-        Ok(out)
+        let inner = (a.noise + switching_bound(params, level)) * terms;
+        let state = State {
+            scale: a.scale * p.scale,
+            bound: a.bound * terms * p.bound,
+            noise: inner * (p.bound * p.scale + p.noise) + a.bound * terms * a.scale * p.noise,
+        };
+        state.check_fits(operation, params, level)?;
+        let mut sum = self.inner.sum_of_automorphisms_extended(&a.inner, elements)?;
+        self.inner.record(Counters { cmult: 1, ..Counters::default() });
+        let mask = p.at(level);
+        sum.c.iter_mut().for_each(|c| c.mul_assign(&mask));
+        let inner = a.inner.with_parts(sum.mod_down_rescale(params), lower);
+        Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)))
     }
 
     /// Applies a linear map and rescales: double hoisting.
@@ -262,9 +226,7 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::rotate`] and [`Evaluator::rescale`].
     pub fn linear_map(&self, a: &Ciphertext, map: &LinearMap) -> Result<Ciphertext, HeError> {
-        self.check_two_parts("linear map", a)?;
-        let decomposed = keyswitch::decompose(self.params(), a.level, &a.parts[1]);
-        self.apply_map(a, &decomposed, map)
+        self.apply_map(&self.hoist(a)?, map)
     }
 
     /// Applies several linear maps to one ciphertext, with one decomposition for all of them.
@@ -272,19 +234,16 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::linear_map`].
     pub fn linear_maps(&self, a: &Ciphertext, maps: &[&LinearMap]) -> Result<Vec<Ciphertext>, HeError> {
-        self.check_two_parts("linear map", a)?;
-        let decomposed = keyswitch::decompose(self.params(), a.level, &a.parts[1]);
-        maps.iter().map(|map| self.apply_map(a, &decomposed, map)).collect()
+        let hoisted = self.hoist(a)?;
+        maps.iter().map(|map| self.apply_map(&hoisted, map)).collect()
     }
 
-    fn apply_map(&self, a: &Ciphertext, decomposed: &Decomposed, map: &LinearMap) -> Result<Ciphertext, HeError> {
+    fn apply_map(&self, hoisted: &Hoisted<'_>, map: &LinearMap) -> Result<Ciphertext, HeError> {
         let operation = "linear map";
-        let params = self.params();
-        if a.level == 0 {
-            return Err(HeError::OutOfLevels { operation, needed: 1, level: 0 });
-        }
-        self.check_keys(&map.elements(), a.level)?;
-        let level = a.level;
+        let (a, params) = (hoisted.ciphertext, self.params());
+        let lower = a.inner.lower(operation)?;
+        self.check_keys(&map.elements(), a.level())?;
+        let level = a.level();
         let switching = switching_bound(params, level);
         let mut noise = 0.0;
         for (element, terms) in &map.giants {
@@ -294,47 +253,33 @@ impl Evaluator {
             }
             noise += if *element == 1 { 0.0 } else { switching + division_bound(params, 2) };
         }
-        let prime = params.prime_at(level) as f64;
-        let mut out = a.shell();
-        (out.bound, out.scale, out.noise) = (a.bound * map.row_sum, a.scale * map.scale, noise);
-        out.check_fits(operation)?;
-        out.scale /= prime;
-        out.noise = noise / prime + division_bound(params, 2);
-        out.level = level - 1;
-        let babies =
-            map.babies.iter().map(|element| self.images(a, decomposed, &[*element])).collect::<Result<Vec<_>, _>>()?;
-        map.babies.iter().filter(|e| **e != 1).for_each(|_| self.count_rotation());
-        let basis = params.qp_at(level);
+        let state = State { scale: a.scale * map.scale, bound: a.bound * map.row_sum, noise };
+        state.check_fits(operation, params, level)?;
+        let babies = map.babies.iter().map(|element| self.inner.images(&hoisted.inner, &[*element]));
+        let babies = babies.collect::<Result<Vec<_>, _>>()?;
         let mut sum: Option<ExtendedPair> = None;
-        for (element, terms) in &map.giants {
-            terms.iter().for_each(|_| count(&self.counters.cmult));
-            (1..terms.len()).for_each(|_| count(&self.counters.add));
+        for ((element, terms), key) in map.giants.iter().zip(self.inner.galois_keys(&map.turns(), level)?) {
+            let cmult = terms.len() as u64;
+            self.inner.record(Counters { cmult, add: cmult - 1, ..Counters::default() });
             let plains: Vec<_> = terms.iter().map(|(_, p)| p.at(level)).collect();
             let plains: Vec<&Poly<Eval>> = plains.iter().map(|p| &**p).collect();
-            let part = |i: usize| {
-                let images: Vec<&Poly<Eval>> = terms.iter().map(|(baby, _)| &babies[*baby].c[i]).collect();
-                Poly::dot(basis, &images, &plains)
-            };
-            let mut pair = ExtendedPair { level, c: [part(0), part(1)] };
-            if *element != 1 {
-                let key = self.galois_key(*element, 0, level)?;
-                let [mut c0, c1] = pair.c;
-                let c1 = keyswitch::mod_down(params, level, c1);
-                let [switched, c1] = keyswitch::switch(params, level, &c1, &key.key).c;
-                c0.add_assign(&switched);
-                pair = ExtendedPair { level, c: [c0, c1].map(|c| c.permuted(&key.permutation)) };
-                self.count_rotation();
+            let images: Vec<&ExtendedPair> = terms.iter().map(|(baby, _)| &babies[*baby]).collect();
+            let mut pair = ExtendedPair::dot(params, level, &images, &plains);
+            if let Some(key) = key {
+                debug_assert!(*element == key.element());
+                pair = pair.turned(params, &key);
+                self.inner.record(Counters::rotations(1));
             }
             match &mut sum {
                 None => sum = Some(pair),
                 Some(sum) => {
-                    count(&self.counters.add);
+                    self.inner.record(Counters { add: 1, ..Counters::default() });
                     sum.add_assign(&pair);
                 }
             }
         }
         let sum = sum.unwrap_or_else(|| ExtendedPair::zero(params, level));
-        out.parts = sum.c.into_iter().map(|c| keyswitch::mod_down_rescale(params, level, c)).collect();
-        Ok(out)
+        let inner = a.inner.with_parts(sum.mod_down_rescale(params), lower);
+        Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)))
     }
 }

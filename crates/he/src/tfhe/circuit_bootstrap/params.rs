@@ -6,9 +6,9 @@ use super::super::{
     Gadget, GlweContext, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams, variance as formulas,
 };
 use super::variance;
-use crate::security::Security;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use sudare_rlwe::security::Security;
 
 /// A circuit bootstrapping set in plain numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

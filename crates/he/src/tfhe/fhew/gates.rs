@@ -4,9 +4,9 @@ use super::super::gates::eighths;
 use super::super::keys::check_owner;
 use super::super::{ClientKey, EncryptedBit, Gate, GlweCiphertext, LweCiphertext, SecretKind, SwitchKey, TfheError};
 use super::{AutomorphismBootstrapKey, DigitBootstrapKey, FhewMethod, FhewParams};
-use crate::keys::KeyId;
 use std::fmt;
 use sudare_ring::threads;
+use sudare_rlwe::KeyId;
 
 enum Accumulator {
     Digits(DigitBootstrapKey),

@@ -3,9 +3,9 @@
 use super::super::context::check_shape;
 use super::super::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, SwitchKey, TfheError, TfheParams};
 use super::{ClientKey, Inner, ServerKey};
-use crate::keys::KeyId;
 use std::sync::Arc;
 use sudare_ring::random::Entropy;
+use sudare_rlwe::KeyId;
 use zeroize::Zeroizing;
 
 impl ClientKey {

@@ -3,9 +3,9 @@
 use super::super::keys::check_owner;
 use super::super::{GgswCiphertext, GlweCiphertext, LweCiphertext, TfheError, variance};
 use super::LeveledParams;
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
 use std::fmt;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
 
 /// Parameters and key that a ciphertext belongs to; public values belong to no key.
 pub(super) type Owner = (ParamsHash, Option<KeyId>);

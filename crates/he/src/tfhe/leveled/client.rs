@@ -4,10 +4,10 @@ use super::super::keys::check_owner;
 use super::super::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, TfheError, variance};
 use super::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, SelectorNoise};
 use super::{LeveledParams, PackedTable, TableLayout};
-use crate::keys::KeyId;
 use std::fmt;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
 use sudare_ring::threads;
+use sudare_rlwe::KeyId;
 use zeroize::Zeroizing;
 
 const OBJECT: Purpose = Purpose::new("sudare leveled object");

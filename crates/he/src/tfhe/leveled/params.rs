@@ -2,12 +2,12 @@
 
 use super::super::ggsw::check_gadget;
 use super::super::{Gadget, GlweContext, Noise, SecretKind, TfheError, encoding, security, variance};
-use crate::params::ParamsHash;
-use crate::security::Security;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::prime::ntt_primes;
+use sudare_rlwe::ParamsHash;
+use sudare_rlwe::security::Security;
 
 /// A leveled parameter set in plain numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

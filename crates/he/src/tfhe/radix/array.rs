@@ -4,11 +4,11 @@ use super::super::context::check_shape;
 use super::super::keys::check_owner;
 use super::super::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
 use super::{EncryptedBool, IntegerType, RadixInt, check_blocks};
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
 use std::fmt;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
 
 /// Most elements of an array.
 pub const MAX_ELEMENTS: usize = 1 << 24;

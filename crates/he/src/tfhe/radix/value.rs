@@ -4,10 +4,10 @@ use super::super::keys::check_owner;
 use super::super::table::{decode, encode};
 use super::super::{ClientKey, EncryptedInt, TfheError};
 use super::{BLOCK_BITS, check_blocks};
-use crate::keys::KeyId;
-use crate::params::ParamsHash;
 use std::fmt;
 use sudare_ring::random::ObjectSeeds;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::ParamsHash;
 
 /// Width and signedness of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
-use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, variance as formulas};
 use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey, TraceKey};
 use sudare_he::tfhe::leveled::Selector;

@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, words};
-use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::*;
 
 const N: usize = 512;

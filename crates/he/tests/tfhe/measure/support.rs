@@ -1,7 +1,7 @@
 //! Small insecure rings and reproducible randomness.
 
-use sudare_he::ring::prime::ntt_primes;
-use sudare_he::ring::random::{ObjectSeeds, Seed, Stream};
+use sudare_ring::prime::ntt_primes;
+use sudare_ring::random::{ObjectSeeds, Seed, Stream};
 use sudare_he::tfhe::{GlweContext, GlweSecretKey, Noise, SecretKind};
 
 pub fn context(bits: u32, rank: usize, secret: SecretKind) -> GlweContext {
