@@ -97,8 +97,8 @@ struct World<S: Scheme> {
 
 impl<S: Scheme> World<S> {
     fn new(params: &IntegerParams) -> Outcome<Self> {
-        let secret = SecretKey::generate(params.params())?;
-        let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.params().max_level()), &[])?;
+        let secret = SecretKey::generate(&params)?;
+        let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
         let encoder = Encoder::new(params);
         let packing = if params.has_slots() { Packing::Slots } else { Packing::Coefficients };
         let mut random = Random::new(11);
@@ -152,7 +152,7 @@ impl Bench<'_> {
             },
             case.peer,
         )?;
-        let record = Record::new("exact", name, self.threads.count(), self.machine).with_params(w.params.params());
+        let record = Record::new("exact", name, self.threads.count(), self.machine).with_params(w.params.rlwe());
         let mut record = record.with_timing(timing);
         record.params = record.params.map(|p| format!("t {} {p}", w.params.t()));
         (record.method, record.depth) = (Some(S::NAME.into()), Some(case.depth));

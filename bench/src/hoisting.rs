@@ -88,7 +88,7 @@ pub fn run(bench: &mut Bench<'_>, w: &World<'_>, memory: u64) -> Outcome<()> {
         if !bench.wanted(&name) {
             return Ok(None);
         }
-        let server = Evaluator::new(threads.run(|| generator.eval_keys(None, &plan.keys(top)))?);
+        let server = Evaluator::new(&params, threads.run(|| generator.eval_keys(None, &plan.keys(top)))?)?;
         let bytes = server.keys().bytes();
         bench.measured(
             &name,
@@ -120,7 +120,7 @@ pub fn run(bench: &mut Bench<'_>, w: &World<'_>, memory: u64) -> Outcome<()> {
     }
 
     let elements: Vec<_> = (1..=ROTATIONS).map(|s| (params.rotation_element(s), top)).collect();
-    let server = Evaluator::new(threads.run(|| generator.eval_keys(Some(top), &elements))?);
+    let server = Evaluator::new(&params, threads.run(|| generator.eval_keys(Some(top), &elements))?)?;
     let one = server.keys().galois_keys().next().map_or(0, |k| k.key().bytes());
     let turned = |step: usize| move |i: usize| w.x[(i + step) % w.params.slots()];
     let steps: Vec<i64> = (1..=ROTATIONS).collect();

@@ -284,7 +284,7 @@ pub fn case(
     })?;
     stages.keygen_ms = keygen_ms;
     let key_bytes = keys.bytes();
-    let w = World { product, secret, public, server: Evaluator::new(keys), by_secret: options.secret, threads };
+    let w = World { product, secret, public, server: Evaluator::new(&params, keys)?, by_secret: options.secret, threads };
 
     let mut random = Random::new((shape.m + 31 * shape.k + 1009 * shape.n) as u64);
     let left = matrices(&mut random, shape.of(Operand::Left), shape.batch)?;

@@ -3,9 +3,9 @@
 //! Run with `cargo run -p sudare-he --example 1_basics`.
 
 use sudare_he::HeError;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), HeError> {
@@ -29,7 +29,7 @@ fn main() -> Result<(), HeError> {
 
     // The server's side: evaluation keys and ciphertexts, no secret. A product of two
     // ciphertexts has three parts and a squared scale; `mul_rescale` brings both back.
-    let server = Evaluator::new(keys);
+    let server = Evaluator::new(&params, keys)?;
     let sum = server.add(&a, &b)?;
     let product = server.mul_rescale(&a, &b)?;
     println!("sum:     {sum:?}");

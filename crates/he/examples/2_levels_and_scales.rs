@@ -2,17 +2,17 @@
 //!
 //! Run with `cargo run -p sudare-he --example 2_levels_and_scales`.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::ParamsLiteral;
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), HeError> {
     let params = ParamsLiteral::with_depth(2, 40, Security::Bits128)?.build()?;
     let secret = SecretKey::generate(&params)?;
-    let server = Evaluator::new(KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?);
+    let server = Evaluator::new(&params, KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?)?;
     let encoder = Encoder::new(&params);
     let values: Vec<f64> = (0..8).map(|i| f64::from(i) / 8.0).collect();
     let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&values, 1.0)?)?;

@@ -2,11 +2,11 @@
 //!
 //! Run with `cargo run -p sudare-he --example 3_rotations`.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::ParamsLiteral;
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), HeError> {
@@ -17,7 +17,7 @@ fn main() -> Result<(), HeError> {
     // Each rotation step needs a key of its own, and only the ones asked for are made.
     let steps = [1, 2, 3, 4, 8];
     let elements: Vec<(u64, usize)> = steps.iter().map(|s| (params.rotation_element(*s), top)).collect();
-    let server = Evaluator::new(KeyGenerator::new(&secret)?.eval_keys(Some(top), &elements)?);
+    let server = Evaluator::new(&params, KeyGenerator::new(&secret)?.eval_keys(Some(top), &elements)?)?;
 
     let encoder = Encoder::new(&params);
     let values: Vec<f64> = (0..params.slots()).map(|i| (i as f64 * 0.01).sin()).collect();

@@ -8,21 +8,31 @@
 //!
 //! Run with `cargo run -p sudare-he --example 4_release`.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::noise::{division_bound, switching_bound};
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected};
-use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security};
 
 fn main() -> Result<(), HeError> {
     // Hiding an error takes room above it: a scale of 2^55 where 2^40 would do in private.
-    let params = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 14, q_bits: vec![61, 61, 55], p_bits: vec![61], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Bits128 }, log_scale: 55 }
+    let params = ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 14,
+            q_bits: vec![61, 61, 55],
+            p_bits: vec![61],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Bits128,
+        },
+        log_scale: 55,
+    }
     .build()?;
     let secret = SecretKey::generate(&params)?;
-    let server = Evaluator::new(KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?);
+    let server = Evaluator::new(&params, KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?)?;
     let encoder = Encoder::new(&params);
     let salaries = [0.31, 0.47, 0.22, 0.58];
     let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&salaries, 1.0)?)?;

@@ -10,9 +10,9 @@ use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 fn main() -> Result<(), HeError> {
     // Two products in a row and sums of ten, modulo a prime with slots.
     let params = Requirements::new(65537).depth(2).additions(9).slots().bgv()?;
-    println!("{:?}", params.params());
-    let secret = SecretKey::generate(params.params())?;
-    let top = params.params().max_level();
+    println!("{:?}", params.rlwe());
+    let secret = SecretKey::generate(&params)?;
+    let top = params.max_level();
     let rotations: Vec<_> = params.sum_elements(true).into_iter().map(|element| (element, top)).collect();
     let keys = KeyGenerator::new(&secret)?.eval_keys(Some(top), &rotations)?;
 

@@ -1,12 +1,12 @@
 //! CKKS operations against plain complex arithmetic, noise within its bound, refusals.
 
-use sudare_rlwe::RlweError;
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::Threads;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
 struct World {
@@ -25,7 +25,7 @@ impl World {
         let mut elements: Vec<_> = STEPS.iter().map(|s| (params.rotation_element(*s), top)).collect();
         elements.push((params.conjugation_element(), top));
         let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(top), &elements).unwrap();
-        Self { server: Evaluator::new(keys), secret, params }
+        Self { server: Evaluator::new(&params, keys).unwrap(), secret, params }
     }
 
     fn encoder(&self) -> Encoder {
@@ -61,7 +61,17 @@ impl World {
 
 /// Sets that differ in digits, special primes and prime sizes.
 fn literals() -> Vec<ParamsLiteral> {
-    let small = |q_bits: &[u32], p_bits: &[u32], digit_limbs| ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 10, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 40 };
+    let small = |q_bits: &[u32], p_bits: &[u32], digit_limbs| ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 10,
+            q_bits: q_bits.to_vec(),
+            p_bits: p_bits.to_vec(),
+            digit_limbs,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 40,
+    };
     vec![
         small(&[60, 40, 40, 40], &[60], 1),
         small(&[49, 40, 40, 40], &[49, 49], 2),
@@ -104,7 +114,10 @@ fn every_operation_agrees_with_complex_arithmetic() {
         let product = s.rescale(&s.mul_plain(&lower, &plain).unwrap()).unwrap();
         assert_eq!(words(&s.mul_plain_rescale(&lower, &plain).unwrap()), words(&product));
         let bottom = s.drop_to(&a, 0).unwrap();
-        assert!(matches!(s.mul_plain_rescale(&bottom, &plain), Err(HeError::Rlwe(RlweError::OutOfLevels { needed: 1, level: 0, .. }))));
+        assert!(matches!(
+            s.mul_plain_rescale(&bottom, &plain),
+            Err(HeError::Rlwe(RlweError::OutOfLevels { needed: 1, level: 0, .. }))
+        ));
         let product = s.mul(&a, &b).unwrap();
         w.expect(&product, |i| x[i] * y[i]);
         w.expect(&s.relinearize(&product).unwrap(), |i| x[i] * y[i]);
@@ -202,7 +215,7 @@ fn refusals_name_the_state() {
     assert!(matches!(w.encoder().encode(&[0.0, -1.5], 1.0), Err(HeError::OverBound { index: 1, .. })));
     assert!(matches!(w.encoder().encode(&vec![0.0; 513], 1.0), Err(HeError::TooManyValues { capacity: 512, .. })));
     let keys = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
-    let weak = Evaluator::new(keys);
+    let weak = Evaluator::new(&params, keys).unwrap();
     assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 3, highest: 1, .. }))));
     assert!(weak.mul_relin(&s.drop_to(&a, 1).unwrap(), &s.drop_to(&a, 1).unwrap()).is_ok());
 }

@@ -2,10 +2,10 @@
 //! 10^5 samples, and never past the static bound.
 
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext, noise};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::{Eval, Poly};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
 /// Secrets and trials: 8 · 4 · 4096 samples of each operation, over keys of their own since a
@@ -14,7 +14,17 @@ const KEYS: usize = 8;
 const TRIALS: usize = 4;
 
 fn params(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> Params {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 12, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 35 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 12,
+            q_bits: q_bits.to_vec(),
+            p_bits: p_bits.to_vec(),
+            digit_limbs,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 35,
+    }
     .build()
     .unwrap()
 }
@@ -88,7 +98,7 @@ fn fresh_encryptions() {
 fn rescale_rounds_as_the_formula_says() {
     let p = params(&[50, 40], &[50], 1);
     pooled("rescale", &p, noise::division_variance(&p, 2), |secret, out| {
-        let server = Evaluator::new(KeyGenerator::new(secret).unwrap().eval_keys(None, &[]).unwrap());
+        let server = Evaluator::new(&params, KeyGenerator::new(secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
         let encryptor = Encryptor::with_secret_key(secret).unwrap();
         for _ in 0..TRIALS {
             // The fresh error all but vanishes in the division; only rounding is left.
@@ -110,7 +120,7 @@ fn key_switching_in_every_shape() {
             pooled("key switching", &p, variance, |secret, out| {
                 let top = p.max_level();
                 let keys = KeyGenerator::new(secret).unwrap().eval_keys(None, &[(element, top)]).unwrap();
-                let server = Evaluator::new(keys);
+                let server = Evaluator::new(&params, keys).unwrap();
                 let encryptor = Encryptor::with_secret_key(secret).unwrap();
                 for _ in 0..TRIALS {
                     let fresh = encryptor.encrypt(&zero_at(&p, level)).unwrap();
@@ -131,7 +141,7 @@ fn static_bounds_hold_and_are_not_idle() {
     let secret = SecretKey::generate(&p).unwrap();
     let keys = KeyGenerator::new(&secret).unwrap();
     let elements: Vec<_> = [1, 2, 4, 8].iter().map(|s| (p.rotation_element(*s), 3)).collect();
-    let server = Evaluator::new(keys.eval_keys(Some(3), &elements).unwrap());
+    let server = Evaluator::new(&params, keys.eval_keys(Some(3), &elements).unwrap()).unwrap();
     let encoder = Encoder::new(&p);
     let values: Vec<f64> = (0..p.slots()).map(|i| (i as f64 * 0.731).sin()).collect();
     let fresh = Encryptor::with_secret_key(&secret).unwrap().encrypt(&encoder.encode(&values, 1.0).unwrap()).unwrap();

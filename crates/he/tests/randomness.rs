@@ -10,19 +10,19 @@ use std::sync::{Mutex, PoisonError};
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::bv;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::{Encoder, Encryptor};
 use sudare_he::integer::{self, IntegerParams, Packing, Scheme, Wrap};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
-use sudare_rlwe::noise::ERROR_SIGMA;
-use sudare_ring::random::{Entropy, MaskSeed, Purpose, Seed};
-use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, CircuitParams, PrivateSwitchKey};
 use sudare_he::tfhe::fhew::{FhewKey, FhewLiteral, FhewMethod, FhewParams};
 use sudare_he::tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, Selector};
 use sudare_he::tfhe::radix::{ElementType, IntegerType};
 use sudare_he::tfhe::{ClientKey, EncryptedBit, Gadget, Gate, LweCiphertext, Plaintext, TfheLiteral, TfheParams};
+use sudare_ring::random::{Entropy, MaskSeed, Purpose, Seed};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
+use sudare_rlwe::noise::ERROR_SIGMA;
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 /// One test at a time: a child has no other thread, and must not find a lock that one of them held.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -52,7 +52,17 @@ fn in_both(mut work: impl FnMut() -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn literal() -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: vec![45, 40], p_bits: vec![46], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 20 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 9,
+            q_bits: vec![45, 40],
+            p_bits: vec![46],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 20,
+    }
 }
 
 fn bits() -> TfheLiteral {
@@ -128,7 +138,7 @@ impl<'a> Makers<'a> {
         let leveled = LeveledClient::generate(&LeveledLiteral::insecure_test().build().unwrap()).unwrap();
         let index = leveled.encrypt_index(1, leveled.params().context().degree().ilog2() + 1).unwrap();
         Self {
-            plain: Encoder::new(params.params()).encode(&[0.5], 1.0).unwrap(),
+            plain: Encoder::new(params.rlwe()).encode(&[0.5], 1.0).unwrap(),
             by_secret: Encryptor::with_secret_key(secret).unwrap(),
             by_public: Encryptor::with_public_key(public).unwrap(),
             generator: KeyGenerator::new(secret).unwrap(),
@@ -221,7 +231,7 @@ impl<'a> Makers<'a> {
 fn no_mask_repeats_across_fork() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let params = IntegerParams::new(&literal().build().unwrap(), 12289).unwrap();
-    let secret = SecretKey::generate(params.params()).unwrap();
+    let secret = SecretKey::generate(&params).unwrap();
     let public = KeyGenerator::new(&secret).unwrap().public_key().unwrap();
     let bv_secret = bv::SecretKey::generate(&bv_literal(16).build().unwrap()).unwrap();
     let bv_public = bv_secret.public_key().unwrap();

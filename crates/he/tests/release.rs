@@ -1,19 +1,29 @@
 //! Key recovery from shown decryptions (Li–Micciancio, ePrint 2020/1533): it works on private
 //! decryptions and fails on those for release, whatever the ciphertext says of itself.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Plaintext};
-use sudare_rlwe::release::{MAX_RELEASES, ReleasePolicy, Releases};
-use sudare_rlwe::keys::SecretKey;
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::{Eval, Poly};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::SecretKey;
+use sudare_rlwe::release::{MAX_RELEASES, ReleasePolicy, Releases};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 fn params() -> Params {
     // One 61-bit prime; the scale leaves room for the noise and double precision keeps the error.
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: vec![61], p_bits: vec![], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 45 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 9,
+            q_bits: vec![61],
+            p_bits: vec![],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 45,
+    }
     .build()
     .unwrap()
 }
@@ -142,7 +152,10 @@ fn the_count_is_the_keys_and_outlives_the_process() {
     release(&w.secret, policy).unwrap();
     // Another policy is another promise, and a copy of the object knows what was used.
     let wider = ReleasePolicy::new(4, 20).unwrap();
-    assert_eq!(release(&w.secret, wider), Err(HeError::Rlwe(RlweError::OtherRelease { declared: policy, wanted: wider })));
+    assert_eq!(
+        release(&w.secret, wider),
+        Err(HeError::Rlwe(RlweError::OtherRelease { declared: policy, wanted: wider }))
+    );
     let saved = secret_key_to_bytes(&w.secret).unwrap();
     let again = load(&saved);
     assert_eq!(again.releases().map(|r| (r.used(), r.left(), r.policy())), Some((2, 1, policy)));
@@ -171,7 +184,10 @@ fn what_cannot_be_kept_is_refused_with_the_figures() {
     let policy = ReleasePolicy::new(1, 64).unwrap();
     for error in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut values = [1.0, 2.0];
-        assert!(matches!(decryptor.release(policy, &mut values, |_| error), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+        assert!(matches!(
+            decryptor.release(policy, &mut values, |_| error),
+            Err(HeError::Rlwe(RlweError::Parameters { .. }))
+        ));
         assert_eq!(values, [1.0, 2.0]);
     }
     decryptor.release(policy, &mut [], |_| 1.0).unwrap();

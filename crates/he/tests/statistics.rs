@@ -1,12 +1,12 @@
 //! Means and covariances of encrypted columns against plain sums.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::Threads;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
 
 fn small(released: bool) -> Params {
@@ -53,7 +53,7 @@ fn moments_with(params: &Params) {
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
         let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
         assert_eq!(table.len(), statistics.table_ciphertexts());
-        let server = Evaluator::new(keys);
+        let server = Evaluator::new(&params, keys).unwrap();
         let results = server.column_statistics(&statistics, &table).unwrap();
         let slots: Vec<Vec<f64>> = results
             .iter()
@@ -77,7 +77,10 @@ fn moments_with(params: &Params) {
             nearest = nearest.max(largest / bound);
         }
         // Others count as many ciphertexts, and threads change nothing.
-        assert!(matches!(server.column_statistics(&statistics, &table[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
+        assert!(matches!(
+            server.column_statistics(&statistics, &table[1..]),
+            Err(HeError::Rlwe(RlweError::Operands { .. }))
+        ));
         assert!(matches!(statistics.decode(&slots[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
         let again = Threads::new(3).run(|| server.column_statistics(&statistics, &table)).unwrap();
         assert!(results.iter().zip(&again).all(|(a, b)| a.parts()[0].words() == b.parts()[0].words()));
@@ -89,7 +92,10 @@ fn moments_with(params: &Params) {
 fn refusals() {
     let params = small(false);
     for (rows, columns) in [(0, 1), (1, 1), (5, 0), (5, 1 << 13)] {
-        assert!(matches!(ColumnStatistics::new(&params, rows, columns), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+        assert!(matches!(
+            ColumnStatistics::new(&params, rows, columns),
+            Err(HeError::Rlwe(RlweError::Parameters { .. }))
+        ));
     }
     let shallow = ParamsLiteral { q_bits: vec![45, 40, 40], ..params.literal().clone() }.build().unwrap();
     assert!(matches!(ColumnStatistics::new(&shallow, 4, 1), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
@@ -100,11 +106,14 @@ fn refusals() {
     let encryptor = Encryptor::with_secret_key(&secret).unwrap();
     let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
     let generator = KeyGenerator::new(&secret).unwrap();
-    let no_relin = Evaluator::new(generator.eval_keys(None, &statistics.keys()).unwrap());
+    let no_relin = Evaluator::new(&params, generator.eval_keys(None, &statistics.keys()).unwrap()).unwrap();
     assert!(matches!(no_relin.column_statistics(&statistics, &table), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
     let keys = statistics.keys();
-    let fewer = Evaluator::new(generator.eval_keys(Some(3), &keys[1..]).unwrap());
-    assert!(matches!(fewer.column_statistics(&statistics, &table), Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))));
+    let fewer = Evaluator::new(&params, generator.eval_keys(Some(3), &keys[1..]).unwrap()).unwrap();
+    assert!(matches!(
+        fewer.column_statistics(&statistics, &table),
+        Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))
+    ));
     for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
         assert!(ColumnStatistics::literal(security, false).build().is_ok());
         assert!(ColumnStatistics::literal(security, true).build().is_ok());

@@ -1,19 +1,29 @@
 //! Trace-type functions in every form against plain sums, and what stands on them.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::matrix_vector::MatrixVector;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::Threads;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
 fn literal(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 40 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 9,
+            q_bits: q_bits.to_vec(),
+            p_bits: p_bits.to_vec(),
+            digit_limbs,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 40,
+    }
 }
 
 struct World {
@@ -29,7 +39,7 @@ impl World {
 
     fn server(&self, keys: &[(u64, usize)]) -> Evaluator {
         let top = self.params.max_level();
-        Evaluator::new(KeyGenerator::new(&self.secret).unwrap().eval_keys(Some(top), keys).unwrap())
+        Evaluator::new(&params, KeyGenerator::new(&self.secret).unwrap().eval_keys(Some(top), keys).unwrap()).unwrap()
     }
 
     fn values(&self, salt: u64) -> Vec<f64> {
@@ -141,7 +151,10 @@ fn the_key_list_is_exact() {
             let mut fewer = keys.clone();
             let (element, _) = fewer.remove(lacking);
             let refused = w.server(&fewer).trace(&a, &plan).unwrap_err();
-            assert!(matches!(refused, HeError::Rlwe(RlweError::MissingRotationKey { element: e, .. }) if e == element), "{refused}");
+            assert!(
+                matches!(refused, HeError::Rlwe(RlweError::MissingRotationKey { element: e, .. }) if e == element),
+                "{refused}"
+            );
         }
     }
 }
@@ -252,6 +265,9 @@ fn matrices_times_vectors() {
     }
     let encoder = Encoder::new(&w.params);
     for (entries, m, n) in [(vec![], 0, 1), (vec![1.0; 5], 2, 3), (vec![1.0; 2 * slots], 2 * slots, 1)] {
-        assert!(matches!(MatrixVector::new(&encoder, &entries, m, n, at), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
+        assert!(matches!(
+            MatrixVector::new(&encoder, &entries, m, n, at),
+            Err(HeError::Rlwe(RlweError::Parameters { .. }))
+        ));
     }
 }

@@ -24,7 +24,7 @@ fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
     let secret = SecretKey::generate(params).unwrap();
     let demand = product.keys();
     let generator = KeyGenerator::new(&secret).unwrap();
-    let server = Evaluator::new(generator.eval_keys(demand.relin, &demand.galois).unwrap());
+    let server = Evaluator::new(&params, generator.eval_keys(demand.relin, &demand.galois).unwrap()).unwrap();
     let key = generator.public_key().unwrap();
     let encryptor =
         if public { Encryptor::with_public_key(&key) } else { Encryptor::with_secret_key(&secret) }.unwrap();
@@ -120,7 +120,7 @@ fn refusals() {
     let product = good.build().unwrap();
     assert_eq!(product.keys().galois.len(), 7);
     let secret = SecretKey::generate(product.params()).unwrap();
-    let server = Evaluator::new(KeyGenerator::new(&secret).unwrap().eval_keys(None, &[]).unwrap());
+    let server = Evaluator::new(&params, KeyGenerator::new(&secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
     let encryptor = Encryptor::with_secret_key(&secret).unwrap();
     let plain = product.encode(Operand::Left, &[matrix(8, 8, 1.0, 1)], 1.0).unwrap();
     let a: Vec<_> = plain.iter().map(|p| encryptor.encrypt(p).unwrap()).collect();

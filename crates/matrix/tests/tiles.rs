@@ -91,7 +91,7 @@ fn tiled_expressions() {
             elements.extend(layout.sum_keys(params.literal(), axis, top).galois);
         }
         let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(top), &elements).unwrap();
-        let e = Evaluator::new(keys);
+        let e = Evaluator::new(&params, keys).unwrap();
         let encoder = Encoder::new(&params);
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
         let (x, y) = (random(1, rows, cols), random(2, rows, cols));

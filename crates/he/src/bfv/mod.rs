@@ -11,8 +11,8 @@
 //!
 //! # fn main() -> Result<(), sudare_he::HeError> {
 //! let params = Requirements::new(65537).depth(1).slots().bfv()?;
-//! let secret = SecretKey::generate(params.params())?;
-//! let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.params().max_level()), &[])?;
+//! let secret = SecretKey::generate(&params)?;
+//! let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
 //!
 //! let encoder = Encoder::new(&params);
 //! let x = encoder.encode_signed(&[3, -4, 5], Packing::Slots, Wrap::Refuse)?;

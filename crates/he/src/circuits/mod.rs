@@ -25,7 +25,7 @@
 //! let encoder = Encoder::new(&params);
 //! let x: Vec<f64> = (0..params.slots()).map(|i| (i % 10) as f64).collect();
 //! let encrypted = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&x, 9.0)?)?;
-//! let sums = Evaluator::new(keys).trace(&encrypted, &plan)?;
+//! let sums = Evaluator::new(&params, keys)?.trace(&encrypted, &plan)?;
 //!
 //! let sums = encoder.decode(&Decryptor::new(&secret).decrypt(&sums)?)?;
 //! assert!((sums[0] - (0..8).sum::<i32>() as f64).abs() < 1e-6);

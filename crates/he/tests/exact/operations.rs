@@ -5,13 +5,13 @@ use num_bigint::BigInt;
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::integer::big::BigEncoder;
 use sudare_he::integer::plan::{Requirements, slot_modulus};
 use sudare_he::integer::{Ciphertext, Decryptor, Encryptor, Evaluator, Packing, Scheme, Wrap};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 
 /// A modulus, its packing, and a chain that holds two products in both schemes.
 fn cases() -> Vec<(u64, Packing, ParamsLiteral)> {
@@ -95,7 +95,7 @@ fn rotations<S: Scheme>(w: &World<S>, x: &[u64]) {
     }
     let swapped: Vec<u64> = x[row..].iter().chain(&x[..row]).copied().collect();
     w.expect(&s.rotate_columns(&a).unwrap(), packing, &swapped);
-    let elements = [1, w.params.params().rotation_element(1), w.params.params().rotation_element(3)];
+    let elements = [1, w.params.rotation_element(1), w.params.rotation_element(3)];
     let sum = w.plus(&w.plus(x, &turned(1)), &turned(3));
     w.expect(&s.sum_of_automorphisms(&a, &elements).unwrap(), packing, &sum);
     let total = |values: &[u64]| values.iter().fold(0, |acc, v| w.t().add(acc, *v));
@@ -116,9 +116,9 @@ fn bgv_agrees_with_integers() {
 
 /// Picked parameters run what was declared, by worst-case bounds and in fact.
 fn picked<S: Scheme>(params: sudare_he::integer::IntegerParams, depth: usize, additions: u64) {
-    let secret = SecretKey::generate(params.params()).unwrap();
+    let secret = SecretKey::generate(&params).unwrap();
     let generator = KeyGenerator::new(&secret).unwrap();
-    let keys = generator.eval_keys(Some(params.params().max_level()), &[]).unwrap();
+    let keys = generator.eval_keys(Some(params.max_level()), &[]).unwrap();
     let public = generator.public_key().unwrap();
     let encoder = sudare_he::integer::Encoder::new(&params);
     let t = params.modulus();

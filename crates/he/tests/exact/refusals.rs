@@ -1,11 +1,11 @@
 //! What cannot succeed is refused before anything is computed, and what is accepted decrypts.
 
-use sudare_rlwe::RlweError;
 use super::world::{Words, World, literal};
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::{Ciphertext, Decryptor, Encoder, IntegerParams, Packing, PlainModulus, Scheme, Wrap};
+use sudare_rlwe::RlweError;
 
 const T: u64 = 12289;
 
@@ -73,13 +73,16 @@ fn refusals_name_the_state() {
     let a = w.encrypt(&[1, 2, 3], Packing::Slots);
     let other = World::<Bfv>::new(&literal(9, &[40, 36], &[46], 1), T);
     let stranger = world::<Bfv>();
-    assert!(matches!(s.add(&a, &other.encrypt(&[1], Packing::Slots)), Err(HeError::Rlwe(RlweError::WrongParameters { .. }))));
+    assert!(matches!(
+        s.add(&a, &other.encrypt(&[1], Packing::Slots)),
+        Err(HeError::Rlwe(RlweError::WrongParameters { .. }))
+    ));
     let foreign = stranger.encrypt(&[1], Packing::Slots);
     assert!(matches!(s.add(&a, &foreign), Err(HeError::Rlwe(RlweError::WrongKey { .. }))));
     assert!(matches!(s.mul_relin(&foreign, &a), Err(HeError::Rlwe(RlweError::WrongKey { .. }))));
     let decryptor = Decryptor::<Bfv>::new(&w.params, &w.secret).unwrap();
     assert!(matches!(decryptor.decrypt(&foreign), Err(HeError::Rlwe(RlweError::WrongKey { .. }))));
-    let modulo_2 = IntegerParams::new(w.params.params(), 2).unwrap();
+    let modulo_2 = IntegerParams::new(w.params.rlwe(), 2).unwrap();
     let bits = Encoder::new(&modulo_2);
     let plain = bits.encode_unsigned(&[1], Packing::Coefficients, Wrap::Refuse).unwrap();
     assert!(matches!(s.add_plain(&a, &plain), Err(HeError::WrongPlainModulus { found: 2, expected: T, .. })));
@@ -94,7 +97,10 @@ fn refusals_name_the_state() {
     assert!(matches!(s.drop_to(&a, 3), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 3, highest: 2, .. }))));
     assert!(matches!(s.dot(&[&a], &[]), Err(HeError::Rlwe(RlweError::Operands { left: 1, right: 0, .. }))));
     let factor = w.plain(&[1; 512], Packing::Slots).factor(1).unwrap();
-    assert!(matches!(s.mul_factor(&a, &factor), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 2, highest: 1, .. }))));
+    assert!(matches!(
+        s.mul_factor(&a, &factor),
+        Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 2, highest: 1, .. }))
+    ));
     assert!(s.mul_factor(&s.drop_to(&a, 0).unwrap(), &factor).is_ok());
     let weak = sudare_rlwe::keys::KeyGenerator::new(&w.secret).unwrap().eval_keys(None, &[]).unwrap();
     let weak = sudare_he::bfv::Evaluator::new(&w.params, weak).unwrap();

@@ -1,16 +1,26 @@
 //! Keys, encoders and plain arithmetic that the tests share.
 
+use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_he::integer::{
     Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, PlainModulus, Plaintext, Scheme, Wrap,
 };
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
 pub const STEPS: [i64; 4] = [1, -1, 3, 100];
 
 pub fn literal(log_n: u32, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: q_bits.to_vec(), p_bits: p_bits.to_vec(), digit_limbs, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 1 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            q_bits: q_bits.to_vec(),
+            p_bits: p_bits.to_vec(),
+            digit_limbs,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 1,
+    }
 }
 
 /// SplitMix64: test data.

@@ -2,12 +2,12 @@
 
 use crate::measure::circuit::row;
 use crate::support::{context, key, streams, words};
-use sudare_ring::Threads;
-use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
 use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey};
 use sudare_he::tfhe::leveled::*;
 use sudare_he::tfhe::*;
+use sudare_ring::Threads;
+use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 
 struct Side {
     client: ClientKey,

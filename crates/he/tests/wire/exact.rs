@@ -1,18 +1,20 @@
 //! Objects of exact schemes: round trips, golden files, hostile bytes.
 
-use sudare_rlwe::RlweError;
 use std::path::PathBuf;
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::integer::{
     Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Plaintext, Scheme, Wrap,
 };
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
-use sudare_ring::random::{Entropy, Seed};
 use sudare_he::integer::{integer_params_from_bytes, integer_params_to_bytes};
-use sudare_rlwe::wire::{ObjectType, Wire, WireError, peek, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::wire::{
+    ObjectType, Wire, WireError, peek, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes,
+};
 
 pub const T: u64 = 12289;
 
@@ -81,12 +83,12 @@ pub fn reread(params: &IntegerParams, name: &str, bytes: &[u8]) -> Result<Vec<u8
     match name {
         "integer_params" => {
             let stored = integer_params_from_bytes(bytes)?;
-            if stored.params.literal != *params.params().literal() {
+            if stored.params.literal != *params.rlwe().literal() {
                 return Err(WireError::Corrupt { what: "another set: not built in a test" });
             }
             integer_params_to_bytes(&stored.build()?)
         }
-        "integer_secret_key" => Ok(secret_key_to_bytes(&secret_key_from_bytes(params.params(), bytes)?)?.to_vec()),
+        "integer_secret_key" => Ok(secret_key_to_bytes(&secret_key_from_bytes(params.rlwe(), bytes)?)?.to_vec()),
         "integer_plaintext" => Plaintext::from_bytes(params, bytes)?.to_bytes(),
         _ if name.starts_with("bfv") => Ciphertext::<Bfv>::from_bytes(params, bytes)?.to_bytes(),
         _ => Ciphertext::<Bgv>::from_bytes(params, bytes)?.to_bytes(),

@@ -4,7 +4,6 @@
 //! that nobody has, or it decrypts to some message, and its sums and products decrypt to that
 //! message's.
 
-use sudare_rlwe::RlweError;
 use super::exact::{Objects, T, reread};
 use super::tfhe;
 use std::ops::Range;
@@ -12,8 +11,9 @@ use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::{Ciphertext, Decryptor, Evaluator, Scheme};
-use sudare_rlwe::keys::KeyGenerator;
 use sudare_he::tfhe::tfhe_array_from_bytes;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::KeyGenerator;
 use sudare_rlwe::wire::{Wire, WireError, peek, reseal_for_tests};
 
 /// Integers and the bits of floats that sit at an edge.
@@ -49,7 +49,9 @@ fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> b
     let decryptor = Decryptor::<S>::new(&o.params, &o.secret).unwrap();
     let open = |c: &Ciphertext<S>| decryptor.decrypt(c).map(|p| p.coefficients().to_vec());
     let message = match open(&c) {
-        Err(HeError::Rlwe(RlweError::WrongKey { .. })) => return matches!(server.add(&c, &c), Err(HeError::Rlwe(RlweError::WrongKey { .. }))),
+        Err(HeError::Rlwe(RlweError::WrongKey { .. })) => {
+            return matches!(server.add(&c, &c), Err(HeError::Rlwe(RlweError::WrongKey { .. })));
+        }
         other => other.unwrap(),
     };
     let double: Vec<u64> = message.iter().map(|x| 2 * x % T).collect();

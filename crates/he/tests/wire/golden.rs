@@ -62,7 +62,8 @@ fn golden_files_load_and_mean_what_they_meant() {
     assert_eq!(bundle.ciphertexts()[1].level(), 0);
 
     // The keys still switch: the product of the stored operands, relinearised by the stored key.
-    let server = sudare_he::ckks::Evaluator::new(EvalKeys::from_bytes(&params, &file("eval_keys")).unwrap());
+    let server =
+        sudare_he::ckks::Evaluator::new(&params, EvalKeys::from_bytes(&params, &file("eval_keys")).unwrap()).unwrap();
     let product = load("ciphertext_product");
     let square: Vec<f64> = (0..512).map(|k| negacyclic(&values(), k)).collect();
     expect(&decrypt(&product), &square);

@@ -1,13 +1,16 @@
 //! Damaged, foreign and hostile bytes: the right error, and nothing allocated on a claim.
 
-use sudare_rlwe::RlweError;
 use super::objects::{Objects, literal, reread};
 use std::io::Read;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Plaintext};
-use sudare_rlwe::release::{ReleasePolicy, Releases};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{EvalKeys, PublicKey};
-use sudare_rlwe::wire::{Bundle, Container, ObjectType, Part, Wire, WireError, params_from_bytes, peek, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::release::{ReleasePolicy, Releases};
+use sudare_rlwe::wire::{
+    Bundle, Container, ObjectType, Part, Wire, WireError, params_from_bytes, peek, reseal_for_tests,
+    secret_key_from_bytes, secret_key_to_bytes,
+};
 
 /// Where a header's metadata begins.
 const META: usize = 128;
@@ -181,7 +184,10 @@ fn residues_are_checked() {
         assert_eq!(error, WireError::Coefficient { segment: 0, limb, index: 5 });
     }
     let bytes = forged(&o.files()[1].1, 4096, &[0b10]);
-    assert!(matches!(secret_key_from_bytes(&o.params, &bytes), Err(WireError::He(HeError::Rlwe(RlweError::Parameters { .. })))));
+    assert!(matches!(
+        secret_key_from_bytes(&o.params, &bytes),
+        Err(WireError::He(HeError::Rlwe(RlweError::Parameters { .. })))
+    ));
 }
 
 #[test]

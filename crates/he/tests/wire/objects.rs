@@ -1,11 +1,13 @@
 //! One small object of each type, from fixed seeds.
 
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
-use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
-use sudare_rlwe::wire::{Bundle, Wire, WireError, params_from_bytes, params_to_bytes, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::wire::{
+    Bundle, Wire, WireError, params_from_bytes, params_to_bytes, secret_key_from_bytes, secret_key_to_bytes,
+};
 
 pub struct Objects {
     pub params: Params,
@@ -23,7 +25,17 @@ pub struct Objects {
 }
 
 pub fn literal() -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: vec![45, 25], p_bits: vec![46], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 20 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 9,
+            q_bits: vec![45, 25],
+            p_bits: vec![46],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 20,
+    }
 }
 
 /// Coefficients that every machine encodes alike: multiples of 2^-6.
@@ -52,7 +64,7 @@ impl Objects {
         let by_public = Encryptor::with_public_key(&public).unwrap().with_entropy(fixed(3));
         let seeded = by_secret.encrypt(&plaintext).unwrap();
         let plain_parts = by_public.encrypt(&plaintext).unwrap();
-        let server = Evaluator::new(keys.clone());
+        let server = Evaluator::new(&params, keys.clone()).unwrap();
         // Bounds of a product of coefficient encodings are products of norms; declare small ones.
         let small = [&seeded, &plain_parts].map(|c| c.clone().with_bound(8.0));
         let product = server.mul(&small[0], &small[1]).unwrap();

@@ -2,11 +2,13 @@
 
 use super::objects::{Objects, literal, reread};
 use proptest::prelude::*;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator};
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::security::{SecretDistribution, Security};
-use sudare_rlwe::wire::{Bundle, Container, ObjectType, Wire, peek, read_params, read_secret_key, secret_key_to_bytes, write_secret_key};
+use sudare_rlwe::wire::{
+    Bundle, Container, ObjectType, Wire, peek, read_params, read_secret_key, secret_key_to_bytes, write_secret_key,
+};
 
 fn literals() -> impl Strategy<Value = ParamsLiteral> {
     let secret = prop_oneof![
@@ -15,7 +17,17 @@ fn literals() -> impl Strategy<Value = ParamsLiteral> {
         (1u32..100).prop_map(|weight| SecretDistribution::FixedWeight { weight }),
     ];
     (prop::collection::vec(24u32..=61, 0..3), 1usize..=2, secret).prop_map(|(more, digit_limbs, secret)| {
-        ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: std::iter::once(55).chain(more).collect(), p_bits: vec![61; 2], digit_limbs, secret, security: Security::Insecure }, log_scale: 20 }
+        ParamsLiteral {
+            rlwe: sudare_rlwe::params::ParamsLiteral {
+                log_n: 9,
+                q_bits: std::iter::once(55).chain(more).collect(),
+                p_bits: vec![61; 2],
+                digit_limbs,
+                secret,
+                security: Security::Insecure,
+            },
+            log_scale: 20,
+        }
     })
 }
 
@@ -76,7 +88,7 @@ fn streams_and_memory_agree() {
 #[test]
 fn a_stale_seed_never_travels() {
     let o = Objects::new(&literal(), 1);
-    let server = Evaluator::new(o.keys.clone());
+    let server = Evaluator::new(&params, o.keys.clone()).unwrap();
     let a = o.seeded.clone();
     assert!(a.seed().is_some() && o.plain_parts.seed().is_none());
     let same_mask = [server.add_plain(&a, &o.plaintext).unwrap(), server.drop_to(&a, 0).unwrap()];

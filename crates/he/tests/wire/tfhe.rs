@@ -1,9 +1,9 @@
 //! TFHE's objects: round trips, golden files, hostile bytes, sizes.
 
 use std::path::PathBuf;
-use sudare_ring::random::{Entropy, Seed};
 use sudare_he::tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
 use sudare_he::tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
+use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::wire::*;
 
 /// A set of eight key bits: small files, no security.

@@ -327,7 +327,7 @@ impl ExactServer {
                 .iter()
                 .zip(left.blocks.iter().zip(right.blocks.iter()))
                 .map(|(params, (x, y))| {
-                    let evaluator = Evaluator::new(params, EvalKeys::new(params.params(), left.key))?;
+                    let evaluator = Evaluator::new(params, EvalKeys::new(params, left.key))?;
                     let one = |at: usize| {
                         let (row, column) = (at / columns, at % columns);
                         let a: Vec<_> = (0..inner).map(|t| &x[row * inner + t]).collect();

@@ -65,7 +65,7 @@ impl ContextServer {
         expect_params(&spec.params.build()?, keys.params())?;
         Ok(Self(Arc::new(Inner {
             spec: spec.clone(),
-            evaluator: Evaluator::new(keys),
+            evaluator: Evaluator::new(&params, keys)?,
             threads,
             cubes: Mutex::default(),
             transpositions: Mutex::default(),

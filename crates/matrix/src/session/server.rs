@@ -52,7 +52,7 @@ impl Server {
             let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step);
             reaches(*level, keys.galois(*element, step.unwrap_or(0))?.key().level())?;
         }
-        Ok(Self(Arc::new(Inner { plan: plan.clone(), evaluator: Evaluator::new(keys), threads })))
+        Ok(Self(Arc::new(Inner { plan: plan.clone(), evaluator: Evaluator::new(&params, keys)?, threads })))
     }
 
     /// The plan.

@@ -456,7 +456,7 @@ impl TableServer {
     fn with_threads(spec: &TableSpec, keys: EvalKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
         let statistics = spec.statistics()?;
         expect_params(statistics.params(), keys.params())?;
-        Ok(Self(Arc::new(Inner { spec: spec.clone(), statistics, evaluator: Evaluator::new(keys), threads })))
+        Ok(Self(Arc::new(Inner { spec: spec.clone(), statistics, evaluator: Evaluator::new(&params, keys)?, threads })))
     }
 
     /// The specification.

@@ -34,7 +34,7 @@ impl World {
         let demand = product.keys();
         let keys = generator.eval_keys(demand.relin, &demand.galois).unwrap();
         let public = generator.public_key().unwrap();
-        Self { product, public, server: Evaluator::new(keys), secret }
+        Self { product, public, server: Evaluator::new(&params, keys).unwrap(), secret }
     }
 
     /// Multiplies random matrices; returns the largest error and the operations done.

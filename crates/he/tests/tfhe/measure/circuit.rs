@@ -2,11 +2,11 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
-use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, variance as formulas};
 use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey, TraceKey};
 use sudare_he::tfhe::leveled::Selector;
 use sudare_he::tfhe::*;
+use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 
 const GADGET: Gadget = Gadget { base_log: 11, levels: 4 };
 
