@@ -1,17 +1,17 @@
 //! What can go wrong on encrypted bits and small integers.
 
 use sudare_ring::{ErrorKind, RingError};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::{Refusal, WireError};
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TfheError {
-    /// The ring below refused its input.
+    /// What all lattice schemes share refused its input: objects of different parameters or keys, or what
+    /// the ring below refuses.
     #[error(transparent)]
-    Ring(#[from] RingError),
+    Rlwe(#[from] RlweError),
     /// A parameter that makes no sense.
     #[error("parameters: {reason}")]
     Parameters {
@@ -59,26 +59,6 @@ pub enum TfheError {
         expected: u64,
         /// The modulus found.
         found: u64,
-    },
-    /// Objects of different parameter sets.
-    #[error("{what} belongs to parameters {found}, not to {expected}")]
-    WrongParameters {
-        /// The offending object.
-        what: &'static str,
-        /// Its parameter hash.
-        found: ParamsHash,
-        /// The hash expected.
-        expected: ParamsHash,
-    },
-    /// Objects of different secret keys.
-    #[error("{what} belongs to key {found}, not to {expected}")]
-    WrongKey {
-        /// The offending object.
-        what: &'static str,
-        /// Its key id.
-        found: KeyId,
-        /// The id expected.
-        expected: KeyId,
     },
     /// A message or table value that the message space does not hold.
     #[error(
@@ -132,11 +112,11 @@ impl TfheError {
     /// What kind of refusal it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Ring(e) => e.kind(),
+            Self::Rlwe(e) => e.kind(),
             Self::Parameters { .. } => ErrorKind::Unsupported,
             Self::Insecure { .. } => ErrorKind::Insecure,
             Self::Shape { .. } => ErrorKind::Shape,
-            Self::Modulus { .. } | Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
+            Self::Modulus { .. } => ErrorKind::Mismatch,
             Self::Message { .. } => ErrorKind::Input,
             Self::FailureProbability { .. }
             | Self::NoiseBudget { .. }
@@ -152,8 +132,17 @@ impl Refusal for TfheError {
     }
 }
 
+impl From<RingError> for TfheError {
+    fn from(error: RingError) -> Self {
+        Self::Rlwe(error.into())
+    }
+}
+
 impl From<TfheError> for WireError {
     fn from(error: TfheError) -> Self {
-        Self::Object(error.into())
+        match error {
+            TfheError::Rlwe(e) => Self::Rlwe(e),
+            e => Self::Object(e.into()),
+        }
     }
 }

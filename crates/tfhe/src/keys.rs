@@ -2,11 +2,11 @@
 
 mod parts;
 
-use super::batch::in_groups;
-use super::blind_rotation::BootstrapKey;
-use super::table::LookupTable;
-use super::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
-use super::{ModuleSwitchKey, SwitchKey, TfheError, TfheParams};
+use crate::rotation::batch::in_groups;
+use crate::rotation::blind::BootstrapKey;
+use crate::rotation::table::LookupTable;
+use crate::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
+use crate::{ModuleSwitchKey, SwitchKey, TfheError, TfheParams};
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
@@ -33,7 +33,7 @@ impl ClientKey {
     /// Draws a key from the operating system's entropy.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives none.
+    /// `RlweError::Ring` if the system gives none.
     pub fn generate(params: &TfheParams) -> Result<Self, TfheError> {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
@@ -42,7 +42,7 @@ impl ClientKey {
     /// ciphertexts still draw from the operating system.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives no entropy.
+    /// `RlweError::Ring` if the system gives no entropy.
     pub fn from_seed(params: &TfheParams, seed: &Seed) -> Result<Self, TfheError> {
         let seed = params.hash().bind(seed, "tfhe");
         let glwe = GlweSecretKey::generate(params.context(), &mut seed.derive("sudare tfhe glwe", 0).stream(0));
@@ -94,7 +94,7 @@ impl ClientKey {
     /// Fresh seeds for one published object of this key.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives no entropy.
+    /// `RlweError::Ring` if the system gives no entropy.
     pub fn object_seeds(&self) -> Result<ObjectSeeds, TfheError> {
         Ok(self.entropy.object(OBJECT)?)
     }
@@ -102,7 +102,7 @@ impl ClientKey {
     /// Encrypts a number in `[0, q)` as an LWE ciphertext at rest.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives no entropy.
+    /// `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt_phase(&self, message: u64) -> Result<LweCiphertext, TfheError> {
         let seeds = self.object_seeds()?;
         let context = self.params.context();
@@ -113,7 +113,7 @@ impl ClientKey {
     /// The server's key: bootstrapping and switching keys, made in parallel inside a thread pool.
     ///
     /// # Errors
-    /// [`TfheError::Ring`].
+    /// `RlweError::Ring`.
     pub fn server_key(&self) -> Result<ServerKey, TfheError> {
         let params = &self.params;
         let bootstrap = BootstrapKey::generate(
@@ -130,7 +130,7 @@ impl ClientKey {
     /// The key switching key from ciphertexts at rest to dimension n.
     ///
     /// # Errors
-    /// [`TfheError::Ring`].
+    /// `RlweError::Ring`.
     pub fn switch_key(&self) -> Result<SwitchKey, TfheError> {
         let (params, seeds) = (&self.params, self.object_seeds()?);
         let (gadget, noise) = (params.switch_gadget(), params.lwe_noise());
@@ -190,7 +190,7 @@ impl ServerKey {
     }
 
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub(crate) fn check(&self, what: &'static str, hash: ParamsHash, id: KeyId) -> Result<(), TfheError> {
         check_owner(what, (self.0.params.hash(), self.0.id), (hash, id))
     }
@@ -255,8 +255,8 @@ impl ServerKey {
         cs: &[&LweCiphertext],
         tables: &[&LookupTable],
     ) -> Result<Vec<LweCiphertext>, TfheError> {
-        super::context::check_shape("tables", cs.len(), tables.len())?;
-        tables.iter().try_for_each(|t| super::context::check_shape("tables in one", 1, t.tables()))?;
+        crate::core::context::check_shape("tables", cs.len(), tables.len())?;
+        tables.iter().try_for_each(|t| crate::core::context::check_shape("tables in one", 1, t.tables()))?;
         in_groups(cs.len(), |range| {
             let start = |table: &&LookupTable| GlweCiphertext::trivial(self.0.params.context(), table.coefficients());
             let mut accs = tables[range.clone()].iter().map(start).collect::<Result<Vec<_>, _>>()?;
@@ -273,19 +273,14 @@ impl fmt::Debug for ServerKey {
 }
 
 /// # Errors
-/// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+/// `RlweError::WrongParameters`, `RlweError::WrongKey`.
 pub(crate) fn check_owner(
     what: &'static str,
     expected: (ParamsHash, KeyId),
     found: (ParamsHash, KeyId),
 ) -> Result<(), TfheError> {
-    if expected.0 != found.0 {
-        return Err(TfheError::WrongParameters { what, found: found.0, expected: expected.0 });
-    }
-    if expected.1 != found.1 {
-        return Err(TfheError::WrongKey { what, found: found.1, expected: expected.1 });
-    }
-    Ok(())
+    expected.0.expect(what, found.0)?;
+    Ok(expected.1.expect(what, found.1)?)
 }
 
 /// # Errors

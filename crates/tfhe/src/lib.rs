@@ -3,51 +3,52 @@
 //! The objects are LWE, GLWE, GLev and GGSW ciphertexts under binary or ternary secrets.
 //! Polynomials live modulo one NTT prime below 2^50, so that every product is exact; LWE
 //! ciphertexts between key switch and blind rotation live modulo 2^32.
+//!
+//! ```
+//! use sudare_tfhe::radix::{ElementType, Elementwise, IntegerType};
+//! use sudare_tfhe::{ClientKey, Plaintext, TfheLiteral};
+//!
+//! # fn main() -> Result<(), sudare_tfhe::TfheError> {
+//! // A small set without security, so that the example takes no time.
+//! let plaintext = Plaintext::Integer { message_bits: 2, carry_bits: 2 };
+//! let params = TfheLiteral::insecure_test(plaintext).build()?;
+//! let client = ClientKey::generate(&params)?;
+//! let server = client.server_key()?;
+//!
+//! let byte = ElementType::Integer(IntegerType::new(8, false)?);
+//! let x = client.encrypt_array(byte, vec![2], &[200, 7])?;
+//! let sum = server.integers()?.elementwise(Elementwise::Add, &x, &x)?;
+//! assert_eq!(client.decrypt_array(&sum)?, [144, 14]); // modulo 256
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
 
-mod automorphism;
-mod batch;
-mod blind_rotation;
+pub mod boolean;
 pub mod circuit_bootstrap;
-mod context;
-pub mod derive;
-mod encoding;
+mod core;
 mod error;
-pub mod fhew;
-mod gates;
-mod ggsw;
-mod glwe;
-mod integer;
-mod key_switch;
 mod keys;
+mod keyswitch;
 pub mod leveled;
-mod lwe;
-mod module_switch;
-mod noise;
-mod params;
-pub mod published;
+pub mod noise;
+pub mod params;
 pub mod radix;
-pub mod security;
-mod table;
-pub mod variance;
-mod wire;
+mod rotation;
+pub mod wire;
 
-pub use blind_rotation::{BootstrapKey, MAX_UNROLL};
-pub use context::GlweContext;
+pub use boolean::{EncryptedBit, Gate};
+pub use core::{
+    GgswCiphertext, GlevCiphertext, GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey,
+    RotationExponents, TorusLwe,
+};
 pub use error::TfheError;
-pub use gates::{EncryptedBit, Gate};
-pub use ggsw::{GgswCiphertext, GlevCiphertext};
-pub use glwe::{GlweCiphertext, GlweSecretKey};
-pub use integer::EncryptedInt;
-pub use key_switch::{GlweSwitchKey, LweSwitchKey, PackingKey};
 pub use keys::{ClientKey, ServerKey};
-pub use lwe::{LweCiphertext, LweSecretKey, RotationExponents, TorusLwe};
-pub use module_switch::{LEAST_MODULE_DEGREE, ModuleSwitchKey, SwitchKey};
+pub use keyswitch::{
+    GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, PackingKey, SwitchKey,
+};
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
+pub use radix::EncryptedInt;
+pub use rotation::{BootstrapKey, LookupTable, MAX_UNROLL, table_steps};
 pub use sudare_ring::kernel::Gadget;
-pub use table::{LookupTable, table_steps};
-pub use wire::{
-    StoredTfheParams, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
-    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_bytes,
-    tfhe_server_key_from_bytes, write_tfhe_server_key,
-};

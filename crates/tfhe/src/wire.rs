@@ -2,8 +2,8 @@
 //!
 //! Keys and fresh arrays travel as seeds and bodies.
 
-use super::radix::{ElementType, IntegerArray, IntegerType, MAX_AXES, elements_of};
-use super::{
+use crate::radix::{ElementType, IntegerArray, IntegerType, MAX_AXES, elements_of};
+use crate::{
     BootstrapKey, ClientKey, EncryptedInt, LweCiphertext, Noise, Plaintext, ServerKey, SwitchKey, TfheLiteral,
     TfheParams,
 };

@@ -52,11 +52,11 @@ impl<S: Scheme> Evaluator<S> {
         self.automorphism(a, self.params.rotation_element(step), step)
     }
 
-    /// Swaps both rows of slots.
+    /// Swaps both rows of slots: the rotation of each column.
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`].
-    pub fn swap_rows(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, HeError> {
+    pub fn rotate_columns(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, HeError> {
         self.automorphism(a, self.params.row_swap_element(), 0)
     }
 

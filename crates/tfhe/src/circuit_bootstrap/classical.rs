@@ -1,8 +1,8 @@
 //! Private functional key switching: the classical second half of a circuit bootstrap.
 
-use super::super::context::check_shape;
-use super::super::ggsw::{check_gadget, write_glev};
-use super::super::{GlweContext, GlweSecretKey, LweCiphertext, TfheError};
+use crate::core::context::check_shape;
+use crate::core::ggsw::{check_gadget, write_glev};
+use crate::{GlweContext, GlweSecretKey, LweCiphertext, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};

@@ -1,13 +1,13 @@
 //! The keys of circuit bootstrapping, and the bootstrap.
 
-use super::super::batch::in_groups;
-use super::super::keys::check_owner;
-use super::super::leveled::{LeveledLwe, Selector, SelectorNoise};
-use super::super::{ClientKey, EncryptedBit, GgswCiphertext, GlweCiphertext, LweCiphertext, ServerKey, TfheError};
-use super::classical::PrivateSwitchKey;
-use super::scheme_switch::{SchemeSwitchKey, assemble};
-use super::trace::TraceKey;
-use super::{CircuitParams, variance};
+use crate::rotation::batch::in_groups;
+use crate::keys::check_owner;
+use crate::leveled::{LeveledLwe, Selector, SelectorNoise};
+use crate::{ClientKey, EncryptedBit, GgswCiphertext, GlweCiphertext, LweCiphertext, ServerKey, TfheError};
+use crate::circuit_bootstrap::classical::PrivateSwitchKey;
+use crate::circuit_bootstrap::scheme_switch::{SchemeSwitchKey, assemble};
+use crate::circuit_bootstrap::trace::TraceKey;
+use crate::circuit_bootstrap::{CircuitParams, variance};
 use std::fmt;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::threads;
@@ -29,7 +29,7 @@ impl CircuitKey {
     /// The keys of a client, made in parallel inside a thread pool.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`] for a client of another set; [`TfheError::Ring`].
+    /// `RlweError::WrongParameters` for a client of another set; `RlweError::Ring`.
     pub fn generate(params: &CircuitParams, client: &ClientKey) -> Result<Self, TfheError> {
         Self::with_server(params, client, client.server_key()?)
     }
@@ -37,7 +37,7 @@ impl CircuitKey {
     /// The same beside a server key that exists.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`] for a client or server key of another set.
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey` for a client or server key of another set.
     pub fn with_server(params: &CircuitParams, client: &ClientKey, server: ServerKey) -> Result<Self, TfheError> {
         let expected = (params.tfhe().hash(), client.id());
         check_owner("the client key", expected, (client.params().hash(), client.id()))?;
@@ -75,7 +75,7 @@ impl CircuitKey {
     /// A selector of the bit.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn bootstrap(&self, bit: &EncryptedBit) -> Result<Selector, TfheError> {
         let (hash, id) = bit.owner();
         self.server.check("the bit", hash, id)?;
@@ -85,7 +85,7 @@ impl CircuitKey {
     /// A selector of a leveled one-bit message, say a word that a lookup found.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`]; [`TfheError::FailureProbability`] before any
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`TfheError::FailureProbability`] before any
     /// work if its noise is too large.
     pub fn bootstrap_leveled(&self, bit: &LeveledLwe) -> Result<Selector, TfheError> {
         self.selectors(&[&self.leveled_input(bit)?])?.pop().ok_or_else(nothing)

@@ -1,11 +1,11 @@
 //! Parameters of circuit bootstrapping.
 
-use super::super::ggsw::check_gadget;
-use super::super::leveled::{LeveledParams, SelectorNoise};
-use super::super::{
+use crate::core::ggsw::check_gadget;
+use crate::leveled::{LeveledParams, SelectorNoise};
+use crate::{
     Gadget, GlweContext, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams, variance as formulas,
 };
-use super::variance;
+use crate::circuit_bootstrap::variance;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use sudare_rlwe::security::Security;

@@ -1,8 +1,8 @@
 //! From encryptions of g_l·M to a GGSW ciphertext of M.
 
-use super::super::context::check_shape;
-use super::super::ggsw::{check_gadget, evaluate_digits, write_glev};
-use super::super::{GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
+use crate::core::context::check_shape;
+use crate::core::ggsw::{check_gadget, evaluate_digits, write_glev};
+use crate::{GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};

@@ -1,8 +1,8 @@
 //! The trace that leaves the constant coefficient of a GLWE ciphertext.
 
-use super::super::automorphism::AutomorphismKey;
-use super::super::ggsw::check_gadget;
-use super::super::{GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
+use crate::keyswitch::automorphism::AutomorphismKey;
+use crate::core::ggsw::check_gadget;
+use crate::{GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::Gadget;
 use sudare_ring::random::{MaskSeed, ObjectSeeds};

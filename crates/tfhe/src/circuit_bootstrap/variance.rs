@@ -3,8 +3,8 @@
 //! Formulas are averages over secrets, as in [`crate::tfhe::variance`], which they build on. The rounding
 //! errors of the trace's digits are taken as independent from coefficient to coefficient.
 
-use super::super::leveled::SelectorNoise;
-use super::super::{Gadget, GlweContext, variance};
+use crate::leveled::SelectorNoise;
+use crate::{Gadget, GlweContext, variance};
 
 /// The constant coefficient after a trace of a noiseless ciphertext: step t's key switch is doubled by
 /// each later one, `Σ 4^(log N − t) = (N² − 1)/3`.

@@ -1,8 +1,8 @@
 //! Keys from what their files hold.
 
-use super::super::context::check_shape;
-use super::super::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, SwitchKey, TfheError, TfheParams};
-use super::{ClientKey, Inner, ServerKey};
+use crate::core::context::check_shape;
+use crate::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, SwitchKey, TfheError, TfheParams};
+use crate::keys::{ClientKey, Inner, ServerKey};
 use std::sync::Arc;
 use sudare_ring::random::Entropy;
 use sudare_rlwe::KeyId;
@@ -14,7 +14,7 @@ impl ClientKey {
     ///
     /// # Errors
     /// [`TfheError::Shape`] for the wrong number of coefficients, [`TfheError::Parameters`] for one
-    /// that is no bit, [`TfheError::Ring`] if the system gives no entropy.
+    /// that is no bit, `RlweError::Ring` if the system gives no entropy.
     pub fn from_coefficients(
         params: &TfheParams,
         id: KeyId,

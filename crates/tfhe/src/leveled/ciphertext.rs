@@ -1,8 +1,8 @@
 //! Ciphertexts that know their noise.
 
-use super::super::keys::check_owner;
-use super::super::{GgswCiphertext, GlweCiphertext, LweCiphertext, TfheError, variance};
-use super::LeveledParams;
+use crate::keys::check_owner;
+use crate::{GgswCiphertext, GlweCiphertext, LweCiphertext, TfheError, variance};
+use crate::leveled::LeveledParams;
 use std::fmt;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::ParamsHash;
@@ -13,7 +13,7 @@ pub(super) type Owner = (ParamsHash, Option<KeyId>);
 /// The key of a result of both.
 ///
 /// # Errors
-/// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+/// `RlweError::WrongParameters`, `RlweError::WrongKey`.
 pub(super) fn meet(what: &'static str, expected: Owner, found: Owner) -> Result<Owner, TfheError> {
     let key = expected.1.or(found.1);
     if let Some(key) = key {

@@ -1,9 +1,9 @@
 //! The client's side of leveled mode.
 
-use super::super::keys::check_owner;
-use super::super::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, TfheError, variance};
-use super::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, SelectorNoise};
-use super::{LeveledParams, PackedTable, TableLayout};
+use crate::keys::check_owner;
+use crate::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, TfheError, variance};
+use crate::leveled::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, SelectorNoise};
+use crate::leveled::{LeveledParams, PackedTable, TableLayout};
 use std::fmt;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
 use sudare_ring::threads;
@@ -25,7 +25,7 @@ impl LeveledClient {
     /// Draws a key from the operating system's entropy.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives none.
+    /// `RlweError::Ring` if the system gives none.
     pub fn generate(params: &LeveledParams) -> Result<Self, TfheError> {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
@@ -34,7 +34,7 @@ impl LeveledClient {
     /// ciphertexts still draw from the operating system.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives no entropy.
+    /// `RlweError::Ring` if the system gives no entropy.
     pub fn from_seed(params: &LeveledParams, seed: &Seed) -> Result<Self, TfheError> {
         let seed = params.hash().bind(seed, "leveled");
         let glwe = GlweSecretKey::generate(params.context(), &mut seed.derive("sudare leveled glwe", 0).stream(0));
@@ -47,7 +47,7 @@ impl LeveledClient {
     /// circuit bootstrapping set.
     ///
     /// # Errors
-    /// [`TfheError::Modulus`], [`TfheError::Shape`] for another ring; [`TfheError::Ring`] if the system
+    /// [`TfheError::Modulus`], [`TfheError::Shape`] for another ring; `RlweError::Ring` if the system
     /// gives no entropy.
     pub fn sharing(params: &LeveledParams, client: &ClientKey) -> Result<Self, TfheError> {
         params.context().check(client.params().context())?;
@@ -77,7 +77,7 @@ impl LeveledClient {
     /// Encrypts messages, one a coefficient from the first on.
     ///
     /// # Errors
-    /// [`TfheError::Message`], [`TfheError::Shape`] for more than N of them; [`TfheError::Ring`] if the
+    /// [`TfheError::Message`], [`TfheError::Shape`] for more than N of them; `RlweError::Ring` if the
     /// system gives no entropy.
     pub fn encrypt(&self, messages: &[u64]) -> Result<LeveledGlwe, TfheError> {
         let n = self.params.context().degree();
@@ -99,7 +99,7 @@ impl LeveledClient {
     /// Decrypts the first `count` coefficients.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`] for more than N.
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`] for more than N.
     pub fn decrypt(&self, c: &LeveledGlwe, count: usize) -> Result<Vec<u64>, TfheError> {
         self.check(c.owner)?;
         let n = self.params.context().degree();
@@ -112,7 +112,7 @@ impl LeveledClient {
     /// Decrypts an extracted coefficient.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt_lwe(&self, c: &LeveledLwe) -> Result<u64, TfheError> {
         self.check(c.owner)?;
         Ok(self.params.decode(self.extracted.phase(&c.c)?))
@@ -137,7 +137,7 @@ impl LeveledClient {
     /// Encrypts a bit that selects.
     ///
     /// # Errors
-    /// [`TfheError::Ring`] if the system gives no entropy.
+    /// `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt_selector(&self, bit: bool) -> Result<Selector, TfheError> {
         self.encrypt_selector_from(bit, &self.entropy.object(OBJECT)?)
     }
@@ -150,7 +150,7 @@ impl LeveledClient {
     /// Encrypts the low `bits` bits of an index, least significant first; in parallel inside a thread pool.
     ///
     /// # Errors
-    /// [`TfheError::Message`] for an index with more bits; [`TfheError::Ring`] if the system gives no
+    /// [`TfheError::Message`] for an index with more bits; `RlweError::Ring` if the system gives no
     /// entropy.
     pub fn encrypt_index(&self, index: u64, bits: u32) -> Result<Vec<Selector>, TfheError> {
         if bits < 64 && index >> bits != 0 {
@@ -164,7 +164,7 @@ impl LeveledClient {
     /// Encrypts a table whose entries are equally many messages, in parallel inside a thread pool.
     ///
     /// # Errors
-    /// As for [`PackedTable::plain`]; [`TfheError::Ring`] if the system gives no entropy.
+    /// As for [`PackedTable::plain`]; `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt_table(&self, entries: &[Vec<u64>]) -> Result<PackedTable, TfheError> {
         let layout = TableLayout::new(&self.params, entries.len(), entries.first().map_or(0, Vec::len))?;
         let leaves = layout.phases(&self.params, entries)?;

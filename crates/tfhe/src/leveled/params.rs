@@ -1,7 +1,7 @@
 //! Parameters of leveled mode.
 
-use super::super::ggsw::check_gadget;
-use super::super::{Gadget, GlweContext, Noise, SecretKind, TfheError, encoding, security, variance};
+use crate::core::ggsw::check_gadget;
+use crate::{Gadget, GlweContext, Noise, SecretKind, TfheError, encoding, security, variance};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl LeveledLiteral {
     /// Checks the literal and builds its tables.
     ///
     /// # Errors
-    /// [`TfheError::Parameters`], [`TfheError::Ring`]; [`TfheError::Insecure`] for a set that does not
+    /// [`TfheError::Parameters`], `RlweError::Ring`; [`TfheError::Insecure`] for a set that does not
     /// keep what it claims.
     pub fn build(self) -> Result<LeveledParams, TfheError> {
         if !(9..=14).contains(&self.log_n) || !(20..=49).contains(&self.modulus_bits) {

@@ -1,11 +1,11 @@
 //! What a server computes on leveled ciphertexts. It needs no key.
 
-use super::super::context::check_shape;
-use super::super::ggsw::evaluate_digits;
-use super::super::{GlweCiphertext, TfheError};
-use super::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, meet};
-use super::table::{Leaf, PackedTable};
-use super::{LeveledParams, TableLayout};
+use crate::core::context::check_shape;
+use crate::core::ggsw::evaluate_digits;
+use crate::{GlweCiphertext, TfheError};
+use crate::leveled::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, meet};
+use crate::leveled::table::{Leaf, PackedTable};
+use crate::leveled::{LeveledParams, TableLayout};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::threads;
 
@@ -63,7 +63,7 @@ impl LeveledServer {
     /// a + b, coefficient by coefficient modulo the message space.
     ///
     /// # Errors
-    /// [`TfheError::LeveledNoise`], [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// [`TfheError::LeveledNoise`], `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn add(&self, a: &LeveledGlwe, b: &LeveledGlwe) -> Result<LeveledGlwe, TfheError> {
         let owner = self.pair(a.owner, b.owner)?;
         let variance = correlated(a.variance, b.variance);
@@ -102,7 +102,7 @@ impl LeveledServer {
     /// `X^steps·a`, exponents modulo 2N.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`].
+    /// `RlweError::WrongParameters`.
     pub fn rotate(&self, a: &LeveledGlwe, steps: usize) -> Result<LeveledGlwe, TfheError> {
         let owner = meet("the ciphertext", self.no_one(), a.owner)?;
         Ok(self.wrap(a.c.rotated(steps % (2 * self.params.context().degree())), a.variance, owner))
@@ -123,7 +123,7 @@ impl LeveledServer {
     ///
     /// # Errors
     /// [`TfheError::LeveledNoise`] before any work if the result could decrypt wrongly;
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn cmux(&self, by: &Selector, d1: &LeveledGlwe, d0: &LeveledGlwe) -> Result<LeveledGlwe, TfheError> {
         let owner = meet("the second operand", self.pair(by.as_owner(), d1.owner)?, d0.owner)?;
         let variance = d1.variance.max(d0.variance) + by.noise().bound();
@@ -156,7 +156,7 @@ impl LeveledServer {
     /// # Errors
     /// [`TfheError::Shape`] unless there are as many selectors (least significant first) as
     /// [`TableLayout::index_bits`]; [`TfheError::LeveledNoise`] before any work if the result could decrypt
-    /// wrongly; [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// wrongly; `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn lookup(&self, table: &PackedTable, index: &[Selector]) -> Result<LeveledGlwe, TfheError> {
         let layout = table.layout();
         check_shape("index bits", layout.index_bits() as usize, index.len())?;

@@ -1,9 +1,9 @@
 //! Tables packed into polynomials.
 
-use super::super::context::check_shape;
-use super::super::{GlweCiphertext, TfheError};
-use super::LeveledParams;
-use super::ciphertext::{LeveledGlwe, Owner, meet};
+use crate::core::context::check_shape;
+use crate::{GlweCiphertext, TfheError};
+use crate::leveled::LeveledParams;
+use crate::leveled::ciphertext::{LeveledGlwe, Owner, meet};
 use std::fmt;
 
 /// Where the words of a table's entries lie.
@@ -126,8 +126,8 @@ impl PackedTable {
     /// A table from its encrypted polynomials.
     ///
     /// # Errors
-    /// [`TfheError::Shape`] for another number of them than the layout's; [`TfheError::WrongParameters`],
-    /// [`TfheError::WrongKey`].
+    /// [`TfheError::Shape`] for another number of them than the layout's; `RlweError::WrongParameters`,
+    /// `RlweError::WrongKey`.
     pub fn encrypted(
         params: &LeveledParams,
         layout: TableLayout,

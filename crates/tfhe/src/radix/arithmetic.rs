@@ -1,8 +1,8 @@
 //! Sums, differences and their carries.
 
-use super::super::TfheError;
-use super::combination::Combination;
-use super::{BASE, IntegerEvaluator, IntegerType, RadixInt};
+use crate::TfheError;
+use crate::radix::combination::Combination;
+use crate::radix::{BASE, IntegerEvaluator, IntegerType, RadixInt};
 
 /// What stays in a block.
 pub(super) fn message(v: i64) -> i64 {
@@ -32,7 +32,7 @@ impl IntegerEvaluator<'_> {
     /// a + b, wrapping.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`]; [`TfheError::Parameters`] for
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`TfheError::Parameters`] for
     /// integers of different types.
     pub fn add(&self, a: &RadixInt, b: &RadixInt) -> Result<RadixInt, TfheError> {
         self.check_pair(a, b)?;
@@ -69,7 +69,7 @@ impl IntegerEvaluator<'_> {
     /// says. Only the sign of a wider signed number costs a bootstrap.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn cast(&self, a: &RadixInt, kind: IntegerType) -> Result<RadixInt, TfheError> {
         self.check(a)?;
         let mut blocks = self.blocks(a);

@@ -1,9 +1,9 @@
 //! Arrays of encrypted integers or booleans, as they travel and as a NumPy user sees them.
 
-use super::super::context::check_shape;
-use super::super::keys::check_owner;
-use super::super::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
-use super::{EncryptedBool, IntegerType, RadixInt, check_blocks};
+use crate::core::context::check_shape;
+use crate::keys::check_owner;
+use crate::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
+use crate::radix::{EncryptedBool, IntegerType, RadixInt, check_blocks};
 use std::fmt;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
@@ -78,7 +78,7 @@ impl IntegerArray {
     ///
     /// # Errors
     /// [`TfheError::Shape`], [`TfheError::CarrySpace`], [`TfheError::NoiseBudget`],
-    /// [`TfheError::WrongKey`], [`TfheError::WrongParameters`] for blocks that are not those of such
+    /// `RlweError::WrongKey`, `RlweError::WrongParameters` for blocks that are not those of such
     /// elements or not of this owner.
     pub fn from_blocks(
         element: ElementType,
@@ -88,7 +88,7 @@ impl IntegerArray {
     ) -> Result<Self, TfheError> {
         check_shape("blocks", elements_of(&shape)? * element.blocks(), blocks.len())?;
         for b in &blocks {
-            super::value::check_block(b, element.largest())?;
+            crate::radix::value::check_block(b, element.largest())?;
             check_owner("the block", owner, b.owner())?;
         }
         Ok(Self { element, shape, owner, blocks, seed: None })
@@ -97,7 +97,7 @@ impl IntegerArray {
     /// An array from fresh bodies and the seed of their masks: block i has those of stream i.
     ///
     /// # Errors
-    /// [`TfheError::Shape`], [`TfheError::Ring`] for a body not below q.
+    /// [`TfheError::Shape`], `RlweError::Ring` for a body not below q.
     pub fn from_bodies(
         params: &TfheParams,
         (element, shape): (ElementType, Vec<usize>),
@@ -195,7 +195,7 @@ impl IntegerArray {
     /// Arrays of one type one after the other, as a flat array.
     ///
     /// # Errors
-    /// [`TfheError::WrongKey`], [`TfheError::WrongParameters`], [`TfheError::Parameters`] for arrays of
+    /// `RlweError::WrongKey`, `RlweError::WrongParameters`, [`TfheError::Parameters`] for arrays of
     /// different owners or types, [`TfheError::Shape`] without any.
     pub fn concatenated(all: &[&Self]) -> Result<Self, TfheError> {
         let first = all.first().ok_or(TfheError::Shape { what: "arrays", expected: 1, found: 0 })?;
@@ -251,7 +251,7 @@ impl ClientKey {
     /// Decrypts an array: elements in C order as two's complement, or 0 and 1.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt_array(&self, x: &IntegerArray) -> Result<Vec<u64>, TfheError> {
         check_owner("the array", (self.params().hash(), self.id()), x.owner)?;
         let elements = threads::map(x.len(), |i| match x.element {

@@ -1,9 +1,9 @@
 //! Bitwise operations, booleans and choices.
 
-use super::super::TfheError;
-use super::combination::Combination;
-use super::value::LARGEST_NOISE;
-use super::{BASE, EncryptedBool, IntegerEvaluator, RadixInt};
+use crate::TfheError;
+use crate::radix::combination::Combination;
+use crate::radix::value::LARGEST_NOISE;
+use crate::radix::{BASE, EncryptedBool, IntegerEvaluator, RadixInt};
 
 /// A bitwise operation of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ impl IntegerEvaluator<'_> {
     /// Every bit flipped; no bootstrap.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn not(&self, a: &RadixInt) -> Result<RadixInt, TfheError> {
         self.check(a)?;
         let flip = |x: Combination| x.times(-1).plus_constant(self.key, BASE - 1);
@@ -70,7 +70,7 @@ impl IntegerEvaluator<'_> {
     /// a and b, a or b, a xor b, by one bootstrap.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn bool_op(
         &self,
         operation: BitOperation,
@@ -85,7 +85,7 @@ impl IntegerEvaluator<'_> {
     /// Not a; no bootstrap.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn bool_not(&self, a: &EncryptedBool) -> Result<EncryptedBool, TfheError> {
         Ok(self.wrap_bool(self.bool(a)?.times(-1).plus_constant(self.key, 1)))
     }
@@ -93,8 +93,8 @@ impl IntegerEvaluator<'_> {
     /// The boolean as a number of a type: zero or one.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
-    pub fn bool_to_int(&self, a: &EncryptedBool, kind: super::IntegerType) -> Result<RadixInt, TfheError> {
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
+    pub fn bool_to_int(&self, a: &EncryptedBool, kind: crate::radix::IntegerType) -> Result<RadixInt, TfheError> {
         let mut blocks = vec![self.bool(a)?];
         blocks.resize(kind.blocks(), Combination::constant(self.key, 0));
         Ok(self.wrap(kind, blocks))
@@ -115,7 +115,7 @@ impl IntegerEvaluator<'_> {
     /// `if condition { a } else { b }` for booleans, by one bootstrap.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn bool_select(
         &self,
         condition: &EncryptedBool,

@@ -1,6 +1,6 @@
 //! Linear combinations of blocks, with the range of their values and their noise.
 
-use super::super::{EncryptedInt, LweCiphertext, ServerKey, TfheError, TfheParams, table};
+use crate::{EncryptedInt, LweCiphertext, ServerKey, TfheError, TfheParams, table};
 
 /// A sum of multiples of blocks and constants. Costs no bootstrap.
 #[derive(Clone)]

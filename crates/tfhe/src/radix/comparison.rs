@@ -1,8 +1,8 @@
 //! Comparisons: chains of signs of differences.
 
-use super::super::TfheError;
-use super::combination::Combination;
-use super::{BASE, EncryptedBool, IntegerEvaluator, RadixInt};
+use crate::TfheError;
+use crate::radix::combination::Combination;
+use crate::radix::{BASE, EncryptedBool, IntegerEvaluator, RadixInt};
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! Operations on whole arrays, element by element, spread over the threads of a pool.
 
-use super::super::context::check_shape;
-use super::super::{EncryptedInt, TfheError};
-use super::array::{ElementType, IntegerArray, elements_of};
-use super::{BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
+use crate::core::context::check_shape;
+use crate::{EncryptedInt, TfheError};
+use crate::radix::array::{ElementType, IntegerArray, elements_of};
+use crate::radix::{BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
 
 /// An operation of two arrays of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ fn refuse<T>(reason: String) -> Result<T, TfheError> {
 
 impl IntegerEvaluator<'_> {
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`].
     fn check_arrays(&self, arrays: &[&IntegerArray]) -> Result<(), TfheError> {
         for a in arrays {
             let (hash, id) = a.owner();
@@ -38,7 +38,7 @@ impl IntegerEvaluator<'_> {
     /// booleans `+` and the larger are *or*, `·` and the smaller *and*, as in NumPy.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`];
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`];
     /// [`TfheError::Parameters`] for different types or a difference of booleans.
     pub fn elementwise(
         &self,
@@ -95,7 +95,7 @@ impl IntegerEvaluator<'_> {
     /// −a.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`]; [`TfheError::Parameters`] for booleans.
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`TfheError::Parameters`] for booleans.
     pub fn negative(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
         self.check_arrays(&[a])?;
         match a.element() {
@@ -109,7 +109,7 @@ impl IntegerEvaluator<'_> {
     /// Every bit flipped.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn inverted(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
         self.check_arrays(&[a])?;
         match a.element() {
@@ -149,7 +149,7 @@ impl IntegerEvaluator<'_> {
     /// A shift by a public number for each element, or one for all.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Shape`];
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`];
     /// [`TfheError::Parameters`] for booleans.
     pub fn shifted(&self, shift: Shift, a: &IntegerArray, by: &[u64]) -> Result<IntegerArray, TfheError> {
         self.check_arrays(&[a])?;
@@ -202,7 +202,7 @@ impl IntegerEvaluator<'_> {
     /// The same numbers as another type, wrapping; a number is true unless it is zero.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn converted(&self, a: &IntegerArray, to: ElementType) -> Result<IntegerArray, TfheError> {
         self.check_arrays(&[a])?;
         match (a.element(), to) {

@@ -3,9 +3,9 @@
 //! A table's boxes are as wide as its values allow, and negative values use the negacyclic half of
 //! the torus where the table permits, so that one blind rotation does as much as it can.
 
-use super::super::{GlweCiphertext, LookupTable, SecretKind, TfheError, TfheParams, variance};
-use super::IntegerEvaluator;
-use super::combination::{Combination, half_units};
+use crate::{GlweCiphertext, LookupTable, SecretKind, TfheError, TfheParams, variance};
+use crate::radix::IntegerEvaluator;
+use crate::radix::combination::{Combination, half_units};
 use std::sync::atomic::Ordering;
 
 /// A function of the values of a combination.

@@ -1,7 +1,7 @@
 //! Encrypted integers of 4 to 64 bits, signed and unsigned, as blocks of two bits; and booleans.
 //!
 //! A block is a small encrypted integer with room for carries above its message
-//! ([`TfheLiteral::message_2_carry_2`](super::TfheLiteral::message_2_carry_2)). Arithmetic wraps as
+//! ([`TfheLiteral::message_2_carry_2`](crate::TfheLiteral::message_2_carry_2)). Arithmetic wraps as
 //! two's complement does. Between operations blocks hold messages alone, with noise that is known,
 //! so every operation is one pass of as few bootstraps as its tables allow:
 //!
@@ -27,23 +27,25 @@ mod bits;
 mod combination;
 mod comparison;
 mod elementwise;
+pub(crate) mod integer;
 mod lookup;
 mod multiply;
 mod shift;
 mod table;
-mod value;
+pub(crate) mod value;
 
 pub(crate) use array::elements_of;
 pub use array::{ElementType, IntegerArray, MAX_AXES, MAX_ELEMENTS};
 pub use bits::BitOperation;
 pub use comparison::Comparison;
 pub use elementwise::Elementwise;
+pub use integer::EncryptedInt;
 pub use shift::Shift;
 pub use table::MAX_INDEX_BITS;
 pub use value::{EncryptedBool, IntegerType, RadixInt};
 
-use super::keys::check_plaintext;
-use super::{EncryptedInt, Plaintext, ServerKey, TfheError};
+use crate::keys::check_plaintext;
+use crate::{EncryptedInt, Plaintext, ServerKey, TfheError};
 use combination::Combination;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::threads;
@@ -74,7 +76,7 @@ impl ServerKey {
 
 /// # Errors
 /// [`TfheError::Parameters`] unless integers are made of these blocks.
-pub(crate) fn check_blocks(params: &super::TfheParams) -> Result<(), TfheError> {
+pub(crate) fn check_blocks(params: &crate::TfheParams) -> Result<(), TfheError> {
     check_plaintext(params, false)?;
     match params.literal().plaintext {
         Plaintext::Integer { message_bits: BLOCK_BITS, carry_bits } if carry_bits >= 2 => Ok(()),

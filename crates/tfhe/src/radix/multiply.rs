@@ -1,11 +1,11 @@
 //! Products: those of blocks, then column sums.
 
-use super::super::TfheError;
-use super::arithmetic::{carry, message};
-use super::combination::Combination;
-use super::lookup::Table;
-use super::value::LARGEST_NOISE;
-use super::{BASE, IntegerEvaluator, RadixInt};
+use crate::TfheError;
+use crate::radix::arithmetic::{carry, message};
+use crate::radix::combination::Combination;
+use crate::radix::lookup::Table;
+use crate::radix::value::LARGEST_NOISE;
+use crate::radix::{BASE, IntegerEvaluator, RadixInt};
 
 impl IntegerEvaluator<'_> {
     /// a·b, wrapping: the lower and upper halves of the products of blocks, then sums of each column

@@ -1,9 +1,9 @@
 //! Shifts and rotations by public and by encrypted numbers.
 
-use super::super::TfheError;
-use super::arithmetic::{carry, message};
-use super::combination::Combination;
-use super::{BASE, BLOCK_BITS, IntegerEvaluator, IntegerType, RadixInt};
+use crate::TfheError;
+use crate::radix::arithmetic::{carry, message};
+use crate::radix::combination::Combination;
+use crate::radix::{BASE, BLOCK_BITS, IntegerEvaluator, IntegerType, RadixInt};
 
 /// Where bits go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ impl IntegerEvaluator<'_> {
     /// Numbers beyond the width shift everything out; rotations take them modulo the width.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn shift(&self, shift: Shift, a: &RadixInt, by: u64) -> Result<RadixInt, TfheError> {
         self.check(a)?;
         let bits = u64::from(a.kind().bits());
@@ -96,7 +96,7 @@ impl IntegerEvaluator<'_> {
     /// stays and what moves, and the two are added where they meet.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn shift_by(&self, shift: Shift, a: &RadixInt, by: &RadixInt) -> Result<RadixInt, TfheError> {
         self.check(a)?;
         self.check(by)?;

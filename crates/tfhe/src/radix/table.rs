@@ -1,10 +1,10 @@
 //! Public tables with an entry for each value of an encrypted integer.
 
-use super::super::TfheError;
-use super::combination::Combination;
-use super::lookup::Table;
-use super::value::LARGEST_NOISE;
-use super::{BASE, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt};
+use crate::TfheError;
+use crate::radix::combination::Combination;
+use crate::radix::lookup::Table;
+use crate::radix::value::LARGEST_NOISE;
+use crate::radix::{BASE, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt};
 use std::collections::BTreeMap;
 
 /// Most bits of an integer that indexes a table.
@@ -19,7 +19,7 @@ impl IntegerEvaluator<'_> {
     ///
     /// # Errors
     /// [`TfheError::Parameters`] for an index of over [`MAX_INDEX_BITS`] bits, [`TfheError::Shape`] for
-    /// another number of entries, [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// another number of entries, `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn lookup(&self, a: &RadixInt, table: &[u64], kind: IntegerType) -> Result<RadixInt, TfheError> {
         let parts = kind.blocks();
         let part = |entry: u64, b: usize| (entry >> (2 * b)) as i64 & (BASE - 1);
@@ -49,7 +49,7 @@ impl IntegerEvaluator<'_> {
             let reason = format!("an integer of {bits} bits indexes no table; {MAX_INDEX_BITS} bits are the most");
             return Err(TfheError::Parameters { reason });
         }
-        super::super::context::check_shape("table entries", 1 << bits, table.len())?;
+        crate::core::context::check_shape("table entries", 1 << bits, table.len())?;
         let blocks = self.all_refreshed(&self.blocks(a))?;
         let pairs = blocks.chunks(2).map(|pair| match pair {
             [low, high] => high.clone().times(BASE).plus(low),

@@ -1,9 +1,9 @@
 //! Encrypted integers and booleans, and how their owner makes and reads them.
 
-use super::super::keys::check_owner;
-use super::super::table::{decode, encode};
-use super::super::{ClientKey, EncryptedInt, TfheError};
-use super::{BLOCK_BITS, check_blocks};
+use crate::keys::check_owner;
+use crate::rotation::table::{decode, encode};
+use crate::{ClientKey, EncryptedInt, TfheError};
+use crate::radix::{BLOCK_BITS, check_blocks};
 use std::fmt;
 use sudare_ring::random::ObjectSeeds;
 use sudare_rlwe::KeyId;
@@ -91,11 +91,11 @@ impl RadixInt {
     /// # Errors
     /// [`TfheError::Shape`] for the wrong number of them, [`TfheError::CarrySpace`],
     /// [`TfheError::NoiseBudget`] for a block that can hold more than a message or is too noisy,
-    /// [`TfheError::WrongKey`], [`TfheError::WrongParameters`] for blocks of different owners.
+    /// `RlweError::WrongKey`, `RlweError::WrongParameters` for blocks of different owners.
     pub fn from_blocks(kind: IntegerType, blocks: Vec<EncryptedInt>) -> Result<Self, TfheError> {
-        super::super::context::check_shape("blocks", kind.blocks(), blocks.len())?;
+        crate::core::context::check_shape("blocks", kind.blocks(), blocks.len())?;
         for b in &blocks {
-            check_block(b, super::BASE as u64 - 1)?;
+            check_block(b, crate::radix::BASE as u64 - 1)?;
             check_owner("the block", blocks[0].owner(), b.owner())?;
         }
         Ok(Self { kind, blocks })
@@ -209,7 +209,7 @@ impl ClientKey {
     /// Decrypts an integer: its bits, as two's complement.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt_integer(&self, x: &RadixInt) -> Result<u64, TfheError> {
         x.blocks.iter().enumerate().try_fold(0, |sum, (i, b)| Ok(sum | self.read_block(b)? << (2 * i)))
     }
@@ -232,7 +232,7 @@ impl ClientKey {
     /// Decrypts a boolean.
     ///
     /// # Errors
-    /// [`TfheError::WrongParameters`], [`TfheError::WrongKey`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt_bool(&self, x: &EncryptedBool) -> Result<bool, TfheError> {
         Ok(self.read_block(&x.0)? & 1 == 1)
     }

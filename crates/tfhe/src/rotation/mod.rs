@@ -1,0 +1,8 @@
+//! Blind rotation: bootstrapping keys, lookup tables as polynomials, several rotations at once.
+
+pub(crate) mod batch;
+pub(crate) mod blind;
+pub(crate) mod table;
+
+pub use blind::{BootstrapKey, MAX_UNROLL};
+pub use table::{LookupTable, table_steps};
