@@ -1,12 +1,12 @@
 //! Errors as a person at a terminal meets them: one line, and a code for scripts.
 
-use sudare_rlwe::RlweError;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use sudare_he::HeError;
-use sudare_rlwe::wire::WireError;
 use sudare_matrix::MatrixError;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::wire::WireError;
 
 /// What kind of error: the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,9 @@ fn class_of_wire(e: &WireError) -> Class {
     match e {
         WireError::Io { .. } => Class::Io,
         WireError::WrongParameters { .. } | WireError::WrongKey { .. } | WireError::WrongType { .. } => Class::Mismatch,
-        WireError::He(HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. })) => Class::Mismatch,
+        WireError::He(HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. })) => {
+            Class::Mismatch
+        }
         _ => Class::Damaged,
     }
 }
@@ -144,13 +146,14 @@ impl From<MatrixError> for CliError {
         };
         let remedy = match &e {
             MatrixError::He(
-                HeError::Rlwe(RlweError::MissingRotationKey { .. }) | HeError::Rlwe(RlweError::MissingRelinKey) | HeError::Rlwe(RlweError::NoSuchLevel { .. }),
+                HeError::Rlwe(RlweError::MissingRotationKey { .. })
+                | HeError::Rlwe(RlweError::MissingRelinKey)
+                | HeError::Rlwe(RlweError::NoSuchLevel { .. }),
             ) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
             MatrixError::NotFinite { .. } => "; replace or drop it first",
             MatrixError::Wire(WireError::WrongParameters { .. }) => "; use the files of one plan",
-            MatrixError::Wire(WireError::WrongKey { .. }) | MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })) => {
-                "; use the keys of one `sudare keygen`"
-            }
+            MatrixError::Wire(WireError::WrongKey { .. })
+            | MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })) => "; use the keys of one `sudare keygen`",
             MatrixError::PlannedShape { .. } => "; plan for the shape that you have",
             _ => "",
         };

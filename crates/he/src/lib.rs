@@ -32,6 +32,5 @@ pub mod circuits;
 pub mod ckks;
 pub mod error;
 pub mod integer;
-pub mod tfhe;
 
 pub use error::HeError;

@@ -3,9 +3,9 @@
 //! Run with `cargo run -p sudare-matrix --example 2_packings`.
 
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-use sudare_rlwe::security::Security;
 use sudare_matrix::packing::{Entries, FirstMethod, IntMatrix, MatrixPacking, PatternMatching, Statistics};
 use sudare_matrix::{MatrixError, Operand, Shape};
+use sudare_rlwe::security::Security;
 
 /// Speeds in miles an hour and stopping distances in feet of fifty cars (M. Ezekiel, 1930).
 const SPEED: [i128; 50] = [

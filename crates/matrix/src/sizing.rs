@@ -1,9 +1,9 @@
 //! Noise and modulus sizes from a parameter literal alone, for choosing parameters before any
 //! table is built.
 
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::noise::TAIL;
 use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
-use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Most bits of a prime that the fastest kernels serve.
@@ -16,7 +16,17 @@ pub(crate) const MAX_LOG_SCALE: u32 = 60;
 
 /// A literal without a chain yet, for a ternary secret.
 pub(crate) fn bare(log_n: u32, log_scale: u32, security: Security) -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: Vec::new(), p_bits: Vec::new(), digit_limbs: 1, secret: SecretDistribution::Ternary, security }, log_scale }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            q_bits: Vec::new(),
+            p_bits: Vec::new(),
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security,
+        },
+        log_scale,
+    }
 }
 
 /// The ring degree.

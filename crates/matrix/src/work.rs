@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Mul};
-use sudare_rlwe::keys::KeySwitchKey;
 use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::keys::KeySwitchKey;
 
 /// Amounts of primitive work; the cost model multiplies each by a measured time.
 ///

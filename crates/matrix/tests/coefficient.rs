@@ -1,10 +1,10 @@
 //! The coefficient product against the plain one.
 
 use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_ring::Threads;
-use sudare_rlwe::security::Security;
 use sudare_matrix::{Matrix, Method, Operand, ProductSpec, Requirements, Shape, coefficient};
+use sudare_ring::Threads;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::security::Security;
 
 fn matrix(rows: usize, cols: usize, max_abs: f64, salt: u64) -> Matrix {
     let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;

@@ -1,13 +1,13 @@
 //! Contexts: operations without a plan, against plain matrices.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
-use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::security::Security;
-use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session::{Context, ContextMatrix, ContextOptions, ContextServer, ContextSpec, QUIET};
 use sudare_matrix::slots::tiles::Axis;
 use sudare_matrix::{Matrix, MatrixError};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::security::Security;
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 
 const ERROR: f64 = 1e-4;
 

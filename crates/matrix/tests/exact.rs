@@ -1,12 +1,12 @@
 //! Exact products of encrypted integer matrices against plain ones.
 
-use sudare_rlwe::RlweError;
 use proptest::prelude::*;
 use sudare_he::HeError;
-use sudare_rlwe::security::Security;
 use sudare_matrix::exact::{EncryptedIntegers, ExactClient, ExactPlan, ExactServer, ExactSpec};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::{MatrixError, Operand, Shape};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::security::Security;
 
 fn spec(shape: Shape, left: u64, right: u64) -> ExactSpec {
     ExactSpec { shape, left, right, security: Security::Bits128 }

@@ -1,12 +1,12 @@
 //! The module method against the plain one.
 
-use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_he::ckks::ParamsLiteral;
-use sudare_ring::Threads;
-use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
 use sudare_matrix::module::{self, ModuleOptions};
 use sudare_matrix::{Matrix, Method, Operand, ProductSpec, Requirements, Shape};
+use sudare_ring::Threads;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 fn matrix(rows: usize, cols: usize, max_abs: f64, salt: u64) -> Matrix {
     let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;
@@ -50,7 +50,17 @@ fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
 
 /// A ring too small to be secure, for tests: N = 512, one digit.
 fn small(q_bits: &[u32], log_scale: u32) -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 9, q_bits: q_bits.to_vec(), p_bits: q_bits.to_vec(), digit_limbs: q_bits.len(), secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 9,
+            q_bits: q_bits.to_vec(),
+            p_bits: q_bits.to_vec(),
+            digit_limbs: q_bits.len(),
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale,
+    }
 }
 
 fn spec(shape: (usize, usize, usize, usize), options: (usize, usize, bool), params: ParamsLiteral) -> ProductSpec {

@@ -4,12 +4,12 @@
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, Params, ParamsLiteral, PublicKey, SecretKey};
-use sudare_rlwe::security::Security;
 use sudare_matrix::packing::{
     Entries, EuclideanDistance, FirstMethod, HammingDistance, InnerProduct, IntMatrix, LargeInnerProduct,
     LargeIntegers, MatrixPacking, PatternMatching, PreviousMethod, SecondMethod, Statistics,
 };
 use sudare_matrix::{MatrixError, Operand, Shape};
+use sudare_rlwe::security::Security;
 
 const PLAY: Security = Security::Insecure;
 

@@ -1,12 +1,12 @@
 //! Releases: the promise that they keep, what they count, and what they refuse.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::ckks::Ciphertext;
-use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::{Client, CostModel, EncryptedMatrix, Expr, Goal, Matrix, MatrixError, Plan, Planner};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 fn values(rows: usize, cols: usize, seed: u64) -> Matrix {
     Matrix::from_fn(rows, cols, |i, j| {

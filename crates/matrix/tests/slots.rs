@@ -5,9 +5,9 @@ mod common;
 use common::{World, small, spec};
 use proptest::prelude::*;
 use sudare_he::ckks::ParamsLiteral;
-use sudare_rlwe::security::Security;
 use sudare_matrix::slots::cube::Improvements;
 use sudare_matrix::{Method, Requirements, Shape};
+use sudare_rlwe::security::Security;
 
 #[test]
 fn paper_counts_and_errors() {

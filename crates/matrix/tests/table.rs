@@ -1,13 +1,13 @@
 //! Statistics of tables: errors beside moments, correlations, releases.
 
-use sudare_rlwe::RlweError;
 use sudare_he::HeError;
 use sudare_he::ckks::Ciphertext;
+use sudare_matrix::session::{EncryptedMoments, TableClient, TableMoments, TableSpec};
+use sudare_matrix::{Matrix, MatrixError};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::Security;
 use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_matrix::session::{EncryptedMoments, TableClient, TableMoments, TableSpec};
-use sudare_matrix::{Matrix, MatrixError};
 
 /// Rows of heights in metres, incomes, a constant and what follows from the first.
 fn table(rows: usize) -> Matrix {

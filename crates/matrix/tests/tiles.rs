@@ -5,12 +5,12 @@ mod common;
 use common::{World, random, small, spec};
 use proptest::prelude::*;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_rlwe::security::Security;
 use sudare_matrix::slots::cube::Improvements;
 use sudare_matrix::slots::spread3d::SpreadOptions;
 use sudare_matrix::slots::tiles::{Axis, TileLayout};
 use sudare_matrix::{Matrix, Method, Requirements, Shape};
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::security::Security;
 
 fn spreads() -> Vec<SpreadOptions> {
     let mut out = Vec::new();

@@ -4,11 +4,11 @@ use crate::error::{Refusal, Result};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sudare_ring::Threads;
 use sudare_he::tfhe::radix::{
     BitOperation, Comparison, ElementType, Elementwise, IntegerArray, IntegerEvaluator, IntegerType, Shift,
 };
 use sudare_he::tfhe::{self, Plaintext, TfheError, TfheLiteral};
+use sudare_ring::Threads;
 use sudare_rlwe::wire;
 use sudare_rlwe::wire::WireError;
 

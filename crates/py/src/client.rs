@@ -8,10 +8,10 @@ use crate::server::Server;
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::keys::PublicKey;
-use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session;
+use sudare_rlwe::keys::PublicKey;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 /// Reports to a Python callable of (done, all). What it raises is dropped: it only shows.
 pub fn reporter(callback: &Option<Py<PyAny>>) -> impl Fn(usize, usize) + Sync + '_ {
@@ -99,12 +99,7 @@ impl Client {
     }
 
     /// Decrypts the result for the owner, or for release.
-    fn decrypt<'py>(
-        &self,
-        py: Python<'py>,
-        value: &Encrypted,
-        release: bool,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    fn decrypt<'py>(&self, py: Python<'py>, value: &Encrypted, release: bool) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let all = py.detach(|| match release {
             false => self.0.decrypt_batch(&value.0),
             true => self.0.decrypt_batch_for_release(&value.0),

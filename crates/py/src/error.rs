@@ -1,11 +1,11 @@
 //! Which exception each refusal becomes.
 
-use sudare_rlwe::RlweError;
 use pyo3::prelude::*;
 use sudare_he::HeError;
 use sudare_he::tfhe::TfheError;
-use sudare_rlwe::wire::WireError;
 use sudare_matrix::MatrixError;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::wire::WireError;
 
 /// A refusal of the layers below.
 pub struct Refusal(MatrixError);
@@ -22,13 +22,19 @@ impl<E: Into<MatrixError>> From<E> for Refusal {
 fn of_scheme(error: &HeError) -> &'static str {
     match error {
         HeError::Rlwe(RlweError::Insecure { .. }) => "SecurityError",
-        HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. }) => "KeyMismatchError",
+        HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. }) => {
+            "KeyMismatchError"
+        }
         HeError::Rlwe(RlweError::OutOfLevels { .. }) | HeError::Rlwe(RlweError::NoSuchLevel { .. }) => "LevelError",
         HeError::ScaleMismatch { .. } | HeError::TooLarge { .. } | HeError::NoPrecision { .. } => "PrecisionError",
         HeError::NotFinite { .. } | HeError::OverBound { .. } => "InputError",
         HeError::TooManyValues { .. } | HeError::Rlwe(RlweError::Operands { .. }) => "ShapeError",
-        HeError::Rlwe(RlweError::MissingRotationKey { .. }) | HeError::Rlwe(RlweError::MissingRelinKey) => "MissingKeyError",
-        HeError::Rlwe(RlweError::ReleasesUsedUp { .. }) | HeError::Rlwe(RlweError::OtherRelease { .. }) | HeError::NotAsComputed { .. } => "ReleaseError",
+        HeError::Rlwe(RlweError::MissingRotationKey { .. }) | HeError::Rlwe(RlweError::MissingRelinKey) => {
+            "MissingKeyError"
+        }
+        HeError::Rlwe(RlweError::ReleasesUsedUp { .. })
+        | HeError::Rlwe(RlweError::OtherRelease { .. })
+        | HeError::NotAsComputed { .. } => "ReleaseError",
         HeError::Rlwe(RlweError::Parameters { .. }) | HeError::Rlwe(RlweError::ReleasePolicy { .. }) => "PlanError",
         _ => "SudareError",
     }

@@ -5,10 +5,10 @@ use crate::plan::security;
 use numpy::{PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::exact::{self, ExactPlan, ExactSpec};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::{MatrixError, Operand, Shape};
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 
 fn operand(left: bool) -> Operand {
     if left { Operand::Left } else { Operand::Right }

@@ -3,10 +3,10 @@
 use crate::client::Release;
 use crate::error::{Refusal, Result};
 use pyo3::prelude::*;
-use sudare_rlwe::security::Security;
 use sudare_matrix::MatrixError;
 use sudare_matrix::expr::Expr;
 use sudare_matrix::plan::{self, CostModel, Goal, Planner};
+use sudare_rlwe::security::Security;
 
 /// A number of bits as a level of security.
 pub fn security(bits: u32) -> Result<Security> {

@@ -8,9 +8,9 @@ use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
+use sudare_matrix::session;
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
-use sudare_matrix::session;
 
 /// Computes by a plan with evaluation keys.
 #[pyclass(frozen, module = "sudare._core")]

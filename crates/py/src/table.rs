@@ -7,9 +7,9 @@ use crate::plan::security;
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use sudare_matrix::{Matrix, MatrixError, session};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_matrix::{Matrix, MatrixError, session};
 
 /// Means, and covariances with the axes batch (one), row, column.
 type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray3<f64>>);

@@ -44,9 +44,7 @@ pub use core::{
 };
 pub use error::TfheError;
 pub use keys::{ClientKey, ServerKey};
-pub use keyswitch::{
-    GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, PackingKey, SwitchKey,
-};
+pub use keyswitch::{GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, PackingKey, SwitchKey};
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use radix::EncryptedInt;

@@ -8,9 +8,9 @@ use crate::key_file::KeyFile;
 use crate::matrices;
 use crate::progress::Bar;
 use std::path::Path;
+use sudare_matrix::{Client, EncryptedMatrix, Plan, PublicClient};
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 use sudare_rlwe::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_matrix::{Client, EncryptedMatrix, Plan, PublicClient};
 use zeroize::Zeroizing;
 
 /// Most bytes of a secret key's file.

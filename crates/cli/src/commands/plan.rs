@@ -5,9 +5,9 @@ use crate::args;
 use crate::error::{Class, CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
-use sudare_rlwe::security::Security;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Planner};
+use sudare_rlwe::security::Security;
 
 /// Most bytes of an expression file.
 const MAX_EXPRESSION_BYTES: u64 = 1 << 20;

@@ -8,9 +8,9 @@ use crate::files;
 use crate::matrices;
 use crate::progress::Bar;
 use std::path::Path;
+use sudare_matrix::{EncryptedMatrix, Plan, Server};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
-use sudare_matrix::{EncryptedMatrix, Plan, Server};
 
 fn load_server(plan: &Plan, keys: &Path, threads: usize) -> Result<Server, CliError> {
     let set = EvalKeys::read_from(plan.params(), files::open(keys)?).in_file(keys)?;

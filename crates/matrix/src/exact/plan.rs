@@ -7,8 +7,8 @@ use crate::product::{Operand, Shape};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use sudare_he::integer::IntegerParams;
 use sudare_he::ckks::ParamsLiteral;
+use sudare_he::integer::IntegerParams;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Most plaintext moduli: results stay below 2^118.
@@ -224,7 +224,17 @@ fn literal(spec: &ExactSpec, log_n: u32, moduli: &[u64], blocks: Blocks) -> Opti
     // Primes lie below their power of two.
     let each = (bits.div_ceil(count) + 1).max(log_n + 9);
     let limit = max_log_qp(log_n, SecretDistribution::Ternary, spec.security)?;
-    (each <= PRIME_BITS + 1 && count * each <= limit).then(|| ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: vec![each; count as usize], p_bits: Vec::new(), digit_limbs: 1, secret: SecretDistribution::Ternary, security: spec.security }, log_scale: 1 })
+    (each <= PRIME_BITS + 1 && count * each <= limit).then(|| ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            q_bits: vec![each; count as usize],
+            p_bits: Vec::new(),
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: spec.security,
+        },
+        log_scale: 1,
+    })
 }
 
 /// Encryption of both operands, product and decryption.

@@ -1,6 +1,5 @@
 //! Exact products: who encrypts, who computes, who decrypts.
 
-use sudare_rlwe::RlweError;
 use super::plan::ExactPlan;
 use crate::error::MatrixError;
 use crate::packing::IntMatrix;
@@ -9,9 +8,10 @@ use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_ring::{Threads, threads};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_rlwe::wire::{Wire, WireError, peek};
 
 /// What the bytes of an encrypted integer matrix start with.

@@ -4,14 +4,14 @@ use super::transpose::{shift, transpose_pair};
 use super::{ModuleOptions, State};
 use crate::error::MatrixError;
 use sudare_he::HeError;
+use sudare_he::ckks::Params;
 use sudare_he::ckks::noise::division_bound;
 use sudare_he::ckks::{Ciphertext, Evaluator};
+use sudare_ring::buffer::Buffer;
+use sudare_ring::{Coeff, Poly, Shoup, threads};
 use sudare_rlwe::Counters;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::switching::coefficients::{add_scaled, mod_down, mod_down_rescale, switch};
-use sudare_he::ckks::Params;
-use sudare_ring::buffer::Buffer;
-use sudare_ring::{Coeff, Poly, Shoup, threads};
 
 /// The ciphertexts of a block, values at the N/d points of R': limb by limb, part by part,
 /// ciphertext by ciphertext, N/d times d words.

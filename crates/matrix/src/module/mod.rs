@@ -24,7 +24,6 @@ mod layout;
 mod sizes;
 mod transpose;
 
-use sudare_rlwe::RlweError;
 use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
@@ -38,6 +37,7 @@ use sudare_he::ckks::noise::TAIL;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::threads;
+use sudare_rlwe::RlweError;
 use zeroize::Zeroizing;
 
 const NAME: &str = "module";

@@ -4,9 +4,9 @@ use super::ModuleOptions;
 use crate::product::{Method, ProductSpec, Requirements, Shape};
 use crate::sizing;
 use crate::work::Work;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::noise::TAIL;
 use sudare_rlwe::keys::KeySwitchKey;
-use sudare_he::ckks::ParamsLiteral;
 
 /// Groups of products, block rows, block columns, ciphertexts of a block of an operand.
 pub(super) fn counts(shape: Shape, options: &ModuleOptions, n: usize) -> (usize, usize, usize, usize) {

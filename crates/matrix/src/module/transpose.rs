@@ -9,11 +9,11 @@
 use crate::error::MatrixError;
 use sudare_he::HeError;
 use sudare_he::ckks::Evaluator;
-use sudare_rlwe::switching::coefficients::{add_scaled, switch_automorphism};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::Limb;
 use sudare_ring::order::bit_reverse;
 use sudare_ring::{Coeff, Poly, threads};
+use sudare_rlwe::switching::coefficients::{add_scaled, switch_automorphism};
 
 /// Rows that one sweep works on together: what a second-level cache holds.
 const TILE: usize = 32;

@@ -356,7 +356,17 @@ fn literal(
     let least = (1 + slots.trailing_zeros()).max(11);
     let log_n = (least..=17)
         .find(|n| max_log_qp(*n, SecretDistribution::Ternary, goal.security).is_some_and(|limit| total <= limit))?;
-    Some(ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![bits; special], digit_limbs: special, secret: SecretDistribution::Ternary, security: goal.security }, log_scale: scale })
+    Some(ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            q_bits,
+            p_bits: vec![bits; special],
+            digit_limbs: special,
+            secret: SecretDistribution::Ternary,
+            security: goal.security,
+        },
+        log_scale: scale,
+    })
 }
 
 /// What a node needs besides its operands.

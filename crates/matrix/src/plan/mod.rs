@@ -23,9 +23,9 @@ use program::Engine;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use sudare_he::ckks::Params;
 use sudare_he::ckks::{Expected, MAX_RELEASED_VALUES};
 use sudare_rlwe::release::ReleasePolicy;
-use sudare_he::ckks::Params;
 use sudare_rlwe::security::Security;
 
 /// Version of plan files.

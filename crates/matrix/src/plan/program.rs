@@ -7,8 +7,8 @@ use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Operand, Product, ProductSpec};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
 use sudare_he::ckks::Params;
+use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
 
 /// The computation that was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

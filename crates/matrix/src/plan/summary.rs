@@ -4,8 +4,8 @@ use super::Goal;
 use super::program::Engine;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use sudare_rlwe::keys::KeySwitchKey;
 use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::keys::KeySwitchKey;
 
 /// What a server needs besides keys and ciphertexts: tables and scratch.
 const BASE_MEMORY: u64 = 64 << 20;

@@ -10,11 +10,11 @@ use crate::plan::Plan;
 use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_he::ckks::Params;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
+use sudare_ring::{Threads, threads};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
-use sudare_he::ckks::Params;
-use sudare_ring::{Threads, threads};
 use sudare_rlwe::wire::WireError;
 
 /// Holds the secret key: makes all other keys, encrypts and decrypts.

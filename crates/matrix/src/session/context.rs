@@ -17,11 +17,11 @@ use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected};
-use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::KeyId;
-use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::{Threads, threads};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, SecretKey};
+use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Levels that a context has for each product in a row.
@@ -116,7 +116,17 @@ impl ContextSpec {
                 security.bits()
             ));
         };
-        let params = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![bits; special], digit_limbs: special, secret: SecretDistribution::Ternary, security }, log_scale: scale };
+        let params = ParamsLiteral {
+            rlwe: sudare_rlwe::params::ParamsLiteral {
+                log_n,
+                q_bits,
+                p_bits: vec![bits; special],
+                digit_limbs: special,
+                secret: SecretDistribution::Ternary,
+                security,
+            },
+            log_scale: scale,
+        };
         Ok(Self { depth, tile, params, release })
     }
 

@@ -13,11 +13,11 @@ use crate::slots::tiles::{Axis, TileLayout};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use sudare_he::ckks::Params;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
+use sudare_ring::{Threads, threads};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::EvalKeys;
-use sudare_he::ckks::Params;
-use sudare_ring::{Threads, threads};
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Mutex<BTreeMap<usize, Arc<T>>>;

@@ -6,8 +6,8 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use sudare_he::ckks::Ciphertext;
-use sudare_rlwe::KeyId;
 use sudare_he::ckks::Params;
+use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{Bundle, Wire, WireError};
 
 /// Version of the header.

@@ -8,9 +8,9 @@ use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext};
-use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::keys::SecretKey;
 use sudare_ring::threads;
+use sudare_rlwe::keys::SecretKey;
+use sudare_rlwe::release::ReleasePolicy;
 use zeroize::Zeroizing;
 
 /// The policy that a plan, context or table was made with.

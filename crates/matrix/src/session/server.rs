@@ -1,6 +1,5 @@
 //! The side that computes.
 
-use sudare_rlwe::RlweError;
 use super::client::{expect_params, expect_plan, input_node};
 use super::encrypted::EncryptedMatrix;
 use crate::error::MatrixError;
@@ -9,11 +8,12 @@ use crate::matrix::Matrix;
 use crate::plan::Plan;
 use std::sync::Arc;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::keys::EvalKeys;
 use sudare_he::ckks::Params;
+use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
 use sudare_ring::{Poly, Threads};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::EvalKeys;
 
 /// Computes on encrypted matrices by a plan. Holds evaluation keys and nothing secret. Cloning
 /// shares it.

@@ -232,7 +232,17 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
                     if special > 61 || total > limit {
                         return None;
                     }
-                    let literal = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![special; *k], digit_limbs: (*k).max(1), secret: SecretDistribution::Ternary, security: req.security }, log_scale: scale };
+                    let literal = ParamsLiteral {
+                        rlwe: sudare_rlwe::params::ParamsLiteral {
+                            log_n,
+                            q_bits,
+                            p_bits: vec![special; *k],
+                            digit_limbs: (*k).max(1),
+                            secret: SecretDistribution::Ternary,
+                            security: req.security,
+                        },
+                        log_scale: scale,
+                    };
                     (predict(&literal) <= req.error).then_some(literal)
                 })
             })

@@ -5,8 +5,8 @@
 //! a figure close to what will be measured, so this model adds variances instead, with the
 //! formulas of [`sudare_he::ckks::noise`] read off a literal, without building it.
 
-use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_rlwe::security::SecretDistribution;
 
 /// Standard deviations of a real slot error that a predicted error allows for: slots see sums of

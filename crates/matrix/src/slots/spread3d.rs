@@ -201,7 +201,17 @@ fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions
         (20..=45u32).rev().find_map(|scale| {
             let literal = |bits: u32| {
                 let primes = bits.div_ceil(49);
-                ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: vec![bits.div_ceil(primes); primes as usize], p_bits: Vec::new(), digit_limbs: 1, secret: SecretDistribution::Ternary, security: req.security }, log_scale: scale }
+                ParamsLiteral {
+                    rlwe: sudare_rlwe::params::ParamsLiteral {
+                        log_n,
+                        q_bits: vec![bits.div_ceil(primes); primes as usize],
+                        p_bits: Vec::new(),
+                        digit_limbs: 1,
+                        secret: SecretDistribution::Ternary,
+                        security: req.security,
+                    },
+                    log_scale: scale,
+                }
             };
             let plan = Plan::new(req.shape, &literal(2 * scale), options).ok()?;
             let sum = req.max_abs[0] * req.max_abs[1] * (plan.pair * plan.chunks) as f64;

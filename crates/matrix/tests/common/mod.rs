@@ -1,11 +1,11 @@
 //! A client and a server for one product.
 
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
+use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Shape};
 use sudare_rlwe::Counters;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::security::{SecretDistribution, Security};
-use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Shape};
 
 pub fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
     let unit = |i: u64| {
@@ -81,7 +81,17 @@ impl World {
 
 /// An insecure set for breadth: `levels` rescales, N = 2^log_n.
 pub fn small(log_n: u32, levels: usize) -> ParamsLiteral {
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits: std::iter::once(49).chain(std::iter::repeat_n(38, levels)).collect(), p_bits: vec![49], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 38 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            q_bits: std::iter::once(49).chain(std::iter::repeat_n(38, levels)).collect(),
+            p_bits: vec![49],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 38,
+    }
 }
 
 pub fn spec(shape: Shape, method: Method, params: ParamsLiteral) -> ProductSpec {

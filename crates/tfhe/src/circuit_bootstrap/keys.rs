@@ -1,13 +1,13 @@
 //! The keys of circuit bootstrapping, and the bootstrap.
 
-use crate::rotation::batch::in_groups;
-use crate::keys::check_owner;
-use crate::leveled::{LeveledLwe, Selector, SelectorNoise};
-use crate::{ClientKey, EncryptedBit, GgswCiphertext, GlweCiphertext, LweCiphertext, ServerKey, TfheError};
 use crate::circuit_bootstrap::classical::PrivateSwitchKey;
 use crate::circuit_bootstrap::scheme_switch::{SchemeSwitchKey, assemble};
 use crate::circuit_bootstrap::trace::TraceKey;
 use crate::circuit_bootstrap::{CircuitParams, variance};
+use crate::keys::check_owner;
+use crate::leveled::{LeveledLwe, Selector, SelectorNoise};
+use crate::rotation::batch::in_groups;
+use crate::{ClientKey, EncryptedBit, GgswCiphertext, GlweCiphertext, LweCiphertext, ServerKey, TfheError};
 use std::fmt;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::threads;

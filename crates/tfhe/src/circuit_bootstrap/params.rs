@@ -1,11 +1,10 @@
 //! Parameters of circuit bootstrapping.
 
+use crate::circuit_bootstrap::variance;
 use crate::core::ggsw::check_gadget;
 use crate::leveled::{LeveledParams, SelectorNoise};
-use crate::{
-    Gadget, GlweContext, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams, variance as formulas,
-};
-use crate::circuit_bootstrap::variance;
+use crate::noise::variance as formulas;
+use crate::{Gadget, GlweContext, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use sudare_rlwe::security::Security;

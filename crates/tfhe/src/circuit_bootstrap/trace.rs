@@ -1,7 +1,7 @@
 //! The trace that leaves the constant coefficient of a GLWE ciphertext.
 
-use crate::keyswitch::automorphism::AutomorphismKey;
 use crate::core::ggsw::check_gadget;
+use crate::keyswitch::automorphism::AutomorphismKey;
 use crate::{GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::Gadget;

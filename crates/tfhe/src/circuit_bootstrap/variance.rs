@@ -4,7 +4,8 @@
 //! errors of the trace's digits are taken as independent from coefficient to coefficient.
 
 use crate::leveled::SelectorNoise;
-use crate::{Gadget, GlweContext, variance};
+use crate::noise::variance;
+use crate::{Gadget, GlweContext};
 
 /// The constant coefficient after a trace of a noiseless ciphertext: step t's key switch is doubled by
 /// each later one, `Σ 4^(log N − t) = (N² − 1)/3`.

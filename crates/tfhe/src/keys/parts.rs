@@ -1,8 +1,8 @@
 //! Keys from what their files hold.
 
 use crate::core::context::check_shape;
-use crate::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, SwitchKey, TfheError, TfheParams};
 use crate::keys::{ClientKey, Inner, ServerKey};
+use crate::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, SwitchKey, TfheError, TfheParams};
 use std::sync::Arc;
 use sudare_ring::random::Entropy;
 use sudare_rlwe::KeyId;

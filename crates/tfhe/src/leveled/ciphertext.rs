@@ -1,8 +1,9 @@
 //! Ciphertexts that know their noise.
 
 use crate::keys::check_owner;
-use crate::{GgswCiphertext, GlweCiphertext, LweCiphertext, TfheError, variance};
 use crate::leveled::LeveledParams;
+use crate::noise::variance;
+use crate::{GgswCiphertext, GlweCiphertext, LweCiphertext, TfheError};
 use std::fmt;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::ParamsHash;
@@ -18,8 +19,8 @@ pub(super) fn meet(what: &'static str, expected: Owner, found: Owner) -> Result<
     let key = expected.1.or(found.1);
     if let Some(key) = key {
         check_owner(what, (expected.0, expected.1.unwrap_or(key)), (found.0, found.1.unwrap_or(key)))?;
-    } else if expected.0 != found.0 {
-        return Err(TfheError::WrongParameters { what, found: found.0, expected: expected.0 });
+    } else {
+        expected.0.expect(what, found.0)?;
     }
     Ok((expected.0, key))
 }

@@ -1,9 +1,10 @@
 //! The client's side of leveled mode.
 
 use crate::keys::check_owner;
-use crate::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, TfheError, variance};
 use crate::leveled::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, SelectorNoise};
 use crate::leveled::{LeveledParams, PackedTable, TableLayout};
+use crate::noise::variance;
+use crate::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, TfheError};
 use std::fmt;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
 use sudare_ring::threads;

@@ -1,7 +1,10 @@
 //! Parameters of leveled mode.
 
+use crate::core::encoding;
 use crate::core::ggsw::check_gadget;
-use crate::{Gadget, GlweContext, Noise, SecretKind, TfheError, encoding, security, variance};
+use crate::noise::variance;
+use crate::params::security;
+use crate::{Gadget, GlweContext, Noise, SecretKind, TfheError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;

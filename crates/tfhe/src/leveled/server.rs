@@ -2,10 +2,10 @@
 
 use crate::core::context::check_shape;
 use crate::core::ggsw::evaluate_digits;
-use crate::{GlweCiphertext, TfheError};
 use crate::leveled::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, meet};
 use crate::leveled::table::{Leaf, PackedTable};
 use crate::leveled::{LeveledParams, TableLayout};
+use crate::{GlweCiphertext, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::threads;
 

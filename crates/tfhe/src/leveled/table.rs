@@ -1,9 +1,9 @@
 //! Tables packed into polynomials.
 
 use crate::core::context::check_shape;
-use crate::{GlweCiphertext, TfheError};
 use crate::leveled::LeveledParams;
 use crate::leveled::ciphertext::{LeveledGlwe, Owner, meet};
+use crate::{GlweCiphertext, TfheError};
 use std::fmt;
 
 /// Where the words of a table's entries lie.

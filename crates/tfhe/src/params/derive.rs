@@ -2,9 +2,9 @@
 //! rings, dimensions and digits by the formulas of [`variance`] and the limits of [`security`].
 
 use crate::keyswitch::module::module_degree;
-use crate::{
-    Gadget, GlweContext, LEAST_MODULE_DEGREE, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, security, variance,
-};
+use crate::noise::variance;
+use crate::params::security;
+use crate::{Gadget, GlweContext, LEAST_MODULE_DEGREE, Noise, Plaintext, SecretKind, TfheError, TfheLiteral};
 use sudare_ring::prime::ntt_primes;
 use sudare_rlwe::security::Security;
 

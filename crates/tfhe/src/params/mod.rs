@@ -4,7 +4,9 @@ pub mod derive;
 pub mod published;
 pub mod security;
 
-use crate::{Gadget, GlweContext, Noise, NoiseSampler, SecretKind, TfheError, security, variance};
+use crate::noise::variance;
+
+use crate::{Gadget, GlweContext, Noise, NoiseSampler, SecretKind, TfheError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;

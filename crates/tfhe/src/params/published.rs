@@ -7,7 +7,8 @@
 
 mod sets;
 
-use crate::{Noise, Plaintext, SecretKind, TfheError, TfheLiteral, security};
+use crate::params::security;
+use crate::{Noise, Plaintext, SecretKind, TfheError, TfheLiteral};
 pub use sets::SETS;
 use sudare_rlwe::security::Security;
 

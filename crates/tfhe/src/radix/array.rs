@@ -2,8 +2,8 @@
 
 use crate::core::context::check_shape;
 use crate::keys::check_owner;
-use crate::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
 use crate::radix::{EncryptedBool, IntegerType, RadixInt, check_blocks};
+use crate::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
 use std::fmt;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;

@@ -1,6 +1,7 @@
 //! Linear combinations of blocks, with the range of their values and their noise.
 
-use crate::{EncryptedInt, LweCiphertext, ServerKey, TfheError, TfheParams, table};
+use crate::rotation::table;
+use crate::{EncryptedInt, LweCiphertext, ServerKey, TfheError, TfheParams};
 
 /// A sum of multiples of blocks and constants. Costs no bootstrap.
 #[derive(Clone)]

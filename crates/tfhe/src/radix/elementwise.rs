@@ -1,9 +1,9 @@
 //! Operations on whole arrays, element by element, spread over the threads of a pool.
 
 use crate::core::context::check_shape;
-use crate::{EncryptedInt, TfheError};
 use crate::radix::array::{ElementType, IntegerArray, elements_of};
 use crate::radix::{BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
+use crate::{EncryptedInt, TfheError};
 
 /// An operation of two arrays of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

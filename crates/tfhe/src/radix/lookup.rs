@@ -3,9 +3,10 @@
 //! A table's boxes are as wide as its values allow, and negative values use the negacyclic half of
 //! the torus where the table permits, so that one blind rotation does as much as it can.
 
-use crate::{GlweCiphertext, LookupTable, SecretKind, TfheError, TfheParams, variance};
+use crate::noise::variance;
 use crate::radix::IntegerEvaluator;
 use crate::radix::combination::{Combination, half_units};
+use crate::{GlweCiphertext, LookupTable, SecretKind, TfheError, TfheParams};
 use std::sync::atomic::Ordering;
 
 /// A function of the values of a combination.

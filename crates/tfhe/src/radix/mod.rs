@@ -45,7 +45,7 @@ pub use table::MAX_INDEX_BITS;
 pub use value::{EncryptedBool, IntegerType, RadixInt};
 
 use crate::keys::check_plaintext;
-use crate::{EncryptedInt, Plaintext, ServerKey, TfheError};
+use crate::{Plaintext, ServerKey, TfheError};
 use combination::Combination;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::threads;

@@ -1,9 +1,9 @@
 //! Encrypted integers and booleans, and how their owner makes and reads them.
 
 use crate::keys::check_owner;
+use crate::radix::{BLOCK_BITS, check_blocks};
 use crate::rotation::table::{decode, encode};
 use crate::{ClientKey, EncryptedInt, TfheError};
-use crate::radix::{BLOCK_BITS, check_blocks};
 use std::fmt;
 use sudare_ring::random::ObjectSeeds;
 use sudare_rlwe::KeyId;

@@ -1,7 +1,8 @@
 //! Lookup tables as the test polynomials of programmable bootstraps.
 
 use crate::core::context::check_shape;
-use crate::{GlweContext, TfheError, TfheParams, encoding};
+use crate::core::encoding;
+use crate::{GlweContext, TfheError, TfheParams};
 
 /// One or several tables, ready to be an accumulator.
 ///

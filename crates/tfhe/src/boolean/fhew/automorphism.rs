@@ -1,10 +1,10 @@
 //! Blind rotation by automorphisms of the accumulator.
 
-use crate::keyswitch::automorphism::AutomorphismKey;
+use crate::boolean::fhew::digits::write_monomial;
 use crate::core::context::check_shape;
 use crate::core::ggsw::{check_gadget, evaluate_digits, write_ggsw};
+use crate::keyswitch::automorphism::AutomorphismKey;
 use crate::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, TfheError};
-use crate::boolean::fhew::digits::write_monomial;
 use sudare_ring::automorphism::apply_coeff;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};

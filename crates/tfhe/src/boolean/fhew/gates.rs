@@ -1,9 +1,9 @@
 //! Gates on encrypted bits by the two blind rotations.
 
+use crate::boolean::fhew::{AutomorphismBootstrapKey, DigitBootstrapKey, FhewMethod, FhewParams};
 use crate::boolean::gates::eighths;
 use crate::keys::check_owner;
 use crate::{ClientKey, EncryptedBit, Gate, GlweCiphertext, LweCiphertext, SecretKind, SwitchKey, TfheError};
-use crate::boolean::fhew::{AutomorphismBootstrapKey, DigitBootstrapKey, FhewMethod, FhewParams};
 use std::fmt;
 use sudare_ring::threads;
 use sudare_rlwe::KeyId;

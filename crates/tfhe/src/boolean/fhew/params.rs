@@ -1,7 +1,8 @@
 //! Parameters of the two blind rotations.
 
-use crate::{Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams, variance as formulas};
 use crate::boolean::fhew::{automorphism, digits, variance};
+use crate::noise::variance as formulas;
+use crate::{Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams};
 use serde::{Deserialize, Serialize};
 
 /// The blind rotation.

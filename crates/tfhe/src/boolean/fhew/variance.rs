@@ -1,6 +1,7 @@
 //! Noise of the two blind rotations, as fractions of q².
 
-use crate::{Gadget, GlweContext, SecretKind, variance};
+use crate::noise::variance;
+use crate::{Gadget, GlweContext, SecretKind};
 
 /// A blind rotation by `products` external products from a noiseless accumulator.
 pub fn by_digits(context: &GlweContext, gadget: Gadget, products: f64) -> f64 {

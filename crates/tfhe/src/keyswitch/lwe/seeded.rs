@@ -2,8 +2,8 @@
 
 use crate::core::context::check_shape;
 use crate::core::lwe::fill_torus;
-use crate::{SecretKind, TfheError, TfheParams};
 use crate::keyswitch::lwe::{LweSwitchKey, ROW_ALIGN};
+use crate::{SecretKind, TfheError, TfheParams};
 use sudare_ring::buffer::Pages;
 use sudare_ring::random::MaskSeed;
 

@@ -3,8 +3,8 @@
 use crate::core::context::check_shape;
 use crate::core::glwe::check_below;
 use crate::keyswitch::lwe::LweSwitchKey;
-use crate::{TfheError, TfheParams};
 use crate::keyswitch::module::{ModuleSwitchKey, SwitchKey};
+use crate::{TfheError, TfheParams};
 use sudare_ring::random::MaskSeed;
 
 impl ModuleSwitchKey {

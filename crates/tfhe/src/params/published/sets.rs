@@ -1,6 +1,8 @@
 //! The numbers.
 
-use crate::params::published::{Plaintext, PublishedLwe, PublishedNoise, PublishedRotation, PublishedSecret, PublishedSet};
+use crate::params::published::{
+    Plaintext, PublishedLwe, PublishedNoise, PublishedRotation, PublishedSecret, PublishedSet,
+};
 use PublishedNoise::{Fraction, TUniform};
 use PublishedSecret::{Binary, Gaussian, HalfZero, Ternary};
 

@@ -2,8 +2,8 @@
 
 use crate::core::context::check_shape;
 use crate::core::glwe::check_below;
-use crate::{GlweContext, TfheError, TfheParams};
 use crate::rotation::blind::BootstrapKey;
+use crate::{GlweContext, TfheError, TfheParams};
 use sudare_ring::kernel::PackedMatrix;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
