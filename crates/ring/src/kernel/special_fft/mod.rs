@@ -13,6 +13,8 @@ mod portable;
 
 use super::Family;
 use crate::buffer::Buffer;
+#[cfg(target_arch = "x86_64")]
+use zeroize::Zeroize;
 
 /// Numbers in aligned memory: a vector that straddles two cache lines costs two accesses.
 #[derive(Clone)]
@@ -108,6 +110,8 @@ fn through_aligned(re: &mut [f64], im: &mut [f64], transform: impl Fn(&mut [f64]
     transform(x, y);
     re.copy_from_slice(x);
     im.copy_from_slice(y);
+    // The values may be secret, and the buffer is kept for reuse.
+    scratch.zeroize();
 }
 
 /// Whether a vector pass joins layer `2^k` with the layer below. Three layers are left for
