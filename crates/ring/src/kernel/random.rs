@@ -5,7 +5,7 @@
 //! give the same words. Neither branches on data or uses it as an address: orders come from the
 //! borrow of a subtraction, which 63-bit words leave in bit 63.
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBool;
 
 use crate::kernel::Family;
 use crate::modulus::Modulus;
@@ -20,8 +20,8 @@ pub const WORD_MASK: u64 = u64::MAX >> 1;
 /// Whether the AVX-512 versions run: the processor has F and DQ, and `SUDARE_KERNEL` allows
 /// them. (A wrong name in that variable is reported where limbs are built; here it means no.)
 pub fn wide() -> bool {
-    static WIDE: OnceLock<bool> = OnceLock::new();
-    *WIDE.get_or_init(|| Modulus::new(3).and_then(|m| Family::choose(&m)).is_ok_and(|f| f != Family::Portable))
+    static WIDE: OnceBool = OnceBool::new();
+    WIDE.get_or_init(|| Modulus::new(3).and_then(|m| Family::choose(&m)).is_ok_and(|f| f != Family::Portable))
 }
 
 /// For each 16-byte draw (little-endian words `lo`, `hi`), the number of thresholds above its
