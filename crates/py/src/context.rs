@@ -1,9 +1,9 @@
 //! Contexts: encrypted matrices without a plan.
 
 use crate::array::{array, matrices};
-use crate::client::reporter;
-use crate::error::{Refusal, Result};
+use crate::error::Result;
 use crate::plan::security;
+use crate::work::{long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use sudare_matrix::slots::tiles::Axis;
@@ -37,7 +37,7 @@ impl Context {
     ) -> Result<Self> {
         let security = self::security(security)?;
         let options = session::ContextOptions { scale_bits, security, threads, tile };
-        py.detach(|| Ok(Self(session::Context::new_with(depth, &options, &reporter(&progress))?)))
+        told(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
     }
 
     /// The side that computes.
@@ -53,13 +53,13 @@ impl Context {
         max_abs: Option<f64>,
     ) -> Result<ContextMatrix> {
         let matrix = one(&values)?;
-        py.detach(|| Ok(ContextMatrix(self.0.encrypt(&matrix, max_abs)?)))
+        long(py, || Ok(ContextMatrix(self.0.encrypt(&matrix, max_abs)?)))
     }
 
     /// Decrypts a matrix for the owner.
     fn decrypt<'py>(&self, py: Python<'py>, value: &ContextMatrix) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let matrix = py.detach(|| self.0.decrypt(&value.0));
-        array(py, vec![matrix.map_err(Refusal::from)?])
+        let matrix = long(py, || Ok(self.0.decrypt(&value.0)?))?;
+        array(py, vec![matrix])
     }
 }
 
@@ -143,52 +143,52 @@ impl ContextServer {
     /// A matrix that the server sees.
     fn plain(&self, py: Python<'_>, values: PyReadonlyArray3<'_, f64>) -> Result<ContextMatrix> {
         let matrix = one(&values)?;
-        py.detach(|| Ok(ContextMatrix(self.0.plain(&matrix)?)))
+        long(py, || Ok(ContextMatrix(self.0.plain(&matrix)?)))
     }
 
     /// The matrix product.
     fn matmul(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.matmul(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.matmul(&left.0, &right.0)?)))
     }
 
     /// The sum.
     fn add(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.add(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.add(&left.0, &right.0)?)))
     }
 
     /// The difference.
     fn subtract(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.sub(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.sub(&left.0, &right.0)?)))
     }
 
     /// The product, element by element.
     fn multiply(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.mul(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.mul(&left.0, &right.0)?)))
     }
 
     /// The negative.
     fn negative(&self, py: Python<'_>, operand: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.neg(&operand.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.neg(&operand.0)?)))
     }
 
     /// The multiple by a number.
     fn scale(&self, py: Python<'_>, operand: &ContextMatrix, factor: f64) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.scale(&operand.0, factor)?)))
+        long(py, || Ok(ContextMatrix(self.0.scale(&operand.0, factor)?)))
     }
 
     /// A number added to every element.
     fn shift(&self, py: Python<'_>, operand: &ContextMatrix, number: f64) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.shift(&operand.0, number)?)))
+        long(py, || Ok(ContextMatrix(self.0.shift(&operand.0, number)?)))
     }
 
     /// The transpose.
     fn transpose(&self, py: Python<'_>, operand: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.transpose(&operand.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.transpose(&operand.0)?)))
     }
 
     /// The sum over an axis, which stays.
     fn sum(&self, py: Python<'_>, operand: &ContextMatrix, axis: u8) -> Result<ContextMatrix> {
         let axis = if axis == 0 { Axis::Rows } else { Axis::Columns };
-        py.detach(|| Ok(ContextMatrix(self.0.sum(&operand.0, axis)?)))
+        long(py, || Ok(ContextMatrix(self.0.sum(&operand.0, axis)?)))
     }
 }

@@ -1,6 +1,7 @@
 //! Plans.
 
 use crate::error::{Refusal, Result};
+use crate::work::long;
 use pyo3::prelude::*;
 use sudare_he::security::Security;
 use sudare_matrix::MatrixError;
@@ -36,7 +37,7 @@ impl Plan {
         method: Option<String>,
     ) -> Result<Self> {
         let security = self::security(security)?;
-        py.detach(|| {
+        long(py, || {
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security };
             let planner = Planner::new(CostModel::cached());
             let memory = memory.unwrap_or(planner.memory);
@@ -47,7 +48,7 @@ impl Plan {
     /// Reads a plan.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        py.detach(|| Ok(Self(plan::Plan::from_json(text)?)))
+        long(py, || Ok(Self(plan::Plan::from_json(text)?)))
     }
 
     /// The plan as JSON.

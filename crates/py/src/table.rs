@@ -1,9 +1,9 @@
 //! Statistics of encrypted tables.
 
 use crate::array::{array, matrices};
-use crate::client::reporter;
-use crate::error::{Refusal, Result};
+use crate::error::Result;
 use crate::plan::security;
+use crate::work::{long, told};
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -46,13 +46,13 @@ pub struct TableClient(session::TableClient);
 impl TableClient {
     #[new]
     fn new(py: Python<'_>, spec: &TableSpec, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(session::TableClient::new(&spec.0, threads)?)))
+        long(py, || Ok(Self(session::TableClient::new(&spec.0, threads)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
     fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+        long(py, || {
             let secret = secret_key_from_bytes(&spec.0.params.build()?, secret)?;
             Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads)?))
         })
@@ -60,14 +60,14 @@ impl TableClient {
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| secret_key_to_bytes(self.0.secret_key()))?;
+        let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, threads: usize, progress: Option<Py<PyAny>>) -> Result<TableServer> {
-        py.detach(|| {
-            let keys = self.0.eval_keys(&reporter(&progress))?;
+        told(py, progress, |progress| {
+            let keys = self.0.eval_keys(progress)?;
             Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads)?))
         })
     }
@@ -78,12 +78,12 @@ impl TableClient {
         let Some(table) = all.pop() else {
             return Err(MatrixError::Count { what: "tables", found: 0, expected: 1 }.into());
         };
-        py.detach(|| Ok(EncryptedTable(self.0.encrypt(&table)?)))
+        long(py, || Ok(EncryptedTable(self.0.encrypt(&table)?)))
     }
 
     /// Decrypts statistics for the owner.
     fn decrypt<'py>(&self, py: Python<'py>, value: &EncryptedMoments) -> PyResult<Moments<'py>> {
-        let found = py.detach(|| self.0.decrypt(&value.0)).map_err(Refusal::from)?;
+        let found = long(py, || Ok(self.0.decrypt(&value.0)?))?;
         Ok((PyArray1::from_vec(py, found.mean), array(py, vec![found.covariance])?))
     }
 }
@@ -97,7 +97,7 @@ impl TableServer {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+        long(py, || {
             let keys = EvalKeys::from_bytes(&spec.0.params.build()?, keys)?;
             Ok(Self(session::TableServer::new(&spec.0, keys, threads)?))
         })
@@ -105,7 +105,7 @@ impl TableServer {
 
     /// The bytes of its evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.evaluator().keys().to_bytes())?;
+        let bytes = long(py, || Ok(self.0.evaluator().keys().to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -123,7 +123,7 @@ impl TableServer {
 
     /// Means and covariances.
     fn moments(&self, py: Python<'_>, table: &EncryptedTable) -> Result<EncryptedMoments> {
-        py.detach(|| Ok(EncryptedMoments(self.0.moments(&table.0)?)))
+        long(py, || Ok(EncryptedMoments(self.0.moments(&table.0)?)))
     }
 }
 
@@ -142,12 +142,12 @@ macro_rules! travels {
             /// Reads one of a specification.
             #[staticmethod]
             fn from_bytes(py: Python<'_>, spec: &TableSpec, data: &[u8]) -> Result<Self> {
-                py.detach(|| Ok(Self(session::$name::from_bytes(&spec.0, data)?)))
+                long(py, || Ok(Self(session::$name::from_bytes(&spec.0, data)?)))
             }
 
             /// Its bytes on the wire.
             fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-                let bytes = py.detach(|| self.0.to_bytes())?;
+                let bytes = long(py, || Ok(self.0.to_bytes()?))?;
                 Ok(PyBytes::new(py, &bytes))
             }
 
