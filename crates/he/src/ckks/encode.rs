@@ -130,6 +130,7 @@ impl Encoder {
     }
 
     fn embed(&self, mut re: Vec<f64>, mut im: Vec<f64>, at: EncodeAt) -> Result<Plaintext, HeError> {
+        sudare_ring::interrupt::check();
         self.params.embedding().embed_inverse_split(&mut re, &mut im);
         re.append(&mut im);
         self.quantise(&re, at, at.max_abs)

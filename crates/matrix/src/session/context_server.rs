@@ -10,6 +10,7 @@ use crate::product::KeyDemand;
 use crate::slots::common::{KeyList, mask_values, plain_mask, stages};
 use crate::slots::cube::{Cube, Improvements, Side};
 use crate::slots::tiles::{Axis, TileLayout};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
@@ -145,16 +146,16 @@ impl ContextServer {
 
     /// The matrix with zeros beside its tiles, as a matrix product takes it. One level if it is
     /// not so already.
-    fn clean(&self, e: &Evaluator, m: &ContextMatrix) -> Result<Vec<Ciphertext>, MatrixError> {
+    fn clean<'m>(&self, e: &Evaluator, m: &'m ContextMatrix) -> Result<Cow<'m, [Ciphertext]>, MatrixError> {
         let level = m.level();
         if m.clean {
-            return Ok(m.ciphertexts().to_vec());
+            return Ok(Cow::Borrowed(m.ciphertexts()));
         }
         let mask = at_level(&self.0.masks, level, || {
             let (slots, square) = (self.params().slots(), m.layout.tile * m.layout.tile * m.layout.stride);
             plain_mask(self.params(), level, &mask_values(slots, 1.0, |i| i < square))
         })?;
-        each(m.ciphertexts(), |c| Ok(e.rescale(&e.mul_plain(c, mask)?)?.with_bound(c.bound())))
+        each(m.ciphertexts(), |c| Ok(e.rescale(&e.mul_plain(c, mask)?)?.with_bound(c.bound()))).map(Cow::Owned)
     }
 
     /// `a @ b`. Two levels, and one more if an operand comes from a matrix product.
@@ -172,7 +173,7 @@ impl ContextServer {
         let layout = TileLayout { cols: right.1, ..a.layout };
         let tiles = self.run(&[a, b], |e| {
             let (x, y) = (self.clean(e, a)?, self.clean(e, b)?);
-            let level = x.iter().chain(&y).map(Ciphertext::level).min().unwrap_or(0);
+            let level = x.iter().chain(&*y).map(Ciphertext::level).min().unwrap_or(0);
             let cube = at_level(&self.0.cubes, level, || {
                 let plan = cube_plan(&self.0.spec.params, self.0.spec.tile, Improvements::ALL, level)?;
                 Cube::new(self.params(), plan)
