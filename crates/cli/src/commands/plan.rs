@@ -3,7 +3,7 @@
 use super::say;
 use crate::args;
 use crate::error::{Class, CliError, InFile};
-use crate::files::{self, Access, Output};
+use crate::files::{self, Access, Existing, Output};
 use std::io::Write;
 use sudare_he::security::Security;
 use sudare_matrix::expr::InputSpec;
@@ -30,9 +30,9 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let mut out = Output::create(&a.output, Access::Usual)?;
     let text = plan.to_json()?;
     writeln!(out, "{text}").in_file(&a.output)?;
-    out.commit()?;
-    say(args, &plan);
-    Ok(())
+    let whole = out.finish()?;
+    say(args, &plan)?;
+    files::place(vec![whole], Existing::Replaced)
 }
 
 fn expression(a: &args::Plan) -> Result<Expr, CliError> {
