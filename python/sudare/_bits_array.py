@@ -261,10 +261,10 @@ class EncryptedBits(Opaque):
 
     __rxor__ = __xor__
 
-    def __eq__(self, other: object) -> EncryptedBits:
+    def __eq__(self, other: object) -> EncryptedBits:  # type: ignore[override]
         return self._binary("equal", other)  # type: ignore[no-any-return]
 
-    def __ne__(self, other: object) -> EncryptedBits:
+    def __ne__(self, other: object) -> EncryptedBits:  # type: ignore[override]
         return self._binary("not_equal", other)  # type: ignore[no-any-return]
 
     def __lt__(self, other: Any) -> EncryptedBits:

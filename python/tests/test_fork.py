@@ -25,8 +25,8 @@ KINDS = {
             return np.abs(client.decrypt(product) - A @ B).max() < 1e-4
     """,
     "keys": """
-        A = np.full((6, 6), 0.5)
-        plan = sd.plan(lambda A: (A @ A).T @ A, A=sd.spec((6, 6)), error=1e-3)
+        A = np.full((3, 3), 0.5)
+        plan = sd.plan(lambda A: (A @ A).T @ A, A=sd.spec((3, 3)), error=1e-3)
         client = sd.Client(plan, threads=3)
 
         def work():
@@ -114,9 +114,8 @@ def test_forked_while_others_work() -> None:
         import threading
         ctx = sd.context(depth=2, threads=2, tile=2)
         A = np.full((4, 4), 0.5)
-        plan = sd.plan(
-            lambda A, B: A @ B, A=sd.spec((4, 4), max_abs=9, dtype=int), B=sd.spec((4, 4), max_abs=9, dtype=int)
-        )
+        spec = sd.spec((4, 4), max_abs=9, dtype=int)
+        plan = sd.plan(lambda A, B: A @ B, A=spec, B=spec)
         integers = plan.client(threads=2)
         I = np.arange(16).reshape(4, 4) % 9
         stop = False
@@ -135,7 +134,7 @@ def test_forked_while_others_work() -> None:
         threads = [threading.Thread(target=busy) for _ in range(2)]
         for thread in threads:
             thread.start()
-        for _ in range(20):
+        for _ in range(10):
             pid = os.fork()
             if pid == 0:
                 os._exit(0 if work() else 1)

@@ -81,14 +81,16 @@ def bits(threads: int) -> Iterator[Work]:
     x = ctx.encrypt(a)
     yield lambda: x * x
     yield lambda: (x + x).sum()
-    y = ctx.encrypt(np.uint8([250]))
+    y = ctx.encrypt(np.array([250], np.uint8))
     assert ctx.decrypt(y + y).tolist() == [244]
 
 
 def integers(threads: int) -> Iterator[Work]:
     shape, bound = (300, 300), 10**6
     plan = sd.plan(
-        lambda A, B: A @ B, A=sd.spec(shape, max_abs=bound, dtype=int), B=sd.spec(shape, max_abs=bound, dtype=int)
+        lambda A, B: A @ B,
+        A=sd.spec(shape, max_abs=bound, dtype=int),
+        B=sd.spec(shape, max_abs=bound, dtype=int),
     )
     client = plan.client(threads=threads)
     a = np.arange(90000).reshape(shape) % bound
@@ -109,7 +111,7 @@ def tables(threads: int) -> Iterator[Work]:
 
 
 def plans(threads: int) -> Iterator[Work]:
-    shape = (200, 200)
+    shape = (24, 24)
     A, B = sd.spec(shape), sd.spec(shape)
 
     def plan() -> sd.Plan:
@@ -191,7 +193,10 @@ def test_a_script() -> None:
             print("interrupted", flush=True)
     """
     script = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert script.stdout is not None
     assert script.stdout.readline() == "ready\n"

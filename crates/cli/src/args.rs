@@ -53,7 +53,7 @@ pub enum Command {
 impl Command {
     /// The files that are read, and those that are written.
     pub fn files(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let list = |files: &[&PathBuf]| files.iter().map(|path| PathBuf::from(path)).collect::<Vec<_>>();
+        let list = |files: &[&PathBuf]| files.iter().map(PathBuf::from).collect::<Vec<_>>();
         match self {
             Self::Plan(a) => (a.expression.iter().cloned().collect(), list(&[&a.output])),
             Self::Keygen(a) => (list(&[&a.plan]), KEY_FILES.map(|name| a.output.join(name)).into()),

@@ -105,6 +105,11 @@ impl Whole {
     pub fn size(&self) -> u64 {
         self.size
     }
+
+    /// Takes its place, instead of what is there.
+    pub fn put(self) -> Result<(), CliError> {
+        place(vec![self], Existing::Replaced)
+    }
 }
 
 /// Moves outputs of one folder to their places, all of them or none. Two processes that write the
@@ -287,21 +292,50 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CliError> {
     if bytes.len() as u64 > limit { Err(too_large(path, limit)) } else { Ok(bytes) }
 }
 
-/// All bytes of a file of at most `limit` that holds a secret: from the file into memory that is
-/// wiped, and nowhere else.
+/// All bytes of a file of at most `limit` that holds a secret, in memory that is wiped.
 pub fn read_secret(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let mut file = open_file(path)?;
+    let file = open_file(path)?;
     let length = file.metadata().in_file(path)?.len();
-    if length > limit {
-        return Err(too_large(path, limit));
-    }
+    if length > limit { Err(too_large(path, limit)) } else { read_wiped(file, length as usize).in_file(path) }
+}
+
+/// Bytes that go from the input to the memory that is wiped, and nowhere else.
+fn read_wiped(mut input: impl Read, length: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
     // Never grown, since growing would leave copies behind.
-    let mut bytes = Zeroizing::new(vec![0; length as usize]);
-    file.read_exact(&mut bytes).in_file(path)?;
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    input.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The first bytes of a file, read without a buffer that would keep what follows.
 pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
     open_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::Range;
+
+    /// Remembers the memory that it was read into.
+    struct Recorder<'a>(&'a [u8], &'a mut Vec<Range<usize>>);
+
+    impl Read for Recorder<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let step = buffer.len().min(1000);
+            let count = self.0.read(&mut buffer[..step])?;
+            let start = buffer.as_ptr() as usize;
+            self.1.push(start..start + count);
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn secrets_pass_through_no_other_memory() {
+        let (secret, mut places) = (vec![7u8; 6161], Vec::new());
+        let read = read_wiped(Recorder(&secret, &mut places), secret.len()).unwrap();
+        assert_eq!(*read, secret);
+        let kept = read.as_ptr() as usize..read.as_ptr() as usize + read.len();
+        assert!(places.len() > 6 && places.iter().all(|p| kept.start <= p.start && p.end <= kept.end));
+    }
 }

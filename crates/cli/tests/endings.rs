@@ -6,7 +6,7 @@ mod common;
 use common::*;
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, PipeReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -202,56 +202,4 @@ fn two_make_keys_at_once() {
     assert_eq!(code, Some(2), "{text}");
     assert_eq!(place.files(), ["keys/eval.keys", "plan.json"]);
     assert_eq!(place.read("keys/eval.keys"), b"somebody else's");
-}
-
-/// How often some bytes stand in a process's memory; `None` if the system does not show it.
-#[cfg(target_os = "linux")]
-fn in_memory(child: &Child, wanted: &[u8]) -> Option<usize> {
-    let folder = PathBuf::from(format!("/proc/{}", child.id()));
-    let maps = fs::read_to_string(folder.join("maps")).ok()?;
-    let mut memory = File::open(folder.join("mem")).ok()?;
-    let mut found = 0;
-    for line in maps.lines() {
-        let mut words = line.split_whitespace();
-        let (range, rights) = (words.next()?, words.next()?);
-        if !rights.starts_with("rw") {
-            continue;
-        }
-        let (start, end) = range.split_once('-')?;
-        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        let mut bytes = vec![0; (end - start) as usize];
-        memory.seek(SeekFrom::Start(start)).ok()?;
-        if memory.read_exact(&mut bytes).is_ok() {
-            found += bytes.windows(wanted.len()).filter(|w| *w == wanted).count();
-        }
-    }
-    Some(found)
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn the_secret_file_stays_in_no_buffer() {
-    let place = planned();
-    let (child, reader) = start_full(place.command(&KEYGEN));
-    wait_until_written(&place, &child, 3);
-    // The file's last kilobyte is part of the packed key.
-    let secret = scratch_files(&place, "keys").into_iter().find(|p| p.to_string_lossy().contains("secret")).unwrap();
-    let bytes = fs::read(secret).unwrap();
-    let part = bytes[bytes.len() - 1024..][..64].to_vec();
-    let Some(found) = in_memory(&child, &part) else { return eprintln!("this system does not show memory") };
-    assert_eq!(found, 0, "keygen left its secret key's file in memory");
-    assert_eq!(let_go(child, reader).0, Some(0));
-
-    // What reads the key then waits for a result that does not come.
-    assert!(Command::new("mkfifo").arg(place.path("result")).status().unwrap().success());
-    let words = ["decrypt", "plan.json", "--keys", "keys/secret.key", "result", "-o", "c.npy"];
-    let mut child = place.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let result = File::options().write(true).open(place.path("result")).unwrap();
-    assert_eq!(in_memory(&child, &part), Some(0), "decrypt left the secret key's file in memory");
-    // The plan, which is no secret, shows that the search finds what is there.
-    let hash = serde_json::from_slice::<serde_json::Value>(&place.read("plan.json")).unwrap();
-    let method = hash["summary"]["method"].as_str().unwrap().to_owned();
-    assert!(in_memory(&child, method.as_bytes()).is_some_and(|found| found > 0));
-    drop(result);
-    assert_eq!(child.wait().unwrap().code(), Some(5));
 }

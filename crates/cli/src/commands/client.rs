@@ -89,7 +89,7 @@ pub fn store(args: &args::Args, value: &EncryptedMatrix, path: &Path) -> Result<
     value.write_to(&mut out).in_file(path)?;
     let whole = out.finish()?;
     say(args, format!("{}  {}  {value}", path.display(), bytes(whole.size())))?;
-    files::place(vec![whole], Existing::Replaced)
+    whole.put()
 }
 
 fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
@@ -114,5 +114,5 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     let whole = matrices::write(&a.output, &matrix)?;
     let (rows, cols) = value.shape();
     say(args, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(whole.size())))?;
-    files::place(vec![whole], Existing::Replaced)
+    whole.put()
 }

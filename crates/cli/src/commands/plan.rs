@@ -3,7 +3,7 @@
 use super::say;
 use crate::args;
 use crate::error::{Class, CliError, InFile};
-use crate::files::{self, Access, Existing, Output};
+use crate::files::{self, Access, Output};
 use std::io::Write;
 use sudare_he::security::Security;
 use sudare_matrix::expr::InputSpec;
@@ -32,7 +32,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     writeln!(out, "{text}").in_file(&a.output)?;
     let whole = out.finish()?;
     say(args, &plan)?;
-    files::place(vec![whole], Existing::Replaced)
+    whole.put()
 }
 
 fn expression(a: &args::Plan) -> Result<Expr, CliError> {
