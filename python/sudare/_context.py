@@ -12,6 +12,7 @@ from ._errors import ShapeError, UnsupportedError
 from ._matrix import EncryptedArray
 from ._progress import progress
 from ._release import Release, declared, wanted
+from ._values import count, real
 
 __all__ = ["Context", "ContextMatrix", "context"]
 
@@ -101,11 +102,11 @@ class Context:
         policy = declared(release)
         with progress("making keys") as report:
             self._core = CoreContext(
-                depth,
-                scale_bits=scale_bits,
-                security=security,
+                count(depth, "depth"),
+                scale_bits=count(scale_bits, "scale_bits"),
+                security=count(security, "security"),
                 threads=threads,
-                tile=tile,
+                tile=count(tile, "tile"),
                 release=policy,
                 progress=report,
             )
@@ -145,7 +146,8 @@ class Context:
             raise UnsupportedError("this matrix is encrypted already")
         values = plain(x)
         vector = values.ndim == 1
-        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), max_abs)
+        bound = None if max_abs is None else real(max_abs, "max_abs")
+        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), bound)
         return ContextMatrix(core, self._server, COLUMN if vector else MATRIX)
 
     def decrypt(self, x: ContextMatrix, *, release: bool = False) -> Floats:

@@ -129,6 +129,7 @@ impl Encoder {
 
     /// Encodes the slots that `fill` writes, real and imaginary parts apart; both are zero before.
     fn embed(&self, at: EncodeAt, fill: impl FnOnce(&mut [f64], &mut [f64])) -> Result<Plaintext, HeError> {
+        sudare_ring::interrupt::check();
         let mut values = Zeroizing::new(vec![0.0; self.params.degree()]);
         let (re, im) = values.split_at_mut(self.params.slots());
         fill(re, im);
