@@ -158,8 +158,10 @@ class Context:
         return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
 
     def released_error(self, x: ContextMatrix) -> float:
-        """How far a released matrix is from the true one at most, by worst-case bounds: a plan's
-        are tighter."""
+        """How far a released matrix is from the true one at most.
+
+        The bounds of a context are worst-case; a plan's are tighter.
+        """
         return self._core.released_error(_checked(x))
 
     def __repr__(self) -> str:

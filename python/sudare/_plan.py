@@ -79,8 +79,7 @@ class Plan:
 
     @property
     def error(self) -> float:
-        """The largest error of a result element that is promised; of a released one, if the plan has
-        releases."""
+        """The largest error of a result element that is promised; released, if the plan has releases."""
         return float(self._file["summary"]["predicted_error"])
 
     @property

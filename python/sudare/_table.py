@@ -72,8 +72,10 @@ class Moments:
 
     @property
     def correlation(self) -> Floats:
-        """Pearson correlations. Not a number where a variance is not above its own error: a constant
-        column, or one that its bound is far too large for."""
+        """Pearson correlations; not numbers for columns whose variance is not above its error.
+
+        Those are constant columns, and columns that their bounds are far too large for.
+        """
         std = self._known(self.std)
         found = self.covariance / np.outer(std, std)
         np.fill_diagonal(found, std / std)
@@ -86,11 +88,15 @@ class Moments:
         worst = np.zeros_like(found)
         for variances in self._variances():
             std = self._known(np.sqrt(np.abs(variances)))
-            for covariance in (self.covariance - self.covariance_error, self.covariance + self.covariance_error):
+            for covariance in (
+                self.covariance - self.covariance_error,
+                self.covariance + self.covariance_error,
+            ):
                 corner = np.clip(covariance / np.outer(std, std), -1.0, 1.0)
                 worst = np.maximum(worst, np.abs(corner - found))
         np.fill_diagonal(worst, 0.0 * self._known(self.std))
-        return worst
+        # And what doubles round in the quotient.
+        return worst + 1e-15
 
     def _variances(self) -> tuple[Floats, Floats]:
         """The least and the largest that each variance can be."""
@@ -101,7 +107,10 @@ class Moments:
         return np.where(self.variance > self.variance_error, per_column, np.nan)
 
     def __repr__(self) -> str:
-        lines = [f"<sudare moments of {self.rows} rows", "column            mean       ±        variance       ±"]
+        lines = [
+            f"<sudare moments of {self.rows} rows",
+            "column            mean       ±        variance       ±",
+        ]
         columns = zip(self.mean, self.mean_error, self.variance, self.variance_error, strict=True)
         for j, (mean, mean_error, variance, variance_error) in enumerate(columns):
             lines.append(f"{j:>6} {mean:>15.8g} {mean_error:7.1e} {variance:>15.8g} {variance_error:7.1e}")
@@ -137,14 +146,14 @@ class TableSpec:
 
     @property
     def mean_error(self) -> Floats:
-        """A bound on the error that each mean will have; on that of a released one, if there are
-        releases."""
+        """A bound on the error that each mean will have; released, if there are releases."""
         return self._core.errors()[0]
 
     @property
     def covariance_error(self) -> Floats:
         """A bound on the error that each covariance will have."""
-        return self._core.errors()[1][0]
+        errors: Floats = self._core.errors()[1][0]
+        return errors
 
     def to_json(self) -> str:
         """The specification as JSON."""

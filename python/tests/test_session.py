@@ -383,7 +383,16 @@ def test_release_refusals(product: Session, matrices: Matrices) -> None:
     assert client.releases_left == 0
     with pytest.raises(sd.UnsupportedError, match="release=True"):
         client.decrypt(z, release=sd.Release(1))  # type: ignore[arg-type]
-    for count, security in ((1, 0), (1, 19), (1, 65), (1, 120), (0, 30), (-1, 30), (2**200, 30), (1, -(2**99))):
+    for count, security in (
+        (1, 0),
+        (1, 19),
+        (1, 65),
+        (1, 120),
+        (0, 30),
+        (-1, 30),
+        (2**200, 30),
+        (1, -(2**99)),
+    ):
         with pytest.raises(sd.PlanError, match="20 to 64 bits"):
             sd.Release(count, security)
     with pytest.raises(sd.UnsupportedError, match=r"sudare\.Release"):

@@ -145,9 +145,9 @@ fn releases_keep_their_promise_and_are_counted() {
     assert!(again.decrypt_for_release(&z).is_err());
 
     // Too little precision for its noise, or none declared.
-    let coarse = Context::new(1, &ContextOptions { scale_bits: 35, ..options }).unwrap();
-    let x = coarse.encrypt(&a, Some(1.0)).unwrap();
-    let refused = coarse.decrypt_for_release(&x);
+    let coarse = Context::new(1, &ContextOptions { scale_bits: 30, ..options }).unwrap();
+    let (x, y) = (coarse.encrypt(&a, Some(1.0)).unwrap(), coarse.encrypt(&b, Some(1.0)).unwrap());
+    let refused = coarse.decrypt_for_release(&coarse.server().matmul(&x, &y).unwrap());
     assert!(matches!(refused, Err(MatrixError::He(HeError::NoPrecision { .. }))), "{refused:?}");
     assert_eq!(coarse.releases_left(), 3);
     let plain = context(1);

@@ -91,12 +91,7 @@ impl Client {
     }
 
     /// Decrypts the result for the owner, or for release.
-    fn decrypt<'py>(
-        &self,
-        py: Python<'py>,
-        value: &Encrypted,
-        release: bool,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    fn decrypt<'py>(&self, py: Python<'py>, value: &Encrypted, release: bool) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let all = long(py, || match release {
             false => Ok(self.0.decrypt_batch(&value.0)?),
             true => Ok(self.0.decrypt_batch_for_release(&value.0)?),
