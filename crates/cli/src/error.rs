@@ -132,7 +132,7 @@ impl From<MatrixError> for CliError {
             | MatrixError::OverBound { .. }
             | MatrixError::Count { .. } => Class::Data,
             MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } => Class::Mismatch,
-            MatrixError::PlanFile { .. } => Class::Damaged,
+            MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => Class::Damaged,
             MatrixError::Method { .. } | MatrixError::NoPlan { .. } | MatrixError::Expression { .. } => Class::NoPlan,
             _ => Class::Internal,
         };

@@ -68,7 +68,7 @@ fn class(error: &MatrixError) -> &'static str {
         | MatrixError::Expression { .. }
         | MatrixError::NotPlanned { .. } => "PlanError",
         MatrixError::OutOfDepth { .. } => "LevelError",
-        MatrixError::PlanFile { .. } => "FormatError",
+        MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => "FormatError",
         MatrixError::WrongPlan { .. } => "KeyMismatchError",
         _ => "SudareError",
     }

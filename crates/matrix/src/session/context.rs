@@ -10,13 +10,14 @@ use super::context_server::ContextServer;
 use super::{Progress, QUIET};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor};
 use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::params::ParamsLiteral;
 use sudare_he::ring::{Threads, threads};
 use sudare_he::security::{SecretDistribution, Security, max_log_qp};
 
@@ -289,9 +290,12 @@ impl ContextMatrix {
         self.tiles.first().map_or(1.0, Ciphertext::scale)
     }
 
-    /// Bits of a message of size one above the noise bound.
-    pub fn precision_bits(&self) -> f64 {
-        self.tiles.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min)
+    /// Static bound on the error of its elements, once they are read.
+    pub fn error(&self) -> f64 {
+        let noise = self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
+        let literal = self.tiles.first().map(|c| c.params().literal());
+        let read = literal.map(|l| ErrorModel::new(l).read(self.max_abs, l.q_bits.len()));
+        noise + read.unwrap_or(0.0)
     }
 
     /// Bytes in memory.
@@ -302,8 +306,7 @@ impl ContextMatrix {
 
 impl fmt::Display for ContextMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let top = self.tiles.first().map_or(0, |c| Params::max_level(c.params()));
-        super::encrypted::describe(f, (1, self.shape()), top, &self.tiles)
+        super::encrypted::describe(f, (1, self.shape()), (self.max_abs, Some(self.error())), &self.tiles)
     }
 }
 
