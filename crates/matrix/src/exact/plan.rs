@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use crate::error::MatrixError;
-use crate::plan::{CostModel, bytes, field};
+use crate::plan::{CostModel, bytes, check_claim, check_params, field};
 use crate::product::{Operand, Shape};
 use crate::sizing;
 use crate::work::Work;
@@ -138,9 +138,7 @@ impl ExactPlan {
             return Err(fail(format!("{} bytes are too many; a plan has at most {MAX_PLAN_BYTES}", text.len())));
         }
         let plan: Self = serde_json::from_str(text).map_err(|e| fail(e.to_string()))?;
-        if plan.spec.security == Security::Insecure {
-            return Err(field("spec.security", "none", "128, 192 or 256 bits"));
-        }
+        check_claim("spec.security", plan.spec.security)?;
         plan.build()?;
         Ok(plan)
     }
@@ -169,7 +167,7 @@ impl ExactPlan {
         let Some(expected) = literal(&self.spec, params.log_n, &self.moduli, self.blocks) else {
             return Err(field("params.log_n", params.log_n, "a degree that holds this product securely"));
         };
-        check_literal(params, &expected)?;
+        check_params(params, &expected)?;
         if !(self.seconds.is_finite() && self.seconds >= 0.0) {
             return Err(field("seconds", self.seconds, "a time"));
         }
@@ -248,23 +246,6 @@ impl fmt::Display for ExactPlan {
         let [x, y, z] = [Operand::Left, Operand::Right, Operand::Output].map(|o| bytes(self.wire_bytes(o)));
         writeln!(f, "as files         {x} + {y} → {z}")?;
         write!(f, "expected         {:.1} ms on one thread", self.seconds * 1e3)
-    }
-}
-
-/// Refuses parameters that differ from those that are worked out, by the first field that does.
-fn check_literal(found: &ParamsLiteral, expected: &ParamsLiteral) -> Result<(), MatrixError> {
-    let bits = |s: Security| format!("{} bits", s.bits());
-    let fields = [
-        ("params.security", bits(found.security), bits(expected.security)),
-        ("params.secret", format!("{:?}", found.secret), format!("{:?}", expected.secret)),
-        ("params.q_bits", format!("{:?}", found.q_bits), format!("{:?}", expected.q_bits)),
-        ("params.p_bits", format!("{:?}", found.p_bits), format!("{:?}", expected.p_bits)),
-        ("params.digit_limbs", found.digit_limbs.to_string(), expected.digit_limbs.to_string()),
-        ("params.log_scale", found.log_scale.to_string(), expected.log_scale.to_string()),
-    ];
-    match fields.into_iter().find(|(_, found, expected)| found != expected) {
-        Some((name, found, expected)) => Err(field(name, found, expected)),
-        None => Ok(()),
     }
 }
 

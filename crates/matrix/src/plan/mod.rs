@@ -181,9 +181,7 @@ impl Plan {
             return Err(fail(format!("its version is {version} and this is for version {PLAN_VERSION}; plan again")));
         }
         let file: File = serde_json::from_str(text).map_err(|e| fail(e.to_string()))?;
-        if file.goal.security == Security::Insecure {
-            return Err(field("goal.security", "none", "128, 192 or 256 bits"));
-        }
+        check_claim("goal.security", file.goal.security)?;
         let plan = Self::new(file.goal, file.program).map_err(|e| match e {
             MatrixError::PlanField { .. } => e,
             other => fail(other.to_string()),
@@ -259,6 +257,33 @@ impl fmt::Debug for Plan {
 /// The refusal of a field of a plan.
 pub(crate) fn field(field: &'static str, found: impl ToString, expected: impl ToString) -> MatrixError {
     MatrixError::PlanField { field, found: found.to_string(), expected: expected.to_string() }
+}
+
+/// Refuses a file without security: whoever wants none says so in code.
+pub(crate) fn check_claim(name: &'static str, claimed: Security) -> Result<(), MatrixError> {
+    match claimed {
+        Security::Insecure => Err(field(name, "none", "128, 192 or 256 bits")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses parameters of a file that differ from those that are worked out, by the first field that
+/// does, and those without security.
+pub(crate) fn check_params(found: &ParamsLiteral, expected: &ParamsLiteral) -> Result<(), MatrixError> {
+    let bits = |s: Security| format!("{} bits", s.bits());
+    let fields = [
+        ("params.security", bits(found.security), bits(expected.security)),
+        ("params.secret", format!("{:?}", found.secret), format!("{:?}", expected.secret)),
+        ("params.log_n", found.log_n.to_string(), expected.log_n.to_string()),
+        ("params.q_bits", format!("{:?}", found.q_bits), format!("{:?}", expected.q_bits)),
+        ("params.p_bits", format!("{:?}", found.p_bits), format!("{:?}", expected.p_bits)),
+        ("params.digit_limbs", found.digit_limbs.to_string(), expected.digit_limbs.to_string()),
+        ("params.log_scale", found.log_scale.to_string(), expected.log_scale.to_string()),
+    ];
+    match fields.into_iter().find(|(_, found, expected)| found != expected) {
+        Some((name, found, expected)) => Err(field(name, found, expected)),
+        None => check_claim("params.security", found.security),
+    }
 }
 
 /// Refuses a secret or a claim that a planner does not make for the goal.

@@ -10,6 +10,7 @@ use super::context_server::ContextServer;
 use super::{Progress, QUIET};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
 use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,7 @@ impl Default for ContextOptions {
 
 /// What a client and a server of a context agree on; nothing secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct ContextSpec {
     /// Products in a row.
     pub depth: usize,
@@ -57,6 +59,27 @@ pub struct ContextSpec {
     pub tile: usize,
     /// The parameters.
     pub params: ParamsLiteral,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    depth: usize,
+    tile: usize,
+    params: ParamsLiteral,
+}
+
+impl TryFrom<Written> for ContextSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let (scale_bits, security) = (w.params.log_scale, w.params.security);
+        let spec = Self::new(w.depth, &ContextOptions { scale_bits, security, tile: w.tile, threads: 0 })?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl ContextSpec {

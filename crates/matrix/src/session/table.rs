@@ -8,6 +8,7 @@ use super::client::{eval_keys, expect_params};
 use super::{Progress, QUIET};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
 use crate::product::KeyDemand;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -23,6 +24,7 @@ use sudare_he::wire::{Bundle, Wire, WireError};
 
 /// What both sides know of a table: its size and the bounds of its columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct TableSpec {
     /// Number of rows, at least two.
     pub rows: usize,
@@ -30,6 +32,26 @@ pub struct TableSpec {
     pub max_abs: Vec<f64>,
     /// The parameters.
     pub params: ParamsLiteral,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    rows: usize,
+    max_abs: Vec<f64>,
+    params: ParamsLiteral,
+}
+
+impl TryFrom<Written> for TableSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let spec = Self::new(w.rows, w.max_abs, w.params.security)?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl TableSpec {
