@@ -80,6 +80,11 @@ class ContextMatrix(EncryptedArray):
         """The public bound on its elements."""
         return self._core.max_abs
 
+    @property
+    def error(self) -> float:
+        """Bound on the error of its elements, in the worst case."""
+        return self._core.error
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
             "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from ._array import Shape
 from ._errors import InputError, PlanError, ShapeError, UnsupportedError
 from ._keys import SecretHolder
 from ._opaque import Opaque
@@ -29,19 +30,24 @@ class IntegerPlan:
     It travels as JSON (`to_json`, `from_json`, `save`, `load`), and pickles for your own processes.
     """
 
-    def __init__(self, core: _core.IntegerPlan, names: tuple[str, str]) -> None:
-        self._core, self._names = core, names
+    def __init__(self, core: _core.IntegerPlan, shapes: Mapping[str, Shape]) -> None:
+        self._core, self._shapes = core, dict(shapes)
 
     @classmethod
     def from_json(cls, text: str) -> IntegerPlan:
-        """Read a plan; it is checked again."""
+        """Read a plan; everything in it is worked out and checked again."""
         try:
             loaded = json.loads(text)
-            left, right = loaded["inputs"]
+            left, right = ((str(name), tuple(map(int, shape))) for name, shape in loaded["inputs"].items())
             plan = json.dumps(loaded["plan"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise PlanError(f"this is no plan of an integer product: {error}") from None
-        return cls(_core.IntegerPlan.from_json(plan), (str(left), str(right)))
+        core = _core.IntegerPlan.from_json(plan)
+        m, k, n = core.sides
+        row, column = [(k,)][: m == 1], [(k,)][: n == 1]
+        if left[1] not in [(m, k), *row] or right[1] not in [(k, n), *column]:
+            raise PlanError(f"inputs {left} and {right} are not those of a product of sides {core.sides}")
+        return cls(core, dict((left, right)))
 
     @classmethod
     def load(cls, path: str | Path) -> IntegerPlan:
@@ -50,7 +56,7 @@ class IntegerPlan:
 
     def to_json(self) -> str:
         """The plan as JSON."""
-        return json.dumps({"inputs": list(self._names), "plan": json.loads(self._core.to_json())})
+        return json.dumps({"inputs": self._shapes, "plan": json.loads(self._core.to_json())})
 
     def save(self, path: str | Path) -> None:
         """Write a plan file."""
@@ -63,15 +69,14 @@ class IntegerPlan:
     @property
     def inputs(self) -> dict[str, Spec]:
         """The inputs by name."""
-        (m, k, n), (left, right) = self._core.sides, self._core.bounds
-        first, second = self._names
-        return {first: Spec((m, k), left, integer=True), second: Spec((k, n), right, integer=True)}
+        bounds = zip(self._shapes.items(), self._core.bounds, strict=True)
+        return {name: Spec(shape, bound, integer=True) for (name, shape), bound in bounds}
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the result."""
-        m, _, n = self._core.sides
-        return m, n
+    def shape(self) -> Shape:
+        """The shape of the result, as NumPy has it for `A @ B`."""
+        left, right = self._shapes.values()
+        return left[:-1] + right[1:]
 
     def __str__(self) -> str:
         return str(self._core)
@@ -98,8 +103,19 @@ def plan_integers(function: Callable[..., Any], specs: Mapping[str, Spec], secur
     expression = json.loads(trace(function, specs))
     output = expression["nodes"][expression["output"]]
     nodes = expression["nodes"]
-    operands = [nodes[output[side]] for side in ("left", "right")] if output["op"] == "matmul" else []
-    inputs = [node["input"] for node in operands if node["op"] == "input"]
+    shapes = [spec.shape for spec in specs.values()]
+
+    def factor(node: dict[str, Any], left: bool) -> int | None:
+        """The input that a factor is. A vector on the left is a row: its column, turned."""
+        if left and node["op"] == "transpose":
+            turned = nodes[node["of"]]
+            vector = turned["op"] == "input" and len(shapes[turned["input"]]) == 1
+            node = turned if vector else node
+        return node["input"] if node["op"] == "input" else None
+
+    product = output["op"] == "matmul"
+    factors = [factor(nodes[output[side]], side == "left") for side in ("left", "right")] if product else []
+    inputs = [i for i in factors if i is not None]
     if len(inputs) != 2 or inputs[0] == inputs[1] or len(expression["inputs"]) != 2:
         raise PlanError(
             "an exact plan computes A @ B for two different inputs; transpose or extend the matrices before "
@@ -111,9 +127,11 @@ def plan_integers(function: Callable[..., Any], specs: Mapping[str, Spec], secur
     for entry in (left, right):
         if entry["max_abs"] != int(entry["max_abs"]):
             raise InputError(f"max_abs of integers is an integer, not {entry['max_abs']!r}")
-    sides = (left["rows"], left["cols"], right["cols"])
+    rows = 1 if len(shapes[inputs[0]]) == 1 else left["rows"]
+    sides = (rows, right["rows"], right["cols"])
     core = _core.IntegerPlan.make(sides, int(left["max_abs"]), int(right["max_abs"]), security)
-    return IntegerPlan(core, (left["name"], right["name"]))
+    first, second = inputs
+    return IntegerPlan(core, {left["name"]: shapes[first], right["name"]: shapes[second]})
 
 
 class EncryptedIntegers(Opaque):
@@ -127,9 +145,12 @@ class EncryptedIntegers(Opaque):
         self._core, self._plan = core, plan
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self._core.shape
+    def shape(self) -> Shape:
+        """The shape, as NumPy has it."""
+        if self._core.operand == "output":
+            return self._plan.shape
+        left, right = self._plan._shapes.values()
+        return left if self._core.operand == "left" else right
 
     @property
     def nbytes(self) -> int:
@@ -175,7 +196,7 @@ class IntegerServer:
         """The product of the plan's two inputs."""
         if not (isinstance(left, EncryptedIntegers) and isinstance(right, EncryptedIntegers)):
             raise UnsupportedError("an exact product takes two encrypted integer matrices")
-        if left.shape[1] != right.shape[0]:
+        if left._core.shape[1] != right._core.shape[0]:
             raise ShapeError(f"shapes {left.shape} and {right.shape} do not multiply")
         return EncryptedIntegers(self._core.multiply(left._core, right._core), self._plan)
 
@@ -218,7 +239,7 @@ class IntegerClient(SecretHolder[_core.IntegerClient]):
         return IntegerServer(self._plan, self._threads)
 
     def encrypt(self, x: Any, name: str) -> EncryptedIntegers:
-        """Encrypt an input of the plan: an array of integers within its bound."""
+        """Encrypt an input of the plan: an array of integers of its shape and within its bound."""
         names = list(self._plan.inputs)
         if name not in names:
             raise PlanError(f"the plan has the inputs {', '.join(names)}, not {name}")
@@ -227,9 +248,12 @@ class IntegerClient(SecretHolder[_core.IntegerClient]):
             raise UnsupportedError(f"integers are wanted, not an array of {values.dtype}; nothing is rounded")
         if values.dtype.kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:
             raise InputError("a value does not fit 64 bits with a sign")
-        if values.ndim != 2:
-            raise ShapeError(f"a matrix is wanted, not an array of shape {values.shape}")
-        core = self._core.encrypt(name == names[0], np.ascontiguousarray(values, dtype=np.int64))
+        left, shape = name == names[0], self._plan.inputs[name].shape
+        if values.shape != shape:
+            raise ShapeError(f"{name} has shape {shape} in the plan, not {values.shape}")
+        # A vector is a row on the left and a column on the right.
+        rows = values if values.ndim == 2 else values.reshape((1, -1) if left else (-1, 1))
+        core = self._core.encrypt(left, np.ascontiguousarray(rows, dtype=np.int64))
         return EncryptedIntegers(core, self._plan)
 
     def decrypt(self, x: EncryptedIntegers) -> NDArray[Any]:

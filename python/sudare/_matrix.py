@@ -131,10 +131,16 @@ class EncryptedArray(ArrayOperators):
         return level
 
     @property
-    def precision_bits(self) -> float:
-        """Bits of a value of size one above the noise bound."""
-        bits: float = self._core.precision_bits
-        return bits
+    def max_abs(self) -> float:
+        """Bound on the absolute values of its elements; public."""
+        bound: float = self._core.max_abs
+        return bound
+
+    @property
+    def error(self) -> float | None:
+        """Bound on the error of its elements; `None` for an input of a plan that decrypts results only."""
+        bound: float | None = self._core.error
+        return bound
 
     @property
     def nbytes(self) -> int:

@@ -117,9 +117,15 @@ def test_batches(matrices: Matrices) -> None:
 def test_repr(product: Session, matrices: Matrices) -> None:
     plan, client, server = product
     (a,) = matrices((5, 7))
-    text = repr(client.encrypt(a, "A"))
-    form = r"<sudare ckks \(5, 7\) float64 level \d+/\d+ scale 2\^\d+ ~\d+ bits left, \d+ ct × \d+\.\d MB>"
-    assert re.fullmatch(form, text)
+    x = client.encrypt(a, "A")
+    assert re.fullmatch(
+        r"<sudare ckks \(5, 7\) float64 up to 1, level \d+/\d+, \d+ ct × \d+\.\d MB>", repr(x)
+    )
+    assert (x.max_abs, x.error) == (1.0, None)
+    # A result shows what is promised of it beside how large it may be.
+    z = x @ client.encrypt(matrices((7, 3))[0], "B")
+    assert (z.max_abs, z.error) == (14.0, plan.error)
+    assert re.match(r"<sudare ckks \(5, 3\) float64 up to 14 ± \d\.\de-\d+, level ", repr(z))
     assert "secret key hidden" in repr(client)
     assert "no secret" in repr(server)
     assert plan.method in repr(plan)

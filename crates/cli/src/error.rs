@@ -142,7 +142,7 @@ impl From<MatrixError> for CliError {
             MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } | MatrixError::NoRelease { .. } => {
                 Class::Mismatch
             }
-            MatrixError::PlanFile { .. } => Class::Damaged,
+            MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => Class::Damaged,
             MatrixError::Method { .. } | MatrixError::NoPlan { .. } | MatrixError::Expression { .. } => Class::NoPlan,
             _ => Class::Internal,
         };

@@ -98,6 +98,16 @@ pub enum MatrixError {
         /// Why.
         reason: String,
     },
+    /// A field of a plan that does not go with what the plan is for.
+    #[error("the plan cannot be used: its {field} is {found}, and {expected} would do; plan again")]
+    PlanField {
+        /// The field's path.
+        field: &'static str,
+        /// What it says.
+        found: String,
+        /// What goes with the rest.
+        expected: String,
+    },
     /// An object of another plan.
     #[error("{what} belongs to plan {found}, not to {expected}; encrypt and compute with one plan file")]
     WrongPlan {

@@ -26,6 +26,8 @@ fn context(depth: usize) -> Context {
 fn close(context: &Context, value: &ContextMatrix, expected: &Matrix) {
     let error = context.decrypt(value).unwrap().max_difference(expected);
     assert!(error < ERROR, "{error:e}");
+    // What it shows of itself is a bound.
+    assert!(error <= value.error(), "{error:e} of {value}");
 }
 
 fn map2(a: &Matrix, b: &Matrix, f: impl Fn(f64, f64) -> f64) -> Matrix {
@@ -80,7 +82,8 @@ fn operations_together() {
     close(&c, &s.matmul(&xy, &x).unwrap(), &product.matmul(&a).unwrap());
     assert!(matches!(s.matmul(&moved, &x), Err(MatrixError::OutOfDepth { needed: 3, level: 2, depth: 2, .. })));
     let text = format!("{xy} {c:?} {s:?}");
-    assert!(text.starts_with("<sudare ckks (5, 5) float64 level 4/6"), "{text}");
+    let shown = format!("<sudare ckks (5, 5) float64 up to 6 ± {:.1e}, level 4/6", xy.error());
+    assert!(text.starts_with(&shown), "{text}");
 }
 
 #[test]

@@ -115,10 +115,10 @@ impl ContextMatrix {
         self.0.level()
     }
 
-    /// Bits of a message of size one above the noise bound.
+    /// Bound on the error of its elements.
     #[getter]
-    fn precision_bits(&self) -> f64 {
-        self.0.precision_bits()
+    fn error(&self) -> f64 {
+        self.0.error()
     }
 
     /// Bytes in memory.

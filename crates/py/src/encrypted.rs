@@ -49,10 +49,16 @@ impl Encrypted {
         self.0.level()
     }
 
-    /// Bits of a message of size one above the noise bound.
+    /// Bound on the absolute values of its elements.
     #[getter]
-    fn precision_bits(&self) -> f64 {
-        self.0.precision_bits()
+    fn max_abs(&self) -> f64 {
+        self.0.max_abs()
+    }
+
+    /// Bound on the error of its elements, if the plan promises one.
+    #[getter]
+    fn error(&self) -> Option<f64> {
+        self.0.error()
     }
 
     /// Bytes in memory.

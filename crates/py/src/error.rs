@@ -74,7 +74,7 @@ fn class(error: &MatrixError) -> &'static str {
         | MatrixError::NotPlanned { .. } => "PlanError",
         MatrixError::OutOfDepth { .. } => "LevelError",
         MatrixError::NoRelease { .. } => "ReleaseError",
-        MatrixError::PlanFile { .. } => "FormatError",
+        MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => "FormatError",
         MatrixError::WrongPlan { .. } => "KeyMismatchError",
         _ => "SudareError",
     }

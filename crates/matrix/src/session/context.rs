@@ -11,6 +11,8 @@ use super::release;
 use super::{Progress, QUIET};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
+use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, ReleasePolicy};
 use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::params::ParamsLiteral;
 use sudare_he::ring::{Threads, threads};
 use sudare_he::security::{SecretDistribution, Security, max_log_qp};
 
@@ -54,6 +56,7 @@ impl Default for ContextOptions {
 
 /// What a client and a server of a context agree on; nothing secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct ContextSpec {
     /// Products in a row.
     pub depth: usize,
@@ -64,6 +67,30 @@ pub struct ContextSpec {
     /// What may be released of results, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleasePolicy>,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    depth: usize,
+    tile: usize,
+    params: ParamsLiteral,
+    #[serde(default)]
+    release: Option<ReleasePolicy>,
+}
+
+impl TryFrom<Written> for ContextSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let (scale_bits, security) = (w.params.log_scale, w.params.security);
+        let spec =
+            Self::new(w.depth, &ContextOptions { scale_bits, security, tile: w.tile, threads: 0, release: w.release })?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl ContextSpec {
@@ -340,14 +367,12 @@ impl ContextMatrix {
         self.tiles.first().map_or(1.0, Ciphertext::scale)
     }
 
-    /// The worst-case bound on the error of an element.
+    /// Static bound on the error of its elements, once they are read.
     pub fn error(&self) -> f64 {
-        self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max)
-    }
-
-    /// Bits of a message of size one above the noise bound.
-    pub fn precision_bits(&self) -> f64 {
-        self.tiles.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min)
+        let noise = self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
+        let literal = self.tiles.first().map(|c| c.params().literal());
+        let read = literal.map(|l| ErrorModel::new(l).read(self.max_abs, l.q_bits.len()));
+        noise + read.unwrap_or(0.0)
     }
 
     /// Bytes in memory.
@@ -358,8 +383,7 @@ impl ContextMatrix {
 
 impl fmt::Display for ContextMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let top = self.tiles.first().map_or(0, |c| Params::max_level(c.params()));
-        super::encrypted::describe(f, (1, self.shape()), top, &self.tiles)
+        super::encrypted::describe(f, (1, self.shape()), (self.max_abs, Some(self.error())), &self.tiles)
     }
 }
 

@@ -81,8 +81,7 @@ impl ContextServer {
         for unit in [spec.stride(), spec.tile * spec.stride()] {
             keys.stages(&stages(spec.tile, unit as i64, 2), top);
         }
-        let map = spec.layout(spec.tile, spec.tile)?.transposition(params, top)?;
-        map.iter().flat_map(LinearMap::elements).for_each(|element| keys.element(element, top));
+        keys.demanded(&spec.layout(spec.tile, spec.tile)?.transposition_keys(literal, top));
         Ok(keys.demand(Some(top)))
     }
 

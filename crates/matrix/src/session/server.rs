@@ -50,6 +50,8 @@ impl Server {
             let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step);
             reaches(*level, keys.galois(*element, step.unwrap_or(0))?.key().level())?;
         }
+        // Tables are made here, not within the first operation.
+        threads.run(|| plan.engine().prepare(plan.goal()))?;
         Ok(Self(Arc::new(Inner { plan: plan.clone(), evaluator: Evaluator::new(keys), threads })))
     }
 

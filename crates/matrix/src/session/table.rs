@@ -8,6 +8,7 @@ use super::client::{eval_keys, expect_params};
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
 use crate::product::KeyDemand;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -29,6 +30,7 @@ const MAX_BOUND: f64 = 1e150;
 
 /// What both sides know of a table: its size and the bounds of its columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct TableSpec {
     /// Number of rows, at least two.
     pub rows: usize,
@@ -39,6 +41,28 @@ pub struct TableSpec {
     /// What may be released of the moments, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleasePolicy>,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    rows: usize,
+    max_abs: Vec<f64>,
+    params: ParamsLiteral,
+    #[serde(default)]
+    release: Option<ReleasePolicy>,
+}
+
+impl TryFrom<Written> for TableSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let spec = Self::new(w.rows, w.max_abs, w.params.security, w.release)?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl TableSpec {

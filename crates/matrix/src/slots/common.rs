@@ -181,6 +181,11 @@ impl KeyList {
         }
     }
 
+    /// Adds the Galois elements of a demand.
+    pub fn demanded(&mut self, demand: &KeyDemand) {
+        demand.galois.iter().for_each(|(element, level)| self.element(*element, *level));
+    }
+
     /// The demand, with the relinearisation key at a level.
     pub fn demand(self, relin: Option<usize>) -> KeyDemand {
         KeyDemand { relin, galois: self.levels.into_iter().collect() }
@@ -202,10 +207,10 @@ pub struct Search<'a> {
     pub switching: bool,
 }
 
-/// Parameter literals for which `predict` is within the wanted error: for each useful number of
-/// special primes the least ring degree, with as much precision as its modulus has room for
-/// (limbs cost the same at any size below 2^50).
-pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> f64) -> Vec<ParamsLiteral> {
+/// Parameter literals that serve the requirements: for each useful number of special primes the
+/// least ring degree, with as much precision as its modulus has room for (limbs cost the same at
+/// any size below 2^50).
+pub fn search_literals(search: &Search<'_>, serves: impl Fn(&ParamsLiteral) -> bool) -> Vec<ParamsLiteral> {
     let req = search.req;
     let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
     let specials: &[usize] = if search.switching { &[1, 2, 3] } else { &[0] };
@@ -216,7 +221,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
         }
         let found = (search.least_log_n.max(11)..=17).find_map(|log_n| {
             let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
-            (20..=45u32).rev().find_map(|scale| {
+            (20..=45u32).rev().chain(46..=48).find_map(|scale| {
                 let first = scale + headroom;
                 if first > 61 || (first > 49 && scale > 30) {
                     return None;
@@ -241,7 +246,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
                         secret: SecretDistribution::Ternary,
                         security: req.security,
                     };
-                    (predict(&literal) <= req.error).then_some(literal)
+                    serves(&literal).then_some(literal)
                 })
             })
         });
