@@ -11,6 +11,7 @@ from ._core import ContextServer as CoreServer
 from ._errors import ShapeError, UnsupportedError
 from ._matrix import EncryptedArray
 from ._progress import progress
+from ._values import count, real
 
 __all__ = ["Context", "ContextMatrix", "context"]
 
@@ -92,7 +93,12 @@ class Context:
     ) -> None:
         with progress("making keys") as report:
             self._core = CoreContext(
-                depth, scale_bits=scale_bits, security=security, threads=threads, tile=tile, progress=report
+                count(depth, "depth"),
+                scale_bits=count(scale_bits, "scale_bits"),
+                security=count(security, "security"),
+                threads=threads,
+                tile=count(tile, "tile"),
+                progress=report,
             )
         self._server, self._depth = self._core.server(), depth
 
@@ -125,7 +131,8 @@ class Context:
             raise UnsupportedError("this matrix is encrypted already")
         values = plain(x)
         vector = values.ndim == 1
-        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), max_abs)
+        bound = None if max_abs is None else real(max_abs, "max_abs")
+        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), bound)
         return ContextMatrix(core, self._server, COLUMN if vector else MATRIX)
 
     def decrypt(self, x: ContextMatrix) -> Floats:

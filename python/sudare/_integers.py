@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from . import _core
 from ._errors import InputError, PlanError, ShapeError, UnsupportedError
 from ._keys import SecretHolder
+from ._opaque import Opaque
 from ._spec import Spec
 from ._trace import trace
+from ._values import array
 
 __all__ = ["EncryptedIntegers", "IntegerClient", "IntegerPlan", "IntegerServer"]
 
@@ -24,7 +26,7 @@ Integers = NDArray[np.int64]
 class IntegerPlan:
     """A plan for `A @ B` of integer matrices, never rounded. Made by `sudare.plan`; nothing in it is secret.
 
-    It travels as JSON (`to_json`, `from_json`, `save`, `load`) or pickled.
+    It travels as JSON (`to_json`, `from_json`, `save`, `load`), and pickles for your own processes.
     """
 
     def __init__(self, core: _core.IntegerPlan, names: tuple[str, str]) -> None:
@@ -85,6 +87,7 @@ class IntegerPlan:
         return hash(self.to_json())
 
     def __reduce__(self) -> tuple[Callable[[str], IntegerPlan], tuple[str]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return IntegerPlan.from_json, (self.to_json(),)
 
 
@@ -113,10 +116,11 @@ def plan_integers(function: Callable[..., Any], specs: Mapping[str, Spec], secur
     return IntegerPlan(core, (left["name"], right["name"]))
 
 
-class EncryptedIntegers:
-    """An integer matrix that only its client can read. It pickles.
+class EncryptedIntegers(Opaque):
+    """An integer matrix that only its client can read.
 
-    `@` multiplies; no key is needed for that.
+    `@` multiplies; no key is needed for that. It travels by `to_bytes` and `from_bytes`, and pickles for
+    your own processes.
     """
 
     def __init__(self, core: _core.EncryptedIntegers, plan: IntegerPlan) -> None:
@@ -146,21 +150,13 @@ class EncryptedIntegers:
         """A matrix of a plan from its bytes."""
         return cls(_core.EncryptedIntegers.from_bytes(plan._core, data), plan)
 
-    # NumPy leaves `array @ this` to this class, which refuses it.
-    __array_ufunc__ = None
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError("an encrypted matrix is no array; decrypt it by its client")
-
-    def __bool__(self) -> NoReturn:
-        raise UnsupportedError("an encrypted matrix has no truth value")
-
     def __repr__(self) -> str:
         names = dict(zip(("left", "right"), self._plan.inputs, strict=True))
         what = names.get(self._core.operand, "result")
         return f"<sudare bgv {self.shape} int64 exact, {what}, {self.nbytes / 1e6:.1f} MB>"
 
     def __reduce__(self) -> tuple[Callable[..., EncryptedIntegers], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return EncryptedIntegers.from_bytes, (self._plan, self.to_bytes())
 
 
@@ -187,6 +183,7 @@ class IntegerServer:
         return "<sudare integer server, no keys>"
 
     def __reduce__(self) -> tuple[Callable[..., IntegerServer], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return IntegerServer, (self._plan, self._threads)
 
 
@@ -225,7 +222,7 @@ class IntegerClient(SecretHolder[_core.IntegerClient]):
         names = list(self._plan.inputs)
         if name not in names:
             raise PlanError(f"the plan has the inputs {', '.join(names)}, not {name}")
-        values = np.asarray(x)
+        values = array(x)
         if values.dtype.kind not in "biu":
             raise UnsupportedError(f"integers are wanted, not an array of {values.dtype}; nothing is rounded")
         if values.dtype.kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:

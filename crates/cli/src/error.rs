@@ -1,7 +1,7 @@
 //! Errors as a person at a terminal meets them: one line, and a code for scripts.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use sudare_he::HeError;
 use sudare_he::wire::WireError;
@@ -48,6 +48,11 @@ impl CliError {
     pub fn code(&self) -> u8 {
         self.class as u8
     }
+}
+
+/// A line on standard error, if anybody reads it.
+pub fn tell(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "sudare: {line}");
 }
 
 /// Says which file an error is about.

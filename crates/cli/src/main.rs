@@ -8,16 +8,18 @@ mod error;
 mod files;
 mod matrices;
 mod progress;
+mod signals;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    signals::listen();
     match commands::run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sudare: {error}");
+            error::tell(&error);
             ExitCode::from(error.code())
         }
     }

@@ -1,7 +1,7 @@
 //! Arrays of encrypted integers and booleans.
 
 use crate::error::{Refusal, Result};
-use crate::work::long;
+use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -178,14 +178,14 @@ pub struct BitsClient(tfhe::ClientKey, Threads);
 #[pymethods]
 impl BitsClient {
     #[new]
-    fn new(py: Python<'_>, params: &BitsParams, threads: usize) -> Result<Self> {
-        long(py, || Ok(Self(tfhe::ClientKey::generate(&params.0).map_err(refused)?, Threads::new(threads))))
+    fn new(py: Python<'_>, params: &BitsParams, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(tfhe::ClientKey::generate(&params.0).map_err(refused)?, Threads::new(threads.0))))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, params: &BitsParams, secret: &[u8], threads: usize) -> Result<Self> {
-        long(py, || Ok(Self(wire::tfhe_client_key_from_bytes(&params.0, secret)?, Threads::new(threads))))
+    fn from_secret_bytes(py: Python<'_>, params: &BitsParams, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(wire::tfhe_client_key_from_bytes(&params.0, secret)?, Threads::new(threads.0))))
     }
 
     /// The secret key's bytes.
@@ -200,10 +200,10 @@ impl BitsClient {
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize) -> Result<BitsServer> {
+    fn server(&self, py: Python<'_>, threads: Workers) -> Result<BitsServer> {
         long(py, || {
             let key = self.1.run(|| self.0.server_key()).map_err(refused)?;
-            Ok(BitsServer(key, Threads::new(threads)))
+            Ok(BitsServer(key, Threads::new(threads.0)))
         })
     }
 
@@ -244,8 +244,8 @@ impl BitsServer {
 impl BitsServer {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, params: &BitsParams, keys: &[u8], threads: usize) -> Result<Self> {
-        let threads = Threads::new(threads);
+    fn from_bytes(py: Python<'_>, params: &BitsParams, keys: &[u8], threads: Workers) -> Result<Self> {
+        let threads = Threads::new(threads.0);
         long(py, || Ok(Self(threads.run(|| wire::tfhe_server_key_from_bytes(&params.0, keys))?, threads)))
     }
 

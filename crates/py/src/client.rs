@@ -5,7 +5,7 @@ use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::server::Server;
-use crate::work::{long, told};
+use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -39,16 +39,16 @@ pub struct Client(session::Client);
 #[pymethods]
 impl Client {
     #[new]
-    fn new(py: Python<'_>, plan: &Plan, threads: usize) -> Result<Self> {
-        long(py, || Ok(Self(session::Client::new(&plan.0, threads)?)))
+    fn new(py: Python<'_>, plan: &Plan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(session::Client::new(&plan.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, plan: &Plan, secret: &[u8], threads: usize) -> Result<Self> {
+    fn from_secret_bytes(py: Python<'_>, plan: &Plan, secret: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             let secret = secret_key_from_bytes(plan.0.params(), secret)?;
-            Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads)?))
+            Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads.0)?))
         })
     }
 
@@ -71,10 +71,10 @@ impl Client {
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize, progress: Option<Py<PyAny>>) -> Result<Server> {
+    fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<Server> {
         told(py, progress, |progress| {
             let keys = self.0.eval_keys_with(progress)?;
-            Ok(Server(session::Server::new(self.0.plan(), keys, threads)?))
+            Ok(Server(session::Server::new(self.0.plan(), keys, threads.0)?))
         })
     }
 
@@ -112,10 +112,10 @@ pub struct PublicClient(session::PublicClient);
 #[pymethods]
 impl PublicClient {
     #[new]
-    fn new(py: Python<'_>, plan: &Plan, public: &[u8], threads: usize) -> Result<Self> {
+    fn new(py: Python<'_>, plan: &Plan, public: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             let public = PublicKey::from_bytes(plan.0.params(), public)?;
-            Ok(Self(session::PublicClient::new(&plan.0, public, threads)?))
+            Ok(Self(session::PublicClient::new(&plan.0, public, threads.0)?))
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::array::{array, matrices};
 use crate::error::Result;
 use crate::plan::security;
-use crate::work::{long, told};
+use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use sudare_matrix::slots::tiles::Axis;
@@ -31,12 +31,12 @@ impl Context {
         depth: usize,
         scale_bits: u32,
         security: u32,
-        threads: usize,
+        threads: Workers,
         tile: usize,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
         let security = self::security(security)?;
-        let options = session::ContextOptions { scale_bits, security, threads, tile };
+        let options = session::ContextOptions { scale_bits, security, threads: threads.0, tile };
         told(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
     }
 

@@ -85,12 +85,13 @@ impl From<Refusal> for PyErr {
             Refusal::Refused(error) => error,
             Refusal::Raised(error) => return error,
         };
-        Python::attach(|py| {
-            let made = py
-                .import("sudare._errors")
-                .and_then(|errors| errors.getattr(class(&error)))
-                .and_then(|class| class.call1((error.to_string(),)));
-            made.map_or_else(|e| e, PyErr::from_value)
-        })
+        Python::attach(|py| raised(py, class(&error), &error.to_string()))
     }
+}
+
+/// An exception of `sudare._errors` by its name.
+pub fn raised(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    let made =
+        py.import("sudare._errors").and_then(|errors| errors.getattr(class)).and_then(|class| class.call1((message,)));
+    made.map_or_else(|e| e, PyErr::from_value)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Refusal, Result};
 use crate::plan::security;
-use crate::work::long;
+use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -80,16 +80,16 @@ pub struct IntegerClient(exact::ExactClient);
 #[pymethods]
 impl IntegerClient {
     #[new]
-    fn new(py: Python<'_>, plan: &IntegerPlan, threads: usize) -> Result<Self> {
-        long(py, || Ok(Self(exact::ExactClient::new(&plan.0, threads)?)))
+    fn new(py: Python<'_>, plan: &IntegerPlan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(exact::ExactClient::new(&plan.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, plan: &IntegerPlan, secret: &[u8], threads: usize) -> Result<Self> {
+    fn from_secret_bytes(py: Python<'_>, plan: &IntegerPlan, secret: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             let secret = secret_key_from_bytes(&plan.0.params.build()?, secret)?;
-            Ok(Self(exact::ExactClient::with_secret_key(&plan.0, secret, threads)?))
+            Ok(Self(exact::ExactClient::with_secret_key(&plan.0, secret, threads.0)?))
         })
     }
 
@@ -132,8 +132,8 @@ pub struct IntegerServer(exact::ExactServer);
 #[pymethods]
 impl IntegerServer {
     #[new]
-    fn new(py: Python<'_>, plan: &IntegerPlan, threads: usize) -> Result<Self> {
-        long(py, || Ok(Self(exact::ExactServer::new(&plan.0, threads)?)))
+    fn new(py: Python<'_>, plan: &IntegerPlan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(exact::ExactServer::new(&plan.0, threads.0)?)))
     }
 
     /// The product.

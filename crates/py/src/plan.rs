@@ -1,7 +1,7 @@
 //! Plans.
 
 use crate::error::{Refusal, Result};
-use crate::work::long;
+use crate::work::{Workers, long};
 use pyo3::prelude::*;
 use sudare_he::security::Security;
 use sudare_matrix::MatrixError;
@@ -32,7 +32,7 @@ impl Plan {
         error: f64,
         security: u32,
         batch: usize,
-        threads: usize,
+        threads: Workers,
         memory: Option<u64>,
         method: Option<String>,
     ) -> Result<Self> {
@@ -41,7 +41,7 @@ impl Plan {
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security };
             let planner = Planner::new(CostModel::cached());
             let memory = memory.unwrap_or(planner.memory);
-            Ok(Self(Planner { threads, memory, method, ..planner }.plan(&goal)?))
+            Ok(Self(Planner { threads: threads.0, memory, method, ..planner }.plan(&goal)?))
         })
     }
 

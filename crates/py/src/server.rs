@@ -4,7 +4,7 @@ use crate::array::matrices;
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::work::long;
+use crate::work::{Workers, long};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,10 +21,10 @@ pub struct Server(pub session::Server);
 impl Server {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, plan: &Plan, keys: &[u8], threads: usize) -> Result<Self> {
+    fn from_bytes(py: Python<'_>, plan: &Plan, keys: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             let keys = EvalKeys::from_bytes(plan.0.params(), keys)?;
-            Ok(Self(session::Server::new(&plan.0, keys, threads)?))
+            Ok(Self(session::Server::new(&plan.0, keys, threads.0)?))
         })
     }
 

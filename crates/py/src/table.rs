@@ -3,7 +3,7 @@
 use crate::array::{array, matrices};
 use crate::error::Result;
 use crate::plan::security;
-use crate::work::{long, told};
+use crate::work::{Workers, long, told};
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -45,16 +45,16 @@ pub struct TableClient(session::TableClient);
 #[pymethods]
 impl TableClient {
     #[new]
-    fn new(py: Python<'_>, spec: &TableSpec, threads: usize) -> Result<Self> {
-        long(py, || Ok(Self(session::TableClient::new(&spec.0, threads)?)))
+    fn new(py: Python<'_>, spec: &TableSpec, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(session::TableClient::new(&spec.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: usize) -> Result<Self> {
+    fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             let secret = secret_key_from_bytes(&spec.0.params.build()?, secret)?;
-            Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads)?))
+            Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads.0)?))
         })
     }
 
@@ -65,10 +65,10 @@ impl TableClient {
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize, progress: Option<Py<PyAny>>) -> Result<TableServer> {
+    fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<TableServer> {
         told(py, progress, |progress| {
             let keys = self.0.eval_keys(progress)?;
-            Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads)?))
+            Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads.0)?))
         })
     }
 
@@ -96,10 +96,10 @@ pub struct TableServer(session::TableServer);
 impl TableServer {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: usize) -> Result<Self> {
+    fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             let keys = EvalKeys::from_bytes(&spec.0.params.build()?, keys)?;
-            Ok(Self(session::TableServer::new(&spec.0, keys, threads)?))
+            Ok(Self(session::TableServer::new(&spec.0, keys, threads.0)?))
         })
     }
 

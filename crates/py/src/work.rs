@@ -1,12 +1,15 @@
 //! Long work that the interpreter can end.
 
-use crate::error::{Refusal, Result};
+use crate::error::{Refusal, Result, raised};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use sudare_he::ring::interrupt::Interrupt;
 use sudare_matrix::session::Progress;
+
+/// Most threads that one object is given.
+const MAX_THREADS: u16 = 4096;
 
 /// Runs work without the interpreter's lock. Every 50 ms the caller's thread runs the handlers of
 /// signals that came in; what they raise (a `KeyboardInterrupt`) ends the work and is raised here.
@@ -34,6 +37,24 @@ pub fn told<T: Send>(
         (Some(error), _) => Err(Refusal::Raised(error)),
         (None, Ok(result)) => result,
         (None, Err(interrupted)) => Err(Refusal::Raised(PyKeyboardInterrupt::new_err(interrupted.to_string()))),
+    }
+}
+
+/// A number of threads; 0 for one for each processor.
+pub struct Workers(pub usize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Workers {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.extract::<u16>() {
+            Ok(count) if count <= MAX_THREADS => Ok(Self(count.into())),
+            _ => {
+                let shown = given.repr()?;
+                let text = format!("threads is a whole number from 0 to {MAX_THREADS}, not {shown}");
+                Err(raised(given.py(), "InputError", &text))
+            }
+        }
     }
 }
 
