@@ -7,6 +7,7 @@
 
 use super::{Ahead, Family, Limb};
 use crate::buffer::{Buffer, Pages};
+use crate::interrupt::check;
 use crate::order::exponent;
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ impl PackedMatrix {
         let mut block = Pages::zeroed(matrices.iter().map(words).sum());
         let mut at = 0;
         for m in &matrices {
+            check();
             let source = m.words();
             block[at..at + source.len()].copy_from_slice(source);
             at += words(m);
