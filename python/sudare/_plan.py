@@ -198,7 +198,7 @@ def plan(
             trace(function, inputs),
             error=real(error, "error"),
             security=count(security, "security"),
-            batch=count(batch, "batch", 1),
+            batch=count(batch, "batch"),
             threads=threads,
             memory=None if memory is None else count(memory, "memory"),
             method=method,

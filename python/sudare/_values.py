@@ -15,14 +15,14 @@ from ._errors import InputError, ShapeError
 LARGEST = 2**63 - 1
 
 
-def count(value: Any, name: str, least: int = 0) -> int:
-    """A whole number that is not under `least`."""
+def count(value: Any, name: str) -> int:
+    """A whole number that is not negative."""
     try:
         found = operator.index(value)
     except TypeError:
         raise InputError(f"{name} is a whole number, not {value!r}") from None
-    if not least <= found <= LARGEST:
-        raise InputError(f"{name} is a whole number of at least {least}, not {value!r}")
+    if not 0 <= found <= LARGEST:
+        raise InputError(f"{name} is a whole number from 0 to {LARGEST}, not {value!r}")
     return found
 
 

@@ -129,7 +129,7 @@ def product(**options: Any) -> Any:
     return sd.plan(lambda A, B: A @ B, A=sd.spec((2, 2)), B=sd.spec((2, 2)), **options)
 
 
-@pytest.mark.parametrize("value", [-1, 1.5, 0, "2", None, 2**70, np.float64(2), [2]])
+@pytest.mark.parametrize("value", [-1, 1.5, "2", None, 2**70, np.float64(2), [2]])
 def test_batches(value: Any) -> None:
     with pytest.raises(sd.InputError, match="batch"):
         product(batch=value)

@@ -166,7 +166,7 @@ impl Scratch {
         }
         let _ = access;
         let mut files = scratch();
-        loop {
+        for _ in 0..ATTEMPTS {
             let file = builder.tempfile_in(folder)?;
             // Somebody who saw it before it was locked may take it for an abandoned one. Where the
             // file system knows no locks, nobody does.
@@ -176,6 +176,7 @@ impl Scratch {
                 return Ok(Self(Some(file)));
             }
         }
+        Err(std::io::Error::other("something here removes files as soon as they are made; use another folder"))
     }
 
     fn file(&self) -> &File {
@@ -217,6 +218,8 @@ impl Drop for Scratch {
     }
 }
 
+/// Scratch files that are made before it is given up.
+const ATTEMPTS: usize = 16;
 /// What the names of scratch files end in.
 const SUFFIX: &str = ".part";
 
@@ -226,12 +229,13 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let ours = name.to_str().is_some_and(|n| n.starts_with(prefix) && n.ends_with(SUFFIX));
-        if ours && entry.file_type().is_ok_and(|t| t.is_file()) {
-            let abandoned = File::open(entry.path()).is_ok_and(|file| {
-                // Removed while it is locked: whoever just made it tries again with another.
-                file.try_lock().is_ok() && fs::remove_file(entry.path()).is_ok()
-            });
-            let _ = abandoned;
+        if ours
+            && entry.file_type().is_ok_and(|t| t.is_file())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // Removed while it is locked: whoever just made it tries again with another.
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
@@ -268,7 +272,8 @@ fn identity(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-fn open_file(path: &Path) -> Result<File, CliError> {
+/// Opens a file for reading without a buffer, which would keep what is read.
+pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
     let file = File::open(path).in_file(path)?;
     if file.metadata().in_file(path)?.is_dir() {
         return Err(CliError::new(Class::Io, "is a folder; name a file").in_file(path));
@@ -278,7 +283,7 @@ fn open_file(path: &Path) -> Result<File, CliError> {
 
 /// Opens a file for reading in order.
 pub fn open(path: &Path) -> Result<BufReader<File>, CliError> {
-    Ok(BufReader::with_capacity(1 << 20, open_file(path)?))
+    Ok(BufReader::with_capacity(1 << 20, open_unbuffered(path)?))
 }
 
 fn too_large(path: &Path, limit: u64) -> CliError {
@@ -294,7 +299,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CliError> {
 
 /// All bytes of a file of at most `limit` that holds a secret, in memory that is wiped.
 pub fn read_secret(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let file = open_file(path)?;
+    let file = open_unbuffered(path)?;
     let length = file.metadata().in_file(path)?.len();
     if length > limit { Err(too_large(path, limit)) } else { read_wiped(file, length as usize).in_file(path) }
 }
@@ -305,11 +310,6 @@ fn read_wiped(mut input: impl Read, length: usize) -> std::io::Result<Zeroizing<
     let mut bytes = Zeroizing::new(vec![0; length]);
     input.read_exact(&mut bytes)?;
     Ok(bytes)
-}
-
-/// The first bytes of a file, read without a buffer that would keep what follows.
-pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
-    open_file(path)
 }
 
 #[cfg(test)]
