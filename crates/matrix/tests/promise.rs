@@ -367,6 +367,22 @@ fn every_method_keeps_its_promise() {
     }
 }
 
+/// The error of one element of B is in every row of A @ B, and in their sum as often as there are
+/// rows, if all of A is alike.
+#[test]
+fn errors_in_common_add_up() {
+    let nodes = vec![
+        Op::Input { input: 0 },
+        Op::Input { input: 1 },
+        Op::Matmul { left: 0, right: 1 },
+        Op::Sum { of: 2, axis: 0 },
+    ];
+    let expr = Expr::new(vec![input("A", (512, 4), 1.0), input("B", (4, 24), 1.0)], nodes, 3).unwrap();
+    let plan = planner().plan(&Goal::new(expr, 1e-2)).unwrap();
+    let part = run(&plan, &mut Random(5), 2);
+    assert!(part > 0.05, "{part} of the promise\n{plan}");
+}
+
 /// What an audit found broken: results whose last digits doubles do not have.
 #[test]
 fn near_the_limit_of_doubles() {
