@@ -12,6 +12,7 @@
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::slots::common::check_shape;
 use crate::work::Work;
 use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ fn best_block(shape: Shape, n: usize) -> (usize, usize, usize) {
 
 /// What the method proposes: a chain for each ring degree that reaches the wanted error.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    if req.fresh != [true, true] || !req.decrypt_next {
+    if req.fresh != [true, true] || !req.decrypt_next || check_shape(NAME, req.shape).is_err() {
         return Vec::new();
     }
     let found = (11..=15).flat_map(|log_n| {
@@ -100,9 +101,7 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) ->
     let (a, b, c) = options.block;
     let volume = a.checked_mul(b).and_then(|x| x.checked_mul(c)).unwrap_or(0);
     let degree = 1usize.checked_shl(literal.log_n).unwrap_or(0);
-    if shape.m == 0 || shape.k == 0 || shape.n == 0 || shape.batch == 0 {
-        return refuse("the shape is empty".into());
-    }
+    check_shape(NAME, shape)?;
     if volume == 0 || volume > degree {
         return refuse(format!("a {a}×{b}×{c} block needs a ring of that many coefficients; N is {degree}"));
     }

@@ -8,6 +8,7 @@ use crate::error::MatrixError;
 use crate::module::{self, Module};
 use crate::product::{Method, Outline, Product, ProductSpec, Requirements};
 use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
+use sudare_he::HeError;
 use sudare_he::params::Params;
 
 impl ProductSpec {
@@ -41,9 +42,14 @@ impl ProductSpec {
     /// What the product takes and promises, without building it.
     ///
     /// # Errors
-    /// [`MatrixError::Method`] if it cannot be built.
+    /// [`MatrixError::Method`] if it cannot be built, [`MatrixError::He`] for parameters that nothing
+    /// can be read off.
     pub fn outline(&self) -> Result<Box<dyn Outline>, MatrixError> {
         let (shape, literal) = (self.shape, &self.params);
+        if literal.q_bits.is_empty() || literal.digit_limbs == 0 || !(9..=17).contains(&literal.log_n) {
+            let reason = "they have primes, digits of at least one and log2 N from 9 to 17".into();
+            return Err(HeError::Parameters { reason }.into());
+        }
         Ok(match &self.method {
             Method::Paper3d => Box::new(paper3d::Plan::new(shape, literal)?),
             Method::Improved3d(options) => Box::new(improved3d::Plan::new(shape, literal, *options)?),

@@ -2,8 +2,11 @@
 //! tables of methods that are not taken. A process of its own, to read its peak.
 
 use std::time::{Duration, Instant};
+use sudare_he::security::Security;
 use sudare_matrix::expr::{InputSpec, Op};
-use sudare_matrix::{CostModel, Expr, Goal, MatrixError, Planner};
+use sudare_matrix::plan::Program;
+use sudare_matrix::registry::candidates;
+use sudare_matrix::{CostModel, Expr, Goal, MatrixError, Planner, ProductSpec, Requirements, Shape};
 
 /// Most memory that this process has had so far; none where the system does not tell.
 fn peak_bytes() -> Option<u64> {
@@ -26,6 +29,58 @@ fn expression(side: usize, length: usize) -> Goal {
     }
     let output = nodes.len() - 1;
     Goal::new(Expr::new(vec![InputSpec::new("A", (side, side), 1.0)], nodes, output).unwrap(), 1e-3)
+}
+
+/// Shapes and parameters at the far end are refused, never computed with.
+#[test]
+fn outlines_of_nonsense_are_refused() {
+    let plan = |goal: &Goal| Planner { memory: u64::MAX, ..Planner::new(CostModel::default()) }.plan(goal);
+    let good = plan(&product((6, 10, 5), 1, 1e-4)).unwrap();
+    let Program::Product { product: spec } = good.program() else { panic!("{good}") };
+    let largest = usize::MAX;
+    let shapes = [
+        (0, 1, 1, 1),
+        (1, 1, 1, 0),
+        (largest, largest, largest, 1),
+        (1 << 24, 1 << 24, 1 << 24, 1),
+        (1, 1, 1, largest),
+    ];
+    for requirements in shapes.map(|(m, k, n, batch)| Requirements {
+        shape: Shape { m, k, n, batch },
+        max_abs: [1.0; 2],
+        error: 1e-4,
+        security: Security::Bits128,
+        fresh: [true; 2],
+        decrypt_next: true,
+    }) {
+        assert!(candidates(&requirements).is_empty(), "{requirements:?}");
+    }
+    let mut all: Vec<ProductSpec> = candidates(&Requirements {
+        shape: spec.shape,
+        max_abs: [1.0; 2],
+        error: 1e-4,
+        security: Security::Bits128,
+        fresh: [true; 2],
+        decrypt_next: true,
+    });
+    all.dedup_by_key(|s| std::mem::discriminant(&s.method));
+    assert!(all.len() > 5);
+    for spec in &all {
+        for (m, k, n, batch) in shapes {
+            let changed = ProductSpec { shape: Shape { m, k, n, batch }, ..spec.clone() };
+            assert!(changed.outline().is_err(), "{changed:?}");
+        }
+        for (q_bits, digit_limbs, log_n) in
+            [(vec![], 1, 12), (vec![40; 4], 0, 12), (vec![40; 4], 1, 0), (vec![40; 4], 1, 99)]
+        {
+            let mut changed = spec.clone();
+            (changed.params.q_bits, changed.params.digit_limbs, changed.params.log_n) = (q_bits, digit_limbs, log_n);
+            assert!(changed.outline().is_err(), "{changed:?}");
+        }
+    }
+    // More ciphertexts than a file holds.
+    let Err(e) = plan(&product((1 << 12, 1, 1 << 12), 1 << 12, 1e-4)) else { panic!("too many ciphertexts") };
+    assert!(e.to_string().contains("in smaller batches"), "{e}");
 }
 
 #[test]

@@ -62,10 +62,10 @@ impl IntegerPlan {
         self.0.spec.result()
     }
 
-    /// Bits of security.
+    /// Bits of security that the parameters have.
     #[getter]
     fn security(&self) -> u32 {
-        self.0.spec.security.bits()
+        self.0.security().bits()
     }
 
     fn __str__(&self) -> String {

@@ -28,6 +28,7 @@ use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{Operand, Outline, Product, Shape};
+use crate::slots::common::check_shape;
 use layout::Layout;
 use serde::{Deserialize, Serialize};
 pub use sizes::{Plan, candidates};
@@ -64,9 +65,7 @@ pub struct Module {
 fn check(shape: Shape, literal: &ParamsLiteral, options: &ModuleOptions) -> Result<(), MatrixError> {
     let refuse = |reason: String| Err(MatrixError::Method { method: NAME, reason });
     let (n, d, slots) = (1usize.checked_shl(literal.log_n).unwrap_or(0), options.side, options.slots);
-    if shape.m == 0 || shape.k == 0 || shape.n == 0 || shape.batch == 0 {
-        return refuse("the shape is empty".into());
-    }
+    check_shape(NAME, shape)?;
     if !d.is_power_of_two() || d < 8 || d > n / 4 {
         return refuse(format!("side {d} is no power of two from 8 to N/4 = {}", n / 4));
     }

@@ -3,6 +3,7 @@
 use super::ModuleOptions;
 use crate::error::MatrixError;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, ProductSpec, Requirements, Shape};
+use crate::slots::common::check_shape;
 use crate::work::Work;
 use crate::{rounding, sizing};
 use sudare_he::ckks::noise::TAIL;
@@ -203,7 +204,7 @@ impl Outline for Plan {
 
 /// What the method proposes: the fastest few by its own count, and the one with the least keys.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    if req.fresh != [true, true] || !req.decrypt_next {
+    if req.fresh != [true, true] || !req.decrypt_next || check_shape(super::NAME, req.shape).is_err() {
         return Vec::new();
     }
     let mut found: Vec<(f64, f64, ProductSpec)> = Vec::new();

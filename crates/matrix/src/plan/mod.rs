@@ -100,6 +100,12 @@ impl Goal {
         self.release.map_or(error, |policy| policy.released_error(self.values(), error))
     }
 
+    /// Nodes of the inputs and of the result.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = usize> {
+        let expr = &self.expression;
+        (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain([expr.output()])
+    }
+
     fn check(&self) -> Result<(), MatrixError> {
         if !(1..=MAX_BATCH).contains(&self.batch) {
             return Err(MatrixError::NoPlan { reason: format!("a batch has 1 to {MAX_BATCH} members") });
@@ -342,7 +348,7 @@ fn check_secret(goal: &Goal, literal: &ParamsLiteral) -> Result<(), MatrixError>
 /// Refuses a program whose modulus does not hold what it computes or whose error is over the wanted
 /// one, or that nobody could send.
 fn check_promise(goal: &Goal, engine: &Engine) -> Result<(), MatrixError> {
-    let (sketch, expr) = (engine.sketch(), &goal.expression);
+    let sketch = engine.sketch();
     if !sketch.holds() {
         let found = format!("{:?} bits", sketch.literal().q_bits);
         let expected = "primes that hold the values, declared bounds and scale together";
@@ -353,8 +359,7 @@ fn check_promise(goal: &Goal, engine: &Engine) -> Result<(), MatrixError> {
         let expected = format!("{:.1e} or more: what the program promises", error);
         return Err(field("goal.error", format!("{:.1e}", goal.error), expected));
     }
-    let nodes = (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain([expr.output()]);
-    let most = nodes.filter_map(|node| sketch.size(node)).map(|size| size.count).max().unwrap_or(0);
+    let most = sketch.most_ciphertexts(goal);
     if most > MAX_BUNDLE {
         return Err(field("program", format!("{most} ciphertexts of a matrix"), format!("at most {MAX_BUNDLE}")));
     }

@@ -9,6 +9,7 @@ use crate::exact::{ExactPlan, ExactSpec};
 use crate::product::{Requirements, Shape};
 use crate::registry::candidates;
 use crate::work::Work;
+use sudare_he::wire::MAX_BUNDLE;
 
 /// Most programs that a plan tells of.
 pub(super) const MAX_CONSIDERED: usize = 24;
@@ -56,7 +57,7 @@ impl Planner {
                     return Ok(plan.told(seconds, shortlist(priced.into_iter().map(|(_, c)| c))));
                 }
                 // Real primes are not quite what they were taken for; a hair can decide.
-                Err(_) => priced[chosen].1.verdict = "its real primes fall short".into(),
+                Err(_) => drop(priced.remove(chosen)),
             }
         }
         Err(self.refusal(goal, &priced))
@@ -129,6 +130,8 @@ impl Planner {
                 format!("error {error:.1e} is over the wanted {:.1e}", goal.error)
             } else if memory > self.memory {
                 format!("{} of memory are over the limit of {}", bytes(memory), bytes(self.memory))
+            } else if sketch.most_ciphertexts(goal) > MAX_BUNDLE {
+                format!("{} ciphertexts of a matrix are over the limit of {MAX_BUNDLE}", sketch.most_ciphertexts(goal))
             } else {
                 String::new()
             };
@@ -147,7 +150,7 @@ impl Planner {
 
     /// Why there is no plan, and what would help.
     fn refusal(&self, goal: &Goal, priced: &[(Program, Considered)]) -> MatrixError {
-        let reason = self.wrong_method(goal).or_else(|| self.too_little_memory(goal, priced));
+        let reason = self.wrong_method(goal).or_else(|| self.too_large(goal, priced));
         MatrixError::NoPlan { reason: reason.unwrap_or_else(|| self.too_exact(goal)) }
     }
 
@@ -163,16 +166,20 @@ impl Planner {
             .then(|| format!("method {method} does not serve {}; these do: {serve}", goal.expression))
     }
 
-    /// That there is too little memory, if that is all.
-    fn too_little_memory(&self, goal: &Goal, priced: &[(Program, Considered)]) -> Option<String> {
-        let exact = |c: &&Considered| c.error <= goal.error && c.memory > self.memory;
-        let least = priced.iter().map(|(_, c)| c).filter(exact).map(|c| c.memory).min()?;
-        Some(format!(
-            "the least memory that {} takes is {}, and the limit is {}; raise the limit or compute it in parts",
-            goal.expression,
-            bytes(least),
-            bytes(self.memory)
-        ))
+    /// That there is too little memory, or that nobody could send the matrices, if that is all.
+    fn too_large(&self, goal: &Goal, priced: &[(Program, Considered)]) -> Option<String> {
+        let asked = |c: &&Considered| self.method.as_ref().is_none_or(|m| *m == c.method);
+        let exact: Vec<&Considered> =
+            priced.iter().map(|(_, c)| c).filter(asked).filter(|c| c.error <= goal.error).collect();
+        let expr = &goal.expression;
+        match exact.iter().filter(|c| c.memory > self.memory).map(|c| c.memory).min() {
+            Some(least) => Some(format!(
+                "the least memory that {expr} takes is {}, and the limit is {}; raise the limit or compute it in parts",
+                bytes(least),
+                bytes(self.memory)
+            )),
+            None => Some(format!("{expr}: {}; compute it in parts or in smaller batches", exact.first()?.verdict)),
+        }
     }
 
     /// That the wanted error is too small, and by how much.
@@ -258,7 +265,11 @@ fn shortlist(all: impl Iterator<Item = Considered>) -> Vec<Considered> {
 }
 
 fn two_digits(x: f64) -> String {
-    if x < 9.95 { format!("{x:.1}") } else { format!("{x:.0}") }
+    match x {
+        x if x < 9.95 => format!("{x:.1}"),
+        x if x < 1e5 => format!("{x:.0}"),
+        x => format!("{x:.1e}"),
+    }
 }
 
 /// Bytes for people.

@@ -133,6 +133,11 @@ impl Sketch<'_> {
         }
     }
 
+    /// Ciphertexts of the input or result that has most.
+    pub(crate) fn most_ciphertexts(&self, goal: &Goal) -> usize {
+        goal.ends().filter_map(|node| self.size(node)).map(|size| size.count).max().unwrap_or(0)
+    }
+
     /// Largest error of a node's elements, once they are read: of the result of a product, of any
     /// node of a circuit.
     pub(crate) fn node_error(&self, node: usize) -> Option<f64> {

@@ -216,9 +216,8 @@ pub(super) fn all_key_bytes(sketch: &Sketch<'_>) -> u64 {
 /// Bytes of memory of the server while it runs: operands, a product of as many parts and half again
 /// before it is relinearised, keys and tables.
 pub(super) fn memory(goal: &Goal, sketch: &Sketch<'_>) -> u64 {
-    let expr = &goal.expression;
-    let nodes = (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain([expr.output()]);
-    let moving: u64 = nodes
+    let moving: u64 = goal
+        .ends()
         .filter_map(|node| sketch.size(node))
         .map(|size| {
             let one = poly_bytes(sketch.literal(), size.level);

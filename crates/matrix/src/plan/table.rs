@@ -11,7 +11,8 @@ const STEPS_SHOWN: usize = 8;
 
 /// A bound for people.
 pub(crate) fn number(x: f64) -> String {
-    if (1e-3..1e6).contains(&x) { format!("{x}") } else { format!("{x:.1e}") }
+    let plain = x.to_string();
+    if plain.len() <= 7 && (1e-3..1e6).contains(&x) { plain } else { format!("{x:.1e}") }
 }
 
 /// Seconds for people.

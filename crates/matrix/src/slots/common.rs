@@ -1,7 +1,9 @@
 //! What the slot-packed products share: checks, rotation schedules, parameter search.
 
 use crate::error::MatrixError;
+use crate::expr::{MAX_ELEMENTS, MAX_SIDE};
 use crate::matrix::Matrix;
+use crate::plan::MAX_BATCH;
 use crate::product::{KeyDemand, Operand, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
@@ -42,11 +44,14 @@ pub const fn name_of(operand: Operand) -> &'static str {
     }
 }
 
-/// Refuses a shape without elements, or one whose padding would overflow.
+/// Refuses a shape without elements, or one larger than an expression's.
 pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError> {
-    let sides = [shape.m, shape.k, shape.n, shape.batch];
-    if sides.contains(&0) || sides.iter().any(|s| *s > 1 << 24) {
-        let reason = format!("sides and batch must be 1 to {}", 1 << 24);
+    let Shape { m, k, n, batch } = shape;
+    let sides = [m, k, n].iter().all(|side| (1..=MAX_SIDE).contains(side));
+    // Sides are small enough for their products.
+    if !sides || [m * k, k * n, m * n].iter().any(|x| *x > MAX_ELEMENTS) || !(1..=MAX_BATCH).contains(&batch) {
+        let reason =
+            format!("sides are 1 to {MAX_SIDE}, matrices have up to {MAX_ELEMENTS} elements, a batch {MAX_BATCH}");
         return Err(MatrixError::Method { method, reason });
     }
     Ok(())

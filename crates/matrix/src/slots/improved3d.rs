@@ -1,6 +1,6 @@
 //! The 3-D method with its improvements, for row-major operands of any shape.
 
-use super::common::{Search, check_count, check_matrices, search_literals, slots_of};
+use super::common::{Search, check_count, check_matrices, check_shape, search_literals, slots_of};
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
@@ -80,10 +80,13 @@ impl Outline for Plan {
 /// Specifications that satisfy the requirements, for the planner to price.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let mut out = Vec::new();
+    if check_shape(NAME, req.shape).is_err() {
+        return out;
+    }
     for real_pairing in [false, true] {
         let base = Improvements { real_pairing, clean_output: !req.decrypt_next, ..Improvements::ALL };
         let least_log_n = 1 + CubeLayout::log_slots(req.shape, &base);
-        if least_log_n > 17 || super::common::check_shape(NAME, req.shape).is_err() {
+        if least_log_n > 17 {
             continue;
         }
         let result = req.max_abs[0] * req.max_abs[1] * req.shape.k.next_power_of_two() as f64;

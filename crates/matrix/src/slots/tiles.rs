@@ -429,6 +429,9 @@ impl Outline for Plan {
 /// Specifications that satisfy the requirements, for products of more than one tile.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let mut out = Vec::new();
+    if check_shape(NAME, req.shape).is_err() {
+        return out;
+    }
     let largest = req.shape.m.max(req.shape.k).max(req.shape.n);
     for (tile, real_pairing) in [(8usize, false), (16, false), (16, true), (32, true)] {
         let options = Improvements { real_pairing, clean_output: !req.decrypt_next, ..Improvements::ALL };
