@@ -383,6 +383,19 @@ fn errors_in_common_add_up() {
     assert!(part > 0.05, "{part} of the promise\n{plan}");
 }
 
+/// Products in a row: the evaluator's worst-case bounds alone would end them after four or five.
+#[test]
+fn long_chains_run() {
+    let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Matmul { left: 0, right: 1 }];
+    for _ in 0..5 {
+        nodes.push(Op::Matmul { left: nodes.len() - 1, right: 1 });
+    }
+    let output = nodes.len() - 1;
+    let expr = Expr::new(vec![input("A", (4, 4), 0.25), input("B", (4, 4), 0.25)], nodes, output).unwrap();
+    let plan = planner().plan(&Goal::new(expr, 1e-3)).unwrap();
+    run(&plan, &mut Random(6), 2);
+}
+
 /// What an audit found broken: results whose last digits doubles do not have.
 #[test]
 fn near_the_limit_of_doubles() {

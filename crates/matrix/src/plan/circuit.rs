@@ -10,6 +10,10 @@
 //! grows with √n. What a matrix product leaves is not: the error of one element of a factor is in a
 //! whole row or column of the result, and matrices that are all alike let it add up n times. Both
 //! parts are carried along ([`Error`]).
+//!
+//! The evaluator's worst-case bounds grow with every mask by the number of its slots, and after four
+//! or five products in a row no modulus would hold them. What a node's ciphertexts carry on is the
+//! plan's own bound, as it is for the size of their messages.
 
 use super::Goal;
 use crate::error::MatrixError;
@@ -209,6 +213,12 @@ impl Error {
     }
 }
 
+/// Canonical norm of the noise that an error of elements stands for: their real parts', and as much
+/// again for what imaginary parts add.
+fn noise(error: Error, scale: f64) -> f64 {
+    2.0 * error.total() * scale
+}
+
 /// Work and predicted errors of a walk.
 struct Figures<'a> {
     work: Work,
@@ -347,8 +357,12 @@ impl<'a> Figures<'a> {
             }
         };
         self.errors.push(error);
-        let followed = self.followed(expr, tile, walk, at)?;
-        self.states.push(followed.with_bound(followed.bound.min(size(at))));
+        let mut followed = self.followed(expr, tile, walk, at)?;
+        if !matches!(expr.nodes()[at], Op::Input { .. }) {
+            followed.bound = followed.bound.min(size(at));
+            followed.noise = followed.noise.min(noise(error, followed.scale));
+        }
+        self.states.push(followed);
         Ok(())
     }
 
@@ -431,6 +445,8 @@ pub(crate) struct Sketch {
     peaks: Vec<Peak>,
     table_bytes: u64,
     keys: KeyDemand,
+    /// Bound on the noise of each node's ciphertexts.
+    noise: Vec<f64>,
     /// Error of each node once it is read.
     read: Vec<f64>,
     batch: usize,
@@ -453,9 +469,21 @@ impl Sketch {
         let layouts = (0..nodes).map(|at| layout(expr, at, tile, stride)).collect::<Result<Vec<_>, _>>()?;
         let keys = keys(expr, literal, &layouts, &walk)?;
         let read = (0..nodes).map(|at| figures.read(expr, literal, tile, at)).collect();
+        let noise = figures.errors.iter().zip(&walk.states).map(|(error, s)| noise(*error, s.scale)).collect();
         let Figures { work, follow, table_bytes, .. } = figures;
         let (peaks, work) = (follow.peaks, work * goal.batch as f64);
-        Ok(Self { literal: literal.clone(), layouts, walk, work, peaks, table_bytes, keys, read, batch: goal.batch })
+        Ok(Self {
+            literal: literal.clone(),
+            layouts,
+            walk,
+            work,
+            peaks,
+            table_bytes,
+            keys,
+            noise,
+            read,
+            batch: goal.batch,
+        })
     }
 
     /// The same before any prime is known: they lie just under their powers of two, as distinct as
@@ -706,10 +734,19 @@ impl Circuit {
                     return Err(MatrixError::Count { what: "operands", found, expected });
                 }
             };
-            // The evaluator adds up bounds; the expression's own is the tighter one.
-            out.extend(value.into_iter().map(|c| if c.bound() > bound { c.with_bound(bound) } else { c }));
+            out.extend(value.into_iter().map(|c| self.settled(c, node, bound)).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(out)
+    }
+
+    /// A node's ciphertext with the plan's own bounds where they are tighter than the evaluator's.
+    fn settled(&self, c: Ciphertext, node: usize, bound: f64) -> Result<Ciphertext, MatrixError> {
+        let (bound, noise) = (c.bound().min(bound), self.sketch.noise[node]);
+        if c.noise() <= noise {
+            return Ok(c.with_bound(bound));
+        }
+        let state = (c.scale(), bound, noise);
+        Ok(Ciphertext::from_parts(&self.params, c.key(), c.parts().to_vec(), c.level(), state)?)
     }
 
     fn unary(
