@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -98,6 +98,16 @@ fmt: $(BIN)/.ready ## format everything
 
 fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)
+
+# Random circuits of the exact schemes, for each of them; FROM goes on where another run stopped.
+CIRCUITS ?= 100000
+FROM ?= 0
+soak: | prerequisites ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours
+	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
+	    cargo test --locked -p sudare-he --test exact _circuits -- --nocapture
+
+estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
+	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)
 
 bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- ntt --json

@@ -8,9 +8,8 @@ use sudare_he::HeError;
 use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
-use sudare_he::ckks::{Encryptor, Evaluator};
+use sudare_he::ckks::{Encryptor, Evaluator, ParamsLiteral};
 use sudare_rlwe::keys::KeyGenerator;
-use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::params::MAX_PRIMES;
 use sudare_rlwe::security::{SecretDistribution, Security};
 

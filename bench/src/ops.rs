@@ -1,14 +1,12 @@
 //! `ops`: operations on ciphertexts, checked by decryption.
 
-use crate::Outcome;
-use crate::hoisting;
+use crate::{Outcome, hoisting};
 use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{Record, Sink};
 use crate::timing::{Budget, Random, Unit, measure};
 use num_complex::Complex64;
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_ring::Threads;
 

@@ -1,8 +1,7 @@
 //! `papers-000`: the tables of the paper on the 3-D matrix product beside the same figures here.
 
-use crate::Outcome;
+use crate::{Outcome, matmul};
 use crate::machine::Machine;
-use crate::matmul;
 use crate::ops::Set;
 use crate::record::{Record, Sink, replace, store};
 use crate::timing::Budget;

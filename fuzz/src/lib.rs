@@ -3,11 +3,9 @@
 //! accepted is written again as the same bytes.
 
 use std::sync::OnceLock;
-use sudare_he::integer::IntegerParams;
+use sudare_he::integer::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_he::ckks::Params;
-use sudare_he::tfhe::TfheParams;
-use sudare_he::integer::{integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
-use sudare_he::tfhe::{read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes, tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_from_bytes, write_tfhe_server_key};
+use sudare_tfhe::{TfheParams, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes, tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_from_bytes, write_tfhe_server_key};
 use sudare_rlwe::wire::{Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
 
 /// The parameters of the golden files.

@@ -12,6 +12,7 @@ from ._errors import ShapeError, UnsupportedError
 from ._matrix import EncryptedArray
 from ._progress import progress
 from ._release import Release, declared, wanted
+from ._values import count, real
 
 __all__ = ["Context", "ContextMatrix", "context"]
 
@@ -79,6 +80,11 @@ class ContextMatrix(EncryptedArray):
         """The public bound on its elements."""
         return self._core.max_abs
 
+    @property
+    def error(self) -> float:
+        """Bound on the error of its elements, in the worst case."""
+        return self._core.error
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
             "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
@@ -101,11 +107,11 @@ class Context:
         policy = declared(release)
         with progress("making keys") as report:
             self._core = CoreContext(
-                depth,
-                scale_bits=scale_bits,
-                security=security,
+                count(depth, "depth"),
+                scale_bits=count(scale_bits, "scale_bits"),
+                security=count(security, "security"),
                 threads=threads,
-                tile=tile,
+                tile=count(tile, "tile"),
                 release=policy,
                 progress=report,
             )
@@ -145,7 +151,8 @@ class Context:
             raise UnsupportedError("this matrix is encrypted already")
         values = plain(x)
         vector = values.ndim == 1
-        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), max_abs)
+        bound = None if max_abs is None else real(max_abs, "max_abs")
+        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), bound)
         return ContextMatrix(core, self._server, COLUMN if vector else MATRIX)
 
     def decrypt(self, x: ContextMatrix, *, release: bool = False) -> Floats:
@@ -156,8 +163,10 @@ class Context:
         return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
 
     def released_error(self, x: ContextMatrix) -> float:
-        """How far a released matrix is from the true one at most, by worst-case bounds: a plan's
-        are tighter."""
+        """How far a released matrix is from the true one at most.
+
+        The bounds of a context are worst-case; a plan's are tighter.
+        """
         return self._core.released_error(_checked(x))
 
     def __repr__(self) -> str:

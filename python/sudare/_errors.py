@@ -59,8 +59,7 @@ class PrecisionError(SudareError, ArithmeticError):
 
 
 class ReleaseError(SudareError, RuntimeError):
-    """A decryption for release that nobody declared, or one more than were, or of something that is
-    not what its plan, context or table computes."""
+    """A decryption for release that was not declared, or of something that is not what was planned."""
 
 
 class FormatError(SudareError, ValueError):

@@ -14,6 +14,7 @@ from ._integers import IntegerPlan, plan_integers
 from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
+from ._values import count, real
 
 if TYPE_CHECKING:
     from ._session import Client
@@ -25,7 +26,8 @@ class Plan:
     """Everything that a client and a server have to agree on; nothing in it is secret.
 
     `print(plan)` shows the scheme, its parameters, the method, keys, sizes, time and what else was
-    considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`, or pickled.
+    considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`. It pickles for your own
+    processes.
     """
 
     def __init__(self, core: _core.Plan) -> None:
@@ -77,8 +79,7 @@ class Plan:
 
     @property
     def error(self) -> float:
-        """The largest error of a result element that is promised; of a released one, if the plan has
-        releases."""
+        """The largest error of a result element that is promised; released, if the plan has releases."""
         return float(self._file["summary"]["predicted_error"])
 
     @property
@@ -118,6 +119,7 @@ class Plan:
         return hash(self._core.hash_hex())
 
     def __reduce__(self) -> tuple[Callable[[str], Plan], tuple[str]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return _load, (self.to_json(),)
 
 
@@ -199,7 +201,7 @@ def plan(
             raise PlanError(
                 "an exact product has no batch, memory limit, other method or release; leave them out"
             )
-        return plan_integers(function, inputs, int(security))
+        return plan_integers(function, inputs, count(security, "security"))
     if error is None:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
@@ -207,11 +209,11 @@ def plan(
     return Plan(
         _core.Plan.make(
             trace(function, inputs),
-            error=float(error),
-            security=int(security),
-            batch=int(batch),
-            threads=int(threads),
-            memory=memory,
+            error=real(error, "error"),
+            security=count(security, "security"),
+            batch=count(batch, "batch"),
+            threads=threads,
+            memory=None if memory is None else count(memory, "memory"),
             method=method,
             release=declared(release),
         )

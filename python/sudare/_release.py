@@ -53,7 +53,7 @@ def wanted(release: Any) -> bool:
     """Whether a decryption is one for release."""
     if not isinstance(release, bool):
         raise UnsupportedError(
-            "releases are declared where the parameters are chosen: plan(..., release=Release(count, security)),"
+            "releases are declared where parameters are chosen: release=Release(count, security) of a plan,"
             " context or table; decrypt with release=True"
         )
     return release

@@ -24,7 +24,10 @@ __all__ = ["Client", "PublicClient", "Server"]
 
 
 class Server(KeyedServer[_core.Server]):
-    """Computes by a plan. It holds evaluation keys and nothing secret; it pickles."""
+    """Computes by a plan. It holds evaluation keys and nothing secret.
+
+    It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
+    """
 
     def __init__(self, core: _core.Server, plan: Plan) -> None:
         self._core, self._plan = core, plan
@@ -65,6 +68,7 @@ class Server(KeyedServer[_core.Server]):
         )
 
     def __reduce__(self) -> tuple[Callable[..., Server], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return Server.from_bytes, (self._plan, self.to_bytes(), self.threads)
 
 

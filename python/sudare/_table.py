@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from . import _core
 from ._array import Floats, plain
-from ._errors import InputError, ShapeError, UnsupportedError
+from ._errors import FormatError, InputError, ShapeError, UnsupportedError
 from ._keys import KeyedServer, SecretHolder
+from ._opaque import Opaque
 from ._progress import progress
 from ._release import Release, declared, wanted
+from ._values import array, count
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -69,8 +72,10 @@ class Moments:
 
     @property
     def correlation(self) -> Floats:
-        """Pearson correlations. Not a number where a variance is not above its own error: a constant
-        column, or one that its bound is far too large for."""
+        """Pearson correlations; not numbers for columns whose variance is not above its error.
+
+        Those are constant columns, and columns that their bounds are far too large for.
+        """
         std = self._known(self.std)
         found = self.covariance / np.outer(std, std)
         np.fill_diagonal(found, std / std)
@@ -83,11 +88,15 @@ class Moments:
         worst = np.zeros_like(found)
         for variances in self._variances():
             std = self._known(np.sqrt(np.abs(variances)))
-            for covariance in (self.covariance - self.covariance_error, self.covariance + self.covariance_error):
+            for covariance in (
+                self.covariance - self.covariance_error,
+                self.covariance + self.covariance_error,
+            ):
                 corner = np.clip(covariance / np.outer(std, std), -1.0, 1.0)
                 worst = np.maximum(worst, np.abs(corner - found))
         np.fill_diagonal(worst, 0.0 * self._known(self.std))
-        return worst
+        # And what doubles round in the quotient.
+        return worst + 1e-15
 
     def _variances(self) -> tuple[Floats, Floats]:
         """The least and the largest that each variance can be."""
@@ -98,7 +107,10 @@ class Moments:
         return np.where(self.variance > self.variance_error, per_column, np.nan)
 
     def __repr__(self) -> str:
-        lines = [f"<sudare moments of {self.rows} rows", "column            mean       ±        variance       ±"]
+        lines = [
+            f"<sudare moments of {self.rows} rows",
+            "column            mean       ±        variance       ±",
+        ]
         columns = zip(self.mean, self.mean_error, self.variance, self.variance_error, strict=True)
         for j, (mean, mean_error, variance, variance_error) in enumerate(columns):
             lines.append(f"{j:>6} {mean:>15.8g} {mean_error:7.1e} {variance:>15.8g} {variance_error:7.1e}")
@@ -109,7 +121,10 @@ class Moments:
 
 
 class TableSpec:
-    """What the key holder and the server know of a table: its shape and bounds. Make it by `table`."""
+    """What the key holder and the server know of a table: its shape and bounds. Make it by `table`.
+
+    It travels as JSON, and pickles for your own processes.
+    """
 
     def __init__(self, core: _core.TableSpec, security: int, release: Release | None) -> None:
         self._core, self._security, self._release = core, security, release
@@ -131,20 +146,50 @@ class TableSpec:
 
     @property
     def mean_error(self) -> Floats:
-        """A bound on the error that each mean will have; on that of a released one, if there are
-        releases."""
+        """A bound on the error that each mean will have; released, if there are releases."""
         return self._core.errors()[0]
 
     @property
     def covariance_error(self) -> Floats:
         """A bound on the error that each covariance will have."""
-        return self._core.errors()[1][0]
+        errors: Floats = self._core.errors()[1][0]
+        return errors
+
+    def to_json(self) -> str:
+        """The specification as JSON."""
+        release = self._release
+        return json.dumps(
+            {
+                "rows": self.shape[0],
+                "max_abs": self._core.max_abs,
+                "security": self._security,
+                "release": None if release is None else [release.count, release.security],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> TableSpec:
+        """Read a specification; everything in it is checked again."""
+        try:
+            loaded = json.loads(text)
+            rows, bounds, security = loaded["rows"], list(loaded["max_abs"]), loaded["security"]
+            release = None if loaded["release"] is None else Release(*loaded["release"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError(f"this is no specification of a table: {error}") from None
+        return table((rows, len(bounds)), max_abs=bounds, security=security, release=release)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TableSpec) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
 
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<sudare table ({rows}, {columns}), {self._security}-bit security>"
 
     def __reduce__(self) -> tuple[Callable[..., TableSpec], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return _spec, (self.shape[0], self._core.max_abs, self._security, self._release)
 
 
@@ -173,13 +218,14 @@ def table(
     """
     if len(shape) != 2:
         raise ShapeError(f"a table has rows and columns, not the shape {tuple(shape)}")
-    rows, columns = (int(side) for side in shape)
-    bounds = np.asarray(max_abs, dtype=float)
+    rows, columns = (count(side, "a side of the table") for side in shape)
+    bounds = array(max_abs)
+    if bounds.dtype.kind not in "iuf":
+        raise InputError(f"max_abs is a number or one for each column, not {max_abs!r}")
+    bounds = bounds.astype(float)
     if bounds.ndim > 1 or (bounds.ndim == 1 and bounds.size != columns):
         raise ShapeError(f"max_abs is one number or {columns}, not an array of shape {bounds.shape}")
-    if rows < 0 or columns < 0:
-        raise InputError(f"a table has no negative sides, unlike {tuple(shape)}")
-    return _spec(rows, np.broadcast_to(bounds, (columns,)).tolist(), security, release)
+    return _spec(rows, np.broadcast_to(bounds, (columns,)).tolist(), count(security, "security"), release)
 
 
 class _Travels(Protocol):
@@ -193,8 +239,11 @@ class _Travels(Protocol):
 Core = TypeVar("Core", bound=_Travels)
 
 
-class _Encrypted(Generic[Core]):
-    """What a client gives to a server or gets back; it pickles."""
+class _Encrypted(Opaque, Generic[Core]):
+    """What a client gives to a server or gets back, by `to_bytes` and `from_bytes`.
+
+    It pickles for your own processes.
+    """
 
     _read: ClassVar[Any]
 
@@ -220,30 +269,31 @@ class _Encrypted(Generic[Core]):
         """The same again from its bytes."""
         return cls(cls._read(spec._core, data), spec)
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError("an encrypted table is no array; its client decrypts the statistics")
-
     def __repr__(self) -> str:
         return repr(self._core)
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return type(self).from_bytes, (self._spec, self.to_bytes())
 
 
 class EncryptedTable(_Encrypted[_core.EncryptedTable]):
-    """A table that only its client can read. It pickles."""
+    """A table that only its client can read."""
 
     _read = _core.EncryptedTable.from_bytes
 
 
 class EncryptedMoments(_Encrypted[_core.EncryptedMoments]):
-    """Means and covariances that only their client can read. They pickle."""
+    """Means and covariances that only their client can read."""
 
     _read = _core.EncryptedMoments.from_bytes
 
 
 class TableServer(KeyedServer[_core.TableServer]):
-    """Finds statistics of encrypted tables. It holds evaluation keys and nothing secret; it pickles."""
+    """Finds statistics of encrypted tables. It holds evaluation keys and nothing secret.
+
+    It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
+    """
 
     def __init__(self, core: _core.TableServer, spec: TableSpec) -> None:
         self._core, self._spec = core, spec
@@ -270,6 +320,7 @@ class TableServer(KeyedServer[_core.TableServer]):
         return f"<sudare table server ({rows}, {columns}), keys {megabytes:.1f} MB, no secret>"
 
     def __reduce__(self) -> tuple[Callable[..., TableServer], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return TableServer.from_bytes, (self._spec, self.to_bytes(), self.threads)
 
 

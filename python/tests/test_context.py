@@ -76,7 +76,12 @@ def test_refusals(ctx: sd.Context) -> None:
 def test_repr(ctx: sd.Context) -> None:
     assert "secret key hidden" in repr(ctx)
     assert "depth 2" in repr(ctx)
-    assert repr(ctx.encrypt([1.0, 2.0])).startswith("<sudare ckks (2,) float64 level 6/6")
+    x = ctx.encrypt([1.0, 2.0])
+    assert repr(x).startswith(f"<sudare ckks (2,) float64 up to 2 ± {x.error:.1e}"[:-3])
+    assert ", level 6/6, " in repr(x)
+    # What is smaller than its error is seen to be.
+    y = x * 1e-12
+    assert y.max_abs <= 2e-12 < 1e-9 < y.error
 
 
 def test_release() -> None:

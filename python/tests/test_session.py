@@ -117,9 +117,15 @@ def test_batches(matrices: Matrices) -> None:
 def test_repr(product: Session, matrices: Matrices) -> None:
     plan, client, server = product
     (a,) = matrices((5, 7))
-    text = repr(client.encrypt(a, "A"))
-    form = r"<sudare ckks \(5, 7\) float64 level \d+/\d+ scale 2\^\d+ ~\d+ bits left, \d+ ct × \d+\.\d MB>"
-    assert re.fullmatch(form, text)
+    x = client.encrypt(a, "A")
+    assert re.fullmatch(
+        r"<sudare ckks \(5, 7\) float64 up to 1, level \d+/\d+, \d+ ct × \d+\.\d MB>", repr(x)
+    )
+    assert (x.max_abs, x.error) == (1.0, None)
+    # A result shows what is promised of it beside how large it may be.
+    z = x @ client.encrypt(matrices((7, 3))[0], "B")
+    assert (z.max_abs, z.error) == (14.0, plan.error)
+    assert re.match(r"<sudare ckks \(5, 3\) float64 up to 14 ± \d\.\de-\d+, level ", repr(z))
     assert "secret key hidden" in repr(client)
     assert "no secret" in repr(server)
     assert plan.method in repr(plan)
@@ -383,7 +389,16 @@ def test_release_refusals(product: Session, matrices: Matrices) -> None:
     assert client.releases_left == 0
     with pytest.raises(sd.UnsupportedError, match="release=True"):
         client.decrypt(z, release=sd.Release(1))  # type: ignore[arg-type]
-    for count, security in ((1, 0), (1, 19), (1, 65), (1, 120), (0, 30), (-1, 30), (2**200, 30), (1, -(2**99))):
+    for count, security in (
+        (1, 0),
+        (1, 19),
+        (1, 65),
+        (1, 120),
+        (0, 30),
+        (-1, 30),
+        (2**200, 30),
+        (1, -(2**99)),
+    ):
         with pytest.raises(sd.PlanError, match="20 to 64 bits"):
             sd.Release(count, security)
     with pytest.raises(sd.UnsupportedError, match=r"sudare\.Release"):

@@ -37,7 +37,9 @@ def check(x: Floats, bounds: Floats, moments: sd.Moments, relative: float = 1e-8
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = np.corrcoef(x, rowvar=False).reshape(wanted.shape)
     known = ~np.isnan(moments.correlation)
-    assert (np.abs(moments.correlation - correlation)[known] <= moments.correlation_error[known] + 1e-12).all()
+    assert (
+        np.abs(moments.correlation - correlation)[known] <= moments.correlation_error[known] + 1e-12
+    ).all()
 
 
 def test_wine() -> None:

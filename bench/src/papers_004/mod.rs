@@ -3,11 +3,9 @@
 mod page;
 mod plots;
 
-use crate::Outcome;
-use crate::fma;
+use crate::{Outcome, fma, ops};
 use crate::lines::{Lines, store};
 use crate::machine::Machine;
-use crate::ops;
 use crate::record::{Sink, replace};
 use crate::timing::{Budget, Unit};
 use crate::trace::{self, Cell};

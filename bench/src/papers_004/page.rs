@@ -1,8 +1,7 @@
 //! The page: the paper's tables with its figures beside ours.
 
 use super::OpsLine;
-use crate::Outcome;
-use crate::fma;
+use crate::{Outcome, fma};
 use crate::machine::Machine;
 use crate::trace::Cell;
 use std::collections::BTreeSet;

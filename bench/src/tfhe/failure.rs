@@ -11,7 +11,7 @@ use crate::timing::Random;
 use serde::Serialize;
 use std::time::Instant;
 use sudare_rlwe::security::Security;
-use sudare_he::tfhe::{ClientKey, LookupTable, LweCiphertext, Noise, Plaintext, TfheLiteral, TfheParams};
+use sudare_tfhe::{ClientKey, LookupTable, LweCiphertext, Noise, Plaintext, TfheLiteral, TfheParams};
 use sudare_ring::Threads;
 
 /// How much to measure.

@@ -3,8 +3,8 @@
 use super::{Lab, Line, sides};
 use crate::Outcome;
 use crate::timing::Random;
-use sudare_he::tfhe::radix::{Comparison, IntegerEvaluator, IntegerType, RadixInt};
-use sudare_he::tfhe::{TfheError, TfheLiteral};
+use sudare_tfhe::radix::{Comparison, IntegerEvaluator, IntegerType, RadixInt};
+use sudare_tfhe::{TfheError, TfheLiteral};
 use sudare_ring::Threads;
 
 /// A number and its encryption.

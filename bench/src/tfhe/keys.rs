@@ -4,7 +4,7 @@ use super::{Lab, Line, peer};
 use crate::Outcome;
 use crate::machine::{peak_rss_mb, reset_peak_rss};
 use crate::timing::{Clock, Timing};
-use sudare_he::tfhe::{ClientKey, Gate, LookupTable, ServerKey, TfheLiteral};
+use sudare_tfhe::{ClientKey, Gate, LookupTable, ServerKey, TfheLiteral};
 
 /// One set's server key on one thread, in turn with the peer's, and on all.
 pub fn run(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()> {

@@ -4,10 +4,10 @@ use super::{Lab, Line, bits};
 use crate::Outcome;
 use crate::machine::reset_peak_rss;
 use crate::timing::{Clock, Timing};
-use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey};
-use sudare_he::tfhe::fhew::{FhewKey, FhewLiteral};
-use sudare_he::tfhe::leveled::{LeveledClient, LeveledServer, Selector};
-use sudare_he::tfhe::{ClientKey, Gadget, Gate};
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey};
+use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral};
+use sudare_tfhe::leveled::{LeveledClient, LeveledServer, Selector};
+use sudare_tfhe::{ClientKey, Gadget, Gate};
 
 /// A bit to a selector by today's way, and by the classical one.
 pub fn circuit(lab: &mut Lab<'_>) -> Outcome<()> {

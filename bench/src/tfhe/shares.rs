@@ -4,7 +4,7 @@ use super::line::Share;
 use crate::Outcome;
 use crate::timing::{Samples, milliseconds};
 use std::time::Instant;
-use sudare_he::tfhe::{GlweCiphertext, LookupTable, LweCiphertext, RotationExponents, SecretKind, ServerKey};
+use sudare_tfhe::{GlweCiphertext, LookupTable, LweCiphertext, RotationExponents, SecretKind, ServerKey};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Ahead, PackedMatrix};
 

@@ -30,6 +30,9 @@ Exit codes:
   7  reading or writing failed
 After an error no output file was written or changed.";
 
+/// What `keygen` makes: the secret key, the public key and the evaluation keys.
+pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "eval.keys"];
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Choose method, parameters and keys for a product, and explain the choice
@@ -46,6 +49,29 @@ pub enum Command {
     Decrypt(Decrypt),
     /// Measure this machine for the planner's prices, and keep the figures
     Calibrate(Calibrate),
+}
+
+impl Command {
+    /// The files that are read, and those that are written.
+    pub fn files(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let list = |files: &[&PathBuf]| files.iter().map(PathBuf::from).collect::<Vec<_>>();
+        match self {
+            Self::Plan(a) => (a.expression.iter().cloned().collect(), list(&[&a.output])),
+            Self::Keygen(a) => (list(&[&a.plan]), KEY_FILES.map(|name| a.output.join(name)).into()),
+            Self::Encrypt(a) => (list(&[&a.plan, &a.keys, &a.matrix]), list(&[&a.output])),
+            Self::Matmul(a) => (list(&[&a.plan, &a.keys, &a.left, &a.right]), list(&[&a.output])),
+            Self::Run(a) => {
+                // FILE or NAME=FILE.
+                let inputs = a.inputs.iter().flat_map(|text| {
+                    [Some(text.as_str()), text.split_once('=').map(|(_, file)| file)].into_iter().flatten()
+                });
+                let inputs = inputs.map(PathBuf::from);
+                (list(&[&a.plan, &a.keys]).into_iter().chain(inputs).collect(), list(&[&a.output]))
+            }
+            Self::Decrypt(a) => (list(&[&a.plan, &a.keys, &a.result]), list(&[&a.output])),
+            Self::Calibrate(_) => Default::default(),
+        }
+    }
 }
 
 #[derive(Debug, Arguments)]

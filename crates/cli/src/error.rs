@@ -1,10 +1,11 @@
 //! Errors as a person at a terminal meets them: one line, and a code for scripts.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use sudare_he::HeError;
 use sudare_matrix::MatrixError;
+use sudare_ring::ErrorKind;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
 
@@ -23,7 +24,7 @@ pub enum Class {
     Damaged = 5,
     /// Nothing satisfies what is asked for.
     NoPlan = 6,
-    /// Reading or writing failed.
+    /// Reading or writing failed, or the machine lacks what the work needs.
     Io = 7,
 }
 
@@ -49,6 +50,11 @@ impl CliError {
     pub fn code(&self) -> u8 {
         self.class as u8
     }
+}
+
+/// A line on standard error, if anybody reads it.
+pub fn tell(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "sudare: {line}");
 }
 
 /// Says which file an error is about.
@@ -87,36 +93,31 @@ impl From<io::Error> for CliError {
     }
 }
 
-fn class_of_he(e: &HeError) -> Class {
-    match e {
-        HeError::Rlwe(RlweError::WrongParameters { .. })
-        | HeError::Rlwe(RlweError::WrongKey { .. })
-        | HeError::Rlwe(RlweError::MissingRotationKey { .. })
-        | HeError::Rlwe(RlweError::MissingRelinKey)
-        | HeError::Rlwe(RlweError::NoSuchLevel { .. })
-        | HeError::NotAsComputed { .. }
-        | HeError::Rlwe(RlweError::OtherRelease { .. })
-        | HeError::Rlwe(RlweError::ReleasesUsedUp { .. }) => Class::Mismatch,
-        HeError::NotFinite { .. } | HeError::OverBound { .. } | HeError::TooManyValues { .. } => Class::Data,
-        HeError::Rlwe(RlweError::Parameters { .. }) | HeError::Rlwe(RlweError::Insecure { .. }) => Class::NoPlan,
-        _ => Class::Internal,
-    }
-}
-
-fn class_of_wire(e: &WireError) -> Class {
-    match e {
-        WireError::Io { .. } => Class::Io,
-        WireError::WrongParameters { .. } | WireError::WrongKey { .. } | WireError::WrongType { .. } => Class::Mismatch,
-        WireError::He(HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. })) => {
-            Class::Mismatch
-        }
-        _ => Class::Damaged,
+/// The exit code of each kind of refusal.
+fn class_of(kind: ErrorKind) -> Class {
+    match kind {
+        ErrorKind::Parameters | ErrorKind::Insecure | ErrorKind::Levels | ErrorKind::Precision => Class::NoPlan,
+        ErrorKind::Input | ErrorKind::Shape | ErrorKind::Unsupported => Class::Data,
+        ErrorKind::Mismatch
+        | ErrorKind::MissingKey
+        | ErrorKind::NotPlanned
+        | ErrorKind::Release
+        | ErrorKind::WrongType => Class::Mismatch,
+        ErrorKind::Format => Class::Damaged,
+        ErrorKind::Io | ErrorKind::Machine => Class::Io,
+        ErrorKind::Internal => Class::Internal,
     }
 }
 
 impl From<HeError> for CliError {
     fn from(e: HeError) -> Self {
         MatrixError::He(e).into()
+    }
+}
+
+impl From<RlweError> for CliError {
+    fn from(e: RlweError) -> Self {
+        MatrixError::from(e).into()
     }
 }
 
@@ -128,28 +129,10 @@ impl From<WireError> for CliError {
 
 impl From<MatrixError> for CliError {
     fn from(e: MatrixError) -> Self {
-        let class = match &e {
-            MatrixError::He(e) => class_of_he(e),
-            MatrixError::Wire(e) => class_of_wire(e),
-            MatrixError::Shapes { .. }
-            | MatrixError::PlannedShape { .. }
-            | MatrixError::Elements { .. }
-            | MatrixError::NotFinite { .. }
-            | MatrixError::OverBound { .. }
-            | MatrixError::Count { .. } => Class::Data,
-            MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } | MatrixError::NoRelease { .. } => {
-                Class::Mismatch
-            }
-            MatrixError::PlanFile { .. } => Class::Damaged,
-            MatrixError::Method { .. } | MatrixError::NoPlan { .. } | MatrixError::Expression { .. } => Class::NoPlan,
-            _ => Class::Internal,
-        };
         let remedy = match &e {
-            MatrixError::He(
-                HeError::Rlwe(RlweError::MissingRotationKey { .. })
-                | HeError::Rlwe(RlweError::MissingRelinKey)
-                | HeError::Rlwe(RlweError::NoSuchLevel { .. }),
-            ) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
+            MatrixError::He(HeError::Rlwe(
+                RlweError::MissingRotationKey { .. } | RlweError::MissingRelinKey | RlweError::NoSuchLevel { .. },
+            )) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
             MatrixError::NotFinite { .. } => "; replace or drop it first",
             MatrixError::Wire(WireError::WrongParameters { .. }) => "; use the files of one plan",
             MatrixError::Wire(WireError::WrongKey { .. })
@@ -157,6 +140,6 @@ impl From<MatrixError> for CliError {
             MatrixError::PlannedShape { .. } => "; plan for the shape that you have",
             _ => "",
         };
-        Self::new(class, format!("{e}{remedy}"))
+        Self::new(class_of(e.kind()), format!("{e}{remedy}"))
     }
 }

@@ -32,8 +32,7 @@ impl KeyFile {
     pub fn save(&self, key: &SecretKey) -> Result<(), CliError> {
         let mut out = Output::create(&self.path, Access::Owner)?;
         out.write_secret(&secret_key_to_bytes(key)?)?;
-        out.commit()?;
-        Ok(())
+        out.finish()?.put()
     }
 }
 

@@ -9,6 +9,7 @@ mod files;
 mod key_file;
 mod matrices;
 mod progress;
+mod signals;
 
 use clap::Parser;
 use error::{Class, CliError};
@@ -17,10 +18,11 @@ use sudare_ring::Family;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    signals::listen();
     match limit_kernels().and_then(|()| commands::run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sudare: {error}");
+            error::tell(&error);
             ExitCode::from(error.code())
         }
     }

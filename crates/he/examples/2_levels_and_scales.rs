@@ -3,8 +3,7 @@
 //! Run with `cargo run -p sudare-he --example 2_levels_and_scales`.
 
 use sudare_he::HeError;
-use sudare_he::ckks::ParamsLiteral;
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;

@@ -9,9 +9,8 @@
 //! Run with `cargo run -p sudare-he --example 4_release`.
 
 use sudare_he::HeError;
-use sudare_he::ckks::ParamsLiteral;
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected, ParamsLiteral};
 use sudare_he::ckks::noise::{division_bound, switching_bound};
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::release::ReleasePolicy;

@@ -1,8 +1,7 @@
 //! Measured noise against its formulas: the variance of every operation within 3 % over at least
 //! 10^5 samples, and never past the static bound.
 
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext, noise};
-use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext, noise};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};

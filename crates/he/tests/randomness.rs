@@ -9,20 +9,19 @@ use std::io::{Read, Write, pipe};
 use std::sync::{Mutex, PoisonError};
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
-use sudare_he::bv;
-use sudare_he::ckks::ParamsLiteral;
-use sudare_he::ckks::{Encoder, Encryptor};
-use sudare_he::integer::{self, IntegerParams, Packing, Scheme, Wrap};
-use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, CircuitParams, PrivateSwitchKey};
-use sudare_he::tfhe::fhew::{FhewKey, FhewLiteral, FhewMethod, FhewParams};
-use sudare_he::tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, Selector};
-use sudare_he::tfhe::radix::{ElementType, IntegerType};
-use sudare_he::tfhe::{ClientKey, EncryptedBit, Gadget, Gate, LweCiphertext, Plaintext, TfheLiteral, TfheParams};
+use sudare_he::{bv, integer};
+use sudare_he::ckks::{Encoder, Encryptor, ParamsLiteral};
+use sudare_he::integer::{IntegerParams, Packing, Scheme, Wrap};
 use sudare_ring::random::{Entropy, MaskSeed, Purpose, Seed};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral, FhewMethod, FhewParams};
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, CircuitParams, PrivateSwitchKey};
+use sudare_tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, Selector};
+use sudare_tfhe::radix::{ElementType, IntegerType};
+use sudare_tfhe::{ClientKey, EncryptedBit, Gadget, Gate, LweCiphertext, Plaintext, TfheLiteral, TfheParams};
 
 /// One test at a time: a child has no other thread, and must not find a lock that one of them held.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -2,8 +2,7 @@
 //! decryptions and fails on those for release, whatever the ciphertext says of itself.
 
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Plaintext};
-use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Params, ParamsLiteral, Plaintext};
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::SecretKey;

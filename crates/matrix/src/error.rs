@@ -2,6 +2,8 @@
 
 use crate::plan::PlanHash;
 use sudare_he::HeError;
+use sudare_ring::{ErrorKind, RingError};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
 
 /// An operation on matrices that was refused. Operands are as they were.
@@ -98,6 +100,16 @@ pub enum MatrixError {
         /// Why.
         reason: String,
     },
+    /// A field of a plan that does not go with what the plan is for.
+    #[error("the plan cannot be used: its {field} is {found}, and {expected} would do; plan again")]
+    PlanField {
+        /// The field's path.
+        field: &'static str,
+        /// What it says.
+        found: String,
+        /// What goes with the rest.
+        expected: String,
+    },
     /// An object of another plan.
     #[error("{what} belongs to plan {found}, not to {expected}; encrypt and compute with one plan file")]
     WrongPlan {
@@ -180,4 +192,42 @@ pub enum MatrixError {
         /// Rows and columns that the packing takes.
         expected: (usize, usize),
     },
+}
+
+impl MatrixError {
+    /// What kind of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::He(e) => e.kind(),
+            Self::Wire(e) => e.kind(),
+            Self::Shapes { .. }
+            | Self::PlannedShape { .. }
+            | Self::Elements { .. }
+            | Self::Count { .. }
+            | Self::PackedShape { .. } => ErrorKind::Shape,
+            Self::NotFinite { .. } | Self::OverBound { .. } | Self::OutOfRange { .. } | Self::TooManyBits { .. } => {
+                ErrorKind::Input
+            }
+            Self::Method { .. } | Self::NoPlan { .. } | Self::Expression { .. } | Self::DoesNotFit { .. } => {
+                ErrorKind::Parameters
+            }
+            Self::PlanFile { .. } | Self::PlanField { .. } => ErrorKind::Format,
+            Self::WrongPlan { .. } => ErrorKind::Mismatch,
+            Self::NotPlanned { .. } => ErrorKind::NotPlanned,
+            Self::NoRelease { .. } => ErrorKind::Release,
+            Self::OutOfDepth { .. } => ErrorKind::Levels,
+        }
+    }
+}
+
+impl From<RlweError> for MatrixError {
+    fn from(error: RlweError) -> Self {
+        Self::He(error.into())
+    }
+}
+
+impl From<RingError> for MatrixError {
+    fn from(error: RingError) -> Self {
+        Self::He(error.into())
+    }
 }

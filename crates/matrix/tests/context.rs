@@ -27,6 +27,8 @@ fn context(depth: usize) -> Context {
 fn close(context: &Context, value: &ContextMatrix, expected: &Matrix) {
     let error = context.decrypt(value).unwrap().max_difference(expected);
     assert!(error < ERROR, "{error:e}");
+    // What it shows of itself is a bound.
+    assert!(error <= value.error(), "{error:e} of {value}");
 }
 
 fn map2(a: &Matrix, b: &Matrix, f: impl Fn(f64, f64) -> f64) -> Matrix {
@@ -81,7 +83,8 @@ fn operations_together() {
     close(&c, &s.matmul(&xy, &x).unwrap(), &product.matmul(&a).unwrap());
     assert!(matches!(s.matmul(&moved, &x), Err(MatrixError::OutOfDepth { needed: 3, level: 2, depth: 2, .. })));
     let text = format!("{xy} {c:?} {s:?}");
-    assert!(text.starts_with("<sudare ckks (5, 5) float64 level 4/6"), "{text}");
+    let shown = format!("<sudare ckks (5, 5) float64 up to 6 ± {:.1e}, level 4/6", xy.error());
+    assert!(text.starts_with(&shown), "{text}");
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn refusals() {
     assert!(matches!(one.encrypt(&m, Some(1e60)), Err(MatrixError::He(HeError::TooLarge { .. }))));
     // Half a context from what may leave it, and a whole one from its secret.
     let spec = one.server().spec();
-    let server = ContextServer::new(spec, one.server().evaluator().keys().clone(), 1).unwrap();
+    let server = ContextServer::new(spec, one.server().eval_keys().clone(), 1).unwrap();
     close(&one, &server.neg(&x).unwrap(), &map2(&m, &m, |p, _| -p));
     let bytes = secret_key_to_bytes(one.secret_key()).unwrap();
     let secret = secret_key_from_bytes(one.secret_key().params(), &bytes).unwrap();
@@ -146,9 +149,9 @@ fn releases_keep_their_promise_and_are_counted() {
     assert!(again.decrypt_for_release(&z).is_err());
 
     // Too little precision for its noise, or none declared.
-    let coarse = Context::new(1, &ContextOptions { scale_bits: 35, ..options }).unwrap();
-    let x = coarse.encrypt(&a, Some(1.0)).unwrap();
-    let refused = coarse.decrypt_for_release(&x);
+    let coarse = Context::new(1, &ContextOptions { scale_bits: 30, ..options }).unwrap();
+    let (x, y) = (coarse.encrypt(&a, Some(1.0)).unwrap(), coarse.encrypt(&b, Some(1.0)).unwrap());
+    let refused = coarse.decrypt_for_release(&coarse.server().matmul(&x, &y).unwrap());
     assert!(matches!(refused, Err(MatrixError::He(HeError::NoPrecision { .. }))), "{refused:?}");
     assert_eq!(coarse.releases_left(), 3);
     let plain = context(1);

@@ -1,7 +1,6 @@
 //! The module method against the plain one.
 
-use sudare_he::ckks::ParamsLiteral;
-use sudare_he::ckks::{Decryptor, Encryptor, Evaluator};
+use sudare_he::ckks::{Decryptor, Encryptor, Evaluator, ParamsLiteral};
 use sudare_matrix::module::{self, ModuleOptions};
 use sudare_matrix::{Matrix, Method, Operand, ProductSpec, Requirements, Shape};
 use sudare_ring::Threads;

@@ -1,95 +1,57 @@
 //! Which exception each refusal becomes.
 
 use pyo3::prelude::*;
-use sudare_he::HeError;
-use sudare_he::tfhe::TfheError;
 use sudare_matrix::MatrixError;
-use sudare_rlwe::RlweError;
-use sudare_rlwe::wire::WireError;
+use sudare_ring::ErrorKind;
 
-/// A refusal of the layers below.
-pub struct Refusal(MatrixError);
+/// Why there is no result.
+pub enum Refusal {
+    /// The layers below refused: the kind and the words.
+    Refused(ErrorKind, String),
+    /// Python raised something meanwhile.
+    Raised(PyErr),
+}
 
 /// What every wrapper returns.
 pub type Result<T> = std::result::Result<T, Refusal>;
 
 impl<E: Into<MatrixError>> From<E> for Refusal {
     fn from(error: E) -> Self {
-        Self(error.into())
+        let error = error.into();
+        Self::Refused(error.kind(), error.to_string())
     }
 }
 
-fn of_scheme(error: &HeError) -> &'static str {
-    match error {
-        HeError::Rlwe(RlweError::Insecure { .. }) => "SecurityError",
-        HeError::Rlwe(RlweError::WrongParameters { .. }) | HeError::Rlwe(RlweError::WrongKey { .. }) => {
-            "KeyMismatchError"
-        }
-        HeError::Rlwe(RlweError::OutOfLevels { .. }) | HeError::Rlwe(RlweError::NoSuchLevel { .. }) => "LevelError",
-        HeError::ScaleMismatch { .. } | HeError::TooLarge { .. } | HeError::NoPrecision { .. } => "PrecisionError",
-        HeError::NotFinite { .. } | HeError::OverBound { .. } => "InputError",
-        HeError::TooManyValues { .. } | HeError::Rlwe(RlweError::Operands { .. }) => "ShapeError",
-        HeError::Rlwe(RlweError::MissingRotationKey { .. }) | HeError::Rlwe(RlweError::MissingRelinKey) => {
-            "MissingKeyError"
-        }
-        HeError::Rlwe(RlweError::ReleasesUsedUp { .. })
-        | HeError::Rlwe(RlweError::OtherRelease { .. })
-        | HeError::NotAsComputed { .. } => "ReleaseError",
-        HeError::Rlwe(RlweError::Parameters { .. }) | HeError::Rlwe(RlweError::ReleasePolicy { .. }) => "PlanError",
-        _ => "SudareError",
-    }
-}
-
-fn of_bits(error: &TfheError) -> &'static str {
-    match error {
-        TfheError::Insecure { .. } => "SecurityError",
-        TfheError::WrongParameters { .. } | TfheError::WrongKey { .. } => "KeyMismatchError",
-        TfheError::Shape { .. } => "ShapeError",
-        TfheError::Message { .. } => "InputError",
-        TfheError::Parameters { .. } => "UnsupportedError",
-        TfheError::NoiseBudget { .. } | TfheError::CarrySpace { .. } => "PrecisionError",
-        _ => "SudareError",
-    }
-}
-
-fn of_wire(error: &WireError) -> &'static str {
-    match error {
-        WireError::He(e) => of_scheme(e),
-        WireError::Tfhe(e) => of_bits(e),
-        WireError::WrongParameters { .. } | WireError::WrongKey { .. } => "KeyMismatchError",
-        _ => "FormatError",
-    }
-}
-
-fn class(error: &MatrixError) -> &'static str {
-    match error {
-        MatrixError::He(e) => of_scheme(e),
-        MatrixError::Wire(e) => of_wire(e),
-        MatrixError::Shapes { .. }
-        | MatrixError::PlannedShape { .. }
-        | MatrixError::Elements { .. }
-        | MatrixError::Count { .. } => "ShapeError",
-        MatrixError::NotFinite { .. } | MatrixError::OverBound { .. } => "InputError",
-        MatrixError::Method { .. }
-        | MatrixError::NoPlan { .. }
-        | MatrixError::Expression { .. }
-        | MatrixError::NotPlanned { .. } => "PlanError",
-        MatrixError::OutOfDepth { .. } => "LevelError",
-        MatrixError::NoRelease { .. } => "ReleaseError",
-        MatrixError::PlanFile { .. } => "FormatError",
-        MatrixError::WrongPlan { .. } => "KeyMismatchError",
-        _ => "SudareError",
+/// The exception of `sudare._errors` for each kind of refusal.
+fn class(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Parameters | ErrorKind::NotPlanned => "PlanError",
+        ErrorKind::Insecure => "SecurityError",
+        ErrorKind::Mismatch => "KeyMismatchError",
+        ErrorKind::MissingKey => "MissingKeyError",
+        ErrorKind::Levels => "LevelError",
+        ErrorKind::Precision => "PrecisionError",
+        ErrorKind::Input => "InputError",
+        ErrorKind::Shape => "ShapeError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Release => "ReleaseError",
+        ErrorKind::Format | ErrorKind::WrongType => "FormatError",
+        ErrorKind::Io | ErrorKind::Machine | ErrorKind::Internal => "SudareError",
     }
 }
 
 impl From<Refusal> for PyErr {
-    fn from(Refusal(error): Refusal) -> Self {
-        Python::attach(|py| {
-            let made = py
-                .import("sudare._errors")
-                .and_then(|errors| errors.getattr(class(&error)))
-                .and_then(|class| class.call1((error.to_string(),)));
-            made.map_or_else(|e| e, PyErr::from_value)
-        })
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Refused(kind, words) => Python::attach(|py| raised(py, class(kind), &words)),
+            Refusal::Raised(error) => error,
+        }
     }
+}
+
+/// An exception of `sudare._errors` by its name.
+pub fn raised(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    let made =
+        py.import("sudare._errors").and_then(|errors| errors.getattr(class)).and_then(|class| class.call1((message,)));
+    made.map_or_else(|e| e, PyErr::from_value)
 }

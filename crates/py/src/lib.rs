@@ -1,7 +1,8 @@
 //! The extension module `sudare._core`: one-line wrappers of plans and sessions, without logic.
 //!
 //! Matrices pass as C-ordered arrays of doubles with the axes batch, row, column. The interpreter
-//! lock is released wherever work is done. Errors become the classes of `sudare._errors`.
+//! lock is released wherever work is done, and signals end it (`work`). Errors become the classes of
+//! `sudare._errors`.
 #![forbid(unsafe_code)]
 
 mod array;
@@ -14,6 +15,7 @@ mod integers;
 mod plan;
 mod server;
 mod table;
+mod work;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -2,6 +2,7 @@
 
 use crate::client::Release;
 use crate::error::{Refusal, Result};
+use crate::work::{Workers, long};
 use pyo3::prelude::*;
 use sudare_matrix::MatrixError;
 use sudare_matrix::expr::Expr;
@@ -32,24 +33,24 @@ impl Plan {
         error: f64,
         security: u32,
         batch: usize,
-        threads: usize,
+        threads: Workers,
         memory: Option<u64>,
         method: Option<String>,
         release: Option<&Release>,
     ) -> Result<Self> {
         let (security, release) = (self::security(security)?, release.map(|r| r.0));
-        py.detach(|| {
+        long(py, || {
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
             let planner = Planner::new(CostModel::cached());
             let memory = memory.unwrap_or(planner.memory);
-            Ok(Self(Planner { threads, memory, method, ..planner }.plan(&goal)?))
+            Ok(Self(Planner { threads: threads.0, memory, method, ..planner }.plan(&goal)?))
         })
     }
 
     /// Reads a plan.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        py.detach(|| Ok(Self(plan::Plan::from_json(text)?)))
+        long(py, || Ok(Self(plan::Plan::from_json(text)?)))
     }
 
     /// The plan as JSON.

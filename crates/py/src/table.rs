@@ -1,14 +1,15 @@
 //! Statistics of encrypted tables.
 
 use crate::array::{array, matrices};
-use crate::client::{Release, reporter};
-use crate::error::{Refusal, Result};
+use crate::client::Release;
+use crate::error::Result;
 use crate::plan::security;
+use crate::work::{Workers, long, told};
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_matrix::{Matrix, MatrixError, session};
-use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::keys::{EvalKeys, KeySource};
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 /// Means, and covariances with the axes batch (one), row, column.
@@ -31,7 +32,7 @@ impl TableSpec {
 
     /// Bounds on the errors of means and covariances.
     fn errors<'py>(&self, py: Python<'py>) -> PyResult<Moments<'py>> {
-        let (mean, covariance) = py.detach(|| self.0.errors()).map_err(Refusal::from)?;
+        let (mean, covariance) = long(py, || Ok(self.0.errors()?))?;
         moments(py, mean, covariance)
     }
 
@@ -55,30 +56,30 @@ pub struct TableClient(session::TableClient);
 #[pymethods]
 impl TableClient {
     #[new]
-    fn new(py: Python<'_>, spec: &TableSpec, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(session::TableClient::new(&spec.0, threads)?)))
+    fn new(py: Python<'_>, spec: &TableSpec, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(session::TableClient::new(&spec.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
-            let secret = secret_key_from_bytes(&spec.0.params.build()?, secret)?;
-            Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads)?))
+    fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
+            let secret = secret_key_from_bytes(spec.0.params.build()?.rlwe(), secret)?;
+            Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads.0)?))
         })
     }
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| secret_key_to_bytes(self.0.secret_key()))?;
+        let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize, progress: Option<Py<PyAny>>) -> Result<TableServer> {
-        py.detach(|| {
-            let keys = self.0.eval_keys(&reporter(&progress))?;
-            Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads)?))
+    fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<TableServer> {
+        told(py, progress, |progress| {
+            let keys = self.0.eval_keys(progress)?;
+            Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads.0)?))
         })
     }
 
@@ -88,7 +89,7 @@ impl TableClient {
         let Some(table) = all.pop() else {
             return Err(MatrixError::Count { what: "tables", found: 0, expected: 1 }.into());
         };
-        py.detach(|| Ok(EncryptedTable(self.0.encrypt(&table)?)))
+        long(py, || Ok(EncryptedTable(self.0.encrypt(&table)?)))
     }
 
     /// Results that may still be shown under the key.
@@ -104,11 +105,10 @@ impl TableClient {
         value: &EncryptedMoments,
         release: bool,
     ) -> PyResult<(Moments<'py>, Moments<'py>)> {
-        let found = py.detach(|| match release {
-            false => self.0.decrypt(&value.0),
-            true => self.0.decrypt_for_release(&value.0),
-        });
-        let found = found.map_err(Refusal::from)?;
+        let found = long(py, || match release {
+            false => Ok(self.0.decrypt(&value.0)?),
+            true => Ok(self.0.decrypt_for_release(&value.0)?),
+        })?;
         Ok((moments(py, found.mean, found.covariance)?, moments(py, found.mean_error, found.covariance_error)?))
     }
 }
@@ -121,23 +121,23 @@ pub struct TableServer(session::TableServer);
 impl TableServer {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
-            let keys = EvalKeys::from_bytes(&spec.0.params.build()?, keys)?;
-            Ok(Self(session::TableServer::new(&spec.0, keys, threads)?))
+    fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
+            let keys = EvalKeys::from_bytes(spec.0.params.build()?.rlwe(), keys)?;
+            Ok(Self(session::TableServer::new(&spec.0, keys, threads.0)?))
         })
     }
 
     /// The bytes of its evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.evaluator().keys().to_bytes())?;
+        let bytes = long(py, || Ok(self.0.eval_keys().to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Bytes of its keys in memory.
     #[getter]
     fn key_bytes(&self) -> usize {
-        self.0.evaluator().keys().bytes()
+        self.0.eval_keys().bytes()
     }
 
     /// How many threads work.
@@ -148,7 +148,7 @@ impl TableServer {
 
     /// Means and covariances.
     fn moments(&self, py: Python<'_>, table: &EncryptedTable) -> Result<EncryptedMoments> {
-        py.detach(|| Ok(EncryptedMoments(self.0.moments(&table.0)?)))
+        long(py, || Ok(EncryptedMoments(self.0.moments(&table.0)?)))
     }
 }
 
@@ -167,12 +167,12 @@ macro_rules! travels {
             /// Reads one of a specification.
             #[staticmethod]
             fn from_bytes(py: Python<'_>, spec: &TableSpec, data: &[u8]) -> Result<Self> {
-                py.detach(|| Ok(Self(session::$name::from_bytes(&spec.0, data)?)))
+                long(py, || Ok(Self(session::$name::from_bytes(&spec.0, data)?)))
             }
 
             /// Its bytes on the wire.
             fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-                let bytes = py.detach(|| self.0.to_bytes())?;
+                let bytes = long(py, || Ok(self.0.to_bytes()?))?;
                 Ok(PyBytes::new(py, &bytes))
             }
 

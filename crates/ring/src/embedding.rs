@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::error::RingError;
 use crate::kernel::{self, Family, MAX_DEGREE, MIN_DEGREE, SpecialFft, WordKernels};
 use num_complex::Complex64;
+use zeroize::Zeroize;
 
 /// Tables for one ring degree.
 #[derive(Debug, Clone)]
@@ -94,5 +95,7 @@ impl Embedding {
         for ((x, re), im) in values.iter_mut().zip(re).zip(im) {
             *x = Complex64 { re: *re, im: *im };
         }
+        // It goes back to this thread's free buffers, and the values may be secret.
+        scratch.zeroize();
     }
 }

@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Shape,
     /// An operation that such objects do not have.
     Unsupported,
+    /// An operation that the plan does not hold.
+    NotPlanned,
     /// A release that was not declared, or of something else than was declared.
     Release,
     /// Bytes that are no object, or damaged.

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 /// Most releases of a policy.
 pub const MAX_RELEASES: u64 = 1 << 24;
 /// Bits of statistical security that a policy may ask for. The sampler is within statistical distance
-/// 2^−113 of a Gaussian for a value, so 2^24 releases of 2^24 values each are within 2^−64 in all.
+/// 2^−112 of a Gaussian for a value, so 2^24 releases of 2^24 values each are within 2^−64 in all.
 pub const RELEASE_SECURITY: RangeInclusive<u32> = 20..=64;
 /// A released value is off by more than what [`ReleasePolicy::released_error`] says with
 /// probability 2^−30 at most, all values of the release together.

@@ -5,13 +5,11 @@ mod parts;
 use crate::rotation::batch::in_groups;
 use crate::rotation::blind::BootstrapKey;
 use crate::rotation::table::LookupTable;
-use crate::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
-use crate::{ModuleSwitchKey, SwitchKey, TfheError, TfheParams};
+use crate::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, ModuleSwitchKey, Plaintext, SecretKind, SwitchKey, TfheError, TfheParams};
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::{KeyId, ParamsHash};
 
 const OBJECT: Purpose = Purpose::new("sudare tfhe object");
 

@@ -1,10 +1,10 @@
 //! TFHE's objects: round trips, golden files, hostile bytes, sizes.
 
 use std::path::PathBuf;
-use sudare_he::tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
-use sudare_he::tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::wire::*;
+use sudare_tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
+use sudare_tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
 
 /// A set of eight key bits: small files, no security.
 fn literal() -> TfheLiteral {

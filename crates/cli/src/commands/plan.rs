@@ -30,9 +30,9 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let mut out = Output::create(&a.output, Access::Usual)?;
     let text = plan.to_json()?;
     writeln!(out, "{text}").in_file(&a.output)?;
-    out.commit()?;
-    say(args, &plan);
-    Ok(())
+    let whole = out.finish()?;
+    say(args, &plan)?;
+    whole.put()
 }
 
 fn expression(a: &args::Plan) -> Result<Expr, CliError> {

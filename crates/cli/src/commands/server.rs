@@ -2,11 +2,9 @@
 
 use super::client::store;
 use super::load_plan;
-use crate::args;
 use crate::error::{Class, CliError, InFile};
-use crate::files;
-use crate::matrices;
 use crate::progress::Bar;
+use crate::{args, files, matrices};
 use std::path::Path;
 use sudare_matrix::{EncryptedMatrix, Plan, Server};
 use sudare_rlwe::keys::EvalKeys;

@@ -6,8 +6,7 @@
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
-use crate::ckks::Params;
-use crate::ckks::{EncodeAt, Encoder, Encryptor};
+use crate::ckks::{EncodeAt, Encoder, Encryptor, Params};
 use crate::error::HeError;
 use std::hint::black_box;
 use std::time::{Duration, Instant};

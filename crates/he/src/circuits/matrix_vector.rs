@@ -7,8 +7,7 @@
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
-use crate::ckks::Params;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap};
+use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap, Params};
 use crate::error::{HeError, parameters};
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_rlwe::RlweError;

@@ -18,8 +18,7 @@ pub use precision::MomentErrors;
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
-use crate::ckks::{Params, ParamsLiteral};
+use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use crate::error::{HeError, parameters};
 use precision::Bits;
 use std::collections::{BTreeMap, BTreeSet};

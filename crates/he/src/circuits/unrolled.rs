@@ -6,8 +6,7 @@
 //! 3.2.1 starts its sums from the first term and adds that term again; the sums here start from
 //! zero and hold the ciphertext itself as the empty product.)
 
-use crate::ckks::ParamsLiteral;
-use crate::ckks::{Ciphertext, Evaluator};
+use crate::ckks::{Ciphertext, Evaluator, ParamsLiteral};
 use crate::error::HeError;
 use std::collections::BTreeSet;
 use sudare_rlwe::keys::KeySwitchKey;

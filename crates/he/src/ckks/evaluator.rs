@@ -70,6 +70,11 @@ impl Evaluator {
         self.inner.reset_counters();
     }
 
+    /// Counts operations that a circuit does without these methods.
+    pub fn record(&self, done: Counters) {
+        self.inner.record(done);
+    }
+
     /// Refuses a ciphertext of other parameters or under another key.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Params;
 use zeroize::Zeroize;
 
-/// An encoded vector: an integer polynomial that stands for `scale` times the message.
+/// An encoded vector: an integer polynomial that stands for `scale` times the message. Wiped when dropped.
 #[derive(Clone, Debug)]
 pub struct Plaintext {
     pub(crate) params: Params,
@@ -14,6 +14,12 @@ pub struct Plaintext {
     pub(crate) bound: f64,
     /// Bound on the canonical norm of the error, in integer units.
     pub(crate) noise: f64,
+}
+
+impl Drop for Plaintext {
+    fn drop(&mut self) {
+        self.poly.zeroize();
+    }
 }
 
 impl Plaintext {

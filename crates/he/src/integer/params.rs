@@ -4,11 +4,11 @@ use super::modulus::PlainModulus;
 use super::noise::NoiseModel;
 use super::scale::ProductTables;
 use crate::error::{HeError, parameters};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use sudare_ring::embedding::Embedding;
+use sudare_ring::memo::Memo;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Limb, RnsBasis, Shoup};
 use sudare_rlwe::switching::Division;
@@ -38,9 +38,9 @@ struct Inner {
     aux: RnsBasis,
     noise: NoiseModel,
     /// For the norms of plaintexts that multiply; built when the first does.
-    embedding: OnceLock<Embedding>,
-    divisions: Mutex<BTreeMap<DivisionKey, Arc<Division>>>,
-    products: Mutex<BTreeMap<(usize, usize, usize), Arc<ProductTables>>>,
+    embedding: Memo<(), Embedding>,
+    divisions: Memo<DivisionKey, Arc<Division>>,
+    products: Memo<(usize, usize, usize), Arc<ProductTables>>,
 }
 
 /// Parameters of exact arithmetic modulo t over a [`Params`] set. Cloning shares it.
@@ -94,9 +94,9 @@ impl IntegerParams {
             bgv_factor,
             aux,
             noise,
-            embedding: OnceLock::new(),
-            divisions: Mutex::default(),
-            products: Mutex::default(),
+            embedding: Memo::new(),
+            divisions: Memo::new(),
+            products: Memo::new(),
         })))
     }
 
@@ -137,12 +137,9 @@ impl IntegerParams {
 
     /// The canonical embedding of the ring.
     pub(crate) fn embedding(&self) -> Result<&Embedding, HeError> {
-        match self.0.embedding.get() {
+        match self.0.embedding.get(&()) {
             Some(made) => Ok(made),
-            None => {
-                let made = Embedding::new(self.degree())?;
-                Ok(self.0.embedding.get_or_init(|| made))
-            }
+            None => Ok(self.0.embedding.insert((), Embedding::new(self.degree())?)),
         }
     }
 
@@ -197,8 +194,8 @@ impl IntegerParams {
         special: bool,
         factor: u64,
     ) -> Result<Arc<Division>, RlweError> {
-        let mut cache = self.0.divisions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = cache.get(&(high, low, special, factor)) {
+        let (cache, key) = (&self.0.divisions, (high, low, special, factor));
+        if let Some(found) = cache.get(&key) {
             return Ok(found.clone());
         }
         let params = &self.0.params;
@@ -206,10 +203,7 @@ impl IntegerParams {
         let tail = if special { dropped.concat(params.p())? } else { dropped };
         let made = Arc::new(Division::scaled(params.q_at(low), &tail, factor)?);
         // Factors of uneven additions come in any number; the usual ones are few.
-        if cache.len() < MAX_CACHED {
-            cache.insert((high, low, special, factor), made.clone());
-        }
-        Ok(made)
+        Ok(if cache.len() < MAX_CACHED { cache.insert(key, made).clone() } else { made })
     }
 
     /// Tables of BFV products from level `high` to `low` with `aux` auxiliary primes.
@@ -217,15 +211,12 @@ impl IntegerParams {
     /// # Errors
     /// `RlweError::NotCoprime` if primes are equal.
     pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Result<Arc<ProductTables>, RlweError> {
-        let mut cache = self.0.products.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = cache.get(&(high, low, aux)) {
+        if let Some(found) = self.0.products.get(&(high, low, aux)) {
             return Ok(found.clone());
         }
         let q = self.0.params.q();
-        let made =
-            Arc::new(ProductTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?);
-        cache.insert((high, low, aux), made.clone());
-        Ok(made)
+        let made = ProductTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?;
+        Ok(self.0.products.insert((high, low, aux), Arc::new(made)).clone())
     }
 
     /// Whether two handles mean the same set and plaintext modulus.
@@ -244,7 +235,7 @@ impl Deref for IntegerParams {
 }
 
 /// Most divisions that are kept.
-const MAX_CACHED: usize = 1024;
+const MAX_CACHED: usize = 256;
 
 impl PartialEq for IntegerParams {
     fn eq(&self, other: &Self) -> bool {

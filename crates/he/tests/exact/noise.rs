@@ -4,8 +4,7 @@
 use super::world::literal;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
-use sudare_he::ckks::Params;
-use sudare_he::ckks::noise as common;
+use sudare_he::ckks::{Params, noise as common};
 use sudare_he::integer::noise::{bfv_product_variance, bgv_product_variance};
 use sudare_he::integer::{Ciphertext, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
 use sudare_ring::{Coeff, Poly};

@@ -5,10 +5,7 @@ use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::ckks::ParamsLiteral;
-use sudare_he::integer::{
-    Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Plaintext, Scheme, Wrap,
-};
-use sudare_he::integer::{integer_params_from_bytes, integer_params_to_bytes};
+use sudare_he::integer::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Plaintext, Scheme, Wrap, integer_params_from_bytes, integer_params_to_bytes};
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};

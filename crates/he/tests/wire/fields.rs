@@ -11,7 +11,7 @@ use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::{Ciphertext, Decryptor, Evaluator, Scheme};
-use sudare_he::tfhe::tfhe_array_from_bytes;
+use sudare_tfhe::tfhe_array_from_bytes;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::KeyGenerator;
 use sudare_rlwe::wire::{Wire, WireError, peek, reseal_for_tests};

@@ -7,4 +7,3 @@ mod hostile;
 mod mutation;
 mod objects;
 mod round_trip;
-mod tfhe;

@@ -1,7 +1,6 @@
 //! One small object of each type, from fixed seeds.
 
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
-use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};

@@ -2,8 +2,7 @@
 
 use super::objects::{Objects, literal, reread};
 use proptest::prelude::*;
-use sudare_he::ckks::ParamsLiteral;
-use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator};
+use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator, ParamsLiteral};
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::{

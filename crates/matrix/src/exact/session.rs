@@ -9,10 +9,9 @@ use sudare_he::HeError;
 use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
 use sudare_ring::{Threads, threads};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_rlwe::wire::{Wire, WireError, peek};
+use sudare_rlwe::{KeyId, RlweError};
 
 /// What the bytes of an encrypted integer matrix start with.
 const MARK: &[u8] = b"sudare integers 1\n";
@@ -145,7 +144,7 @@ fn expect(expected: &IntegerParams, found: &IntegerParams) -> Result<(), MatrixE
     if found.same(expected) {
         return Ok(());
     }
-    let (found, expected) = (found.params().hash(), expected.params().hash());
+    let (found, expected) = (found.hash(), expected.hash());
     Err(WireError::WrongParameters { found, expected }.into())
 }
 
@@ -164,7 +163,7 @@ impl ExactClient {
     /// As [`ExactPlan::build`]; [`MatrixError::He`] if the system gives no entropy.
     pub fn new(plan: &ExactPlan, threads: usize) -> Result<Self, MatrixError> {
         let params = plan.build()?;
-        let secret = SecretKey::generate(params[0].params())?;
+        let secret = SecretKey::generate(&params[0])?;
         Self::with_secret_key(plan, secret, threads)
     }
 

@@ -4,14 +4,12 @@ use super::transpose::{shift, transpose_pair};
 use super::{ModuleOptions, State};
 use crate::error::MatrixError;
 use sudare_he::HeError;
-use sudare_he::ckks::Params;
 use sudare_he::ckks::noise::division_bound;
-use sudare_he::ckks::{Ciphertext, Evaluator};
+use sudare_he::ckks::{self, Ciphertext, Evaluator, Params};
 use sudare_ring::buffer::Buffer;
-use sudare_ring::{Coeff, Poly, Shoup, threads};
-use sudare_rlwe::Counters;
-use sudare_rlwe::KeyId;
+use sudare_ring::{Coeff, Eval, Poly, Shoup, threads};
 use sudare_rlwe::switching::coefficients::{add_scaled, mod_down, mod_down_rescale, switch};
+use sudare_rlwe::{Counters, KeyId};
 
 /// The ciphertexts of a block, values at the N/d points of R': limb by limb, part by part,
 /// ciphertext by ciphertext, N/d times d words.
@@ -189,9 +187,9 @@ impl<'a> Worker<'a> {
                 c.into_eval()
             };
             let parts = vec![down(c0, &b), down(c1, &a), square.into_eval()];
-            return Ok(Ciphertext::from_parts(params, self.key, parts, level, (scale, bound, noise))?);
+            return self.assembled(parts, level, ckks::State { scale, bound, noise });
         }
-        let [k0, k1] = switch(params, &square, self.evaluator.keys().relin()?)?.into_parts().map(|k| k.into_coeff());
+        let [k0, k1] = switch(params, &square, &*self.evaluator.keys().relin()?)?.c.map(|k| k.into_coeff());
         let down = |mut c: Poly<Coeff>, k: &Poly<Coeff>, plain: &Poly<Coeff>| -> Result<_, HeError> {
             c.add_assign(k);
             add_scaled(params, &mut c, plain);
@@ -200,10 +198,15 @@ impl<'a> Worker<'a> {
         };
         let parts = vec![down(c0, &k0, &b)?, down(c1, &k1, &a)?];
         if level == 0 {
-            return Ok(Ciphertext::from_parts(params, self.key, parts, 0, (scale, bound, noise))?);
+            return self.assembled(parts, 0, ckks::State { scale, bound, noise });
         }
         let prime = params.prime_at(level) as f64;
-        let state = (scale / prime, bound, noise / prime + division_bound(params, 2));
-        Ok(Ciphertext::from_parts(params, self.key, parts, level - 1, state)?)
+        let noise = noise / prime + division_bound(params, 2);
+        self.assembled(parts, level - 1, ckks::State { scale: scale / prime, bound, noise })
+    }
+
+    fn assembled(&self, parts: Vec<Poly<Eval>>, level: usize, state: ckks::State) -> Result<Ciphertext, MatrixError> {
+        let inner = sudare_rlwe::Ciphertext::from_parts(self.params(), self.key, parts, level)?;
+        Ok(Ciphertext::from_parts(inner, state)?)
     }
 }

@@ -153,8 +153,8 @@ pub(super) fn transpose_pair(
             return Ok(out);
         }
         let key = evaluator.keys().galois(g, 0)?;
-        let [p0, p1] = switch_automorphism(params, &x[p], key)?.into_parts();
-        let [mut q0, q1] = switch_automorphism(params, &z[p], key)?.into_parts();
+        let [p0, p1] = switch_automorphism(params, &x[p], &key)?.c;
+        let [mut q0, q1] = switch_automorphism(params, &z[p], &key)?.c;
         q0.add_assign(&p1);
         Ok([p0.into_coeff(), q0.into_coeff(), q1.into_coeff()])
     });

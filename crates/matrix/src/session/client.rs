@@ -1,21 +1,19 @@
 //! The side that owns the data.
 
 use super::encrypted::EncryptedMatrix;
-use super::release;
 use super::server::Server;
-use super::{Progress, QUIET};
+use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::plan::Plan;
 use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use sudare_he::ckks::Params;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
 use sudare_ring::{Threads, threads};
-use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::wire::WireError;
+use sudare_rlwe::{KeyId, Params};
 
 /// Holds the secret key: makes all other keys, encrypts and decrypts.
 pub struct Client {

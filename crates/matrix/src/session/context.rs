@@ -7,17 +7,17 @@
 
 use super::client::{eval_keys, expect_params};
 use super::context_server::ContextServer;
-use super::release;
-use super::{Progress, QUIET};
+use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
+use crate::slots::error_model::reading_error;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected};
-use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, ParamsLiteral};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
@@ -56,6 +56,7 @@ impl Default for ContextOptions {
 
 /// What a client and a server of a context agree on; nothing secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct ContextSpec {
     /// Products in a row.
     pub depth: usize,
@@ -66,6 +67,30 @@ pub struct ContextSpec {
     /// What may be released of results, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleasePolicy>,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    depth: usize,
+    tile: usize,
+    params: ParamsLiteral,
+    #[serde(default)]
+    release: Option<ReleasePolicy>,
+}
+
+impl TryFrom<Written> for ContextSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let (scale_bits, security) = (w.params.log_scale, w.params.security);
+        let spec =
+            Self::new(w.depth, &ContextOptions { scale_bits, security, tile: w.tile, threads: 0, release: w.release })?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl ContextSpec {
@@ -162,7 +187,7 @@ impl Context {
     /// As [`Context::new`].
     pub fn new_with(depth: usize, options: &ContextOptions, progress: Progress<'_>) -> Result<Self, MatrixError> {
         let spec = ContextSpec::new(depth, options)?;
-        let secret = SecretKey::generate(&spec.params.build()?)?;
+        let secret = SecretKey::generate(spec.params.build()?.rlwe())?;
         Self::with_secret_key(&spec, secret, options.threads, progress)
     }
 
@@ -207,7 +232,7 @@ impl Context {
         let bound = max_abs.unwrap_or_else(|| public_bound(matrix));
         let layout = self.server.spec().layout(matrix.rows(), matrix.cols())?;
         let tiles = self.threads.run(|| {
-            let encoder = Encoder::new(self.secret.params());
+            let encoder = Encoder::new(self.server.params());
             let plain = layout.encode(&encoder, matrix, encoder.at_top(bound))?;
             let encryptor = Encryptor::with_secret_key(&self.secret)?;
             let made = threads::map(plain.len(), |i| encryptor.encrypt(&plain[i]));
@@ -227,7 +252,7 @@ impl Context {
             let tiles = value.ciphertexts();
             let plain = threads::map(tiles.len(), |i| decryptor.decrypt(&tiles[i]));
             let plain = plain.into_iter().collect::<Result<Vec<_>, _>>()?;
-            value.layout.decode(self.secret.params(), &plain)
+            value.layout.decode(self.server.params(), &plain)
         })
     }
 
@@ -253,7 +278,7 @@ impl Context {
         let decryptor = Decryptor::new(&self.secret);
         let mut all = self.threads.run(|| {
             let plain = release::decrypt(&decryptor, value.ciphertexts(), Expected::of)?;
-            let matrix = value.layout.decode(self.secret.params(), &plain)?;
+            let matrix = value.layout.decode(self.server.params(), &plain)?;
             release::release(&decryptor, policy, vec![matrix], error)
         })?;
         all.pop().ok_or(MatrixError::Count { what: "matrices", found: 0, expected: 1 })
@@ -344,14 +369,12 @@ impl ContextMatrix {
         self.tiles.first().map_or(1.0, Ciphertext::scale)
     }
 
-    /// The worst-case bound on the error of an element.
+    /// Static bound on the error of its elements, once they are read.
     pub fn error(&self) -> f64 {
-        self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max)
-    }
-
-    /// Bits of a message of size one above the noise bound.
-    pub fn precision_bits(&self) -> f64 {
-        self.tiles.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min)
+        let noise = self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
+        let params = self.tiles.first().map(Ciphertext::params);
+        let read = params.map(|p| reading_error(p.degree() as f64, self.max_abs, p.q().len()));
+        noise + read.unwrap_or(0.0)
     }
 
     /// Bytes in memory.
@@ -362,8 +385,7 @@ impl ContextMatrix {
 
 impl fmt::Display for ContextMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let top = self.tiles.first().map_or(0, |c| Params::max_level(c.params()));
-        super::encrypted::describe(f, (1, self.shape()), top, &self.tiles)
+        super::encrypted::describe(f, (1, self.shape()), (self.max_abs, Some(self.error())), &self.tiles)
     }
 }
 

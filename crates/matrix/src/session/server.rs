@@ -8,12 +8,10 @@ use crate::matrix::Matrix;
 use crate::plan::Plan;
 use std::sync::Arc;
 use sudare_he::HeError;
-use sudare_he::ckks::Params;
-use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
+use sudare_he::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
-use sudare_rlwe::KeyId;
-use sudare_rlwe::RlweError;
-use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::keys::{EvalKeys, KeySource};
+use sudare_rlwe::{KeyId, RlweError};
 
 /// Computes on encrypted matrices by a plan. Holds evaluation keys and nothing secret. Cloning
 /// shares it.
@@ -22,6 +20,7 @@ pub struct Server(Arc<Inner>);
 
 struct Inner {
     plan: Plan,
+    keys: Arc<EvalKeys>,
     evaluator: Evaluator,
     threads: Arc<Threads>,
 }
@@ -52,12 +51,20 @@ impl Server {
             let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step);
             reaches(*level, keys.galois(*element, step.unwrap_or(0))?.key().level())?;
         }
-        Ok(Self(Arc::new(Inner { plan: plan.clone(), evaluator: Evaluator::new(&params, keys)?, threads })))
+        // Tables are made here, not within the first operation.
+        threads.run(|| plan.engine().prepare(plan.goal()))?;
+        let (keys, evaluator) = evaluator(plan.params(), keys)?;
+        Ok(Self(Arc::new(Inner { plan: plan.clone(), keys, evaluator, threads })))
     }
 
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.0.plan
+    }
+
+    /// The evaluation keys that it computes with.
+    pub fn eval_keys(&self) -> &EvalKeys {
+        &self.0.keys
     }
 
     /// The evaluator with its counters.
@@ -251,11 +258,18 @@ impl Server {
     }
 }
 
+/// Keys, and an evaluator that has them.
+pub(super) fn evaluator(params: &Params, keys: EvalKeys) -> Result<(Arc<EvalKeys>, Evaluator), HeError> {
+    let keys = Arc::new(keys);
+    let source: Arc<dyn KeySource> = keys.clone();
+    Ok((keys, Evaluator::new(params, source)?))
+}
+
 /// A plaintext as a ciphertext that anybody can read.
 pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciphertext, HeError> {
     let parts = vec![p.poly().clone(), Poly::zero(p.poly().basis())];
-    let state = (p.scale(), p.bound(), p.error_bound() * p.scale());
-    Ciphertext::from_parts(params, key, parts, p.level(), state)
+    let state = State { scale: p.scale(), bound: p.bound(), noise: p.error_bound() * p.scale() };
+    Ciphertext::from_parts(sudare_rlwe::Ciphertext::from_parts(params, key, parts, p.level())?, state)
 }
 
 fn same_shape(operation: &'static str, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<(), MatrixError> {

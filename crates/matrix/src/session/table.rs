@@ -5,17 +5,18 @@
 //! holder reads them off.
 
 use super::client::{eval_keys, expect_params};
+use super::server::evaluator;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
 use crate::product::KeyDemand;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
-use sudare_he::ckks::ParamsLiteral;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral, Plaintext};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
@@ -31,6 +32,7 @@ const MAX_BOUND: f64 = 1e150;
 
 /// What both sides know of a table: its size and the bounds of its columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct TableSpec {
     /// Number of rows, at least two.
     pub rows: usize,
@@ -41,6 +43,28 @@ pub struct TableSpec {
     /// What may be released of the moments, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleasePolicy>,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    rows: usize,
+    max_abs: Vec<f64>,
+    params: ParamsLiteral,
+    #[serde(default)]
+    release: Option<ReleasePolicy>,
+}
+
+impl TryFrom<Written> for TableSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let spec = Self::new(w.rows, w.max_abs, w.params.security, w.release)?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl TableSpec {
@@ -118,7 +142,7 @@ impl TableSpec {
 #[derive(Clone, Debug)]
 struct Cells {
     shape: (usize, usize),
-    bundle: Arc<Bundle>,
+    bundle: Arc<Bundle<Ciphertext>>,
 }
 
 /// What travels with the ciphertexts.
@@ -134,12 +158,12 @@ impl Cells {
         let (rows, columns) = (spec.rows as u64, spec.max_abs.len() as u64);
         let header = CellsHeader { kind: kind.into(), rows, columns };
         let header = serde_json::to_vec(&header).map_err(|_| WireError::Corrupt { what: "a table's header" })?;
-        let bundle = Bundle::new(&spec.params.build()?, key, header, values)?;
+        let bundle = Bundle::new(spec.params.build()?.rlwe(), key, header, values)?;
         Ok(Self { shape: spec.shape(), bundle: Arc::new(bundle) })
     }
 
     fn from_bytes(kind: &str, spec: &TableSpec, bytes: &[u8]) -> Result<Self, MatrixError> {
-        let bundle = Bundle::from_bytes(&spec.params.build()?, bytes)?;
+        let bundle = Bundle::from_bytes(spec.params.build()?.rlwe(), bytes)?;
         let corrupt = WireError::Corrupt { what: "a table's header" };
         let header: CellsHeader = serde_json::from_slice(bundle.application()).map_err(|_| corrupt.clone())?;
         if header.kind != kind {
@@ -152,7 +176,7 @@ impl Cells {
     }
 
     fn expect(&self, spec: &TableSpec) -> Result<(), MatrixError> {
-        expect_params(&spec.params.build()?, self.bundle.params())?;
+        expect_params(spec.params.build()?.rlwe(), self.bundle.params())?;
         if self.shape != spec.shape() {
             let (found, expected) = (self.shape, spec.shape());
             return Err(MatrixError::PlannedShape { what: "the encrypted table", found, expected });
@@ -440,6 +464,7 @@ pub struct TableServer(Arc<Inner>);
 struct Inner {
     spec: TableSpec,
     statistics: ColumnStatistics,
+    keys: Arc<EvalKeys>,
     evaluator: Evaluator,
     threads: Arc<Threads>,
 }
@@ -456,12 +481,18 @@ impl TableServer {
     fn with_threads(spec: &TableSpec, keys: EvalKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
         let statistics = spec.statistics()?;
         expect_params(statistics.params(), keys.params())?;
-        Ok(Self(Arc::new(Inner { spec: spec.clone(), statistics, evaluator: Evaluator::new(&params, keys)?, threads })))
+        let (keys, evaluator) = evaluator(statistics.params(), keys)?;
+        Ok(Self(Arc::new(Inner { spec: spec.clone(), statistics, keys, evaluator, threads })))
     }
 
     /// The specification.
     pub fn spec(&self) -> &TableSpec {
         &self.0.spec
+    }
+
+    /// The evaluation keys that it computes with.
+    pub fn eval_keys(&self) -> &EvalKeys {
+        &self.0.keys
     }
 
     /// The evaluator with its counters.
@@ -479,7 +510,7 @@ impl TableServer {
     /// # Errors
     /// [`MatrixError::PlannedShape`] for another table, [`MatrixError::He`] for another key.
     pub fn moments(&self, table: &EncryptedTable) -> Result<EncryptedMoments, MatrixError> {
-        let Inner { spec, statistics, evaluator, threads } = &*self.0;
+        let Inner { spec, statistics, evaluator, threads, .. } = &*self.0;
         table.0.expect(spec)?;
         let values = threads.run(|| evaluator.column_statistics(statistics, table.ciphertexts()))?;
         Cells::new("moments", spec, table.key(), values).map(EncryptedMoments)

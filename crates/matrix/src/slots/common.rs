@@ -1,12 +1,13 @@
 //! What the slot-packed products share: checks, rotation schedules, parameter search.
 
 use crate::error::MatrixError;
+use crate::expr::{MAX_ELEMENTS, MAX_SIDE};
 use crate::matrix::Matrix;
+use crate::plan::MAX_BATCH;
 use crate::product::{KeyDemand, Operand, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
-use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::automorphism::{conjugation_element, rotation_element};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
@@ -42,11 +43,14 @@ pub const fn name_of(operand: Operand) -> &'static str {
     }
 }
 
-/// Refuses a shape without elements, or one whose padding would overflow.
+/// Refuses a shape without elements, or one larger than an expression's.
 pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError> {
-    let sides = [shape.m, shape.k, shape.n, shape.batch];
-    if sides.contains(&0) || sides.iter().any(|s| *s > 1 << 24) {
-        let reason = format!("sides and batch must be 1 to {}", 1 << 24);
+    let Shape { m, k, n, batch } = shape;
+    let sides = [m, k, n].iter().all(|side| (1..=MAX_SIDE).contains(side));
+    // Sides are small enough for their products.
+    if !sides || [m * k, k * n, m * n].iter().any(|x| *x > MAX_ELEMENTS) || !(1..=MAX_BATCH).contains(&batch) {
+        let reason =
+            format!("sides are 1 to {MAX_SIDE}, matrices have up to {MAX_ELEMENTS} elements, a batch {MAX_BATCH}");
         return Err(MatrixError::Method { method, reason });
     }
     Ok(())
@@ -181,6 +185,11 @@ impl KeyList {
         }
     }
 
+    /// Adds the Galois elements of a demand.
+    pub fn demanded(&mut self, demand: &KeyDemand) {
+        demand.galois.iter().for_each(|(element, level)| self.element(*element, *level));
+    }
+
     /// The demand, with the relinearisation key at a level.
     pub fn demand(self, relin: Option<usize>) -> KeyDemand {
         KeyDemand { relin, galois: self.levels.into_iter().collect() }
@@ -202,10 +211,10 @@ pub struct Search<'a> {
     pub switching: bool,
 }
 
-/// Parameter literals for which `predict` is within the wanted error: for each useful number of
-/// special primes the least ring degree, with as much precision as its modulus has room for
-/// (limbs cost the same at any size below 2^50).
-pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> f64) -> Vec<ParamsLiteral> {
+/// Parameter literals that serve the requirements: for each useful number of special primes the
+/// least ring degree, with as much precision as its modulus has room for (limbs cost the same at
+/// any size below 2^50).
+pub fn search_literals(search: &Search<'_>, serves: impl Fn(&ParamsLiteral) -> bool) -> Vec<ParamsLiteral> {
     let req = search.req;
     let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
     let specials: &[usize] = if search.switching { &[1, 2, 3] } else { &[0] };
@@ -216,7 +225,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
         }
         let found = (search.least_log_n.max(11)..=17).find_map(|log_n| {
             let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
-            (20..=45u32).rev().find_map(|scale| {
+            (20..=45u32).rev().chain(46..=48).find_map(|scale| {
                 let first = scale + headroom;
                 if first > 61 || (first > 49 && scale > 30) {
                     return None;
@@ -243,7 +252,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
                         },
                         log_scale: scale,
                     };
-                    (predict(&literal) <= req.error).then_some(literal)
+                    serves(&literal).then_some(literal)
                 })
             })
         });

@@ -2,7 +2,7 @@
 //!
 //! A family is three things: [`Kernels`], which [`super::platform`] makes where the processor has the
 //! features; [`WordKernels`] for work without a modulus; and [`LimbKernels`], made once for each prime.
-//! `docs/design/0010-kernel-contract.md` says how a family is added.
+//! `docs/design/0014-kernel-contract.md` says how a family is added.
 //!
 //! `q` is the limb's prime, N the degree, "residues" are words in `[0, q)`. All that leaves a kernel is
 //! the one exact result that the ranges allow, so families agree bit for bit; only the special FFT works

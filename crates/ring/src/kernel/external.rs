@@ -8,6 +8,7 @@
 use super::contract::Monomials;
 use super::{Ahead, Limb};
 use crate::buffer::{Buffer, Pages};
+use crate::interrupt::check;
 use crate::order::exponent;
 use std::sync::Arc;
 
@@ -60,6 +61,7 @@ impl PackedMatrix {
         let mut block = Pages::zeroed(matrices.iter().map(words).sum());
         let mut at = 0;
         for m in &matrices {
+            check();
             let source = m.words();
             block[at..at + source.len()].copy_from_slice(source);
             at += words(m);
@@ -76,6 +78,7 @@ impl PackedMatrix {
     }
 
     /// The words that hold the values and their padding.
+    #[inline]
     fn words(&self) -> &[u64] {
         let length = (self.byte_len() + PADDING).div_ceil(8);
         match &self.storage {
@@ -110,6 +113,7 @@ impl PackedMatrix {
     }
 
     /// Where the eight values `8v..8v+8` of an entry begin.
+    #[inline]
     pub(super) fn offset(&self, group: usize, row: usize, column: usize, v: usize) -> usize {
         (((v * self.groups + group) * self.rows + row) * self.columns + column) * 8 * self.width
     }
@@ -141,17 +145,20 @@ impl PackedMatrix {
     /// As for [`PackedMatrix::set`].
     pub fn get(&self, group: usize, row: usize, column: usize, out: &mut [u64]) {
         assert!(group < self.groups && row < self.rows && column < self.columns && out.len() == self.degree);
-        for (v, eight) in out.chunks_exact_mut(8).enumerate() {
+        for (v, eight) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             self.read_eight(self.offset(group, row, column, v), eight);
         }
     }
 
-    pub(super) fn read_eight(&self, at: usize, out: &mut [u64]) {
-        let bytes: &[u8] = bytemuck::cast_slice(self.words());
-        for (x, place) in out.iter_mut().zip(bytes[at..at + 8 * self.width].chunks_exact(self.width)) {
-            let mut word = [0u8; 8];
-            word[..self.width].copy_from_slice(place);
-            *x = u64::from_le_bytes(word);
+    /// The eight values from byte `at` on: whole words, of which the next values' bytes are cut off.
+    #[inline]
+    pub(super) fn read_eight(&self, at: usize, out: &mut [u64; 8]) {
+        let (width, mask) = (self.width, u64::MAX >> (64 - 8 * self.width));
+        let bytes: &[u8] = &bytemuck::cast_slice(self.words())[at..at + 7 * width + 8];
+        for (l, x) in out.iter_mut().enumerate() {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[l * width..l * width + 8]);
+            *x = u64::from_le_bytes(word) & mask;
         }
     }
 }

@@ -10,7 +10,7 @@ use super::portable::Portable;
 use super::x86;
 use crate::error::RingError;
 use crate::modulus::Modulus;
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 /// A line for each family, the most general first: its name, its name in words, and what makes it where
 /// the processor has what it needs.
@@ -62,15 +62,15 @@ families! {
 
 /// The family's kernels, if the processor can run them.
 pub(super) fn kernels(family: Family) -> Option<&'static dyn Kernels> {
-    static DETECTED: OnceLock<[Option<Box<dyn Kernels>>; Family::ALL.len()]> = OnceLock::new();
-    DETECTED.get_or_init(detect)[family as usize].as_deref()
+    static DETECTED: OnceBox<[Option<Box<dyn Kernels>>; Family::ALL.len()]> = OnceBox::new();
+    DETECTED.get_or_init(|| Box::new(detect()))[family as usize].as_deref()
 }
 
-/// The best family that may be used.
-static LIMIT: OnceLock<Family> = OnceLock::new();
+/// The best family that may be used. Without a lock, as everything here: see [`crate::memo`].
+static LIMIT: OnceBox<Family> = OnceBox::new();
 
 fn limit() -> Family {
-    *LIMIT.get_or_init(default_limit)
+    *LIMIT.get_or_init(|| Box::new(default_limit()))
 }
 
 #[cfg(not(debug_assertions))]
@@ -95,8 +95,8 @@ fn default_limit() -> Family {
 
 /// The kernels for work without a modulus.
 pub(crate) fn words() -> &'static dyn WordKernels {
-    static WORDS: OnceLock<&'static dyn WordKernels> = OnceLock::new();
-    *WORDS.get_or_init(|| kernels(Family::best()).map_or(&Portable, |kernels| kernels.words()))
+    static WORDS: OnceBox<&'static dyn WordKernels> = OnceBox::new();
+    *WORDS.get_or_init(|| Box::new(kernels(Family::best()).map_or(&Portable, |kernels| kernels.words())))
 }
 
 impl Family {
@@ -119,7 +119,7 @@ impl Family {
     /// [`RingError::KernelDecided`] if another choice has been made or used already.
     pub fn limit(self) -> Result<(), RingError> {
         let wanted = self.here()?;
-        let decided = *LIMIT.get_or_init(|| wanted);
+        let decided = *LIMIT.get_or_init(|| Box::new(wanted));
         if decided == wanted {
             return Ok(());
         }

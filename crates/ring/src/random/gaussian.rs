@@ -1,6 +1,6 @@
 //! Discrete Gaussian noise by a cumulative table, in constant time.
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use num_bigint::BigUint;
 use zeroize::Zeroize;
@@ -57,8 +57,9 @@ impl GaussianSampler {
 
     /// The sampler of σ = [`SIGMA`], built once.
     pub fn standard() -> &'static Self {
-        static STANDARD: OnceLock<GaussianSampler> = OnceLock::new();
-        STANDARD.get_or_init(|| Self::tabulate(SIGMA))
+        // No lock: one that a thread holds while the process is forked stays locked in the child.
+        static STANDARD: OnceBox<GaussianSampler> = OnceBox::new();
+        STANDARD.get_or_init(|| Box::new(Self::tabulate(SIGMA)))
     }
 
     /// The standard deviation σ.

@@ -1,6 +1,6 @@
 //! Discrete Gaussians wider than any table, by convolution.
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use zeroize::Zeroize;
 
@@ -35,8 +35,8 @@ pub struct WideGaussian {
 }
 
 fn digit() -> &'static GaussianSampler {
-    static DIGIT: OnceLock<GaussianSampler> = OnceLock::new();
-    DIGIT.get_or_init(|| GaussianSampler::tabulate(DIGIT_SIGMA))
+    static DIGIT: OnceBox<GaussianSampler> = OnceBox::new();
+    DIGIT.get_or_init(|| Box::new(GaussianSampler::tabulate(DIGIT_SIGMA)))
 }
 
 impl WideGaussian {

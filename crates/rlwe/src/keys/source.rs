@@ -17,6 +17,9 @@ pub trait KeySource: fmt::Debug + Send + Sync {
     /// The name of the secret key that they belong to.
     fn id(&self) -> KeyId;
 
+    /// Bytes that its keys take in memory now.
+    fn bytes(&self) -> usize;
+
     /// The highest level that the relinearisation key serves; `None` without one. Loads no key.
     fn relin_level(&self) -> Option<usize>;
 
@@ -92,11 +95,6 @@ impl EvalKeys {
     pub fn galois_keys(&self) -> impl Iterator<Item = &GaloisKey> {
         self.galois.values().map(|key| &**key)
     }
-
-    /// Bytes in memory.
-    pub fn bytes(&self) -> usize {
-        self.relin_key().into_iter().chain(self.galois_keys().map(GaloisKey::key)).map(KeySwitchKey::bytes).sum()
-    }
 }
 
 impl KeySource for EvalKeys {
@@ -106,6 +104,10 @@ impl KeySource for EvalKeys {
 
     fn id(&self) -> KeyId {
         self.id
+    }
+
+    fn bytes(&self) -> usize {
+        self.relin_key().into_iter().chain(self.galois_keys().map(GaloisKey::key)).map(KeySwitchKey::bytes).sum()
     }
 
     fn relin_level(&self) -> Option<usize> {

@@ -6,6 +6,7 @@ use super::header::{ALIGNMENT, CHECKSUM_BYTES, FIXED_BYTES, Header, Lead, MAX_HE
 use super::object::ObjectType;
 use super::packing;
 use std::io::{ErrorKind, Read, Write};
+use sudare_ring::interrupt::check;
 use sudare_ring::{Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
 
@@ -39,6 +40,7 @@ impl<'a, W: Write> Writer<'a, W> {
         if self.header.segments().get(self.next) != Some(&(bytes.len() as u64)) {
             return Err(WireError::Corrupt { what: "a segment that its header does not announce" });
         }
+        check();
         let gap = self.position.next_multiple_of(ALIGNMENT) - self.position;
         self.out.write_all(&[0; ALIGNMENT as usize][..gap as usize])?;
         self.out.write_all(bytes)?;
@@ -181,6 +183,7 @@ impl<'a> Reader<'a> {
         let Some(bytes) = self.header.segments().get(i).copied() else {
             return Err(WireError::Corrupt { what: "fewer segments than the object needs" });
         };
+        check();
         let gap = self.position.next_multiple_of(ALIGNMENT) - self.position;
         expect_zeros(self.source.take(gap as usize, part)?)?;
         self.position += gap + bytes + CHECKSUM_BYTES as u64;

@@ -160,6 +160,7 @@ fn of_contents(kind: ErrorKind) -> ErrorKind {
         ErrorKind::Insecure
         | ErrorKind::Mismatch
         | ErrorKind::MissingKey
+        | ErrorKind::NotPlanned
         | ErrorKind::Release
         | ErrorKind::WrongType
         | ErrorKind::Io

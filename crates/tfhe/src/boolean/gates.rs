@@ -3,8 +3,7 @@
 use crate::keys::{check_owner, check_plaintext};
 use crate::{ClientKey, LookupTable, LweCiphertext, ServerKey, TfheError};
 use std::fmt;
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::{KeyId, ParamsHash};
 
 /// An encrypted bit: a phase of +1/8 of the modulus for true, −1/8 for false.
 #[derive(Clone, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use crate::leveled::LeveledParams;
 use crate::noise::variance;
 use crate::{GgswCiphertext, GlweCiphertext, LweCiphertext, TfheError};
 use std::fmt;
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::{KeyId, ParamsHash};
 
 /// Parameters and key that a ciphertext belongs to; public values belong to no key.
 pub(super) type Owner = (ParamsHash, Option<KeyId>);

@@ -7,8 +7,7 @@ use crate::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
 use std::fmt;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::{KeyId, ParamsHash};
 
 /// Most elements of an array.
 pub const MAX_ELEMENTS: usize = 1 << 24;

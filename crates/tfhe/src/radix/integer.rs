@@ -4,8 +4,7 @@ use crate::keys::{check_owner, check_plaintext};
 use crate::rotation::table::{LookupTable, decode, encode, table_steps};
 use crate::{ClientKey, GlweCiphertext, LweCiphertext, Plaintext, ServerKey, TfheError};
 use std::fmt;
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::{KeyId, ParamsHash};
 
 /// An encrypted number of message and carry bits. It knows the largest value that it can hold and how
 /// much noise it can have, so that an operation that could fail is refused.

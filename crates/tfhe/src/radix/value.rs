@@ -6,8 +6,7 @@ use crate::rotation::table::{decode, encode};
 use crate::{ClientKey, EncryptedInt, TfheError};
 use std::fmt;
 use sudare_ring::random::ObjectSeeds;
-use sudare_rlwe::KeyId;
-use sudare_rlwe::ParamsHash;
+use sudare_rlwe::{KeyId, ParamsHash};
 
 /// Width and signedness of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! Gates and tables, exhaustively, on small sets and on the real ones.
 
 use crate::{cases, word};
-use sudare_he::tfhe::*;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_ring::{Threads, threads};
+use sudare_tfhe::*;
 
 fn client(literal: TfheLiteral, number: u8) -> ClientKey {
     ClientKey::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()

@@ -2,12 +2,11 @@
 
 use crate::measure::circuit::row;
 use crate::support::{context, key, streams, words};
-use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
-use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey};
-use sudare_he::tfhe::leveled::*;
-use sudare_he::tfhe::*;
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey, SchemeSwitchKey};
+use sudare_tfhe::leveled::*;
+use sudare_tfhe::*;
 
 struct Side {
     client: ClientKey,
@@ -83,7 +82,7 @@ fn depths() {
     for (literal, depth) in [(CircuitLiteral::three_levels(), 800.0), (CircuitLiteral::two_levels(), 200.0)] {
         let params = literal.build().unwrap();
         let decision = params.decision_variance(depth * params.selector_noise().bound());
-        assert!(sudare_he::tfhe::variance::log2_tail(0.25, decision) <= -128.0);
+        assert!(sudare_tfhe::noise::variance::log2_tail(0.25, decision) <= -128.0);
     }
 }
 

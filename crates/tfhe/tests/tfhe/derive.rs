@@ -1,8 +1,8 @@
 //! Derived parameter sets: they keep their bounds, their bootstraps are right, and their keys are as long as said.
 
-use sudare_he::tfhe::derive::{Wanted, derive};
-use sudare_he::tfhe::*;
 use sudare_rlwe::security::Security;
+use sudare_tfhe::params::derive::{Wanted, derive};
+use sudare_tfhe::*;
 
 #[test]
 fn a_set_for_gates() {

@@ -1,9 +1,9 @@
 //! The failure probability of bootstraps against its formula, measured at reduced precision.
 
-use sudare_he::tfhe::*;
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::security::Security;
+use sudare_tfhe::*;
 
 const CHAINS: usize = 64;
 const KEYS: u64 = 10;

@@ -1,10 +1,10 @@
 //! Gates by the accumulators of FHEW, on small sets and on the real one, and their noise.
 
 use crate::support::{context, key, words};
-use sudare_he::tfhe::fhew::{AutomorphismBootstrapKey, FhewKey, FhewLiteral, FhewMethod};
-use sudare_he::tfhe::*;
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_tfhe::boolean::fhew::{AutomorphismBootstrapKey, FhewKey, FhewLiteral, FhewMethod};
+use sudare_tfhe::*;
 
 fn side(literal: FhewLiteral, number: u8) -> (ClientKey, FhewKey) {
     let params = literal.build().unwrap();

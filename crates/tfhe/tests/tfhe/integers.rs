@@ -1,10 +1,10 @@
 //! Encrypted integers against plain arithmetic: every pair of four bits, and random ones of all widths.
 
 use crate::{cases, word};
-use sudare_he::tfhe::radix::*;
-use sudare_he::tfhe::*;
 use sudare_ring::random::{Seed, Stream};
 use sudare_ring::{Threads, threads};
+use sudare_tfhe::radix::*;
+use sudare_tfhe::*;
 
 /// As small as the noise formulas allow: no security, and quick.
 fn tiny() -> TfheLiteral {

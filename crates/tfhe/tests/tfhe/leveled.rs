@@ -2,11 +2,11 @@
 
 use crate::support::words;
 use crate::{cases, word};
-use sudare_he::tfhe::leveled::*;
-use sudare_he::tfhe::{Gadget, Noise, SecretKind, TfheError};
 use sudare_ring::random::Seed;
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::security::Security;
+use sudare_tfhe::leveled::*;
+use sudare_tfhe::{Gadget, Noise, SecretKind, TfheError};
 
 fn client(literal: LeveledLiteral, number: u8) -> LeveledClient {
     LeveledClient::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()

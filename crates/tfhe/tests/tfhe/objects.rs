@@ -1,8 +1,8 @@
 //! Each object and operation with messages high above the noise.
 
 use crate::support::{context, key, streams, words};
-use sudare_he::tfhe::*;
 use sudare_ring::random::{ObjectSeeds, Seed};
+use sudare_tfhe::*;
 
 const N: usize = 512;
 /// Messages are multiples of q/16.

@@ -5,7 +5,6 @@ use super::super::external::{MAX_COLUMNS, PackedMatrix};
 use crate::modulus::Modulus;
 
 /// See [`LimbKernels::external_product`](super::super::contract::LimbKernels::external_product).
-#[inline(always)]
 pub(crate) fn product(
     q: &Modulus,
     out: &mut [u64],

@@ -9,6 +9,7 @@ use crate::buffer::Buffer;
 use crate::kernel::special_fft::{SpecialFft, is_radix4};
 use crate::order::bit_reverse;
 use std::arch::x86_64::*;
+use zeroize::Zeroize;
 
 /// Points whose parts fill two thirds of L1.
 const L1_POINTS: usize = 2048;
@@ -368,6 +369,8 @@ macro_rules! on_aligned {
             $transform(t, x, y);
             re.copy_from_slice(x);
             im.copy_from_slice(y);
+            // The values may be secret, and the buffer is kept for reuse.
+            scratch.zeroize();
         }
     };
 }

@@ -2,11 +2,10 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
-use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, variance as formulas};
-use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey, TraceKey};
-use sudare_he::tfhe::leveled::Selector;
-use sudare_he::tfhe::*;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey, SchemeSwitchKey, TraceKey, variance as formulas};
+use sudare_tfhe::leveled::Selector;
+use sudare_tfhe::*;
 
 const GADGET: Gadget = Gadget { base_log: 11, levels: 4 };
 

@@ -2,9 +2,9 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, words};
-use sudare_he::tfhe::fhew::{AutomorphismBootstrapKey, DigitBootstrapKey, variance as formulas};
-use sudare_he::tfhe::*;
 use sudare_ring::random::ObjectSeeds;
+use sudare_tfhe::boolean::fhew::{AutomorphismBootstrapKey, DigitBootstrapKey, variance as formulas};
+use sudare_tfhe::*;
 
 /// Binary and ternary secrets, all exponents. The counts of products and automorphisms are those of each rotation.
 pub fn blind_rotations(number: u64, tally: &mut Tally) -> Result<(), TfheError> {

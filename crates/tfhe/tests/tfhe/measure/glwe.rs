@@ -2,9 +2,9 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
-use sudare_he::tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, SelectorNoise};
-use sudare_he::tfhe::*;
 use sudare_ring::random::ObjectSeeds;
+use sudare_tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, SelectorNoise};
+use sudare_tfhe::*;
 
 const N: usize = 512;
 

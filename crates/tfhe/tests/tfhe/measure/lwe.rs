@@ -2,8 +2,8 @@
 
 use super::Tally;
 use super::support::{context, key, streams, words};
-use sudare_he::tfhe::*;
 use sudare_ring::random::ObjectSeeds;
+use sudare_tfhe::*;
 
 const N: usize = 512;
 

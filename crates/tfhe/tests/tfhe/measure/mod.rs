@@ -11,7 +11,7 @@ mod rotation;
 pub mod support;
 
 use std::collections::BTreeMap;
-use sudare_he::tfhe::TfheError;
+use sudare_tfhe::TfheError;
 
 /// Measured over predicted variances by operation: one figure for each key, since what a key's noise has in
 /// common makes samples under one key depend on each other.

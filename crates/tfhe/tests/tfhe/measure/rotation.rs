@@ -2,8 +2,8 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, words};
-use sudare_he::tfhe::*;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_tfhe::*;
 
 const N: usize = 512;
 

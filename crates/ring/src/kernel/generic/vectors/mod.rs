@@ -6,3 +6,5 @@ pub(crate) mod ntt;
 #[allow(unsafe_code)]
 mod rows;
 pub(crate) mod tables;
+#[allow(unsafe_code)]
+pub(crate) mod tile;

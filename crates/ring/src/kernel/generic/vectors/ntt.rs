@@ -14,7 +14,7 @@
 //! Everything here is expanded into the family's entry points, which have the processor's features.
 
 use super::lanes::Lanes;
-use super::rows::Rows;
+use super::rows::{Columns, Rows};
 use super::tables::{ForwardPlan, InversePlan, LaneBlock, Pair, VectorTables};
 
 /// A vector of a family's lanes.
@@ -213,13 +213,11 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         }
     }
 
-    /// A column of a pass's rows.
+    /// A vector of a pass's rows.
     #[inline(always)]
-    fn load_column<const ROWS: usize>(self, rows: &Rows<'_, ROWS>, column: usize) -> [V<A>; ROWS] {
-        for i in 0..ROWS {
-            self.ask(rows.address(i, column));
-        }
-        rows.load(self.arithmetic.lanes(), column)
+    fn load<const ROWS: usize, const C: usize>(self, columns: &Columns<'_, ROWS, C>, i: usize, c: usize) -> V<A> {
+        self.ask(columns.address(i, c));
+        columns.load(self.arithmetic.lanes(), i, c)
     }
 
     /// A block of the last six layers.
@@ -307,14 +305,19 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 wide[i] = splat(lanes, &w[i]);
             }
             let mut rows = Rows::<ROWS>::new(block, stride);
-            for k in (0..rows.columns()).step_by(C) {
+            for k in (0..stride).step_by(8 * C) {
+                let mut columns = rows.columns::<C>(k);
                 let mut v = [[lanes.splat(0); ROWS]; C];
                 for (c, column) in v.iter_mut().enumerate() {
-                    *column = self.load_column(&rows, k + c);
+                    for (i, x) in column.iter_mut().enumerate() {
+                        *x = self.load(&columns, i, c);
+                    }
                 }
                 v = self.layers::<PLAN, R, ROWS, FIRST, C>(v, [&wide; C]);
                 for (c, column) in v.into_iter().enumerate() {
-                    rows.store(lanes, k + c, column);
+                    for (i, x) in column.into_iter().enumerate() {
+                        columns.store(lanes, i, c, x);
+                    }
                 }
             }
         }
@@ -561,12 +564,12 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         for (block, pairs) in a.chunks_exact_mut(ROWS * stride).zip(twiddles.chunks_exact(ROWS)) {
             let w: [Twiddle<A>; ROWS] = splat_all(lanes, pairs);
             let mut rows = Rows::<ROWS>::new(block, stride);
-            for k in (0..rows.columns()).step_by(C) {
+            for k in (0..stride).step_by(8 * C) {
+                let mut columns = rows.columns::<C>(k);
                 let mut v = [[lanes.splat(0); C]; 8];
-                for c in 0..C {
-                    let column = self.load_column(&rows, k + c);
-                    for i in 0..ROWS {
-                        v[i][c] = column[i];
+                for (i, row) in v.iter_mut().enumerate().take(ROWS) {
+                    for (c, x) in row.iter_mut().enumerate() {
+                        *x = self.load(&columns, i, c);
                     }
                 }
                 if ROWS == 8 {
@@ -575,12 +578,10 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                     let [o0, o1, o2, o3] = self.inverse4::<PLAN, C>([v[0], v[1], v[2], v[3]], roots);
                     (v[0], v[1], v[2], v[3]) = (o0, o1, o2, o3);
                 }
-                for c in 0..C {
-                    let mut column = [lanes.splat(0); ROWS];
-                    for i in 0..ROWS {
-                        column[i] = self.inverse_product::<LAST>(i, v[i][c], w[i]);
+                for i in 0..ROWS {
+                    for c in 0..C {
+                        columns.store(lanes, i, c, self.inverse_product::<LAST>(i, v[i][c], w[i]));
                     }
-                    rows.store(lanes, k + c, column);
                 }
             }
         }
@@ -602,10 +603,10 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         let twiddles = twiddles.as_chunks::<8>().0.as_chunks::<C>().0;
         for ((group, per_lane), pairs) in groups.iter_mut().zip(per_lane.as_chunks::<C>().0).zip(twiddles) {
             let mut v = [[lanes.splat(0); C]; 8];
-            for c in 0..C {
-                let square = self.load_square(&group[c]);
-                for i in 0..8 {
-                    v[i][c] = square[i];
+            for (i, row) in v.iter_mut().enumerate() {
+                for c in 0..C {
+                    self.ask(group[c][i].as_ptr());
+                    row[c] = lanes.load(&group[c][i]);
                 }
             }
             v = self.inverse8::<PLAN, C>(v, roots);
@@ -733,9 +734,15 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 }
             }
             let mut rows = Rows::<ROWS>::new(block, stride);
-            for k in 0..rows.columns() {
-                let v = self.inverse_layers::<R, ROWS>(rows.load(lanes, k), &w);
-                rows.store(lanes, k, v);
+            for k in (0..stride).step_by(8) {
+                let mut columns = rows.columns::<1>(k);
+                let mut v = [lanes.splat(0); ROWS];
+                for (i, x) in v.iter_mut().enumerate() {
+                    *x = columns.load(lanes, i, 0);
+                }
+                for (i, x) in self.inverse_layers::<R, ROWS>(v, &w).into_iter().enumerate() {
+                    columns.store(lanes, i, 0, x);
+                }
             }
         }
     }

@@ -3,66 +3,73 @@
 use super::lanes::Lanes;
 use std::marker::PhantomData;
 
-/// A block of words as `ROWS` rows of equal length, read and written a column of vectors at a time: one
-/// check for all the rows of a column.
+/// A block of words as `ROWS` rows of equal length.
 pub(crate) struct Rows<'a, const ROWS: usize> {
-    block: *mut [u64; 8],
-    /// Vectors of a row.
-    columns: usize,
+    block: *mut u64,
+    /// Words of a row.
+    stride: usize,
     words: PhantomData<&'a mut [u64]>,
+}
+
+/// `C` vectors of each of `ROWS` rows, side by side: found to be there once for all of them.
+pub(crate) struct Columns<'r, const ROWS: usize, const C: usize> {
+    /// The first vector of the first row.
+    start: *mut u64,
+    stride: usize,
+    rows: PhantomData<&'r mut u64>,
 }
 
 impl<'a, const ROWS: usize> Rows<'a, ROWS> {
     /// The first `ROWS` rows of `block`, each of `stride` words.
     ///
     /// # Panics
-    /// If a row is not a number of whole vectors, or the block is shorter.
+    /// If the block is shorter.
     #[inline(always)]
     pub(crate) fn new(block: &'a mut [u64], stride: usize) -> Self {
-        let vectors = block.as_chunks_mut::<8>().0;
-        let columns = stride / 8;
-        assert!(stride.is_multiple_of(8) && columns.checked_mul(ROWS).is_some_and(|all| all <= vectors.len()));
-        Self { block: vectors.as_mut_ptr(), columns, words: PhantomData }
+        assert!(stride.checked_mul(ROWS).is_some_and(|words| words <= block.len()));
+        Self { block: block.as_mut_ptr(), stride, words: PhantomData }
     }
 
-    /// Vectors of a row.
-    #[inline(always)]
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Where row `i` of a column stands: an address to compute with.
-    #[inline(always)]
-    pub(crate) fn address(&self, i: usize, column: usize) -> *const u64 {
-        self.block.wrapping_add(i * self.columns + column).cast()
-    }
-
-    /// A column.
+    /// `C` vectors of each row from its word `at` on.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If a row ends before.
     #[inline(always)]
-    pub(crate) fn load<L: Lanes>(&self, lanes: L, column: usize) -> [L::V; ROWS] {
-        assert!(column < self.columns);
-        let mut v = [lanes.splat(0); ROWS];
-        for (i, x) in v.iter_mut().enumerate() {
-            // SAFETY: i < ROWS and column < columns, so this is one of the ROWS·columns vectors that
-            // `new` found in the block, which is borrowed for as long as this value lives.
-            *x = lanes.load(unsafe { &*self.block.add(i * self.columns + column) });
-        }
-        v
+    pub(crate) fn columns<const C: usize>(&mut self, at: usize) -> Columns<'_, ROWS, C> {
+        assert!(at < self.stride && 8 * C <= self.stride - at);
+        Columns { start: self.block.wrapping_add(at), stride: self.stride, rows: PhantomData }
     }
+}
 
-    /// Writes a column.
+impl<const ROWS: usize, const C: usize> Columns<'_, ROWS, C> {
+    /// Where vector `c` of row `i` stands.
     ///
     /// # Panics
-    /// As for [`Rows::load`].
+    /// If there is no such vector.
     #[inline(always)]
-    pub(crate) fn store<L: Lanes>(&mut self, lanes: L, column: usize, v: [L::V; ROWS]) {
-        assert!(column < self.columns);
-        for (i, x) in v.into_iter().enumerate() {
-            // SAFETY: as in `load`; the block is borrowed mutably.
-            lanes.store(unsafe { &mut *self.block.add(i * self.columns + column) }, x);
-        }
+    pub(crate) fn address(&self, i: usize, c: usize) -> *mut u64 {
+        assert!(i < ROWS && c < C);
+        self.start.wrapping_add(i * self.stride + 8 * c)
+    }
+
+    /// Vector `c` of row `i`.
+    ///
+    /// # Panics
+    /// As for [`Columns::address`].
+    #[inline(always)]
+    pub(crate) fn load<L: Lanes>(&self, lanes: L, i: usize, c: usize) -> L::V {
+        // SAFETY: `Rows` found ROWS rows of `stride` words in the block that it borrows, and C vectors of
+        // each from `start` on; the address is that of one of them.
+        lanes.load(unsafe { &*self.address(i, c).cast() })
+    }
+
+    /// Writes vector `c` of row `i`.
+    ///
+    /// # Panics
+    /// As for [`Columns::address`].
+    #[inline(always)]
+    pub(crate) fn store<L: Lanes>(&mut self, lanes: L, i: usize, c: usize, x: L::V) {
+        // SAFETY: as in `load`; the block is borrowed mutably.
+        lanes.store(unsafe { &mut *self.address(i, c).cast() }, x);
     }
 }

@@ -4,6 +4,7 @@ use super::super::lanes::{load, store};
 use super::DqLimb;
 use super::arith::{DqField, FOLD_TERMS, SUM_TERMS, Sum, Wide};
 use crate::kernel::contract::{Rows, RowsMut};
+use crate::kernel::generic::vectors::tile::Tile;
 use std::arch::x86_64::*;
 
 /// Rows of a tile.
@@ -11,15 +12,15 @@ const ROWS: usize = 4;
 /// Terms after which every tile is written back, so that a column panel of `b` stays in L1.
 const K_BLOCK: usize = 4 * SUM_TERMS;
 
-/// Adds the products of `a`'s columns (its words in halves) and the rows of `b`, at most [`FOLD_TERMS`] of
-/// them.
+/// Adds the products of columns `start ..` of `a` (its words in halves) and the rows of `b`, at most
+/// [`FOLD_TERMS`] of them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn add_terms<const R: usize>(sums: &mut [Sum; R], a: [&[[u32; 2]]; R], b: &[[u64; 8]]) {
+fn add_terms<const R: usize>(sums: &mut [Sum; R], a: &Tile<'_, [u32; 2], R>, start: usize, b: &[[u64; 8]]) {
     for (t, y) in b.iter().enumerate() {
         let y = Wide::new(load(y));
-        for (sum, row) in sums.iter_mut().zip(a) {
-            sum.add(Wide::splat(row[t]), y);
+        for (i, sum) in sums.iter_mut().enumerate() {
+            sum.add(Wide::splat(a.entry(i, start + t)), y);
         }
     }
     sums.iter_mut().for_each(|s| s.fold());
@@ -29,7 +30,7 @@ fn add_terms<const R: usize>(sums: &mut [Sum; R], a: [&[[u32; 2]]; R], b: &[[u64
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn tile<const R: usize>(f: &DqField, c: &mut [u64], ldc: usize, a: Rows<'_>, b: &[[u64; 8]], add: bool) {
-    let halves: [&[[u32; 2]]; R] = std::array::from_fn(|i| bytemuck::cast_slice(&a.words[i * a.stride..][..b.len()]));
+    let a = Tile::<[u32; 2], R>::new(bytemuck::cast_slice(a.words), a.stride, b.len());
     let mut total = [_mm512_setzero_si512(); R];
     if add {
         for (i, total) in total.iter_mut().enumerate() {
@@ -43,10 +44,12 @@ fn tile<const R: usize>(f: &DqField, c: &mut [u64], ldc: usize, a: Rows<'_>, b: 
         for (sum, total) in sums.iter_mut().zip(total) {
             *sum = Sum::new(total);
         }
-        for (group, panel) in panel.chunks(FOLD_TERMS).enumerate() {
-            let start = chunk * SUM_TERMS + group * FOLD_TERMS;
-            add_terms(&mut sums, halves.map(|row| &row[start..start + panel.len()]), panel);
+        let (groups, rest) = panel.as_chunks::<FOLD_TERMS>();
+        let start = chunk * SUM_TERMS;
+        for (group, panel) in groups.iter().enumerate() {
+            add_terms(&mut sums, &a, start + group * FOLD_TERMS, panel);
         }
+        add_terms(&mut sums, &a, start + groups.len() * FOLD_TERMS, rest);
         for (total, sum) in total.iter_mut().zip(sums) {
             *total = sum.reduce(f);
         }

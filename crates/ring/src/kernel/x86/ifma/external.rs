@@ -2,7 +2,7 @@
 
 use super::super::lanes::{load, splat, store};
 use super::IfmaLimb;
-use super::arith::{IfmaField, accumulate, needs_wide};
+use super::arith::{accumulate, needs_wide};
 use crate::kernel::contract::Monomials;
 use crate::kernel::{MAX_GROUPS, PackedMatrix};
 use std::arch::x86_64::*;
@@ -29,14 +29,14 @@ fn mul_lazy(x: __m512i, w: __m512i, quotient: __m512i, neg_q: __m512i) -> __m512
 
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
 fn columns<const C: usize, const WIDE: bool>(
-    f: &IfmaField,
-    q: u64,
+    limb: &IfmaLimb,
     out: &mut [u64],
     digits: &[u64],
     m: &PackedMatrix,
     monomials: Option<Monomials<'_>>,
 ) {
-    let neg_q = splat((1 << 52) - q);
+    let f = limb.field();
+    let neg_q = splat((1 << 52) - limb.q.value());
     let (bytes, width) = m.raw();
     let (groups, rows) = (m.groups(), m.rows());
     let n = digits.len() / rows;
@@ -76,7 +76,8 @@ fn columns<const C: usize, const WIDE: bool>(
                 (splat(0), splat(0))
             };
             for r in 0..rows {
-                let mut x = load(&digits[r * n + 8 * v..][..8].as_chunks().0[0]);
+                // SAFETY: r < rows and 8v + 8 <= n, and `digits` has rows·n words (asserted above).
+                let mut x = unsafe { _mm512_loadu_si512(digits.as_ptr().add(r * n + 8 * v).cast()) };
                 if monomials.is_some() {
                     // X^e·x below 2q, and q − x: the sum is below 3q < 2^52.
                     let y = mul_lazy(x, factor.lanes, factor.quotients, neg_q);
@@ -111,21 +112,21 @@ impl IfmaLimb {
         m: &PackedMatrix,
         monomials: Option<Monomials<'_>>,
     ) {
-        let (q, f) = (self.q.value(), &self.field());
+        let q = self.q.value();
         let wide = needs_wide(m.groups() * m.rows(), 3 * q, q);
         match (m.columns(), wide) {
-            (1, false) => columns::<1, false>(f, q, out, digits, m, monomials),
-            (2, false) => columns::<2, false>(f, q, out, digits, m, monomials),
-            (3, false) => columns::<3, false>(f, q, out, digits, m, monomials),
-            (4, false) => columns::<4, false>(f, q, out, digits, m, monomials),
-            (5, false) => columns::<5, false>(f, q, out, digits, m, monomials),
-            (_, false) => columns::<6, false>(f, q, out, digits, m, monomials),
-            (1, true) => columns::<1, true>(f, q, out, digits, m, monomials),
-            (2, true) => columns::<2, true>(f, q, out, digits, m, monomials),
-            (3, true) => columns::<3, true>(f, q, out, digits, m, monomials),
-            (4, true) => columns::<4, true>(f, q, out, digits, m, monomials),
-            (5, true) => columns::<5, true>(f, q, out, digits, m, monomials),
-            (_, true) => columns::<6, true>(f, q, out, digits, m, monomials),
+            (1, false) => columns::<1, false>(self, out, digits, m, monomials),
+            (2, false) => columns::<2, false>(self, out, digits, m, monomials),
+            (3, false) => columns::<3, false>(self, out, digits, m, monomials),
+            (4, false) => columns::<4, false>(self, out, digits, m, monomials),
+            (5, false) => columns::<5, false>(self, out, digits, m, monomials),
+            (_, false) => columns::<6, false>(self, out, digits, m, monomials),
+            (1, true) => columns::<1, true>(self, out, digits, m, monomials),
+            (2, true) => columns::<2, true>(self, out, digits, m, monomials),
+            (3, true) => columns::<3, true>(self, out, digits, m, monomials),
+            (4, true) => columns::<4, true>(self, out, digits, m, monomials),
+            (5, true) => columns::<5, true>(self, out, digits, m, monomials),
+            (_, true) => columns::<6, true>(self, out, digits, m, monomials),
         }
     }
 }

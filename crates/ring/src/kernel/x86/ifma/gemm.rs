@@ -4,6 +4,7 @@ use super::super::lanes::{load, splat, store};
 use super::IfmaLimb;
 use super::arith::{IfmaField, accumulate, needs_wide};
 use crate::kernel::contract::{Rows, RowsMut};
+use crate::kernel::generic::vectors::tile::Tile;
 use std::arch::x86_64::*;
 
 /// Terms between reductions; a packed panel of this many rows is 32 KiB and stays in L1.
@@ -15,8 +16,6 @@ const COLUMNS: usize = 16;
 
 /// `c (R×8V) = a (R×k) · b (k×8V)`, on top of `c` if `add`. At most 4095 terms: with `c` as
 /// the start of the low sum it stays under 2^64.
-// Rows of `a` and of `b` share their index.
-#[allow(clippy::needless_range_loop)]
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
 fn tile<const R: usize, const V: usize, const WIDE: bool>(
@@ -40,15 +39,15 @@ fn tile<const R: usize, const V: usize, const WIDE: bool>(
             }
         }
     }
-    let left: [&[u64]; R] = std::array::from_fn(|i| &a.words[i * a.stride..][..k]);
-    for t in 0..k {
-        let row = &b.words[t * b.stride..][..8 * V];
+    let a = Tile::<u64, R>::new(a.words, a.stride, k);
+    for (t, row) in b.words.chunks(b.stride).take(k).enumerate() {
+        let row = &row[..8 * V];
         let mut y = [_mm512_setzero_si512(); V];
         for (y, x) in y.iter_mut().zip(row.as_chunks::<8>().0) {
             *y = load(x);
         }
         for i in 0..R {
-            let x = splat(left[i][t]);
+            let x = splat(a.entry(i, t));
             for v in 0..V {
                 accumulate(&mut low[i][v], &mut high[i][v], x, y[v]);
             }
