@@ -8,12 +8,12 @@ use crate::timing::{Budget, Random, Unit, measure};
 use std::path::Path;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
+use sudare_he::ckks::ParamsLiteral;
 use sudare_he::integer::plan::Requirements;
 use sudare_he::integer::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_he::ckks::ParamsLiteral;
-use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_ring::Threads;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 mod page;
 mod peer;
@@ -241,7 +241,17 @@ fn chain(log_n: u32, log_q: u32) -> ParamsLiteral {
     let digit_limbs = count.div_ceil(3);
     let log_qp = log_q + 47 * (digit_limbs as u32);
     let limit = max_log_qp(log_n, SecretDistribution::Ternary, Security::Bits128).unwrap_or(0);
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits: vec![47; digit_limbs], digit_limbs, secret: SecretDistribution::Ternary, security: if log_qp <= limit { Security::Bits128 } else { Security::Insecure } }, log_scale: 1 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            q_bits,
+            p_bits: vec![47; digit_limbs],
+            digit_limbs,
+            secret: SecretDistribution::Ternary,
+            security: if log_qp <= limit { Security::Bits128 } else { Security::Insecure },
+        },
+        log_scale: 1,
+    }
 }
 
 /// Runs the suite.

@@ -55,7 +55,17 @@ pub fn literal(log_n: u32, k: usize) -> Outcome<ParamsLiteral> {
     }
     let q_bits: Vec<u32> = std::iter::once(60).chain([40; 10]).collect();
     let digit = q_bits.chunks(k).map(|d| d.iter().sum::<u32>()).max().unwrap_or(0);
-    Ok(ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n, p_bits: vec![digit.div_ceil(k as u32); k], q_bits, digit_limbs: k, secret: SecretDistribution::Ternary, security: Security::Bits128 }, log_scale: 40 })
+    Ok(ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n,
+            p_bits: vec![digit.div_ceil(k as u32); k],
+            q_bits,
+            digit_limbs: k,
+            secret: SecretDistribution::Ternary,
+            security: Security::Bits128,
+        },
+        log_scale: 40,
+    })
 }
 
 /// Adds a library's figure and the ratio to it.

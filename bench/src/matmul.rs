@@ -8,12 +8,12 @@ use crate::record::{Record, Sink, Stages};
 use crate::timing::{Budget, Random, Timing, Unit, measure};
 use std::time::Instant;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext};
-use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
-use sudare_rlwe::security::Security;
 use sudare_matrix::plan::CostModel;
 use sudare_matrix::registry::candidates;
 use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use sudare_ring::{Threads, threads};
+use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
+use sudare_rlwe::security::Security;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -287,7 +287,8 @@ pub fn case(
     })?;
     stages.keygen_ms = keygen_ms;
     let key_bytes = keys.bytes();
-    let w = World { product, secret, public, server: Evaluator::new(&params, keys)?, by_secret: options.secret, threads };
+    let w =
+        World { product, secret, public, server: Evaluator::new(&params, keys)?, by_secret: options.secret, threads };
 
     let mut random = Random::new((shape.m + 31 * shape.k + 1009 * shape.n) as u64);
     let left = matrices(&mut random, shape.of(Operand::Left), shape.batch)?;

@@ -1,14 +1,16 @@
 //! `ops`: operations on ciphertexts, checked by decryption.
 
-use crate::{Outcome, hoisting};
 use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{Record, Sink};
 use crate::timing::{Budget, Random, Unit, measure};
+use crate::{Outcome, hoisting};
 use num_complex::Complex64;
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext,
+};
+use sudare_ring::Threads;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
-use sudare_ring::Threads;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -80,7 +82,17 @@ impl Set {
 
     /// The checked set.
     pub fn build(&self) -> Outcome<Params> {
-        let literal = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: self.log_n()?, q_bits: bits(&self.q_bits)?, p_bits: bits(&self.p_bits)?, digit_limbs: self.digit_limbs, secret: SecretDistribution::Ternary, security: if self.insecure { Security::Insecure } else { Security::Bits128 } }, log_scale: self.log_scale };
+        let literal = ParamsLiteral {
+            rlwe: sudare_rlwe::params::ParamsLiteral {
+                log_n: self.log_n()?,
+                q_bits: bits(&self.q_bits)?,
+                p_bits: bits(&self.p_bits)?,
+                digit_limbs: self.digit_limbs,
+                secret: SecretDistribution::Ternary,
+                security: if self.insecure { Security::Insecure } else { Security::Bits128 },
+            },
+            log_scale: self.log_scale,
+        };
         Ok(literal.build()?)
     }
 }

@@ -6,10 +6,10 @@ use crate::record::{PaperTimes, Record, Sink, Stages};
 use crate::timing::{Budget, Clock, Clocks, Random, Unit};
 use std::time::Instant;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, PaperSet, Params, ParamsLiteral, SecretKey};
-use sudare_rlwe::security::Security;
 use sudare_matrix::packing::{Entries, FirstMethod, IntMatrix, MatrixPacking, PreviousMethod, SecondMethod};
 use sudare_matrix::{Operand, Shape};
 use sudare_ring::Threads;
+use sudare_rlwe::security::Security;
 
 /// Which lines to run.
 #[derive(Debug, clap::Args)]

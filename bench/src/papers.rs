@@ -1,10 +1,10 @@
 //! `papers-000`: the tables of the paper on the 3-D matrix product beside the same figures here.
 
-use crate::{Outcome, matmul};
 use crate::machine::Machine;
 use crate::ops::Set;
 use crate::record::{Record, Sink, replace, store};
 use crate::timing::Budget;
+use crate::{Outcome, matmul};
 use std::fmt::Write;
 use std::path::Path;
 use sudare_ring::Threads;

@@ -5,8 +5,8 @@ use crate::machine::{Machine, peak_rss_mb};
 use crate::timing::{Samples, Timing};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use sudare_rlwe::Counters;
 use sudare_he::ckks::Params;
+use sudare_rlwe::Counters;
 
 /// The check of a case that has none: building blocks, whose answers their own tests check.
 const NOT_CHECKED: &str = "not checked";

@@ -6,10 +6,10 @@ use crate::machine::reset_peak_rss;
 use crate::record::{Record, Stages};
 use crate::timing::{Random, measure};
 use std::time::Instant;
-use sudare_rlwe::security::Security;
 use sudare_matrix::exact::{EncryptedIntegers, ExactClient, ExactPlan, ExactServer, ExactSpec};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::{Operand, Shape};
+use sudare_rlwe::security::Security;
 
 /// Side of square matrices and bits of their entries; the first is the paper's.
 const PRODUCTS: [(usize, u32); 4] = [(16, 10), (64, 8), (128, 8), (16, 40)];

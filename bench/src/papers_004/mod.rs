@@ -3,12 +3,12 @@
 mod page;
 mod plots;
 
-use crate::{Outcome, fma, ops};
 use crate::lines::{Lines, store};
 use crate::machine::Machine;
 use crate::record::{Sink, replace};
 use crate::timing::{Budget, Unit};
 use crate::trace::{self, Cell};
+use crate::{Outcome, fma, ops};
 use page::Page;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

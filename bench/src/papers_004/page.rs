@@ -1,9 +1,9 @@
 //! The page: the paper's tables with its figures beside ours.
 
 use super::OpsLine;
-use crate::{Outcome, fma};
 use crate::machine::Machine;
 use crate::trace::Cell;
+use crate::{Outcome, fma};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

@@ -10,9 +10,9 @@ use crate::machine::Machine;
 use crate::timing::Random;
 use serde::Serialize;
 use std::time::Instant;
+use sudare_ring::Threads;
 use sudare_rlwe::security::Security;
 use sudare_tfhe::{ClientKey, LookupTable, LweCiphertext, Noise, Plaintext, TfheLiteral, TfheParams};
-use sudare_ring::Threads;
 
 /// How much to measure.
 #[derive(Clone, Debug, clap::Args)]

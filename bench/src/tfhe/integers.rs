@@ -3,9 +3,9 @@
 use super::{Lab, Line, sides};
 use crate::Outcome;
 use crate::timing::Random;
+use sudare_ring::Threads;
 use sudare_tfhe::radix::{Comparison, IntegerEvaluator, IntegerType, RadixInt};
 use sudare_tfhe::{TfheError, TfheLiteral};
-use sudare_ring::Threads;
 
 /// A number and its encryption.
 type Pair = (u64, RadixInt);

@@ -17,10 +17,13 @@ use crate::lines::Lines;
 use crate::machine::{Machine, peak_rss_mb, reset_peak_rss, thread_times};
 use crate::timing::{Budget, Random, Samples, Timing, Unit, measure};
 use std::time::Instant;
+use sudare_ring::Threads;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::{ObjectSeeds, Seed};
-use sudare_tfhe::{ClientKey, EncryptedBit, EncryptedInt, Gadget, Gate, GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey, LookupTable, Noise, SecretKind, ServerKey, TfheLiteral, TfheParams};
-use sudare_ring::Threads;
+use sudare_tfhe::{
+    ClientKey, EncryptedBit, EncryptedInt, Gadget, Gate, GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey,
+    LookupTable, Noise, SecretKind, ServerKey, TfheLiteral, TfheParams,
+};
 
 /// Which lines to run.
 #[derive(Clone, Debug, clap::Args)]

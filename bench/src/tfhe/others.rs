@@ -4,8 +4,8 @@ use super::{Lab, Line, bits};
 use crate::Outcome;
 use crate::machine::reset_peak_rss;
 use crate::timing::{Clock, Timing};
-use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey};
 use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral};
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey};
 use sudare_tfhe::leveled::{LeveledClient, LeveledServer, Selector};
 use sudare_tfhe::{ClientKey, Gadget, Gate};
 

@@ -4,9 +4,9 @@ use super::line::Share;
 use crate::Outcome;
 use crate::timing::{Samples, milliseconds};
 use std::time::Instant;
-use sudare_tfhe::{GlweCiphertext, LookupTable, LweCiphertext, RotationExponents, SecretKind, ServerKey};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Ahead, PackedMatrix};
+use sudare_tfhe::{GlweCiphertext, LookupTable, LweCiphertext, RotationExponents, SecretKind, ServerKey};
 
 /// The parts, in the order of their samples.
 pub const PARTS: [&str; 6] =

@@ -12,10 +12,10 @@ use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_rlwe::security::{SecretDistribution, Security, security_of};
 use sudare_ring::Threads;
 use sudare_ring::buffer::Buffer;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::security::{SecretDistribution, Security, security_of};
 
 /// log2 N of the paper.
 const LOG_N: u32 = 15;
@@ -30,7 +30,17 @@ pub fn literal(k: usize, special: Special) -> ParamsLiteral {
         Special::Cover => digit.div_ceil(k as u32),
         Special::Paper => 60,
     };
-    ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: LOG_N, q_bits, p_bits: vec![bits; k], digit_limbs: k, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 40 }
+    ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: LOG_N,
+            q_bits,
+            p_bits: vec![bits; k],
+            digit_limbs: k,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 40,
+    }
 }
 
 /// What all cells of a group share.

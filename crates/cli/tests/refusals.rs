@@ -175,7 +175,7 @@ fn a_missing_rotation_key() {
     let plan = sudare_matrix::Plan::from_json(&String::from_utf8(place.read("plan.json")).unwrap()).unwrap();
     let keys = EvalKeys::from_bytes(plan.params(), &place.read("keys/eval.keys")).unwrap();
     let mut fewer = EvalKeys::new(plan.params(), keys.id());
-    fewer.set_relin(keys.relin().unwrap().clone()).unwrap();
+    fewer.set_relin(keys.relin_key().unwrap().clone()).unwrap();
     keys.galois_keys().skip(1).for_each(|k| fewer.insert(k.clone()).unwrap());
     place.write("fewer.keys", fewer.to_bytes().unwrap());
     place.fails("matmul plan.json --keys fewer.keys a.ct b.ct -o out.ct", 4, "no key for rotation by");

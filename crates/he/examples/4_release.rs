@@ -9,8 +9,8 @@
 //! Run with `cargo run -p sudare-he --example 4_release`.
 
 use sudare_he::HeError;
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected, ParamsLiteral};
 use sudare_he::ckks::noise::{division_bound, switching_bound};
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected, ParamsLiteral};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::release::ReleasePolicy;
@@ -50,8 +50,8 @@ fn main() -> Result<(), HeError> {
 
     // Two results will be shown under this key, each with 30 bits of statistical security.
     let policy = ReleasePolicy::new(2, 30)?;
-    let first = decryptor.decrypt_for_release(&squares, &expected, policy)?;
-    let second = decryptor.decrypt_for_release(&squares, &expected, policy)?;
+    let first = decryptor.decrypt_for_release(&encoder, &squares, &expected, policy)?;
+    let second = decryptor.decrypt_for_release(&encoder, &squares, &expected, policy)?;
     let promised = policy.released_error(params.slots(), expected.error);
     println!("released values are within {promised:.1e}");
     for i in 0..salaries.len() {
@@ -64,7 +64,7 @@ fn main() -> Result<(), HeError> {
     }
 
     // A third is not covered by what was declared: the count is the key's, and its file keeps it.
-    match decryptor.decrypt_for_release(&squares, &expected, policy) {
+    match decryptor.decrypt_for_release(&encoder, &squares, &expected, policy) {
         Err(error @ HeError::Rlwe(RlweError::ReleasesUsedUp { .. })) => println!("refused: {error}"),
         other => panic!("a third release has to be refused, and gave {:?}", other.map(|_| ())),
     }

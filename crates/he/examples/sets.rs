@@ -6,7 +6,8 @@
 use serde::Serialize;
 use std::error::Error;
 use sudare_he::bv::PaperSet;
-use sudare_he::ckks::{ERROR_SIGMA, ParamsLiteral};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_tfhe::boolean::fhew::FhewLiteral;
 use sudare_tfhe::circuit_bootstrap::CircuitLiteral;

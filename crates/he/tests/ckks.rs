@@ -214,7 +214,7 @@ fn refusals_name_the_state() {
     assert!(matches!(w.encoder().encode(&[0.0, -1.5], 1.0), Err(HeError::OverBound { index: 1, .. })));
     assert!(matches!(w.encoder().encode(&vec![0.0; 513], 1.0), Err(HeError::TooManyValues { capacity: 512, .. })));
     let keys = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
-    let weak = Evaluator::new(&params, keys).unwrap();
+    let weak = Evaluator::new(&w.params, keys).unwrap();
     assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 3, highest: 1, .. }))));
     assert!(weak.mul_relin(&s.drop_to(&a, 1).unwrap(), &s.drop_to(&a, 1).unwrap()).is_ok());
 }

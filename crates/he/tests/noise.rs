@@ -1,7 +1,9 @@
 //! Measured noise against its formulas: the variance of every operation within 3 % over at least
 //! 10^5 samples, and never past the static bound.
 
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext, noise};
+use sudare_he::ckks::{
+    Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext,
+};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
@@ -77,13 +79,13 @@ fn pooled(what: &str, params: &Params, variance: f64, mut measure: impl FnMut(&S
 #[test]
 fn fresh_encryptions() {
     let p = params(&[50, 40], &[], 1);
-    pooled("secret-key encryption", &p, noise::secret_encryption_variance(), |secret, out| {
+    pooled("secret-key encryption", &p, p.sketch().secret_encryption().variance(), |secret, out| {
         let encryptor = Encryptor::with_secret_key(secret).unwrap();
         for _ in 0..TRIALS {
             out.add(&coefficients(&opened(secret, &encryptor.encrypt(&zero_at(&p, 1)).unwrap())));
         }
     });
-    pooled("public-key encryption", &p, noise::public_encryption_variance(&p), |secret, out| {
+    pooled("public-key encryption", &p, p.sketch().public_encryption().variance(), |secret, out| {
         // The public key's own error is a common factor too: a key for each trial.
         for _ in 0..TRIALS {
             let public = KeyGenerator::new(secret).unwrap().public_key().unwrap();
@@ -96,8 +98,8 @@ fn fresh_encryptions() {
 #[test]
 fn rescale_rounds_as_the_formula_says() {
     let p = params(&[50, 40], &[50], 1);
-    pooled("rescale", &p, noise::division_variance(&p, 2), |secret, out| {
-        let server = Evaluator::new(&params, KeyGenerator::new(secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
+    pooled("rescale", &p, p.sketch().division(2).variance(), |secret, out| {
+        let server = Evaluator::new(&p, KeyGenerator::new(secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
         let encryptor = Encryptor::with_secret_key(secret).unwrap();
         for _ in 0..TRIALS {
             // The fresh error all but vanishes in the division; only rounding is left.
@@ -115,11 +117,11 @@ fn key_switching_in_every_shape() {
         let p = params(q_bits, p_bits, digit_limbs);
         for level in [p.max_level(), 0] {
             let element = p.rotation_element(3);
-            let variance = noise::switched_variance(&p, level);
+            let variance = p.sketch().switching(level).variance() + p.sketch().division(2).variance();
             pooled("key switching", &p, variance, |secret, out| {
                 let top = p.max_level();
                 let keys = KeyGenerator::new(secret).unwrap().eval_keys(None, &[(element, top)]).unwrap();
-                let server = Evaluator::new(&params, keys).unwrap();
+                let server = Evaluator::new(&p, keys).unwrap();
                 let encryptor = Encryptor::with_secret_key(secret).unwrap();
                 for _ in 0..TRIALS {
                     let fresh = encryptor.encrypt(&zero_at(&p, level)).unwrap();
@@ -140,7 +142,7 @@ fn static_bounds_hold_and_are_not_idle() {
     let secret = SecretKey::generate(&p).unwrap();
     let keys = KeyGenerator::new(&secret).unwrap();
     let elements: Vec<_> = [1, 2, 4, 8].iter().map(|s| (p.rotation_element(*s), 3)).collect();
-    let server = Evaluator::new(&params, keys.eval_keys(Some(3), &elements).unwrap()).unwrap();
+    let server = Evaluator::new(&p, keys.eval_keys(Some(3), &elements).unwrap()).unwrap();
     let encoder = Encoder::new(&p);
     let values: Vec<f64> = (0..p.slots()).map(|i| (i as f64 * 0.731).sin()).collect();
     let fresh = Encryptor::with_secret_key(&secret).unwrap().encrypt(&encoder.encode(&values, 1.0).unwrap()).unwrap();

@@ -9,9 +9,9 @@ use std::io::{Read, Write, pipe};
 use std::sync::{Mutex, PoisonError};
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
-use sudare_he::{bv, integer};
 use sudare_he::ckks::{Encoder, Encryptor, ParamsLiteral};
 use sudare_he::integer::{IntegerParams, Packing, Scheme, Wrap};
+use sudare_he::{bv, integer};
 use sudare_ring::random::{Entropy, MaskSeed, Purpose, Seed};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
@@ -137,7 +137,7 @@ impl<'a> Makers<'a> {
         let leveled = LeveledClient::generate(&LeveledLiteral::insecure_test().build().unwrap()).unwrap();
         let index = leveled.encrypt_index(1, leveled.params().context().degree().ilog2() + 1).unwrap();
         Self {
-            plain: Encoder::new(params.rlwe()).encode(&[0.5], 1.0).unwrap(),
+            plain: Encoder::new(&sudare_he::ckks::Params::of(params.rlwe()).unwrap()).encode(&[0.5], 1.0).unwrap(),
             by_secret: Encryptor::with_secret_key(secret).unwrap(),
             by_public: Encryptor::with_public_key(public).unwrap(),
             generator: KeyGenerator::new(secret).unwrap(),
@@ -158,7 +158,7 @@ impl<'a> Makers<'a> {
     /// One object of each kind.
     fn publish(&self) -> Masks {
         let mut out = Masks::default();
-        out.seed("CKKS, secret key", &self.by_secret.encrypt_seeded(&self.plain).unwrap().1);
+        out.seed("CKKS, secret key", &self.by_secret.encrypt(&self.plain).unwrap().seed().unwrap());
         out.words("CKKS, public key", self.by_public.encrypt(&self.plain).unwrap().parts()[1].words());
         out.words("BFV, secret key", self.bfv[0].encrypt(&self.exact).unwrap().parts()[1].words());
         out.words("BFV, public key", self.bfv[1].encrypt(&self.exact).unwrap().parts()[1].words());
@@ -177,7 +177,7 @@ impl<'a> Makers<'a> {
         out.seed("relinearisation key", self.generator.relin_key(1).unwrap().seed());
         out.seed("automorphism key", self.generator.galois_key(element, 1).unwrap().key().seed());
         let set = self.generator.eval_keys(Some(1), &[(element, 1), (25, 0)]).unwrap();
-        out.seed("relinearisation key of a set", set.relin().unwrap().seed());
+        out.seed("relinearisation key of a set", set.relin_key().unwrap().seed());
         set.galois_keys().for_each(|key| out.seed("automorphism key of a set", key.key().seed()));
     }
 

@@ -2,7 +2,9 @@
 //! decryptions and fails on those for release, whatever the ciphertext says of itself.
 
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Params, ParamsLiteral, Plaintext, State,
+};
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::SecretKey;
@@ -69,18 +71,22 @@ impl World {
         Self { params, secret, message }
     }
 
+    fn encoder(&self) -> Encoder {
+        Encoder::new(&self.params)
+    }
+
     fn encrypt(&self) -> Ciphertext {
         Encryptor::with_secret_key(&self.secret).unwrap().encrypt(&self.message).unwrap()
     }
 
     fn private(&self, c: &Ciphertext) -> Vec<f64> {
-        Encoder::new(&self.params).decode(&Decryptor::new(&self.secret).decrypt(c).unwrap()).unwrap()
+        self.encoder().decode(&Decryptor::new(&self.secret).decrypt(c).unwrap()).unwrap()
     }
 }
 
 /// The same ciphertext as a server writes it that wants its error to be taken for another.
-fn claiming(c: &Ciphertext, (scale, bound, noise): (f64, f64, f64)) -> Ciphertext {
-    let forged = Ciphertext::from_parts(c.params(), c.key(), c.parts().to_vec(), c.level(), (scale, bound, noise));
+fn claiming(c: &Ciphertext, state: State) -> Ciphertext {
+    let forged = Ciphertext::from_parts(c.inner().clone(), state);
     Ciphertext::from_bytes(c.params(), &forged.unwrap().to_bytes().unwrap()).unwrap()
 }
 
@@ -96,7 +102,7 @@ fn the_attack_needs_a_private_decryption() {
         let private = pair.clone().map(|c| (w.private(&c), c)).map(|(shown, c)| (c, shown));
         recovered += usize::from(recover(&w.params, &private) == w.secret.coefficients());
         let released = pair.map(|c| {
-            let shown = decryptor.decrypt_for_release(&c, &Expected::of(&c), policy).unwrap();
+            let shown = decryptor.decrypt_for_release(&w.encoder(), &c, &Expected::of(&c), policy).unwrap();
             assert!((shown[0] - 0.5).abs() < 0.05, "the message survives the noise");
             (c, shown)
         });
@@ -113,22 +119,22 @@ fn what_the_ciphertext_says_of_itself_is_not_believed() {
     let policy = ReleasePolicy::new(8, 30).unwrap();
     let honest = w.encrypt();
     let expected = Expected::of(&honest);
-    let (scale, bound, noise) = (honest.scale(), honest.bound(), honest.noise());
+    let state = honest.state();
     // With no noise to hide, the old decryption for release was a private one: this gave the key.
-    for (state, what) in [
-        ((scale, bound, 0.0), "error bound"),
-        ((scale, bound, noise * 0.999), "error bound"),
-        ((scale * 1e-6, bound, noise), "scale"),
-        ((scale * 1e6, bound, noise * 1e6), "scale"),
+    for (claim, what) in [
+        (State { noise: 0.0, ..state }, "error bound"),
+        (State { noise: 0.999 * state.noise, ..state }, "error bound"),
+        (State { scale: 1e-6 * state.scale, ..state }, "scale"),
+        (State { scale: 1e6 * state.scale, noise: 1e6 * state.noise, ..state }, "scale"),
     ] {
-        let forged = claiming(&honest, state);
-        let refused = decryptor.decrypt_for_release(&forged, &expected, policy);
+        let forged = claiming(&honest, claim);
+        let refused = decryptor.decrypt_for_release(&w.encoder(), &forged, &expected, policy);
         assert!(matches!(&refused, Err(HeError::NotAsComputed { what: found, .. }) if *found == what), "{refused:?}");
     }
     assert_eq!(w.secret.releases(), None, "what is refused is not counted");
     // What it says of the message changes nothing, and neither does a bound that says more.
-    let modest = claiming(&honest, (scale, 1e-9, noise * 1e3));
-    let shown = decryptor.decrypt_for_release(&modest, &expected, policy).unwrap();
+    let modest = claiming(&honest, State { bound: 1e-9, noise: 1e3 * state.noise, ..state });
+    let shown = decryptor.decrypt_for_release(&w.encoder(), &modest, &expected, policy).unwrap();
     let spread = shown[3..].iter().map(|x| x * x).sum::<f64>() / (shown.len() - 3) as f64;
     let deviation = (12.0 * 8.0 * shown.len() as f64).sqrt() * 2f64.powi(15) * expected.error;
     assert!((spread.sqrt() / deviation - 1.0).abs() < 0.25, "{spread:e} {deviation:e}");
@@ -145,7 +151,8 @@ fn the_count_is_the_keys_and_outlives_the_process() {
     let expected = Expected::of(&c);
     let fresh = secret_key_to_bytes(&w.secret).unwrap();
     let load = |bytes: &[u8]| secret_key_from_bytes(&w.params, bytes).unwrap();
-    let release = |key: &SecretKey, policy| Decryptor::new(key).decrypt_for_release(&c, &expected, policy);
+    let release =
+        |key: &SecretKey, policy| Decryptor::new(key).decrypt_for_release(&w.encoder(), &c, &expected, policy);
     assert_eq!(load(&fresh).releases(), None);
     release(&w.secret, policy).unwrap();
     release(&w.secret, policy).unwrap();
@@ -171,14 +178,14 @@ fn what_cannot_be_kept_is_refused_with_the_figures() {
     for (releases, bits) in [(0, 30), (1, 0), (1, 19), (1, 65), (1, 128), (MAX_RELEASES + 1, 30), (u64::MAX, u32::MAX)]
     {
         let refused = ReleasePolicy::new(releases, bits).unwrap_err();
-        assert_eq!(refused, HeError::Rlwe(RlweError::ReleasePolicy { releases, security_bits: bits }));
+        assert_eq!(refused, RlweError::ReleasePolicy { releases, security_bits: bits });
         assert!(refused.to_string().contains("20 to 64 bits"), "{refused}");
     }
     let w = World::new();
     let decryptor = Decryptor::new(&w.secret);
     let c = w.encrypt();
     let strongest = ReleasePolicy::new(MAX_RELEASES, 64).unwrap();
-    let refused = decryptor.decrypt_for_release(&c, &Expected::of(&c), strongest);
+    let refused = decryptor.decrypt_for_release(&w.encoder(), &c, &Expected::of(&c), strongest);
     assert!(matches!(refused, Err(HeError::NoPrecision { .. })));
     let policy = ReleasePolicy::new(1, 64).unwrap();
     for error in [0.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -2,16 +2,16 @@
 
 use sudare_he::HeError;
 use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Params};
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
 
 fn small(released: bool) -> Params {
-    ParamsLiteral { log_n: 9, security: Security::Insecure, ..ColumnStatistics::literal(Security::Bits128, released) }
-        .build()
-        .unwrap()
+    let mut literal = ColumnStatistics::literal(Security::Bits128, released);
+    (literal.log_n, literal.security) = (9, Security::Insecure);
+    literal.build().unwrap()
 }
 
 /// Values with a mean far from zero, as real columns have.
@@ -96,7 +96,9 @@ fn refusals() {
             Err(HeError::Rlwe(RlweError::Parameters { .. }))
         ));
     }
-    let shallow = ParamsLiteral { q_bits: vec![45, 40, 40], ..params.literal().clone() }.build().unwrap();
+    let mut shallow = params.literal().clone();
+    shallow.q_bits = vec![45, 40, 40];
+    let shallow = shallow.build().unwrap();
     assert!(matches!(ColumnStatistics::new(&shallow, 4, 1), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
     let statistics = ColumnStatistics::new(&params, 40, 3).unwrap();
     assert!(matches!(statistics.encode(|_, _| 1.01), Err(HeError::OverBound { .. })));

@@ -8,7 +8,7 @@ use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
 fn literal(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
@@ -38,7 +38,11 @@ impl World {
 
     fn server(&self, keys: &[(u64, usize)]) -> Evaluator {
         let top = self.params.max_level();
-        Evaluator::new(&params, KeyGenerator::new(&self.secret).unwrap().eval_keys(Some(top), keys).unwrap()).unwrap()
+        Evaluator::new(&self.params, self.keys(top, keys)).unwrap()
+    }
+
+    fn keys(&self, top: usize, keys: &[(u64, usize)]) -> EvalKeys {
+        KeyGenerator::new(&self.secret).unwrap().eval_keys(Some(top), keys).unwrap()
     }
 
     fn values(&self, salt: u64) -> Vec<f64> {
@@ -142,7 +146,7 @@ fn the_key_list_is_exact() {
         let keys = plan.keys(1);
         assert_eq!(keys.len(), plan.automorphisms());
         let made = w.server(&keys);
-        let bytes: usize = made.keys().galois_keys().map(|g| g.key().bytes()).sum();
+        let bytes: usize = w.keys(1, &keys).galois_keys().map(|g| g.key().bytes()).sum();
         assert_eq!(plan.key_bytes(w.params.literal(), 1), bytes as u64);
         let a = w.encrypt(&w.values(3), 1);
         assert!(made.trace(&a, &plan).is_ok());

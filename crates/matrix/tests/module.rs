@@ -129,7 +129,8 @@ fn refusals() {
     let product = good.build().unwrap();
     assert_eq!(product.keys().galois.len(), 7);
     let secret = SecretKey::generate(product.params()).unwrap();
-    let server = Evaluator::new(&params, KeyGenerator::new(&secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
+    let server =
+        Evaluator::new(product.params(), KeyGenerator::new(&secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
     let encryptor = Encryptor::with_secret_key(&secret).unwrap();
     let plain = product.encode(Operand::Left, &[matrix(8, 8, 1.0, 1)], 1.0).unwrap();
     let a: Vec<_> = plain.iter().map(|p| encryptor.encrypt(p).unwrap()).collect();

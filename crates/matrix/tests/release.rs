@@ -1,7 +1,7 @@
 //! Releases: the promise that they keep, what they count, and what they refuse.
 
 use sudare_he::HeError;
-use sudare_he::ckks::Ciphertext;
+use sudare_he::ckks::{Ciphertext, State};
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::{Client, CostModel, EncryptedMatrix, Expr, Goal, Matrix, MatrixError, Plan, Planner};
 use sudare_rlwe::RlweError;
@@ -140,9 +140,9 @@ fn a_batch_is_one_release() {
 
 /// The same result as a server writes it that changes what it says of its ciphertexts.
 fn changed(plan: &Plan, z: &EncryptedMatrix, change: impl Fn(&Ciphertext) -> Ciphertext) -> EncryptedMatrix {
-    let bundle = Bundle::from_bytes(plan.params(), &z.to_bytes().unwrap()).unwrap();
+    let bundle = Bundle::from_bytes(plan.params().rlwe(), &z.to_bytes().unwrap()).unwrap();
     let cts = bundle.ciphertexts().iter().map(change).collect();
-    let forged = Bundle::new(plan.params(), bundle.key(), bundle.application().to_vec(), cts).unwrap();
+    let forged = Bundle::new(plan.params().rlwe(), bundle.key(), bundle.application().to_vec(), cts).unwrap();
     EncryptedMatrix::from_bytes(plan, &forged.to_bytes().unwrap()).unwrap()
 }
 
@@ -151,8 +151,8 @@ fn what_a_result_says_of_itself_is_compared_with_the_plan() {
     let plan = released_product(3, 30, 1e-3);
     let (client, z, want) = multiplied(&plan);
     let state = |c: &Ciphertext, scale: f64, bound: f64, noise: f64| {
-        let state = (c.scale() * scale, c.bound() * bound, c.noise() * noise);
-        Ciphertext::from_parts(c.params(), c.key(), c.parts().to_vec(), c.level(), state).unwrap()
+        let state = State { scale: c.scale() * scale, bound: c.bound() * bound, noise: c.noise() * noise };
+        Ciphertext::from_parts(c.inner().clone(), state).unwrap()
     };
     for (forged, field) in [
         (changed(&plan, &z, |c| state(c, 1.0, 1.0, 0.0)), "error bound"),

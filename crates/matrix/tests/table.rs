@@ -1,7 +1,7 @@
 //! Statistics of tables: errors beside moments, correlations, releases.
 
 use sudare_he::HeError;
-use sudare_he::ckks::Ciphertext;
+use sudare_he::ckks::{Ciphertext, State};
 use sudare_matrix::session::{EncryptedMoments, TableClient, TableMoments, TableSpec};
 use sudare_matrix::{Matrix, MatrixError};
 use sudare_rlwe::RlweError;
@@ -98,8 +98,8 @@ fn released_moments_keep_their_promise_and_are_counted() {
     let forged = |scale: f64, noise: f64| {
         let bundle = Bundle::from_bytes(client.secret_key().params(), &secret.to_bytes().unwrap()).unwrap();
         let change = |c: &Ciphertext| {
-            let state = (c.scale() * scale, c.bound(), c.noise() * noise);
-            Ciphertext::from_parts(c.params(), c.key(), c.parts().to_vec(), c.level(), state).unwrap()
+            let state = State { scale: c.scale() * scale, noise: c.noise() * noise, ..c.state() };
+            Ciphertext::from_parts(c.inner().clone(), state).unwrap()
         };
         let cts = bundle.ciphertexts().iter().map(change).collect();
         let bundle = Bundle::new(bundle.params(), bundle.key(), bundle.application().to_vec(), cts).unwrap();

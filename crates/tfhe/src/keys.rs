@@ -5,7 +5,10 @@ mod parts;
 use crate::rotation::batch::in_groups;
 use crate::rotation::blind::BootstrapKey;
 use crate::rotation::table::LookupTable;
-use crate::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, ModuleSwitchKey, Plaintext, SecretKind, SwitchKey, TfheError, TfheParams};
+use crate::{
+    GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, ModuleSwitchKey, Plaintext, SecretKind,
+    SwitchKey, TfheError, TfheParams,
+};
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};

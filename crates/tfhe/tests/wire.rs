@@ -1,9 +1,14 @@
 //! TFHE's objects: round trips, golden files, hostile bytes, sizes.
 
+#[path = "../../rlwe/tests/support/edits.rs"]
+mod edits;
+
+use edits::edits;
 use std::path::PathBuf;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::wire::*;
 use sudare_tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
+use sudare_tfhe::wire::*;
 use sudare_tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
 
 /// A set of eight key bits: small files, no security.
@@ -22,7 +27,7 @@ fn byte() -> ElementType {
     ElementType::Integer(IntegerType::new(8, true).unwrap())
 }
 
-pub const VALUES: [u64; 3] = [5, 0xFE, 0x80];
+const VALUES: [u64; 3] = [5, 0xFE, 0x80];
 
 fn server_bytes(key: &ServerKey) -> Vec<u8> {
     let mut out = Vec::new();
@@ -31,15 +36,15 @@ fn server_bytes(key: &ServerKey) -> Vec<u8> {
     out
 }
 
-pub struct Objects {
-    pub client: ClientKey,
+struct Objects {
+    client: ClientKey,
     fresh: IntegerArray,
     server: ServerKey,
     computed: IntegerArray,
 }
 
 impl Objects {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self::under(stored_key())
     }
 
@@ -52,7 +57,7 @@ impl Objects {
         Self { client, fresh, server, computed }
     }
 
-    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+    fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let params = self.client.params();
         vec![
             ("tfhe_params", tfhe_params_to_bytes(params).unwrap()),
@@ -65,7 +70,7 @@ impl Objects {
 }
 
 /// Reads an object by its decoder and writes it again.
-pub fn reread(params: &TfheParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
+fn reread(params: &TfheParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
     match name {
         "tfhe_params" => tfhe_params_to_bytes(&tfhe_params_from_bytes(bytes)?.build()?),
         "tfhe_client_key" => Ok(tfhe_client_key_to_bytes(&tfhe_client_key_from_bytes(params, bytes)?)?.to_vec()),
@@ -197,4 +202,33 @@ fn seeded_objects_are_half_or_less() {
     // A seeded block is one residue of 6 bytes.
     assert!(tfhe_array_to_bytes(params, &o.fresh).unwrap().len() < 4096 + 12 * 6 + 64);
     assert!(2 * o.server.seeded_byte_len() < o.server.byte_len());
+}
+
+/// As for the exact schemes: an edited object is refused, or still means one thing to everybody.
+#[test]
+fn every_header_field_at_its_extremes_is_refused_or_harmless() {
+    let o = Objects::new();
+    let params = o.client.params();
+    for (name, bytes) in o.files() {
+        let (seeds, free): (_, &[usize]) = match name {
+            "tfhe_params" => (0..0, &[]),
+            "tfhe_client_key" => (0..0, &[64, 68, 72, 76]),
+            "tfhe_server_key" => (128..192, &[64, 68, 72, 76]),
+            // Its elements may be read with a sign or without.
+            _ => (144..176, &[64, 68, 72, 76, 128]),
+        };
+        let mut taken = Vec::new();
+        for (at, edited) in edits(&bytes, seeds, &[]) {
+            let Ok(again) = reread(params, name, &edited) else { continue };
+            assert!(again == edited, "{name}, byte {at}: two files of one object");
+            taken.push(at);
+            if at == 128 {
+                let array = tfhe_array_from_bytes(params, &edited).unwrap();
+                let wanted: &[u64] = if name == "tfhe_array" { &[0xFC] } else { &VALUES };
+                assert_eq!(o.client.decrypt_array(&array).unwrap(), wanted);
+            }
+        }
+        taken.dedup();
+        assert!(taken.iter().all(|at| free.contains(at)), "{name}: {taken:?}");
+    }
 }

@@ -10,10 +10,10 @@ use sudare_ring::RnsBasis;
 use sudare_ring::kernel::{IFMA_MODULUS_BITS, MAX_DEGREE, MIN_DEGREE};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::GaussianSampler;
-use sudare_rlwe::{ParamsHash, RlweError};
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::params::MAX_PRIMES;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp, security_of};
+use sudare_rlwe::{ParamsHash, RlweError};
 
 /// Largest plaintext modulus, so that t times an error coefficient is a signed word.
 pub const MAX_PLAIN_MODULUS: u64 = 1 << 48;

@@ -2,8 +2,8 @@
 
 use super::{Ciphertext, Plaintext, State};
 use std::io::Write;
-use sudare_rlwe::{KeyId, Params, ParamsHash, wire};
 use sudare_rlwe::wire::{Bundled, Fields, Form, Header, ObjectType, Reader, Wire, WireError, Writer, packing};
+use sudare_rlwe::{KeyId, Params, ParamsHash, wire};
 
 /// What a header says of one ciphertext.
 pub struct Record {

@@ -125,7 +125,7 @@ fn grow<S: Scheme>(
     let (x, y, c, d) = (&a.values, &b.values, &a.ciphertext, &b.ciphertext);
     let slots = packing == Packing::Slots;
     let step = STEPS[words.below(4) as usize];
-    let element = |step: i64| w.params.params().rotation_element(step);
+    let element = |step: i64| w.params.rotation_element(step);
     let turned = |step: i64| automorphism(w, packing, x, element(step), step);
     let times = |x: &[u64], y: &[u64]| w.times(packing, x, y);
     let (values, result) = match operation {

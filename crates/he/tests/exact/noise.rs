@@ -4,7 +4,7 @@
 use super::world::literal;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
-use sudare_he::ckks::{Params, noise as common};
+use sudare_he::ckks::Params;
 use sudare_he::integer::noise::{bfv_product_variance, bgv_product_variance};
 use sudare_he::integer::{Ciphertext, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
 use sudare_ring::{Coeff, Poly};
@@ -70,24 +70,25 @@ fn expect<S: Scheme>(what: &str, params: &Params, variance: f64, run: impl Fn(&B
 #[test]
 fn variances_agree_with_the_formulas() {
     let params = literal(12, &[50, 40, 40], &[50], 1).build().unwrap();
-    let fresh = common::secret_encryption_variance();
+    let sketch = params.sketch();
+    let fresh = sketch.secret_encryption().variance();
     expect::<Bfv>("encryption", &params, fresh, |b| b.zero());
     expect::<Bgv>("encryption", &params, fresh, |b| b.zero());
-    let bfv = bfv_product_variance(&params, T, fresh, fresh);
+    let rounding = sketch.division(2).variance();
+    let bfv = bfv_product_variance(sketch, T, fresh, fresh);
     expect::<Bfv>("product", &params, bfv, |b| b.server.mul(&b.zero(), &b.zero()).unwrap());
     // Relinearisation is small next to the product.
-    let relin = bfv + common::switched_variance(&params, 2);
+    let relin = bfv + sketch.switching(2).variance() + rounding;
     expect::<Bfv>("relinearised product", &params, relin, |b| b.server.mul_relin(&b.zero(), &b.zero()).unwrap());
-    let bgv = bgv_product_variance(&params, T, fresh, fresh);
+    let bgv = bgv_product_variance(sketch, T, fresh, fresh);
     expect::<Bgv>("product", &params, bgv, |b| b.server.mul(&b.zero(), &b.zero()).unwrap());
-    let rounding = common::division_variance(&params, 2);
     expect::<Bfv>("modulus switch", &params, rounding, |b| b.server.drop_to(&b.zero(), 0).unwrap());
     expect::<Bgv>("modulus switch", &params, rounding, |b| b.server.drop_to(&b.zero(), 0).unwrap());
     expect::<Bgv>("switched product", &params, rounding, |b| {
         let c = b.server.mul_relin(&b.zero(), &b.zero()).unwrap();
         if c.level() == 2 { b.server.drop_to(&c, 1).unwrap() } else { c }
     });
-    let rotated = rounding + common::switched_variance(&params, 1);
+    let rotated = rounding + sketch.switching(1).variance() + rounding;
     expect::<Bgv>("rotation", &params, rotated, |b| {
         b.server.rotate_rows(&b.server.drop_to(&b.zero(), 1).unwrap(), 1).unwrap()
     });

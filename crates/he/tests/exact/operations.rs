@@ -158,7 +158,7 @@ fn larger_integers_by_several_moduli() {
     let moduli = [slot_modulus(40, 10).unwrap(), slot_modulus(39, 10).unwrap(), slot_modulus(38, 10).unwrap()];
     let encoder = BigEncoder::new(&params, &moduli).unwrap();
     let secret = SecretKey::generate(&params).unwrap();
-    let keys = std::sync::Arc::new(KeyGenerator::new(&secret).unwrap().eval_keys(Some(4), &[]).unwrap());
+    let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(4), &[]).unwrap();
     let x: Vec<BigInt> = (0..1024i64).map(|i| BigInt::from(i - 500) * ((1i64 << 47) + 12345 * i)).collect();
     let y: Vec<BigInt> = (0..1024i64).map(|i| BigInt::from(7919 * i) - 4_000_000).collect();
     let (p, q) = (

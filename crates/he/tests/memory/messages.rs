@@ -4,9 +4,9 @@
 use super::gone_after_drop;
 use super::scan::{Needles, WIDE};
 use num_complex::Complex64;
-use sudare_he::{bv, integer};
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Params, ParamsLiteral};
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
+use sudare_he::{bv, integer};
 use sudare_ring::embedding::Embedding;
 use sudare_ring::random::Seed;
 use sudare_rlwe::keys::SecretKey;
@@ -15,7 +15,17 @@ use zeroize::Zeroize;
 
 /// The set of these tests: two primes and two hold a message of any scale that is tried.
 fn params() -> Params {
-    let literal = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 10, q_bits: vec![45, 40, 40], p_bits: vec![], digit_limbs: 1, secret: SecretDistribution::Ternary, security: Security::Insecure }, log_scale: 30 };
+    let literal = ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 10,
+            q_bits: vec![45, 40, 40],
+            p_bits: vec![],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: 30,
+    };
     literal.build().unwrap()
 }
 

@@ -2,9 +2,9 @@
 
 use super::gone_after_drop;
 use super::scan::{NARROW, Needles, WIDE};
-use sudare_he::{bv, ckks, integer};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
+use sudare_he::{bv, ckks, integer};
 use sudare_ring::random::Seed;
 use sudare_ring::{Coeff, Poly, RnsBasis, Threads};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
@@ -17,7 +17,17 @@ use sudare_tfhe::{ClientKey, Gadget, GlweContext, LweSecretKey, Plaintext, TfheL
 use zeroize::Zeroize;
 
 fn params(secret: SecretDistribution) -> Params {
-    let literal = ParamsLiteral { rlwe: sudare_rlwe::params::ParamsLiteral { log_n: 10, q_bits: vec![49, 40, 40], p_bits: vec![49], digit_limbs: 1, secret, security: Security::Insecure }, log_scale: 40 };
+    let literal = ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: 10,
+            q_bits: vec![49, 40, 40],
+            p_bits: vec![49],
+            digit_limbs: 1,
+            secret,
+            security: Security::Insecure,
+        },
+        log_scale: 40,
+    };
     literal.build().unwrap()
 }
 
@@ -63,7 +73,7 @@ fn rlwe_keys_and_what_uses_them() {
             let elements = [(key.params().rotation_element(1), 1)];
             let keys = generator.eval_keys(Some(key.params().max_level()), &elements).unwrap();
             let public = generator.public_key().unwrap();
-            let encoder = ckks::Encoder::new(key.params());
+            let encoder = ckks::Encoder::new(&Params::of(key.params()).unwrap());
             let plain = encoder.encode(&[0.5; 512], 1.0).unwrap();
             let encrypted = Threads::new(2).run(|| {
                 let by_secret = ckks::Encryptor::with_secret_key(&key).unwrap().encrypt(&plain).unwrap();
@@ -119,7 +129,7 @@ fn exact_encryption_and_decryption() {
 fn errors_of_fresh_ciphertexts() {
     gone_after_drop(|needles| {
         let key = rlwe(needles, SecretDistribution::Ternary);
-        let zero = ckks::Encoder::new(key.params()).encode(&[], 0.0).unwrap();
+        let zero = ckks::Encoder::new(&Params::of(key.params()).unwrap()).encode(&[], 0.0).unwrap();
         let ciphertext = ckks::Encryptor::with_secret_key(&key).unwrap().encrypt(&zero).unwrap();
         // c_0 + c_1·s is the error, since the message is zero.
         let mut opened = ckks::Decryptor::new(&key).decrypt(&ciphertext).unwrap().poly().clone().into_coeff();
@@ -212,8 +222,8 @@ fn tfhe_clients_and_the_keys_that_they_make() {
             let server = Threads::new(2).run(|| client.server_key().unwrap());
             let ciphertext = client.encrypt_int(3).unwrap();
             assert_eq!(client.decrypt_int(&ciphertext).unwrap(), 3);
-            let bytes = wire::tfhe_client_key_to_bytes(&client).unwrap();
-            let again = wire::tfhe_client_key_from_bytes(&params, &bytes).unwrap();
+            let bytes = sudare_tfhe::wire::tfhe_client_key_to_bytes(&client).unwrap();
+            let again = sudare_tfhe::wire::tfhe_client_key_from_bytes(&params, &bytes).unwrap();
             (client, server, ciphertext, bytes, again)
         });
     }

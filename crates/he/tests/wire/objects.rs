@@ -20,7 +20,7 @@ pub struct Objects {
     pub plain_parts: Ciphertext,
     /// A product, three parts.
     pub product: Ciphertext,
-    pub bundle: Bundle,
+    pub bundle: Bundle<Ciphertext>,
 }
 
 pub fn literal() -> ParamsLiteral {
@@ -50,7 +50,7 @@ impl Objects {
 
     /// The objects under a key, from the seeds after `seed`.
     pub fn under(secret: SecretKey, seed: u8) -> Self {
-        let params = secret.params().clone();
+        let params = Params::of(secret.params()).unwrap();
         let fixed = |number: u8| Entropy::fixed(Seed::from_bytes([seed + number; 32]));
         let generator = KeyGenerator::new(&secret).unwrap().with_entropy(fixed(1));
         let public = generator.public_key().unwrap();
@@ -68,7 +68,7 @@ impl Objects {
         let small = [&seeded, &plain_parts].map(|c| c.clone().with_bound(8.0));
         let product = server.mul(&small[0], &small[1]).unwrap();
         let members = vec![by_secret.encrypt(&plaintext).unwrap(), server.drop_to(&plain_parts, 0).unwrap()];
-        let bundle = Bundle::new(&params, secret.id(), b"an application's header".to_vec(), members).unwrap();
+        let bundle = Bundle::new(params.rlwe(), secret.id(), b"an application's header".to_vec(), members).unwrap();
         Self { params, secret, public, keys, plaintext, seeded, plain_parts, product, bundle }
     }
 
@@ -104,7 +104,7 @@ pub fn reread(params: &Params, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Wire
         "public_key" => PublicKey::from_bytes(params, bytes)?.to_bytes(),
         "eval_keys" => EvalKeys::from_bytes(params, bytes)?.to_bytes(),
         "plaintext" => Plaintext::from_bytes(params, bytes)?.to_bytes(),
-        "bundle" => Bundle::from_bytes(params, bytes)?.to_bytes(),
+        "bundle" => Bundle::<Ciphertext>::from_bytes(params, bytes)?.to_bytes(),
         _ => Ciphertext::from_bytes(params, bytes)?.to_bytes(),
     }
 }

@@ -436,7 +436,7 @@ mod tests {
     fn the_printed_security_is_that_of_the_parameters() {
         for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
             let plan = ExactPlan::new(&ExactSpec { security, ..spec(8, 8, 8, 100, 100) }).unwrap();
-            let real = plan.build().unwrap()[0].params().security();
+            let real = plan.build().unwrap()[0].security();
             assert!(real >= security);
             assert!(plan.to_string().contains(&format!("{}-bit security", real.bits())), "{plan}");
         }

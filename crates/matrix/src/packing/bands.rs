@@ -134,7 +134,7 @@ macro_rules! matrix_packing {
             /// The cheapest parameters for a product.
             ///
             /// # Errors
-            /// As `new`, and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+            /// As `new`, and `RlweError::Parameters`.
             pub fn parameters(
                 $shape: crate::Shape,
                 entries: super::Entries,

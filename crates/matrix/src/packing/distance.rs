@@ -59,7 +59,7 @@ impl HammingDistance {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`HammingDistance::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+    /// As [`HammingDistance::new`], and `RlweError::Parameters`.
     pub fn parameters(length: usize, security: Security) -> Result<ParamsLiteral, MatrixError> {
         InnerProduct::layout(length, Entries::BINARY)?.parameters_of_sum(HAMMING, None, TERMS, security)
     }
@@ -158,7 +158,7 @@ impl EuclideanDistance {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`EuclideanDistance::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+    /// As [`EuclideanDistance::new`], and `RlweError::Parameters`.
     pub fn parameters(
         length: usize,
         bits: u32,

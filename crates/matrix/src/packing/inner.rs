@@ -41,7 +41,7 @@ impl InnerProduct {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`InnerProduct::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+    /// As [`InnerProduct::new`], and `RlweError::Parameters`.
     pub fn parameters(length: usize, entries: Entries, security: Security) -> Result<ParamsLiteral, MatrixError> {
         Self::layout(length, entries)?.parameters(NAME, security)
     }

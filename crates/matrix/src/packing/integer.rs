@@ -82,7 +82,7 @@ impl LargeIntegers {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`LargeIntegers::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+    /// As [`LargeIntegers::new`], and `RlweError::Parameters`.
     pub fn parameters(
         bits: usize,
         terms: u64,

@@ -34,7 +34,7 @@ impl LargeInnerProduct {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`LargeInnerProduct::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+    /// As [`LargeInnerProduct::new`], and `RlweError::Parameters`.
     pub fn parameters(
         length: usize,
         bits: u32,

@@ -82,7 +82,7 @@ impl PatternMatching {
     /// The cheapest parameters for it.
     ///
     /// # Errors
-    /// As [`PatternMatching::new`], and [`sudare_he::HeError::Rlwe(RlweError::Parameters)`].
+    /// As [`PatternMatching::new`], and `RlweError::Parameters`.
     pub fn parameters(
         text: usize,
         pattern: usize,

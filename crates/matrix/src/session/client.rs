@@ -159,8 +159,6 @@ impl Client {
     ///
     /// [`Summary::predicted_error`]: crate::plan::Summary::predicted_error
     /// [`HeError::NotAsComputed`]: sudare_he::HeError::NotAsComputed
-    /// `RlweError::ReleasesUsedUp`: sudare_he::HeError::Rlwe(RlweError::ReleasesUsedUp)
-    /// `RlweError::OtherRelease`: sudare_he::HeError::Rlwe(RlweError::OtherRelease)
     ///
     /// # Errors
     /// As [`Client::decrypt`]; [`MatrixError::NoRelease`] for a plan without releases;

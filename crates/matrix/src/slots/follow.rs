@@ -222,7 +222,7 @@ mod tests {
         wanted.extend((1..8).map(|s| (params.rotation_element(s), 3)));
         wanted.sort_unstable();
         wanted.dedup();
-        let e = Evaluator::new(generator.eval_keys(Some(3), &wanted).unwrap());
+        let e = Evaluator::new(&params, generator.eval_keys(Some(3), &wanted).unwrap()).unwrap();
         let public = generator.public_key().unwrap();
         let (encoder, encryptor) = (Encoder::new(&params), Encryptor::with_public_key(&public).unwrap());
         let a = encryptor.encrypt(&encoder.encode(&[0.5; 20], 3.0).unwrap()).unwrap();

@@ -34,7 +34,8 @@ impl World {
         let demand = product.keys();
         let keys = generator.eval_keys(demand.relin, &demand.galois).unwrap();
         let public = generator.public_key().unwrap();
-        Self { product, public, server: Evaluator::new(&params, keys).unwrap(), secret }
+        let server = Evaluator::new(product.params(), keys).unwrap();
+        Self { product, public, server, secret }
     }
 
     /// Multiplies random matrices; returns the largest error and the operations done.

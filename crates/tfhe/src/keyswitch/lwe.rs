@@ -5,7 +5,10 @@ mod seeded;
 use crate::core::context::check_shape;
 use crate::core::ggsw::{check_gadget, evaluate_digits, write_glev};
 use crate::core::lwe::fill_torus;
-use crate::{GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, NoiseSampler, SecretKind, TfheError, TorusLwe};
+use crate::{
+    GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, NoiseSampler, SecretKind, TfheError,
+    TorusLwe,
+};
 use sudare_ring::buffer::{Buffer, Pages};
 use sudare_ring::kernel::{Gadget, PackedMatrix, sub_scaled_rows};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};

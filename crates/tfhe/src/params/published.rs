@@ -193,8 +193,8 @@ fn narrow(sigma: f64) -> Noise {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ClientKey, Gate};
     use super::*;
+    use crate::{ClientKey, Gate};
     use sudare_ring::random::Seed;
 
     /// By hand from the limits in `security`, their interpolation and the published widths.

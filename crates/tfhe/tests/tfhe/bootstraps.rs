@@ -3,6 +3,7 @@
 use crate::{cases, word};
 use sudare_ring::random::{Entropy, Seed};
 use sudare_ring::{Threads, threads};
+use sudare_rlwe::RlweError;
 use sudare_tfhe::*;
 
 fn client(literal: TfheLiteral, number: u8) -> ClientKey {
@@ -201,15 +202,15 @@ fn wrong_keys_and_parameters_are_refused() {
     let other = client(TfheLiteral::insecure_test(Plaintext::Bit), 2);
     let server = bits.server_key().unwrap();
     let (x, foreign) = (bits.encrypt_bit(true).unwrap(), other.encrypt_bit(true).unwrap());
-    assert!(matches!(server.gate(Gate::And, &x, &foreign), Err(TfheError::WrongKey { .. })));
-    assert!(matches!(other.decrypt_bit(&x), Err(TfheError::WrongKey { .. })));
+    assert!(matches!(server.gate(Gate::And, &x, &foreign), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
+    assert!(matches!(other.decrypt_bit(&x), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
     assert!(matches!(bits.encrypt_int(1), Err(TfheError::Parameters { .. })));
     assert!(matches!(ints.encrypt_bit(true), Err(TfheError::Parameters { .. })));
     assert!(matches!(ints.encrypt_int(4), Err(TfheError::Message { value: 4, space: 4 })));
     assert!(matches!(ints.encrypt_int_with_carry(16), Err(TfheError::Message { value: 16, space: 16 })));
     assert!(matches!(bits.encrypt_int_with_carry(0), Err(TfheError::Parameters { .. })));
     let moved = EncryptedBit::from_parts(x.ciphertext().clone(), ints.params().hash(), bits.id());
-    assert!(matches!(server.not(&moved), Err(TfheError::WrongParameters { .. })));
+    assert!(matches!(server.not(&moved), Err(TfheError::Rlwe(RlweError::WrongParameters { .. }))));
     assert!(ints.server_key().unwrap().trivial_bit(true).is_err());
 
     let unsafe_noise = TfheLiteral { lwe_noise: Noise::TUniform { bits: 15 }, ..TfheLiteral::gates() };

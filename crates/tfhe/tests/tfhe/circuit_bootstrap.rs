@@ -4,6 +4,7 @@ use crate::measure::circuit::row;
 use crate::support::{context, key, streams, words};
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_rlwe::RlweError;
 use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey, SchemeSwitchKey};
 use sudare_tfhe::leveled::*;
 use sudare_tfhe::*;
@@ -124,10 +125,13 @@ fn lookups_through_bootstrapped_indices() {
 fn typed_errors() {
     let (a, b) = (side(CircuitLiteral::insecure_test(), 8), side(CircuitLiteral::insecure_test(), 9));
     let foreign = b.client.encrypt_bit(true).unwrap();
-    assert!(matches!(a.key.bootstrap(&foreign), Err(TfheError::WrongKey { .. })));
+    assert!(matches!(a.key.bootstrap(&foreign), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
     let foreign = b.leveled.encrypt(&[1]).unwrap().extract(0).unwrap();
-    assert!(matches!(a.key.bootstrap_leveled(&foreign), Err(TfheError::WrongKey { .. })));
-    assert!(matches!(CircuitKey::generate(a.key.params(), &gate_client()), Err(TfheError::WrongParameters { .. })));
+    assert!(matches!(a.key.bootstrap_leveled(&foreign), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
+    assert!(matches!(
+        CircuitKey::generate(a.key.params(), &gate_client()),
+        Err(TfheError::Rlwe(RlweError::WrongParameters { .. }))
+    ));
     // A leveled bit that still decrypts, but that the switches before the decision would spoil.
     let set = CircuitLiteral::insecure_test();
     let noisy = TfheLiteral { switch_digits: (4, 1), log_failure: -40.0, noise_factor: 1, ..set.tfhe.clone() };

@@ -3,6 +3,7 @@
 use crate::support::{context, key, words};
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_rlwe::RlweError;
 use sudare_tfhe::boolean::fhew::{AutomorphismBootstrapKey, FhewKey, FhewLiteral, FhewMethod};
 use sudare_tfhe::*;
 
@@ -75,8 +76,8 @@ fn typed_errors() {
     let ((client, key), (other, _)) =
         (side(FhewLiteral::insecure_test(method), 11), side(FhewLiteral::insecure_test(method), 12));
     let (a, b) = (client.encrypt_bit(true).unwrap(), other.encrypt_bit(true).unwrap());
-    assert!(matches!(key.gate(Gate::And, &a, &b), Err(TfheError::WrongKey { .. })));
-    assert!(matches!(key.not(&b), Err(TfheError::WrongKey { .. })));
+    assert!(matches!(key.gate(Gate::And, &a, &b), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
+    assert!(matches!(key.not(&b), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
     for method in [FhewMethod::Digits { base_log: 7 }, FhewMethod::Automorphisms { window: 0 }] {
         assert!(matches!(FhewLiteral::insecure_test(method).build(), Err(TfheError::Parameters { .. })));
     }
@@ -84,7 +85,7 @@ fn typed_errors() {
     let tight = FhewLiteral { tfhe: TfheLiteral::gates(), method };
     assert!(matches!(tight.build(), Err(TfheError::FailureProbability { .. })));
     let params = FhewLiteral::automorphisms().build().unwrap();
-    assert!(matches!(FhewKey::generate(&params, &client), Err(TfheError::WrongParameters { .. })));
+    assert!(matches!(FhewKey::generate(&params, &client), Err(TfheError::Rlwe(RlweError::WrongParameters { .. }))));
     let context = context(40, 1, SecretKind::Binary);
     let (glwe, seed) = crate::support::key(&context, 1);
     let lwe = LweSecretKey::generate(4, SecretKind::Ternary, &mut seed.derive("lwe", 0).stream(0));

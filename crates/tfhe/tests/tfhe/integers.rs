@@ -3,6 +3,7 @@
 use crate::{cases, word};
 use sudare_ring::random::{Seed, Stream};
 use sudare_ring::{Threads, threads};
+use sudare_rlwe::RlweError;
 use sudare_tfhe::radix::*;
 use sudare_tfhe::*;
 
@@ -309,9 +310,9 @@ fn refusals() {
         let byte = IntegerType::new(8, false).unwrap();
         let x = client.encrypt_integer(byte, 1).unwrap();
         let foreign = other.encrypt_integer(byte, 1).unwrap();
-        assert!(matches!(e.add(&x, &foreign), Err(TfheError::WrongKey { .. })));
-        assert!(matches!(e.shift_by(Shift::Left, &x, &foreign), Err(TfheError::WrongKey { .. })));
-        assert!(matches!(client.decrypt_integer(&foreign), Err(TfheError::WrongKey { .. })));
+        assert!(matches!(e.add(&x, &foreign), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
+        assert!(matches!(e.shift_by(Shift::Left, &x, &foreign), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
+        assert!(matches!(client.decrypt_integer(&foreign), Err(TfheError::Rlwe(RlweError::WrongKey { .. }))));
         let signed = e.cast(&x, IntegerType::new(8, true).unwrap()).unwrap();
         assert!(matches!(e.add(&x, &signed), Err(TfheError::Parameters { .. })));
         let wide = e.cast(&x, IntegerType::new(16, true).unwrap()).unwrap();

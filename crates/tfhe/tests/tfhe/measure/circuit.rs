@@ -3,7 +3,9 @@
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
-use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey, SchemeSwitchKey, TraceKey, variance as formulas};
+use sudare_tfhe::circuit_bootstrap::{
+    CircuitKey, CircuitLiteral, PrivateSwitchKey, SchemeSwitchKey, TraceKey, variance as formulas,
+};
 use sudare_tfhe::leveled::Selector;
 use sudare_tfhe::*;
 

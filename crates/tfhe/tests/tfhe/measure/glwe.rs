@@ -4,6 +4,7 @@ use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
 use sudare_ring::random::ObjectSeeds;
 use sudare_tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, SelectorNoise};
+use sudare_tfhe::noise::variance;
 use sudare_tfhe::*;
 
 const N: usize = 512;

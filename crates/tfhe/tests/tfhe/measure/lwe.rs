@@ -3,6 +3,7 @@
 use super::Tally;
 use super::support::{context, key, streams, words};
 use sudare_ring::random::ObjectSeeds;
+use sudare_tfhe::noise::variance;
 use sudare_tfhe::*;
 
 const N: usize = 512;
@@ -49,7 +50,7 @@ pub fn switches(number: u64, tally: &mut Tally) -> Result<(), TfheError> {
             if gadget.levels == 2 {
                 let predicted = variance::modulus_switch(dimension, secret, two_n, 0.0);
                 note(format!("modulus switch, {secret:?}"), rounded, predicted);
-                let predicted = fhew::variance::odd_modulus_switch(dimension, secret, two_n, 0.0);
+                let predicted = boolean::fhew::variance::odd_modulus_switch(dimension, secret, two_n, 0.0);
                 note(format!("modulus switch to odd exponents, {secret:?}"), odd, predicted);
             }
         }

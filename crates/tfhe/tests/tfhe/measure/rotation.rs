@@ -3,6 +3,7 @@
 use super::Tally;
 use super::support::{context, key, mean_square, words};
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
+use sudare_tfhe::noise::variance;
 use sudare_tfhe::*;
 
 const N: usize = 512;
