@@ -187,8 +187,8 @@ def table(rows):
 SECTIONS = {
     "limit": """## Limits
 
-The rows of both tables in `sudare_he::security` (source: ePrint 2024/463) at σ = 3.19, and TFHE's least noise in
-`sudare_he::tfhe::security` at its table's dimensions and between them. These are the weakest problems that are accepted
+The rows of both tables in `sudare_rlwe::security` (source: ePrint 2024/463) at σ = 3.19, and TFHE's least noise in
+`sudare_tfhe::params::security` at its table's dimensions and between them. These are the weakest problems that are accepted
 with a claim. The guidelines' limits are taken as published. By this estimator a few fall short of their claims, by up to
 a quarter of a bit, which is less than estimates of this kind know; the test allows that much and no more.""",
     "set": """## Sets
@@ -197,7 +197,7 @@ Every named set: the ring of its evaluation or bootstrapping keys, and for TFHE 
 of its key switch. Modules count as LWE of the whole dimension.""",
     "published": """## Sets of other libraries
 
-`sudare_he::tfhe::published`: nothing is claimed here.""",
+`sudare_tfhe::params::published`: nothing is claimed here.""",
     "planned": """## To come
 
 Sparse keys that CKKS bootstrapping is to switch to for the first step; no set has one yet. The attacks for sparse
