@@ -21,7 +21,6 @@ cargo fuzz --version >/dev/null 2>&1 || need "cargo-fuzz" "cargo install cargo-f
 
 # The system's own target: cargo-fuzz may have been built for another one.
 target=$(rustc "+$toolchain" -vV | sed -n 's/^host: //p')
-golden=crates/he/tests/golden/v1
 if (($# > 0)); then targets=("$@"); else mapfile -t targets < <(cargo "+$toolchain" fuzz list); fi
 
 # All at once, so that the seconds below are spent fuzzing.
@@ -30,9 +29,10 @@ for name in "${targets[@]}"; do
     corpus=fuzz/corpus/$name
     mkdir -p "$corpus"
     case $name in
-        container) cp "$golden"/*.bin "$corpus"/ ;;
-        *) cp "$golden/$name"*.bin "$corpus"/ ;;
+        container) files="*.bin" ;;
+        *) files="$name*.bin" ;;
     esac
+    find crates/*/tests/golden/v1 -name "$files" -exec cp -t "$corpus" {} +
     echo "== $name, $seconds s"
     log=$corpus.log
     if ! cargo "+$toolchain" fuzz run --target "$target" "$name" "$corpus" -- \

@@ -4,9 +4,17 @@
 
 use std::sync::OnceLock;
 use sudare_he::integer::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
-use sudare_he::ckks::Params;
-use sudare_tfhe::{TfheParams, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes, tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_from_bytes, write_tfhe_server_key};
-use sudare_rlwe::wire::{Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::Params;
+use sudare_rlwe::wire::{
+    Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests,
+    secret_key_from_bytes, secret_key_to_bytes,
+};
+use sudare_tfhe::TfheParams;
+use sudare_tfhe::wire::{
+    read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
+    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_from_bytes,
+    write_tfhe_server_key,
+};
 
 /// The parameters of the golden files.
 fn golden() -> &'static Params {
@@ -30,7 +38,7 @@ fn golden_integer() -> &'static IntegerParams {
 fn golden_tfhe() -> &'static TfheParams {
     static PARAMS: OnceLock<TfheParams> = OnceLock::new();
     PARAMS.get_or_init(|| {
-        let file = include_bytes!("../../crates/he/tests/golden/v1/tfhe_params.bin");
+        let file = include_bytes!("../../crates/tfhe/tests/golden/v1/tfhe_params.bin");
         tfhe_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
     })
 }
@@ -43,7 +51,7 @@ fn both_ways(data: &[u8], check: impl Fn(&[u8])) {
 }
 
 /// A public object's decoder, from memory and from a stream.
-pub fn object<T: Wire>(data: &[u8]) {
+pub fn object<T: Wire<Params = Params>>(data: &[u8]) {
     both_ways(data, |bytes| {
         let read = T::from_bytes(golden(), bytes);
         assert_eq!(read.is_ok(), T::read_from(golden(), bytes).is_ok());
@@ -70,7 +78,7 @@ pub fn params(data: &[u8]) {
 }
 
 /// An exact scheme's object, from memory and from a stream.
-pub fn integer_object<T: IntegerWire>(data: &[u8]) {
+pub fn integer_object<T: Wire<Params = IntegerParams>>(data: &[u8]) {
     both_ways(data, |bytes| {
         let read = T::from_bytes(golden_integer(), bytes);
         assert_eq!(read.is_ok(), T::read_from(golden_integer(), bytes).is_ok());

@@ -44,8 +44,7 @@ impl BasisConverter {
             .map(|(i, l)| {
                 let m = l.modulus();
                 let hat = others(i).fold(1, |acc, q| m.mul(acc, q));
-                // Distinct primes are coprime, so the inverse exists.
-                m.shoup(m.inv(hat).unwrap_or(0))
+                m.shoup(m.inv(hat).expect("the primes of a basis are distinct"))
             })
             .collect();
         let weights = to

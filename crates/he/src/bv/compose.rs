@@ -54,8 +54,8 @@ impl Composition {
         let remainder = Remainder::new(t);
         let row = |i: usize| {
             let m = basis.limb(i).modulus();
-            // Distinct primes have inverses.
-            basis.primes().take(i).map(|q| m.shoup(m.inv(m.reduce(q)).unwrap_or(0))).collect()
+            let inverse = |q: u64| m.inv(m.reduce(q)).expect("the primes of a basis are distinct");
+            basis.primes().take(i).map(|q| m.shoup(inverse(q))).collect()
         };
         let mut weights = vec![1];
         for q in basis.primes() {

@@ -7,9 +7,9 @@ use sudare_he::HeError;
 use sudare_he::ckks::noise::division_bound;
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Params};
 use sudare_ring::buffer::Buffer;
-use sudare_ring::{Coeff, Eval, Poly, Shoup, threads};
+use sudare_ring::{Coeff, Eval, Limb, Poly, Shoup, threads};
 use sudare_rlwe::switching::coefficients::{add_scaled, mod_down, mod_down_rescale, switch};
-use sudare_rlwe::{Counters, KeyId};
+use sudare_rlwe::{Counters, KeyId, RlweError, inverse};
 
 /// The ciphertexts of a block, values at the N/d points of R': limb by limb, part by part,
 /// ciphertext by ciphertext, N/d times d words.
@@ -65,9 +65,9 @@ impl<'a> Worker<'a> {
         if options.relinearize {
             evaluator.keys().relin()?;
         }
-        let invert = |m: &sudare_ring::Modulus| m.shoup(m.inv(options.side as u64).unwrap_or(0));
+        let invert = |l: &Limb| Ok(l.modulus().shoup(inverse(l.modulus(), options.side as u64)?));
         let limbs = evaluator.params().q_at(state.level).limbs();
-        let side_inverse = limbs.iter().map(|l| invert(l.modulus())).collect();
+        let side_inverse = limbs.iter().map(invert).collect::<Result<_, RlweError>>()?;
         Ok(Self { evaluator, state, key, side: options.side, relinearize: options.relinearize, side_inverse })
     }
 

@@ -1,0 +1,146 @@
+//! The rules of ARCHITECTURE.md that a test can keep, read off the sources.
+//!
+//! Where a rule does not hold everywhere yet, the files that break it are listed: a new one fails, and so does one
+//! that is listed and no longer breaks it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+        match entry.is_dir() {
+            true => collect(&entry, out),
+            false if entry.extension().is_some_and(|e| e == "rs") => out.push(entry),
+            false => {}
+        }
+    }
+}
+
+/// Each file of the crates' sources, by its name below `crates`, without comments and unit tests.
+fn sources(crates: &[&str]) -> Vec<(String, String)> {
+    let base = root().join("crates").canonicalize().unwrap();
+    let mut files = Vec::new();
+    crates.iter().for_each(|name| collect(&base.join(name).join("src"), &mut files));
+    let read = |path: &PathBuf| {
+        let name = path.strip_prefix(&base).unwrap().to_string_lossy().replace('\\', "/");
+        let text = fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        (name, lines.collect::<Vec<_>>().join("\n"))
+    };
+    let out: Vec<_> = files.iter().map(read).filter(|(name, _)| !name.ends_with("/tests.rs")).collect();
+    assert!(out.len() > 10 * crates.len() / 2, "{} files of {crates:?}", out.len());
+    out
+}
+
+/// Files with one of these words are exactly those of the list.
+#[track_caller]
+fn only(rule: &str, crates: &[&str], words: &[&str], listed: &[&str]) {
+    let has = |code: &str| words.iter().any(|word| code.contains(word));
+    let found: BTreeSet<String> =
+        sources(crates).into_iter().filter(|(_, code)| has(code)).map(|(name, _)| name).collect();
+    let listed: BTreeSet<String> = listed.iter().map(|name| (*name).into()).collect();
+    let new: Vec<_> = found.difference(&listed).collect();
+    assert!(new.is_empty(), "{rule}: {new:?} must not have {words:?}");
+    let idle: Vec<_> = listed.difference(&found).collect();
+    assert!(idle.is_empty(), "{rule}: take {idle:?} off the list");
+}
+
+const LIBRARIES: &[&str] = &["ring", "rlwe", "he", "tfhe", "matrix"];
+const ABOVE_RING: &[&str] = &["rlwe", "he", "tfhe", "matrix", "cli", "py"];
+
+#[test]
+fn arrows_point_one_way() {
+    let allowed: &[(&str, &[&str])] = &[
+        ("ring", &[]),
+        ("rlwe", &["ring"]),
+        ("he", &["ring", "rlwe"]),
+        ("tfhe", &["ring", "rlwe"]),
+        ("matrix", &["ring", "rlwe", "he"]),
+        ("cli", &["ring", "rlwe", "he", "matrix"]),
+        ("py", &["ring", "rlwe", "tfhe", "matrix"]),
+    ];
+    for (name, below) in allowed {
+        let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+        let section = manifest.split("\n[").find(|s| s.starts_with("dependencies]")).unwrap();
+        for line in section.lines().filter(|line| line.starts_with("sudare-")) {
+            let used = line.trim_start_matches("sudare-").split(['.', ' ', '=']).next().unwrap();
+            assert!(below.contains(&used), "{name} uses {used}");
+        }
+    }
+}
+
+#[test]
+fn only_the_ring_may_be_unsafe() {
+    for name in ABOVE_RING {
+        let main = if *name == "cli" { "main.rs" } else { "lib.rs" };
+        let text = fs::read_to_string(root().join("crates").join(name).join("src").join(main)).unwrap();
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{name}");
+    }
+}
+
+#[test]
+fn the_kernel_family_is_chosen_in_one_file() {
+    let detection = ["is_x86_feature_detected!", "is_aarch64_feature_detected!"];
+    only("detection", LIBRARIES, &detection, &["ring/src/kernel/x86/tokens.rs"]);
+    only("a family by its name", ABOVE_RING, &["Family::Portable", "Family::Avx"], &[]);
+}
+
+#[test]
+fn no_environment_clock_or_home_in_libraries() {
+    let environment = ["std::env", "env::var", "\"HOME\"", "home_dir"];
+    // The first is for test suites, which have no `main`: no release build contains it.
+    only("environment", LIBRARIES, &environment, &["ring/src/kernel/platform.rs", "matrix/src/plan/cost.rs"]);
+    // The first wakes a watch that its caller set; the others measure a machine.
+    let listed = ["ring/src/interrupt.rs", "he/src/circuits/cost.rs", "matrix/src/plan/cost.rs"];
+    only("clock", LIBRARIES, &["Instant", "SystemTime"], &listed);
+}
+
+#[test]
+fn a_broken_invariant_is_no_zero() {
+    for (name, code) in sources(LIBRARIES) {
+        let code: String = code.split_whitespace().collect();
+        for (at, _) in code.match_indices(".inv(") {
+            let rest: String = code[at..].chars().take(60).collect();
+            assert!(!rest.split(';').next().unwrap_or_default().contains(".unwrap_or("), "{name}: {rest}");
+        }
+    }
+}
+
+/// Python's classes and exit codes follow the kind of an error, and every kind is named.
+#[test]
+fn errors_are_mapped_without_a_catch_all() {
+    for (name, mapping) in [("cli", "fn class_of("), ("py", "fn class("), ("rlwe", "fn of_contents(")] {
+        let path = if name == "rlwe" { "rlwe/src/wire/error.rs".into() } else { format!("{name}/src/error.rs") };
+        let (_, code) = sources(&[name]).into_iter().find(|(file, _)| *file == path).unwrap();
+        let body = code.split(mapping).nth(1).unwrap().split("\n}").next().unwrap();
+        assert!(body.contains("ErrorKind::Internal") && !body.contains("_ =>"), "{path}");
+    }
+}
+
+/// Limbs, words and threads belong to `ring`: these files still loop over them.
+#[test]
+fn loops_over_limbs_and_words_become_fewer() {
+    let words = [".limb(", ".limb_mut(", ".words()", ".words_mut(", "for_each_chunk"];
+    let listed = [
+        "he/src/bfv/product.rs",
+        "he/src/bv/ciphertext.rs",
+        "he/src/bv/compose.rs",
+        "he/src/bv/decrypt.rs",
+        "he/src/ckks/encode.rs",
+        "he/src/integer/ciphertext.rs",
+        "he/src/integer/decrypt.rs",
+        "he/src/integer/params.rs",
+        "he/src/integer/scale.rs",
+        "matrix/src/module/blocks.rs",
+        "matrix/src/module/transpose.rs",
+        // It measures a machine.
+        "matrix/src/plan/cost.rs",
+    ];
+    only("limbs and words", &["he", "matrix", "cli", "py"], &words, &listed);
+}
