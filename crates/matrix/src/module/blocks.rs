@@ -3,6 +3,7 @@
 use super::transpose::{shift, transpose_pair};
 use super::{ModuleOptions, State};
 use crate::error::MatrixError;
+use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::ckks::noise::division_bound;
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Params};
@@ -65,7 +66,7 @@ impl<'a> Worker<'a> {
         if options.relinearize {
             evaluator.keys().relin()?;
         }
-        let invert = |l: &Limb| Ok(l.modulus().shoup(inverse(l.modulus(), options.side as u64)?));
+        let invert = |l: &Arc<Limb>| Ok(l.modulus().shoup(inverse(l.modulus(), options.side as u64)?));
         let limbs = evaluator.params().q_at(state.level).limbs();
         let side_inverse = limbs.iter().map(invert).collect::<Result<_, RlweError>>()?;
         Ok(Self { evaluator, state, key, side: options.side, relinearize: options.relinearize, side_inverse })

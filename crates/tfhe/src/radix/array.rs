@@ -2,9 +2,11 @@
 
 use crate::core::context::check_shape;
 use crate::keys::check_owner;
+use crate::radix::combination::is_public;
 use crate::radix::{EncryptedBool, IntegerType, RadixInt, check_blocks};
 use crate::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
 use std::fmt;
+use std::ops::Range;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, ParamsHash};
@@ -157,13 +159,25 @@ impl IntegerArray {
         self.blocks.iter().map(|b| 8 * b.ciphertext().words().len()).sum()
     }
 
-    pub(super) fn integer(&self, kind: IntegerType, i: usize) -> RadixInt {
+    /// Elements of integers, side by side.
+    pub(super) fn integers(&self, kind: IntegerType, at: &Range<usize>) -> RadixInt {
         let n = kind.blocks();
-        RadixInt::from_checked(kind, self.blocks[i * n..(i + 1) * n].to_vec())
+        RadixInt::from_checked(kind, self.blocks[at.start * n..at.end * n].to_vec())
     }
 
-    pub(super) fn boolean(&self, i: usize) -> EncryptedBool {
-        EncryptedBool::from_checked(self.blocks[i].clone())
+    /// Elements of booleans, side by side.
+    pub(super) fn booleans(&self, at: &Range<usize>) -> EncryptedBool {
+        EncryptedBool::from_checked(self.blocks[at.clone()].to_vec())
+    }
+
+    /// Whether what is public of the elements is the same, so that side by side they take the same steps.
+    pub(super) fn alike(&self, at: &Range<usize>) -> bool {
+        let n = self.element.blocks();
+        let public = |i: usize, b: usize| {
+            let block = &self.blocks[i * n + b];
+            is_public(block).then(|| block.ciphertext().body())
+        };
+        at.clone().all(|i| (0..n).all(|b| public(i, b) == public(at.start, b)))
     }
 
     pub(super) fn of_integers(&self, kind: IntegerType, elements: Vec<RadixInt>) -> Self {
@@ -173,7 +187,7 @@ impl IntegerArray {
     }
 
     pub(super) fn of_booleans(&self, elements: Vec<EncryptedBool>) -> Self {
-        let blocks = elements.into_iter().map(EncryptedBool::into_block).collect();
+        let blocks = elements.into_iter().flat_map(EncryptedBool::into_blocks).collect();
         Self { element: ElementType::Bool, shape: self.shape.clone(), owner: self.owner, blocks, seed: None }
     }
 
@@ -254,8 +268,8 @@ impl ClientKey {
     pub fn decrypt_array(&self, x: &IntegerArray) -> Result<Vec<u64>, TfheError> {
         check_owner("the array", (self.params().hash(), self.id()), x.owner)?;
         let elements = threads::map(x.len(), |i| match x.element {
-            ElementType::Bool => self.decrypt_bool(&x.boolean(i)).map(u64::from),
-            ElementType::Integer(kind) => self.decrypt_integer(&x.integer(kind, i)),
+            ElementType::Bool => self.decrypt_bool(&x.booleans(&(i..i + 1))).map(u64::from),
+            ElementType::Integer(kind) => self.decrypt_integer(&x.integers(kind, &(i..i + 1))),
         });
         elements.into_iter().collect()
     }

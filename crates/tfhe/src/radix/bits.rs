@@ -63,8 +63,8 @@ impl IntegerEvaluator<'_> {
     }
 
     fn bool(&self, x: &EncryptedBool) -> Result<Combination, TfheError> {
-        self.check_block(x.block())?;
-        Ok(Combination::of(self.key, x.block()))
+        x.blocks().iter().try_for_each(|b| self.check_block(b))?;
+        Ok(Combination::of(self.key, x.blocks().iter()))
     }
 
     /// a and b, a or b, a xor b, by one bootstrap.

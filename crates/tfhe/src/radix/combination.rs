@@ -3,10 +3,12 @@
 use crate::rotation::table;
 use crate::{EncryptedInt, LweCiphertext, ServerKey, TfheError, TfheParams};
 
-/// A sum of multiples of blocks and constants. Costs no bootstrap.
+/// A sum of multiples of blocks and constants, of one integer or of the same blocks of several that are
+/// computed side by side (lanes). Costs no bootstrap.
 #[derive(Clone)]
 pub(super) struct Combination {
-    pub(super) c: LweCiphertext,
+    /// One for each lane, or one for all of them where everybody can read it.
+    c: Vec<LweCiphertext>,
     /// Least value.
     pub(super) low: i64,
     /// Largest value.
@@ -23,16 +25,29 @@ pub(super) fn half_units(params: &TfheParams, halves: i64) -> u64 {
     phase.rem_euclid(q) as u64
 }
 
+/// Whether everybody can read a block.
+pub(super) fn is_public(x: &EncryptedInt) -> bool {
+    x.noise() == 0 && x.ciphertext().mask().iter().all(|a| *a == 0)
+}
+
 impl Combination {
-    /// A block by itself. A block that everybody can read has the range of its one value.
-    pub(super) fn of(key: &ServerKey, x: &EncryptedInt) -> Self {
-        let c = x.ciphertext().clone();
-        if x.noise() == 0 && c.mask().iter().all(|a| *a == 0) {
-            let value = table::decode(key.params(), c.body()) as i64;
+    /// A block of each lane, at least one. Blocks that everybody can read, all alike, have the range of
+    /// their one value.
+    pub(super) fn of<'a>(key: &ServerKey, lanes: impl Iterator<Item = &'a EncryptedInt> + Clone) -> Self {
+        let mut c: Vec<LweCiphertext> = lanes.clone().map(|x| x.ciphertext().clone()).collect();
+        if lanes.clone().all(is_public) && c.iter().all(|other| other.body() == c[0].body()) {
+            c.truncate(1);
+            let value = table::decode(key.params(), c[0].body()) as i64;
             return Self { c, low: value, high: value, noise: 0 };
         }
+        let largest = lanes.clone().map(EncryptedInt::largest).fold(0, u64::max);
         // A bound of zero on the noise is only true without a mask.
-        Self { c, low: 0, high: x.largest() as i64, noise: x.noise().max(1) }
+        Self { c, low: 0, high: largest as i64, noise: lanes.map(EncryptedInt::noise).fold(1, u64::max) }
+    }
+
+    /// Of ciphertexts that a rotation made, one for each lane.
+    pub(super) fn rotated(c: Vec<LweCiphertext>, (low, high): (i64, i64)) -> Self {
+        Self { c, low, high, noise: 1 }
     }
 
     /// A constant.
@@ -40,7 +55,17 @@ impl Combination {
         let context = key.params().context();
         let phase = half_units(key.params(), 2 * value);
         let c = LweCiphertext::trivial(context.modulus(), context.lwe_dimension(), phase);
-        Self { c, low: value, high: value, noise: 0 }
+        Self { c: vec![c], low: value, high: value, noise: 0 }
+    }
+
+    /// The ciphertexts.
+    pub(super) fn lanes(&self) -> &[LweCiphertext] {
+        &self.c
+    }
+
+    /// The ciphertext of a lane.
+    pub(super) fn lane(&self, i: usize) -> &LweCiphertext {
+        &self.c[i % self.c.len()]
     }
 
     /// The value, where everybody can read it.
@@ -50,7 +75,7 @@ impl Combination {
 
     pub(super) fn times(mut self, factor: i64) -> Self {
         if factor != 1 {
-            self.c.mul_assign(factor);
+            self.c.iter_mut().for_each(|c| c.mul_assign(factor));
         }
         let ends = [self.low * factor, self.high * factor];
         self.low = ends[0].min(ends[1]);
@@ -59,8 +84,19 @@ impl Combination {
         self
     }
 
+    fn merge(
+        &mut self,
+        other: &Self,
+        merge: fn(&mut LweCiphertext, &LweCiphertext) -> Result<(), TfheError>,
+    ) -> Result<(), TfheError> {
+        if self.c.len() < other.c.len() {
+            self.c.resize(other.c.len(), self.c[0].clone());
+        }
+        self.c.iter_mut().enumerate().try_for_each(|(i, c)| merge(c, other.lane(i)))
+    }
+
     pub(super) fn plus(mut self, other: &Self) -> Result<Self, TfheError> {
-        self.c.add_assign(&other.c)?;
+        self.merge(other, LweCiphertext::add_assign)?;
         self.low += other.low;
         self.high += other.high;
         self.noise += other.noise;
@@ -68,7 +104,7 @@ impl Combination {
     }
 
     pub(super) fn minus(mut self, other: &Self) -> Result<Self, TfheError> {
-        self.c.sub_assign(&other.c)?;
+        self.merge(other, LweCiphertext::sub_assign)?;
         self.low -= other.high;
         self.high -= other.low;
         self.noise += other.noise;
@@ -76,7 +112,8 @@ impl Combination {
     }
 
     pub(super) fn plus_constant(mut self, key: &ServerKey, value: i64) -> Self {
-        self.c.add_plain(half_units(key.params(), 2 * value));
+        let phase = half_units(key.params(), 2 * value);
+        self.c.iter_mut().for_each(|c| c.add_plain(phase));
         self.low += value;
         self.high += value;
         self

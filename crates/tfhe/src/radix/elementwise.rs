@@ -4,6 +4,7 @@ use crate::core::context::check_shape;
 use crate::radix::array::{ElementType, IntegerArray, elements_of};
 use crate::radix::{BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
 use crate::{EncryptedInt, TfheError};
+use std::ops::Range;
 
 /// An operation of two arrays of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +35,15 @@ impl IntegerEvaluator<'_> {
         Ok(())
     }
 
+    /// `work` of elements of arrays of one length, which were checked.
+    fn side_by_side<T: Send>(
+        &self,
+        arrays: &[&IntegerArray],
+        work: impl Fn(&Self, Range<usize>) -> Result<T, TfheError> + Sync + Send,
+    ) -> Result<Vec<T>, TfheError> {
+        self.each(arrays[0].len(), |at| arrays.iter().all(|a| a.alike(at)), work)
+    }
+
     /// An operation, element by element; arrays have the same number of elements and type. On
     /// booleans `+` and the larger are *or*, `·` and the smaller *and*, as in NumPy.
     ///
@@ -49,13 +59,14 @@ impl IntegerEvaluator<'_> {
         self.check_arrays(&[a, b])?;
         let (ElementType::Integer(kind), true) = (a.element(), a.element() == b.element()) else {
             if a.element() == b.element() {
-                let all = self.each(a.len(), |e, i| e.booleans(operation, &a.boolean(i), &b.boolean(i)))?;
+                let all =
+                    self.side_by_side(&[a, b], |e, at| e.booleans(operation, &a.booleans(&at), &b.booleans(&at)))?;
                 return Ok(a.of_booleans(all));
             }
             return refuse(format!("an operation on {} and {}; cast one of them first", a.element(), b.element()));
         };
         let integers = |work: &(dyn Fn(&Self, &RadixInt, &RadixInt) -> Result<RadixInt, TfheError> + Sync)| {
-            let all = self.each(a.len(), |e, i| work(e, &a.integer(kind, i), &b.integer(kind, i)))?;
+            let all = self.side_by_side(&[a, b], |e, at| work(e, &a.integers(kind, &at), &b.integers(kind, &at)))?;
             Ok(a.of_integers(kind, all))
         };
         match operation {
@@ -66,7 +77,8 @@ impl IntegerEvaluator<'_> {
             Elementwise::Max => integers(&|e, a, b| e.max(a, b)),
             Elementwise::Bits(operation) => integers(&|e, a, b| e.bitwise(operation, a, b)),
             Elementwise::Compare(c) => {
-                let all = self.each(a.len(), |e, i| e.compare(c, &a.integer(kind, i), &b.integer(kind, i)))?;
+                let all =
+                    self.side_by_side(&[a, b], |e, at| e.compare(c, &a.integers(kind, &at), &b.integers(kind, &at)))?;
                 Ok(a.of_booleans(all))
             }
         }
@@ -101,7 +113,7 @@ impl IntegerEvaluator<'_> {
         match a.element() {
             ElementType::Bool => refuse("booleans have no negative; use ~".into()),
             ElementType::Integer(kind) => {
-                Ok(a.of_integers(kind, self.each(a.len(), |e, i| e.neg(&a.integer(kind, i)))?))
+                Ok(a.of_integers(kind, self.side_by_side(&[a], |e, at| e.neg(&a.integers(kind, &at)))?))
             }
         }
     }
@@ -113,9 +125,9 @@ impl IntegerEvaluator<'_> {
     pub fn inverted(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
         self.check_arrays(&[a])?;
         match a.element() {
-            ElementType::Bool => Ok(a.of_booleans(self.each(a.len(), |e, i| e.bool_not(&a.boolean(i)))?)),
+            ElementType::Bool => Ok(a.of_booleans(self.side_by_side(&[a], |e, at| e.bool_not(&a.booleans(&at)))?)),
             ElementType::Integer(kind) => {
-                Ok(a.of_integers(kind, self.each(a.len(), |e, i| e.not(&a.integer(kind, i)))?))
+                Ok(a.of_integers(kind, self.side_by_side(&[a], |e, at| e.not(&a.integers(kind, &at)))?))
             }
         }
     }
@@ -136,12 +148,14 @@ impl IntegerEvaluator<'_> {
             return refuse(format!("a choice by {c} between {a} and {b}; it is by bool between equal types"));
         }
         match a.element() {
-            ElementType::Bool => Ok(a.of_booleans(
-                self.each(a.len(), |e, i| e.bool_select(&condition.boolean(i), &a.boolean(i), &b.boolean(i)))?,
-            )),
+            ElementType::Bool => Ok(a.of_booleans(self.side_by_side(&[condition, a, b], |e, at| {
+                e.bool_select(&condition.booleans(&at), &a.booleans(&at), &b.booleans(&at))
+            })?)),
             ElementType::Integer(kind) => Ok(a.of_integers(
                 kind,
-                self.each(a.len(), |e, i| e.select(&condition.boolean(i), &a.integer(kind, i), &b.integer(kind, i)))?,
+                self.side_by_side(&[condition, a, b], |e, at| {
+                    e.select(&condition.booleans(&at), &a.integers(kind, &at), &b.integers(kind, &at))
+                })?,
             )),
         }
     }
@@ -157,7 +171,11 @@ impl IntegerEvaluator<'_> {
         let ElementType::Integer(kind) = a.element() else {
             return refuse("booleans are not shifted".into());
         };
-        Ok(a.of_integers(kind, self.each(a.len(), |e, i| e.shift(shift, &a.integer(kind, i), by[i]))?))
+        let alike = |at: &Range<usize>| a.alike(at) && at.clone().all(|i| by[i] == by[at.start]);
+        Ok(a.of_integers(
+            kind,
+            self.each(a.len(), alike, |e, at| e.shift(shift, &a.integers(kind, &at), by[at.start]))?,
+        ))
     }
 
     /// A shift by an encrypted number for each element.
@@ -169,7 +187,8 @@ impl IntegerEvaluator<'_> {
         let (ElementType::Integer(kind), ElementType::Integer(amount)) = (a.element(), by.element()) else {
             return refuse("booleans are not shifted, nor shifted by".into());
         };
-        let all = self.each(a.len(), |e, i| e.shift_by(shift, &a.integer(kind, i), &by.integer(amount, i)))?;
+        let all =
+            self.side_by_side(&[a, by], |e, at| e.shift_by(shift, &a.integers(kind, &at), &by.integers(amount, &at)))?;
         Ok(a.of_integers(kind, all))
     }
 
@@ -191,10 +210,10 @@ impl IntegerEvaluator<'_> {
         match to {
             ElementType::Bool => {
                 let flags: Vec<bool> = table.iter().map(|x| *x != 0).collect();
-                Ok(a.of_booleans(self.each(a.len(), |e, i| e.lookup_bool(&a.integer(kind, i), &flags))?))
+                Ok(a.of_booleans(self.side_by_side(&[a], |e, at| e.lookup_bool(&a.integers(kind, &at), &flags))?))
             }
             ElementType::Integer(to) => {
-                Ok(a.of_integers(to, self.each(a.len(), |e, i| e.lookup(&a.integer(kind, i), table, to))?))
+                Ok(a.of_integers(to, self.side_by_side(&[a], |e, at| e.lookup(&a.integers(kind, &at), table, to))?))
             }
         }
     }
@@ -208,14 +227,14 @@ impl IntegerEvaluator<'_> {
         match (a.element(), to) {
             (from, to) if from == to => Ok(a.clone()),
             (ElementType::Integer(from), ElementType::Integer(to)) => {
-                Ok(a.of_integers(to, self.each(a.len(), |e, i| e.cast(&a.integer(from, i), to))?))
+                Ok(a.of_integers(to, self.side_by_side(&[a], |e, at| e.cast(&a.integers(from, &at), to))?))
             }
             (_, ElementType::Integer(to)) => {
-                Ok(a.of_integers(to, self.each(a.len(), |e, i| e.bool_to_int(&a.boolean(i), to))?))
+                Ok(a.of_integers(to, self.side_by_side(&[a], |e, at| e.bool_to_int(&a.booleans(&at), to))?))
             }
             (ElementType::Integer(from), ElementType::Bool) => {
                 let zero = self.public(from, 0)?;
-                let all = self.each(a.len(), |e, i| e.compare(Comparison::Ne, &a.integer(from, i), &zero))?;
+                let all = self.side_by_side(&[a], |e, at| e.compare(Comparison::Ne, &a.integers(from, &at), &zero))?;
                 Ok(a.of_booleans(all))
             }
             (ElementType::Bool, ElementType::Bool) => Ok(a.clone()),
@@ -236,7 +255,7 @@ impl IntegerEvaluator<'_> {
         let mut blocks: Vec<EncryptedInt> = Vec::with_capacity(values.len() * element.blocks());
         for v in values {
             match element {
-                ElementType::Bool => blocks.push(self.public_bool(*v != 0)?.into_block()),
+                ElementType::Bool => blocks.extend(self.public_bool(*v != 0)?.into_blocks()),
                 ElementType::Integer(kind) => blocks.extend(self.public(kind, *v)?.into_blocks()),
             }
         }

@@ -128,19 +128,22 @@ impl IntegerEvaluator<'_> {
             layout.halves.iter().map(|(entries, _)| entries.iter().map(|h| half_units(params, *h)).collect()).collect();
         let polynomial = LookupTable::from_phases(params.context(), &phases)?;
         let scale = params.space() as i64 / layout.boxes as i64;
-        let x = x.clone().plus_constant(key, layout.offset);
-        let mut c = x.c;
-        c.mul_assign(scale);
-        let mut acc = GlweCiphertext::trivial(params.context(), polynomial.coefficients())?;
-        key.rotate_by_phase(&mut acc, &c, polynomial.log_tables())?;
-        self.rotations.fetch_add(1, Ordering::Relaxed);
-        let range = x.low - layout.offset..=x.high - layout.offset;
+        // Read the key once for all lanes.
+        let scaled = x.clone().plus_constant(key, layout.offset).times(scale);
+        let mut accs =
+            scaled.lanes().iter().map(|_| GlweCiphertext::trivial(params.context(), polynomial.coefficients()));
+        let mut accs = accs.by_ref().collect::<Result<Vec<_>, _>>()?;
+        key.rotate_by_phases(&mut accs, &scaled.lanes().iter().collect::<Vec<_>>(), polynomial.log_tables())?;
+        self.rotations.fetch_add(accs.len() as u64, Ordering::Relaxed);
         let outputs = layout.halves.iter().zip(tables).enumerate().map(|(t, ((_, twice), table))| {
-            let mut c = acc.extract(t)?;
-            c.add_plain(half_units(params, *twice));
-            let values = range.clone().map(table);
-            let (low, high) = values.fold((i64::MAX, i64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-            Ok(Combination { c, low, high, noise: 1 })
+            let lane = |acc: &GlweCiphertext| {
+                let mut c = acc.extract(t)?;
+                c.add_plain(half_units(params, *twice));
+                Ok(c)
+            };
+            let values = (x.low..=x.high).map(table);
+            let ends = values.fold((i64::MAX, i64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+            Ok(Combination::rotated(accs.iter().map(lane).collect::<Result<_, TfheError>>()?, ends))
         });
         outputs.collect()
     }

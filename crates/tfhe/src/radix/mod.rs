@@ -45,8 +45,10 @@ pub use table::MAX_INDEX_BITS;
 pub use value::{EncryptedBool, IntegerType, RadixInt};
 
 use crate::keys::check_plaintext;
+use crate::rotation::batch::groups;
 use crate::{Plaintext, ServerKey, TfheError};
 use combination::Combination;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::threads;
 
@@ -60,6 +62,8 @@ pub struct IntegerEvaluator<'k> {
     key: &'k ServerKey,
     /// Threads that one operation may count on.
     workers: usize,
+    /// Integers that it computes side by side, so that they share the reading of the key.
+    lanes: usize,
     rotations: AtomicU64,
 }
 
@@ -70,7 +74,7 @@ impl ServerKey {
     /// [`TfheError::Parameters`] unless blocks hold two bits of message and at least two of carry.
     pub fn integers(&self) -> Result<IntegerEvaluator<'_>, TfheError> {
         check_blocks(self.params())?;
-        Ok(IntegerEvaluator { key: self, workers: threads::count(), rotations: AtomicU64::new(0) })
+        Ok(IntegerEvaluator { key: self, workers: threads::count(), lanes: 1, rotations: AtomicU64::new(0) })
     }
 }
 
@@ -92,23 +96,36 @@ impl IntegerEvaluator<'_> {
         self.rotations.load(Ordering::Relaxed)
     }
 
-    /// The same operation on `count` elements, in parallel inside a pool; threads that are left over
-    /// share the work inside an element.
+    /// The same operation on `count` elements, a few that are `alike` side by side and these groups in
+    /// parallel inside a pool. Where there are too few elements for that, each runs by itself, and threads
+    /// that are left over share the work inside an element.
     ///
     /// # Errors
     /// The first error of any element.
-    pub fn each<T: Send>(
+    fn each<T: Send>(
         &self,
         count: usize,
-        work: impl Fn(&Self, usize) -> Result<T, TfheError> + Sync + Send,
+        alike: impl Fn(&Range<usize>) -> bool,
+        work: impl Fn(&Self, Range<usize>) -> Result<T, TfheError> + Sync + Send,
     ) -> Result<Vec<T>, TfheError> {
-        let with = |workers| Self { key: self.key, workers, rotations: AtomicU64::new(0) };
-        // Elements run on a thread each; those left when the threads do not divide them share the threads.
-        let left = count % self.workers;
-        let (alone, shared) = (with(1), with(self.workers / left.max(1)));
-        let all = threads::map_jobs(count, |i| work(if i < count - left { &alone } else { &shared }, i));
-        self.rotations.fetch_add(alone.rotations() + shared.rotations(), Ordering::Relaxed);
-        all.into_iter().collect()
+        let pieces = if count < 2 * self.workers { count } else { groups(count, self.workers) };
+        let mut ranges = Vec::with_capacity(pieces);
+        for g in 0..pieces {
+            let range = g * count / pieces..(g + 1) * count / pieces;
+            match range.len() == 1 || alike(&range) {
+                true => ranges.push(range),
+                false => ranges.extend(range.map(|i| i..i + 1)),
+            }
+        }
+        let (all, left) = (ranges.len(), ranges.len() % self.workers);
+        let done = threads::map_jobs(all, |i| {
+            let workers = if i < all - left { 1 } else { self.workers / left.max(1) };
+            let alone = Self { key: self.key, workers, lanes: ranges[i].len(), rotations: AtomicU64::new(0) };
+            let out = work(&alone, ranges[i].clone());
+            self.rotations.fetch_add(alone.rotations(), Ordering::Relaxed);
+            out
+        });
+        done.into_iter().collect()
     }
 
     fn check(&self, x: &RadixInt) -> Result<(), TfheError> {
@@ -133,7 +150,8 @@ impl IntegerEvaluator<'_> {
     }
 
     fn blocks(&self, x: &RadixInt) -> Vec<Combination> {
-        x.blocks().iter().map(|b| Combination::of(self.key, b)).collect()
+        let n = x.kind().blocks();
+        (0..n).map(|i| Combination::of(self.key, x.blocks()[i..].iter().step_by(n))).collect()
     }
 
     /// Independent pieces of one operation, in parallel if it may count on several threads.
@@ -150,18 +168,19 @@ impl IntegerEvaluator<'_> {
         count.div_ceil(self.workers)
     }
 
-    /// A combination whose values are those of a message, as a block.
-    fn block(&self, x: Combination) -> EncryptedInt {
+    /// A lane of a combination whose values are those of a message, as a block.
+    fn block(&self, x: &Combination, lane: usize) -> EncryptedInt {
         let owner = (self.key.params().hash(), self.key.id());
-        EncryptedInt::from_parts(x.c, owner, x.high.max(0) as u64, x.noise)
+        EncryptedInt::from_parts(x.lane(lane).clone(), owner, x.high.max(0) as u64, x.noise)
     }
 
     fn wrap(&self, kind: IntegerType, blocks: Vec<Combination>) -> RadixInt {
-        RadixInt::from_checked(kind, blocks.into_iter().map(|b| self.block(b)).collect())
+        let lane = |lane: usize| blocks.iter().map(move |b| self.block(b, lane));
+        RadixInt::from_checked(kind, (0..self.lanes).flat_map(lane).collect())
     }
 
     fn wrap_bool(&self, x: Combination) -> EncryptedBool {
-        EncryptedBool::from_checked(self.block(x))
+        EncryptedBool::from_checked((0..self.lanes).map(|lane| self.block(&x, lane)).collect())
     }
 
     /// A block with the noise of one bootstrap, by a bootstrap unless it has no more.

@@ -81,6 +81,7 @@ pub(super) fn check_block(block: &EncryptedInt, largest: u64) -> Result<(), Tfhe
 #[derive(Clone, PartialEq, Eq)]
 pub struct RadixInt {
     kind: IntegerType,
+    /// Of one integer; inside operations on arrays, of several one after the other.
     blocks: Vec<EncryptedInt>,
 }
 
@@ -137,9 +138,9 @@ impl fmt::Debug for RadixInt {
     }
 }
 
-/// An encrypted boolean: a block that is zero or one.
+/// An encrypted boolean: a block that is zero or one. Inside operations on arrays it is several.
 #[derive(Clone, PartialEq, Eq)]
-pub struct EncryptedBool(EncryptedInt);
+pub struct EncryptedBool(Vec<EncryptedInt>);
 
 impl EncryptedBool {
     /// A boolean from its block.
@@ -149,30 +150,35 @@ impl EncryptedBool {
     /// or is too noisy.
     pub fn from_block(block: EncryptedInt) -> Result<Self, TfheError> {
         check_block(&block, 1)?;
-        Ok(Self(block))
+        Ok(Self(vec![block]))
     }
 
-    pub(super) fn from_checked(block: EncryptedInt) -> Self {
-        Self(block)
+    /// Blocks that an operation made, at least one.
+    pub(super) fn from_checked(blocks: Vec<EncryptedInt>) -> Self {
+        Self(blocks)
     }
 
     /// The block.
     pub fn block(&self) -> &EncryptedInt {
+        &self.0[0]
+    }
+
+    pub(super) fn blocks(&self) -> &[EncryptedInt] {
         &self.0
     }
 
-    pub(super) fn into_block(self) -> EncryptedInt {
+    pub(super) fn into_blocks(self) -> Vec<EncryptedInt> {
         self.0
     }
 
     /// Its parameters' hash and its key's name.
     pub fn owner(&self) -> (ParamsHash, KeyId) {
-        self.0.owner()
+        self.block().owner()
     }
 
     /// Bytes that it holds in memory.
     pub fn byte_len(&self) -> usize {
-        8 * self.0.ciphertext().words().len()
+        8 * self.block().ciphertext().words().len()
     }
 }
 
@@ -225,7 +231,8 @@ impl ClientKey {
     pub fn encrypt_bool(&self, value: bool) -> Result<EncryptedBool, TfheError> {
         check_blocks(self.params())?;
         let mut blocks = self.encrypt_blocks(&[u64::from(value)], 1, &self.object_seeds()?);
-        blocks.pop().map(EncryptedBool).ok_or(TfheError::Shape { what: "blocks", expected: 1, found: 0 })
+        blocks.truncate(1);
+        Ok(EncryptedBool(blocks))
     }
 
     /// Decrypts a boolean.
@@ -233,6 +240,6 @@ impl ClientKey {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt_bool(&self, x: &EncryptedBool) -> Result<bool, TfheError> {
-        Ok(self.read_block(&x.0)? & 1 == 1)
+        Ok(self.read_block(x.block())? & 1 == 1)
     }
 }

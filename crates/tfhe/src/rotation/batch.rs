@@ -9,7 +9,7 @@ const SIDE_BY_SIDE: usize = 4;
 
 /// Number of groups: as few as [`SIDE_BY_SIDE`] allows, as many for each thread, so that all of them
 /// finish together.
-const fn groups(count: usize, threads: usize) -> usize {
+pub const fn groups(count: usize, threads: usize) -> usize {
     let all = count.div_ceil(threads * SIDE_BY_SIDE) * threads;
     if all < count { all } else { count }
 }

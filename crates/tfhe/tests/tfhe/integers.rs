@@ -344,3 +344,66 @@ fn real_parameters() {
         assert!(client.decrypt_bool(&less).unwrap());
     });
 }
+
+/// Elements of an array are computed side by side, and each is what it is alone: bit by bit where both take
+/// the same steps, and by value everywhere, public operands among them.
+#[test]
+fn arrays_are_their_elements() {
+    let client = client(tiny(), 9);
+    let server = client.server_key().unwrap();
+    let e = server.integers().unwrap();
+    let kind = IntegerType::new(8, true).unwrap();
+    let (bytes, count) = (ElementType::Integer(kind), 9);
+    let values = |salt: u64| (0..count as u64).map(|i| kind.wrap(37 * i * i + 101 * salt)).collect::<Vec<_>>();
+    let array = |values: &[u64]| client.encrypt_array(bytes, vec![count], values).unwrap();
+    let public = |values: &[u64]| e.public_array(bytes, vec![count], values).unwrap();
+    let single = |a: &IntegerArray, i: usize| {
+        let n = kind.blocks();
+        RadixInt::from_blocks(kind, a.blocks()[i * n..(i + 1) * n].to_vec()).unwrap()
+    };
+    let (a, b) = (values(1), values(2));
+    let alike = vec![5; count];
+    let operations =
+        [Elementwise::Add, Elementwise::Sub, Elementwise::Mul, Elementwise::Min, Elementwise::Bits(BitOperation::Xor)];
+    // Both encrypted; a public array of one value; one of several, in which some elements are public alone.
+    let mixed = IntegerArray::concatenated(&[
+        &public(&b).take(vec![4], &[0, 1, 2, 3]).unwrap(),
+        &array(&b).take(vec![5], &[4, 5, 6, 7, 8]).unwrap(),
+    ]);
+    for (right, plain) in [(array(&b), &b), (public(&alike), &alike), (public(&b), &b), (mixed.unwrap(), &b)] {
+        let left = array(&a);
+        for operation in operations {
+            let (name, expected, alone) = OPERATIONS[match operation {
+                Elementwise::Add => 0,
+                Elementwise::Sub => 1,
+                Elementwise::Mul => 2,
+                Elementwise::Min => 6,
+                _ => 5,
+            }];
+            let before = e.rotations();
+            let all = e.elementwise(operation, &left, &right).unwrap();
+            let rotations = e.rotations() - before;
+            let found = client.decrypt_array(&all).unwrap();
+            let wanted: Vec<u64> = a.iter().zip(plain).map(|(a, b)| kind.wrap(expected(kind, *a, *b))).collect();
+            assert_eq!(found, wanted, "{name}");
+            let one_by_one: Vec<RadixInt> =
+                (0..count).map(|i| alone(&e, &single(&left, i), &single(&right, i)).unwrap()).collect();
+            assert_eq!(e.rotations() - before, 2 * rotations, "{name}");
+            assert!(all.blocks().iter().eq(one_by_one.iter().flat_map(|x| x.blocks())), "{name}");
+        }
+        let less = e.elementwise(Elementwise::Compare(Comparison::Lt), &left, &right).unwrap();
+        let order = |a: u64, b: u64| u64::from(kind.to_i128(a) < kind.to_i128(b));
+        let wanted: Vec<u64> = a.iter().zip(plain).map(|(a, b)| order(*a, *b)).collect();
+        assert_eq!(client.decrypt_array(&less).unwrap(), wanted);
+        let chosen = e.choice(&less, &left, &right).unwrap();
+        let wanted: Vec<u64> =
+            wanted.iter().zip(a.iter().zip(plain)).map(|(c, (a, b))| if *c == 1 { *a } else { *b }).collect();
+        assert_eq!(client.decrypt_array(&chosen).unwrap(), wanted);
+        // What is shifted out everywhere leaves public zeros in every element.
+        let out = e.shifted(Shift::Left, &left, &vec![8; count]).unwrap();
+        assert_eq!(client.decrypt_array(&out).unwrap(), vec![0; count]);
+        let by: Vec<u64> = (0..count as u64).collect();
+        let wanted: Vec<u64> = a.iter().zip(&by).map(|(a, by)| Shift::RotateLeft.plain(kind, *a, *by)).collect();
+        assert_eq!(client.decrypt_array(&e.shifted(Shift::RotateLeft, &left, &by).unwrap()).unwrap(), wanted);
+    }
+}
