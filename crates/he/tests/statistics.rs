@@ -52,7 +52,7 @@ fn moments_with(params: &Params) {
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
         let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
         assert_eq!(table.len(), statistics.table_ciphertexts());
-        let server = Evaluator::new(&params, keys).unwrap();
+        let server = Evaluator::new(params, keys).unwrap();
         let results = server.column_statistics(&statistics, &table).unwrap();
         let slots: Vec<Vec<f64>> = results
             .iter()

@@ -23,7 +23,7 @@ fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
     let secret = SecretKey::generate(params).unwrap();
     let demand = product.keys();
     let generator = KeyGenerator::new(&secret).unwrap();
-    let server = Evaluator::new(&params, generator.eval_keys(demand.relin, &demand.galois).unwrap()).unwrap();
+    let server = Evaluator::new(params, generator.eval_keys(demand.relin, &demand.galois).unwrap()).unwrap();
     let key = generator.public_key().unwrap();
     let encryptor =
         if public { Encryptor::with_public_key(&key) } else { Encryptor::with_secret_key(&secret) }.unwrap();

@@ -36,7 +36,7 @@ impl StoredTfheParams {
     /// Builds the set.
     ///
     /// # Errors
-    /// [`WireError::Tfhe`] if the literal makes no sense or does not keep what it claims,
+    /// [`WireError::Object`] if the literal makes no sense or does not keep what it claims,
     /// [`WireError::WrongParameters`] if another set comes out than was stored.
     pub fn build(&self) -> Result<TfheParams, WireError> {
         let params = self.literal.clone().build()?;

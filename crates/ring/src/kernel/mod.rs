@@ -1,7 +1,7 @@
 //! The arithmetic of one limb: a prime, its transform tables, and the kernel family that
 //! serves it.
 //!
-//! [`platform`] chooses the family, [`contract`] says what one does; this file checks shapes in front of
+//! `platform` chooses the family, `contract` says what one does; this file checks shapes in front of
 //! it. A limb gets its family when [`Limb::new`] builds the tables, so that the range check and the
 //! choice cannot disagree. Every operation states its ranges; `q` is the limb's modulus and all slices
 //! of one call have the same length.

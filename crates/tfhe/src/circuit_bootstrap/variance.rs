@@ -1,6 +1,6 @@
 //! Noise of circuit bootstrapping, as fractions of q².
 //!
-//! Formulas are averages over secrets, as in [`crate::tfhe::variance`], which they build on. The rounding
+//! Formulas are averages over secrets, as in [`crate::noise::variance`], which they build on. The rounding
 //! errors of the trace's digits are taken as independent from coefficient to coefficient.
 
 use crate::leveled::SelectorNoise;

@@ -14,7 +14,7 @@ enum Accumulator {
 }
 
 /// What a server needs for gates, and nothing secret. Bits are those of the same parameters' and client's
-/// [`crate::tfhe::ServerKey`].
+/// [`crate::ServerKey`].
 pub struct FhewKey {
     params: FhewParams,
     id: KeyId,

@@ -1,4 +1,4 @@
-//! FHEW: gates by the other two blind rotations, on the same encrypted bits as [`crate::tfhe::ServerKey`]'s.
+//! FHEW: gates by the other two blind rotations, on the same encrypted bits as [`crate::ServerKey`]'s.
 //!
 //! - The accumulator of Ducas and Micciancio (2014/816), after Alperin-Sheriff and Peikert (2014/094): a
 //!   key for each digit that an exponent can have, one external product a digit.
