@@ -97,7 +97,7 @@ struct World<S: Scheme> {
 
 impl<S: Scheme> World<S> {
     fn new(params: &IntegerParams) -> Outcome<Self> {
-        let secret = SecretKey::generate(&params)?;
+        let secret = SecretKey::generate(params)?;
         let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
         let encoder = Encoder::new(params);
         let packing = if params.has_slots() { Packing::Slots } else { Packing::Coefficients };
@@ -293,7 +293,7 @@ pub fn run(
     if wants("peer") {
         for (log_n, sizes) in peer::SETS {
             let log_q = sizes.iter().sum::<usize>() as u32;
-            let params = IntegerParams::new(&chain(log_n, log_q).build()?, options.t)?;
+            let params = IntegerParams::new(chain(log_n, log_q).build()?.rlwe(), options.t)?;
             let w = World::<Bfv>::new(&params)?;
             let peer = peer::Peer::new(log_n, options.t, sizes)?;
             let t = params.modulus();

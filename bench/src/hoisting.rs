@@ -97,7 +97,7 @@ pub fn run(bench: &mut Bench<'_>, w: &World<'_>, memory: u64) -> Outcome<()> {
         if !bench.wanted(&name) {
             return Ok(None);
         }
-        let server = Evaluator::new(&params, threads.run(|| generator.eval_keys(None, &plan.keys(top)))?)?;
+        let server = Evaluator::new(params, threads.run(|| generator.eval_keys(None, &plan.keys(top)))?)?;
         let bytes = server.keys().bytes();
         bench.measured(
             &name,
@@ -129,8 +129,9 @@ pub fn run(bench: &mut Bench<'_>, w: &World<'_>, memory: u64) -> Outcome<()> {
     }
 
     let elements: Vec<_> = (1..=ROTATIONS).map(|s| (params.rotation_element(s), top)).collect();
-    let server = Evaluator::new(&params, threads.run(|| generator.eval_keys(Some(top), &elements))?)?;
-    let one = server.keys().galois_keys().next().map_or(0, |k| k.key().bytes());
+    let keys = threads.run(|| generator.eval_keys(Some(top), &elements))?;
+    let one = keys.galois_keys().next().map_or(0, |k| k.key().bytes());
+    let server = Evaluator::new(params, keys)?;
     let turned = |step: usize| move |i: usize| w.x[(i + step) % w.params.slots()];
     let steps: Vec<i64> = (1..=ROTATIONS).collect();
     let hoisted = bench.measured(
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn three_special_primes_of_47_bits() {
         let l = literal(15, 3).unwrap();
-        assert_eq!((l.p_bits, l.digit_limbs, l.q_bits.len()), (vec![47; 3], 3, 11));
+        assert_eq!((&l.p_bits, l.digit_limbs, l.q_bits.len()), (&vec![47; 3], 3, 11));
         assert!(literal(15, 0).is_err());
     }
 

@@ -12,7 +12,7 @@ use sudare_matrix::plan::CostModel;
 use sudare_matrix::registry::candidates;
 use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use sudare_ring::{Threads, threads};
-use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
+use sudare_rlwe::keys::{KeyGenerator, KeySource, PublicKey, SecretKey};
 use sudare_rlwe::security::Security;
 
 /// What to measure.
@@ -288,7 +288,7 @@ pub fn case(
     stages.keygen_ms = keygen_ms;
     let key_bytes = keys.bytes();
     let w =
-        World { product, secret, public, server: Evaluator::new(&params, keys)?, by_secret: options.secret, threads };
+        World { product, secret, public, server: Evaluator::new(params, keys)?, by_secret: options.secret, threads };
 
     let mut random = Random::new((shape.m + 31 * shape.k + 1009 * shape.n) as u64);
     let left = matrices(&mut random, shape.of(Operand::Left), shape.batch)?;

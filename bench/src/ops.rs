@@ -300,8 +300,8 @@ pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machi
     let relin = (!params.p().is_empty()).then_some(top);
     let keys = generator.eval_keys(relin, if relin.is_some() { &elements } else { &[] })?;
     let (relin_bytes, rotation_bytes) =
-        (keys.relin().map(|k| k.bytes()).unwrap_or_default(), keys.galois_keys().next().map_or(0, |k| k.key().bytes()));
-    let server = Evaluator::new(&params, keys)?;
+        (keys.relin_key().map_or(0, |k| k.bytes()), keys.galois_keys().next().map_or(0, |k| k.key().bytes()));
+    let server = Evaluator::new(params, keys)?;
     let by_secret = Encryptor::with_secret_key(&secret)?;
     let by_public = Encryptor::with_public_key(&public)?;
     let decryptor = Decryptor::new(&secret);
@@ -466,7 +466,7 @@ fn key_generation(
         1,
         || Ok(generator.eval_keys(Some(top), &[])?),
         |keys| {
-            let c = Evaluator::new(&params, keys)?.mul_relin(&fresh, &fresh)?;
+            let c = Evaluator::new(params, keys)?.mul_relin(&fresh, &fresh)?;
             Ok(Answer::of(w, &c, |i| w.x[i] * w.x[i])?.with_key(relin_bytes))
         },
     )?;
@@ -477,7 +477,7 @@ fn key_generation(
         1,
         || Ok(generator.eval_keys(None, &[(element, top)])?),
         |keys| {
-            let c = Evaluator::new(&params, keys)?.rotate(&fresh, 1)?;
+            let c = Evaluator::new(params, keys)?.rotate(&fresh, 1)?;
             Ok(Answer::of(w, &c, |i| w.x[(i + 1) % params.slots()])?.with_key(rotation_bytes))
         },
     )

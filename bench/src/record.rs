@@ -5,8 +5,7 @@ use crate::machine::{Machine, peak_rss_mb};
 use crate::timing::{Samples, Timing};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use sudare_he::ckks::Params;
-use sudare_rlwe::Counters;
+use sudare_rlwe::{Counters, Params};
 
 /// The check of a case that has none: building blocks, whose answers their own tests check.
 const NOT_CHECKED: &str = "not checked";
@@ -244,7 +243,7 @@ impl Record {
             "{{{}|{}}} scale 2^{} digits of {}",
             list(&l.q_bits),
             list(&l.p_bits),
-            l.log_scale,
+            params.tag().0,
             l.digit_limbs
         ));
         self.log_qp = Some((params.log_qp() * 100.0).round() / 100.0);

@@ -106,7 +106,8 @@ pub fn group(
         union.extend(plans[rest[0]].elements());
         let wanted: Vec<(u64, usize)> = union.iter().map(|e| (*e, group.level)).collect();
         reset_peak_rss();
-        let server = Evaluator::new(&params, threads.run(|| KeyGenerator::new(&w.secret)?.eval_keys(None, &wanted))?)?;
+        let server =
+            Evaluator::new(&w.params, threads.run(|| KeyGenerator::new(&w.secret)?.eval_keys(None, &wanted))?)?;
         for i in rest.drain(..taken) {
             w.run(&mut cells[i], &plans[i], &server, budget, threads, unit)?;
         }
