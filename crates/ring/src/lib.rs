@@ -8,6 +8,7 @@ pub mod convert;
 pub mod embedding;
 pub mod error;
 pub mod kernel;
+pub mod mapped;
 pub mod modulus;
 pub mod order;
 pub mod packed;
