@@ -7,7 +7,7 @@ use super::{LeveledParams, PackedTable, TableLayout};
 use crate::keys::KeyId;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use sudare_ring::random::Seed;
+use sudare_ring::random::{MaskSeed, Seed};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 
@@ -82,6 +82,11 @@ impl LeveledClient {
     /// # Errors
     /// [`TfheError::Message`], [`TfheError::Shape`] for more than N of them.
     pub fn encrypt(&self, messages: &[u64]) -> Result<LeveledGlwe, TfheError> {
+        Ok(self.encrypt_messages(messages)?.0)
+    }
+
+    /// The same with the seed of its masks.
+    pub(super) fn encrypt_messages(&self, messages: &[u64]) -> Result<(LeveledGlwe, MaskSeed), TfheError> {
         let n = self.params.context().degree();
         if messages.len() > n {
             return Err(TfheError::Shape { what: "messages", expected: n, found: messages.len() });
@@ -93,10 +98,11 @@ impl LeveledClient {
         self.encrypt_phases(&phases)
     }
 
-    fn encrypt_phases(&self, phases: &[u64]) -> Result<LeveledGlwe, TfheError> {
+    fn encrypt_phases(&self, phases: &[u64]) -> Result<(LeveledGlwe, MaskSeed), TfheError> {
         let seeds = self.seeds();
         let c = self.glwe.encrypt(phases, &mut seeds.masks.stream(0), &mut seeds.errors.stream(0))?;
-        Ok(LeveledGlwe { c, variance: variance::glwe_fresh(self.params.context()), owner: self.owner() })
+        let variance = variance::glwe_fresh(self.params.context());
+        Ok((LeveledGlwe { c, variance, owner: self.owner() }, seeds.masks))
     }
 
     /// Decrypts the first `count` coefficients.
@@ -142,8 +148,15 @@ impl LeveledClient {
     /// # Errors
     /// [`TfheError::Parameters`].
     pub fn encrypt_selector(&self, bit: bool) -> Result<Selector, TfheError> {
-        let ggsw = GgswCiphertext::encrypt(&self.glwe, i64::from(bit), self.params.gadget(), &self.seeds())?;
+        let (ggsw, _) = self.encrypt_ggsw(bit)?;
         Ok(Selector::from_parts(ggsw, SelectorNoise::fresh(&self.params), (self.params.hash(), self.id)))
+    }
+
+    /// A bit that selects, with the seed of its masks.
+    pub(super) fn encrypt_ggsw(&self, bit: bool) -> Result<(GgswCiphertext, MaskSeed), TfheError> {
+        let seeds = self.seeds();
+        let ggsw = GgswCiphertext::encrypt(&self.glwe, i64::from(bit), self.params.gadget(), &seeds)?;
+        Ok((ggsw, seeds.masks))
     }
 
     /// Encrypts the low `bits` bits of an index, least significant first; in parallel inside a thread pool.
@@ -164,8 +177,8 @@ impl LeveledClient {
     pub fn encrypt_table(&self, entries: &[Vec<u64>]) -> Result<PackedTable, TfheError> {
         let layout = TableLayout::new(&self.params, entries.len(), entries.first().map_or(0, Vec::len))?;
         let leaves = layout.phases(&self.params, entries)?;
-        let leaves = threads::map(leaves.len(), |i| self.encrypt_phases(&leaves[i]));
-        PackedTable::encrypted(&self.params, layout, leaves.into_iter().collect::<Result<_, _>>()?)
+        let leaves = threads::map(leaves.len(), |i| Ok(self.encrypt_phases(&leaves[i])?.0));
+        PackedTable::encrypted(&self.params, layout, leaves.into_iter().collect::<Result<_, TfheError>>()?)
     }
 }
 
