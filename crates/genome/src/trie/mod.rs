@@ -1,0 +1,3 @@
+//! Protocol "trie".
+
+pub mod dag;
