@@ -1,0 +1,202 @@
+//! Randomised bootstraps: a bit leaves them with masks and noise that tell nothing of how it was computed.
+//!
+//! The blind rotation's decompositions are randomised: digits are those of the number less a Gaussian combination of
+//! the gadget's weights, plus that combination. So each step adds a Gaussian whose width depends on the key alone
+//! (Bourse, Del Pino, Minelli and Wee, *FHE circuit privacy almost for free*, 2016/381, lemma 3.6), and the whole
+//! bootstrap sanitises its input (Kluczniak, *Circuit privacy for FHEW/TFHE-style fully homomorphic encryption in
+//! practice*, 2022/1459, section 4). Encryptions of zero give it fresh masks at the end.
+
+use super::leveled::{LeveledGlwe, LeveledLwe, LeveledParams, LeveledServer, rerandomised};
+use super::{GlweCiphertext, GlweContext, SecretKind, ServerKey, TfheError, variance};
+use sudare_ring::buffer::Buffer;
+use sudare_ring::kernel::PackedMatrix;
+use sudare_ring::random::{GaussianSampler, Seed, Stream};
+use sudare_ring::threads;
+
+/// log2 of the statistical distance of one step.
+const LOG_DISTANCE: f64 = -100.0;
+/// Deviation of the Gaussians that a wide one is made of, and the factor between them: multiples of four are smooth
+/// under the next one to 2^−126.
+const NARROW: f64 = 9.0;
+const FACTOR: i64 = 4;
+
+/// Gaussians of a deviation of at least a wanted one: sums of narrow ones times powers of [`FACTOR`] (2016/381, lemma
+/// 2.3, for convolutions of discrete Gaussians).
+struct WideGaussian {
+    narrow: GaussianSampler,
+    terms: u32,
+}
+
+impl WideGaussian {
+    fn new(deviation: f64) -> Result<Self, TfheError> {
+        let terms = (1..=16).find(|t| Self::deviation_of(*t) >= deviation).unwrap_or(16);
+        Ok(Self { narrow: GaussianSampler::new(NARROW)?, terms })
+    }
+
+    fn deviation_of(terms: u32) -> f64 {
+        let square = (FACTOR * FACTOR) as f64;
+        NARROW * ((square.powi(terms as i32) - 1.0) / (square - 1.0)).sqrt()
+    }
+
+    fn sample(&self, stream: &mut Stream, scratch: &mut [i64], out: &mut [i64]) {
+        out.fill(0);
+        for _ in 0..self.terms {
+            self.narrow.sample(stream, scratch);
+            out.iter_mut().zip(&*scratch).for_each(|(o, x)| *o = *o * FACTOR + x);
+        }
+    }
+}
+
+/// The deviation that hides everything: `√5·max(B, 1 + ‖e‖)·√(ln(2m(1 + 1/ε))/π)/√(2π)`, for the base B of the gadget
+/// and the m errors that a coefficient meets.
+fn deviation(server: &ServerKey) -> f64 {
+    let (context, gadget) = (server.params().context(), server.params().bootstrap_gadget());
+    let m = ((context.rank() + 1) * gadget.levels as usize * context.degree()) as f64;
+    let base = f64::from(gadget.base_log).exp2();
+    // A tenth over the norm's mean is many deviations of it.
+    let norm = 1.1 * (m * context.noise().noise().variance()).sqrt();
+    let tail = ((2.0 * m).ln() - LOG_DISTANCE * std::f64::consts::LN_2) / std::f64::consts::PI;
+    5f64.sqrt() * base.max(1.0 + norm) * tail.sqrt() / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Variance of a bit after [`ServerKey::sanitise`], without that of its new masks.
+pub fn sanitised(server: &ServerKey) -> Result<f64, TfheError> {
+    let (context, gadget) = (server.params().context(), server.params().bootstrap_gadget());
+    let rows = variance::rows(context, gadget, context.rank() + 1);
+    let wide = WideGaussian::deviation_of(WideGaussian::new(deviation(server))?.terms);
+    let digits = ((context.rank() + 1) * gadget.levels as usize * context.degree()) as f64;
+    let steps = server.params().literal().lwe_dimension as f64;
+    Ok(steps * (rows + digits * wide * wide * variance::glwe_fresh(context)))
+}
+
+impl ServerKey {
+    /// Bits of leveled mode, one-bit messages, as new ciphertexts whose distribution depends on the bits and the
+    /// client's key alone: a randomised bootstrap each, then new masks from the client's encryptions of zero. In
+    /// parallel inside a thread pool.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] unless the rotation's digits are exact and one key bit is a step, or for messages of
+    /// several bits; [`TfheError::FailureProbability`] before any work if a bit could be read wrongly;
+    /// [`TfheError::LeveledNoise`], [`TfheError::WrongParameters`], [`TfheError::WrongKey`], [`TfheError::Modulus`].
+    pub fn sanitise(
+        &self,
+        leveled: &LeveledParams,
+        bits: &[LeveledLwe],
+        zeros: &[LeveledGlwe],
+        seed: &Seed,
+    ) -> Result<Vec<LeveledLwe>, TfheError> {
+        let (params, gadget) = (self.params(), self.params().bootstrap_gadget());
+        params.context().check(leveled.context())?;
+        if gadget.dropped(params.context().bits()) != 0 || params.literal().unroll != 1 || leveled.space() != 2 {
+            return Err(TfheError::Parameters {
+                reason: "a randomised bootstrap takes one-bit messages, digits of all bits of q and one key bit a step"
+                    .into(),
+            });
+        }
+        for bit in bits {
+            let (hash, key) = bit.owner();
+            let expected = (leveled.hash(), self.id());
+            super::keys::check_owner("the bit", expected, (hash, key.unwrap_or(expected.1)))?;
+            let switched = params.switched_variance(bit.variance());
+            let (n, two_n) = (params.literal().lwe_dimension, 2 * params.context().degree());
+            let decision = variance::modulus_switch(n, SecretKind::Binary, two_n, switched);
+            let (found, declared) = (variance::log2_tail(0.25, decision), params.literal().log_failure);
+            if found > declared {
+                return Err(TfheError::FailureProbability { found, declared });
+            }
+        }
+        let (after, server) = (sanitised(self)?, LeveledServer::new(leveled));
+        let zero = zeros.iter().fold(0f64, |most, z| most.max(z.variance()));
+        leveled.check_variance("randomised bootstrap", after + rerandomised(leveled, zeros.len(), zero))?;
+        let wide = WideGaussian::new(deviation(self))?;
+        let made = threads::map_jobs(bits.len(), |i| {
+            let seed = seed.derive("sudare randomised bootstrap", i as u64);
+            let c = self.rotate_randomised(&bits[i], &wide, &seed)?;
+            let c = LeveledGlwe::from_parts(c, after, (leveled.hash(), Some(self.id())));
+            server.rerandomise(&c, zeros, &seed)?.extract(0)
+        });
+        made.into_iter().collect()
+    }
+
+    /// An encryption of the bit in coefficient 0.
+    fn rotate_randomised(
+        &self,
+        bit: &LeveledLwe,
+        wide: &WideGaussian,
+        seed: &Seed,
+    ) -> Result<GlweCiphertext, TfheError> {
+        let context = self.params().context();
+        let (n, q) = (context.degree(), context.modulus());
+        let (two_n, quarter) = (2 * n, (q.value() + 2) / 4);
+        // From {0, 1/2} to ∓1/4.
+        let mut c = bit.ciphertext().clone();
+        c.add_plain(q.value() - quarter);
+        let by = self.switch_key().switch(&c)?.switch_modulus(two_n, SecretKind::Binary);
+        let mut acc = GlweCiphertext::trivial(context, &vec![quarter; n])?.rotated(two_n - by.body as usize % two_n);
+        let mut stream = seed.derive("sudare randomised digits", 0).stream(0);
+        let mut scratch = Scratch::new(context, self.params().bootstrap_gadget().levels as usize);
+        for (m, a) in self.bootstrap_key().steps().iter().zip(&by.mask) {
+            self.step_randomised(&mut acc, m, *a as usize % two_n, wide, &mut stream, &mut scratch);
+        }
+        let body = acc.body_mut();
+        body[0] = q.add(body[0], quarter);
+        Ok(acc)
+    }
+
+    /// `acc += GGSW(s)·(X^a − 1)·acc` with randomised digits.
+    fn step_randomised(
+        &self,
+        acc: &mut GlweCiphertext,
+        m: &PackedMatrix,
+        a: usize,
+        wide: &WideGaussian,
+        stream: &mut Stream,
+        s: &mut Scratch,
+    ) {
+        let (context, gadget) = (self.params().context(), self.params().bootstrap_gadget());
+        let (n, limb, bits) = (context.degree(), context.limb(), context.bits());
+        let levels = gadget.levels as usize;
+        let polynomials = acc.words().chunks_exact(n).zip(s.digits.chunks_exact_mut(levels * n));
+        for (p, digits) in polynomials {
+            let (first, _) = digits.split_at_mut(n);
+            limb.rotate_minus(first, p, a);
+            for (l, drawn) in s.drawn.chunks_exact_mut(n).enumerate() {
+                wide.sample(stream, &mut s.narrow, drawn);
+                limb.from_i64(&mut s.residues, drawn);
+                let weight = limb.modulus().shoup(1 << gadget.log_weight(bits, l as u32));
+                limb.mul_scalar(&mut s.residues, &weight);
+                limb.sub_assign(first, &s.residues);
+            }
+            limb.decompose(digits, gadget);
+            for (digit, drawn) in digits.chunks_exact_mut(n).zip(s.drawn.chunks_exact(n)) {
+                limb.from_i64(&mut s.residues, drawn);
+                limb.add_assign(digit, &s.residues);
+                limb.forward(digit);
+            }
+        }
+        limb.external_product(&mut s.product, &s.digits, m);
+        s.product.chunks_exact_mut(n).for_each(|p| limb.inverse(p));
+        limb.add_assign(acc.words_mut(), &s.product);
+    }
+}
+
+struct Scratch {
+    digits: Buffer,
+    product: Buffer,
+    residues: Buffer,
+    drawn: Vec<i64>,
+    narrow: Vec<i64>,
+}
+
+impl Scratch {
+    fn new(context: &GlweContext, levels: usize) -> Self {
+        let n = context.degree();
+        Self {
+            digits: Buffer::dirty(context.words() * levels),
+            product: Buffer::dirty(context.words()),
+            residues: Buffer::dirty(n),
+            drawn: vec![0; levels * n],
+            narrow: vec![0; n],
+        }
+    }
+}
