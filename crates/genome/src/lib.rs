@@ -8,16 +8,30 @@
 //! |---|---|
 //! | panels: from VCF and BCF to a PBWT in a mapped file, and their public description | [`panel`], [`vcf`] |
 //! | the same search in the clear | [`search`] |
+//! | what a client asks, and how it is read from its own file | [`Question`], [`Reading`] |
+//! | the open parts of messages, and what a client keeps | [`message`] |
+//! | leveled TFHE over the trie of a window | [`trie`] |
+//! | encrypted indices, table lookups, bootstraps | [`lookup`] |
 #![forbid(unsafe_code)]
 
+mod ahead;
+mod answer_bits;
+mod builder;
 mod bytes;
 pub mod error;
+pub mod lookup;
+pub mod message;
 pub mod panel;
+mod protocol;
+mod question;
 mod region;
 pub mod search;
 pub mod trie;
 pub mod vcf;
 
 pub use error::{GenomeError, RecordProblem};
+pub use message::{Answer, Asked, Pending, QueryId};
 pub use panel::{Panel, PanelHash, Policy, Site, Sites};
+pub use protocol::Protocol;
+pub use question::{Question, Reading, Shape};
 pub use region::Region;

@@ -1,11 +1,9 @@
 //! The diagram of a window: the trie of the haplotypes that begin at a site, equal parts merged.
 
+use crate::builder::Builder;
 use crate::error::in_range;
 use crate::panel::Column;
 use crate::{GenomeError, Panel};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
 use sudare_he::tfhe::leveled::{Diagram, Value};
 
 /// Most nodes of a trie before its merging.
@@ -61,61 +59,16 @@ fn reachable(panel: &Panel, start: usize, sites: usize, eps: u32) -> Result<Vec<
     Ok(levels)
 }
 
-/// Merges equal nodes from the last level on: a node with equal children is its child, and nodes that differ by an
-/// exchange of their children share a product.
+/// Merges equal nodes from the last level on.
 fn merge(levels: &[Level], sites: usize) -> Result<Diagram, GenomeError> {
     let last = levels.last().map_or(0, |l| l.0.iter().flatten().filter(|c| **c != NONE).count());
     let mut below = vec![Value::terminal(sites as u32); last];
-    let (mut products, mut counts): (Vec<[Value; 2]>, Vec<u32>) = (Vec::new(), Vec::with_capacity(sites));
+    let mut builder = Builder::default();
     for (k, level) in levels.iter().enumerate().rev() {
-        let first = products.len();
-        let mut known: HashMap<u64, u32, BuildHasherDefault<PairHasher>> =
-            HashMap::with_capacity_and_hasher(level.0.len() / 2, BuildHasherDefault::default());
-        let mut value = |children: &[u32; 2]| {
-            let [low, high] = children.map(|c| match below.get(c as usize) {
-                Some(v) => *v,
-                None => Value::terminal(k as u32),
-            });
-            if low == high {
-                return low;
-            }
-            let pair = |a: Value, b: Value| u64::from(a.code()) << 32 | u64::from(b.code());
-            if let Some(product) = known.get(&pair(high, low)) {
-                return Value::of_product(*product, true);
-            }
-            match known.entry(pair(low, high)) {
-                Entry::Occupied(e) => Value::of_product(*e.get(), false),
-                Entry::Vacant(e) => {
-                    let product = products.len() as u32;
-                    e.insert(product);
-                    products.push([low, high]);
-                    Value::of_product(product, false)
-                }
-            }
-        };
-        let here = level.0.iter().map(&mut value).collect();
-        counts.push((products.len() - first) as u32);
+        builder.variable();
+        let child = |c: u32| below.get(c as usize).copied().unwrap_or(Value::terminal(k as u32));
+        let here = level.0.iter().map(|[low, high]| builder.node(child(*low), child(*high))).collect();
         below = here;
     }
-    let root = below.first().copied().unwrap_or(Value::terminal(0));
-    Ok(Diagram::new(products, counts, sites as u32 + 1, root)?)
-}
-
-/// Mixes a pair of numbers; nobody chooses them to collide.
-#[derive(Default)]
-struct PairHasher(u64);
-
-impl Hasher for PairHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
-    }
-
-    fn write_u64(&mut self, x: u64) {
-        let x = (self.0 ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = x ^ (x >> 32);
-    }
+    builder.finish(sites + 1, below.first().copied().unwrap_or(Value::terminal(0)))
 }
