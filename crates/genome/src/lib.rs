@@ -12,6 +12,7 @@
 //! | the open parts of messages, and what a client keeps | [`message`] |
 //! | leveled TFHE over the trie of a window | [`trie`] |
 //! | encrypted indices, table lookups, bootstraps | [`lookup`] |
+//! | BGV over slots, many queries at once | [`simd`] |
 #![forbid(unsafe_code)]
 
 mod ahead;
@@ -26,6 +27,7 @@ mod protocol;
 mod question;
 mod region;
 pub mod search;
+pub mod simd;
 pub mod trie;
 pub mod vcf;
 

@@ -59,6 +59,37 @@ fn reachable(panel: &Panel, start: usize, sites: usize, eps: u32) -> Result<Vec<
     Ok(levels)
 }
 
+/// The longest prefixes that at least `eps` haplotypes share, each once: one for each distinct haplotype of the window if
+/// `eps` is one.
+///
+/// # Errors
+/// As for [`diagram`].
+pub fn prefixes(panel: &Panel, start: usize, sites: usize, eps: u32) -> Result<Vec<Vec<bool>>, GenomeError> {
+    panel.outline().check_window(start, sites)?;
+    crate::search::check_eps(eps)?;
+    if (panel.haplotypes() as u32) < eps {
+        return Ok(Vec::new());
+    }
+    let levels = reachable(panel, start, sites, eps)?;
+    let (mut out, mut open) = (Vec::new(), vec![(0usize, Vec::new())]);
+    while let Some((node, prefix)) = open.pop() {
+        let children = levels.get(prefix.len()).map_or([NONE; 2], |l| l.0[node]);
+        if children == [NONE; 2] {
+            out.push(prefix);
+            continue;
+        }
+        for symbol in [true, false] {
+            let child = children[usize::from(symbol)];
+            if child != NONE {
+                let mut longer = prefix.clone();
+                longer.push(symbol);
+                open.push((child as usize, longer));
+            }
+        }
+    }
+    Ok(out)
+}
+
 /// Merges equal nodes from the last level on.
 fn merge(levels: &[Level], sites: usize) -> Result<Diagram, GenomeError> {
     let last = levels.last().map_or(0, |l| l.0.iter().flatten().filter(|c| **c != NONE).count());
