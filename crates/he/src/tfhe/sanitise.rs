@@ -1,10 +1,12 @@
 //! Randomised bootstraps: a bit leaves them with masks and noise that tell nothing of how it was computed.
 //!
 //! The blind rotation's decompositions are randomised: digits are those of the number less a Gaussian combination of
-//! the gadget's weights, plus that combination. So each step adds a Gaussian whose width depends on the key alone
-//! (Bourse, Del Pino, Minelli and Wee, *FHE circuit privacy almost for free*, 2016/381, lemma 3.6), and the whole
-//! bootstrap sanitises its input (Kluczniak, *Circuit privacy for FHEW/TFHE-style fully homomorphic encryption in
-//! practice*, 2022/1459, section 4). Encryptions of zero give it fresh masks at the end.
+//! the gadget's weights, plus that combination. A step adds Σ e·x to the noise, for errors e of the key and digits x of the
+//! accumulator. Seen through its Fourier transform this tells of the accumulator at frequencies near the gadget's
+//! dual lattice alone, and a Gaussian that is added at the end leaves none of those (Bourse, Del Pino, Minelli and Wee,
+//! *FHE circuit privacy almost for free*, 2016/381, for branching programs; Kluczniak, *Circuit privacy for
+//! FHEW/TFHE-style fully homomorphic encryption in practice*, 2022/1459, for bootstraps). So the noise of the result depends
+//! on the key alone, whatever the input's was. Encryptions of zero give it fresh masks. `docs/security.md` has the argument.
 
 use super::leveled::{LeveledGlwe, LeveledLwe, LeveledParams, LeveledServer, rerandomised};
 use super::{GlweCiphertext, GlweContext, SecretKind, ServerKey, TfheError, variance};
@@ -13,8 +15,14 @@ use sudare_ring::kernel::PackedMatrix;
 use sudare_ring::random::{GaussianSampler, Seed, Stream};
 use sudare_ring::threads;
 
-/// log2 of the statistical distance of one step.
-const LOG_DISTANCE: f64 = -100.0;
+/// Width of the digits' Gaussians over the gadget's base: e^(−π·5.3²) < 2^−127 is what any frequency but zero keeps.
+const DIGITS: f64 = 5.5;
+/// The Gaussian at the end keeps less than e^(−π·5.8²) < 2^−152 of frequencies over this part of 1/(B·‖e‖), under which
+/// those near the gadget's dual lattice do not come.
+const NEAR: f64 = 0.05;
+const LAST: f64 = 5.8;
+/// Deviations over the mean norm of a coefficient's errors that none is taken to reach.
+const TAIL: f64 = 8.0;
 /// Deviation of the Gaussians that a wide one is made of, and the factor between them: multiples of four are smooth
 /// under the next one to 2^−126.
 const NARROW: f64 = 9.0;
@@ -47,26 +55,23 @@ impl WideGaussian {
     }
 }
 
-/// The deviation that hides everything: `√5·max(B, 1 + ‖e‖)·√(ln(2m(1 + 1/ε))/π)/√(2π)`, for the base B of the gadget
-/// and the m errors that a coefficient meets.
-fn deviation(server: &ServerKey) -> f64 {
+/// Deviations of the digits' Gaussians and of the last one: widths over √(2π).
+fn deviations(server: &ServerKey) -> [f64; 2] {
     let (context, gadget) = (server.params().context(), server.params().bootstrap_gadget());
-    let m = ((context.rank() + 1) * gadget.levels as usize * context.degree()) as f64;
     let base = f64::from(gadget.base_log).exp2();
-    // A tenth over the norm's mean is many deviations of it.
-    let norm = 1.1 * (m * context.noise().noise().variance()).sqrt();
-    let tail = ((2.0 * m).ln() - LOG_DISTANCE * std::f64::consts::LN_2) / std::f64::consts::PI;
-    5f64.sqrt() * base.max(1.0 + norm) * tail.sqrt() / (2.0 * std::f64::consts::PI).sqrt()
+    let norm = context.noise().noise().variance().sqrt() * (f64::from(gadget.levels).sqrt() + TAIL);
+    [DIGITS * base, LAST * base * norm / NEAR].map(|width| width / (2.0 * std::f64::consts::PI).sqrt())
 }
 
 /// Variance of a bit after [`ServerKey::sanitise`], without that of its new masks.
 pub fn sanitised(server: &ServerKey) -> Result<f64, TfheError> {
     let (context, gadget) = (server.params().context(), server.params().bootstrap_gadget());
     let rows = variance::rows(context, gadget, context.rank() + 1);
-    let wide = WideGaussian::deviation_of(WideGaussian::new(deviation(server))?.terms);
+    let [wide, last] = deviations(server).map(|d| WideGaussian::new(d).map(|w| WideGaussian::deviation_of(w.terms)));
+    let (wide, last) = (wide?, last? / context.q() as f64);
     let digits = ((context.rank() + 1) * gadget.levels as usize * context.degree()) as f64;
     let steps = server.params().literal().lwe_dimension as f64;
-    Ok(steps * (rows + digits * wide * wide * variance::glwe_fresh(context)))
+    Ok(steps * (rows + digits * wide * wide * variance::glwe_fresh(context)) + last * last)
 }
 
 impl ServerKey {
@@ -108,10 +113,11 @@ impl ServerKey {
         let (after, server) = (sanitised(self)?, LeveledServer::new(leveled));
         let zero = zeros.iter().fold(0f64, |most, z| most.max(z.variance()));
         leveled.check_variance("randomised bootstrap", after + rerandomised(leveled, zeros.len(), zero))?;
-        let wide = WideGaussian::new(deviation(self))?;
+        let [wide, last] = deviations(self).map(WideGaussian::new);
+        let (wide, last) = (wide?, last?);
         let made = threads::map_jobs(bits.len(), |i| {
             let seed = seed.derive("sudare randomised bootstrap", i as u64);
-            let c = self.rotate_randomised(&bits[i], &wide, &seed)?;
+            let c = self.rotate_randomised(&bits[i], [&wide, &last], &seed)?;
             let c = LeveledGlwe::from_parts(c, after, (leveled.hash(), Some(self.id())));
             server.rerandomise(&c, zeros, &seed)?.extract(0)
         });
@@ -122,7 +128,7 @@ impl ServerKey {
     fn rotate_randomised(
         &self,
         bit: &LeveledLwe,
-        wide: &WideGaussian,
+        [wide, last]: [&WideGaussian; 2],
         seed: &Seed,
     ) -> Result<GlweCiphertext, TfheError> {
         let context = self.params().context();
@@ -138,8 +144,10 @@ impl ServerKey {
         for (m, a) in self.bootstrap_key().steps().iter().zip(&by.mask) {
             self.step_randomised(&mut acc, m, *a as usize % two_n, wide, &mut stream, &mut scratch);
         }
+        let (mut drawn, mut narrow) = ([0], [0]);
+        last.sample(&mut stream, &mut narrow, &mut drawn);
         let body = acc.body_mut();
-        body[0] = q.add(body[0], quarter);
+        body[0] = q.add(body[0], q.add(quarter, q.reduce_i64(drawn[0])));
         Ok(acc)
     }
 
