@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::commands::genome_args::Genome;
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -45,6 +46,9 @@ pub enum Command {
     Decrypt(Decrypt),
     /// Measure this machine for the planner's prices, and keep the figures
     Calibrate(Calibrate),
+    /// Private searches in haplotype panels
+    #[command(subcommand)]
+    Genome(Genome),
 }
 
 #[derive(Debug, Arguments)]

@@ -13,27 +13,36 @@
 //! | leveled TFHE over the trie of a window | [`trie`] |
 //! | encrypted indices, table lookups, bootstraps | [`lookup`] |
 //! | BGV over slots, many queries at once | [`simd`] |
+//! | a client and a server of any protocol | [`Client`], [`Server`] |
+//! | which protocol, and why | [`planner`] |
+//! | tables and Beacon v2 | [`report`] |
 #![forbid(unsafe_code)]
 
 mod ahead;
 mod answer_bits;
 mod builder;
 mod bytes;
+mod client;
 pub mod error;
 pub mod lookup;
 pub mod message;
 pub mod panel;
+pub mod planner;
 mod protocol;
 mod question;
 mod region;
+pub mod report;
 pub mod search;
+mod server;
 pub mod simd;
 pub mod trie;
 pub mod vcf;
 
+pub use client::{Client, KeyPlan};
 pub use error::{GenomeError, RecordProblem};
 pub use message::{Answer, Asked, Pending, QueryId};
 pub use panel::{Panel, PanelHash, Policy, Site, Sites};
 pub use protocol::Protocol;
 pub use question::{Question, Reading, Shape};
 pub use region::Region;
+pub use server::{Counters, Options, Server};

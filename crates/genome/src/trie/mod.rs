@@ -15,3 +15,9 @@ pub use client::Client;
 pub use params::{Params, Set};
 pub use server::{Counters, Search, class};
 pub use store::{Found, Store};
+
+/// Reads bytes as a diagram of the window that they claim.
+#[doc(hidden)]
+pub fn read_for_fuzzing(bytes: &[u8]) {
+    store::read_any(bytes);
+}

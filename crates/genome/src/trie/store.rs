@@ -175,3 +175,13 @@ pub(crate) fn read(bytes: &[u8], panel: [u8; 32], name: Name) -> Result<Diagram,
     // The variables are the sites, and a length is a terminal.
     Ok(Diagram::new(pairs, counts.to_vec(), found.1 as u32 + 1, root)?)
 }
+
+/// A diagram of whatever panel and window the bytes claim; for fuzzing.
+pub(super) fn read_any(bytes: &[u8]) {
+    let Ok(reader) = ObjectReader::new(bytes, ObjectType::GenomeTables) else { return };
+    let mut fields = Fields::new(reader.header().meta());
+    let (_, start, sites, eps) = (fields.u32(), fields.u32(), fields.u32(), fields.u32());
+    if let (Ok(start), Ok(sites), Ok(eps)) = (start, sites, eps) {
+        let _ = read(bytes, reader.header().params().0, (start as usize, sites as usize, eps));
+    }
+}
