@@ -25,6 +25,7 @@ from . import _core
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._keys import SecretHolder
 from ._progress import progress
+from ._values import array, count, real
 
 __all__ = ["ANSWER", "Client", "Panel", "Policy", "Query", "Server", "Sites"]
 
@@ -59,14 +60,23 @@ class Policy:
     most_starts: int = 65536
 
     def _numbers(self) -> tuple[int, int, int]:
-        numbers = (self.least_eps, self.most_sites, self.most_starts)
-        if min(numbers) < 1 or max(numbers) >= 1 << 32:
-            raise InputError("the limits of a policy are numbers from 1 to 2^32")
-        return numbers
+        return (
+            _number(self.least_eps, "least_eps"),
+            _number(self.most_sites, "most_sites"),
+            _number(self.most_starts, "most_starts"),
+        )
 
 
-def _plan(chosen: tuple[str, str]) -> str:
-    return chosen[1]
+def _number(value: Any, name: str) -> int:
+    """A number from 1 on that 32 bits hold."""
+    found = count(value, name)
+    if not 1 <= found < 1 << 32:
+        raise InputError(f"{name} is a whole number from 1 to {(1 << 32) - 1}, not {value!r}")
+    return found
+
+
+def _shape(sites: int, starts: int, batch: int, eps: int) -> tuple[int, int, int, int]:
+    return _number(sites, "sites"), _number(starts, "starts"), _number(batch, "batch"), _number(eps, "eps")
 
 
 class Sites:
@@ -134,10 +144,12 @@ class Sites:
         assembly: str | None = None,
     ) -> Bits:
         """The alleles of a sample's haplotype (1 or 2) at these sites; True is ALT."""
+        if window.step != 1 or not 0 <= window.start <= window.stop <= len(self):
+            raise InputError(f"a window is a range of the panel's {len(self)} sites, not {window}")
         return self._core.symbols(
             os.fspath(variants),
             sample,
-            hap,
+            _number(hap, "hap"),
             (window.start, window.stop),
             absent_is_reference=absent_is_reference,
             assembly=assembly,
@@ -145,9 +157,10 @@ class Sites:
 
     def plan(self, sites: int, *, starts: int = 1, batch: int = 1, eps: int = 1) -> str:
         """The protocols compared for such a search, by what is public; the best comes first."""
-        return _plan(self._core.plan(sites, starts, batch, eps))
+        return self._core.plan(*_shape(sites, starts, batch, eps))[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return Sites.from_bytes, (self.to_bytes(),)
 
     def __repr__(self) -> str:
@@ -184,19 +197,20 @@ class Panel:
             raise InputError(f"kinds is biallelic, skip-others or snps, not {kinds!r}")
         if samples is not None and without is not None:
             raise InputError("give samples or without, not both")
-        return cls(
-            _core.GenomePanel.build(
+        with progress("reading records") as report:
+            core = _core.GenomePanel.build(
                 os.fspath(variants),
                 os.fspath(output),
                 region=region,
                 keep=None if samples is None else list(samples),
                 leave=None if without is None else list(without),
                 kinds=kinds,
-                maf=maf,
+                maf=real(maf, "maf"),
                 assembly=assembly,
                 policy=(policy or Policy())._numbers(),
+                progress=report,
             )
-        )
+        return cls(core)
 
     @classmethod
     def open(cls, path: Path) -> Panel:
@@ -226,15 +240,16 @@ class Panel:
 
     def longest(self, start: int, symbols: ArrayLike, eps: int = 1) -> tuple[int, int]:
         """The longest match in the clear from a site on, and how many haplotypes share it."""
-        return self._core.longest(start, _symbols(symbols), eps)
+        return self._core.longest(count(start, "start"), _symbols(symbols), _number(eps, "eps"))
 
     def search_class(self, sites: int, *, eps: int = 1, threads: int = 0) -> int:
         """The class that `Server.search` pads to: the most work of any window, a power of two."""
-        return self._core.search_class(sites, eps, threads)
+        with progress("looking at windows") as report:
+            return self._core.search_class(_number(sites, "sites"), _number(eps, "eps"), threads, report)
 
     def plan(self, sites: int, *, starts: int = 1, batch: int = 1, eps: int = 1) -> str:
         """The protocols compared for such a search of this panel; the best comes first."""
-        return _plan(self._core.plan(sites, starts, batch, eps))
+        return self._core.plan(*_shape(sites, starts, batch, eps))[1]
 
     def __repr__(self) -> str:
         of = f"{self.sites.haplotypes} haplotypes, {len(self.sites)} sites"
@@ -242,7 +257,7 @@ class Panel:
 
 
 def _symbols(x: ArrayLike) -> Bits:
-    values = np.asarray(x)
+    values = array(x)
     if values.ndim != 1:
         raise ShapeError(f"symbols have one axis, not {values.ndim}")
     if values.dtype != np.bool_:
@@ -278,7 +293,7 @@ class Client(SecretHolder[_core.GenomeClient]):
         hidden: bool = True,
         threads: int = 0,
     ) -> None:
-        self._core = _core.GenomeClient(protocol, sites, hidden, threads)
+        self._core = _core.GenomeClient(protocol, _number(sites, "sites"), hidden, threads)
 
     @classmethod
     def from_secret_bytes(cls, secret: bytes, threads: int = 0) -> Client:
@@ -299,8 +314,7 @@ class Client(SecretHolder[_core.GenomeClient]):
 
     def evaluation_keys(self) -> bytes:
         """What a server needs besides queries; for "trie" only for circuit-private answers."""
-        with progress("making keys"):
-            return self._core.evaluation_keys()
+        return self._core.evaluation_keys()
 
     def query(
         self,
@@ -328,7 +342,9 @@ class Client(SecretHolder[_core.GenomeClient]):
         if symbols is not None:
             if start is None or variants is not None or region is not None:
                 raise InputError("symbols come with a start, and without a file and a region")
-            asked.append((str(sample), int(np.max(hap)), _symbols(symbols).tolist()))
+            if not isinstance(sample, str):
+                raise InputError("symbols are those of one sample; give its name alone")
+            asked.append((sample, _number(hap, "hap"), _symbols(symbols).tolist()))
         else:
             if variants is None or region is None or start is not None:
                 raise InputError("give a file of variants, a sample and a region; or symbols and a start")
@@ -337,7 +353,7 @@ class Client(SecretHolder[_core.GenomeClient]):
                 raise InputError(f"the panel has no site in {region}; take a wider region")
             start = window.start
             for name in [sample] if isinstance(sample, str) else sample:
-                for number in [hap] if isinstance(hap, int) else hap:
+                for number in hap if isinstance(hap, Sequence) else [hap]:
                     found = sites.symbols(
                         variants,
                         name,
@@ -350,11 +366,11 @@ class Client(SecretHolder[_core.GenomeClient]):
         decoys = range(len(sites)) if within is None else sites.window(within)
         data, private = self._core.query(
             sites._core,
-            start,
+            count(start, "start"),
             asked,
-            among=among,
+            among=_number(among, "among"),
             within=(decoys.start, decoys.stop),
-            eps=eps,
+            eps=_number(eps, "eps"),
             circuit_private=circuit_private,
         )
         return Query(data, private, sites)
@@ -384,9 +400,9 @@ class Server:
         threads: int = 0,
     ) -> None:
         self.panel = panel
-        self._core = _core.GenomeServer(
-            panel._core, None if store is None else os.fspath(store), most_queries, threads
-        )
+        folder = None if store is None else os.fspath(store)
+        most = None if most_queries is None else count(most_queries, "most_queries")
+        self._core = _core.GenomeServer(panel._core, folder, most, threads)
         #: What the last search counted: lookups, bootstraps, products.
         self.counters: dict[str, int] = {}
 
@@ -402,8 +418,9 @@ class Server:
     def search(self, query: bytes | Query, *, pad: int | None = None) -> bytes:
         """Answers a query; with `pad` the work for each start is that of the class."""
         data = query.data if isinstance(query, Query) else query
-        with progress("searching"):
-            answer, counted = self._core.search(data, pad)
+        work = None if pad is None else count(pad, "pad")
+        with progress("searching") as report:
+            answer, counted = self._core.search(data, work, report)
         self.counters = dict(counted)
         return answer
 

@@ -164,7 +164,8 @@ fn client(lab: &mut Lab<'_>, source: &Source) -> Outcome<()> {
     let (client, query, pending) = last.into_inner().ok_or("nothing was measured")?;
     let search = trie::Search { params: warm.params(), store: &store, keys: None, class: None, progress: &|_, _| () };
     let (answer, _) = search.run(&query)?;
-    let decrypt = measure(&mut lab.unit, lab.budget, || Ok(drop(client.answer(&pending, &answer)?)), None)?;
+    let decrypt =
+        measure(&mut lab.unit, lab.budget, || client.answer(&pending, &answer).map(drop).map_err(Into::into), None)?;
     let wrong = usize::from(client.answer(&pending, &answer)?[0].matched != case.expected);
     let mut line = line(lab, "trie, keys and encryption", source, Protocol::Trie, SITES, 1).with_timing(timing);
     (line.bytes_up, line.bytes_down) = (Some(query.len()), Some(answer.len()));
@@ -253,9 +254,12 @@ fn private(lab: &mut Lab<'_>, source: &Source) -> Outcome<()> {
     Ok(())
 }
 
+/// The stage under way and when it began, and the milliseconds of each.
+type Stages = (Option<(Stage, Instant)>, BTreeMap<&'static str, f64>);
+
 /// Times of the stages of one search, told by its own signals.
 #[derive(Default)]
-struct Watch(Mutex<(Option<(Stage, Instant)>, BTreeMap<&'static str, f64>)>);
+struct Watch(Mutex<Stages>);
 
 impl Watch {
     fn name(stage: Stage) -> &'static str {
@@ -461,7 +465,7 @@ fn random(lab: &mut Lab<'_>, scratch: &Path) -> Outcome<()> {
             let mut from = 0;
             (0..60)
                 .map(|k| {
-                    if r.word() % 12 == 0 {
+                    if r.word().is_multiple_of(12) {
                         from = r.word() as usize % 4;
                     }
                     founders[from][k] ^ r.word().is_multiple_of(50)

@@ -1,5 +1,7 @@
 //! Private searches in haplotype panels.
 
+use crate::error::{self, raised};
+use crate::work::{self, Workers};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,15 +17,21 @@ use sudare_genome::{
 use sudare_he::ring::Threads;
 use sudare_he::ring::random::Seed;
 use sudare_he::wire::WireError;
+use sudare_matrix::session::Progress;
 
-/// A refusal of the layers below.
-pub struct Refusal(GenomeError);
+/// Why there is no result.
+pub enum Refusal {
+    /// The layers below refused.
+    Refused(GenomeError),
+    /// Python raised something meanwhile.
+    Raised(PyErr),
+}
 
 type Result<T> = std::result::Result<T, Refusal>;
 
 impl<E: Into<GenomeError>> From<E> for Refusal {
     fn from(error: E) -> Self {
-        Self(error.into())
+        Self::Refused(error.into())
     }
 }
 
@@ -51,19 +59,29 @@ fn class(error: &GenomeError) -> &'static str {
 }
 
 impl From<Refusal> for PyErr {
-    fn from(Refusal(error): Refusal) -> Self {
-        Python::attach(|py| {
-            if let GenomeError::Io { kind } = error {
-                // As Python's own functions say it.
-                return std::io::Error::from(kind).into();
-            }
-            let made = py
-                .import("sudare._errors")
-                .and_then(|errors| errors.getattr(class(&error)))
-                .and_then(|class| class.call1((error.to_string(),)));
-            made.map_or_else(|e| e, PyErr::from_value)
-        })
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Raised(error) => error,
+            // As Python's own functions say it.
+            Refusal::Refused(GenomeError::Io { kind }) => std::io::Error::from(kind).into(),
+            Refusal::Refused(error) => Python::attach(|py| raised(py, class(&error), &error.to_string())),
+        }
     }
+}
+
+/// [`work::long`] for work of this crate.
+fn long<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    told(py, None, |_| work())
+}
+
+/// [`work::told`] for work of this crate.
+fn told<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
+) -> Result<T> {
+    let work = |tell: Progress<'_>| work(tell).map_err(|r| error::Refusal::Raised(r.into()));
+    work::told(py, progress, work).map_err(|refusal| Refusal::Raised(refusal.into()))
 }
 
 /// Haplotypes, sites, assembly, contigs with their numbers of sites, and the policy's three limits.
@@ -83,7 +101,7 @@ pub struct GenomePanel(Arc<genome::Panel>);
 impl GenomePanel {
     /// Builds a panel file and opens it; samples as a list to keep or to leave out.
     #[staticmethod]
-    #[pyo3(signature = (input, output, *, region, keep, leave, kinds, maf, assembly, policy))]
+    #[pyo3(signature = (input, output, *, region, keep, leave, kinds, maf, assembly, policy, progress))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn build(
         py: Python<'_>,
@@ -96,6 +114,7 @@ impl GenomePanel {
         maf: f64,
         assembly: Option<String>,
         policy: (u32, u32, u32),
+        progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
         let build = Build {
             region: region.map(str::parse::<Region>).transpose()?,
@@ -113,8 +132,8 @@ impl GenomePanel {
             assembly,
             policy: Policy { least_eps: policy.0, most_sites: policy.1, most_starts: policy.2 },
         };
-        py.detach(|| {
-            build.run(&input, &output, &|_, _| ())?;
+        told(py, progress, |tell| {
+            build.run(&input, &output, &|done, all| tell(done as usize, all as usize))?;
             Ok(Self(Arc::new(genome::Panel::open(&output)?)))
         })
     }
@@ -122,17 +141,17 @@ impl GenomePanel {
     /// A panel of before.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> Result<Self> {
-        py.detach(|| Ok(Self(Arc::new(genome::Panel::open(&path)?))))
+        long(py, || Ok(Self(Arc::new(genome::Panel::open(&path)?))))
     }
 
     /// Checks every block of it.
     fn check(&self, py: Python<'_>) -> Result<()> {
-        py.detach(|| Ok(self.0.check()?))
+        long(py, || Ok(self.0.check()?))
     }
 
     /// The public description.
     fn sites(&self, py: Python<'_>) -> Result<GenomeSites> {
-        py.detach(|| Ok(GenomeSites(self.0.description()?)))
+        long(py, || Ok(GenomeSites(self.0.description()?)))
     }
 
     /// Its name.
@@ -156,21 +175,28 @@ impl GenomePanel {
         eps: u32,
     ) -> Result<(usize, u32)> {
         let symbols = symbols.as_array().to_vec();
-        py.detach(|| {
+        long(py, || {
             let found = genome::search::longest(&self.0, start, &symbols, eps)?;
             Ok((found.length, found.haplotypes))
         })
     }
 
     /// The class of padded searches.
-    fn search_class(&self, py: Python<'_>, sites: usize, eps: u32, threads: usize) -> Result<u64> {
+    fn search_class(
+        &self,
+        py: Python<'_>,
+        sites: usize,
+        eps: u32,
+        threads: Workers,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<u64> {
         let store = trie::Store::new(self.0.clone());
-        py.detach(|| Ok(Threads::new(threads).run(|| trie::class(&store, sites, eps, &|_, _| ()))?))
+        told(py, progress, |tell| Ok(Threads::new(threads.0).run(|| trie::class(&store, sites, eps, tell))?))
     }
 
     /// The planner's choice: protocol and table.
     fn plan(&self, py: Python<'_>, sites: usize, starts: usize, batch: usize, eps: u32) -> Result<(String, String)> {
-        py.detach(|| chosen(Facts::of_panel(&self.0, Shape { sites, starts, eps }, batch)?))
+        long(py, || chosen(Facts::of_panel(&self.0, Shape { sites, starts, eps }, batch)?))
     }
 }
 
@@ -188,12 +214,12 @@ impl GenomeSites {
     /// A description from its bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Self> {
-        py.detach(|| Ok(Self(genome::Sites::from_bytes(data)?)))
+        long(py, || Ok(Self(genome::Sites::from_bytes(data)?)))
     }
 
     /// Its bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_bytes())?;
+        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -245,9 +271,9 @@ impl GenomeSites {
         assembly: Option<String>,
     ) -> Result<Bound<'py, PyArray1<bool>>> {
         let reading = Reading { absent_is_reference, assembly };
-        let symbols = py.detach(|| {
+        let symbols = long(py, || {
             let file = VariantFile::open(&variants)?;
-            reading.symbols(&self.0, &file, sample, hap, window.0..window.1)
+            Ok(reading.symbols(&self.0, &file, sample, hap, window.0..window.1)?)
         })?;
         Ok(PyArray1::from_vec(py, symbols))
     }
@@ -268,15 +294,15 @@ pub struct GenomeClient(genome::Client, Threads);
 #[pymethods]
 impl GenomeClient {
     #[new]
-    fn new(py: Python<'_>, protocol: &str, sites: usize, hidden: bool, threads: usize) -> Result<Self> {
+    fn new(py: Python<'_>, protocol: &str, sites: usize, hidden: bool, threads: Workers) -> Result<Self> {
         let plan = KeyPlan { protocol: protocol.parse::<Protocol>()?, sites, hidden };
-        py.detach(|| Ok(Self(genome::Client::generate(plan)?, Threads::new(threads))))
+        long(py, || Ok(Self(genome::Client::generate(plan)?, Threads::new(threads.0))))
     }
 
     /// A client of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(genome::Client::from_secret_bytes(secret)?, Threads::new(threads))))
+    fn from_secret_bytes(py: Python<'_>, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(genome::Client::from_secret_bytes(secret)?, Threads::new(threads.0))))
     }
 
     /// The secret key's bytes.
@@ -286,7 +312,7 @@ impl GenomeClient {
 
     /// The bytes of the server's keys.
     fn evaluation_keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let keys = py.detach(|| self.1.run(|| self.0.evaluation_keys()))?;
+        let keys = long(py, || Ok(self.1.run(|| self.0.evaluation_keys())?))?;
         Ok(PyBytes::new(py, &keys))
     }
 
@@ -317,7 +343,7 @@ impl GenomeClient {
         eps: u32,
         circuit_private: bool,
     ) -> Result<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let (query, pending) = py.detach(|| {
+        let (query, pending) = long(py, || {
             let mut questions: Vec<Question> = Vec::with_capacity(haplotypes.len());
             for (label, number, symbols) in haplotypes {
                 let question = Question::new(&sites.0, start, symbols, eps)?.named(label, number);
@@ -337,7 +363,7 @@ impl GenomeClient {
 
     /// Decrypts an answer.
     fn answer(&self, py: Python<'_>, sites: &GenomeSites, pending: &[u8], answer: &[u8]) -> Result<Vec<Line>> {
-        py.detach(|| {
+        long(py, || {
             let pending = Pending::from_bytes(pending)?;
             let (found, expected) = (pending.head.panel, sites.0.hash());
             if found != expected {
@@ -358,6 +384,9 @@ impl GenomeClient {
     }
 }
 
+/// What a search counted, by name.
+type Counted = Vec<(&'static str, u64)>;
+
 /// Answers queries on a panel.
 #[pyclass(module = "sudare._core")]
 pub struct GenomeServer(genome::Server, Threads);
@@ -370,9 +399,9 @@ impl GenomeServer {
         panel: &GenomePanel,
         store: Option<PathBuf>,
         most_queries: Option<u64>,
-        threads: usize,
+        threads: Workers,
     ) -> Result<Self> {
-        py.detach(|| {
+        long(py, || {
             let mut server = genome::Server::new(panel.0.clone())?;
             if let Some(folder) = store {
                 server = server.with_store(&folder);
@@ -380,13 +409,13 @@ impl GenomeServer {
             if let Some(most) = most_queries {
                 server = server.with_most_queries(most);
             }
-            Ok(Self(server, Threads::new(threads)))
+            Ok(Self(server, Threads::new(threads.0)))
         })
     }
 
     /// Takes a client's evaluation keys over; the key's name.
     fn add_keys(&mut self, py: Python<'_>, keys: &[u8]) -> Result<String> {
-        py.detach(|| Ok(self.1.run(|| self.0.add_keys(keys))?.to_string()))
+        long(py, || Ok(self.1.run(|| self.0.add_keys(keys))?.to_string()))
     }
 
     /// Answers a query: the answer's bytes, and what was counted.
@@ -395,9 +424,12 @@ impl GenomeServer {
         py: Python<'py>,
         query: &[u8],
         pad: Option<u64>,
-    ) -> Result<(Bound<'py, PyBytes>, Vec<(&'static str, u64)>)> {
-        let options = Options { class: pad, progress: None };
-        let (answer, counters) = py.detach(|| self.1.run(|| self.0.search(query, options)))?;
+        progress: Option<Py<PyAny>>,
+    ) -> Result<(Bound<'py, PyBytes>, Counted)> {
+        let (answer, counters) = told(py, progress, |tell| {
+            let options = Options { class: pad, progress: Some(tell) };
+            Ok(self.1.run(|| self.0.search(query, options))?)
+        })?;
         let counted = match counters {
             Counters::Trie(c) => vec![
                 ("products", c.products),

@@ -16,6 +16,7 @@ impl MappedFile {
     ///
     /// # Errors
     /// Those of the system; [`io::ErrorKind::InvalidInput`] for what is no regular file.
+    #[expect(unsafe_code, reason = "no safe interface maps files")]
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let meta = file.metadata()?;

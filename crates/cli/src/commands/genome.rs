@@ -1,13 +1,14 @@
 //! `sudare genome`: private searches, each step a process of its own.
 
 use super::genome_args as args;
-use super::{bytes, say};
+use super::genome_args::KEY_FILES;
+use super::{bytes, print, say};
 use crate::args::Args;
 use crate::error::{Class, CliError, InFile};
-use crate::files::{self, Access, Output};
+use crate::files::{self, Access, Existing, Output, Whole};
 use crate::progress::Bar;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use sudare_genome::lookup::{self, EncryptedTables};
 use sudare_genome::message::Head;
@@ -21,7 +22,6 @@ use sudare_genome::{
 };
 use sudare_he::wire::{Header, ObjectType, WireError, peek};
 use sudare_he::{ring::Threads, ring::random::Seed};
-use zeroize::Zeroizing;
 
 /// Most bytes of the files that are read whole.
 const MAX_DESCRIPTION: u64 = 4 << 30;
@@ -72,18 +72,19 @@ impl From<GenomeError> for CliError {
     }
 }
 
-/// A file that appears whole, and its size.
-fn write(path: &Path, access: Access, bytes: &[u8]) -> Result<u64, CliError> {
+/// An output that is whole and not in its place yet.
+fn write(path: &Path, access: Access, bytes: &[u8]) -> Result<Whole, CliError> {
     let mut out = Output::create(path, access)?;
     match access {
         Access::Owner => out.write_secret(bytes)?,
         Access::Usual => out.write_all(bytes).in_file(path)?,
     }
-    out.commit()
+    out.finish()
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    PathBuf::from(format!("{}{suffix}", path.display()))
+/// An output's line: its place, its size and what it is.
+fn line(whole: &Whole, note: impl std::fmt::Display) -> String {
+    format!("{}  {}  {note}", whole.path().display(), bytes(whole.size()))
 }
 
 fn samples(list: Option<&str>) -> Samples {
@@ -115,18 +116,23 @@ fn build(all: &Args, a: &args::Build) -> Result<(), CliError> {
         policy,
     };
     let bar = Bar::steps("reading records", all.quiet);
-    let built = build.run(&a.input, &a.output, &|read, length| bar.set(read as usize, length as usize));
+    // The panel is its owner's alone.
+    let mut out = Output::create(&a.output, Access::Owner)?;
+    let folder = files::folder(&a.output);
+    let built = build.write(&a.input, folder, &mut out, &|read, length| bar.set(read as usize, length as usize));
     drop(bar);
     let built = built.in_file(&a.input)?;
-    let panel = Panel::open(&a.output).in_file(&a.output)?;
-    let path = a.sites.clone().unwrap_or_else(|| with_suffix(&a.output, ".sites"));
-    let size = write(&path, Access::Usual, &panel.description().in_file(&a.output)?.to_bytes()?)?;
-    say(all, format!("{}  {}  keep it on the server", a.output.display(), bytes(built.bytes)));
-    say(all, format!("{}  {}  for clients: sites and no haplotypes", path.display(), bytes(size)));
-    let left_out = format!("{} of other kinds and {} rare left out", built.other_kinds, built.rare);
-    say(all, format!("{} records, {left_out}", built.records));
-    say(all, describe(panel.outline()));
-    Ok(())
+    let panel = out.finish()?;
+    let sites = Panel::open(panel.scratch()).and_then(|panel| panel.description()?.to_bytes()).in_file(&a.output)?;
+    let sites = write(&a.sites(), Access::Usual, &sites)?;
+    let lines = [
+        line(&panel, "keep it on the server"),
+        line(&sites, "for clients: sites and no haplotypes"),
+        format!("{} records, {} of other kinds and {} rare left out", built.records, built.other_kinds, built.rare),
+        describe(&built.outline),
+    ];
+    say(all, lines.join("\n"))?;
+    files::place(vec![panel, sites], Existing::Replaced)
 }
 
 /// What everybody may know of a panel, for people.
@@ -174,17 +180,14 @@ fn info(a: &args::Info) -> Result<(), CliError> {
         panel.check().in_file(&a.file)?;
     }
     if !a.json {
-        println!("{}", describe(&o));
-        return Ok(());
+        return print(describe(&o));
     }
     let contigs: Vec<_> = o
         .contigs
         .iter()
         .map(|c| serde_json::json!({ "name": c.contig.name, "length": c.contig.length, "sites": c.sites.len() }))
         .collect();
-    println!(
-        "{}",
-        serde_json::json!({
+    print(serde_json::json!({
             "panel": o.hash.to_string(),
             "haplotypes": o.haplotypes,
             "sites": o.sites(),
@@ -194,9 +197,7 @@ fn info(a: &args::Info) -> Result<(), CliError> {
             "leastEps": o.policy.least_eps,
             "mostSites": o.policy.most_sites,
             "mostStarts": o.policy.most_starts,
-        })
-    );
-    Ok(())
+    }))
 }
 
 fn prepare(all: &Args, a: &args::Prepare) -> Result<(), CliError> {
@@ -215,8 +216,7 @@ fn prepare(all: &Args, a: &args::Prepare) -> Result<(), CliError> {
     }
     drop(bar);
     let found = store.found();
-    say(all, format!("{}: {} windows, {} of them new", a.store.display(), starts.len(), found.built));
-    Ok(())
+    say(all, format!("{}: {} windows, {} of them new", a.store.display(), starts.len(), found.built))
 }
 
 fn class(all: &Args, a: &args::Class) -> Result<(), CliError> {
@@ -225,8 +225,7 @@ fn class(all: &Args, a: &args::Class) -> Result<(), CliError> {
     let pool = Threads::new(all.threads);
     let class = pool.run(|| trie::class(&store, a.sites, a.eps, &|done, all| bar.set(done, all)));
     drop(bar);
-    println!("{}", class.in_file(&a.panel)?);
-    Ok(())
+    print(class.in_file(&a.panel)?)
 }
 
 fn encrypt(all: &Args, a: &args::Encrypt) -> Result<(), CliError> {
@@ -238,9 +237,9 @@ fn encrypt(all: &Args, a: &args::Encrypt) -> Result<(), CliError> {
     let pool = Threads::new(all.threads);
     let tables = pool.run(|| client.lookup()?.encrypt_tables(&panel, &starts, a.sites));
     drop(bar);
-    let size = write(&a.output, Access::Usual, &tables.in_file(&a.panel)?)?;
-    say(all, format!("{}  {}  {} starts, {} sites", a.output.display(), bytes(size), starts.len(), a.sites));
-    Ok(())
+    let whole = write(&a.output, Access::Usual, &tables.in_file(&a.panel)?)?;
+    say(all, line(&whole, format!("{} starts, {} sites", starts.len(), a.sites)))?;
+    whole.put()
 }
 
 fn plan(a: &args::Plan) -> Result<(), CliError> {
@@ -251,38 +250,41 @@ fn plan(a: &args::Plan) -> Result<(), CliError> {
         Some(panel) => Facts::of_panel(panel, shape, a.batch).in_file(&a.file)?,
         None => Facts::guess(o.haplotypes, shape, a.batch),
     };
-    print!("{}", Choice::of(facts, &Prices::default())?);
-    Ok(())
+    print(Choice::of(facts, &Prices::default())?.to_string().trim_end())
 }
 
 fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
-    let (secret_path, eval_path) = (a.output.join("secret.key"), a.output.join("eval.keys"));
-    if secret_path.exists() && !a.force {
-        let message =
-            "there is a secret key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(Class::Usage, message).in_file(&secret_path));
+    let [secret_path, eval_path] = KEY_FILES.map(|name| a.output.join(name));
+    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
+    if existing == Existing::Kept
+        && let Some(path) = [&secret_path, &eval_path].into_iter().find(|path| path.exists())
+    {
+        let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
+        return Err(CliError::new(Class::Usage, message).in_file(path));
     }
     let client = Client::generate(KeyPlan { protocol: a.protocol, sites: a.sites, hidden: !a.open_start })?;
     let bar = Bar::clock("making keys", 2.0, all.quiet);
     let keys = Threads::new(all.threads).run(|| client.evaluation_keys())?;
     drop(bar);
-    let size = write(&eval_path, Access::Usual, &keys)?;
-    let secret_size = write(&secret_path, Access::Owner, &client.secret_bytes()?)?;
+    let secret = write(&secret_path, Access::Owner, &client.secret_bytes()?)?;
+    let eval = write(&eval_path, Access::Usual, &keys)?;
     let needed = match a.protocol {
         Protocol::Trie => "for circuit-private answers alone",
         _ => "for the server: computes, and reads nothing",
     };
-    say(all, format!("{}  {}  keep it to yourself: it decrypts everything", secret_path.display(), bytes(secret_size)));
-    say(all, format!("{}  {}  {needed}", eval_path.display(), bytes(size)));
-    say(all, format!("key {} for protocol {}", client.id(), a.protocol));
-    Ok(())
+    let lines = [
+        line(&secret, "keep it to yourself: it decrypts everything"),
+        line(&eval, needed),
+        format!("key {} for protocol {}", client.id(), a.protocol),
+    ];
+    say(all, lines.join("\n"))?;
+    files::place(vec![secret, eval], existing)
 }
 
 fn load_client(path: &Path) -> Result<Client, CliError> {
     super::client::warn_if_others_read(path)?;
-    let secret = Zeroizing::new(files::read(path, MAX_SECRET)?);
-    Client::from_secret_bytes(&secret).in_file(path)
+    Client::from_secret_bytes(&files::read_secret(path, MAX_SECRET)?).in_file(path)
 }
 
 fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
@@ -322,12 +324,12 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
         }
     }
     let (query, pending) = Threads::new(all.threads).run(|| client.query(&sites, &questions, a.circuit_private))?;
-    let private = with_suffix(&a.output, ".private");
-    let kept = write(&private, Access::Owner, &pending.to_bytes()?)?;
-    let size = write(&a.output, Access::Usual, &query)?;
-    say(all, format!("{}  {}  {} sites", a.output.display(), bytes(size), window.len()));
-    say(all, format!("{}  {}  keep it: the answer is read with it", private.display(), bytes(kept)));
-    Ok(())
+    let private = write(&a.private(), Access::Owner, &pending.to_bytes()?)?;
+    let query = write(&a.output, Access::Usual, &query)?;
+    let lines =
+        [line(&query, format!("{} sites", window.len())), line(&private, "keep it: the answer is read with it")];
+    say(all, lines.join("\n"))?;
+    files::place(vec![private, query], Existing::Replaced)
 }
 
 fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
@@ -353,7 +355,7 @@ fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
     };
     drop(bar);
     let (answer, counters) = result?;
-    let size = write(&a.output, Access::Usual, &answer)?;
+    let whole = write(&a.output, Access::Usual, &answer)?;
     let work = match counters {
         Counters::Trie(c) => format!(
             "{} products, {} to choose among starts, {} of padding, {} bootstraps",
@@ -368,8 +370,8 @@ fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
             c.haplotypes, c.ciphertexts, c.products, c.rotations
         ),
     };
-    say(all, format!("{}  {}  {work}", a.output.display(), bytes(size)));
-    Ok(())
+    say(all, line(&whole, work))?;
+    whole.put()
 }
 
 fn search_encrypted(
@@ -393,8 +395,7 @@ fn search_encrypted(
 fn answer(all: &Args, a: &args::Answer) -> Result<(), CliError> {
     let sites = load_sites(&a.sites)?;
     let client = load_client(&a.keys)?;
-    let pending = Zeroizing::new(files::read(&a.pending, MAX_MESSAGE)?);
-    let pending = Pending::from_bytes(&pending).in_file(&a.pending)?;
+    let pending = Pending::from_bytes(&files::read_secret(&a.pending, MAX_MESSAGE)?).in_file(&a.pending)?;
     if pending.head.panel != sites.hash() {
         let (found, expected) = (pending.head.panel, sites.hash());
         return Err(GenomeError::WrongPanel { found, expected }).in_file(&a.sites);
@@ -402,16 +403,17 @@ fn answer(all: &Args, a: &args::Answer) -> Result<(), CliError> {
     let answers = client.answer(&pending, &files::read(&a.answer, MAX_MESSAGE)?).in_file(&a.answer)?;
     let rows = answers.iter().map(|x| Row::new(x, &sites)).collect::<Result<Vec<_>, _>>()?;
     let text = if a.json {
-        format!("{:#}\n", beacon(&rows, sites.hash(), &sites.outline().assembly))
+        format!("{:#}", beacon(&rows, sites.hash(), &sites.outline().assembly))
     } else {
-        std::iter::once(TSV_HEAD.to_owned()).chain(rows.iter().map(Row::tsv)).map(|l| l + "\n").collect()
+        let lines = std::iter::once(TSV_HEAD.to_owned()).chain(rows.iter().map(Row::tsv));
+        lines.collect::<Vec<_>>().join("\n")
     };
     match &a.output {
-        None => print!("{text}"),
+        None => print(text),
         Some(path) => {
-            let size = write(path, Access::Owner, text.as_bytes())?;
-            say(all, format!("{}  {}", path.display(), bytes(size)));
+            let whole = write(path, Access::Owner, format!("{text}\n").as_bytes())?;
+            say(all, line(&whole, format!("{} answers", rows.len())))?;
+            whole.put()
         }
     }
-    Ok(())
 }

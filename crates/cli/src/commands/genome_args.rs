@@ -1,7 +1,7 @@
 //! The command line of `sudare genome`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use sudare_genome::{Protocol, Region};
 
 #[derive(Debug, Subcommand)]
@@ -33,6 +33,50 @@ pub enum PanelCommand {
     Class(Class),
     /// Encrypt the tables of a panel of one's own, for a server that is to learn nothing of it
     Encrypt(Encrypt),
+}
+
+impl Genome {
+    /// The files that are read, and those that are written.
+    pub fn files(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let list = |files: &[&PathBuf]| files.iter().map(PathBuf::from).collect::<Vec<_>>();
+        match self {
+            Self::Panel(PanelCommand::Build(a)) => (list(&[&a.input]), vec![a.output.clone(), a.sites()]),
+            Self::Panel(PanelCommand::Encrypt(a)) => (list(&[&a.panel, &a.keys]), list(&[&a.output])),
+            Self::Panel(PanelCommand::Info(_) | PanelCommand::Prepare(_) | PanelCommand::Class(_)) | Self::Plan(_) => {
+                Default::default()
+            }
+            Self::Keygen(a) => (Vec::new(), KEY_FILES.map(|name| a.output.join(name)).into()),
+            Self::Query(a) => (list(&[&a.sites, &a.keys, &a.variants]), vec![a.output.clone(), a.private()]),
+            Self::Search(a) => {
+                let keys = a.keys.iter().cloned();
+                (list(&[&a.panel, &a.query]).into_iter().chain(keys).collect(), list(&[&a.output]))
+            }
+            Self::Answer(a) => (list(&[&a.sites, &a.keys, &a.pending, &a.answer]), a.output.iter().cloned().collect()),
+        }
+    }
+}
+
+/// What `keygen` makes: the secret key and the evaluation keys.
+pub const KEY_FILES: [&str; 2] = ["secret.key", "eval.keys"];
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+impl Build {
+    /// Where the public description goes.
+    pub fn sites(&self) -> PathBuf {
+        self.sites.clone().unwrap_or_else(|| with_suffix(&self.output, ".sites"))
+    }
+}
+
+impl Query {
+    /// Where that goes which the answer is read with.
+    pub fn private(&self) -> PathBuf {
+        with_suffix(&self.output, ".private")
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -16,7 +16,7 @@ use sudare_he::tfhe::leveled::{Diagram, Value};
 pub fn at_least(bits: u32, eps: u32) -> Result<Diagram, GenomeError> {
     // Differences needed of the lower j bits, for j = bits, …, 0.
     let mut needed: Vec<Vec<i64>> = vec![vec![i64::from(eps)]];
-    let open = |j: u32, t: i64| t <= (1 << j) - 1 && t > -((1i64 << j) - 1);
+    let open = |j: u32, t: i64| t < (1 << j) && t > -((1i64 << j) - 1);
     for j in (0..bits).rev() {
         let above = needed.last().map_or(&[][..], |x| x);
         let mut here: Vec<i64> =

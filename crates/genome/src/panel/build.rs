@@ -9,9 +9,10 @@ use crate::vcf::{Contig, MISSING, Progress, Record, VariantFile};
 use crate::{GenomeError, Region};
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use sudare_he::params::ParamsHash;
 use sudare_he::wire::{NO_KEY, ObjectType, ObjectWriter, object_header};
+use sudare_ring::interrupt::check;
 
 /// Bytes of columns of a block, about; and most bytes of its alleles.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -95,13 +96,36 @@ pub struct Built {
 }
 
 impl Build {
-    /// Builds a panel file; it takes its place whole or not at all. Memory does not grow with the sites: blocks go
-    /// to a scratch file beside the output and from there behind the header, which needs their lengths.
+    /// Builds a panel file, which takes its place whole or not at all.
+    ///
+    /// # Errors
+    /// As for [`Build::write`].
+    pub fn run(&self, input: &Path, output: &Path, progress: Progress<'_>) -> Result<Built, GenomeError> {
+        let folder = match output.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
+        let scratch = tempfile::NamedTempFile::new_in(folder)?;
+        let built = self.write(input, folder, BufWriter::with_capacity(1 << 20, scratch.as_file()), progress)?;
+        scratch.as_file().sync_all()?;
+        // A scratch file is its owner's alone, and so is the panel.
+        scratch.persist(output).map_err(|e| e.error)?;
+        Ok(built)
+    }
+
+    /// Writes a panel. Memory does not grow with the sites: blocks go to a file without a name in `folder`, and from
+    /// there behind the header, which needs their lengths.
     ///
     /// # Errors
     /// Those of the input, [`GenomeError::Record`] for a record that no panel takes, [`GenomeError::Empty`],
     /// [`GenomeError::Range`], [`GenomeError::Io`].
-    pub fn run(&self, input: &Path, output: &Path, progress: Progress<'_>) -> Result<Built, GenomeError> {
+    pub fn write(
+        &self,
+        input: &Path,
+        folder: &Path,
+        out: impl Write,
+        progress: Progress<'_>,
+    ) -> Result<Built, GenomeError> {
         if !(0.0..=0.5).contains(&self.least_frequency) {
             let found = self.least_frequency.clamp(0.0, 100.0) * 100.0;
             return Err(GenomeError::Range {
@@ -113,13 +137,9 @@ impl Build {
         }
         let file = VariantFile::open(input)?;
         let samples = self.samples.of(&file)?;
-        let folder = match output.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        let mut writer = Writer::new(self, &file, &samples, tempfile::tempfile_in(&folder)?);
+        let mut writer = Writer::new(self, &file, &samples, tempfile::tempfile_in(folder)?);
         file.visit(self.region.as_ref(), &samples, progress, &mut |record| writer.record(record))?;
-        writer.finish(output, &folder)
+        writer.finish(out)
     }
 }
 
@@ -276,7 +296,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn finish(mut self, output: &Path, folder: &Path) -> Result<Built, GenomeError> {
+    fn finish(mut self, out: impl Write) -> Result<Built, GenomeError> {
         self.flush()?;
         if self.count == 0 {
             return Err(GenomeError::Empty { what: "sites" });
@@ -300,13 +320,13 @@ impl<'a> Writer<'a> {
         let owner = (ParamsHash(outline.hash.0), NO_KEY);
         let header = object_header(ObjectType::GenomePanel, owner, meta, lengths)?;
         let mut spool = self.spool.into_inner().map_err(|e| e.into_error())?;
-        let scratch = tempfile::NamedTempFile::new_in(folder)?;
-        let mut out = ObjectWriter::new(BufWriter::with_capacity(1 << 20, scratch.as_file()), &header)?;
+        let mut out = ObjectWriter::new(out, &header)?;
         let mut bytes = Vec::new();
         for part in [0, 1] {
             let mut at = 0u64;
             for both in &self.lengths {
                 let start = at + if part == 0 { 0 } else { both[0] };
+                check();
                 spool.seek(SeekFrom::Start(start))?;
                 bytes.resize(both[part] as usize, 0);
                 spool.read_exact(&mut bytes)?;
@@ -315,9 +335,6 @@ impl<'a> Writer<'a> {
             }
         }
         out.finish()?;
-        scratch.as_file().sync_all()?;
-        // A scratch file is its owner's alone, and so is the panel.
-        scratch.persist(output).map_err(|e| e.error)?;
         Ok(Built {
             outline,
             records: self.records,

@@ -5,6 +5,7 @@ use crate::error::in_range;
 use crate::panel::Column;
 use crate::{GenomeError, Panel};
 use sudare_he::tfhe::leveled::{Diagram, Value};
+use sudare_ring::interrupt::check;
 
 /// Most nodes of a trie before its merging.
 const MAX_NODES: usize = 1 << 27;
@@ -38,6 +39,7 @@ fn reachable(panel: &Panel, start: usize, sites: usize, eps: u32) -> Result<Vec<
     let mut intervals = vec![(0, panel.haplotypes() as u32)];
     let (mut levels, mut nodes) = (Vec::with_capacity(sites), 0);
     for k in 0..sites {
+        check();
         panel.column(start + k, &mut column)?;
         nodes += intervals.len();
         in_range("nodes of a window's trie", nodes as u64, 1, MAX_NODES as u64)?;
@@ -73,6 +75,7 @@ pub fn prefixes(panel: &Panel, start: usize, sites: usize, eps: u32) -> Result<V
     let levels = reachable(panel, start, sites, eps)?;
     let (mut out, mut open) = (Vec::new(), vec![(0usize, Vec::new())]);
     while let Some((node, prefix)) = open.pop() {
+        check();
         let children = levels.get(prefix.len()).map_or([NONE; 2], |l| l.0[node]);
         if children == [NONE; 2] {
             out.push(prefix);
@@ -96,6 +99,7 @@ fn merge(levels: &[Level], sites: usize) -> Result<Diagram, GenomeError> {
     let mut below = vec![Value::terminal(sites as u32); last];
     let mut builder = Builder::default();
     for (k, level) in levels.iter().enumerate().rev() {
+        check();
         builder.variable();
         let child = |c: u32| below.get(c as usize).copied().unwrap_or(Value::terminal(k as u32));
         let here = level.0.iter().map(|[low, high]| builder.node(child(*low), child(*high))).collect();

@@ -173,13 +173,16 @@ fn read_whole(reader: &mut dyn BufRead, out: &mut [u8]) -> Result<(), GenomeErro
     })
 }
 
-/// Type, values a sample and values of the field GT.
+/// Type, values a sample and values of a field.
+type Field<'a> = (u8, usize, &'a [u8]);
+
+/// The field GT.
 fn genotype_field<'a>(
     header: &Header,
     bytes: &'a [u8],
     formats: u32,
     samples: usize,
-) -> Result<Option<(u8, usize, &'a [u8])>, GenomeError> {
+) -> Result<Option<Field<'a>>, GenomeError> {
     let mut v = Values(bytes);
     for _ in 0..formats {
         let key = v.integer()?;

@@ -16,6 +16,7 @@ use crate::{GenomeError, Region};
 use header::Header;
 use source::{Encoding, Source};
 use std::path::{Path, PathBuf};
+use sudare_ring::interrupt::check;
 
 /// Most bytes of a header.
 const MAX_HEADER: u64 = 256 << 20;
@@ -148,6 +149,7 @@ impl VariantFile {
         let mut records = 0u64;
         let mut each = |r: &Record<'_>| {
             records += 1;
+            check();
             if records.is_multiple_of(256) {
                 progress(read.get(), length);
             }

@@ -60,7 +60,7 @@ pub(super) fn read_records(
         let (contig, position) = (next()?, next()?);
         let (_, reference, alternate) = (next()?, next()?, next()?);
         let position = position.parse().map_err(|_| malformed("a position that is no number"))?;
-        (next()?, next()?, next()?);
+        let _quality_filter_info = (next()?, next()?, next()?);
         genotypes.clear();
         if !samples.is_empty() {
             let refuse = |problem| record(contig, position, problem);

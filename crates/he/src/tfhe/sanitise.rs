@@ -11,8 +11,9 @@
 use super::leveled::{LeveledGlwe, LeveledLwe, LeveledParams, LeveledServer, rerandomised};
 use super::{GlweCiphertext, GlweContext, SecretKind, ServerKey, TfheError, variance};
 use sudare_ring::buffer::Buffer;
+use sudare_ring::interrupt::check;
 use sudare_ring::kernel::PackedMatrix;
-use sudare_ring::random::{GaussianSampler, Seed, Stream};
+use sudare_ring::random::{Seed, Stream, WideGaussian};
 use sudare_ring::threads;
 
 /// Width of the digits' Gaussians over the gadget's base: e^(−π·5.3²) < 2^−127 is what any frequency but zero keeps.
@@ -23,38 +24,6 @@ const NEAR: f64 = 0.05;
 const LAST: f64 = 5.8;
 /// Deviations over the mean norm of a coefficient's errors that none is taken to reach.
 const TAIL: f64 = 8.0;
-/// Deviation of the Gaussians that a wide one is made of, and the factor between them: multiples of four are smooth
-/// under the next one to 2^−126.
-const NARROW: f64 = 9.0;
-const FACTOR: i64 = 4;
-
-/// Gaussians of a deviation of at least a wanted one: sums of narrow ones times powers of [`FACTOR`] (2016/381, lemma
-/// 2.3, for convolutions of discrete Gaussians).
-struct WideGaussian {
-    narrow: GaussianSampler,
-    terms: u32,
-}
-
-impl WideGaussian {
-    fn new(deviation: f64) -> Result<Self, TfheError> {
-        let terms = (1..=16).find(|t| Self::deviation_of(*t) >= deviation).unwrap_or(16);
-        Ok(Self { narrow: GaussianSampler::new(NARROW)?, terms })
-    }
-
-    fn deviation_of(terms: u32) -> f64 {
-        let square = (FACTOR * FACTOR) as f64;
-        NARROW * ((square.powi(terms as i32) - 1.0) / (square - 1.0)).sqrt()
-    }
-
-    fn sample(&self, stream: &mut Stream, scratch: &mut [i64], out: &mut [i64]) {
-        out.fill(0);
-        for _ in 0..self.terms {
-            self.narrow.sample(stream, scratch);
-            out.iter_mut().zip(&*scratch).for_each(|(o, x)| *o = *o * FACTOR + x);
-        }
-    }
-}
-
 /// Deviations of the digits' Gaussians and of the last one: widths over √(2π).
 fn deviations(server: &ServerKey) -> [f64; 2] {
     let (context, gadget) = (server.params().context(), server.params().bootstrap_gadget());
@@ -67,7 +36,7 @@ fn deviations(server: &ServerKey) -> [f64; 2] {
 pub fn sanitised(server: &ServerKey) -> Result<f64, TfheError> {
     let (context, gadget) = (server.params().context(), server.params().bootstrap_gadget());
     let rows = variance::rows(context, gadget, context.rank() + 1);
-    let [wide, last] = deviations(server).map(|d| WideGaussian::new(d).map(|w| WideGaussian::deviation_of(w.terms)));
+    let [wide, last] = deviations(server).map(|d| WideGaussian::new(d).map(|w| w.sigma()));
     let (wide, last) = (wide?, last? / context.q() as f64);
     let digits = ((context.rank() + 1) * gadget.levels as usize * context.degree()) as f64;
     let steps = server.params().literal().lwe_dimension as f64;
@@ -142,12 +111,14 @@ impl ServerKey {
         let mut stream = seed.derive("sudare randomised digits", 0).stream(0);
         let mut scratch = Scratch::new(context, self.params().bootstrap_gadget().levels as usize);
         for (m, a) in self.bootstrap_key().steps().iter().zip(&by.mask) {
+            check();
             self.step_randomised(&mut acc, m, *a as usize % two_n, wide, &mut stream, &mut scratch);
         }
-        let (mut drawn, mut narrow) = ([0], [0]);
-        last.sample(&mut stream, &mut narrow, &mut drawn);
+        let mut drawn = [0];
+        last.sample(&mut stream, &mut drawn);
         let body = acc.body_mut();
-        body[0] = q.add(body[0], q.add(quarter, q.reduce_i64(drawn[0])));
+        // Below 2^63: the deviation is far below q's.
+        body[0] = q.add(body[0], q.add(quarter, q.reduce_i64(drawn[0] as i64)));
         Ok(acc)
     }
 
@@ -169,7 +140,8 @@ impl ServerKey {
             let (first, _) = digits.split_at_mut(n);
             limb.rotate_minus(first, p, a);
             for (l, drawn) in s.drawn.chunks_exact_mut(n).enumerate() {
-                wide.sample(stream, &mut s.narrow, drawn);
+                wide.sample(stream, &mut s.wide);
+                drawn.iter_mut().zip(&s.wide).for_each(|(d, x)| *d = *x as i64);
                 limb.from_i64(&mut s.residues, drawn);
                 let weight = limb.modulus().shoup(1 << gadget.log_weight(bits, l as u32));
                 limb.mul_scalar(&mut s.residues, &weight);
@@ -193,7 +165,7 @@ struct Scratch {
     product: Buffer,
     residues: Buffer,
     drawn: Vec<i64>,
-    narrow: Vec<i64>,
+    wide: Vec<i128>,
 }
 
 impl Scratch {
@@ -204,7 +176,7 @@ impl Scratch {
             product: Buffer::dirty(context.words()),
             residues: Buffer::dirty(n),
             drawn: vec![0; levels * n],
-            narrow: vec![0; n],
+            wide: vec![0; n],
         }
     }
 }

@@ -50,7 +50,7 @@ fn bits(w: &World, bit: u64, offset: f64, count: usize) -> Vec<LeveledLwe> {
     let q = context.modulus();
     let phase = q.add(params.encode(bit).unwrap(), q.reduce_i64((offset * q.value() as f64) as i64));
     let owner = (params.hash(), Some(w.key.id()));
-    (0..count).map(|_| LeveledLwe::from_parts(w.key.encrypt_phase(phase), (0.01f64).powi(2), owner)).collect()
+    (0..count).map(|_| LeveledLwe::from_parts(w.key.encrypt_phase(phase).unwrap(), (0.01f64).powi(2), owner)).collect()
 }
 
 /// Mean and mean square of the noise, as fractions of the modulus.
@@ -95,7 +95,7 @@ fn noise_does_not_depend_on_the_input() {
 fn new_masks_keep_the_message_and_their_noise_bound() {
     let w = world();
     let server = LeveledServer::new(w.client.params());
-    let messages: Vec<u64> = (0..512).map(|i| i / 3 & 1).collect();
+    let messages: Vec<u64> = (0..512).map(|i| (i / 3) & 1).collect();
     let c = w.client.encrypt(&messages).unwrap();
     let mut sum = 0.0;
     let mut bound = 0.0;

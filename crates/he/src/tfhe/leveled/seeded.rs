@@ -131,13 +131,14 @@ impl LeveledClient {
     /// # Errors
     /// As there.
     pub fn encrypt_selector_seeded(&self, bit: bool) -> Result<SeededSelector, TfheError> {
-        let (ggsw, masks) = self.encrypt_ggsw(bit)?;
+        let seeds = self.fresh()?;
+        let ggsw = self.encrypt_ggsw(bit, &seeds)?;
         let (m, n) = (ggsw.matrix(), self.params().context().degree());
         let mut bodies = vec![0; m.rows() * n];
         for (row, body) in bodies.chunks_exact_mut(n).enumerate() {
             m.get(0, row, self.params().context().rank(), body);
         }
-        Ok(SeededSelector { masks, bodies })
+        Ok(SeededSelector { masks: seeds.masks, bodies })
     }
 
     /// [`LeveledClient::encrypt`] as it travels.
