@@ -30,9 +30,10 @@ for name in "${targets[@]}"; do
     mkdir -p "$corpus"
     case $name in
         container) files="*.bin" ;;
+        genome_variants) files=small.bcf ;;
         *) files="$name*.bin" ;;
     esac
-    find crates/*/tests/golden/v1 -name "$files" -exec cp -t "$corpus" {} +
+    find crates/*/tests/golden/v1 data/genome -name "$files" -exec cp -t "$corpus" {} +
     echo "== $name, $seconds s"
     log=$corpus.log
     if ! cargo "+$toolchain" fuzz run --target "$target" "$name" "$corpus" -- \

@@ -94,7 +94,7 @@ impl From<io::Error> for CliError {
 }
 
 /// The exit code of each kind of refusal.
-fn class_of(kind: ErrorKind) -> Class {
+pub fn class_of(kind: ErrorKind) -> Class {
     match kind {
         ErrorKind::Parameters | ErrorKind::Insecure | ErrorKind::Levels | ErrorKind::Precision => Class::NoPlan,
         ErrorKind::Input | ErrorKind::Shape | ErrorKind::Unsupported => Class::Data,

@@ -23,7 +23,7 @@ impl<E: Into<MatrixError>> From<E> for Refusal {
 }
 
 /// The exception of `sudare._errors` for each kind of refusal.
-fn class(kind: ErrorKind) -> &'static str {
+pub fn class(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Parameters | ErrorKind::NotPlanned => "PlanError",
         ErrorKind::Insecure => "SecurityError",

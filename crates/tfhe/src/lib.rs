@@ -35,6 +35,7 @@ pub mod noise;
 pub mod params;
 pub mod radix;
 mod rotation;
+pub mod sanitise;
 pub mod wire;
 
 pub use boolean::{EncryptedBit, Gate};

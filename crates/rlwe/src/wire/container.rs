@@ -6,6 +6,7 @@ use super::header::{ALIGNMENT, CHECKSUM_BYTES, FIXED_BYTES, Header, Lead, MAX_HE
 use super::object::ObjectType;
 use super::packing;
 use std::io::{ErrorKind, Read, Write};
+use std::ops::Range;
 use sudare_ring::interrupt::check;
 use sudare_ring::{Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
@@ -167,6 +168,16 @@ impl<'a> Reader<'a> {
         Ok(Self { position: header.bytes(), source, header, next: 0 })
     }
 
+    /// An object in memory that has neither level nor scale.
+    ///
+    /// # Errors
+    /// As [`Reader::open`]; [`WireError::Corrupt`] for one that has.
+    pub fn plain(bytes: &'a [u8], expected: ObjectType) -> Result<Self, WireError> {
+        let reader = Self::open(Source::Bytes(bytes), expected)?;
+        reader.header.expect_no_state()?;
+        Ok(reader)
+    }
+
     /// The header.
     pub fn header(&self) -> &Header {
         &self.header
@@ -305,4 +316,37 @@ pub fn reseal_for_tests(bytes: &mut [u8]) {
         let sum = header.segment_checksum(i, &bytes[start..end]);
         bytes[end..end + CHECKSUM_BYTES].copy_from_slice(&sum);
     }
+}
+
+/// Segment `i` of a container that is mapped, `ranges` being all of [`Header::segment_ranges`]: its checksum is checked,
+/// and that only zeros stand between it and what comes before.
+///
+/// # Errors
+/// [`WireError::Checksum`], [`WireError::Truncated`], [`WireError::Corrupt`].
+pub fn segment_at<'b>(
+    header: &Header,
+    bytes: &'b [u8],
+    i: usize,
+    ranges: &[Range<u64>],
+) -> Result<&'b [u8], WireError> {
+    let (part, found) = (Part::Segment(i), bytes.len() as u64);
+    let truncated = WireError::Truncated { part, needed: header.total_bytes(), found };
+    let missing = WireError::Oversize { what: "a segment number", found: i as u64, limit: ranges.len() as u64 };
+    let range = ranges.get(i).ok_or(missing)?;
+    let before = match i.checked_sub(1) {
+        None => header.bytes(),
+        Some(i) => ranges[i].end.saturating_add(CHECKSUM_BYTES as u64),
+    };
+    let end = range.end.saturating_add(CHECKSUM_BYTES as u64);
+    if before > range.start || range.start > range.end || end > found {
+        return Err(truncated);
+    }
+    // Within `bytes`, by the line above.
+    let [before, start, stop, end] = [before, range.start, range.end, end].map(|x| x as usize);
+    expect_zeros(&bytes[before..start])?;
+    let (data, sum) = (&bytes[start..stop], &bytes[stop..end]);
+    if header.segment_checksum(i, data) != sum {
+        return Err(WireError::Checksum { part });
+    }
+    Ok(data)
 }

@@ -80,4 +80,20 @@ object_types! {
     TfheServerKey = 34, "a TFHE server key";
     /// An array of encrypted integers or booleans.
     TfheArray = 35, "an array of encrypted integers";
+    /// A haplotype panel.
+    GenomePanel = 64, "a haplotype panel";
+    /// The public description of a panel.
+    GenomeSites = 65, "a panel's public description";
+    /// Tables of a panel, prepared for searches.
+    GenomeTables = 66, "prepared tables of a panel";
+    /// The secret seed of a genome client.
+    GenomeClientKey = 67, "a genome client's secret key";
+    /// What a genome client remembers of its query.
+    GenomePending = 68, "the private half of a genome query";
+    /// An encrypted query for a panel.
+    GenomeQuery = 69, "an encrypted genome query";
+    /// The encrypted answer to it.
+    GenomeAnswer = 70, "an encrypted genome answer";
+    /// What a server needs besides queries: evaluation keys.
+    GenomeKeys = 71, "a genome client's evaluation keys";
 }

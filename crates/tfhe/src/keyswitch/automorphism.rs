@@ -38,6 +38,14 @@ impl AutomorphismKey {
         Ok(Self { permutation, matrix })
     }
 
+    pub(crate) fn from_parts(permutation: EvalPermutation, matrix: PackedMatrix) -> Self {
+        Self { permutation, matrix }
+    }
+
+    pub(crate) fn matrix(&self) -> &PackedMatrix {
+        &self.matrix
+    }
+
     pub(crate) fn byte_len(&self) -> usize {
         self.matrix.byte_len()
     }
