@@ -33,7 +33,7 @@ const RESULT_LEVEL: usize = 1;
 /// Level of a fresh table.
 const TOP: usize = RESULT_LEVEL + LEVELS;
 /// Most rows: sums of that many products of centred values still fit.
-const MAX_ROWS: usize = 1 << 40;
+const MAX_ROWS: u64 = 1 << 40;
 /// Most columns.
 const MAX_COLUMNS: usize = 1 << 12;
 
@@ -85,7 +85,7 @@ impl ColumnStatistics {
         if params.max_level() < TOP {
             return refuse(format!("column statistics need {TOP} levels and there are {}", params.max_level()));
         }
-        if !(2..=MAX_ROWS).contains(&rows) || !(1..=MAX_COLUMNS).contains(&columns) {
+        if !(2..=MAX_ROWS).contains(&(rows as u64)) || !(1..=MAX_COLUMNS).contains(&columns) {
             return refuse(format!(
                 "a table of {rows} rows and {columns} columns; statistics take 2 to {MAX_ROWS} rows and 1 to {MAX_COLUMNS} columns"
             ));
