@@ -8,6 +8,7 @@ mod exact;
 mod fma;
 mod genome;
 mod hoisting;
+mod limit;
 mod lines;
 mod machine;
 mod matmul;
