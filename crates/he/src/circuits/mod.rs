@@ -7,6 +7,7 @@
 //! | inner products | [`inner_product`] | |
 //! | means and covariances of columns | [`statistics`] | |
 //! | matrix–vector products by diagonals | [`matrix_vector`] | Halevi–Shoup, ePrint 2014/106, 2018/244 |
+//! | polynomials in powers or Chebyshev polynomials, and fits on intervals | [`polynomial`] | ePrint 2020/1203 |
 //!
 //! ```
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
@@ -36,6 +37,8 @@
 pub mod cost;
 pub mod inner_product;
 pub mod matrix_vector;
+pub(crate) mod periodic;
+pub mod polynomial;
 pub mod statistics;
 pub mod trace;
 pub mod unrolled;

@@ -1,0 +1,149 @@
+//! A polynomial, ready to be evaluated on ciphertexts of one level and scale.
+
+use super::noise::Samples;
+use super::program::{Builder, OperationCount, Program};
+use super::{Basis, Planner, Polynomial};
+use crate::ckks::{Ciphertext, Evaluator};
+use crate::error::HeError;
+use crate::params::Params;
+use num_complex::Complex64;
+
+/// Largest relative difference between a ciphertext's scale and the one that was planned for.
+const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// A polynomial's program and constants for one level and scale of the input.
+#[derive(Debug)]
+pub struct PolynomialCircuit {
+    program: Program,
+    polynomial: Polynomial,
+    level: usize,
+    scale: f64,
+    gains: super::noise::Gains,
+}
+
+impl PolynomialCircuit {
+    /// Plans a polynomial of ciphertexts at `level` and `scale`; its value has `target` as its exact
+    /// scale, [`Polynomial::depth`] levels lower.
+    ///
+    /// # Errors
+    /// [`HeError::OutOfLevels`], [`HeError::NoSuchLevel`]; [`HeError::Parameters`] for a constant
+    /// polynomial or a scale that is no number of at least one.
+    pub fn new(
+        params: &Params,
+        polynomial: &Polynomial,
+        level: usize,
+        scale: f64,
+        target: f64,
+    ) -> Result<Self, HeError> {
+        let highest = params.max_level();
+        if level > highest {
+            return Err(HeError::NoSuchLevel { operation: "a polynomial", wanted: level, highest });
+        }
+        if polynomial.degree() == 0 || !(scale >= 1.0 && scale.is_finite() && target >= 1.0 && target.is_finite()) {
+            return Err(HeError::Parameters {
+                reason: "a polynomial's degree is at least one, and its scales are numbers of at least one".into(),
+            });
+        }
+        // u = (x − centre)/radius is what the same polynomial stands for at a larger scale.
+        let mut builder = Builder::new(params, level, scale * polynomial.radius);
+        let written = (polynomial.basis, polynomial.coefficients.as_slice());
+        let value = Planner::write(&mut builder, 0, written, target)?;
+        let program = builder.finish(vec![value]);
+        let gains = program.gains(0, &domain(polynomial));
+        Ok(Self { program, polynomial: polynomial.clone(), level, scale, gains })
+    }
+
+    /// The polynomial.
+    pub fn polynomial(&self) -> &Polynomial {
+        &self.polynomial
+    }
+
+    /// Products, relinearisations and rescales of one evaluation.
+    pub fn operations(&self) -> OperationCount {
+        self.program.operations()
+    }
+
+    /// Bytes of its constants.
+    pub fn bytes(&self) -> usize {
+        self.program.bytes()
+    }
+
+    /// The level that its relinearisation key has to reach.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Variance of a slot's error, E|e|², for inputs like `inputs` whose slots have an error of variance
+    /// `input_variance`.
+    pub fn variance(&self, inputs: &[Complex64], input_variance: f64) -> f64 {
+        let (centre, radius) = self.polynomial.domain();
+        let samples = inputs.iter().map(|x| ((x - centre) / radius, 0)).collect();
+        self.program.variance(&self.program.gains(0, &samples), input_variance / (radius * radius))
+    }
+}
+
+/// Points of the domain in units of it: the interval, or the circle that bounds the disc, where
+/// derivatives by the program's values, polynomials themselves, are largest.
+fn domain(polynomial: &Polynomial) -> Samples {
+    let count = (32 * polynomial.degree()).max(512);
+    let angle = |i: usize| std::f64::consts::PI * i as f64 / count as f64;
+    match polynomial.basis() {
+        Basis::Chebyshev => (0..=count).map(|i| (angle(i).cos().into(), 0)).collect(),
+        Basis::Power => (0..2 * count).map(|i| (Complex64::cis(angle(i)), 0)).collect(),
+    }
+}
+
+impl Evaluator {
+    /// p(x) in every slot, at the circuit's exact scale.
+    ///
+    /// The slots lie in the polynomial's domain; that is the caller's to know, as far as the bound that
+    /// travels with the ciphertext does not tell.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`], [`HeError::WrongKey`], [`HeError::Degree`],
+    /// [`HeError::NoSuchLevel`] below the circuit's level, [`HeError::ScaleMismatch`],
+    /// [`HeError::TooLarge`] where the ciphertext's bound says that values lie outside,
+    /// [`HeError::MissingRelinKey`].
+    pub fn polynomial(&self, x: &Ciphertext, circuit: &PolynomialCircuit) -> Result<Ciphertext, HeError> {
+        let operation = "a polynomial";
+        self.check(x)?;
+        self.params().expect("the circuit", &circuit.program.plan.params)?;
+        if x.parts.len() != 2 {
+            return Err(HeError::Degree { operation, expected: 2, found: x.parts.len() });
+        }
+        if x.level < circuit.level {
+            return Err(HeError::NoSuchLevel { operation, wanted: circuit.level, highest: x.level });
+        }
+        if (x.scale / circuit.scale - 1.0).abs() > SCALE_TOLERANCE {
+            let (left, right) = (x.scale.log2(), circuit.scale.log2());
+            return Err(HeError::ScaleMismatch { operation, left, right });
+        }
+        let (centre, radius) = circuit.polynomial.domain();
+        if x.bound > (centre.abs() + radius) * (1.0 + 1e-9) {
+            let (value, scale) = (x.bound.log2(), x.scale.log2());
+            let modulus = ((centre.abs() + radius) * x.scale).log2();
+            return Err(HeError::TooLarge { operation, value, scale, modulus, level: x.level });
+        }
+        let shifted = if centre == 0.0 { None } else { Some(self.add_constant(x, -centre)?) };
+        let input = shifted.as_ref().unwrap_or(x);
+        let [c0, c1] = input.parts.as_slice() else {
+            return Err(HeError::Degree { operation, expected: 2, found: input.parts.len() });
+        };
+        let parts = [c0, c1].map(|c| c.truncated(circuit.level + 1));
+        let out = circuit.program.run(self, &[&parts])?;
+        let (level, scale) = circuit.program.output(0);
+        let noise = circuit.program.error_bound(&circuit.gains, input.noise / (x.scale * radius));
+        let out = Ciphertext {
+            params: x.params.clone(),
+            key: x.key,
+            parts: out.into_iter().flatten().flatten().collect(),
+            level,
+            scale,
+            bound: circuit.polynomial.bound().min(circuit.gains.bound * 1.05),
+            noise: noise * scale,
+            seed: None,
+        };
+        out.check_fits(operation)?;
+        Ok(out)
+    }
+}

@@ -1,0 +1,212 @@
+//! Programs: values computed one from another, each a sum of products and multiples that is
+//! relinearised and rescaled once.
+//!
+//! A program is planned with levels and scales before anything is encrypted, so its constants are
+//! encoded once, at the scale at which each meets its sum: branches of different depth meet without
+//! a mismatch, and at no cost in levels.
+
+use crate::circuits::periodic::PeriodicRows;
+use crate::error::HeError;
+use crate::params::Params;
+use num_complex::Complex64;
+
+/// Largest relative difference between the scale of a product and that of its sum: double precision's
+/// own error after some dozens of products.
+const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 44) as f64;
+
+/// Number of a value: 0 is the input, k + 1 what sum k becomes.
+pub(crate) type Value = usize;
+
+/// Slots that repeat: one number is a constant.
+pub(crate) type Slots = Vec<Complex64>;
+
+/// A sum over Q_level, and what it becomes when it is divided by the last prime.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    /// Level at which it is summed; its value is one below.
+    pub level: usize,
+    /// Scale before the division.
+    pub scale: f64,
+    /// Products of earlier values. Their scales give their weights: factor·s_a·s_b/scale.
+    pub products: Vec<(Value, Value)>,
+    /// What all products are multiplied by.
+    pub factor: u64,
+    /// Multiples of earlier values.
+    pub multiples: Vec<(Value, Slots)>,
+    /// What is added to every slot; empty for nothing.
+    pub constant: Slots,
+}
+
+impl Sum {
+    /// An empty sum.
+    pub fn new(level: usize, scale: f64) -> Self {
+        Self { level, scale, products: Vec::new(), factor: 1, multiples: Vec::new(), constant: Vec::new() }
+    }
+
+    /// Adds a constant to the constant.
+    pub fn add_constant(&mut self, value: Complex64) {
+        match self.constant.as_mut_slice() {
+            [] => self.constant.push(value),
+            all => all.iter_mut().for_each(|c| *c += value),
+        }
+    }
+
+    /// Values that it reads.
+    pub fn operands(&self) -> impl Iterator<Item = Value> + '_ {
+        self.products.iter().flat_map(|(a, b)| [*a, *b]).chain(self.multiples.iter().map(|(v, _)| *v))
+    }
+}
+
+/// A sum's constants as its rows meet them.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub multiples: Vec<PeriodicRows>,
+    pub constant: Option<PeriodicRows>,
+}
+
+/// Values that a program is being written of.
+#[derive(Clone, Debug)]
+pub(crate) struct Builder {
+    pub(super) params: Params,
+    level: usize,
+    scale: f64,
+    pub(super) sums: Vec<Sum>,
+}
+
+impl Builder {
+    /// A program whose input has a level and a scale.
+    pub fn new(params: &Params, level: usize, scale: f64) -> Self {
+        Self { params: params.clone(), level, scale, sums: Vec::new() }
+    }
+
+    /// Level of a value.
+    pub fn level(&self, value: Value) -> usize {
+        if value == 0 { self.level } else { self.sums[value - 1].level - 1 }
+    }
+
+    /// Scale of a value.
+    pub fn scale(&self, value: Value) -> f64 {
+        match value {
+            0 => self.scale,
+            _ => self.sums[value - 1].scale / self.prime(self.sums[value - 1].level),
+        }
+    }
+
+    /// The prime that a sum at a level is divided by.
+    pub fn prime(&self, level: usize) -> f64 {
+        self.params.prime_at(level) as f64
+    }
+
+    /// What a product counts for in a sum.
+    pub fn weight(&self, sum: &Sum, (a, b): (Value, Value)) -> f64 {
+        self.scale(a) * self.scale(b) / sum.scale * sum.factor as f64
+    }
+
+    /// Adds a sum whose products all count for `weight`.
+    ///
+    /// # Errors
+    /// [`HeError::OutOfLevels`] for a sum at level 0 or above one of its values,
+    /// [`HeError::ScaleMismatch`] if the scales give another weight.
+    pub fn push(&mut self, sum: Sum, weight: f64) -> Result<Value, HeError> {
+        let operation = "planning a circuit";
+        let highest = sum.operands().map(|v| self.level(v)).min().unwrap_or(sum.level);
+        if sum.level == 0 || sum.level > highest || sum.level > self.params.max_level() {
+            return Err(HeError::OutOfLevels { operation, needed: sum.level.max(1), level: highest });
+        }
+        for (a, b) in &sum.products {
+            let found = self.weight(&sum, (*a, *b));
+            if (found / weight - 1.0).abs() > SCALE_TOLERANCE {
+                let (left, right) = (found.abs().log2(), weight.abs().log2());
+                return Err(HeError::ScaleMismatch { operation, left, right });
+            }
+        }
+        self.sums.push(sum);
+        Ok(self.sums.len())
+    }
+
+    /// Encodes all constants.
+    pub fn finish(self, outputs: Vec<Value>) -> Program {
+        let encode = |sum: &Sum| {
+            let basis = self.params.q_at(sum.level);
+            let rows = |slots: &Slots, scale: f64| PeriodicRows::encode(&self.params, basis, slots, scale);
+            Encoded {
+                multiples: sum.multiples.iter().map(|(v, c)| rows(c, sum.scale / self.scale(*v))).collect(),
+                constant: (!sum.constant.is_empty()).then(|| rows(&sum.constant, sum.scale)),
+            }
+        };
+        let encoded = self.sums.iter().map(encode).collect();
+        Program { plan: self, encoded, outputs }
+    }
+}
+
+/// A planned program with its constants.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) plan: Builder,
+    pub(super) encoded: Vec<Encoded>,
+    pub(super) outputs: Vec<Value>,
+}
+
+/// Operations of a program on one input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperationCount {
+    /// Products of ciphertexts.
+    pub products: usize,
+    /// Relinearisations, each with its rescale.
+    pub relinearisations: usize,
+    /// Rescales of sums without products.
+    pub rescales: usize,
+}
+
+impl Program {
+    /// Level and scale of an output.
+    pub fn output(&self, index: usize) -> (usize, f64) {
+        let value = self.outputs[index];
+        (self.plan.level(value), self.plan.scale(value))
+    }
+
+    /// The sums in order.
+    pub fn sums(&self) -> &[Sum] {
+        &self.plan.sums
+    }
+
+    /// What it does with each input.
+    pub fn operations(&self) -> OperationCount {
+        count(&self.plan.sums)
+    }
+
+    /// Bytes of its constants.
+    pub fn bytes(&self) -> usize {
+        let rows = |e: &Encoded| e.multiples.iter().chain(&e.constant).map(PeriodicRows::bytes).sum::<usize>();
+        self.encoded.iter().map(rows).sum()
+    }
+
+    /// All values where the input is `x`, in slot `slot`.
+    pub fn values(&self, x: Complex64, slot: usize) -> Vec<Complex64> {
+        let mut values = vec![x];
+        for sum in &self.plan.sums {
+            let constant = if sum.constant.is_empty() { Complex64::ZERO } else { at(&sum.constant, slot) };
+            let products = sum.products.iter().map(|(a, b)| values[*a] * values[*b] * self.plan.weight(sum, (*a, *b)));
+            let multiples = sum.multiples.iter().map(|(v, c)| values[*v] * at(c, slot));
+            values.push(constant + products.chain(multiples).sum::<Complex64>());
+        }
+        values
+    }
+}
+
+/// What a list of sums costs.
+pub(super) fn count(sums: &[Sum]) -> OperationCount {
+    sums.iter().fold(OperationCount::default(), |acc, sum| {
+        let relinearised = usize::from(!sum.products.is_empty());
+        OperationCount {
+            products: acc.products + sum.products.len(),
+            relinearisations: acc.relinearisations + relinearised,
+            rescales: acc.rescales + 1 - relinearised,
+        }
+    })
+}
+
+/// A repeating vector's entry.
+pub(super) fn at(slots: &Slots, slot: usize) -> Complex64 {
+    slots[slot % slots.len()]
+}

@@ -1,0 +1,159 @@
+//! Running a program on ciphertexts: all of them sum by sum, so that each limb of the
+//! relinearisation key is read from memory once for all.
+
+use super::program::{Encoded, Program, Sum, Value};
+use crate::circuits::periodic::{Term, weighted_sum};
+use crate::ckks::{Counters, Evaluator};
+use crate::error::HeError;
+use crate::keyswitch::{self, ExtendedPair};
+use crate::params::Params;
+use sudare_ring::buffer::Buffer;
+use sudare_ring::{Eval, Poly, threads};
+
+/// Two parts of a value, over the primes of its level.
+pub(crate) type Parts = [Poly<Eval>; 2];
+
+/// The values of one input, as far as they are still needed.
+struct Values<'a> {
+    input: &'a Parts,
+    sums: Vec<Option<Parts>>,
+}
+
+impl Values<'_> {
+    /// A value; planned programs use none before it is there or after its last use.
+    fn get(&self, value: Value) -> &Parts {
+        match value {
+            0 => self.input,
+            _ => self.sums[value - 1].as_ref().unwrap_or(self.input),
+        }
+    }
+}
+
+impl Program {
+    /// The outputs for each input, all at the input's planned level or above.
+    ///
+    /// # Errors
+    /// [`HeError::MissingRelinKey`], [`HeError::NoSuchLevel`] if the key does not reach.
+    pub fn run(&self, evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Vec<Parts>>, HeError> {
+        let highest = self.sums().iter().filter(|s| !s.products.is_empty()).map(|s| s.level).max();
+        if let Some(level) = highest {
+            keyswitch::check_key(evaluator.keys().relin()?, "relinearisation", level)?;
+        }
+        let last_uses = self.last_uses();
+        let mut values: Vec<Values<'_>> =
+            inputs.iter().map(|input| Values { input, sums: Vec::with_capacity(self.sums().len()) }).collect();
+        for (k, (sum, encoded)) in self.sums().iter().zip(&self.encoded).enumerate() {
+            let parts = self.sum(evaluator, sum, encoded, &values)?;
+            for (values, parts) in values.iter_mut().zip(parts) {
+                values.sums.push(Some(parts));
+                for (v, _) in last_uses.iter().enumerate().filter(|(_, last)| **last == k) {
+                    if !self.outputs.contains(&(v + 1)) {
+                        values.sums[v] = None;
+                    }
+                }
+            }
+        }
+        self.record(evaluator, inputs.len() as u64);
+        Ok(values.iter_mut().map(|v| self.outputs.iter().map(|o| v.get(*o).clone()).collect()).collect())
+    }
+
+    /// For each sum's value the last sum that reads it.
+    fn last_uses(&self) -> Vec<usize> {
+        let mut last = vec![usize::MAX; self.sums().len()];
+        for (k, sum) in self.sums().iter().enumerate() {
+            sum.operands().filter(|v| *v > 0).for_each(|v| last[v - 1] = k);
+        }
+        last
+    }
+
+    fn record(&self, evaluator: &Evaluator, inputs: u64) {
+        let count = self.operations();
+        let [mult, key_switches] = [count.products, count.relinearisations].map(|x| x as u64 * inputs);
+        let terms = |s: &Sum| s.products.len() + s.multiples.len();
+        let (cmult, add) = self.sums().iter().fold((0, 0), |(cmult, add), s| {
+            (cmult + s.multiples.len() as u64 * inputs, add + (terms(s).max(1) - 1) as u64 * inputs)
+        });
+        evaluator.record(Counters { add, rot: 0, cmult, mult, key_switches });
+    }
+
+    /// One sum for all inputs.
+    fn sum(
+        &self,
+        evaluator: &Evaluator,
+        sum: &Sum,
+        encoded: &Encoded,
+        values: &[Values<'_>],
+    ) -> Result<Vec<Parts>, HeError> {
+        let params = &self.plan.params;
+        let level = sum.level;
+        let ones = encoded.constant.is_some().then(|| ones(params.degree()));
+        let mut parts: Vec<Parts> = Vec::with_capacity(values.len());
+        let mut squares: Vec<Poly<Eval>> = Vec::with_capacity(values.len());
+        for values in values {
+            let row = |part: usize| self.part(sum, encoded, values, ones.as_deref(), part);
+            parts.push([row(0), row(1)]);
+            if !sum.products.is_empty() {
+                squares.push(row(2));
+            }
+        }
+        if squares.is_empty() {
+            return Ok(parts.into_iter().map(|p| p.map(|c| keyswitch::rescale(params, level, &c))).collect());
+        }
+        let key = evaluator.keys().relin()?;
+        let mut pairs: Vec<ExtendedPair> = squares.iter().map(|_| ExtendedPair::dirty(params, level)).collect();
+        keyswitch::switch_into(params, level, &squares.iter().collect::<Vec<_>>(), key, &mut pairs);
+        let finish = |(mut pair, parts): (ExtendedPair, Parts)| {
+            parts.iter().enumerate().for_each(|(i, c)| pair.add_scaled(params, i, c));
+            pair.into_parts().map(|c| keyswitch::mod_down_rescale(params, level, c))
+        };
+        Ok(pairs.into_iter().zip(parts).map(finish).collect())
+    }
+
+    /// Part 0, 1 or 2 of a sum before it is relinearised.
+    fn part(&self, sum: &Sum, encoded: &Encoded, values: &Values<'_>, ones: Option<&[u64]>, part: usize) -> Poly<Eval> {
+        let params: &Params = &self.plan.params;
+        let basis = params.q_at(sum.level);
+        let mut out = Poly::dirty(basis);
+        threads::for_each_chunk(out.words_mut(), params.degree(), |t, x| {
+            let limb = basis.limb(t);
+            let row = |value: Value, part: usize| values.get(value)[part].limb(t);
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            for (a, b) in &sum.products {
+                for i in part.saturating_sub(1)..=part.min(1) {
+                    left.push(row(*a, i));
+                    right.push(row(*b, part - i));
+                }
+            }
+            let mut terms: Vec<Term<'_>> = Vec::new();
+            if part < 2 {
+                terms.extend(sum.multiples.iter().zip(&encoded.multiples).map(|((v, _), p)| (row(*v, part), p, t)));
+            }
+            if let (0, Some(p), Some(ones)) = (part, &encoded.constant, ones) {
+                terms.push((ones, p, t));
+            }
+            match (left.is_empty(), terms.is_empty()) {
+                (true, true) => x.fill(0),
+                (true, false) => weighted_sum(limb, x, &terms),
+                (false, empty) => {
+                    limb.dot(x, &left, &right);
+                    if sum.factor > 1 {
+                        limb.mul_scalar(x, &limb.modulus().shoup(sum.factor));
+                    }
+                    if !empty {
+                        let mut more = Buffer::dirty(x.len());
+                        weighted_sum(limb, &mut more, &terms);
+                        limb.add_assign(x, &more);
+                    }
+                }
+            }
+        });
+        out
+    }
+}
+
+/// The polynomial one, evaluated modulo any prime.
+fn ones(n: usize) -> Buffer {
+    let mut out = Buffer::dirty(n);
+    out.fill(1);
+    out
+}

@@ -1,0 +1,4 @@
+//! CKKS bootstrapping and the circuits that it is made of.
+
+mod polynomial;
+mod world;
