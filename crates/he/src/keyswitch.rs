@@ -26,7 +26,7 @@ impl Decomposed {
     }
 
     /// Limb `t` of every digit.
-    fn limb(&self, t: usize) -> Vec<&[u64]> {
+    pub(crate) fn limb(&self, t: usize) -> Vec<&[u64]> {
         self.digits.iter().map(|d| d.limb(t)).collect()
     }
 

@@ -6,6 +6,7 @@
 //! | their unrolled form and the choice of h | [`unrolled`], [`cost`] | `004`, Algorithms 3.2.1 and 3.2.2 |
 //! | inner products | [`inner_product`] | |
 //! | means and covariances of columns | [`statistics`] | |
+//! | linear maps by diagonals: hoisted, in baby and giant steps, chained | [`linear_map`] | ePrint 2014/106, 2020/1203 |
 //! | matrix–vector products by diagonals | [`matrix_vector`] | Halevi–Shoup, ePrint 2014/106, 2018/244 |
 //! | polynomials in powers or Chebyshev polynomials, and fits on intervals | [`polynomial`] | ePrint 2020/1203 |
 //!
@@ -36,6 +37,7 @@
 
 pub mod cost;
 pub mod inner_product;
+pub mod linear_map;
 pub mod matrix_vector;
 pub(crate) mod periodic;
 pub mod polynomial;

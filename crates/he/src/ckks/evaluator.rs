@@ -2,7 +2,7 @@
 
 mod linear;
 
-pub use linear::{ExtendedPlaintext, LinearMap};
+pub use linear::ExtendedPlaintext;
 
 use super::ciphertext::Ciphertext;
 use super::encode::{EncodeAt, Encoder};
@@ -42,7 +42,7 @@ struct AtomicCounters {
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 pub struct Hoisted<'a> {
     ciphertext: &'a Ciphertext,
-    decomposed: Decomposed,
+    pub(crate) decomposed: Decomposed,
 }
 
 impl Hoisted<'_> {

@@ -15,6 +15,6 @@ pub use ciphertext::Ciphertext;
 pub use decrypt::Decryptor;
 pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
-pub use evaluator::{Counters, Evaluator, ExtendedPlaintext, Hoisted, LinearMap};
+pub use evaluator::{Counters, Evaluator, ExtendedPlaintext, Hoisted};
 pub use plaintext::Plaintext;
 pub use release::ReleasePolicy;

@@ -1,4 +1,5 @@
 //! CKKS bootstrapping and the circuits that it is made of.
 
+mod linear_map;
 mod polynomial;
 mod world;

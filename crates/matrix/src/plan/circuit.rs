@@ -16,7 +16,8 @@ use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::{Axis, TileLayout};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::security::{SecretDistribution, max_log_qp};
 

@@ -32,7 +32,8 @@ use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use crate::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Plaintext};
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 
 /// Rescales from an operand to the result: σ or τ, φ, the product.

@@ -15,7 +15,8 @@ use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap, Plaintext};
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 
 const NAME: &str = "tiled";
