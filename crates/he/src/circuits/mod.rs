@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | trace-type functions: sums, partial sums, replication | [`trace`] | `004`, section 2.4 |
 //! | their unrolled form and the choice of h | [`unrolled`], [`cost`] | `004`, Algorithms 3.2.1 and 3.2.2 |
+//! | the special FFT of the embedding in stages, both ways | [`dft`] | ePrint 2018/1043, 2018/1073 |
 //! | inner products | [`inner_product`] | |
 //! | means and covariances of columns | [`statistics`] | |
 //! | linear maps by diagonals: hoisted, in baby and giant steps, chained | [`linear_map`] | ePrint 2014/106, 2020/1203 |
@@ -36,6 +37,7 @@
 //! ```
 
 pub mod cost;
+pub mod dft;
 pub mod inner_product;
 pub mod linear_map;
 pub mod matrix_vector;
