@@ -175,6 +175,12 @@ pub enum HeError {
         /// Bytes allowed.
         limit: u64,
     },
+    /// Work that its caller stopped.
+    #[error("{operation} was cancelled; operands are as they were")]
+    Cancelled {
+        /// The operation.
+        operation: &'static str,
+    },
     /// More decryptions for release than were declared.
     #[error("{declared} releases were declared and all are used; a new key is needed before more results are shown")]
     ReleasesUsedUp {

@@ -20,6 +20,11 @@ pub struct Decomposed {
 }
 
 impl Decomposed {
+    /// Digits that come from elsewhere, over Q_l·P.
+    pub(crate) fn of(level: usize, digits: Vec<Poly<Eval>>) -> Self {
+        Self { level, digits }
+    }
+
     /// Level of the polynomial.
     pub fn level(&self) -> usize {
         self.level
@@ -63,6 +68,17 @@ impl ExtendedPair {
     pub fn add_assign(&mut self, other: &Self) {
         self.c[0].add_assign(&other.c[0]);
         self.c[1].add_assign(&other.c[1]);
+    }
+
+    /// `self −= other`.
+    pub(crate) fn sub_assign(&mut self, other: &Self) {
+        self.c[0].sub_assign(&other.c[0]);
+        self.c[1].sub_assign(&other.c[1]);
+    }
+
+    /// Both polynomials under an automorphism.
+    pub(crate) fn permuted(self, permutation: &EvalPermutation) -> Self {
+        Self { level: self.level, c: self.c.map(|c| c.permuted(permutation)) }
     }
 
     /// `c_i += P · p` for a polynomial over Q_l.
@@ -441,7 +457,7 @@ impl<'a> Division<'a> {
 
 /// ⌊c / D⌉ where D is the product of the last limbs of `c`, the converter's source; the limbs
 /// before them are its target.
-fn divide(mut c: Poly<Eval>, converter: &BasisConverter, inverse: &[Shoup]) -> Poly<Eval> {
+pub(crate) fn divide(mut c: Poly<Eval>, converter: &BasisConverter, inverse: &[Shoup]) -> Poly<Eval> {
     let n = c.degree();
     let basis = c.basis().clone();
     let keep = converter.to().len();

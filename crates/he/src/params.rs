@@ -146,7 +146,7 @@ struct Inner {
     q: RnsBasis,
     p: RnsBasis,
     levels: Vec<LevelTables>,
-    embedding: Embedding,
+    embedding: Arc<Embedding>,
     log_qp: f64,
 }
 
@@ -197,15 +197,39 @@ impl Params {
             ));
         }
         let (q, p) = (RnsBasis::new(n, &q_primes)?, RnsBasis::new(n, &p_primes)?);
+        Self::over(literal, q, p, Arc::new(Embedding::new(n)?))
+    }
+
+    /// A set over primes that are there already.
+    fn over(literal: ParamsLiteral, q: RnsBasis, p: RnsBasis, embedding: Arc<Embedding>) -> Result<Self, HeError> {
         let log_qp = q.log2_product() + p.log2_product();
         // A hair's tolerance: primes sit just below their power of two.
         let limit = max_log_qp(literal.log_n, literal.secret, literal.security).unwrap_or(0);
         if log_qp > f64::from(limit) {
-            return Err(HeError::Insecure { log_qp, degree: n, limit, claimed: literal.security.bits() });
+            let (degree, claimed) = (q.degree(), literal.security.bits());
+            return Err(HeError::Insecure { log_qp, degree, limit, claimed });
         }
         let levels = (0..q.len()).map(|l| level_tables(&q, &p, l, literal.digit_limbs)).collect::<Result<_, _>>()?;
         let hash = hash_of(&literal, &q, &p);
-        Ok(Self(Arc::new(Inner { literal, hash, levels, embedding: Embedding::new(n)?, log_qp, q, p })))
+        Ok(Self(Arc::new(Inner { literal, hash, levels, embedding, log_qp, q, p })))
+    }
+
+    /// The same ring over other primes, checked for the same security: what a step of a circuit switches
+    /// keys over. Its hash names the primes themselves.
+    ///
+    /// # Errors
+    /// [`HeError::Insecure`], [`HeError::Ring`] for a prime that is in both bases.
+    pub(crate) fn derived(
+        &self,
+        q: RnsBasis,
+        p: RnsBasis,
+        digit_limbs: usize,
+        secret: SecretDistribution,
+    ) -> Result<Self, HeError> {
+        let bits = |basis: &RnsBasis| basis.limbs().iter().map(|l| l.modulus().bits()).collect();
+        let (q_bits, p_bits) = (bits(&q), bits(&p));
+        let literal = ParamsLiteral { q_bits, p_bits, digit_limbs, secret, ..self.literal().clone() };
+        Self::over(literal, q, p, self.0.embedding.clone())
     }
 
     /// The literal that this set was built from.

@@ -48,8 +48,8 @@ impl Security {
 pub enum SecretDistribution {
     /// Uniform on {−1, 0, 1}.
     Ternary,
-    /// Exactly `weight` coefficients ±1. Sparse secrets have no limits of their own here, so
-    /// they are accepted only where no security is claimed.
+    /// Exactly `weight` coefficients ±1. Sparse secrets have a rule of their own: only what an
+    /// estimate on record covers is accepted where security is claimed.
     FixedWeight {
         /// Number of non-zero coefficients.
         weight: u32,
@@ -71,6 +71,43 @@ const GAUSSIAN: [[u32; 8]; 3] = [
     [0, 30, 58, 116, 232, 464, 931, 1868],
 ];
 
+/// An estimate for a sparse ternary secret.
+struct SparseEstimate {
+    log_n: u32,
+    weight: u32,
+    /// log2 of the whole modulus.
+    log_qp: u32,
+    /// log2 of the operations of the best attack.
+    bits: f64,
+}
+
+const fn sparse(log_n: u32, weight: u32, log_qp: u32, bits: f64) -> SparseEstimate {
+    SparseEstimate { log_n, weight, log_qp, bits }
+}
+
+/// Lattice estimator, June 2026: the hybrid of lattice reduction and meeting in the middle, the best
+/// primal attack on sparse secrets. See `docs/security.md`.
+const SPARSE: [SparseEstimate; 6] = [
+    sparse(16, 24, 96, 146.7),
+    sparse(16, 26, 96, 155.0),
+    sparse(16, 28, 96, 163.2),
+    sparse(16, 32, 96, 178.7),
+    sparse(16, 32, 121, 171.9),
+    sparse(15, 32, 82, 159.2),
+];
+
+/// Bits that an estimate has to lie above the claim: dual hybrid attacks may be better than the primal
+/// ones that were estimated.
+const SPARSE_MARGIN: f64 = 16.0;
+
+/// Largest modulus of the estimates for this degree and at most this weight that have the claimed bits
+/// and the margin: a smaller modulus and a larger weight are only harder.
+fn max_sparse_log_qp(log_n: u32, weight: u32, claimed: u32) -> Option<u32> {
+    let covers =
+        |e: &&SparseEstimate| e.log_n == log_n && e.weight <= weight && e.bits >= f64::from(claimed) + SPARSE_MARGIN;
+    SPARSE.iter().filter(covers).map(|e| e.log_qp).max()
+}
+
 /// Largest log2 of the whole modulus Q·P for a ring degree, a secret and a claim; `None` where
 /// nothing secure exists or no figure is known, `u32::MAX` where nothing is claimed.
 pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) -> Option<u32> {
@@ -83,7 +120,7 @@ pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) ->
     let table = match secret {
         SecretDistribution::Ternary => &TERNARY,
         SecretDistribution::Gaussian => &GAUSSIAN,
-        SecretDistribution::FixedWeight { .. } => return None,
+        SecretDistribution::FixedWeight { weight } => return max_sparse_log_qp(log_n, weight, security.bits()),
     };
     let column = log_n.checked_sub(FIRST_LOG_N)?;
     table[row].get(column as usize).copied().filter(|limit| *limit > 0)
@@ -110,6 +147,21 @@ mod tests {
         assert_eq!(max_log_qp(10, Ternary, Security::Bits192), None);
         assert_eq!(max_log_qp(18, Ternary, Security::Bits128), None);
         assert_eq!(max_log_qp(14, FixedWeight { weight: 64 }, Security::Bits128), None);
+    }
+
+    #[test]
+    fn sparse_secrets_have_what_was_estimated_and_no_more() {
+        let limit = |log_n, weight| max_log_qp(log_n, FixedWeight { weight }, Security::Bits128);
+        assert_eq!(
+            [23, 24, 28, 31, 32, 64].map(|w| limit(16, w)),
+            [None, Some(96), Some(96), Some(96), Some(121), Some(121)]
+        );
+        assert_eq!([28, 31, 32, 192].map(|w| limit(15, w)), [None, None, Some(82), Some(82)]);
+        // Other degrees, and other claims, have no estimate.
+        assert_eq!([10, 14, 17].map(|n| limit(n, 64)), [None; 3]);
+        assert_eq!(max_log_qp(16, FixedWeight { weight: 32 }, Security::Bits192), None);
+        assert_eq!(security_of(16, FixedWeight { weight: 28 }, 95.9), Security::Bits128);
+        assert_eq!(security_of(16, FixedWeight { weight: 28 }, 96.1), Security::Insecure);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::params::Params;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::random::Seed;
-use sudare_ring::{Eval, Poly, threads};
+use sudare_ring::{Coeff, Eval, Poly, threads};
 use zeroize::Zeroizing;
 
 /// Makes keys; fresh entropy for each generator, separate streams for masks and errors.
@@ -102,6 +102,17 @@ impl<'a> KeyGenerator<'a> {
         let s = self.secret.extended(level);
         let square = Zeroizing::new(s.mul(&s));
         self.switch_key(&square, &s, level, self.made.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A key from another secret of the same ring, given by its coefficients, to this one.
+    ///
+    /// # Errors
+    /// As [`KeyGenerator::relin_key`].
+    pub(crate) fn key_from(&self, coefficients: &[i64], level: usize) -> Result<KeySwitchKey, HeError> {
+        self.check_level(level)?;
+        let from = Poly::<Coeff>::from_signed(self.params().qp_at(level), coefficients).into_eval();
+        let from = Zeroizing::new(from);
+        self.switch_key(&from, &self.secret.extended(level), level, self.made.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The key of the automorphism X → X^`element`, for ciphertexts up to `level`.

@@ -82,9 +82,14 @@ impl KeySwitchKey {
     /// # Panics
     /// If there are no more than `j` digits.
     pub fn b(&self, j: usize) -> Poly<Eval> {
+        self.part(j, 0)
+    }
+
+    /// b_j (0) or a_j (1), over Q·P of the key's level.
+    pub(crate) fn part(&self, j: usize, part: usize) -> Poly<Eval> {
         let mut out = Poly::dirty(self.params.qp_at(self.level));
         let n = out.degree();
-        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, 0, x));
+        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, part, x));
         out
     }
 

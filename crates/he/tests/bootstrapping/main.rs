@@ -2,4 +2,5 @@
 
 mod linear_map;
 mod polynomial;
+mod refresh;
 mod world;

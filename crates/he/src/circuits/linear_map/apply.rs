@@ -2,12 +2,12 @@
 
 use super::{Giant, LinearMap};
 use crate::circuits::periodic::{Term, weighted_sum};
+use crate::circuits::polynomial::Parts;
 use crate::ckks::noise::division_bound;
 use crate::ckks::{Ciphertext, Counters, Evaluator};
 use crate::error::HeError;
 use crate::keys::GaloisKey;
 use crate::keyswitch::{self, Decomposed, ExtendedPair};
-use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::{Eval, Poly, threads};
 
@@ -201,7 +201,7 @@ impl LinearMap {
             .zip(firsts)
             .map(|(mut pair, c0)| {
                 pair.c[0].add_assign(&c0);
-                permuted(pair, &key.permutation)
+                pair.permuted(&key.permutation)
             })
             .collect()
     }
@@ -212,10 +212,6 @@ impl LinearMap {
         let (cmult, add) = ((o.diagonals * sources) as u64, ((o.diagonals - 1) * sources) as u64);
         evaluator.record(Counters { add, rot, cmult, mult: 0, key_switches: rot });
     }
-}
-
-fn permuted(pair: ExtendedPair, permutation: &EvalPermutation) -> ExtendedPair {
-    ExtendedPair { level: pair.level, c: pair.c.map(|c| c.permuted(permutation)) }
 }
 
 /// Adds c_0 to a pair's first part: times P if it is over Q_l.
@@ -318,5 +314,26 @@ impl Evaluator {
             .map(|c| keyswitch::mod_down_rescale(params, level, c))
             .collect();
         Ok(out)
+    }
+}
+impl LinearMap {
+    /// The map of two parts that are not in a ciphertext, rescaled.
+    pub(crate) fn apply_parts(
+        &self,
+        evaluator: &Evaluator,
+        level: usize,
+        inputs: &[&Parts],
+    ) -> Result<Vec<Parts>, HeError> {
+        let params = &self.params;
+        let digits: Vec<Decomposed> =
+            inputs.iter().map(|parts| keyswitch::decompose(params, level, &parts[1])).collect();
+        let sources: Vec<Source<'_>> = inputs
+            .iter()
+            .zip(&digits)
+            .map(|(parts, digits)| Source { parts: [&parts[0], &parts[1]], digits })
+            .collect();
+        let pairs = self.extended(evaluator, level, &sources)?;
+        let finish = |pair: ExtendedPair| pair.into_parts().map(|c| keyswitch::mod_down_rescale(params, level, c));
+        Ok(pairs.into_iter().map(finish).collect())
     }
 }

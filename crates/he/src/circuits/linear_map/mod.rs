@@ -23,6 +23,8 @@ use crate::params::Params;
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use apply::Source;
+
 /// Bits of a scaled value that double precision rounds as it should.
 const MOST_BITS: f64 = 62.0;
 

@@ -10,6 +10,11 @@ impl LinearMap {
         self.giants.iter().flat_map(|g| &g.diagonals)
     }
 
+    /// Mean over the rows of Σ_t |d_t|²: what random slots' mean square is multiplied by.
+    pub(crate) fn energy(&self) -> f64 {
+        self.all_diagonals().map(|d| d.mean_square).sum()
+    }
+
     /// The root of each baby, and whether the baby is a rotation of it.
     fn babies(&self) -> Vec<(usize, bool)> {
         let of_root = |(r, root): (usize, &super::Root)| root.babies.iter().map(|e| (r, *e != 1)).collect::<Vec<_>>();

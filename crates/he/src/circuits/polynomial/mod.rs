@@ -42,6 +42,7 @@ mod run;
 
 pub use circuit::PolynomialCircuit;
 pub(crate) use plan::Planner;
+pub(crate) use run::Parts;
 
 use crate::error::HeError;
 use num_complex::Complex64;

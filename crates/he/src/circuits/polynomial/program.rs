@@ -124,6 +124,16 @@ impl Builder {
         Ok(self.sums.len())
     }
 
+    /// The square of a value.
+    ///
+    /// # Errors
+    /// As [`Builder::push`].
+    pub fn square(&mut self, value: Value) -> Result<Value, HeError> {
+        let mut sum = Sum::new(self.level(value), self.scale(value).powi(2));
+        sum.products.push((value, value));
+        self.push(sum, 1.0)
+    }
+
     /// Encodes all constants.
     pub fn finish(self, outputs: Vec<Value>) -> Program {
         let encode = |sum: &Sum| {

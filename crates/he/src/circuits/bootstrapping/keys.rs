@@ -1,0 +1,114 @@
+//! Bootstrapping keys.
+
+use super::params::BootstrapParams;
+use crate::error::HeError;
+use crate::keys::{EvalKeys, GaloisKey, KeyGenerator, KeyId, KeySwitchKey, SecretKey};
+use crate::keyswitch::divide;
+use crate::params::Params;
+use sudare_ring::convert::BasisConverter;
+use sudare_ring::{Eval, Poly, Shoup};
+
+/// Everything that a server bootstraps with; nothing secret.
+#[derive(Clone, Debug)]
+pub struct BootstrapKeys {
+    pub(super) params: BootstrapParams,
+    /// Relinearisation and rotations, over the set's parameters.
+    pub(super) keys: EvalKeys,
+    /// From the dense secret to the sparse one, modulo q_0·p.
+    pub(super) to_sparse: KeySwitchKey,
+    /// From the sparse secret to the dense one, modulo Q·p.
+    pub(super) to_dense: KeySwitchKey,
+}
+
+impl BootstrapKeys {
+    /// Makes the keys, and the ephemeral sparse secret with them, which is forgotten.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`] for a secret of another set; [`HeError::Ring`] without entropy.
+    pub fn generate(secret: &SecretKey, params: &BootstrapParams) -> Result<Self, HeError> {
+        params.params().expect("the secret key", secret.params())?;
+        let sparse = SecretKey::generate(params.gate())?;
+        Self::with_sparse(secret, &sparse, params)
+    }
+
+    /// The same with a sparse secret of the caller's.
+    pub(super) fn with_sparse(
+        secret: &SecretKey,
+        sparse: &SecretKey,
+        params: &BootstrapParams,
+    ) -> Result<Self, HeError> {
+        let levels = params.levels();
+        let elements: Vec<(u64, usize)> = params.galois_levels()?.into_iter().collect();
+        let keys = KeyGenerator::new(secret)?.eval_keys(Some(levels.start), &elements)?;
+        let to_sparse = KeyGenerator::new(sparse)?.key_from(secret.coefficients(), 0)?;
+        let copy = zeroize::Zeroizing::new(secret.coefficients().to_vec());
+        let dense = SecretKey::from_coefficients(params.open(), secret.id(), copy)?;
+        let to_dense = KeyGenerator::new(&dense)?.key_from(sparse.coefficients(), levels.top)?;
+        Ok(Self { params: params.clone(), keys, to_sparse, to_dense })
+    }
+
+    /// The set.
+    pub fn params(&self) -> &BootstrapParams {
+        &self.params
+    }
+
+    /// The name of the secret key they belong to.
+    pub fn id(&self) -> KeyId {
+        self.keys.id()
+    }
+
+    /// The relinearisation and rotation keys among them.
+    pub fn eval_keys(&self) -> &EvalKeys {
+        &self.keys
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.keys.bytes() + self.to_sparse.bytes() + self.to_dense.bytes()
+    }
+
+    /// The keys of StC, which are not sent: digit 0 of those of CtS, divided by the special primes that
+    /// StC does without.
+    pub(super) fn low(&self) -> Result<EvalKeys, HeError> {
+        let (params, low) = (&self.params, self.params.low());
+        let mut out = EvalKeys::new(low, self.keys.id());
+        let [stc, _] = params.transforms();
+        for stage in stc.stages() {
+            for element in params.stage_elements(stage) {
+                let key = self.keys.galois(element, 0)?;
+                let reduced = reduced(key.key(), params.params(), low)?;
+                out.insert(GaloisKey::from_parts(element, reduced)?)?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// A key over the low primes: digit 0 modulo them and P, divided by the special primes that `low` lacks.
+/// Rounding makes its error about √(N/18).
+fn reduced(key: &KeySwitchKey, params: &Params, low: &Params) -> Result<KeySwitchKey, HeError> {
+    let (limbs, kept) = (low.q().len(), low.p().len());
+    let first_special = key.level() + 1;
+    let selected: Vec<usize> = (0..limbs).chain(first_special..first_special + params.p().len()).collect();
+    let target = low.qp_at(low.max_level());
+    let parts = [0, 1].map(|part| {
+        let poly: Poly<Eval> = key.part(0, part).select(&selected);
+        if kept == params.p().len() {
+            return poly;
+        }
+        let dropped = params.p().select(kept..params.p().len());
+        let converter = BasisConverter::new(&dropped, target);
+        let inverse: Vec<Shoup> = target
+            .limbs()
+            .iter()
+            .map(|l| {
+                let m = l.modulus();
+                let product = dropped.primes().fold(1, |acc, p| m.mul(acc, p));
+                m.shoup(m.inv(product).unwrap_or(0))
+            })
+            .collect();
+        divide(poly, &converter, &inverse)
+    });
+    let [b, a] = parts;
+    Ok(KeySwitchKey::pack(low, low.max_level(), *key.seed(), &[b], &[a]))
+}

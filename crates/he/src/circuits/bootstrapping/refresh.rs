@@ -1,0 +1,512 @@
+//! The bootstrapper: what a server prepares once, and the steps of a refresh.
+
+use super::keys::BootstrapKeys;
+use super::noise::{Bounds, PredictedNoise, samples};
+use super::params::{BootstrapParams, side_by_side};
+use super::raise::raise;
+use crate::circuits::linear_map::{LinearMap, Source};
+use crate::circuits::polynomial::Parts;
+use crate::circuits::polynomial::program::{Builder, Program};
+use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator};
+use crate::error::HeError;
+use crate::keyswitch::{self, ExtendedPair};
+use crate::params::Params;
+use num_complex::Complex64;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use sudare_ring::{Eval, Poly, threads};
+
+/// Scale of a ciphertext times its bound may be over Δ by double precision's own error.
+const ROOM: f64 = 1.0 + 1e-9;
+
+/// A step of a refresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Slots to coefficients.
+    SlotsToCoefficients,
+    /// To the sparse secret, to all primes, and back; the trace of sparse slots.
+    Raise,
+    /// Coefficients to slots.
+    CoefficientsToSlots,
+    /// Reduction modulo q_0.
+    Reduce,
+    /// Real and imaginary parts together again.
+    Join,
+}
+
+impl Step {
+    /// All steps in order.
+    pub const ALL: [Self; 5] =
+        [Self::SlotsToCoefficients, Self::Raise, Self::CoefficientsToSlots, Self::Reduce, Self::Join];
+}
+
+/// How far a refresh is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The step that begins.
+    pub step: Step,
+    /// Steps done before it, of [`Step::ALL`].
+    pub done: usize,
+}
+
+/// Keys and precomputation of a server that refreshes ciphertexts.
+#[derive(Debug)]
+pub struct Bootstrapper {
+    pub(super) keys: BootstrapKeys,
+    pub(super) evaluator: Evaluator,
+    /// The keys of StC.
+    pub(super) low: Evaluator,
+    pub(super) stc: Vec<LinearMap>,
+    pub(super) cts: Vec<LinearMap>,
+    pub(super) program: Program,
+    /// For sparse slots: imaginary parts to their place.
+    pub(super) mask: Option<LinearMap>,
+    pub(super) bounds: Bounds,
+}
+
+/// Whether slots have imaginary parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Real,
+    Complex,
+}
+
+impl Bootstrapper {
+    /// Prepares diagonals and constants, if keys and they fit in `memory` bytes (`None`: no limit).
+    ///
+    /// # Errors
+    /// [`HeError::Memory`] with both figures, before anything is prepared; [`HeError::Parameters`],
+    /// [`HeError::TooLarge`] where scales and primes do not go together.
+    pub fn new(keys: BootstrapKeys, memory: Option<u64>) -> Result<Self, HeError> {
+        let params = keys.params.clone();
+        let needed = keys.bytes() as u64 + params.prepared_bytes()? + params.working_bytes(1);
+        if let Some(limit) = memory.filter(|limit| needed > *limit) {
+            let what = format!("a bootstrapper at N = {} and one ciphertext", params.params().degree());
+            return Err(HeError::Memory { what, needed, limit });
+        }
+        let evaluator = Evaluator::new(keys.keys.clone());
+        let low = Evaluator::new(keys.low()?);
+        let (stc, cts) = (params.stc_maps()?, params.cts_maps()?);
+        let mut builder = Builder::new(params.params(), params.levels().start, params.start_scale());
+        let value = params.mod1().write(&mut builder, 0, params.reduced_scale())?;
+        let program = builder.finish(vec![value]);
+        let mask = if params.is_sparse() { Some(params.mask_map()?) } else { None };
+        let bounds = Bounds::new(&params, &stc, &cts, &program, mask.as_ref());
+        Ok(Self { keys, evaluator, low, stc, cts, program, mask, bounds })
+    }
+
+    /// The set.
+    pub fn params(&self) -> &BootstrapParams {
+        &self.keys.params
+    }
+
+    /// An evaluator with the bootstrapping keys: it relinearises at every level of a refreshed ciphertext.
+    pub fn evaluator(&self) -> &Evaluator {
+        &self.evaluator
+    }
+
+    /// Bytes of keys, diagonals and constants.
+    pub fn bytes(&self) -> usize {
+        let maps = self.stc.iter().chain(&self.cts).chain(&self.mask).map(LinearMap::bytes).sum::<usize>();
+        self.keys.bytes() + self.low.keys().bytes() + maps + self.program.bytes()
+    }
+
+    /// Variances of what a refresh of complex slots at the full scale adds, step by step, for values of mean
+    /// square `message`; of real slots about half.
+    pub fn predicted_noise(&self, message: f64) -> PredictedNoise {
+        let gains = self.program.gains(0, &samples(self.params()));
+        self.params().predict((&self.stc, &self.cts, self.mask.as_ref()), &self.program, &gains, message)
+    }
+
+    /// The same complex slots with new levels: at [`BootstrapParams::output_level`], with the exact scale of
+    /// the input but for an integer factor where its bound leaves room for one.
+    ///
+    /// # Errors
+    /// As [`Bootstrapper::refresh_many`].
+    pub fn refresh(&self, ciphertext: &Ciphertext) -> Result<Ciphertext, HeError> {
+        self.one(ciphertext, Kind::Complex)
+    }
+
+    /// [`Bootstrapper::refresh`] of slots that are real, at little more than half the time; imaginary parts
+    /// become zero.
+    ///
+    /// # Errors
+    /// As [`Bootstrapper::refresh_many`].
+    pub fn refresh_real(&self, ciphertext: &Ciphertext) -> Result<Ciphertext, HeError> {
+        self.one(ciphertext, Kind::Real)
+    }
+
+    /// Refreshes several ciphertexts together: each key and diagonal is read once for all.
+    ///
+    /// # Errors
+    /// [`HeError::WrongParameters`], [`HeError::WrongKey`], [`HeError::Degree`]; [`HeError::OutOfLevels`] below
+    /// the input level; [`HeError::TooLarge`] unless bound · scale ≤ Δ.
+    pub fn refresh_many(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
+        self.run(ciphertexts, Kind::Complex, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Bootstrapper::refresh_many`] of real slots.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn refresh_many_real(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
+        self.run(ciphertexts, Kind::Real, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Bootstrapper::refresh_many`] that tells `watch` of each step before it begins, and stops where it
+    /// breaks.
+    ///
+    /// # Errors
+    /// As there; [`HeError::Cancelled`].
+    pub fn refresh_watched(
+        &self,
+        ciphertexts: &[&Ciphertext],
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<Ciphertext>, HeError> {
+        self.run(ciphertexts, Kind::Complex, watch)
+    }
+
+    fn one(&self, ciphertext: &Ciphertext, kind: Kind) -> Result<Ciphertext, HeError> {
+        let out = self.run(&[ciphertext], kind, &mut |_| ControlFlow::Continue(()))?;
+        out.into_iter().next().ok_or(HeError::Operands { operation: "bootstrapping", left: 1, right: 0 })
+    }
+
+    fn run(
+        &self,
+        ciphertexts: &[&Ciphertext],
+        kind: Kind,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Vec<Ciphertext>, HeError> {
+        let factors = ciphertexts.iter().map(|c| self.check(c)).collect::<Result<Vec<_>, _>>()?;
+        let mut begin = |done: usize| match watch(Progress { step: Step::ALL[done], done }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(HeError::Cancelled { operation: "bootstrapping" }),
+        };
+        begin(0)?;
+        let inputs: Vec<Parts> = ciphertexts.iter().zip(&factors).map(|(c, f)| self.input(c, *f)).collect();
+        let low = self.to_coefficients(inputs)?;
+        begin(1)?;
+        let raised = low.iter().map(|parts| raise(&self.keys, parts)).collect();
+        let raised = self.traced(raised)?;
+        begin(2)?;
+        let starts = self.to_slots(raised, kind)?;
+        begin(3)?;
+        let reduced = self.reduce(&starts)?;
+        drop(starts);
+        begin(4)?;
+        let joined = self.join(reduced, kind)?;
+        Ok(joined.into_iter().zip(ciphertexts).zip(factors).map(|((p, c), f)| self.finish(c, f, p)).collect())
+    }
+
+    /// Refuses what cannot be refreshed; returns the integer that a ciphertext is multiplied by.
+    fn check(&self, c: &Ciphertext) -> Result<i64, HeError> {
+        let operation = "bootstrapping";
+        self.evaluator.check(c)?;
+        if c.parts.len() != 2 {
+            return Err(HeError::Degree { operation, expected: 2, found: c.parts.len() });
+        }
+        let input = self.params().levels().input;
+        if c.level < input {
+            return Err(HeError::OutOfLevels { operation, needed: input, level: c.level });
+        }
+        let most = self.params().params().scale();
+        let found = c.bound * c.scale;
+        if found > most * ROOM {
+            let (value, scale, modulus) = (c.bound.log2(), c.scale.log2(), most.log2());
+            return Err(HeError::TooLarge { operation, value, scale, modulus, level: c.level });
+        }
+        // Values that fill less than they may are raised, as far as an integer does.
+        Ok((most * ROOM / found.max(1.0)).min((1u64 << 30) as f64) as i64)
+    }
+
+    /// A ciphertext at StC's level, times its factor.
+    pub(super) fn input(&self, c: &Ciphertext, factor: i64) -> Parts {
+        let limbs = self.params().levels().input + 1;
+        [&c.parts[0], &c.parts[1]].map(|part| {
+            let mut part = part.truncated(limbs);
+            if factor > 1 {
+                let factors = Poly::<Eval>::scalar(part.basis(), factor);
+                part.mul_scalars(&factors);
+            }
+            part
+        })
+    }
+
+    pub(super) fn to_coefficients(&self, inputs: Vec<Parts>) -> Result<Vec<Parts>, HeError> {
+        let mut parts = inputs;
+        for (i, map) in self.stc.iter().enumerate() {
+            let level = self.params().levels().input - i;
+            parts = map.apply_parts(&self.low, level, &parts.iter().collect::<Vec<_>>())?;
+        }
+        Ok(parts)
+    }
+
+    /// The trace of raised ciphertexts to the ring of the slots.
+    pub(super) fn traced(&self, raised: Vec<Parts>) -> Result<Vec<Parts>, HeError> {
+        if !self.params().is_sparse() {
+            return Ok(raised);
+        }
+        let (params, level) = (self.params().params(), self.params().levels().top);
+        let plan = self.params().trace()?;
+        let one = |parts: Parts| -> Result<Parts, HeError> {
+            let c = Ciphertext {
+                params: params.clone(),
+                key: self.evaluator.keys().id(),
+                parts: parts.into(),
+                level,
+                scale: self.params().q0(),
+                bound: self.bounds.raised_slots,
+                noise: 0.0,
+                seed: None,
+            };
+            pair(self.evaluator.trace(&c, &plan)?.parts)
+        };
+        raised.into_iter().map(one).collect()
+    }
+
+    /// The coefficients over K + ρ in slots: real parts and imaginary parts of each ciphertext by turns, or
+    /// only the real ones; of sparse slots both in one.
+    pub(super) fn to_slots(&self, raised: Vec<Parts>, kind: Kind) -> Result<Vec<Parts>, HeError> {
+        let [early @ .., last] = self.cts.as_slice() else { return Ok(raised) };
+        let levels = self.params().levels();
+        let mut parts = raised;
+        for (i, map) in early.iter().enumerate() {
+            parts = map.apply_parts(&self.evaluator, levels.top - i, &parts.iter().collect::<Vec<_>>())?;
+        }
+        let level = levels.start + 1;
+        let params = self.params().params();
+        let digits: Vec<_> = parts.iter().map(|p| keyswitch::decompose(params, level, &p[1])).collect();
+        let sources: Vec<Source<'_>> =
+            parts.iter().zip(&digits).map(|(p, d)| Source { parts: [&p[0], &p[1]], digits: d }).collect();
+        let pairs = last.extended(&self.evaluator, level, &sources)?;
+        drop(sources);
+        drop(digits);
+        drop(parts);
+        let key = self.evaluator.keys().galois(params.conjugation_element(), 0)?;
+        keyswitch::check_key(&key.key, "conjugation", level)?;
+        let both = !self.params().is_sparse() && kind == Kind::Complex;
+        let mut out = Vec::new();
+        for pair in pairs {
+            let conjugate = conjugated(params, level, &pair, key);
+            let mut sum = pair.clone();
+            sum.add_assign(&conjugate);
+            out.push(divided(params, level, sum));
+            if both {
+                // −i(c − c̄) = i(c̄ − c).
+                let mut difference = conjugate;
+                difference.sub_assign(&pair);
+                difference.c.iter_mut().for_each(|c| times_i(c, false));
+                out.push(divided(params, level, difference));
+            }
+        }
+        Ok(out)
+    }
+
+    pub(super) fn reduce(&self, starts: &[Parts]) -> Result<Vec<Parts>, HeError> {
+        let inputs: Vec<&Parts> = starts.iter().collect();
+        self.program
+            .run(&self.evaluator, &inputs)?
+            .into_iter()
+            .map(|out| pair(out.into_iter().flatten().collect()))
+            .collect()
+    }
+
+    /// 2·(Im o_u + i·Im o_v) of the reduction's values, with the transforms' rotation undone.
+    pub(super) fn join(&self, reduced: Vec<Parts>, kind: Kind) -> Result<Vec<Parts>, HeError> {
+        let params = self.params().params();
+        let level = self.params().levels().reduced;
+        let keys = self.evaluator.keys();
+        let conjugation = params.conjugation_element();
+        if let Some(mask) = &self.mask {
+            let key = keys.galois(conjugation, 0)?;
+            let imaginary: Vec<Parts> = reduced
+                .iter()
+                .map(|o| {
+                    let conjugate = switched(params, level, o, Some(key));
+                    let mut difference = switched(params, level, o, None);
+                    difference.sub_assign(&conjugate);
+                    self.over_i(params, level, difference)
+                })
+                .collect();
+            return mask.apply_parts(&self.evaluator, level, &imaginary.iter().collect::<Vec<_>>());
+        }
+        let undo = params.rotation_element(self.params().undo());
+        let both = undo * conjugation % (2 * params.degree() as u64);
+        let rotation = if undo == 1 { None } else { Some(keys.galois(undo, 0)?) };
+        let conjugate = keys.galois(both, 0)?;
+        let step = if kind == Kind::Complex { 2 } else { 1 };
+        let one = |values: &[Parts]| {
+            let (w, v) = combined(values);
+            let mut difference = switched(params, level, &w, rotation);
+            difference.sub_assign(&switched(params, level, &v, Some(conjugate)));
+            self.over_i(params, level, difference)
+        };
+        Ok(reduced.chunks(step).map(one).collect())
+    }
+
+    /// What a pair over Q_l·P becomes when it is divided by P and by i, or by −i where the series' sign asks
+    /// for it.
+    fn over_i(&self, params: &Params, level: usize, pair: ExtendedPair) -> Parts {
+        let minus = self.params().mod1().sign() > 0.0;
+        pair.into_parts().map(|c| {
+            let mut c = keyswitch::mod_down(params, level, c);
+            times_i(&mut c, minus);
+            c
+        })
+    }
+
+    fn finish(&self, input: &Ciphertext, factor: i64, parts: Parts) -> Ciphertext {
+        let params = self.params();
+        let scale = 2.0 * self.reduced_scale() / params.q0() * input.scale * factor as f64 * params.shrink();
+        let noise = self.bounds.output(input.noise / input.scale, input.scale * factor as f64) * scale;
+        Ciphertext {
+            params: input.params.clone(),
+            key: input.key,
+            parts: parts.into(),
+            level: params.levels().output,
+            scale,
+            bound: input.bound,
+            noise,
+            seed: None,
+        }
+    }
+
+    /// Exact scale of the reduction's values, after the mask if there is one.
+    pub(super) fn reduced_scale(&self) -> f64 {
+        let (level, scale) = self.program.output(0);
+        self.mask.as_ref().map_or(scale, |m| scale * m.scale() / self.params().params().prime_at(level) as f64)
+    }
+}
+
+/// W = o_u + i·o_v and V = o_u − i·o_v; of a single value itself, twice.
+fn combined(values: &[Parts]) -> (Parts, Parts) {
+    let [u, v] = values else { return (values[0].clone(), values[0].clone()) };
+    let mut turned = v.clone();
+    turned.iter_mut().for_each(|c| times_i(c, false));
+    let part = |i: usize| (u[i].add(&turned[i]), u[i].sub(&turned[i]));
+    let ((w0, v0), (w1, v1)) = (part(0), part(1));
+    ([w0, w1], [v0, v1])
+}
+
+/// Times i, or −i: X^(N/2), whose values are √−1 on the first half of a row and −√−1 on the second.
+fn times_i(c: &mut Poly<Eval>, minus: bool) {
+    let basis = c.basis().clone();
+    let n = basis.degree();
+    threads::for_each_chunk(c.words_mut(), n, |t, x| {
+        let (limb, q) = (basis.limb(t), *basis.limb(t).modulus());
+        let root = q.pow(limb.root(), n as u64 / 2);
+        let (first, second) = x.split_at_mut(n / 2);
+        let signs = if minus { [q.neg(root), root] } else { [root, q.neg(root)] };
+        limb.mul_scalar(first, &q.shoup(signs[0]));
+        limb.mul_scalar(second, &q.shoup(signs[1]));
+    });
+}
+
+/// P times the image of a ciphertext under a key's automorphism, or itself.
+fn switched(params: &Params, level: usize, parts: &Parts, key: Option<&crate::keys::GaloisKey>) -> ExtendedPair {
+    let Some(key) = key else {
+        let mut pair = ExtendedPair::zero(params, level);
+        parts.iter().enumerate().for_each(|(i, c)| pair.add_scaled(params, i, c));
+        return pair;
+    };
+    let mut pair = keyswitch::switch(params, level, &parts[1], &key.key);
+    pair.add_scaled(params, 0, &parts[0]);
+    pair.permuted(&key.permutation)
+}
+
+/// The conjugate of a pair over Q_l·P: c_1 is divided by P for its digits, c_0 stays.
+fn conjugated(params: &Params, level: usize, pair: &ExtendedPair, key: &crate::keys::GaloisKey) -> ExtendedPair {
+    let c1 = keyswitch::mod_down(params, level, pair.c[1].clone());
+    let mut out = keyswitch::switch(params, level, &c1, &key.key);
+    out.c[0].add_assign(&pair.c[0]);
+    out.permuted(&key.permutation)
+}
+
+fn divided(params: &Params, level: usize, pair: ExtendedPair) -> Parts {
+    pair.into_parts().map(|c| keyswitch::mod_down_rescale(params, level, c))
+}
+
+fn pair(parts: Vec<Poly<Eval>>) -> Result<Parts, HeError> {
+    let found = parts.len();
+    parts.try_into().map_err(|_| HeError::Degree { operation: "bootstrapping", expected: 2, found })
+}
+
+impl BootstrapParams {
+    /// StC's maps in order, over its own parameters.
+    pub(super) fn stc_maps(&self) -> Result<Vec<LinearMap>, HeError> {
+        let [stc, _] = self.transforms();
+        let share = self.shrink().powf(1.0 / stc.stages().len() as f64);
+        self.maps(stc.stages(), self.low(), self.levels().input, (1.0, share))
+    }
+
+    /// CtS's maps in order.
+    pub(super) fn cts_maps(&self) -> Result<Vec<LinearMap>, HeError> {
+        let [_, cts] = self.transforms();
+        let count = 1.0 / cts.stages().len() as f64;
+        let repeats = (self.params().slots() / self.slots()) as f64;
+        let factor = 1.0 / (2.0 * self.mod1().span() * repeats);
+        let share = self.start_scale() / self.q0();
+        self.maps(cts.stages(), self.params(), self.levels().top, (factor.powf(count), share.powf(count)))
+    }
+
+    /// Stages one level below another, each times `factor` and with its prime times `share` as its scale.
+    fn maps(
+        &self,
+        stages: &[crate::circuits::dft::Stage],
+        params: &Params,
+        top: usize,
+        (factor, share): (f64, f64),
+    ) -> Result<Vec<LinearMap>, HeError> {
+        let encoder = Encoder::new(params);
+        let map = |(i, stage): (usize, &crate::circuits::dft::Stage)| {
+            let level = top - i;
+            let scale = params.prime_at(level) as f64 * share;
+            stage.map(&encoder, factor, self.literal().hoisted, EncodeAt { level, scale, max_abs: 1.0 })
+        };
+        stages.iter().enumerate().map(map).collect()
+    }
+
+    /// Sparse slots: u in the first half of 2n slots and v in the second become u + i·v in both, and the
+    /// transforms' rotation is undone.
+    pub(super) fn mask_map(&self) -> Result<LinearMap, HeError> {
+        let n = self.slots();
+        let mask = side_by_side(n, Complex64::I);
+        let turned: Vec<Complex64> = (0..2 * n).map(|j| mask[(j + n) % (2 * n)]).collect();
+        let [own, other] = self.mask_steps();
+        let level = self.levels().reduced;
+        let at = EncodeAt { level, scale: self.params().prime_at(level) as f64, max_abs: 1.0 };
+        let diagonals = BTreeMap::from([(own, mask), (other, turned)]);
+        LinearMap::hoisted(&Encoder::new(self.params()), &diagonals, 1, at)
+    }
+
+    /// Bytes of the diagonals, before there are any.
+    pub fn prepared_bytes(&self) -> Result<u64, HeError> {
+        let n = self.params().degree();
+        let words = |stage: &crate::circuits::dft::Stage, limbs: usize| -> usize {
+            let kept = |period: usize| if n / (2 * period) < 8 { n } else { 2 * period };
+            stage.diagonals().values().map(|d| kept(d.len())).sum::<usize>() * limbs
+        };
+        let [stc, cts] = self.transforms();
+        let low = self.low();
+        let low_limbs = |i: usize| self.levels().input + 1 - i + low.p().len();
+        let limbs = |i: usize| self.levels().top + 1 - i + self.params().p().len();
+        let below: usize = stc.stages().iter().enumerate().map(|(i, s)| words(s, low_limbs(i))).sum();
+        let above: usize = cts.stages().iter().enumerate().map(|(i, s)| words(s, limbs(i))).sum();
+        Ok(8 * (below + above) as u64)
+    }
+
+    /// Bytes that a refresh of `count` complex ciphertexts works in, at its largest step.
+    pub fn working_bytes(&self, count: usize) -> u64 {
+        let (n, limbs) = (self.params().degree(), self.levels().top + 1 + self.params().p().len());
+        let [_, cts] = self.transforms();
+        let stage = |s: &crate::circuits::dft::Stage| {
+            let (hoisted, roots) = s.steps(self.literal().hoisted);
+            let diagonals = s.diagonals().keys().last().map_or(1, |t| *t as usize + 1);
+            let giants = diagonals.div_ceil(hoisted * roots);
+            // Digits and parts of each root, two sums for each giant step.
+            limbs * (roots * (self.params().digits_at(self.levels().top) + 2) + 2 * giants)
+        };
+        let rows = cts.stages().iter().map(stage).max().unwrap_or(0);
+        8 * (n * rows * count) as u64
+    }
+}
