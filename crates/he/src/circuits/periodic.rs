@@ -54,7 +54,7 @@ impl PeriodicRows {
         let slots = &slots[..period(slots)];
         let (n, words) = (params.degree(), 2 * slots.len());
         let coefficients = coefficients(params, slots, scale);
-        let kept = if n / words < SHORTEST_KEPT { n } else { words };
+        let kept = Self::words_of(n, slots.len());
         let mut values = Buffer::dirty(kept * basis.len());
         threads::for_each_chunk(&mut values, kept, |t, out| evaluate(basis.limb(t), &coefficients, out));
         if kept < n {
@@ -63,6 +63,11 @@ impl PeriodicRows {
         let mut poly = Poly::dirty(basis);
         poly.words_mut().copy_from_slice(&values);
         Self::Full(poly)
+    }
+
+    /// Words of a limb of a vector of some period.
+    pub fn words_of(degree: usize, period: usize) -> usize {
+        if degree / (2 * period) < SHORTEST_KEPT { degree } else { 2 * period }
     }
 
     /// Neighbours that share a value; 1 where all are kept.

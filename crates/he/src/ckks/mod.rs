@@ -2,6 +2,7 @@
 //!
 //! Cheon–Kim–Kim–Song, Asiacrypt 2017; in RNS: Cheon et al., ePrint 2018/931.
 
+pub(crate) mod chain;
 mod ciphertext;
 mod decrypt;
 mod encode;

@@ -9,6 +9,7 @@
 //! 2^-60. Bounds add by the triangle inequality, so that correlated operands (a ciphertext and
 //! itself) are covered. Costache–Curtis–Hales–Murphy–Ogilvie–Player, ePrint 2022/162.
 
+use super::chain::Chain;
 use crate::params::{ERROR_SIGMA, Params};
 use crate::security::SecretDistribution;
 
@@ -30,9 +31,14 @@ pub fn canonical_bound(n: usize, variance: f64, factors: usize) -> f64 {
 
 /// Variance of a secret's coefficient.
 pub fn secret_variance(params: &Params) -> f64 {
-    match params.literal().secret {
+    variance_of(params.literal().secret, params.degree())
+}
+
+/// Variance of a coefficient of a secret.
+pub(crate) fn variance_of(secret: SecretDistribution, degree: usize) -> f64 {
+    match secret {
         SecretDistribution::Ternary => 2.0 / 3.0,
-        SecretDistribution::FixedWeight { weight } => f64::from(weight) / params.degree() as f64,
+        SecretDistribution::FixedWeight { weight } => f64::from(weight) / degree as f64,
         SecretDistribution::Gaussian => ERROR_VARIANCE,
     }
 }
@@ -60,35 +66,23 @@ pub fn public_encryption_bound(params: &Params) -> f64 {
 
 /// Variance of rounding the parts of a ciphertext when it is divided: r_0 + r_1·s (+ r_2·s²).
 pub fn division_variance(params: &Params, parts: usize) -> f64 {
-    let ns = params.degree() as f64 * secret_variance(params);
-    // An embedded value of s² has the second moment 2·(N·V_s)², a coefficient the N-th part.
-    ROUNDING_VARIANCE * (1.0 + ns + if parts > 2 { 2.0 * ns * ns } else { 0.0 })
+    Chain::of(params).division_variance(parts)
 }
 
 /// Canonical bound of the same.
 pub fn division_bound(params: &Params, parts: usize) -> f64 {
-    let n = params.degree();
-    let ns = n as f64 * secret_variance(params);
-    let third = if parts > 2 { canonical_bound(n, ROUNDING_VARIANCE * ns * ns, 3) } else { 0.0 };
-    canonical_bound(n, ROUNDING_VARIANCE, 1) + canonical_bound(n, ROUNDING_VARIANCE * ns, 2) + third
+    Chain::of(params).division_bound(parts)
 }
 
 /// Variance of key switching at a level, Σ_j d_j·e_j / P with digits uniform and centred, without
 /// the rounding of the division by P.
 pub fn switching_variance(params: &Params, level: usize) -> f64 {
-    let n = params.degree() as f64;
-    let tables = params.tables(level);
-    let p = params.p().log2_product();
-    let size = |d: &std::ops::Range<usize>| -> f64 {
-        tables.q.primes().skip(d.start).take(d.len()).map(|q| (q as f64).log2()).sum()
-    };
-    let digits: f64 = tables.digits.iter().map(|d| (2.0 * (size(d) - p)).exp2()).sum();
-    n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE
+    Chain::of(params).switching_variance(level)
 }
 
 /// Canonical bound of the same.
 pub fn switching_bound(params: &Params, level: usize) -> f64 {
-    canonical_bound(params.degree(), switching_variance(params, level), 2)
+    Chain::of(params).switching_bound(level)
 }
 
 /// Variance of key switching with its division by P.

@@ -1,7 +1,6 @@
 //! Refreshing ciphertexts.
 
 use crate::world::{Numbers, Owner, largest_error, mean_square_error};
-use num_complex::Complex64;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, BootstrapParams, Bootstrapper};
 
 fn world(literal: BootstrapLiteral) -> (Owner, Bootstrapper) {

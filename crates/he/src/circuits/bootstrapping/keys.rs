@@ -37,8 +37,8 @@ impl BootstrapKeys {
         sparse: &SecretKey,
         params: &BootstrapParams,
     ) -> Result<Self, HeError> {
-        let levels = params.levels();
-        let elements: Vec<(u64, usize)> = params.galois_levels()?.into_iter().collect();
+        let levels = params.layout().levels;
+        let elements: Vec<(u64, usize)> = params.layout().galois_levels().into_iter().collect();
         let keys = KeyGenerator::new(secret)?.eval_keys(Some(levels.start), &elements)?;
         let to_sparse = KeyGenerator::new(sparse)?.key_from(secret.coefficients(), 0)?;
         let copy = zeroize::Zeroizing::new(secret.coefficients().to_vec());
@@ -72,13 +72,9 @@ impl BootstrapKeys {
     pub(super) fn low(&self) -> Result<EvalKeys, HeError> {
         let (params, low) = (&self.params, self.params.low());
         let mut out = EvalKeys::new(low, self.keys.id());
-        let [stc, _] = params.transforms();
-        for stage in stc.stages() {
-            for element in params.stage_elements(stage) {
-                let key = self.keys.galois(element, 0)?;
-                let reduced = reduced(key.key(), params.params(), low)?;
-                out.insert(GaloisKey::from_parts(element, reduced)?)?;
-            }
+        for element in params.layout().stc_elements() {
+            let reduced = reduced(self.keys.galois(element, 0)?.key(), params.params(), low)?;
+            out.insert(GaloisKey::from_parts(element, reduced)?)?;
         }
         Ok(out)
     }

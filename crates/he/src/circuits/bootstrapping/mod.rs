@@ -19,7 +19,8 @@
 //! real and imaginary parts stand side by side in 2n slots.
 
 mod keys;
-pub(crate) mod noise;
+mod layout;
+mod noise;
 mod params;
 mod raise;
 mod refresh;

@@ -13,7 +13,7 @@ use sudare_ring::{Eval, Poly, RnsBasis, threads};
 /// The parts of m modulo q_0 as parts of m + q_0·I modulo all primes.
 pub(super) fn raise(keys: &BootstrapKeys, parts: &Parts) -> Parts {
     let (gate, open) = (keys.params.gate(), keys.params.open());
-    let top = keys.params.levels().top;
+    let top = keys.params.layout().levels.top;
     let switched = keyswitch::switch(gate, 0, &parts[1], &keys.to_sparse);
     let [mut c0, c1] = switched.into_parts().map(|c| keyswitch::mod_down(gate, 0, c));
     c0.add_assign(&parts[0]);

@@ -1,18 +1,19 @@
 //! The bootstrapper: what a server prepares once, and the steps of a refresh.
 
 use super::keys::BootstrapKeys;
-use super::noise::{Bounds, PredictedNoise, samples};
-use super::params::{BootstrapParams, side_by_side};
+use super::layout::Layout;
+use super::noise::Bounds;
+use super::params::BootstrapParams;
 use super::raise::raise;
+use crate::circuits::dft::Stage;
 use crate::circuits::linear_map::{LinearMap, Source};
 use crate::circuits::polynomial::Parts;
-use crate::circuits::polynomial::program::{Builder, Program};
+use crate::circuits::polynomial::program::Program;
+use crate::circuits::trace::TraceFunction;
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator};
 use crate::error::HeError;
 use crate::keyswitch::{self, ExtendedPair};
 use crate::params::Params;
-use num_complex::Complex64;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use sudare_ring::{Eval, Poly, threads};
 
@@ -79,20 +80,28 @@ impl Bootstrapper {
     /// [`HeError::TooLarge`] where scales and primes do not go together.
     pub fn new(keys: BootstrapKeys, memory: Option<u64>) -> Result<Self, HeError> {
         let params = keys.params.clone();
-        let needed = keys.bytes() as u64 + params.prepared_bytes()? + params.working_bytes(1);
+        let layout = params.layout();
+        let needed = keys.bytes() as u64 + layout.diagonal_bytes() + layout.working_bytes(1);
         if let Some(limit) = memory.filter(|limit| needed > *limit) {
             let what = format!("a bootstrapper at N = {} and one ciphertext", params.params().degree());
             return Err(HeError::Memory { what, needed, limit });
         }
-        let evaluator = Evaluator::new(keys.keys.clone());
-        let low = Evaluator::new(keys.low()?);
-        let (stc, cts) = (params.stc_maps()?, params.cts_maps()?);
-        let mut builder = Builder::new(params.params(), params.levels().start, params.start_scale());
-        let value = params.mod1().write(&mut builder, 0, params.reduced_scale())?;
-        let program = builder.finish(vec![value]);
-        let mask = if params.is_sparse() { Some(params.mask_map()?) } else { None };
-        let bounds = Bounds::new(&params, &stc, &cts, &program, mask.as_ref());
-        Ok(Self { keys, evaluator, low, stc, cts, program, mask, bounds })
+        let hoisted = params.literal().hoisted;
+        let (plan, value) = layout.reduction()?;
+        Ok(Self {
+            evaluator: Evaluator::new(keys.keys.clone()),
+            low: Evaluator::new(keys.low()?),
+            stc: maps(layout.stc_stages(), params.low(), hoisted)?,
+            cts: maps(layout.cts_stages(), params.params(), hoisted)?,
+            program: plan.encode(params.params(), value),
+            mask: if layout.is_sparse() { Some(mask_map(layout, params.params())?) } else { None },
+            bounds: Bounds::new(layout)?,
+            keys,
+        })
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        self.keys.params.layout()
     }
 
     /// The set.
@@ -109,13 +118,6 @@ impl Bootstrapper {
     pub fn bytes(&self) -> usize {
         let maps = self.stc.iter().chain(&self.cts).chain(&self.mask).map(LinearMap::bytes).sum::<usize>();
         self.keys.bytes() + self.low.keys().bytes() + maps + self.program.bytes()
-    }
-
-    /// Variances of what a refresh of complex slots at the full scale adds, step by step, for values of mean
-    /// square `message`; of real slots about half.
-    pub fn predicted_noise(&self, message: f64) -> PredictedNoise {
-        let gains = self.program.gains(0, &samples(self.params()));
-        self.params().predict((&self.stc, &self.cts, self.mask.as_ref()), &self.program, &gains, message)
     }
 
     /// The same complex slots with new levels: at [`BootstrapParams::output_level`], with the exact scale of
@@ -205,7 +207,7 @@ impl Bootstrapper {
         if c.parts.len() != 2 {
             return Err(HeError::Degree { operation, expected: 2, found: c.parts.len() });
         }
-        let input = self.params().levels().input;
+        let input = self.layout().levels.input;
         if c.level < input {
             return Err(HeError::OutOfLevels { operation, needed: input, level: c.level });
         }
@@ -221,7 +223,7 @@ impl Bootstrapper {
 
     /// A ciphertext at StC's level, times its factor.
     pub(super) fn input(&self, c: &Ciphertext, factor: i64) -> Parts {
-        let limbs = self.params().levels().input + 1;
+        let limbs = self.layout().levels.input + 1;
         [&c.parts[0], &c.parts[1]].map(|part| {
             let mut part = part.truncated(limbs);
             if factor > 1 {
@@ -235,7 +237,7 @@ impl Bootstrapper {
     pub(super) fn to_coefficients(&self, inputs: Vec<Parts>) -> Result<Vec<Parts>, HeError> {
         let mut parts = inputs;
         for (i, map) in self.stc.iter().enumerate() {
-            let level = self.params().levels().input - i;
+            let level = self.layout().levels.input - i;
             parts = map.apply_parts(&self.low, level, &parts.iter().collect::<Vec<_>>())?;
         }
         Ok(parts)
@@ -243,18 +245,18 @@ impl Bootstrapper {
 
     /// The trace of raised ciphertexts to the ring of the slots.
     pub(super) fn traced(&self, raised: Vec<Parts>) -> Result<Vec<Parts>, HeError> {
-        if !self.params().is_sparse() {
+        if !self.layout().is_sparse() {
             return Ok(raised);
         }
-        let (params, level) = (self.params().params(), self.params().levels().top);
-        let plan = self.params().trace()?;
+        let (params, level) = (self.params().params(), self.layout().levels.top);
+        let plan = TraceFunction::new(params, self.layout().trace_elements())?.doubling();
         let one = |parts: Parts| -> Result<Parts, HeError> {
             let c = Ciphertext {
                 params: params.clone(),
                 key: self.evaluator.keys().id(),
                 parts: parts.into(),
                 level,
-                scale: self.params().q0(),
+                scale: self.layout().q0(),
                 bound: self.bounds.raised_slots,
                 noise: 0.0,
                 seed: None,
@@ -268,7 +270,7 @@ impl Bootstrapper {
     /// only the real ones; of sparse slots both in one.
     pub(super) fn to_slots(&self, raised: Vec<Parts>, kind: Kind) -> Result<Vec<Parts>, HeError> {
         let [early @ .., last] = self.cts.as_slice() else { return Ok(raised) };
-        let levels = self.params().levels();
+        let levels = self.layout().levels;
         let mut parts = raised;
         for (i, map) in early.iter().enumerate() {
             parts = map.apply_parts(&self.evaluator, levels.top - i, &parts.iter().collect::<Vec<_>>())?;
@@ -284,7 +286,7 @@ impl Bootstrapper {
         drop(parts);
         let key = self.evaluator.keys().galois(params.conjugation_element(), 0)?;
         keyswitch::check_key(&key.key, "conjugation", level)?;
-        let both = !self.params().is_sparse() && kind == Kind::Complex;
+        let both = !self.layout().is_sparse() && kind == Kind::Complex;
         let mut out = Vec::new();
         for pair in pairs {
             let conjugate = conjugated(params, level, &pair, key);
@@ -304,17 +306,13 @@ impl Bootstrapper {
 
     pub(super) fn reduce(&self, starts: &[Parts]) -> Result<Vec<Parts>, HeError> {
         let inputs: Vec<&Parts> = starts.iter().collect();
-        self.program
-            .run(&self.evaluator, &inputs)?
-            .into_iter()
-            .map(|out| pair(out.into_iter().flatten().collect()))
-            .collect()
+        self.program.run(&self.evaluator, &inputs)
     }
 
     /// 2·(Im o_u + i·Im o_v) of the reduction's values, with the transforms' rotation undone.
     pub(super) fn join(&self, reduced: Vec<Parts>, kind: Kind) -> Result<Vec<Parts>, HeError> {
         let params = self.params().params();
-        let level = self.params().levels().reduced;
+        let level = self.layout().levels.reduced;
         let keys = self.evaluator.keys();
         let conjugation = params.conjugation_element();
         if let Some(mask) = &self.mask {
@@ -330,7 +328,7 @@ impl Bootstrapper {
                 .collect();
             return mask.apply_parts(&self.evaluator, level, &imaginary.iter().collect::<Vec<_>>());
         }
-        let undo = params.rotation_element(self.params().undo());
+        let undo = params.rotation_element(self.layout().undo());
         let both = undo * conjugation % (2 * params.degree() as u64);
         let rotation = if undo == 1 { None } else { Some(keys.galois(undo, 0)?) };
         let conjugate = keys.galois(both, 0)?;
@@ -356,14 +354,14 @@ impl Bootstrapper {
     }
 
     fn finish(&self, input: &Ciphertext, factor: i64, parts: Parts) -> Ciphertext {
-        let params = self.params();
-        let scale = 2.0 * self.reduced_scale() / params.q0() * input.scale * factor as f64 * params.shrink();
+        let layout = self.layout();
+        let scale = 2.0 * self.reduced_scale() / layout.q0() * input.scale * factor as f64 * layout.shrink();
         let noise = self.bounds.output(input.noise / input.scale, input.scale * factor as f64) * scale;
         Ciphertext {
             params: input.params.clone(),
             key: input.key,
             parts: parts.into(),
-            level: params.levels().output,
+            level: layout.levels.output,
             scale,
             bound: input.bound,
             noise,
@@ -373,7 +371,7 @@ impl Bootstrapper {
 
     /// Exact scale of the reduction's values, after the mask if there is one.
     pub(super) fn reduced_scale(&self) -> f64 {
-        let (level, scale) = self.program.output(0);
+        let (level, scale) = self.program.output_state();
         self.mask.as_ref().map_or(scale, |m| scale * m.scale() / self.params().params().prime_at(level) as f64)
     }
 }
@@ -431,82 +429,21 @@ fn pair(parts: Vec<Poly<Eval>>) -> Result<Parts, HeError> {
     parts.try_into().map_err(|_| HeError::Degree { operation: "bootstrapping", expected: 2, found })
 }
 
-impl BootstrapParams {
-    /// StC's maps in order, over its own parameters.
-    pub(super) fn stc_maps(&self) -> Result<Vec<LinearMap>, HeError> {
-        let [stc, _] = self.transforms();
-        let share = self.shrink().powf(1.0 / stc.stages().len() as f64);
-        self.maps(stc.stages(), self.low(), self.levels().input, (1.0, share))
-    }
+/// The maps of a transform's stages: each with its level, factor and scale.
+fn maps<'a>(
+    stages: impl Iterator<Item = (&'a Stage, usize, f64, f64)>,
+    params: &Params,
+    hoisted: usize,
+) -> Result<Vec<LinearMap>, HeError> {
+    let encoder = Encoder::new(params);
+    let map = |(stage, level, factor, scale): (&Stage, usize, f64, f64)| {
+        stage.map(&encoder, factor, hoisted, EncodeAt { level, scale, max_abs: 1.0 })
+    };
+    stages.map(map).collect()
+}
 
-    /// CtS's maps in order.
-    pub(super) fn cts_maps(&self) -> Result<Vec<LinearMap>, HeError> {
-        let [_, cts] = self.transforms();
-        let count = 1.0 / cts.stages().len() as f64;
-        let repeats = (self.params().slots() / self.slots()) as f64;
-        let factor = 1.0 / (2.0 * self.mod1().span() * repeats);
-        let share = self.start_scale() / self.q0();
-        self.maps(cts.stages(), self.params(), self.levels().top, (factor.powf(count), share.powf(count)))
-    }
-
-    /// Stages one level below another, each times `factor` and with its prime times `share` as its scale.
-    fn maps(
-        &self,
-        stages: &[crate::circuits::dft::Stage],
-        params: &Params,
-        top: usize,
-        (factor, share): (f64, f64),
-    ) -> Result<Vec<LinearMap>, HeError> {
-        let encoder = Encoder::new(params);
-        let map = |(i, stage): (usize, &crate::circuits::dft::Stage)| {
-            let level = top - i;
-            let scale = params.prime_at(level) as f64 * share;
-            stage.map(&encoder, factor, self.literal().hoisted, EncodeAt { level, scale, max_abs: 1.0 })
-        };
-        stages.iter().enumerate().map(map).collect()
-    }
-
-    /// Sparse slots: u in the first half of 2n slots and v in the second become u + i·v in both, and the
-    /// transforms' rotation is undone.
-    pub(super) fn mask_map(&self) -> Result<LinearMap, HeError> {
-        let n = self.slots();
-        let mask = side_by_side(n, Complex64::I);
-        let turned: Vec<Complex64> = (0..2 * n).map(|j| mask[(j + n) % (2 * n)]).collect();
-        let [own, other] = self.mask_steps();
-        let level = self.levels().reduced;
-        let at = EncodeAt { level, scale: self.params().prime_at(level) as f64, max_abs: 1.0 };
-        let diagonals = BTreeMap::from([(own, mask), (other, turned)]);
-        LinearMap::hoisted(&Encoder::new(self.params()), &diagonals, 1, at)
-    }
-
-    /// Bytes of the diagonals, before there are any.
-    pub fn prepared_bytes(&self) -> Result<u64, HeError> {
-        let n = self.params().degree();
-        let words = |stage: &crate::circuits::dft::Stage, limbs: usize| -> usize {
-            let kept = |period: usize| if n / (2 * period) < 8 { n } else { 2 * period };
-            stage.diagonals().values().map(|d| kept(d.len())).sum::<usize>() * limbs
-        };
-        let [stc, cts] = self.transforms();
-        let low = self.low();
-        let low_limbs = |i: usize| self.levels().input + 1 - i + low.p().len();
-        let limbs = |i: usize| self.levels().top + 1 - i + self.params().p().len();
-        let below: usize = stc.stages().iter().enumerate().map(|(i, s)| words(s, low_limbs(i))).sum();
-        let above: usize = cts.stages().iter().enumerate().map(|(i, s)| words(s, limbs(i))).sum();
-        Ok(8 * (below + above) as u64)
-    }
-
-    /// Bytes that a refresh of `count` complex ciphertexts works in, at its largest step.
-    pub fn working_bytes(&self, count: usize) -> u64 {
-        let (n, limbs) = (self.params().degree(), self.levels().top + 1 + self.params().p().len());
-        let [_, cts] = self.transforms();
-        let stage = |s: &crate::circuits::dft::Stage| {
-            let (hoisted, roots) = s.steps(self.literal().hoisted);
-            let diagonals = s.diagonals().keys().last().map_or(1, |t| *t as usize + 1);
-            let giants = diagonals.div_ceil(hoisted * roots);
-            // Digits and parts of each root, two sums for each giant step.
-            limbs * (roots * (self.params().digits_at(self.levels().top) + 2) + 2 * giants)
-        };
-        let rows = cts.stages().iter().map(stage).max().unwrap_or(0);
-        8 * (n * rows * count) as u64
-    }
+fn mask_map(layout: &Layout, params: &Params) -> Result<LinearMap, HeError> {
+    let (diagonals, scale) = layout.mask();
+    let at = EncodeAt { level: layout.levels.reduced, scale, max_abs: 1.0 };
+    LinearMap::hoisted(&Encoder::new(params), &diagonals, 1, at)
 }

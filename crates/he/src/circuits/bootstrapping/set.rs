@@ -53,22 +53,68 @@ fn ternary(log_n: u32, q: &[(usize, u32)], p: &[(usize, u32)], digit_limbs: usiz
 }
 
 impl BootstrapLiteral {
-    /// Set A: N = 2^16, 2^15 complex slots, 9 levels at Δ = 2^43, 27 bits.
+    /// A: N = 2^16, 2^15 complex slots, 9 levels at Δ = 2^43, 26.4 bits (error of complex values of size up to
+    /// one, root of the mean square).
     pub fn a() -> Self {
-        let q = [(1, 47), (1, 37), (1, 34), (1, 33), (9, 43), (4, 46), (6, 50), (1, 43), (1, 45), (1, 47)];
+        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (9, 43), (4, 48), (6, 50), (1, 42), (1, 45), (1, 47)];
         Self {
-            params: ternary(16, &q, &[(12, 45), (1, 46)], 14, 43),
+            params: ternary(16, &q, &[(13, 45)], 14, 43),
             log_slots: 15,
             stc: vec![5, 5, 5],
             cts: vec![5, 5, 5],
             degree: 31,
             doublings: 3,
             sines: 4,
-            log_radius: 4.2,
+            log_radius: 4.1,
             weight: 28,
             gate_bits: 49,
             hoisted: 4,
         }
+    }
+
+    /// A with 12 levels: key switching in three digits, so more time and keys.
+    pub fn a12() -> Self {
+        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (12, 43), (4, 48), (6, 50), (1, 43), (1, 45), (1, 46)];
+        Self { params: ternary(16, &q, &[(8, 45), (2, 46)], 10, 43), ..Self::a() }
+    }
+
+    /// B, fast: N = 2^16, 5 levels at Δ = 2^40, 20.5 bits.
+    pub fn b() -> Self {
+        let q = [(1, 46), (1, 32), (1, 29), (1, 28), (5, 40), (3, 43), (1, 45), (5, 46), (1, 39), (1, 41), (1, 43)];
+        Self { params: ternary(16, &q, &[(18, 48)], 21, 40), sines: 2, log_radius: 5.75, ..Self::a() }
+    }
+
+    /// C: N = 2^15, 2^14 complex slots, 4 levels at Δ = 2^33, 16.2 bits.
+    pub fn c() -> Self {
+        let q = [(1, 41), (1, 28), (1, 26), (1, 25), (4, 33), (3, 37), (1, 38), (5, 40), (1, 34), (1, 36), (1, 37)];
+        Self {
+            params: ternary(15, &q, &[(4, 40)], 4, 33),
+            log_slots: 14,
+            stc: vec![5, 5, 4],
+            cts: vec![4, 5, 5],
+            sines: 2,
+            log_radius: 4.85,
+            weight: 32,
+            gate_bits: 41,
+            ..Self::a()
+        }
+    }
+
+    /// D, sparse: N = 2^15, 2^10 complex slots, 4 levels at Δ = 2^35, 16.2 bits.
+    pub fn d() -> Self {
+        let q = [(1, 41), (1, 28), (1, 26), (4, 35), (1, 32), (3, 39), (1, 40), (5, 40), (1, 38), (1, 40)];
+        Self {
+            params: ternary(15, &q, &[(4, 40)], 4, 35),
+            log_slots: 10,
+            stc: vec![5, 5],
+            cts: vec![5, 5],
+            ..Self::c()
+        }
+    }
+
+    /// Every set by its name.
+    pub fn named() -> [(&'static str, Self); 5] {
+        [("A", Self::a()), ("A12", Self::a12()), ("B", Self::b()), ("C", Self::c()), ("D", Self::d())]
     }
 
     /// The same shape over a small ring, by the name insecure: for tests.
@@ -94,5 +140,49 @@ impl BootstrapLiteral {
         // The unit of a stage is the size of the blocks below it: StC's from the small end, CtS's from the large.
         self.cts.reverse();
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::security::max_log_qp;
+
+    /// Levels for use and bits, of every set; the sparse key's and the whole modulus within their limits.
+    #[test]
+    fn named_sets() {
+        let expected = [("A", 9, 26.4), ("A12", 12, 26.4), ("B", 5, 20.5), ("C", 4, 16.2), ("D", 4, 16.2)];
+        for ((name, literal), (wanted, levels, bits)) in BootstrapLiteral::named().into_iter().zip(expected) {
+            assert_eq!(name, wanted);
+            let found = literal.predicted_noise(0.5).unwrap().bits();
+            assert!((bits - 0.03..bits + 0.1).contains(&found), "{name}: {found:.3} bits");
+            let used =
+                literal.stc.len() + literal.cts.len() + usize::from(literal.log_slots + 1 < literal.params.log_n);
+            let reduction = 5 + literal.doublings as usize + if literal.sines == 2 { 1 } else { 2 };
+            assert_eq!(literal.params.q_bits.len() - 1 - used - reduction, levels, "{name}");
+            let (log_n, secret) = (literal.params.log_n, literal.params.secret);
+            let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
+            assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{name}: {total} bits");
+            let sparse = SecretDistribution::FixedWeight { weight: literal.weight };
+            let gate = literal.params.q_bits[0] + literal.gate_bits;
+            assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{name}: {gate} bits");
+            let largest = literal.params.q_bits.chunks(literal.params.digit_limbs).map(|d| d.iter().sum::<u32>()).max();
+            assert!(largest <= Some(literal.params.p_bits.iter().sum()), "{name}");
+        }
+    }
+
+    #[test]
+    fn small_shapes_are_insecure_by_name() {
+        for (_, literal) in BootstrapLiteral::named() {
+            let small = literal.clone().insecure(11).unwrap();
+            assert_eq!(small.params.security, Security::Insecure);
+            assert_eq!(small.stc.iter().sum::<u32>(), small.log_slots);
+            assert_eq!(small.cts.len(), literal.cts.len());
+            let mut secure = small;
+            secure.params.security = Security::Bits128;
+            assert!(secure.build().is_err());
+        }
+        assert!(BootstrapLiteral::a().insecure(8).is_err());
+        assert!(BootstrapLiteral::a().insecure(17).is_err());
     }
 }

@@ -141,19 +141,19 @@ fn slots_to_coefficients_alone() {
         for trial in 0..8 {
             let scale = w.params().scale();
             let x = values(i as u64 * 100 + trial, w.params().slots());
-            let input = b.input(&w.encrypt(&x, b.params().levels().input, scale), 1);
+            let input = b.input(&w.encrypt(&x, b.layout().levels.input, scale), 1);
             let exact = w.slots(&input, scale);
             let out = b.to_coefficients(vec![input]).unwrap();
             let [stc, _] = b.params().transforms();
             let wanted = to_coefficients(w.params(), &transformed(stc, exact));
-            let factor = scale * b.params().shrink();
+            let factor = scale * b.layout().shrink();
             let found = centred(&w.open(&out[0]));
             // Values stand in the coefficients, and fill the radius.
             let largest = found.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-            assert!(largest < 1.001 * b.params().radius() * b.params().q0());
+            assert!(largest < 1.001 * b.layout().radius() * b.layout().q0());
             let errors = found.iter().zip(&wanted).map(|(f, w)| f - w * factor);
             let energy = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / x.len() as f64;
-            ratio.add(mean_square(errors), stc_variance(b.params(), &b.stc, energy, 0.0));
+            ratio.add(mean_square(errors), stc_variance(b.layout(), energy, 0.0));
         }
     }
     ratio.expect("StC");
@@ -166,13 +166,14 @@ fn raising_alone_and_the_integers_that_it_adds() {
         let p = w.bootstrapper.params();
         for trial in 0..6 {
             let x = values(i as u64 * 31 + trial, w.params().slots());
-            let c = w.encrypt(&x, 0, p.radius() * p.q0() / 64.0);
+            let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
             let parts: Parts = c.parts.clone().try_into().unwrap();
             let message = centred(&w.open(&parts));
             let raised = centred(&w.open(&raise(&w.bootstrapper.keys, &parts)));
-            let multiples: Vec<f64> = raised.iter().zip(&message).map(|(t, m)| ((t - m) / p.q0()).round()).collect();
-            let errors = raised.iter().zip(&message).zip(&multiples).map(|((t, m), k)| t - m - k * p.q0());
-            ratio.add(mean_square(errors), raise_variance(p));
+            let multiples: Vec<f64> =
+                raised.iter().zip(&message).map(|(t, m)| ((t - m) / p.layout().q0()).round()).collect();
+            let errors = raised.iter().zip(&message).zip(&multiples).map(|((t, m), k)| t - m - k * p.layout().q0());
+            ratio.add(mean_square(errors), raise_variance(p.layout()));
             let weight = p.literal().weight;
             assert!(multiples.iter().all(|k| k.abs() <= f64::from(weight / 2)));
             integers.add(mean_square(multiples.into_iter()), integer_variance(weight));
@@ -189,17 +190,17 @@ fn coefficients_to_slots_alone() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         for trial in 0..2 {
             let raised = raised(w, i as u64 * 7 + trial);
-            let coefficients: Vec<f64> = centred(&w.open(&raised)).iter().map(|t| t / p.q0()).collect();
+            let coefficients: Vec<f64> = centred(&w.open(&raised)).iter().map(|t| t / p.layout().q0()).collect();
             let [_, cts] = p.transforms();
             let slots = transformed(cts, to_slots(w.params(), &coefficients));
             let starts = b.to_slots(vec![raised], Kind::Complex).unwrap();
-            let scale = p.start_scale();
+            let scale = p.layout().start_scale();
             for (start, part) in starts.iter().zip([0, 1]) {
                 let wanted = slots.iter().map(|c| [c.re, c.im][part] / p.mod1().span());
                 let found = w.slots(start, scale);
                 assert!(found.iter().all(|y| y.re.abs() <= 1.0));
                 let errors = found.iter().zip(wanted).map(|(f, w)| (f.re - w) * scale);
-                ratio.add(mean_square(errors), cts_variance(p, &b.cts));
+                ratio.add(mean_square(errors), cts_variance(p.layout()));
             }
         }
     }
@@ -209,7 +210,7 @@ fn coefficients_to_slots_alone() {
 fn raised(w: &World, seed: u64) -> Parts {
     let p = w.bootstrapper.params();
     let x = values(seed, w.params().slots());
-    let c = w.encrypt(&x, 0, p.radius() * p.q0() / 64.0);
+    let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
     raise(&w.bootstrapper.keys, &c.parts.clone().try_into().unwrap())
 }
 
@@ -220,18 +221,18 @@ fn the_reduction_alone() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         for trial in 0..2 {
             let starts = b.to_slots(vec![raised(w, i as u64 * 13 + trial)], Kind::Complex).unwrap();
-            let inputs: Vec<Vec<Complex64>> = starts.iter().map(|s| w.slots(s, p.start_scale())).collect();
+            let inputs: Vec<Vec<Complex64>> = starts.iter().map(|s| w.slots(s, p.layout().start_scale())).collect();
             let reduced = b.reduce(&starts).unwrap();
-            let scale = b.program.output(0).1;
+            let scale = b.program.output_state().1;
             for (input, out) in inputs.iter().zip(&reduced) {
                 let found = w.slots(out, scale);
-                let last = b.program.sums().len();
-                let wanted = input.iter().map(|y| b.program.values(*y, 0)[last]);
+                let (plan, last) = (b.program.plan(), b.program.output());
+                let wanted = input.iter().map(|y| plan.values(*y, 0)[last]);
                 let errors = found.iter().zip(wanted).map(|(f, w)| (f - w).norm());
                 let here = input.iter().map(|y| (*y, 0)).collect();
-                let predicted = b.program.variance(&b.program.gains(0, &here), 0.0);
+                let predicted = plan.variance(&plan.gains(last, &here), 0.0);
                 // The expected distribution of inputs predicts the same.
-                let expected = b.program.variance(&b.program.gains(0, &samples(p)), 0.0);
+                let expected = plan.variance(&plan.gains(last, &samples(p.layout())), 0.0);
                 assert!((expected / predicted - 1.0).abs() < 0.1, "{expected} {predicted}");
                 ratio.add(mean_square(errors), predicted);
             }
@@ -245,7 +246,7 @@ fn joining_alone() {
     let mut ratio = Ratio::default();
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
-        let (level, scale) = b.program.output(0);
+        let (level, scale) = b.program.output_state();
         for trial in 0..8 {
             let value = |k: u64| {
                 let c = w.encrypt(&values(k + 1000 * i as u64 + trial, w.params().slots()), level, scale);
@@ -255,14 +256,14 @@ fn joining_alone() {
             let opened: Vec<Vec<Complex64>> = both.iter().map(|parts| w.slots(parts, scale)).collect();
             let out = b.join(both, Kind::Complex).unwrap();
             let found = w.slots(&out[0], 2.0 * scale);
-            let turn = p.undo() as usize;
+            let turn = p.layout().undo() as usize;
             let n = w.params().slots();
             let wanted = (0..n).map(|j| {
                 let at = (j + turn) % n;
                 p.mod1().sign() * Complex64::new(opened[0][at].im, opened[1][at].im)
             });
             let errors = found.iter().zip(wanted).map(|(f, w)| (f - w).norm() * 2.0 * scale);
-            ratio.add(mean_square(errors), join_variance(p, None, 2.0 * scale, 2));
+            ratio.add(mean_square(errors), join_variance(p.layout(), 2.0 * scale, 2));
         }
     }
     ratio.expect("joining");
@@ -275,14 +276,19 @@ fn the_whole_is_the_sum_of_its_steps() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         for trial in 0..4 {
             let x = values(i as u64 * 17 + trial, w.params().slots());
-            let c = w.encrypt(&x, p.levels().input, w.params().scale());
+            let c = w.encrypt(&x, p.layout().levels.input, w.params().scale());
             let exact = w.slots(&c.parts.clone().try_into().unwrap(), c.scale);
             let y = b.refresh(&c).unwrap();
             let found = w.slots(&y.parts.clone().try_into().unwrap(), y.scale);
             let errors = found.iter().zip(&exact).map(|(f, w)| (f - w).norm());
             assert!(errors.clone().all(|e| e < y.error_bound()));
             let energy = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / x.len() as f64;
-            ratio.add(mean_square(errors), b.predicted_noise(energy).total());
+            let predicted = p.predicted_noise(energy).unwrap();
+            // The series' error for these messages, in place of that for evenly spread ones.
+            let rho = p.layout().radius();
+            let series = |m: f64| (p.mod1().evaluate(m * rho) / rho - m).powi(2);
+            let series = x.iter().map(|z| series(z.re) + series(z.im)).sum::<f64>() / x.len() as f64;
+            ratio.add(mean_square(errors), predicted.total() - predicted.approximation + series);
         }
     }
     ratio.expect("refresh");

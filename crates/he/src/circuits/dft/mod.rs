@@ -14,12 +14,11 @@
 
 mod layers;
 
-use super::linear_map::{Diagonals, LinearMap};
+use super::linear_map::{Diagonals, LinearMap, MapPlan};
 use crate::ckks::{EncodeAt, Encoder};
 use crate::error::HeError;
 use layers::Diagonal;
 use num_complex::Complex64;
-use std::collections::BTreeMap;
 
 /// Which way a transform goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,9 +120,14 @@ impl Stage {
         &self.diagonals
     }
 
+    /// One more than the highest diagonal's number.
+    pub(crate) fn count(&self) -> usize {
+        self.diagonals.keys().last().map_or(1, |t| *t as usize + 1)
+    }
+
     /// (babies of one decomposition, decompositions) with which its map has the fewest turns.
     pub fn steps(&self, hoisted: usize) -> (usize, usize) {
-        let count = self.diagonals.keys().last().map_or(1, |t| *t as usize + 1);
+        let count = self.count();
         let turns = |roots: &usize| roots - 1 + count.div_ceil(hoisted * roots) - 1;
         // Of equals the one with more roots: they need no division of c_0, and fewer sums are stored.
         let best = (1..=count.div_ceil(hoisted)).rev().min_by_key(turns).unwrap_or(1);
@@ -136,11 +140,19 @@ impl Stage {
     /// # Errors
     /// As [`LinearMap::chained`].
     pub fn map(&self, encoder: &Encoder, factor: f64, hoisted: usize, at: EncodeAt) -> Result<LinearMap, HeError> {
-        let scaled: BTreeMap<i64, Vec<Complex64>> =
-            self.diagonals.iter().map(|(t, d)| (*t, d.iter().map(|x| x * factor).collect())).collect();
+        let scaled = self.times(factor);
         let size = |d: &Vec<Complex64>| d.iter().map(|x| x.norm()).fold(0.0, f64::max);
         let max_abs = scaled.values().map(size).fold(0.0, f64::max);
         LinearMap::chained(encoder, &scaled, self.unit, self.steps(hoisted), EncodeAt { max_abs, ..at })
+    }
+
+    /// The same map without its values, over a ring of some degree.
+    pub(crate) fn plan(&self, degree: usize, factor: f64, hoisted: usize, scale: f64) -> MapPlan {
+        MapPlan::chained(degree, &self.times(factor), self.unit, self.steps(hoisted), scale).0
+    }
+
+    fn times(&self, factor: f64) -> Diagonals<Complex64> {
+        self.diagonals.iter().map(|(t, d)| (*t, d.iter().map(|x| x * factor).collect())).collect()
     }
 
     /// The plain map: slot i of the result is Σ_t d_t\[i\]·x\[i + unit·t\].

@@ -1,8 +1,9 @@
 //! Applying linear maps.
 
-use super::{Giant, LinearMap};
+use super::LinearMap;
 use crate::circuits::periodic::{Term, weighted_sum};
 use crate::circuits::polynomial::Parts;
+use crate::ckks::chain::Chain;
 use crate::ckks::noise::division_bound;
 use crate::ckks::{Ciphertext, Counters, Evaluator};
 use crate::error::HeError;
@@ -66,7 +67,7 @@ impl LinearMap {
     fn turned_roots(&self, level: usize, sources: &[Source<'_>], keys: &Keys<'_>) -> Vec<Vec<RootState>> {
         let params = &self.params;
         let mut all: Vec<Vec<RootState>> = sources.iter().map(|_| Vec::new()).collect();
-        for r in 1..self.roots.len() {
+        for r in 1..self.plan.roots.len() {
             let Some(key) = keys.roots[r] else { continue };
             for (source, states) in sources.iter().zip(&mut all) {
                 let (c0, digits) = states.last().map_or((source.parts[0], source.digits), |s| (&s.c0, &s.digits));
@@ -86,8 +87,10 @@ impl LinearMap {
     fn sums(&self, level: usize, roots: &[Vec<RootRef<'_>>], keys: &Keys<'_>) -> Vec<Vec<ExtendedPair>> {
         let params = &self.params;
         let (n, limbs) = (params.degree(), params.qp_at(level).len());
-        let mut out: Vec<Vec<ExtendedPair>> =
-            roots.iter().map(|_| self.giants.iter().map(|_| ExtendedPair::dirty(params, level)).collect()).collect();
+        let mut out: Vec<Vec<ExtendedPair>> = roots
+            .iter()
+            .map(|_| self.plan.giants.iter().map(|_| ExtendedPair::dirty(params, level)).collect())
+            .collect();
         let mut rows: Vec<Vec<[&mut [u64]; 2]>> = (0..limbs).map(|_| Vec::new()).collect();
         for pair in out.iter_mut().flatten() {
             let [x, y] = &mut pair.c;
@@ -95,12 +98,12 @@ impl LinearMap {
             rows.iter_mut().zip(pairs).for_each(|(limb, (x, y))| limb.push([x, y]));
         }
         threads::for_each_mut(&mut rows, |t, outs| {
-            let count: usize = self.roots.iter().map(|r| r.babies.len()).sum();
+            let count: usize = self.plan.roots.iter().map(|r| r.babies.len()).sum();
             let mut babies = Buffer::dirty(2 * n * count);
-            for (roots, outs) in roots.iter().zip(outs.chunks_mut(self.giants.len())) {
+            for (roots, outs) in roots.iter().zip(outs.chunks_mut(self.plan.giants.len())) {
                 self.baby_rows((level, t), roots, keys, &mut babies);
-                for (giant, out) in self.giants.iter().zip(outs) {
-                    self.giant_rows((level, t), giant, &babies, out);
+                for (g, out) in outs.iter_mut().enumerate() {
+                    self.giant_rows((level, t), g, &babies, out);
                 }
             }
         });
@@ -151,14 +154,15 @@ impl LinearMap {
         }
     }
 
-    fn giant_rows(&self, (level, t): (usize, usize), giant: &Giant, babies: &[u64], out: &mut [&mut [u64]; 2]) {
+    fn giant_rows(&self, (level, t): (usize, usize), giant: usize, babies: &[u64], out: &mut [&mut [u64]; 2]) {
         let n = self.params.degree();
         let limb = self.params.qp_at(level).limb(t);
         // The special primes stand behind those of the level that the map is prepared for.
         let stored = if t <= level { t } else { t + self.level - level };
         for (part, out) in out.iter_mut().enumerate() {
             let row = |baby: usize| &babies[(2 * baby + part) * n..][..n];
-            let terms: Vec<Term<'_>> = giant.diagonals.iter().map(|d| (row(d.baby), &d.rows, stored)).collect();
+            let diagonals = self.plan.giants[giant].diagonals.iter().zip(&self.rows[giant]);
+            let terms: Vec<Term<'_>> = diagonals.map(|(d, rows)| (row(d.baby), rows, stored)).collect();
             match terms.is_empty() {
                 true => out.fill(0),
                 false => weighted_sum(limb, out, &terms),
@@ -172,7 +176,7 @@ impl LinearMap {
         let mut totals: Vec<Option<ExtendedPair>> = steps.iter().map(|_| None).collect();
         for key in &keys.giants {
             let here: Vec<ExtendedPair> = steps.iter_mut().filter_map(Iterator::next).collect();
-            totals = match (key, self.chained) {
+            totals = match (key, self.plan.chained) {
                 (None, _) => zip_sum(totals, here),
                 (Some(key), false) => zip_sum(totals, self.turn(level, here, key)),
                 (Some(key), true) => {
@@ -250,13 +254,14 @@ impl<'a> Keys<'a> {
             }
         };
         Ok(Self {
-            roots: map.roots.iter().map(|r| key(r.turn)).collect::<Result<_, HeError>>()?,
+            roots: map.plan.roots.iter().map(|r| key(r.turn)).collect::<Result<_, HeError>>()?,
             babies: map
+                .plan
                 .roots
                 .iter()
                 .map(|r| r.babies.iter().map(|e| key(*e)).collect())
                 .collect::<Result<_, HeError>>()?,
-            giants: map.giants.iter().map(|g| key(g.turn)).collect::<Result<_, HeError>>()?,
+            giants: map.plan.giants.iter().map(|g| key(g.turn)).collect::<Result<_, HeError>>()?,
         })
     }
 }
@@ -297,9 +302,9 @@ impl Evaluator {
             key: a.key,
             parts: Vec::new(),
             level,
-            scale: a.scale * map.scale,
-            bound: a.bound * map.row_sum,
-            noise: map.noise(a),
+            scale: a.scale * map.plan.scale,
+            bound: a.bound * map.plan.row_sum,
+            noise: map.plan.noise(&Chain::of(params), a),
             seed: None,
         };
         out.check_fits(operation)?;

@@ -22,25 +22,23 @@ use crate::error::HeError;
 use crate::params::Params;
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
+use sudare_ring::automorphism::rotation_element;
 
 pub(crate) use apply::Source;
 
 /// Bits of a scaled value that double precision rounds as it should.
 const MOST_BITS: f64 = 62.0;
 
-/// A diagonal, over Q_l·P.
+/// What is known of a diagonal without its values.
 #[derive(Clone, Debug)]
 struct Diagonal {
     /// Which baby step it multiplies.
     baby: usize,
-    rows: PeriodicRows,
     period: usize,
     /// max |d|.
     bound: f64,
     /// Mean of |d|².
     mean_square: f64,
-    /// Bound on the error of a slot, in integer units.
-    noise: f64,
 }
 
 /// A ciphertext that babies are hoisted from: the map's input, or the root before turned once.
@@ -60,11 +58,10 @@ struct Giant {
     diagonals: Vec<Diagonal>,
 }
 
-/// A linear map, prepared for ciphertexts up to one level.
+/// The steps of a linear map and the sizes of its diagonals, without their values.
 #[derive(Clone, Debug)]
-pub struct LinearMap {
-    params: Params,
-    level: usize,
+pub(crate) struct MapPlan {
+    degree: usize,
     scale: f64,
     /// max_i Σ_t |d_t\[i\]|.
     row_sum: f64,
@@ -73,6 +70,19 @@ pub struct LinearMap {
     /// Whether giants are summed by Horner's rule, the highest first.
     chained: bool,
 }
+
+/// A linear map, prepared for ciphertexts up to one level.
+#[derive(Clone, Debug)]
+pub struct LinearMap {
+    params: Params,
+    level: usize,
+    plan: MapPlan,
+    /// The diagonals of each giant step, over Q_l·P.
+    rows: Vec<Vec<PeriodicRows>>,
+}
+
+/// The diagonals of each giant step, turned back by it.
+type Turned = Vec<Vec<Vec<Complex64>>>;
 
 /// A giant step that is not encoded yet: how the map turns it, how far that is in slots, and which
 /// diagonal meets which baby.
@@ -101,23 +111,8 @@ impl LinearMap {
         babies: usize,
         at: EncodeAt,
     ) -> Result<Self, HeError> {
-        let params = encoder.params();
-        let step = babies.clamp(1, i64::MAX as usize) as i64;
-        let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
-        let used: BTreeSet<i64> = diagonals.keys().map(|t| baby_of(*t)).collect();
-        let element = |t: i64| params.rotation_element(t * unit);
-        let roots = vec![Root { turn: 1, babies: used.iter().map(|t| element(*t)).collect() }];
-        let index: BTreeMap<i64, usize> = used.into_iter().enumerate().map(|(i, t)| (t, i)).collect();
-        let mut giants: BTreeMap<i64, Vec<(usize, &[T])>> = BTreeMap::new();
-        for (t, diagonal) in diagonals {
-            let baby = baby_of(*t);
-            giants.entry(t - baby).or_default().push((index[&baby], diagonal));
-        }
-        let giants = giants
-            .into_iter()
-            .map(|(giant, terms)| Step { turn: element(giant), rotation: giant * unit, terms })
-            .collect();
-        Self::prepare(params, roots, giants, false, at)
+        check(encoder.params(), diagonals, at)?;
+        Self::encode(encoder, MapPlan::flat(encoder.params().degree(), diagonals, unit, babies, at.scale), at)
     }
 
     /// Prepares a map without giant steps: all its rotations come from one decomposition, which
@@ -147,14 +142,91 @@ impl LinearMap {
         (hoisted, roots): (usize, usize),
         at: EncodeAt,
     ) -> Result<Self, HeError> {
-        let params = encoder.params();
         if diagonals.keys().any(|t| *t < 0) || hoisted == 0 || roots == 0 {
             return Err(HeError::Parameters {
                 reason: "a chained map's diagonals start at 0, and it has babies; rotate its output instead".into(),
             });
         }
+        check(encoder.params(), diagonals, at)?;
+        let plan = MapPlan::chained(encoder.params().degree(), diagonals, unit, (hoisted, roots), at.scale);
+        Self::encode(encoder, plan, at)
+    }
+
+    fn encode(encoder: &Encoder, (plan, values): (MapPlan, Turned), at: EncodeAt) -> Result<Self, HeError> {
+        let params = encoder.params();
+        let encode = |values: Vec<Complex64>| PeriodicRows::encode(params, params.qp_at(at.level), &values, at.scale);
+        let rows = values.into_iter().map(|giant| giant.into_iter().map(encode).collect()).collect();
+        Ok(Self { params: params.clone(), level: at.level, plan, rows })
+    }
+
+    /// Galois elements whose keys it needs, each once.
+    pub fn elements(&self) -> Vec<u64> {
+        self.plan.elements()
+    }
+
+    /// The level it is prepared for.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// The scale of its diagonals.
+    pub fn scale(&self) -> f64 {
+        self.plan.scale
+    }
+
+    /// Number of its diagonals.
+    pub fn diagonals(&self) -> usize {
+        self.rows.iter().map(Vec::len).sum()
+    }
+
+    /// Bytes of its diagonals in memory.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().flatten().map(PeriodicRows::bytes).sum()
+    }
+
+    /// What one application does.
+    pub fn operations(&self) -> MapOperations {
+        self.plan.operations()
+    }
+}
+
+impl MapPlan {
+    /// One decomposition, and giant steps with a key each.
+    pub fn flat<T: Copy + Into<Complex64>>(
+        degree: usize,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        babies: usize,
+        scale: f64,
+    ) -> (Self, Turned) {
+        let step = babies.clamp(1, i64::MAX as usize) as i64;
+        let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
+        let used: BTreeSet<i64> = diagonals.keys().map(|t| baby_of(*t)).collect();
+        let element = |t: i64| rotation_element(degree, t * unit);
+        let roots = vec![Root { turn: 1, babies: used.iter().map(|t| element(*t)).collect() }];
+        let index: BTreeMap<i64, usize> = used.into_iter().enumerate().map(|(i, t)| (t, i)).collect();
+        let mut giants: BTreeMap<i64, Vec<(usize, &[T])>> = BTreeMap::new();
+        for (t, diagonal) in diagonals {
+            let baby = baby_of(*t);
+            giants.entry(t - baby).or_default().push((index[&baby], diagonal));
+        }
+        let giants = giants
+            .into_iter()
+            .map(|(giant, terms)| Step { turn: element(giant), rotation: giant * unit, terms })
+            .collect();
+        Self::of(degree, scale, roots, giants, false)
+    }
+
+    /// Several roots, and giant steps by Horner's rule; the diagonals' indices are not negative.
+    pub fn chained<T: Copy + Into<Complex64>>(
+        degree: usize,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        (hoisted, roots): (usize, usize),
+        scale: f64,
+    ) -> (Self, Turned) {
         let babies = hoisted * roots;
-        let element = |t: usize| params.rotation_element(t as i64 * unit);
+        let element = |t: usize| rotation_element(degree, t as i64 * unit);
         let used: BTreeSet<usize> = diagonals.keys().map(|t| *t as usize % babies).collect();
         let most = used.last().map_or(0, |last| last / hoisted);
         let mut index = BTreeMap::new();
@@ -176,35 +248,35 @@ impl LinearMap {
             let turn = if giant == highest { 1 } else { element(babies) };
             giants.push(Step { turn, rotation: (giant * babies) as i64 * unit, terms });
         }
-        Self::prepare(params, all, giants, true, at)
+        Self::of(degree, scale, all, giants, true)
     }
 
-    fn prepare<T: Copy + Into<Complex64>>(
-        params: &Params,
+    fn of<T: Copy + Into<Complex64>>(
+        degree: usize,
+        scale: f64,
         roots: Vec<Root>,
-        giants: Vec<Step<'_, T>>,
+        steps: Vec<Step<'_, T>>,
         chained: bool,
-        at: EncodeAt,
-    ) -> Result<Self, HeError> {
-        check(params, &giants, at)?;
-        let slots = params.slots();
-        let mut sums = vec![0.0; slots];
-        let mut prepared = Vec::new();
-        for Step { turn, rotation, terms } in giants {
-            let mut diagonals = Vec::new();
+    ) -> (Self, Turned) {
+        let longest = steps.iter().flat_map(|s| &s.terms).map(|(_, d)| d.len()).max().unwrap_or(1);
+        let mut sums = vec![0.0; longest];
+        let (mut giants, mut turned) = (Vec::new(), Vec::new());
+        for Step { turn, rotation, terms } in steps {
+            let (mut diagonals, mut all) = (Vec::new(), Vec::new());
             for (baby, values) in terms {
                 let mut values: Vec<Complex64> = values.iter().map(|x| (*x).into()).collect();
                 sums.iter_mut().zip(values.iter().cycle()).for_each(|(s, x)| *s += x.norm());
                 // Rot_g(p ⊙ x) = Rot_g(p) ⊙ Rot_g(x): the diagonal is turned back beforehand.
                 let back = rotation.rem_euclid(values.len() as i64) as usize;
                 values.rotate_right(back);
-                diagonals.push(Diagonal::new(params, baby, &values, at));
+                diagonals.push(Diagonal::of(baby, &values));
+                all.push(values);
             }
-            prepared.push(Giant { turn, diagonals });
+            giants.push(Giant { turn, diagonals });
+            turned.push(all);
         }
         let row_sum = sums.into_iter().fold(0.0, f64::max);
-        let (level, scale) = (at.level, at.scale);
-        Ok(Self { params: params.clone(), level, scale, row_sum, roots, giants: prepared, chained })
+        (Self { degree, scale, row_sum, roots, giants, chained }, turned)
     }
 
     /// Galois elements whose keys it needs, each once.
@@ -214,9 +286,14 @@ impl LinearMap {
         all.into_iter().collect()
     }
 
-    /// The level it is prepared for.
-    pub fn level(&self) -> usize {
-        self.level
+    /// What one application does.
+    pub fn operations(&self) -> MapOperations {
+        let turns = |elements: &mut dyn Iterator<Item = u64>| elements.filter(|e| *e != 1).count();
+        let babies = turns(&mut self.roots.iter().flat_map(|r| r.babies.iter().copied()));
+        let root_turns = turns(&mut self.roots.iter().map(|r| r.turn));
+        let giant_turns = turns(&mut self.giants.iter().map(|g| g.turn));
+        let diagonals = self.giants.iter().map(|g| g.diagonals.len()).sum();
+        MapOperations { babies, root_turns, giant_turns, diagonals }
     }
 
     /// The scale of its diagonals.
@@ -224,23 +301,10 @@ impl LinearMap {
         self.scale
     }
 
-    /// Number of its diagonals.
-    pub fn diagonals(&self) -> usize {
-        self.giants.iter().map(|g| g.diagonals.len()).sum()
-    }
-
-    /// Bytes of its diagonals in memory.
-    pub fn bytes(&self) -> usize {
-        self.giants.iter().flat_map(|g| &g.diagonals).map(|d| d.rows.bytes()).sum()
-    }
-
-    /// What one application does.
-    pub fn operations(&self) -> MapOperations {
-        let turns = |elements: &mut dyn Iterator<Item = u64>| elements.filter(|e| *e != 1).count();
-        let babies = turns(&mut self.roots.iter().flat_map(|r| r.babies.iter().copied()));
-        let root_turns = turns(&mut self.roots.iter().map(|r| r.turn));
-        let giant_turns = turns(&mut self.giants.iter().map(|g| g.turn));
-        MapOperations { babies, root_turns, giant_turns, diagonals: self.diagonals() }
+    /// Rows that its diagonals take of each limb, in words.
+    pub fn words(&self) -> usize {
+        let kept = |d: &Diagonal| PeriodicRows::words_of(self.degree, d.period);
+        self.giants.iter().flat_map(|g| &g.diagonals).map(kept).sum()
     }
 }
 
@@ -258,24 +322,22 @@ pub struct MapOperations {
 }
 
 impl Diagonal {
-    fn new(params: &Params, baby: usize, values: &[Complex64], at: EncodeAt) -> Self {
+    fn of(baby: usize, values: &[Complex64]) -> Self {
         let period = period(values);
         let values = &values[..period];
         let bound = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
         let mean_square = values.iter().map(|z| z.norm_sqr()).sum::<f64>() / period as f64;
-        let transform = (params.degree() as f64).log2() * f64::EPSILON;
-        Self {
-            baby,
-            rows: PeriodicRows::encode(params, params.qp_at(at.level), values, at.scale),
-            period,
-            bound,
-            mean_square,
-            noise: canonical_bound(2 * period, ROUNDING_VARIANCE, 1) + bound * at.scale * transform,
-        }
+        Self { baby, period, bound, mean_square }
+    }
+
+    /// Bound on the error of a slot at a scale, in integer units: rounding, and double precision's own.
+    fn noise(&self, degree: usize, scale: f64) -> f64 {
+        let transform = (degree as f64).log2() * f64::EPSILON;
+        canonical_bound(2 * self.period, ROUNDING_VARIANCE, 1) + self.bound * scale * transform
     }
 }
 
-fn check<T: Copy + Into<Complex64>>(params: &Params, giants: &[Step<'_, T>], at: EncodeAt) -> Result<(), HeError> {
+fn check<T: Copy + Into<Complex64>>(params: &Params, diagonals: &Diagonals<T>, at: EncodeAt) -> Result<(), HeError> {
     let operation = "preparing a linear map";
     let highest = params.max_level();
     if at.level > highest {
@@ -288,11 +350,10 @@ fn check<T: Copy + Into<Complex64>>(params: &Params, giants: &[Step<'_, T>], at:
         let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
         return Err(HeError::TooLarge { operation, value, scale, modulus: MOST_BITS, level });
     }
-    let mut diagonals = giants.iter().flat_map(|step| &step.terms).map(|(_, d)| *d).peekable();
-    if diagonals.peek().is_none() {
+    if diagonals.is_empty() {
         return Err(HeError::Parameters { reason: "a linear map needs a diagonal".into() });
     }
-    diagonals.try_for_each(|diagonal| {
+    diagonals.values().try_for_each(|diagonal| {
         if !diagonal.len().is_power_of_two() || diagonal.len() > params.slots() {
             return Err(HeError::TooManyValues { found: diagonal.len(), capacity: params.slots() });
         }

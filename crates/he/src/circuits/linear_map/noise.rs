@@ -1,17 +1,17 @@
 //! Noise of a linear map.
 
-use super::{Diagonal, LinearMap};
+use super::{Diagonal, LinearMap, MapPlan};
 use crate::ckks::Ciphertext;
-use crate::ckks::noise::{ROUNDING_VARIANCE, division_bound, division_variance, secret_variance};
-use crate::ckks::noise::{switching_bound, switching_variance};
+use crate::ckks::chain::Chain;
+use crate::ckks::noise::ROUNDING_VARIANCE;
 
-impl LinearMap {
+impl MapPlan {
     fn all_diagonals(&self) -> impl Iterator<Item = &Diagonal> {
         self.giants.iter().flat_map(|g| &g.diagonals)
     }
 
     /// Mean over the rows of Σ_t |d_t|²: what random slots' mean square is multiplied by.
-    pub(crate) fn energy(&self) -> f64 {
+    pub fn energy(&self) -> f64 {
         self.all_diagonals().map(|d| d.mean_square).sum()
     }
 
@@ -27,33 +27,27 @@ impl LinearMap {
     }
 
     /// Bound on the canonical norm of the error before the last division, in integer units.
-    pub(super) fn noise(&self, a: &Ciphertext) -> f64 {
-        let switching = switching_bound(&self.params, a.level);
-        let turn = switching + division_bound(&self.params, 2);
+    pub(super) fn noise(&self, chain: &Chain, a: &Ciphertext) -> f64 {
+        let switching = chain.switching_bound(a.level);
+        let turn = switching + chain.division_bound(2);
         let babies = self.babies();
         let term = |d: &Diagonal| {
             let (root, rotated) = babies[d.baby];
             let before = a.noise + root as f64 * turn + if rotated { switching } else { 0.0 };
-            before * (d.bound * self.scale + d.noise) + a.bound * a.scale * d.noise
+            let noise = d.noise(self.degree, self.scale);
+            before * (d.bound * self.scale + noise) + a.bound * a.scale * noise
         };
         self.all_diagonals().map(term).sum::<f64>() + self.late_turns() as f64 * turn
     }
 
-    /// Variance of a slot's error, E|e|² in units of the output, for an input at `level` and `scale` whose
-    /// slots have mean square `message` and an error of variance `input`, both in units of the message.
-    pub fn variance(&self, level: usize, scale: f64, message: f64, input: f64) -> f64 {
-        let q = self.params.prime_at(level) as f64;
-        (self.variance_before_division(level, scale, message, input) / (q * q)
-            + self.params.degree() as f64 * division_variance(&self.params, 2))
-            * (q / (scale * self.scale)).powi(2)
-    }
-
-    /// The same in integer units, before the last division.
-    pub(crate) fn variance_before_division(&self, level: usize, scale: f64, message: f64, input: f64) -> f64 {
-        let n = self.params.degree() as f64;
-        let switching = n * switching_variance(&self.params, level);
+    /// Variance of a slot's error before the last division, E|e|² in integer units, for an input at `level`
+    /// and `scale` whose slots have mean square `message` and an error of variance `input`, both in units of
+    /// the message.
+    pub fn variance(&self, chain: &Chain, level: usize, scale: f64, message: f64, input: f64) -> f64 {
+        let n = self.degree as f64;
+        let switching = n * chain.switching_variance(level);
         // c_0 is not divided: what rounding c_1 leaves is multiplied by the secret.
-        let turn = switching + n * n * secret_variance(&self.params) * ROUNDING_VARIANCE;
+        let turn = switching + n * n * chain.secret_variance() * ROUNDING_VARIANCE;
         let babies = self.babies();
         let term = |d: &Diagonal| {
             let (root, rotated) = babies[d.baby];
@@ -62,5 +56,17 @@ impl LinearMap {
                 + message * scale * scale * ROUNDING_VARIANCE * (2 * d.period) as f64
         };
         self.all_diagonals().map(term).sum::<f64>() + self.late_turns() as f64 * turn
+    }
+}
+
+impl LinearMap {
+    /// Variance of a slot's error after the map and its rescale, E|e|² in units of the output, for an input
+    /// at `level` and `scale` whose slots have mean square `message` and an error of variance `input`, both in
+    /// units of the message.
+    pub fn variance(&self, level: usize, scale: f64, message: f64, input: f64) -> f64 {
+        let chain = Chain::of(&self.params);
+        let q = chain.prime(level);
+        let before = self.plan.variance(&chain, level, scale, message, input);
+        (before / (q * q) + chain.degree as f64 * chain.division_variance(2)) * (q / (scale * self.plan.scale)).powi(2)
     }
 }

@@ -1,8 +1,9 @@
 //! A polynomial, ready to be evaluated on ciphertexts of one level and scale.
 
 use super::noise::Samples;
-use super::program::{Builder, OperationCount, Program};
+use super::program::{OperationCount, Plan, Program};
 use super::{Basis, Planner, Polynomial};
+use crate::ckks::chain::Chain;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::HeError;
 use crate::params::Params;
@@ -45,11 +46,11 @@ impl PolynomialCircuit {
             });
         }
         // u = (x − centre)/radius is what the same polynomial stands for at a larger scale.
-        let mut builder = Builder::new(params, level, scale * polynomial.radius);
+        let mut plan = Plan::new(Chain::of(params), level, scale * polynomial.radius);
         let written = (polynomial.basis, polynomial.coefficients.as_slice());
-        let value = Planner::write(&mut builder, 0, written, target)?;
-        let program = builder.finish(vec![value]);
-        let gains = program.gains(0, &domain(polynomial));
+        let value = Planner::write(&mut plan, 0, written, target)?;
+        let gains = plan.gains(value, &domain(polynomial));
+        let program = plan.encode(params, value);
         Ok(Self { program, polynomial: polynomial.clone(), level, scale, gains })
     }
 
@@ -60,7 +61,7 @@ impl PolynomialCircuit {
 
     /// Products, relinearisations and rescales of one evaluation.
     pub fn operations(&self) -> OperationCount {
-        self.program.operations()
+        self.program.plan().operations()
     }
 
     /// Bytes of its constants.
@@ -78,7 +79,8 @@ impl PolynomialCircuit {
     pub fn variance(&self, inputs: &[Complex64], input_variance: f64) -> f64 {
         let (centre, radius) = self.polynomial.domain();
         let samples = inputs.iter().map(|x| ((x - centre) / radius, 0)).collect();
-        self.program.variance(&self.program.gains(0, &samples), input_variance / (radius * radius))
+        let plan = self.program.plan();
+        plan.variance(&plan.gains(self.program.output(), &samples), input_variance / (radius * radius))
     }
 }
 
@@ -107,7 +109,7 @@ impl Evaluator {
     pub fn polynomial(&self, x: &Ciphertext, circuit: &PolynomialCircuit) -> Result<Ciphertext, HeError> {
         let operation = "a polynomial";
         self.check(x)?;
-        self.params().expect("the circuit", &circuit.program.plan.params)?;
+        self.params().expect("the circuit", &circuit.program.params)?;
         if x.parts.len() != 2 {
             return Err(HeError::Degree { operation, expected: 2, found: x.parts.len() });
         }
@@ -131,12 +133,12 @@ impl Evaluator {
         };
         let parts = [c0, c1].map(|c| c.truncated(circuit.level + 1));
         let out = circuit.program.run(self, &[&parts])?;
-        let (level, scale) = circuit.program.output(0);
-        let noise = circuit.program.error_bound(&circuit.gains, input.noise / (x.scale * radius));
+        let (level, scale) = circuit.program.output_state();
+        let noise = circuit.program.plan().error_bound(&circuit.gains, input.noise / (x.scale * radius));
         let out = Ciphertext {
             params: x.params.clone(),
             key: x.key,
-            parts: out.into_iter().flatten().flatten().collect(),
+            parts: out.into_iter().flatten().collect(),
             level,
             scale,
             bound: circuit.polynomial.bound().min(circuit.gains.bound * 1.05),

@@ -6,9 +6,8 @@
 //! their mean squares give the variance, their largest values a bound. Second derivatives are left out;
 //! errors are below 2^-20 wherever there is a message left.
 
-use super::program::{Program, Value, at};
-use crate::ckks::noise::{ROUNDING_VARIANCE, canonical_bound, division_bound, division_variance};
-use crate::ckks::noise::{switching_bound, switching_variance};
+use super::program::{Plan, Value, at};
+use crate::ckks::noise::{ROUNDING_VARIANCE, canonical_bound};
 use num_complex::Complex64;
 
 /// Points at which a program is looked at: an input, and the slot that it stands in.
@@ -30,13 +29,12 @@ pub(crate) struct Gains {
     pub sizes: Vec<f64>,
 }
 
-impl Program {
-    /// Looks at output `index`.
-    pub fn gains(&self, index: usize, samples: &Samples) -> Gains {
+impl Plan {
+    /// Looks at a value.
+    pub fn gains(&self, output: Value, samples: &Samples) -> Gains {
         let count = self.sums().len() + 1;
         let mut gains =
             Gains { bound: 0.0, mean_square: vec![0.0; count], largest: vec![0.0; count], sizes: vec![0.0; count] };
-        let output = self.outputs[index];
         for (x, slot) in samples {
             let values = self.values(*x, *slot);
             let derivatives = self.derivatives(output, &values, *slot);
@@ -60,7 +58,7 @@ impl Program {
                 continue;
             }
             for (a, b) in &sum.products {
-                let weight = self.plan.weight(sum, (*a, *b));
+                let weight = self.weight(sum, (*a, *b));
                 out[*a] += here * values[*b] * weight;
                 out[*b] += here * values[*a] * weight;
             }
@@ -74,16 +72,16 @@ impl Program {
     /// Variance of a slot's error, E|e|² in units of the output, for an input whose slots have an error of
     /// variance `input`, and for inputs that are distributed as the samples.
     pub fn variance(&self, gains: &Gains, input: f64) -> f64 {
-        let n = self.plan.params.degree() as f64;
-        let fresh = |k: usize| n * self.fresh_variance(k) / self.plan.scale(k + 1).powi(2);
+        let n = self.chain.degree as f64;
+        let fresh = |k: usize| n * self.fresh_variance(k) / self.scale(k + 1).powi(2);
         gains.mean_square[0] * input + (0..self.sums().len()).map(|k| gains.mean_square[k + 1] * fresh(k)).sum::<f64>()
     }
 
     /// Variance of a coefficient of what sum `k` adds, in integer units.
     fn fresh_variance(&self, k: usize) -> f64 {
-        let (sum, params) = (&self.sums()[k], &self.plan.params);
-        let switching = if sum.products.is_empty() { 0.0 } else { switching_variance(params, sum.level) };
-        switching / self.plan.prime(sum.level).powi(2) + division_variance(params, 2)
+        let (sum, chain) = (&self.sums()[k], &self.chain);
+        let switching = if sum.products.is_empty() { 0.0 } else { chain.switching_variance(sum.level) };
+        switching / self.prime(sum.level).powi(2) + chain.division_variance(2)
     }
 
     /// Bound on an output's error in its units, for an input with an error of at most `input`.
@@ -94,9 +92,9 @@ impl Program {
 
     /// Bound on what sum `k` adds, in units of its value.
     fn fresh_bound(&self, k: usize, gains: &Gains) -> f64 {
-        let (sum, params) = (&self.sums()[k], &self.plan.params);
-        let switching = if sum.products.is_empty() { 0.0 } else { switching_bound(params, sum.level) };
-        let divided = switching / self.plan.prime(sum.level) + division_bound(params, 2);
+        let (sum, chain) = (&self.sums()[k], &self.chain);
+        let switching = if sum.products.is_empty() { 0.0 } else { chain.switching_bound(sum.level) };
+        let divided = switching / self.prime(sum.level) + chain.division_bound(2);
         // Constants are rounded: two coefficients where one number stands in all slots.
         let rounding = |period: usize| match period {
             0 => 0.0,
@@ -104,7 +102,7 @@ impl Program {
             _ => canonical_bound(2 * period, ROUNDING_VARIANCE, 1),
         };
         let multiples: f64 =
-            sum.multiples.iter().map(|(v, c)| rounding(c.len()) * self.plan.scale(*v) * gains.sizes[*v]).sum();
-        divided / self.plan.scale(k + 1) + (rounding(sum.constant.len()) + multiples) / sum.scale
+            sum.multiples.iter().map(|(v, c)| rounding(c.len()) * self.scale(*v) * gains.sizes[*v]).sum();
+        divided / self.scale(k + 1) + (rounding(sum.constant.len()) + multiples) / sum.scale
     }
 }

@@ -6,7 +6,7 @@
 //! relinearised (lazy relinearisation). A leaf whose highest power would be one level too deep is split
 //! once more, with powers that are there already.
 
-use super::program::{Builder, Sum, Value};
+use super::program::{Plan, Sum, Value};
 use super::{Basis, degree, depth, divide};
 use crate::error::HeError;
 use num_complex::Complex64;
@@ -24,32 +24,32 @@ pub(crate) struct Planner<'a> {
     /// Where the powers start.
     variable: Value,
     powers: BTreeMap<usize, Value>,
-    builder: &'a Builder,
-    written: Builder,
+    before: &'a Plan,
+    written: Plan,
 }
 
 impl<'a> Planner<'a> {
-    /// Adds to `builder` the value of a polynomial of `variable` at a scale, at the least depth and then
+    /// Adds to `plan` the value of a polynomial of `variable` at a scale, at the least depth and then
     /// with the fewest relinearisations, those at higher levels weighing more.
     ///
     /// # Errors
     /// [`HeError::OutOfLevels`].
     pub fn write(
-        builder: &'a mut Builder,
+        plan: &'a mut Plan,
         variable: Value,
         (basis, coefficients): (Basis, &[Complex64]),
         scale: f64,
     ) -> Result<Value, HeError> {
         let needed = depth(degree(coefficients));
-        let level = builder.level(variable);
+        let level = plan.level(variable);
         if needed == 0 || level < needed {
             return Err(HeError::OutOfLevels { operation: "a polynomial", needed: needed.max(1), level });
         }
-        let mut best: Option<(usize, Builder, Value)> = None;
+        let mut best: Option<(usize, Plan, Value)> = None;
         for log_babies in 1..=needed as u32 {
             let powers = BTreeMap::from([(1, variable)]);
-            let written = builder.clone();
-            let mut planner = Planner { basis, babies: 1 << log_babies, variable, powers, builder: &*builder, written };
+            let written = plan.clone();
+            let mut planner = Planner { basis, babies: 1 << log_babies, variable, powers, before: &*plan, written };
             let value = planner.value(coefficients, level - needed, scale)?;
             let cost = planner.cost();
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
@@ -59,14 +59,14 @@ impl<'a> Planner<'a> {
         let Some((_, written, value)) = best else {
             return Err(HeError::OutOfLevels { operation: "a polynomial", needed, level });
         };
-        *builder = written;
+        *plan = written;
         Ok(value)
     }
 
     /// Rows that relinearisations work on, and those of rescales without one.
     fn cost(&self) -> usize {
-        let special = self.written.params.p().len();
-        let new = &self.written.sums[self.builder.sums.len()..];
+        let special = self.written.chain.special.len();
+        let new = &self.written.sums[self.before.sums.len()..];
         new.iter().map(|s| s.level + 1 + if s.products.is_empty() { 0 } else { 8 * (s.level + special) }).sum()
     }
 
@@ -148,7 +148,8 @@ impl<'a> Planner<'a> {
 mod tests {
     use super::*;
     use crate::circuits::polynomial::Polynomial;
-    use crate::circuits::polynomial::program::{OperationCount, Program, count};
+    use crate::circuits::polynomial::program::{OperationCount, Program};
+    use crate::ckks::chain::Chain;
     use crate::params::{Params, ParamsLiteral};
     use crate::security::{SecretDistribution, Security};
 
@@ -167,9 +168,9 @@ mod tests {
     }
 
     fn planned(params: &Params, basis: Basis, coefficients: &[Complex64], target: f64) -> Program {
-        let mut builder = Builder::new(params, params.max_level(), 45f64.exp2());
-        let value = Planner::write(&mut builder, 0, (basis, coefficients), target).unwrap();
-        builder.finish(vec![value])
+        let mut plan = Plan::new(Chain::of(params), params.max_level(), 45f64.exp2());
+        let value = Planner::write(&mut plan, 0, (basis, coefficients), target).unwrap();
+        plan.encode(params, value)
     }
 
     fn polynomial(basis: Basis, coefficients: &[Complex64]) -> Polynomial {
@@ -193,13 +194,13 @@ mod tests {
                         (0..=top).map(|k| if wanted(k) { coefficient(k) } else { Complex64::ZERO }).collect();
                     let target = 45.3f64.exp2();
                     let program = planned(&params, basis, &c, target);
-                    let (level, scale) = program.output(0);
+                    let (level, scale) = program.output_state();
                     assert_eq!(level, params.max_level() - depth(top), "{basis:?} of degree {top}");
                     assert!((scale / target - 1.0).abs() < 1e-14);
                     let p = polynomial(basis, &c);
                     for i in 0..9 {
                         let x = Complex64::from(f64::from(i) * 0.25 - 1.0);
-                        let found = program.values(x, 0)[program.sums().len()];
+                        let found = program.plan().values(x, 0)[program.output()];
                         assert!((found - p.evaluate(x)).norm() < 1e-10 * top as f64, "{basis:?} of degree {top}");
                     }
                 }
@@ -211,9 +212,9 @@ mod tests {
     fn the_exponential_of_a_bootstrap() {
         let params = params();
         let c: Vec<Complex64> = (0..32).map(|k| Complex64::new(1.0 / f64::from(k + 1), 0.5)).collect();
-        let mut builder = Builder::new(&params, params.max_level(), 45f64.exp2());
-        Planner::write(&mut builder, 0, (Basis::Chebyshev, &c), 45f64.exp2()).unwrap();
-        let OperationCount { products, relinearisations, .. } = count(&builder.sums);
+        let mut plan = Plan::new(Chain::of(&params), params.max_level(), 45f64.exp2());
+        Planner::write(&mut plan, 0, (Basis::Chebyshev, &c), 45f64.exp2()).unwrap();
+        let OperationCount { products, relinearisations, .. } = plan.operations();
         assert_eq!((products, relinearisations), (13, 10));
     }
 
@@ -221,9 +222,9 @@ mod tests {
     fn few_relinearisations() {
         let params = params();
         let relinearised = |basis, c: Vec<Complex64>| {
-            let mut builder = Builder::new(&params, params.max_level(), 45f64.exp2());
-            Planner::write(&mut builder, 0, (basis, &c), 45f64.exp2()).unwrap();
-            count(&builder.sums).relinearisations
+            let mut plan = Plan::new(Chain::of(&params), params.max_level(), 45f64.exp2());
+            Planner::write(&mut plan, 0, (basis, &c), 45f64.exp2()).unwrap();
+            plan.operations().relinearisations
         };
         let all = |top: usize| vec![Complex64::ONE; top + 1];
         assert_eq!([1, 2, 3, 7, 15].map(|top| relinearised(Basis::Power, all(top))), [0, 1, 2, 4, 7]);
@@ -235,9 +236,9 @@ mod tests {
     #[test]
     fn too_few_levels_are_refused() {
         let params = params();
-        let mut builder = Builder::new(&params, 2, 45f64.exp2());
-        let refused = Planner::write(&mut builder, 0, (Basis::Power, &[Complex64::ONE; 9]), 45f64.exp2());
+        let mut plan = Plan::new(Chain::of(&params), 2, 45f64.exp2());
+        let refused = Planner::write(&mut plan, 0, (Basis::Power, &[Complex64::ONE; 9]), 45f64.exp2());
         assert_eq!(refused, Err(HeError::OutOfLevels { operation: "a polynomial", needed: 4, level: 2 }));
-        assert!(builder.sums.is_empty());
+        assert!(plan.sums.is_empty());
     }
 }

@@ -6,6 +6,7 @@
 //! a mismatch, and at no cost in levels.
 
 use crate::circuits::periodic::PeriodicRows;
+use crate::ckks::chain::Chain;
 use crate::error::HeError;
 use crate::params::Params;
 use num_complex::Complex64;
@@ -64,19 +65,19 @@ pub(super) struct Encoded {
     pub constant: Option<PeriodicRows>,
 }
 
-/// Values that a program is being written of.
+/// A program without its constants: values, by level and scale, of a chain of primes.
 #[derive(Clone, Debug)]
-pub(crate) struct Builder {
-    pub(super) params: Params,
+pub(crate) struct Plan {
+    pub(super) chain: Chain,
     level: usize,
     scale: f64,
     pub(super) sums: Vec<Sum>,
 }
 
-impl Builder {
-    /// A program whose input has a level and a scale.
-    pub fn new(params: &Params, level: usize, scale: f64) -> Self {
-        Self { params: params.clone(), level, scale, sums: Vec::new() }
+impl Plan {
+    /// A program whose input has a level and a scale, without any sums.
+    pub fn new(chain: Chain, level: usize, scale: f64) -> Self {
+        Self { chain, level, scale, sums: Vec::new() }
     }
 
     /// Level of a value.
@@ -94,7 +95,7 @@ impl Builder {
 
     /// The prime that a sum at a level is divided by.
     pub fn prime(&self, level: usize) -> f64 {
-        self.params.prime_at(level) as f64
+        self.chain.prime(level)
     }
 
     /// What a product counts for in a sum.
@@ -110,7 +111,7 @@ impl Builder {
     pub fn push(&mut self, sum: Sum, weight: f64) -> Result<Value, HeError> {
         let operation = "planning a circuit";
         let highest = sum.operands().map(|v| self.level(v)).min().unwrap_or(sum.level);
-        if sum.level == 0 || sum.level > highest || sum.level > self.params.max_level() {
+        if sum.level == 0 || sum.level > highest || sum.level > self.chain.max_level() {
             return Err(HeError::OutOfLevels { operation, needed: sum.level.max(1), level: highest });
         }
         for (a, b) in &sum.products {
@@ -134,27 +135,50 @@ impl Builder {
         self.push(sum, 1.0)
     }
 
+    /// The sums in order.
+    pub fn sums(&self) -> &[Sum] {
+        &self.sums
+    }
+
+    /// Operations on one input.
+    pub fn operations(&self) -> OperationCount {
+        count(&self.sums)
+    }
+
+    /// All values where the input is `x`, in slot `slot`.
+    pub fn values(&self, x: Complex64, slot: usize) -> Vec<Complex64> {
+        let mut values = vec![x];
+        for sum in &self.sums {
+            let constant = if sum.constant.is_empty() { Complex64::ZERO } else { at(&sum.constant, slot) };
+            let products = sum.products.iter().map(|(a, b)| values[*a] * values[*b] * self.weight(sum, (*a, *b)));
+            let multiples = sum.multiples.iter().map(|(v, c)| values[*v] * at(c, slot));
+            values.push(constant + products.chain(multiples).sum::<Complex64>());
+        }
+        values
+    }
+
     /// Encodes all constants.
-    pub fn finish(self, outputs: Vec<Value>) -> Program {
+    pub fn encode(self, params: &Params, output: Value) -> Program {
         let encode = |sum: &Sum| {
-            let basis = self.params.q_at(sum.level);
-            let rows = |slots: &Slots, scale: f64| PeriodicRows::encode(&self.params, basis, slots, scale);
+            let basis = params.q_at(sum.level);
+            let rows = |slots: &Slots, scale: f64| PeriodicRows::encode(params, basis, slots, scale);
             Encoded {
                 multiples: sum.multiples.iter().map(|(v, c)| rows(c, sum.scale / self.scale(*v))).collect(),
                 constant: (!sum.constant.is_empty()).then(|| rows(&sum.constant, sum.scale)),
             }
         };
         let encoded = self.sums.iter().map(encode).collect();
-        Program { plan: self, encoded, outputs }
+        Program { params: params.clone(), plan: self, encoded, output }
     }
 }
 
 /// A planned program with its constants.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(super) plan: Builder,
+    pub(super) params: Params,
+    plan: Plan,
     pub(super) encoded: Vec<Encoded>,
-    pub(super) outputs: Vec<Value>,
+    pub(super) output: Value,
 }
 
 /// Operations of a program on one input.
@@ -169,20 +193,19 @@ pub struct OperationCount {
 }
 
 impl Program {
-    /// Level and scale of an output.
-    pub fn output(&self, index: usize) -> (usize, f64) {
-        let value = self.outputs[index];
-        (self.plan.level(value), self.plan.scale(value))
+    /// What it does.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
-    /// The sums in order.
-    pub fn sums(&self) -> &[Sum] {
-        &self.plan.sums
+    /// The value that it is for.
+    pub fn output(&self) -> Value {
+        self.output
     }
 
-    /// What it does with each input.
-    pub fn operations(&self) -> OperationCount {
-        count(&self.plan.sums)
+    /// Level and scale of the output.
+    pub fn output_state(&self) -> (usize, f64) {
+        (self.plan.level(self.output), self.plan.scale(self.output))
     }
 
     /// Bytes of its constants.
@@ -190,22 +213,10 @@ impl Program {
         let rows = |e: &Encoded| e.multiples.iter().chain(&e.constant).map(PeriodicRows::bytes).sum::<usize>();
         self.encoded.iter().map(rows).sum()
     }
-
-    /// All values where the input is `x`, in slot `slot`.
-    pub fn values(&self, x: Complex64, slot: usize) -> Vec<Complex64> {
-        let mut values = vec![x];
-        for sum in &self.plan.sums {
-            let constant = if sum.constant.is_empty() { Complex64::ZERO } else { at(&sum.constant, slot) };
-            let products = sum.products.iter().map(|(a, b)| values[*a] * values[*b] * self.plan.weight(sum, (*a, *b)));
-            let multiples = sum.multiples.iter().map(|(v, c)| values[*v] * at(c, slot));
-            values.push(constant + products.chain(multiples).sum::<Complex64>());
-        }
-        values
-    }
 }
 
 /// What a list of sums costs.
-pub(super) fn count(sums: &[Sum]) -> OperationCount {
+fn count(sums: &[Sum]) -> OperationCount {
     sums.iter().fold(OperationCount::default(), |acc, sum| {
         let relinearised = usize::from(!sum.products.is_empty());
         OperationCount {

@@ -30,47 +30,45 @@ impl Values<'_> {
 }
 
 impl Program {
-    /// The outputs for each input, all at the input's planned level or above.
+    /// The output for each input, all at the input's planned level or above.
     ///
     /// # Errors
     /// [`HeError::MissingRelinKey`], [`HeError::NoSuchLevel`] if the key does not reach.
-    pub fn run(&self, evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Vec<Parts>>, HeError> {
-        let highest = self.sums().iter().filter(|s| !s.products.is_empty()).map(|s| s.level).max();
+    pub fn run(&self, evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Parts>, HeError> {
+        let highest = self.plan().sums().iter().filter(|s| !s.products.is_empty()).map(|s| s.level).max();
         if let Some(level) = highest {
             keyswitch::check_key(evaluator.keys().relin()?, "relinearisation", level)?;
         }
         let last_uses = self.last_uses();
         let mut values: Vec<Values<'_>> =
-            inputs.iter().map(|input| Values { input, sums: Vec::with_capacity(self.sums().len()) }).collect();
-        for (k, (sum, encoded)) in self.sums().iter().zip(&self.encoded).enumerate() {
+            inputs.iter().map(|input| Values { input, sums: Vec::with_capacity(self.plan().sums().len()) }).collect();
+        for (k, (sum, encoded)) in self.plan().sums().iter().zip(&self.encoded).enumerate() {
             let parts = self.sum(evaluator, sum, encoded, &values)?;
             for (values, parts) in values.iter_mut().zip(parts) {
                 values.sums.push(Some(parts));
                 for (v, _) in last_uses.iter().enumerate().filter(|(_, last)| **last == k) {
-                    if !self.outputs.contains(&(v + 1)) {
-                        values.sums[v] = None;
-                    }
+                    values.sums[v] = None;
                 }
             }
         }
         self.record(evaluator, inputs.len() as u64);
-        Ok(values.iter_mut().map(|v| self.outputs.iter().map(|o| v.get(*o).clone()).collect()).collect())
+        Ok(values.iter().map(|v| v.get(self.output).clone()).collect())
     }
 
     /// For each sum's value the last sum that reads it.
     fn last_uses(&self) -> Vec<usize> {
-        let mut last = vec![usize::MAX; self.sums().len()];
-        for (k, sum) in self.sums().iter().enumerate() {
+        let mut last = vec![usize::MAX; self.plan().sums().len()];
+        for (k, sum) in self.plan().sums().iter().enumerate() {
             sum.operands().filter(|v| *v > 0).for_each(|v| last[v - 1] = k);
         }
         last
     }
 
     fn record(&self, evaluator: &Evaluator, inputs: u64) {
-        let count = self.operations();
+        let count = self.plan().operations();
         let [mult, key_switches] = [count.products, count.relinearisations].map(|x| x as u64 * inputs);
         let terms = |s: &Sum| s.products.len() + s.multiples.len();
-        let (cmult, add) = self.sums().iter().fold((0, 0), |(cmult, add), s| {
+        let (cmult, add) = self.plan().sums().iter().fold((0, 0), |(cmult, add), s| {
             (cmult + s.multiples.len() as u64 * inputs, add + (terms(s).max(1) - 1) as u64 * inputs)
         });
         evaluator.record(Counters { add, rot: 0, cmult, mult, key_switches });
@@ -84,7 +82,7 @@ impl Program {
         encoded: &Encoded,
         values: &[Values<'_>],
     ) -> Result<Vec<Parts>, HeError> {
-        let params = &self.plan.params;
+        let params = &self.params;
         let level = sum.level;
         let ones = encoded.constant.is_some().then(|| ones(params.degree()));
         let mut parts: Vec<Parts> = Vec::with_capacity(values.len());
@@ -111,7 +109,7 @@ impl Program {
 
     /// Part 0, 1 or 2 of a sum before it is relinearised.
     fn part(&self, sum: &Sum, encoded: &Encoded, values: &Values<'_>, ones: Option<&[u64]>, part: usize) -> Poly<Eval> {
-        let params: &Params = &self.plan.params;
+        let params: &Params = &self.params;
         let basis = params.q_at(sum.level);
         let mut out = Poly::dirty(basis);
         threads::for_each_chunk(out.words_mut(), params.degree(), |t, x| {

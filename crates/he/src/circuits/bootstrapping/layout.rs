@@ -1,0 +1,339 @@
+//! How a bootstrapping set lays its chain out: levels, scales and steps, before any prime is chosen.
+
+use super::set::BootstrapLiteral;
+use crate::circuits::dft::{Direction, Stage, Transform};
+use crate::circuits::linear_map::{Diagonals, MapPlan};
+use crate::circuits::mod1::{Mod1, Mod1Literal};
+use crate::circuits::polynomial::program::{Plan, Value};
+use crate::ckks::chain::Chain;
+use crate::error::HeError;
+use crate::keys::KeySwitchKey;
+use crate::params::ParamsLiteral;
+use crate::security::SecretDistribution;
+use num_complex::Complex64;
+use std::collections::{BTreeMap, BTreeSet};
+use sudare_ring::automorphism::{conjugation_element, rotation_element};
+
+/// Bits by which the special primes of StC's keys exceed its digit at least.
+const LOW_MARGIN: f64 = 2.0;
+
+/// Where each part of the chain ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Levels {
+    /// Level of an input, on which StC starts.
+    pub input: usize,
+    /// Level of a refreshed ciphertext.
+    pub output: usize,
+    /// Level of what leaves the modular reduction: the output's, or one above where there is a mask.
+    pub reduced: usize,
+    /// Level at which the modular reduction starts.
+    pub start: usize,
+    /// The highest.
+    pub top: usize,
+}
+
+/// A set's levels, transforms and reduction.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub literal: BootstrapLiteral,
+    pub chain: Chain,
+    /// The primes of StC and of its keys.
+    pub low: Chain,
+    /// The prime p beside q_0 of the sparse secret.
+    pub gate_prime: f64,
+    pub levels: Levels,
+    pub mod1: Mod1,
+    pub stc: Transform,
+    pub cts: Transform,
+}
+
+impl Layout {
+    /// Lays a literal out over a chain.
+    ///
+    /// # Errors
+    /// [`HeError::Parameters`].
+    pub fn new(literal: &BootstrapLiteral, chain: Chain) -> Result<Self, HeError> {
+        check(literal)?;
+        let mod1 = Mod1::new(Mod1Literal {
+            integers: literal.weight / 2,
+            radius: (-literal.log_radius).exp2(),
+            degree: literal.degree,
+            doublings: literal.doublings,
+            sines: literal.sines,
+        })?;
+        let points = 1usize << literal.log_slots;
+        let stc = Transform::new(points, &literal.stc, Direction::SlotsToCoefficients, 0)?;
+        let mut cts = Transform::new(points, &literal.cts, Direction::CoefficientsToSlots, stc.pending())?;
+        if 2 * points < chain.degree {
+            // Imaginary parts stand behind the real ones.
+            cts.mask_output(&side_by_side(points, -Complex64::I));
+        }
+        let levels = levels(literal, chain.max_level(), mod1.depth())?;
+        let low = low(&chain, levels.input + 1)?;
+        let gate_prime = f64::from(literal.gate_bits).exp2();
+        Ok(Self { literal: literal.clone(), chain, low, gate_prime, levels, mod1, stc, cts })
+    }
+
+    /// Slots that hold values.
+    pub fn slots(&self) -> usize {
+        self.stc.points()
+    }
+
+    /// How often they repeat.
+    pub fn repeats(&self) -> usize {
+        self.chain.degree / 2 / self.slots()
+    }
+
+    /// Whether slots repeat.
+    pub fn is_sparse(&self) -> bool {
+        self.repeats() > 1
+    }
+
+    /// Δ.
+    pub fn scale(&self) -> f64 {
+        f64::from(self.literal.params.log_scale).exp2()
+    }
+
+    /// ρ.
+    pub fn radius(&self) -> f64 {
+        self.mod1.literal().radius
+    }
+
+    pub fn q0(&self) -> f64 {
+        self.chain.prime(0)
+    }
+
+    /// What StC multiplies a ciphertext's scale by, so that bound · scale = Δ comes out as ρ·q_0.
+    pub fn shrink(&self) -> f64 {
+        self.radius() * self.q0() / self.scale()
+    }
+
+    /// Scale of the modular reduction's input, with values over K + ρ.
+    pub fn start_scale(&self) -> f64 {
+        self.chain.prime(self.levels.start)
+    }
+
+    /// Scale of the modular reduction's output: twice it, over q_0, is what the result is scaled by.
+    pub fn reduced_scale(&self) -> f64 {
+        self.scale() / (2.0 * self.radius())
+    }
+
+    /// The modular reduction as a program, and its value.
+    ///
+    /// # Errors
+    /// [`HeError::OutOfLevels`].
+    pub fn reduction(&self) -> Result<(Plan, Value), HeError> {
+        let mut plan = Plan::new(self.chain.clone(), self.levels.start, self.start_scale());
+        let value = self.mod1.write(&mut plan, 0, self.reduced_scale())?;
+        Ok((plan, value))
+    }
+
+    /// For each stage of StC its level, its factor and the scale of its diagonals.
+    pub fn stc_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
+        let share = self.shrink().powf(1.0 / self.stc.stages().len() as f64);
+        let at = move |(i, stage)| {
+            let level = self.levels.input - i;
+            (stage, level, 1.0, self.chain.prime(level) * share)
+        };
+        self.stc.stages().iter().enumerate().map(at)
+    }
+
+    /// The same for CtS.
+    pub fn cts_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
+        let count = 1.0 / self.cts.stages().len() as f64;
+        let factor = (1.0 / (2.0 * self.mod1.span() * self.repeats() as f64)).powf(count);
+        let share = (self.start_scale() / self.q0()).powf(count);
+        let at = move |(i, stage)| {
+            let level = self.levels.top - i;
+            (stage, level, factor, self.chain.prime(level) * share)
+        };
+        self.cts.stages().iter().enumerate().map(at)
+    }
+
+    /// StC's maps without values.
+    pub fn stc_plans(&self) -> Vec<MapPlan> {
+        let plan = |(stage, _, factor, scale): (&Stage, usize, f64, f64)| {
+            stage.plan(self.chain.degree, factor, self.literal.hoisted, scale)
+        };
+        self.stc_stages().map(plan).collect()
+    }
+
+    /// CtS's maps without values.
+    pub fn cts_plans(&self) -> Vec<MapPlan> {
+        let plan = |(stage, _, factor, scale): (&Stage, usize, f64, f64)| {
+            stage.plan(self.chain.degree, factor, self.literal.hoisted, scale)
+        };
+        self.cts_stages().map(plan).collect()
+    }
+
+    /// Of sparse slots, what makes u in the first half of 2n slots and v in the second u + i·v in both, and
+    /// undoes the transforms' rotation: diagonals and their scale.
+    pub fn mask(&self) -> (Diagonals<Complex64>, f64) {
+        let n = self.slots();
+        let mask = side_by_side(n, Complex64::I);
+        let turned: Vec<Complex64> = (0..2 * n).map(|j| mask[(j + n) % (2 * n)]).collect();
+        let [own, other] = self.mask_steps();
+        (BTreeMap::from([(own, mask), (other, turned)]), self.chain.prime(self.levels.reduced))
+    }
+
+    /// The mask's map without values, where there is one.
+    pub fn mask_plan(&self) -> Option<MapPlan> {
+        self.is_sparse().then(|| {
+            let (diagonals, scale) = self.mask();
+            MapPlan::flat(self.chain.degree, &diagonals, 1, usize::MAX, scale).0
+        })
+    }
+
+    fn mask_steps(&self) -> [i64; 2] {
+        let period = 2 * self.slots() as i64;
+        [0, self.slots() as i64].map(|half| (half - self.cts.pending()).rem_euclid(period))
+    }
+
+    /// The rotation that undoes what the transforms left.
+    pub fn undo(&self) -> i64 {
+        (-self.cts.pending()).rem_euclid(self.chain.degree as i64 / 2)
+    }
+
+    /// Galois elements of the trace to the ring of the slots.
+    pub fn trace_elements(&self) -> Vec<u64> {
+        let steps = (0..self.repeats().trailing_zeros()).map(|i| (self.slots() as i64) << i);
+        steps.map(|step| rotation_element(self.chain.degree, step)).collect()
+    }
+
+    /// Galois elements, each with the level that its key has to reach.
+    pub fn galois_levels(&self) -> BTreeMap<u64, usize> {
+        let (n, levels) = (self.chain.degree, self.levels);
+        let mut out = BTreeMap::new();
+        let mut add = |element: u64, level: usize| {
+            if element != 1 {
+                let entry = out.entry(element).or_insert(level);
+                *entry = level.max(*entry);
+            }
+        };
+        for ((_, level, ..), plan) in self.cts_stages().zip(self.cts_plans()) {
+            plan.elements().into_iter().for_each(|e| add(e, level));
+        }
+        for plan in self.stc_plans() {
+            plan.elements().into_iter().for_each(|e| add(e, levels.input));
+        }
+        let conjugation = conjugation_element(n);
+        add(conjugation, levels.start + 1);
+        match self.mask_plan() {
+            None => {
+                let undo = rotation_element(n, self.undo());
+                add(undo, levels.reduced);
+                add(undo * conjugation % (2 * n as u64), levels.reduced);
+            }
+            Some(mask) => {
+                mask.elements().into_iter().for_each(|e| add(e, levels.reduced));
+                self.trace_elements().into_iter().for_each(|e| add(e, levels.top));
+            }
+        }
+        out
+    }
+
+    /// Elements of StC's keys.
+    pub fn stc_elements(&self) -> BTreeSet<u64> {
+        self.stc_plans().iter().flat_map(MapPlan::elements).collect()
+    }
+
+    /// Bytes of all keys in memory.
+    pub fn key_bytes(&self) -> u64 {
+        let literal = &self.literal.params;
+        let galois: usize = self.galois_levels().values().map(|l| KeySwitchKey::bytes_at(literal, *l)).sum();
+        let relin = KeySwitchKey::bytes_at(literal, self.levels.start);
+        let gate = self.gate_literal();
+        let to_sparse = ParamsLiteral { q_bits: vec![literal.q_bits[0]], digit_limbs: 1, ..gate.clone() };
+        let gates = KeySwitchKey::bytes_at(&to_sparse, 0) + KeySwitchKey::bytes_at(&gate, self.levels.top);
+        (galois + relin + gates) as u64
+    }
+
+    /// The primes under which a key leads back from the sparse secret.
+    fn gate_literal(&self) -> ParamsLiteral {
+        let literal = &self.literal.params;
+        ParamsLiteral { p_bits: vec![self.literal.gate_bits], digit_limbs: literal.q_bits.len(), ..literal.clone() }
+    }
+
+    /// Bytes of all diagonals.
+    pub fn diagonal_bytes(&self) -> u64 {
+        let below = self.stc_stages().zip(self.stc_plans());
+        let above = self.cts_stages().zip(self.cts_plans());
+        let words = |((_, level, ..), plan): ((&Stage, usize, f64, f64), MapPlan), special: usize| {
+            plan.words() * (level + 1 + special)
+        };
+        let low: usize = below.map(|x| words(x, self.low.special.len())).sum();
+        let high: usize = above.map(|x| words(x, self.chain.special.len())).sum();
+        8 * (low + high) as u64
+    }
+
+    /// Bytes that a refresh of some complex ciphertexts works in, at its largest step.
+    pub fn working_bytes(&self, count: usize) -> u64 {
+        let limbs = self.levels.top + 1 + self.chain.special.len();
+        let digits = (self.levels.top + 1).div_ceil(self.chain.digit_limbs);
+        let stage = |s: &Stage| {
+            let (hoisted, roots) = s.steps(self.literal.hoisted);
+            let giants = s.count().div_ceil(hoisted * roots);
+            // Digits and parts of each root, two sums for each giant step, one to be joined.
+            limbs * (roots * (digits + 2) + 2 * giants + 2)
+        };
+        let rows = self.cts.stages().iter().map(stage).max().unwrap_or(0);
+        8 * (self.chain.degree * rows * count) as u64
+    }
+}
+
+/// 1 in the first `points` slots and `value` in as many more.
+fn side_by_side(points: usize, value: Complex64) -> Vec<Complex64> {
+    [vec![Complex64::ONE; points], vec![value; points]].concat()
+}
+
+fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
+    let fail = |reason: String| Err(HeError::Parameters { reason });
+    if !(9..=17).contains(&literal.params.log_n) || !(1..literal.params.log_n).contains(&literal.log_slots) {
+        return fail(format!("2^{} slots do not fit N = 2^{}", literal.log_slots, literal.params.log_n));
+    }
+    if !(1..=16).contains(&literal.hoisted) || !(0.0..=16.0).contains(&literal.log_radius) {
+        return fail("a bootstrap hoists 1 to 16 babies, and −log2 of its radius is at most 16".into());
+    }
+    if !(2..=256).contains(&literal.weight) || literal.weight % 2 == 1 {
+        return fail(format!("an ephemeral secret of weight {}; take an even one from 2 to 256", literal.weight));
+    }
+    if literal.params.secret != SecretDistribution::Ternary {
+        return fail("bootstrapping takes a uniform ternary secret; the sparse one is made with the keys".into());
+    }
+    if literal.params.q_bits.first().is_none_or(|q0| *q0 > literal.gate_bits) {
+        return fail(format!("the prime of {} bits beside q_0 is smaller than it", literal.gate_bits));
+    }
+    Ok(())
+}
+
+fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels, HeError> {
+    let input = literal.stc.len();
+    let mask = usize::from(literal.log_slots + 1 < literal.params.log_n);
+    let used = literal.cts.len() + depth + mask;
+    match top.checked_sub(used).filter(|output| *output > input) {
+        Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - literal.cts.len(), top }),
+        None => Err(HeError::Parameters {
+            reason: format!(
+                "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top}; add primes"
+            ),
+        }),
+    }
+}
+
+/// The lowest primes, and as many special ones as their keys need.
+fn low(chain: &Chain, limbs: usize) -> Result<Chain, HeError> {
+    if chain.digit_limbs < limbs {
+        return Err(HeError::Parameters {
+            reason: format!("a digit of key switching holds the {limbs} lowest primes at least"),
+        });
+    }
+    let digit: f64 = chain.primes[..limbs].iter().map(|q| q.log2()).sum();
+    let mut bits = 0.0;
+    let enough = |p: &&f64| {
+        let more = bits < digit + LOW_MARGIN;
+        bits += p.log2();
+        more
+    };
+    let special = chain.special.iter().take_while(enough).count();
+    Ok(chain.part(limbs, special, limbs))
+}
