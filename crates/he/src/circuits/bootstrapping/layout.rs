@@ -17,6 +17,10 @@ use sudare_ring::automorphism::{conjugation_element, rotation_element};
 /// Bits by which the special primes of StC's keys exceed its digit at least.
 const LOW_MARGIN: f64 = 2.0;
 
+/// How far scale times bound of an input may lie above Δ: scales drift with products, since primes are no
+/// powers of two. The reduction is fitted for it.
+pub(crate) const DRIFT: f64 = 1.0 + 1.0 / 64.0;
+
 /// Where each part of the chain ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
@@ -56,7 +60,7 @@ impl Layout {
         check(literal)?;
         let mod1 = Mod1::new(Mod1Literal {
             integers: literal.weight / 2,
-            radius: (-literal.log_radius).exp2(),
+            radius: (-literal.log_radius).exp2() * DRIFT,
             degree: literal.degree,
             doublings: literal.doublings,
             sines: literal.sines,
@@ -94,9 +98,9 @@ impl Layout {
         f64::from(self.literal.params.log_scale).exp2()
     }
 
-    /// ρ.
+    /// ρ: what values that fill Δ fill of q_0.
     pub fn radius(&self) -> f64 {
-        self.mod1.literal().radius
+        (-self.literal.log_radius).exp2()
     }
 
     pub fn q0(&self) -> f64 {
@@ -113,18 +117,19 @@ impl Layout {
         self.chain.prime(self.levels.start)
     }
 
-    /// Scale of the modular reduction's output: twice it, over q_0, is what the result is scaled by.
-    pub fn reduced_scale(&self) -> f64 {
-        self.scale() / (2.0 * self.radius())
+    /// What of q_0 a value of size one is, at a scale.
+    pub fn unit(&self, scale: f64) -> f64 {
+        self.radius() * scale / self.scale()
     }
 
-    /// The modular reduction as a program, and its value.
+    /// The modular reduction as a program, and its value, whose imaginary parts times 2i have `target` as their
+    /// scale for messages that came with `scale`.
     ///
     /// # Errors
     /// [`HeError::OutOfLevels`].
-    pub fn reduction(&self) -> Result<(Plan, Value), HeError> {
+    pub fn reduction(&self, scale: f64, target: f64) -> Result<(Plan, Value), HeError> {
         let mut plan = Plan::new(self.chain.clone(), self.levels.start, self.start_scale());
-        let value = self.mod1.write(&mut plan, 0, self.reduced_scale())?;
+        let value = self.mod1.write(&mut plan, 0, target / (2.0 * self.unit(scale)))?;
         Ok((plan, value))
     }
 

@@ -4,7 +4,9 @@
 //! errors of coefficients, which is where values stand then.
 
 use super::layout::Layout;
+use crate::circuits::linear_map::MapPlan;
 use crate::circuits::polynomial::noise::Samples;
+use crate::circuits::polynomial::program::{Plan, Value};
 use crate::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, TAIL, canonical_bound};
 use crate::error::HeError;
 use num_complex::Complex64;
@@ -87,11 +89,11 @@ fn integer_shares(weight: u32) -> Vec<f64> {
 
 /// Variance of a coefficient's error after StC, in integer units modulo q_0, for an input whose slots have the
 /// error `input` (E|e|², integer units) and values of mean square `message`.
-pub(super) fn stc_variance(layout: &Layout, message: f64, input: f64) -> f64 {
+pub(super) fn stc_variance(layout: &Layout, maps: &[MapPlan], message: f64, input: f64) -> f64 {
     let low = &layout.low;
     let n = low.degree as f64;
     let (mut scale, mut energy, mut error) = (layout.scale(), message, input);
-    for ((_, level, ..), map) in layout.stc_stages().zip(layout.stc_plans()) {
+    for ((_, level, ..), map) in layout.stc_stages().zip(maps) {
         let q = low.prime(level);
         let before = map.variance(low, level, scale, energy, error / (scale * scale));
         error = before / (q * q) + n * low.division_variance(2);
@@ -111,14 +113,14 @@ pub(super) fn raise_variance(layout: &Layout) -> f64 {
 }
 
 /// Variance of the error that CtS adds to one of the reduction's inputs, a real number, in integer units.
-pub(super) fn cts_variance(layout: &Layout) -> f64 {
+pub(super) fn cts_variance(layout: &Layout, maps: &[MapPlan]) -> f64 {
     let chain = &layout.chain;
     let n = chain.degree as f64;
     // Slots of the raised ciphertext: N coefficients of m + q_0·I each, of which the trace keeps some, times as many.
     let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2) / 3.0;
     let (mut scale, mut energy) = (layout.q0(), n * spread * layout.repeats() as f64);
     let mut error = trace_variance(layout);
-    for ((_, level, ..), map) in layout.cts_stages().zip(layout.cts_plans()) {
+    for ((_, level, ..), map) in layout.cts_stages().zip(maps) {
         let q = chain.prime(level);
         let before = map.variance(chain, level, scale, energy, error / (scale * scale));
         if level == layout.levels.start + 1 {
@@ -162,7 +164,7 @@ impl PredictedNoise {
     /// Of a refresh of complex slots for values of mean square `message` at the full scale.
     pub(super) fn of(layout: &Layout, message: f64) -> Result<Self, HeError> {
         let (q0, rho) = (layout.q0(), layout.radius());
-        let (plan, value) = layout.reduction()?;
+        let (plan, value) = layout.reduction(layout.scale(), layout.scale())?;
         let gains = plan.gains(value, &samples(layout));
         // Two real numbers a slot.
         let coefficient = |v: f64| 2.0 * v / (q0 * q0) / (rho * rho);
@@ -170,9 +172,9 @@ impl PredictedNoise {
         let start = layout.start_scale();
         let scale = 2.0 * plan.scale(value);
         Ok(Self {
-            to_coefficients: coefficient(stc_variance(layout, message, 0.0)),
+            to_coefficients: coefficient(stc_variance(layout, &layout.stc_plans(), message, 0.0)),
             raise: coefficient(raise_variance(layout)),
-            to_slots: slot(gains.mean_square[0] * cts_variance(layout) / (start * start)),
+            to_slots: slot(gains.mean_square[0] * cts_variance(layout, &layout.cts_plans()) / (start * start)),
             reduce: slot(0.5 * plan.variance(&gains, 0.0)),
             approximation: slot(layout.mod1.error().rms.powi(2)),
             join: join_variance(layout, scale, 2) / (scale * rho).powi(2),
@@ -180,49 +182,45 @@ impl PredictedNoise {
     }
 }
 
-/// The bound that a refreshed ciphertext carries, by what does not depend on the input.
+/// The bound that refreshed ciphertexts carry, by what does not depend on the input.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     /// Bound on the slots of m/q_0 + I.
     pub raised_slots: f64,
     /// Of a coefficient after StC and raising, in units of x.
     coefficients: f64,
-    /// Largest derivative of the reduction by x, near 1.
-    gain: f64,
-    /// What CtS, reduction and joining add, in units of x.
-    own: f64,
-    radius: f64,
-    full: f64,
+    /// Of the reduction's input, in units of y.
+    input: f64,
+    samples: Samples,
 }
 
 impl Bounds {
-    pub fn new(layout: &Layout) -> Result<Self, HeError> {
-        let degree = layout.chain.degree;
+    pub fn new(layout: &Layout) -> Self {
         // Slots of a polynomial with independent coefficients of that variance.
         let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2);
-        // Standard deviations times the tail of a product of two random polynomials.
-        let tail = |variance: f64| TAIL[1] * variance.sqrt();
-        let coefficients = tail(stc_variance(layout, 1.0, 0.0)) + tail(raise_variance(layout));
-        let (plan, value) = layout.reduction()?;
-        let gains = plan.gains(value, &samples(layout));
-        let input = tail(cts_variance(layout)) / layout.start_scale();
-        let scale = 2.0 * plan.scale(value);
-        let joined = tail(join_variance(layout, scale, 2)) / scale;
-        Ok(Self {
-            raised_slots: canonical_bound(degree, spread, 1),
+        let coefficients = tail(stc_variance(layout, &layout.stc_plans(), 1.0, 0.0)) + tail(raise_variance(layout));
+        Self {
+            raised_slots: canonical_bound(layout.chain.degree, spread, 1),
             coefficients: coefficients / layout.q0(),
-            gain: 1.05 * gains.largest[0] / layout.mod1.span(),
-            own: 2.0 * (plan.error_bound(&gains, input) + layout.mod1.error().largest) + joined,
-            radius: layout.radius(),
-            full: layout.scale(),
-        })
+            input: tail(cts_variance(layout, &layout.cts_plans())) / layout.start_scale(),
+            samples: samples(layout),
+        }
     }
 
-    /// Bound on the error of a slot in units of the message, for an input with an error of at most `error` in
-    /// those units and a scale (times its integer factor).
-    pub fn output(&self, error: f64, scale: f64) -> f64 {
-        // ρ stands for a message of Δ/scale.
-        let unit = self.radius * scale / self.full;
-        error * self.gain + (2.0 * self.coefficients * self.gain + self.own) / unit
+    /// Bound on the error of a slot after a reduction, in units of the message, for an input with an error of
+    /// at most `error` in those units. `unit` is what of q_0 a message of size one is.
+    pub fn output(&self, layout: &Layout, (plan, value): (&Plan, Value), error: f64, unit: f64) -> f64 {
+        let gains = plan.gains(value, &self.samples);
+        // How much the reduction stretches errors of x: nearly not.
+        let gain = 1.05 * gains.largest[0] / layout.mod1.span();
+        let reduced = 2.0 * (plan.error_bound(&gains, self.input) + layout.mod1.error().largest);
+        let scale = 2.0 * plan.scale(value);
+        let joined = tail(join_variance(layout, scale, 2)) / scale;
+        error * gain + (2.0 * self.coefficients * gain + reduced + joined) / unit
     }
+}
+
+/// Standard deviations times the tail of a product of two random polynomials.
+fn tail(variance: f64) -> f64 {
+    TAIL[1] * variance.sqrt()
 }

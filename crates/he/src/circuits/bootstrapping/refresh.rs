@@ -1,7 +1,7 @@
 //! The bootstrapper: what a server prepares once, and the steps of a refresh.
 
 use super::keys::BootstrapKeys;
-use super::layout::Layout;
+use super::layout::{DRIFT, Layout};
 use super::noise::Bounds;
 use super::params::BootstrapParams;
 use super::raise::raise;
@@ -17,8 +17,21 @@ use crate::params::Params;
 use std::ops::ControlFlow;
 use sudare_ring::{Eval, Poly, threads};
 
-/// Scale of a ciphertext times its bound may be over Δ by double precision's own error.
-const ROOM: f64 = 1.0 + 1e-9;
+/// Largest integer that small values are multiplied by.
+const MOST_RAISED: f64 = 256.0;
+
+/// What is planned for one ciphertext.
+#[derive(Debug)]
+pub(super) struct Case {
+    /// The integer that it is multiplied by.
+    pub factor: i64,
+    /// Its scale times the factor.
+    pub scale: f64,
+    /// The scale of the result.
+    pub target: f64,
+    /// Its modular reduction.
+    pub program: Program,
+}
 
 /// A step of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +72,6 @@ pub struct Bootstrapper {
     pub(super) low: Evaluator,
     pub(super) stc: Vec<LinearMap>,
     pub(super) cts: Vec<LinearMap>,
-    pub(super) program: Program,
     /// For sparse slots: imaginary parts to their place.
     pub(super) mask: Option<LinearMap>,
     pub(super) bounds: Bounds,
@@ -73,7 +85,7 @@ pub(super) enum Kind {
 }
 
 impl Bootstrapper {
-    /// Prepares diagonals and constants, if keys and they fit in `memory` bytes (`None`: no limit).
+    /// Prepares diagonals, if keys and they fit in `memory` bytes (`None`: no limit).
     ///
     /// # Errors
     /// [`HeError::Memory`] with both figures, before anything is prepared; [`HeError::Parameters`],
@@ -87,15 +99,13 @@ impl Bootstrapper {
             return Err(HeError::Memory { what, needed, limit });
         }
         let hoisted = params.literal().hoisted;
-        let (plan, value) = layout.reduction()?;
         Ok(Self {
             evaluator: Evaluator::new(keys.keys.clone()),
             low: Evaluator::new(keys.low()?),
             stc: maps(layout.stc_stages(), params.low(), hoisted)?,
             cts: maps(layout.cts_stages(), params.params(), hoisted)?,
-            program: plan.encode(params.params(), value),
             mask: if layout.is_sparse() { Some(mask_map(layout, params.params())?) } else { None },
-            bounds: Bounds::new(layout)?,
+            bounds: Bounds::new(layout),
             keys,
         })
     }
@@ -114,14 +124,19 @@ impl Bootstrapper {
         &self.evaluator
     }
 
-    /// Bytes of keys, diagonals and constants.
+    /// Bytes of keys and diagonals.
     pub fn bytes(&self) -> usize {
-        let maps = self.stc.iter().chain(&self.cts).chain(&self.mask).map(LinearMap::bytes).sum::<usize>();
-        self.keys.bytes() + self.low.keys().bytes() + maps + self.program.bytes()
+        let mask = self.mask.as_ref().map_or(0, LinearMap::bytes);
+        self.keys.bytes() + self.low.keys().bytes() + self.map_bytes() + mask
     }
 
-    /// The same complex slots with new levels: at [`BootstrapParams::output_level`], with the exact scale of
-    /// the input but for an integer factor where its bound leaves room for one.
+    /// Bytes of the transforms' diagonals.
+    pub fn map_bytes(&self) -> usize {
+        self.stc.iter().chain(&self.cts).map(LinearMap::bytes).sum()
+    }
+
+    /// The same complex slots with new levels: at [`BootstrapParams::output_level`], and at the scale Δ
+    /// exactly, or at Δ over the next power of two where the bound is above one.
     ///
     /// # Errors
     /// As [`Bootstrapper::refresh_many`].
@@ -179,13 +194,13 @@ impl Bootstrapper {
         kind: Kind,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Vec<Ciphertext>, HeError> {
-        let factors = ciphertexts.iter().map(|c| self.check(c)).collect::<Result<Vec<_>, _>>()?;
+        let cases = ciphertexts.iter().map(|c| self.case(c)).collect::<Result<Vec<_>, _>>()?;
         let mut begin = |done: usize| match watch(Progress { step: Step::ALL[done], done }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(HeError::Cancelled { operation: "bootstrapping" }),
         };
         begin(0)?;
-        let inputs: Vec<Parts> = ciphertexts.iter().zip(&factors).map(|(c, f)| self.input(c, *f)).collect();
+        let inputs: Vec<Parts> = ciphertexts.iter().zip(&cases).map(|(c, case)| self.input(c, case.factor)).collect();
         let low = self.to_coefficients(inputs)?;
         begin(1)?;
         let raised = low.iter().map(|parts| raise(&self.keys, parts)).collect();
@@ -193,32 +208,36 @@ impl Bootstrapper {
         begin(2)?;
         let starts = self.to_slots(raised, kind)?;
         begin(3)?;
-        let reduced = self.reduce(&starts)?;
+        let reduced = self.reduce(&starts, &cases)?;
         drop(starts);
         begin(4)?;
         let joined = self.join(reduced, kind)?;
-        Ok(joined.into_iter().zip(ciphertexts).zip(factors).map(|((p, c), f)| self.finish(c, f, p)).collect())
+        Ok(joined.into_iter().zip(ciphertexts).zip(&cases).map(|((p, c), case)| self.finish(c, case, p)).collect())
     }
 
-    /// Refuses what cannot be refreshed; returns the integer that a ciphertext is multiplied by.
-    fn check(&self, c: &Ciphertext) -> Result<i64, HeError> {
+    /// Refuses what cannot be refreshed; plans the reduction for the ciphertext's scale.
+    pub(super) fn case(&self, c: &Ciphertext) -> Result<Case, HeError> {
         let operation = "bootstrapping";
         self.evaluator.check(c)?;
         if c.parts.len() != 2 {
             return Err(HeError::Degree { operation, expected: 2, found: c.parts.len() });
         }
-        let input = self.layout().levels.input;
-        if c.level < input {
-            return Err(HeError::OutOfLevels { operation, needed: input, level: c.level });
+        let layout = self.layout();
+        if c.level < layout.levels.input {
+            return Err(HeError::OutOfLevels { operation, needed: layout.levels.input, level: c.level });
         }
-        let most = self.params().params().scale();
+        let most = layout.scale() * DRIFT;
         let found = c.bound * c.scale;
-        if found > most * ROOM {
-            let (value, scale, modulus) = (c.bound.log2(), c.scale.log2(), most.log2());
+        if found > most {
+            let (value, scale, modulus) = (c.bound.log2(), c.scale.log2(), layout.scale().log2());
             return Err(HeError::TooLarge { operation, value, scale, modulus, level: c.level });
         }
         // Values that fill less than they may are raised, as far as an integer does.
-        Ok((most * ROOM / found.max(1.0)).min((1u64 << 30) as f64) as i64)
+        let factor = (most / found.max(1.0)).clamp(1.0, MOST_RAISED).floor();
+        let scale = c.scale * factor;
+        let target = layout.scale() / c.bound.max(1.0).log2().ceil().exp2();
+        let (plan, value) = layout.reduction(scale, target)?;
+        Ok(Case { factor: factor as i64, scale, target, program: plan.encode(self.params().params(), value) })
     }
 
     /// A ciphertext at StC's level, times its factor.
@@ -304,9 +323,11 @@ impl Bootstrapper {
         Ok(out)
     }
 
-    pub(super) fn reduce(&self, starts: &[Parts]) -> Result<Vec<Parts>, HeError> {
-        let inputs: Vec<&Parts> = starts.iter().collect();
-        self.program.run(&self.evaluator, &inputs)
+    /// The reductions of what [`Bootstrapper::to_slots`] gives, as many for each case.
+    pub(super) fn reduce(&self, starts: &[Parts], cases: &[Case]) -> Result<Vec<Parts>, HeError> {
+        let each = starts.len() / cases.len().max(1);
+        let programs: Vec<&Program> = cases.iter().flat_map(|c| std::iter::repeat_n(&c.program, each)).collect();
+        Program::run(&programs, &self.evaluator, &starts.iter().collect::<Vec<_>>())
     }
 
     /// 2·(Im o_u + i·Im o_v) of the reduction's values, with the transforms' rotation undone.
@@ -353,26 +374,20 @@ impl Bootstrapper {
         })
     }
 
-    fn finish(&self, input: &Ciphertext, factor: i64, parts: Parts) -> Ciphertext {
+    fn finish(&self, input: &Ciphertext, case: &Case, parts: Parts) -> Ciphertext {
         let layout = self.layout();
-        let scale = 2.0 * self.reduced_scale() / layout.q0() * input.scale * factor as f64 * layout.shrink();
-        let noise = self.bounds.output(input.noise / input.scale, input.scale * factor as f64) * scale;
+        let reduction = (case.program.plan(), case.program.output());
+        let error = self.bounds.output(layout, reduction, input.noise / input.scale, layout.unit(case.scale));
         Ciphertext {
             params: input.params.clone(),
             key: input.key,
             parts: parts.into(),
             level: layout.levels.output,
-            scale,
+            scale: case.target,
             bound: input.bound,
-            noise,
+            noise: error * case.target,
             seed: None,
         }
-    }
-
-    /// Exact scale of the reduction's values, after the mask if there is one.
-    pub(super) fn reduced_scale(&self) -> f64 {
-        let (level, scale) = self.program.output_state();
-        self.mask.as_ref().map_or(scale, |m| scale * m.scale() / self.params().params().prime_at(level) as f64)
     }
 }
 

@@ -6,7 +6,9 @@ use super::raise::raise;
 use super::refresh::{Bootstrapper, Kind};
 use super::set::BootstrapLiteral;
 use crate::circuits::dft::Transform;
+use crate::circuits::linear_map::{LinearMap, MapPlan};
 use crate::circuits::polynomial::Parts;
+use crate::circuits::polynomial::program::Program;
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor};
 use crate::keys::SecretKey;
 use crate::params::Params;
@@ -96,6 +98,10 @@ fn values(seed: u64, count: usize) -> Vec<Complex64> {
     (0..count).map(|_| Complex64::from_polar(next().sqrt(), std::f64::consts::TAU * next())).collect()
 }
 
+fn plans(maps: &[LinearMap]) -> Vec<MapPlan> {
+    maps.iter().map(|m| m.plan().clone()).collect()
+}
+
 fn mean_square(errors: impl Iterator<Item = f64>) -> (f64, usize) {
     errors.fold((0.0, 0), |(sum, count), e| (sum + e * e, count + 1))
 }
@@ -153,7 +159,7 @@ fn slots_to_coefficients_alone() {
             assert!(largest < 1.001 * b.layout().radius() * b.layout().q0());
             let errors = found.iter().zip(&wanted).map(|(f, w)| f - w * factor);
             let energy = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / x.len() as f64;
-            ratio.add(mean_square(errors), stc_variance(b.layout(), energy, 0.0));
+            ratio.add(mean_square(errors), stc_variance(b.layout(), &plans(&b.stc), energy, 0.0));
         }
     }
     ratio.expect("StC");
@@ -200,7 +206,7 @@ fn coefficients_to_slots_alone() {
                 let found = w.slots(start, scale);
                 assert!(found.iter().all(|y| y.re.abs() <= 1.0));
                 let errors = found.iter().zip(wanted).map(|(f, w)| (f.re - w) * scale);
-                ratio.add(mean_square(errors), cts_variance(p.layout()));
+                ratio.add(mean_square(errors), cts_variance(p.layout(), &plans(&b.cts)));
             }
         }
     }
@@ -222,11 +228,13 @@ fn the_reduction_alone() {
         for trial in 0..2 {
             let starts = b.to_slots(vec![raised(w, i as u64 * 13 + trial)], Kind::Complex).unwrap();
             let inputs: Vec<Vec<Complex64>> = starts.iter().map(|s| w.slots(s, p.layout().start_scale())).collect();
-            let reduced = b.reduce(&starts).unwrap();
-            let scale = b.program.output_state().1;
+            let case = b.case(&w.encrypt(&[Complex64::ONE], p.layout().levels.input, w.params().scale())).unwrap();
+            let program: &Program = &case.program;
+            let scale = program.output_state().1;
+            let reduced = b.reduce(&starts, std::slice::from_ref(&case)).unwrap();
             for (input, out) in inputs.iter().zip(&reduced) {
                 let found = w.slots(out, scale);
-                let (plan, last) = (b.program.plan(), b.program.output());
+                let (plan, last) = (program.plan(), program.output());
                 let wanted = input.iter().map(|y| plan.values(*y, 0)[last]);
                 let errors = found.iter().zip(wanted).map(|(f, w)| (f - w).norm());
                 let here = input.iter().map(|y| (*y, 0)).collect();
@@ -246,7 +254,7 @@ fn joining_alone() {
     let mut ratio = Ratio::default();
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
-        let (level, scale) = b.program.output_state();
+        let (level, scale) = (p.layout().levels.reduced, 45f64.exp2());
         for trial in 0..8 {
             let value = |k: u64| {
                 let c = w.encrypt(&values(k + 1000 * i as u64 + trial, w.params().slots()), level, scale);

@@ -39,6 +39,9 @@ struct Diagonal {
     bound: f64,
     /// Mean of |d|².
     mean_square: f64,
+    /// Mean square of the error that rounding leaves in a slot, in integer units: expected before the diagonal
+    /// is encoded, known then.
+    rounding: f64,
 }
 
 /// A ciphertext that babies are hoisted from: the map's input, or the root before turned once.
@@ -152,10 +155,19 @@ impl LinearMap {
         Self::encode(encoder, plan, at)
     }
 
-    fn encode(encoder: &Encoder, (plan, values): (MapPlan, Turned), at: EncodeAt) -> Result<Self, HeError> {
+    fn encode(encoder: &Encoder, (mut plan, values): (MapPlan, Turned), at: EncodeAt) -> Result<Self, HeError> {
         let params = encoder.params();
-        let encode = |values: Vec<Complex64>| PeriodicRows::encode(params, params.qp_at(at.level), &values, at.scale);
-        let rows = values.into_iter().map(|giant| giant.into_iter().map(encode).collect()).collect();
+        let mut rows = Vec::new();
+        for (giant, values) in plan.giants.iter_mut().zip(values) {
+            let mut all = Vec::new();
+            for (diagonal, values) in giant.diagonals.iter_mut().zip(values) {
+                let basis = params.qp_at(at.level);
+                let (encoded, rounding) = PeriodicRows::encode_rounded(params, basis, &values, at.scale);
+                diagonal.rounding = rounding;
+                all.push(encoded);
+            }
+            rows.push(all);
+        }
         Ok(Self { params: params.clone(), level: at.level, plan, rows })
     }
 
@@ -187,6 +199,12 @@ impl LinearMap {
     /// What one application does.
     pub fn operations(&self) -> MapOperations {
         self.plan.operations()
+    }
+
+    /// Its steps, with the rounding of its diagonals as it came out.
+    #[cfg(test)]
+    pub(crate) fn plan(&self) -> &MapPlan {
+        &self.plan
     }
 }
 
@@ -327,7 +345,7 @@ impl Diagonal {
         let values = &values[..period];
         let bound = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
         let mean_square = values.iter().map(|z| z.norm_sqr()).sum::<f64>() / period as f64;
-        Self { baby, period, bound, mean_square }
+        Self { baby, period, bound, mean_square, rounding: ROUNDING_VARIANCE * (2 * period) as f64 }
     }
 
     /// Bound on the error of a slot at a scale, in integer units: rounding, and double precision's own.

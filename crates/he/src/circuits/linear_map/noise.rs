@@ -52,8 +52,7 @@ impl MapPlan {
         let term = |d: &Diagonal| {
             let (root, rotated) = babies[d.baby];
             let before = input * scale * scale + root as f64 * turn + if rotated { switching } else { 0.0 };
-            before * d.mean_square * self.scale * self.scale
-                + message * scale * scale * ROUNDING_VARIANCE * (2 * d.period) as f64
+            before * d.mean_square * self.scale * self.scale + message * scale * scale * d.rounding
         };
         self.all_diagonals().map(term).sum::<f64>() + self.late_turns() as f64 * turn
     }

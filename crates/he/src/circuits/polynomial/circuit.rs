@@ -132,7 +132,7 @@ impl Evaluator {
             return Err(HeError::Degree { operation, expected: 2, found: input.parts.len() });
         };
         let parts = [c0, c1].map(|c| c.truncated(circuit.level + 1));
-        let out = circuit.program.run(self, &[&parts])?;
+        let out = Program::run(&[&circuit.program], self, &[&parts])?;
         let (level, scale) = circuit.program.output_state();
         let noise = circuit.program.plan().error_bound(&circuit.gains, input.noise / (x.scale * radius));
         let out = Ciphertext {

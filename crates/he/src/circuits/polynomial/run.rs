@@ -30,20 +30,29 @@ impl Values<'_> {
 }
 
 impl Program {
-    /// The output for each input, all at the input's planned level or above.
+    /// The output for each input, all at the input's planned level or above, each by a program of its own;
+    /// these differ in scales and constants alone.
     ///
     /// # Errors
-    /// [`HeError::MissingRelinKey`], [`HeError::NoSuchLevel`] if the key does not reach.
-    pub fn run(&self, evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Parts>, HeError> {
-        let highest = self.plan().sums().iter().filter(|s| !s.products.is_empty()).map(|s| s.level).max();
+    /// [`HeError::MissingRelinKey`], [`HeError::NoSuchLevel`] if the key does not reach,
+    /// [`HeError::Operands`] for programs of different sums.
+    pub fn run(programs: &[&Self], evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Parts>, HeError> {
+        let Some(first) = programs.first() else { return Ok(Vec::new()) };
+        let alike = |p: &&&Self| p.plan().operations() == first.plan().operations() && p.output == first.output;
+        if programs.len() != inputs.len() || !programs.iter().all(|p| alike(&p)) {
+            let (left, right) = (programs.len(), inputs.len());
+            return Err(HeError::Operands { operation: "a circuit", left, right });
+        }
+        let sums = first.plan().sums();
+        let highest = sums.iter().filter(|s| !s.products.is_empty()).map(|s| s.level).max();
         if let Some(level) = highest {
             keyswitch::check_key(evaluator.keys().relin()?, "relinearisation", level)?;
         }
-        let last_uses = self.last_uses();
+        let last_uses = first.last_uses();
         let mut values: Vec<Values<'_>> =
-            inputs.iter().map(|input| Values { input, sums: Vec::with_capacity(self.plan().sums().len()) }).collect();
-        for (k, (sum, encoded)) in self.plan().sums().iter().zip(&self.encoded).enumerate() {
-            let parts = self.sum(evaluator, sum, encoded, &values)?;
+            inputs.iter().map(|input| Values { input, sums: Vec::with_capacity(sums.len()) }).collect();
+        for k in 0..sums.len() {
+            let parts = Self::sum(programs, evaluator, k, &values)?;
             for (values, parts) in values.iter_mut().zip(parts) {
                 values.sums.push(Some(parts));
                 for (v, _) in last_uses.iter().enumerate().filter(|(_, last)| **last == k) {
@@ -51,8 +60,8 @@ impl Program {
                 }
             }
         }
-        self.record(evaluator, inputs.len() as u64);
-        Ok(values.iter().map(|v| v.get(self.output).clone()).collect())
+        first.record(evaluator, inputs.len() as u64);
+        Ok(values.iter().map(|v| v.get(first.output).clone()).collect())
     }
 
     /// For each sum's value the last sum that reads it.
@@ -74,21 +83,16 @@ impl Program {
         evaluator.record(Counters { add, rot: 0, cmult, mult, key_switches });
     }
 
-    /// One sum for all inputs.
-    fn sum(
-        &self,
-        evaluator: &Evaluator,
-        sum: &Sum,
-        encoded: &Encoded,
-        values: &[Values<'_>],
-    ) -> Result<Vec<Parts>, HeError> {
-        let params = &self.params;
-        let level = sum.level;
-        let ones = encoded.constant.is_some().then(|| ones(params.degree()));
+    /// Sum `k` for all inputs.
+    fn sum(programs: &[&Self], evaluator: &Evaluator, k: usize, values: &[Values<'_>]) -> Result<Vec<Parts>, HeError> {
+        let Some(first) = programs.first() else { return Ok(Vec::new()) };
+        let (params, level) = (&first.params, first.plan().sums()[k].level);
+        let ones = first.encoded[k].constant.is_some().then(|| ones(params.degree()));
         let mut parts: Vec<Parts> = Vec::with_capacity(values.len());
-        let mut squares: Vec<Poly<Eval>> = Vec::with_capacity(values.len());
-        for values in values {
-            let row = |part: usize| self.part(sum, encoded, values, ones.as_deref(), part);
+        let mut squares: Vec<Poly<Eval>> = Vec::new();
+        for (program, values) in programs.iter().zip(values) {
+            let (sum, encoded) = (&program.plan().sums()[k], &program.encoded[k]);
+            let row = |part: usize| program.part(sum, encoded, values, ones.as_deref(), part);
             parts.push([row(0), row(1)]);
             if !sum.products.is_empty() {
                 squares.push(row(2));
