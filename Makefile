@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-python test-docs lint fuzz bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,7 +44,7 @@ demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secret
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
 
-test: lint test-rust test-python test-docs ## everything that has to pass before a change lands
+test: lint test-rust test-families-quick test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
 lint: $(BIN)/.ready ## formatting, clippy, ruff
@@ -54,16 +54,31 @@ lint: $(BIN)/.ready ## formatting, clippy, ruff
 	$(BIN)/ruff check --quiet python
 	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
 	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
+# Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
+	cargo tree --locked --edges normal -p sudare-cli -p sudare-py --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
 
 test-rust: | prerequisites ## Rust tests, documentation examples and numbered examples
 	@echo '== Rust tests'
 	cargo test --locked --quiet $(RUST_TESTED)
+	@echo '== bounds as a release build checks them'
+	cargo test --locked --quiet --release -p sudare-ring --test bounds
 	@echo '== Rust examples'
 # The tests built them; building again one crate at a time would build what is below it again.
 	for example in crates/*/examples/[0-9]*.rs; do \
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
+
+test-families: | prerequisites ## the Rust tests under each kernel family of this machine
+	scripts/test-families
+
+# A part of it that costs a minute, under the families that `make test` does not use otherwise.
+test-families-quick: | prerequisites
+	@echo '== each kernel family'
+	scripts/test-families --quick
+
+check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, without their processors
+	scripts/check-targets
 
 test-python: $(BIN)/.ready ## Python tests and types
 	$(call install-wheel,$(TARGET)/wheel-dev,dev)
@@ -83,6 +98,16 @@ fmt: $(BIN)/.ready ## format everything
 
 fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)
+
+# Random circuits of the exact schemes, for each of them; FROM goes on where another run stopped.
+CIRCUITS ?= 100000
+FROM ?= 0
+soak: | prerequisites ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours
+	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
+	    cargo test --locked -p sudare-he --test exact _circuits -- --nocapture
+
+estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
+	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)
 
 bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- ntt --json

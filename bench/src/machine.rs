@@ -28,7 +28,7 @@ impl Machine {
         Self {
             cpu: cpu_model(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: Family::choose_unbounded().map_or("?", Family::name),
+            kernel: Family::best().name(),
             commit: env!("LAB_COMMIT"),
             rustc: env!("LAB_RUSTC"),
             date: civil_date(days),

@@ -29,7 +29,7 @@ use machine::Machine;
 use record::Sink;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use sudare_ring::Threads;
+use sudare_ring::{Family, Threads};
 use timing::Budget;
 
 /// A result whose error is told to the person who runs the lab.
@@ -116,6 +116,9 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Outcome<()> {
     if !(cli.seconds.is_finite() && cli.seconds >= 0.0) || cli.least == 0 {
         return Err("--seconds takes a number that is not negative, --least one above zero".into());
+    }
+    if let Some(name) = std::env::var_os("SUDARE_KERNEL") {
+        name.to_string_lossy().parse::<Family>().and_then(Family::limit).map_err(|e| format!("SUDARE_KERNEL: {e}"))?;
     }
     let machine = Machine::here();
     let budget = Budget { seconds: cli.seconds, least: cli.least };

@@ -148,15 +148,19 @@ impl Options {
         let mut priced = Vec::new();
         let mut refused = None;
         for spec in self.specs(method, shape)? {
-            match spec.work() {
-                Ok(work) => priced.push((model.price(&work, spec.params.log_n, threads), spec)),
+            match spec.outline() {
+                Ok(outline) => priced.push((model.price(&outline.work(), spec.params.log_n, threads), spec)),
                 Err(error) => refused = Some(error),
             }
         }
         priced.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (_, spec) in &priced {
             match spec.build() {
-                Ok(product) => return Ok(product),
+                Ok(product) => {
+                    // Tables are no part of the first product that is timed.
+                    product.prepare()?;
+                    return Ok(product);
+                }
                 Err(error) => refused = refused.or(Some(error)),
             }
         }

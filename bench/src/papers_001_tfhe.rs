@@ -7,7 +7,7 @@ use crate::record::replace;
 use crate::tfhe::published::{
     CPU_USE, OPENFHE_KEY_BYTES, PAPER, PAPER_FROM, PAPER_SHARES, PEERS_FROM, PUBLISHED, TFHE_RS_KEY_BYTES,
 };
-use crate::tfhe::{Line, Options, mb};
+use crate::tfhe::{Line, Options, claims, mb};
 use crate::timing::{Budget, Samples};
 use std::fmt::Write;
 use std::path::Path;
@@ -195,27 +195,31 @@ fn targets(t: &mut String, lines: &[Line]) -> Outcome<()> {
     writeln!(
         t,
         "The crate tfhe 1.8 is measured in this run and in turn with ours, one thread each, if the lab was built with \
-         `--features peer-tfhe`; the ratio is its processor time over ours. Others' figures are constants.\n"
+         `--features peer-tfhe`; the ratio is its processor time over ours. Sets are told by their failure probability and \
+         the bits of security that each side claims; where they differ, a ratio compares unlike things. Others' figures are \
+         constants.\n"
     )?;
     writeln!(
         t,
-        "| Case | CPU, ms | wall, ms | to reach, ms | reached | {}: CPU, ms | ratio | others, ms (theirs over ours) |",
+        "| Case | CPU, ms | wall, ms | set | to reach, ms | reached | {}: CPU, ms | its set | ratio | others, ms (theirs over ours) |",
         lines.iter().find_map(|l| l.peer).unwrap_or("tfhe 1.8")
     )?;
-    writeln!(t, "|{}", "---|".repeat(8))?;
+    writeln!(t, "|{}", "---|".repeat(10))?;
     for known in PUBLISHED {
         let Some(line) = find(lines, known.case, false) else { continue };
         let others: Vec<_> =
             line.beside.iter().map(|b| format!("{} {} ({})", b.library, b.ms, number(b.ratio, 2))).collect();
         writeln!(
             t,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             known.case,
             number(line.cpu_ms, 4),
             number(line.median_ms, 4),
+            line.security_bits.map_or_else(|| "–".into(), |bits| claims(line.log2_failure, Some(bits))),
             number(known.target_ms, 3),
             line.reached.map_or("–", |r| if r { "yes" } else { "no" }),
             number(line.peer_cpu_ms, 2),
+            line.peer.map_or_else(|| "–".into(), |_| claims(line.peer_log2_failure, line.peer_security_bits)),
             number(line.cpu_ratio, 2),
             others.join("; ")
         )?;

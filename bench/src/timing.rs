@@ -181,7 +181,8 @@ pub fn duel(unit: &mut Unit, budget: Budget, mut peer: impl FnMut(), mut ours: i
 /// Most samples kept of one case.
 const MOST: usize = 2000;
 
-/// Measures an operation, its peer if there is one, and the unit, in turn.
+/// Measures an operation, its peer if there is one, and the unit, in turn: ours and the peer's take turns at going first,
+/// so that neither always finds the other's caches or clock frequency.
 pub fn measure(
     unit: &mut Unit,
     budget: Budget,
@@ -213,15 +214,18 @@ pub fn measure(
     let count = |timing: &Timing| timing.ours.wall.0.len();
     while count(&timing) < budget.least || (begin.elapsed().as_secs_f64() < budget.seconds && count(&timing) < MOST) {
         unit.sample(&mut timing.unit);
-        let clock = Clock::start();
-        for _ in 0..repeat {
-            ours()?;
-        }
-        clock.stop(repeat, &mut timing.ours);
-        if let Some(peer) = &mut peer {
+        let ours_first = count(&timing).is_multiple_of(2);
+        for ours_now in [ours_first, !ours_first] {
             let clock = Clock::start();
-            (0..repeat).for_each(|_| peer());
-            clock.stop(repeat, &mut timing.peer);
+            if ours_now {
+                for _ in 0..repeat {
+                    ours()?;
+                }
+                clock.stop(repeat, &mut timing.ours);
+            } else if let Some(peer) = &mut peer {
+                (0..repeat).for_each(|_| peer());
+                clock.stop(repeat, &mut timing.peer);
+            }
         }
     }
     Ok(timing)
@@ -259,6 +263,22 @@ mod tests {
         assert_eq!(ours, peers + 1);
         assert!(timing.unit.wall.median().unwrap() > 0.0);
         assert!(measure(&mut unit, budget, || Err("no".into()), None).is_err());
+    }
+
+    #[test]
+    fn neither_side_always_goes_first() {
+        let mut unit = Unit::new().unwrap();
+        let order = std::cell::RefCell::new(String::new());
+        let wait = || std::thread::sleep(SAMPLE * 2);
+        let mut ours = || {
+            wait();
+            order.borrow_mut().push('o');
+            Ok(())
+        };
+        let mut peer = || order.borrow_mut().push('p');
+        measure(&mut unit, Budget { seconds: 0.0, least: 4 }, &mut ours, Some(&mut peer)).unwrap();
+        // Each once to warm up, then in turn.
+        assert_eq!(*order.borrow(), "op".to_owned() + "oppooppo");
     }
 
     #[test]

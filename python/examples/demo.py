@@ -7,15 +7,15 @@ that package is imported; only the file is read.
 
 The client standardises the measurements and fits four linear models in plain NumPy. Measurements
 and models are encrypted under its key; a server in another process, which gets the plan, evaluation
-keys and ciphertexts and nothing else, multiplies them; the client decrypts the scores.
+keys and ciphertexts as bytes and nothing else, multiplies them; the client decrypts the scores.
 """
 
 from __future__ import annotations
 
 import csv
 import importlib.util
+import json
 import multiprocessing
-import pickle
 import sys
 import time
 from collections.abc import Iterator
@@ -55,14 +55,18 @@ def models(x: Floats, benign: Floats) -> Floats:
     return weights
 
 
-def serve(request: bytes, answer: multiprocessing.connection.Connection) -> None:
-    """The server's process: no secret comes in here."""
+def serve(client: multiprocessing.connection.Connection) -> None:
+    """The server's process: no secret comes in here, and nothing but bytes that are checked."""
+    plan = sd.Plan.from_json(client.recv_bytes().decode())
+    keys, left, right = (client.recv_bytes() for _ in range(3))
     started = time.perf_counter()
-    server, left, right = pickle.loads(request)
+    server = sd.Server.from_bytes(plan, keys)
+    x, y = (sd.EncryptedMatrix.from_bytes(plan, data) for data in (left, right))
     loaded = time.perf_counter()
-    product = server.bind(left) @ right
+    product = server.bind(x) @ y
     computed = time.perf_counter()
-    answer.send_bytes(pickle.dumps((product, loaded - started, computed - loaded)))
+    client.send_bytes(product.to_bytes())
+    client.send_bytes(json.dumps({"load keys": loaded - started, "multiply": computed - loaded}).encode())
 
 
 def main() -> None:
@@ -97,16 +101,18 @@ def main() -> None:
         server = client.server()
     with stage("encrypt"):
         encrypted = client.encrypt(x, "X"), client.encrypt(w, "W")
-    request = pickle.dumps((server, *encrypted))
 
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=serve, args=(request, there))
+    process = context.Process(target=serve, args=(there,))
     process.start()
     there.close()
-    response = here.recv_bytes()
+    sent = [plan.to_json().encode(), server.to_bytes(), *(x.to_bytes() for x in encrypted)]
+    for data in sent:
+        here.send_bytes(data)
+    product = sd.EncryptedMatrix.from_bytes(plan, here.recv_bytes())
+    times |= json.loads(here.recv_bytes())
     process.join()
-    product, times["load keys"], times["multiply"] = pickle.loads(response)
 
     with stage("decrypt"):
         scores = client.decrypt(product)
@@ -118,14 +124,9 @@ def main() -> None:
     print(f"result      {product!r}")
     for name, seconds in times.items():
         print(f"{name:11} {seconds * 1e3:10.3f} ms")
-    sizes = {
-        "keys": len(server.to_bytes()),
-        "encrypted X": len(encrypted[0].to_bytes()),
-        "encrypted W": len(encrypted[1].to_bytes()),
-        "product": len(product.to_bytes()),
-    }
-    for name, size in sizes.items():
-        print(f"{name:11} {size / 1e6:10.3f} MB sent")
+    sent = [*sent[1:], product.to_bytes()]
+    for name, data in zip(("keys", "encrypted X", "encrypted W", "product"), sent, strict=True):
+        print(f"{name:11} {len(data) / 1e6:10.3f} MB sent")
     print(f"diagnoses   {agree:.1%} as recorded, by the encrypted scores of the first model")
     print(
         f"error       {error:.2e} at most from NumPy, {plan.error:.1e} predicted, {WANTED_ERROR:.0e} wanted"

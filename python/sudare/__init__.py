@@ -31,7 +31,8 @@ from ._errors import (
 from ._integers import EncryptedIntegers, IntegerClient, IntegerPlan, IntegerServer
 from ._matrix import EncryptedMatrix
 from ._plan import Plan, plan
-from ._session import Client, PublicClient, Release, Server
+from ._release import Release
+from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 from ._table import EncryptedMoments, EncryptedTable, Moments, TableClient, TableServer, TableSpec, table
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._opaque import Opaque
+from ._values import array
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, ...]
@@ -23,7 +25,6 @@ Core: TypeAlias = Any
 Self = TypeVar("Self", bound="ArrayOperators")
 
 ROW, COLUMN, MATRIX, NUMBER = (0,), (1,), (), (0, 1)
-NO_VALUES = "its values are encrypted; decrypt it first: client.decrypt(x)"
 
 
 class Operations(Protocol):
@@ -54,11 +55,8 @@ class Operations(Protocol):
         """A plain matrix as an operand."""
 
 
-class ArrayOperators(ABC):
+class ArrayOperators(Opaque, ABC):
     """A matrix, vector or number that is computed with before anybody can see it."""
-
-    # NumPy asks these before its own operators, so ndarray @ encrypted comes here too.
-    __array_priority__ = 1000.0
 
     _core: Core
     _dropped: Shape
@@ -200,35 +198,6 @@ class ArrayOperators(ABC):
         for at in self._core_axes(axis):
             count *= self._core.shape[at]
         return self.sum(axis, keepdims=keepdims)._scale(1 / count)
-
-    # What would show or compare values.
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} is no array: {NO_VALUES}")
-
-    def __bool__(self) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} is neither true nor false: {NO_VALUES}")
-
-    def __float__(self) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} is no plain number: {NO_VALUES}")
-
-    def __iter__(self) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} cannot be iterated over: {NO_VALUES}")
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} has no elements to pick: {NO_VALUES}")
-
-    def _compare(self, other: Any) -> NoReturn:
-        raise UnsupportedError(f"{type(self).__name__} cannot be compared: {NO_VALUES}")
-
-    def __eq__(self, other: object) -> bool:
-        self._compare(other)
-
-    def __ne__(self, other: object) -> bool:
-        self._compare(other)
-
-    __lt__ = __le__ = __gt__ = __ge__ = _compare
-    __hash__ = object.__hash__
 
     # How shapes go together.
 
@@ -453,12 +422,12 @@ def scalar(value: Any) -> float | None:
 
 def plain(values: Any) -> Floats:
     """Anything that NumPy takes for a real matrix or vector, as a C-ordered array of doubles."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise UnsupportedError(f"real numbers are wanted, not an array of {array.dtype}")
-    if array.ndim not in (1, 2, 3) or array.size == 0:
-        raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    found = array(values)
+    if found.dtype.kind not in "biuf":
+        raise UnsupportedError(f"real numbers are wanted, not an array of {found.dtype}")
+    if found.ndim not in (1, 2, 3) or found.size == 0:
+        raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
+    return np.ascontiguousarray(found, dtype=np.float64)
 
 
 def broadcast(values: Floats, shape: Shape, operation: str) -> Floats:

@@ -18,7 +18,10 @@ PARAMETERS = "message_2_carry_2"
 
 
 class BitsServer(KeyedServer[_core.BitsServer]):
-    """Computes on encrypted integers. It holds evaluation keys and nothing secret; it pickles."""
+    """Computes on encrypted integers. It holds evaluation keys and nothing secret.
+
+    It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
+    """
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
         self._core, self._params = core, params
@@ -58,6 +61,7 @@ class BitsServer(KeyedServer[_core.BitsServer]):
         return cls(_core.BitsServer.from_bytes(made, data, threads), made)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return BitsServer.from_bytes, (self.params_bytes(), self.to_bytes(), self.threads)
 
     def __repr__(self) -> str:

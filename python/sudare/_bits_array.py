@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._opaque import Opaque
+from ._values import array
 
 __all__ = ["EncryptedBits", "maximum", "minimum", "where"]
 
 Shape: TypeAlias = tuple[int, ...]
 Words: TypeAlias = NDArray[np.uint64]
 
-NO_VALUES = "its values are encrypted; decrypt it first: client.decrypt(x)"
 BOOL = np.dtype(np.bool_)
 
 
@@ -44,22 +45,19 @@ def _check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def plain(x: Any) -> NDArray[Any]:
     """A plain array of booleans or integers."""
-    values = np.asarray(x)
+    values = array(x)
     if values.size == 0 and values.dtype.kind == "f":
         values = values.astype(np.int64)
     _check_dtype(values.dtype)
     return values
 
 
-class EncryptedBits:
+class EncryptedBits(Opaque):
     """An array that nobody can read without the client's key.
 
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
     as in NumPy. Comparisons give encrypted booleans.
     """
-
-    # NumPy asks these before its own operators, so ndarray + encrypted comes here too.
-    __array_priority__ = 1000.0
 
     def __init__(
         self, core: _core.BitsArray, params: _core.BitsParams, server: _core.BitsServer | None
@@ -113,21 +111,8 @@ class EncryptedBits:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return _unpickle, (self._params.to_bytes(), self.to_bytes())
-
-    # What would show values.
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise UnsupportedError(f"encrypted integers are no array: {NO_VALUES}")
-
-    def __bool__(self) -> NoReturn:
-        raise UnsupportedError(f"encrypted integers are neither true nor false: {NO_VALUES}")
-
-    def __int__(self) -> NoReturn:
-        raise UnsupportedError(f"encrypted integers are no plain number: {NO_VALUES}")
-
-    __float__ = __index__ = __int__
-    __hash__ = None  # type: ignore[assignment]
 
     # Shapes.
 

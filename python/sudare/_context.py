@@ -11,6 +11,8 @@ from ._core import ContextServer as CoreServer
 from ._errors import ShapeError, UnsupportedError
 from ._matrix import EncryptedArray
 from ._progress import progress
+from ._release import Release, declared, wanted
+from ._values import count, real
 
 __all__ = ["Context", "ContextMatrix", "context"]
 
@@ -78,6 +80,11 @@ class ContextMatrix(EncryptedArray):
         """The public bound on its elements."""
         return self._core.max_abs
 
+    @property
+    def error(self) -> float:
+        """Bound on the error of its elements, in the worst case."""
+        return self._core.error
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
             "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
@@ -88,11 +95,25 @@ class Context:
     """Encrypts, computes and decrypts in one place: it holds the secret key and all others."""
 
     def __init__(
-        self, depth: int, *, security: int = 128, threads: int = 0, scale_bits: int = 40, tile: int = 16
+        self,
+        depth: int,
+        *,
+        security: int = 128,
+        threads: int = 0,
+        scale_bits: int = 40,
+        tile: int = 16,
+        release: Release | None = None,
     ) -> None:
+        policy = declared(release)
         with progress("making keys") as report:
             self._core = CoreContext(
-                depth, scale_bits=scale_bits, security=security, threads=threads, tile=tile, progress=report
+                count(depth, "depth"),
+                scale_bits=count(scale_bits, "scale_bits"),
+                security=count(security, "security"),
+                threads=threads,
+                tile=count(tile, "tile"),
+                release=policy,
+                progress=report,
             )
         self._server, self._depth = self._core.server(), depth
 
@@ -116,6 +137,11 @@ class Context:
         """Bytes of its evaluation keys in memory."""
         return self._server.key_bytes
 
+    @property
+    def releases_left(self) -> int:
+        """Results that may still be shown under its key, of those that it declares."""
+        return self._core.releases_left
+
     def encrypt(self, x: Any, max_abs: float | None = None) -> ContextMatrix:
         """Encrypt a matrix or vector with elements up to `max_abs`.
 
@@ -125,14 +151,23 @@ class Context:
             raise UnsupportedError("this matrix is encrypted already")
         values = plain(x)
         vector = values.ndim == 1
-        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), max_abs)
+        bound = None if max_abs is None else real(max_abs, "max_abs")
+        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), bound)
         return ContextMatrix(core, self._server, COLUMN if vector else MATRIX)
 
-    def decrypt(self, x: ContextMatrix) -> Floats:
-        """Decrypt a matrix for the owner's eyes; to show results to others, use a plan's client."""
-        if not isinstance(x, ContextMatrix):
-            raise UnsupportedError(f"a matrix of a context is decrypted, not {type(x).__name__}")
-        return self._core.decrypt(x._core).reshape(x.shape)
+    def decrypt(self, x: ContextMatrix, *, release: bool = False) -> Floats:
+        """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
+
+        A released matrix has noise on it: see `released_error`. The context has to declare it.
+        """
+        return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
+
+    def released_error(self, x: ContextMatrix) -> float:
+        """How far a released matrix is from the true one at most.
+
+        The bounds of a context are worst-case; a plan's are tighter.
+        """
+        return self._core.released_error(_checked(x))
 
     def __repr__(self) -> str:
         return (
@@ -144,6 +179,12 @@ class Context:
         raise UnsupportedError("a context holds a secret key and does not pickle; use a plan and its client")
 
 
+def _checked(x: ContextMatrix) -> Core:
+    if not isinstance(x, ContextMatrix):
+        raise UnsupportedError(f"a matrix of a context is decrypted, not {type(x).__name__}")
+    return x._core
+
+
 def rows_and_columns(values: Floats) -> Floats:
     """One matrix with the axes batch, row, column."""
     if values.ndim != 2:
@@ -152,7 +193,13 @@ def rows_and_columns(values: Floats) -> Floats:
 
 
 def context(
-    depth: int = 3, *, security: int = 128, threads: int = 0, scale_bits: int = 40, tile: int = 16
+    depth: int = 3,
+    *,
+    security: int = 128,
+    threads: int = 0,
+    scale_bits: int = 40,
+    tile: int = 16,
+    release: Release | None = None,
 ) -> Context:
     """A context with new keys, to try things out without a plan.
 
@@ -160,8 +207,9 @@ def context(
     matrix product takes two, and one more where an operand is itself a product; `*`, `.T`, `.sum`
     and factors that are no integers take one; `+` and `-` none, or one where the operands' scales
     have drifted apart.
-    `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision, and
-    `tile` the side of the tiles that matrices are cut into. What a plan would choose from the
+    `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (30 to
+    55), and `tile` the side of the tiles that matrices are cut into. A `release` declares how many
+    results will be shown to others; its noise takes a high precision. What a plan would choose from the
     expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.
 
     >>> ctx = context(depth=1, tile=4)
@@ -170,4 +218,6 @@ def context(
     array([[ 7., 10.],
            [15., 22.]])
     """
-    return Context(depth, security=security, threads=threads, scale_bits=scale_bits, tile=tile)
+    return Context(
+        depth, security=security, threads=threads, scale_bits=scale_bits, tile=tile, release=release
+    )

@@ -59,7 +59,7 @@ class PrecisionError(SudareError, ArithmeticError):
 
 
 class ReleaseError(SudareError, RuntimeError):
-    """More decryptions for release than were declared."""
+    """A decryption for release that was not declared, or of something that is not what was planned."""
 
 
 class FormatError(SudareError, ValueError):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from ._array import Shape
 from ._errors import InputError, PlanError, ShapeError, UnsupportedError
 from ._keys import SecretHolder
+from ._opaque import Opaque
 from ._spec import Spec
 from ._trace import trace
+from ._values import array
 
 __all__ = ["EncryptedIntegers", "IntegerClient", "IntegerPlan", "IntegerServer"]
 
@@ -24,22 +27,27 @@ Integers = NDArray[np.int64]
 class IntegerPlan:
     """A plan for `A @ B` of integer matrices, never rounded. Made by `sudare.plan`; nothing in it is secret.
 
-    It travels as JSON (`to_json`, `from_json`, `save`, `load`) or pickled.
+    It travels as JSON (`to_json`, `from_json`, `save`, `load`), and pickles for your own processes.
     """
 
-    def __init__(self, core: _core.IntegerPlan, names: tuple[str, str]) -> None:
-        self._core, self._names = core, names
+    def __init__(self, core: _core.IntegerPlan, shapes: Mapping[str, Shape]) -> None:
+        self._core, self._shapes = core, dict(shapes)
 
     @classmethod
     def from_json(cls, text: str) -> IntegerPlan:
-        """Read a plan; it is checked again."""
+        """Read a plan; everything in it is worked out and checked again."""
         try:
             loaded = json.loads(text)
-            left, right = loaded["inputs"]
+            left, right = ((str(name), tuple(map(int, shape))) for name, shape in loaded["inputs"].items())
             plan = json.dumps(loaded["plan"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise PlanError(f"this is no plan of an integer product: {error}") from None
-        return cls(_core.IntegerPlan.from_json(plan), (str(left), str(right)))
+        core = _core.IntegerPlan.from_json(plan)
+        m, k, n = core.sides
+        row, column = [(k,)][: m == 1], [(k,)][: n == 1]
+        if left[1] not in [(m, k), *row] or right[1] not in [(k, n), *column]:
+            raise PlanError(f"inputs {left} and {right} are not those of a product of sides {core.sides}")
+        return cls(core, dict((left, right)))
 
     @classmethod
     def load(cls, path: str | Path) -> IntegerPlan:
@@ -48,7 +56,7 @@ class IntegerPlan:
 
     def to_json(self) -> str:
         """The plan as JSON."""
-        return json.dumps({"inputs": list(self._names), "plan": json.loads(self._core.to_json())})
+        return json.dumps({"inputs": self._shapes, "plan": json.loads(self._core.to_json())})
 
     def save(self, path: str | Path) -> None:
         """Write a plan file."""
@@ -61,15 +69,14 @@ class IntegerPlan:
     @property
     def inputs(self) -> dict[str, Spec]:
         """The inputs by name."""
-        (m, k, n), (left, right) = self._core.sides, self._core.bounds
-        first, second = self._names
-        return {first: Spec((m, k), left, integer=True), second: Spec((k, n), right, integer=True)}
+        bounds = zip(self._shapes.items(), self._core.bounds, strict=True)
+        return {name: Spec(shape, bound, integer=True) for (name, shape), bound in bounds}
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the result."""
-        m, _, n = self._core.sides
-        return m, n
+    def shape(self) -> Shape:
+        """The shape of the result, as NumPy has it for `A @ B`."""
+        left, right = self._shapes.values()
+        return left[:-1] + right[1:]
 
     def __str__(self) -> str:
         return str(self._core)
@@ -85,6 +92,7 @@ class IntegerPlan:
         return hash(self.to_json())
 
     def __reduce__(self) -> tuple[Callable[[str], IntegerPlan], tuple[str]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return IntegerPlan.from_json, (self.to_json(),)
 
 
@@ -95,8 +103,19 @@ def plan_integers(function: Callable[..., Any], specs: Mapping[str, Spec], secur
     expression = json.loads(trace(function, specs))
     output = expression["nodes"][expression["output"]]
     nodes = expression["nodes"]
-    operands = [nodes[output[side]] for side in ("left", "right")] if output["op"] == "matmul" else []
-    inputs = [node["input"] for node in operands if node["op"] == "input"]
+    shapes = [spec.shape for spec in specs.values()]
+
+    def factor(node: dict[str, Any], left: bool) -> int | None:
+        """The input that a factor is. A vector on the left is a row: its column, turned."""
+        if left and node["op"] == "transpose":
+            turned = nodes[node["of"]]
+            vector = turned["op"] == "input" and len(shapes[turned["input"]]) == 1
+            node = turned if vector else node
+        return node["input"] if node["op"] == "input" else None
+
+    product = output["op"] == "matmul"
+    factors = [factor(nodes[output[side]], side == "left") for side in ("left", "right")] if product else []
+    inputs = [i for i in factors if i is not None]
     if len(inputs) != 2 or inputs[0] == inputs[1] or len(expression["inputs"]) != 2:
         raise PlanError(
             "an exact plan computes A @ B for two different inputs; transpose or extend the matrices before "
@@ -108,24 +127,30 @@ def plan_integers(function: Callable[..., Any], specs: Mapping[str, Spec], secur
     for entry in (left, right):
         if entry["max_abs"] != int(entry["max_abs"]):
             raise InputError(f"max_abs of integers is an integer, not {entry['max_abs']!r}")
-    sides = (left["rows"], left["cols"], right["cols"])
+    rows = 1 if len(shapes[inputs[0]]) == 1 else left["rows"]
+    sides = (rows, right["rows"], right["cols"])
     core = _core.IntegerPlan.make(sides, int(left["max_abs"]), int(right["max_abs"]), security)
-    return IntegerPlan(core, (left["name"], right["name"]))
+    first, second = inputs
+    return IntegerPlan(core, {left["name"]: shapes[first], right["name"]: shapes[second]})
 
 
-class EncryptedIntegers:
-    """An integer matrix that only its client can read. It pickles.
+class EncryptedIntegers(Opaque):
+    """An integer matrix that only its client can read.
 
-    `@` multiplies; no key is needed for that.
+    `@` multiplies; no key is needed for that. It travels by `to_bytes` and `from_bytes`, and pickles for
+    your own processes.
     """
 
     def __init__(self, core: _core.EncryptedIntegers, plan: IntegerPlan) -> None:
         self._core, self._plan = core, plan
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self._core.shape
+    def shape(self) -> Shape:
+        """The shape, as NumPy has it."""
+        if self._core.operand == "output":
+            return self._plan.shape
+        left, right = self._plan._shapes.values()
+        return left if self._core.operand == "left" else right
 
     @property
     def nbytes(self) -> int:
@@ -146,21 +171,13 @@ class EncryptedIntegers:
         """A matrix of a plan from its bytes."""
         return cls(_core.EncryptedIntegers.from_bytes(plan._core, data), plan)
 
-    # NumPy leaves `array @ this` to this class, which refuses it.
-    __array_ufunc__ = None
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError("an encrypted matrix is no array; decrypt it by its client")
-
-    def __bool__(self) -> NoReturn:
-        raise UnsupportedError("an encrypted matrix has no truth value")
-
     def __repr__(self) -> str:
         names = dict(zip(("left", "right"), self._plan.inputs, strict=True))
         what = names.get(self._core.operand, "result")
         return f"<sudare bgv {self.shape} int64 exact, {what}, {self.nbytes / 1e6:.1f} MB>"
 
     def __reduce__(self) -> tuple[Callable[..., EncryptedIntegers], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return EncryptedIntegers.from_bytes, (self._plan, self.to_bytes())
 
 
@@ -179,7 +196,7 @@ class IntegerServer:
         """The product of the plan's two inputs."""
         if not (isinstance(left, EncryptedIntegers) and isinstance(right, EncryptedIntegers)):
             raise UnsupportedError("an exact product takes two encrypted integer matrices")
-        if left.shape[1] != right.shape[0]:
+        if left._core.shape[1] != right._core.shape[0]:
             raise ShapeError(f"shapes {left.shape} and {right.shape} do not multiply")
         return EncryptedIntegers(self._core.multiply(left._core, right._core), self._plan)
 
@@ -187,6 +204,7 @@ class IntegerServer:
         return "<sudare integer server, no keys>"
 
     def __reduce__(self) -> tuple[Callable[..., IntegerServer], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return IntegerServer, (self._plan, self._threads)
 
 
@@ -221,18 +239,21 @@ class IntegerClient(SecretHolder[_core.IntegerClient]):
         return IntegerServer(self._plan, self._threads)
 
     def encrypt(self, x: Any, name: str) -> EncryptedIntegers:
-        """Encrypt an input of the plan: an array of integers within its bound."""
+        """Encrypt an input of the plan: an array of integers of its shape and within its bound."""
         names = list(self._plan.inputs)
         if name not in names:
             raise PlanError(f"the plan has the inputs {', '.join(names)}, not {name}")
-        values = np.asarray(x)
+        values = array(x)
         if values.dtype.kind not in "biu":
             raise UnsupportedError(f"integers are wanted, not an array of {values.dtype}; nothing is rounded")
         if values.dtype.kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:
             raise InputError("a value does not fit 64 bits with a sign")
-        if values.ndim != 2:
-            raise ShapeError(f"a matrix is wanted, not an array of shape {values.shape}")
-        core = self._core.encrypt(name == names[0], np.ascontiguousarray(values, dtype=np.int64))
+        left, shape = name == names[0], self._plan.inputs[name].shape
+        if values.shape != shape:
+            raise ShapeError(f"{name} has shape {shape} in the plan, not {values.shape}")
+        # A vector is a row on the left and a column on the right.
+        rows = values if values.ndim == 2 else values.reshape((1, -1) if left else (-1, 1))
+        core = self._core.encrypt(left, np.ascontiguousarray(rows, dtype=np.int64))
         return EncryptedIntegers(core, self._plan)
 
     def decrypt(self, x: EncryptedIntegers) -> NDArray[Any]:

@@ -131,10 +131,16 @@ class EncryptedArray(ArrayOperators):
         return level
 
     @property
-    def precision_bits(self) -> float:
-        """Bits of a value of size one above the noise bound."""
-        bits: float = self._core.precision_bits
-        return bits
+    def max_abs(self) -> float:
+        """Bound on the absolute values of its elements; public."""
+        bound: float = self._core.max_abs
+        return bound
+
+    @property
+    def error(self) -> float | None:
+        """Bound on the error of its elements; `None` for an input of a plan that decrypts results only."""
+        bound: float | None = self._core.error
+        return bound
 
     @property
     def nbytes(self) -> int:
@@ -151,8 +157,9 @@ class EncryptedMatrix(EncryptedArray):
     """A matrix that nobody can read without the client.
 
     Made by `Client.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's functions
-    of these, as its plan says, and read by `Client.decrypt`. It pickles; what was unpickled
-    computes again with `server.bind(x)`, or together with a matrix that is bound.
+    of these, as its plan says, and read by `Client.decrypt`. It travels by `to_bytes` and `from_bytes`,
+    and pickles for your own processes; what was read computes again with `server.bind(x)`, or
+    together with a matrix that is bound.
     """
 
     _core: Encrypted
@@ -188,10 +195,11 @@ class EncryptedMatrix(EncryptedArray):
 
     @classmethod
     def from_bytes(cls, plan: Plan, data: bytes) -> EncryptedMatrix:
-        """Read a matrix of a plan. Every size and every value is checked."""
+        """Read a matrix of a plan, a vector as a matrix of one column. Every size and value is checked."""
         return cls(Encrypted.from_bytes(plan._core, data), plan, None)
 
     def __reduce__(self) -> tuple[Callable[..., EncryptedMatrix], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return _unpickle, (self._plan, self.to_bytes(), self._dropped)
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 from . import _core
 from ._errors import PlanError
 from ._integers import IntegerPlan, plan_integers
+from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
+from ._values import count, real
 
 if TYPE_CHECKING:
     from ._session import Client
@@ -24,7 +26,8 @@ class Plan:
     """Everything that a client and a server have to agree on; nothing in it is secret.
 
     `print(plan)` shows the scheme, its parameters, the method, keys, sizes, time and what else was
-    considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`, or pickled.
+    considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`. It pickles for your own
+    processes.
     """
 
     def __init__(self, core: _core.Plan) -> None:
@@ -76,8 +79,14 @@ class Plan:
 
     @property
     def error(self) -> float:
-        """The largest error of a result element that is promised."""
+        """The largest error of a result element that is promised; released, if the plan has releases."""
         return float(self._file["summary"]["predicted_error"])
+
+    @property
+    def release(self) -> Release | None:
+        """What may be shown to others under one key."""
+        found = self._file["goal"].get("release")
+        return None if found is None else Release(found["releases"], found["security_bits"])
 
     @property
     def batch(self) -> int:
@@ -110,6 +119,7 @@ class Plan:
         return hash(self._core.hash_hex())
 
     def __reduce__(self) -> tuple[Callable[[str], Plan], tuple[str]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return _load, (self.to_json(),)
 
 
@@ -136,6 +146,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    release: Release | None = None,
     **inputs: Spec,
 ) -> Plan: ...
 
@@ -151,6 +162,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    release: Release | None = None,
     **inputs: Spec,
 ) -> IntegerPlan: ...
 
@@ -165,6 +177,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    release: Release | None = None,
     **inputs: Spec,
 ) -> Plan | IntegerPlan:
     """Choose scheme, parameters, method and keys for a function of matrices.
@@ -173,7 +186,8 @@ def plan(
     them. Each input is described by a `spec` under its name. `error` is the largest absolute error
     of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent sets of
     inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
-    method instead of leaving the choice to the planner.
+    method instead of leaving the choice to the planner. With a `release`, so many results will be
+    shown to others: `error` is then that of a released result, the noise that it takes included.
 
     If the inputs are described with `dtype=int`, the function is `A @ B` and the result exact: `error`
     and the server's options are not asked for, and an `IntegerPlan` comes back.
@@ -183,9 +197,11 @@ def plan(
     if any(isinstance(spec, Spec) and spec.integer for spec in inputs.values()):
         if error is not None:
             raise PlanError("an exact product has no error; leave it out")
-        if (batch, memory, method) != (1, None, None):
-            raise PlanError("an exact product has no batch, memory limit or other method; leave them out")
-        return plan_integers(function, inputs, int(security))
+        if (batch, memory, method, release) != (1, None, None, None):
+            raise PlanError(
+                "an exact product has no batch, memory limit, other method or release; leave them out"
+            )
+        return plan_integers(function, inputs, count(security, "security"))
     if error is None:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
@@ -193,11 +209,12 @@ def plan(
     return Plan(
         _core.Plan.make(
             trace(function, inputs),
-            error=float(error),
-            security=int(security),
-            batch=int(batch),
-            threads=int(threads),
-            memory=memory,
+            error=real(error, "error"),
+            security=count(security, "security"),
+            batch=count(batch, "batch"),
+            threads=threads,
+            memory=None if memory is None else count(memory, "memory"),
             method=method,
+            release=declared(release),
         )
     )

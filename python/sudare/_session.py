@@ -15,35 +15,19 @@ from ._keys import KeyedServer, SecretHolder
 from ._matrix import EncryptedMatrix
 from ._plan import Plan
 from ._progress import progress
+from ._release import wanted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Client", "PublicClient", "Release", "Server"]
-
-
-class Release:
-    """How many ciphertexts will be shown decrypted under one key, and how well their noise hides.
-
-    Pass it to `Client.decrypt` for every result that somebody else will see. `security` is in bits,
-    statistical. The count goes down with each ciphertext of a result that is shown.
-    """
-
-    def __init__(self, count: int, security: int = 30) -> None:
-        self._core = _core.Release(count, security)
-        self.count, self.security = count, security
-
-    @property
-    def left(self) -> int:
-        """Ciphertexts that may still be shown."""
-        return self._core.left
-
-    def __repr__(self) -> str:
-        return f"Release(count={self.count}, security={self.security}), {self.left} left"
+__all__ = ["Client", "PublicClient", "Server"]
 
 
 class Server(KeyedServer[_core.Server]):
-    """Computes by a plan. It holds evaluation keys and nothing secret; it pickles."""
+    """Computes by a plan. It holds evaluation keys and nothing secret.
+
+    It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
+    """
 
     def __init__(self, core: _core.Server, plan: Plan) -> None:
         self._core, self._plan = core, plan
@@ -84,6 +68,7 @@ class Server(KeyedServer[_core.Server]):
         )
 
     def __reduce__(self) -> tuple[Callable[..., Server], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return Server.from_bytes, (self._plan, self.to_bytes(), self.threads)
 
 
@@ -136,16 +121,22 @@ class Client(SecretHolder[_core.Client]):
         core, dropped = _encrypt(self._core, x, name)
         return EncryptedMatrix(core, self._plan, self._server, dropped)
 
-    def decrypt(self, x: EncryptedMatrix, *, release: Release | None = None) -> Floats:
+    @property
+    def releases_left(self) -> int:
+        """Results that may still be shown under this key, of those that the plan declares."""
+        return self._core.releases_left
+
+    def decrypt(self, x: EncryptedMatrix, *, release: bool = False) -> Floats:
         """Decrypt the result of the plan.
 
         Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
-        can compute the secret key. With it, noise hides that.
+        can compute the secret key. With it, noise hides that, and the result is within `plan.error`
+        all the same; the plan has to declare it. The count of releases is in what `secret_bytes`
+        gives: save it again after each.
         """
         if not isinstance(x, EncryptedMatrix):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
-        values = self._core.decrypt(x._core, None if release is None else release._core)
-        return values.reshape(x.shape)
+        return self._core.decrypt(x._core, wanted(release)).reshape(x.shape)
 
     def __repr__(self) -> str:
         return f"<sudare client {self._plan.method}, secret key hidden>"

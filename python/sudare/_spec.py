@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ._errors import InputError, ShapeError
+from ._values import real
 
 __all__ = ["Spec", "spec"]
 
@@ -31,7 +32,8 @@ class Spec:
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
             raise ShapeError(f"a shape is rows and columns, or a length, each at least 1, not {self.shape}")
-        if not (math.isfinite(self.max_abs) and self.max_abs > 0):
+        bound = real(self.max_abs, "max_abs")
+        if not (math.isfinite(bound) and bound > 0):
             raise InputError(f"max_abs is a finite number above zero, not {self.max_abs!r}")
 
 
@@ -56,8 +58,12 @@ def spec(
     kind = np.dtype(dtype).kind
     if kind not in "fiu":
         raise InputError(f"a matrix holds real numbers or integers, not {np.dtype(dtype)}")
-    sides = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
-    integer = kind != "f"
+    if not isinstance(plain, (bool, np.bool_)):
+        raise InputError(f"plain is True or False, not {plain!r}")
+    try:
+        sides = tuple(map(operator.index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+    except TypeError:
+        raise ShapeError(f"a shape is rows and columns, or a length, not {shape!r}") from None
+    integer, bound = kind != "f", real(max_abs, "max_abs")
     # Bounds of integers stay exact beyond 2^53.
-    bound = int(max_abs) if integer and int(max_abs) == max_abs else float(max_abs)
-    return Spec(tuple(operator.index(n) for n in sides), bound, bool(plain), integer)
+    return Spec(sides, int(max_abs) if integer and bound.is_integer() else bound, bool(plain), integer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
-from ._errors import PlanError
+from ._errors import InputError, PlanError
 from ._spec import Spec
 
 NAMES = {"add": "add", "subtract": "sub", "multiply": "mul"}
@@ -29,7 +30,8 @@ class Node:
 class Graph:
     """An expression that grows with each operation."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self.function = function
         self.inputs: list[dict[str, Any]] = []
         self.nodes: list[dict[str, Any]] = []
 
@@ -78,6 +80,10 @@ class Graph:
 
     def lift(self, values: Floats) -> Node:
         """A plain matrix that the function brings along; the server needs it again to compute."""
+        if not np.isfinite(values).all():
+            at = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            name = weight_name(self.function, values)
+            raise InputError(f"{name} is {values[at]} at {at}; a plain matrix holds finite numbers")
         rows, cols = values.shape
         return self.input(constant_name(values), (rows, cols), float(np.abs(values).max()) or 1.0, True)
 
@@ -87,6 +93,16 @@ def constant_name(values: Floats) -> str:
     digest = hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=12)
     digest.update(repr(values.shape).encode())
     return f"plain {digest.hexdigest()}"
+
+
+def weight_name(function: Callable[..., Any] | None, values: Floats) -> str:
+    """What a function calls a plain matrix that it brings along, as far as that can be seen."""
+    if inspect.isfunction(function):
+        known = inspect.getclosurevars(function)
+        for name, x in {**known.globals, **known.nonlocals}.items():
+            if isinstance(x, np.ndarray) and np.array_equal(x.ravel(), values.ravel(), equal_nan=True):
+                return name
+    return f"a plain matrix of shape {values.shape} in the planned function"
 
 
 class Expression(ArrayOperators):
@@ -108,7 +124,7 @@ class Expression(ArrayOperators):
 
 def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
     """The expression that a function computes, as JSON."""
-    graph = Graph()
+    graph = Graph(function)
     operands = {}
     for name, spec in specs.items():
         if not isinstance(spec, Spec):

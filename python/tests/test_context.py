@@ -76,4 +76,25 @@ def test_refusals(ctx: sd.Context) -> None:
 def test_repr(ctx: sd.Context) -> None:
     assert "secret key hidden" in repr(ctx)
     assert "depth 2" in repr(ctx)
-    assert repr(ctx.encrypt([1.0, 2.0])).startswith("<sudare ckks (2,) float64 level 6/6")
+    x = ctx.encrypt([1.0, 2.0])
+    assert repr(x).startswith(f"<sudare ckks (2,) float64 up to 2 ± {x.error:.1e}"[:-3])
+    assert ", level 6/6, " in repr(x)
+    # What is smaller than its error is seen to be.
+    y = x * 1e-12
+    assert y.max_abs <= 2e-12 < 1e-9 < y.error
+
+
+def test_release() -> None:
+    ctx = sd.context(1, tile=4, threads=2, scale_bits=55, release=sd.Release(2, 20))
+    rng = np.random.default_rng(8)
+    a, b = rng.uniform(-1, 1, (3, 4)), rng.uniform(-1, 1, (4, 3))
+    z = ctx.encrypt(a) @ ctx.encrypt(b)
+    promised = ctx.released_error(z)
+    assert np.abs(ctx.decrypt(z, release=True) - a @ b).max() <= promised < 0.1
+    assert np.abs(ctx.decrypt(z) - a @ b).max() < 1e-6 * promised + 1e-6
+    assert ctx.releases_left == 1
+    ctx.decrypt(z, release=True)
+    with pytest.raises(sd.ReleaseError, match="all are used"):
+        ctx.decrypt(z, release=True)
+    with pytest.raises(sd.UnsupportedError, match="release=True"):
+        ctx.decrypt(z, release=sd.Release(1))  # type: ignore[arg-type]

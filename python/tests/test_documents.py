@@ -36,6 +36,14 @@ def test_python(document: Path) -> None:
         exec(compile("\n" * line + code, str(document), "exec"), names)
 
 
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "python/examples/demo.py"], ids=lambda d: d.name)
+def test_nothing_is_unpickled(document: Path) -> None:
+    """A reader who copies an example runs nobody's code: what crosses between parties goes as bytes."""
+    text = document.read_text(encoding="utf-8")
+    code = "\n".join(c for _, c in blocks(document, "python")) if document.suffix == ".md" else text
+    assert not re.search(r"pickle\.loads?\b|Unpickler|\.recv\(\)", code)
+
+
 COMMANDS = [
     (d, line, code) for d in DOCUMENTS for line, code in blocks(d, "sh") if code.startswith("sudare ")
 ]

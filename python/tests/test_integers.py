@@ -52,6 +52,42 @@ def test_results_beyond_64_bits() -> None:
     assert (found == a.astype(object) @ b.astype(object)).all()
 
 
+@pytest.mark.parametrize(("left", "right"), [((4, 3), (3,)), ((3,), (3, 2)), ((3,), (3,)), ((1, 3), (3, 1))])
+def test_vectors_are_products_as_numpy_has_them(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-9, 10, left), rng.integers(-9, 10, right)
+    plan = sd.plan(
+        lambda A, B: A @ B, A=sd.spec(left, max_abs=9, dtype=int), B=sd.spec(right, max_abs=9, dtype=int)
+    )
+    plan = sd.IntegerPlan.from_json(plan.to_json())
+    assert [s.shape for s in plan.inputs.values()] == [left, right]
+    client = plan.client()
+    x, y = client.encrypt(a, "A"), client.encrypt(b, "B")
+    z = x @ y
+    found = client.decrypt(z)
+    assert (x.shape, y.shape, z.shape) == (left, right, np.shape(a @ b))
+    assert np.array_equal(found, a @ b)
+    with pytest.raises(sd.ShapeError, match="in the plan"):
+        client.encrypt(a[None], "A")
+
+
+def test_a_file_says_nothing_that_does_not_follow() -> None:
+    A = sd.spec((16, 16), max_abs=1023, dtype=int)
+    text = sd.plan(lambda A, B: A @ B, A=A, B=A).to_json()
+    edits = [
+        ('"log_n": 12', '"log_n": 9'),
+        ('"secret": "Ternary"', '"secret": {"FixedWeight": {"weight": 1}}'),
+        ('"security": "Bits128"', '"security": "Insecure"'),
+        ('"A": [16, 16]', '"A": [15, 16]'),
+        ('"A": [16, 16]', '"A": [256]'),
+    ]
+    for old, new in edits:
+        assert old in text
+        with pytest.raises(sd.SudareError) as refusal:
+            sd.IntegerPlan.from_json(text.replace(old, new))
+        assert isinstance(refusal.value, (sd.FormatError, sd.PlanError))
+
+
 def test_everything_travels_but_the_secret() -> None:
     a, b = np.arange(12).reshape(3, 4), np.arange(-10, 10).reshape(4, 5)
     plan = sd.plan(

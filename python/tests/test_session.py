@@ -117,9 +117,15 @@ def test_batches(matrices: Matrices) -> None:
 def test_repr(product: Session, matrices: Matrices) -> None:
     plan, client, server = product
     (a,) = matrices((5, 7))
-    text = repr(client.encrypt(a, "A"))
-    form = r"<sudare ckks \(5, 7\) float64 level \d+/\d+ scale 2\^\d+ ~\d+ bits left, \d+ ct × \d+\.\d MB>"
-    assert re.fullmatch(form, text)
+    x = client.encrypt(a, "A")
+    assert re.fullmatch(
+        r"<sudare ckks \(5, 7\) float64 up to 1, level \d+/\d+, \d+ ct × \d+\.\d MB>", repr(x)
+    )
+    assert (x.max_abs, x.error) == (1.0, None)
+    # A result shows what is promised of it beside how large it may be.
+    z = x @ client.encrypt(matrices((7, 3))[0], "B")
+    assert (z.max_abs, z.error) == (14.0, plan.error)
+    assert re.match(r"<sudare ckks \(5, 3\) float64 up to 14 ± \d\.\de-\d+, level ", repr(z))
     assert "secret key hidden" in repr(client)
     assert "no secret" in repr(server)
     assert plan.method in repr(plan)
@@ -333,23 +339,77 @@ def test_counters(product: Session, matrices: Matrices) -> None:
     assert after["mult"] > before["mult"]
 
 
-def test_release(matrices: Matrices) -> None:
+def test_release_keeps_its_promise(matrices: Matrices) -> None:
     a, b = matrices((3, 4), (4, 2))
-    client = sd.Client(product_plan((3, 4), (4, 2), error=1e-6))
+    for count, security, error in ((5, 30, 1e-4), (100, 40, 1e-3)):
+        plan = product_plan((3, 4), (4, 2), error=error, release=sd.Release(count, security))
+        assert plan.release == sd.Release(count, security)
+        assert sd.Plan.from_json(plan.to_json()).release == plan.release
+        client = sd.Client(plan)
+        client.server()
+        z = client.encrypt(a, "A") @ client.encrypt(b, "B")
+        private = np.abs(client.decrypt(z) - a @ b).max()
+        for _ in range(5):
+            released = np.abs(client.decrypt(z, release=True) - a @ b).max()
+            assert 1e3 * private < released <= plan.error <= error
+        assert client.releases_left == count - 5
+    with pytest.raises(sd.PlanError, match="fewer results"):
+        product_plan((3, 4), (4, 2), error=1e-12, release=sd.Release(1000))
+
+
+def test_releases_are_counted_with_the_key(matrices: Matrices) -> None:
+    a, b = matrices((3, 4), (4, 2))
+    plan = product_plan((3, 4), (4, 2), error=1e-3, release=sd.Release(2, 20))
+    client = sd.Client(plan)
     client.server()
     z = client.encrypt(a, "A") @ client.encrypt(b, "B")
-    policy = sd.Release(count=4, security=10)
-    private = np.abs(client.decrypt(z) - a @ b).max()
-    shown = client.decrypt(z, release=policy)
-    assert policy.left < 4
-    assert private < np.abs(shown - a @ b).max() < 0.1
-    assert "left" in repr(policy)
-    while policy.left:
-        client.decrypt(z, release=policy)
-    with pytest.raises(sd.ReleaseError):
-        client.decrypt(z, release=policy)
-    with pytest.raises(sd.PrecisionError):
-        client.decrypt(z, release=sd.Release(count=1, security=120))
+    client.decrypt(z, release=True)
+    again = sd.Client.from_secret_bytes(plan, client.secret_bytes())
+    assert again.releases_left == 1
+    again.decrypt(z, release=True)
+    with pytest.raises(sd.ReleaseError, match="all are used"):
+        again.decrypt(z, release=True)
+    assert np.abs(again.decrypt(z) - a @ b).max() < 1e-3
+    # The key's first release fixed how many there are.
+    other = product_plan((3, 4), (4, 2), error=1e-3, release=sd.Release(3, 20))
+    if other._core.hash_hex() != plan._core.hash_hex():
+        try:
+            moved = sd.Client.from_secret_bytes(other, again.secret_bytes())
+        except sd.KeyMismatchError:
+            return
+        assert moved.releases_left == 0
+
+
+def test_release_refusals(product: Session, matrices: Matrices) -> None:
+    _, client, _ = product
+    a, b = matrices((5, 7), (7, 3))
+    z = client.encrypt(a, "A") @ client.encrypt(b, "B")
+    with pytest.raises(sd.ReleaseError, match=r"release=Release\(count, security\)"):
+        client.decrypt(z, release=True)
+    assert client.releases_left == 0
+    with pytest.raises(sd.UnsupportedError, match="release=True"):
+        client.decrypt(z, release=sd.Release(1))  # type: ignore[arg-type]
+    for count, security in (
+        (1, 0),
+        (1, 19),
+        (1, 65),
+        (1, 120),
+        (0, 30),
+        (-1, 30),
+        (2**200, 30),
+        (1, -(2**99)),
+    ):
+        with pytest.raises(sd.PlanError, match="20 to 64 bits"):
+            sd.Release(count, security)
+    with pytest.raises(sd.UnsupportedError, match=r"sudare\.Release"):
+        product_plan((3, 4), (4, 2), release=(3, 30))
+    with pytest.raises(sd.PlanError, match="release"):
+        sd.plan(
+            lambda A, B: A @ B,
+            A=sd.spec((2, 2), dtype=int),
+            B=sd.spec((2, 2), dtype=int),
+            release=sd.Release(1),
+        )
 
 
 def test_version() -> None:

@@ -25,12 +25,21 @@ def real_data(name: str) -> Floats:
     return np.array(rows, dtype=float)[:, :-1]
 
 
-def check(x: Floats, bounds: Floats, moments: sd.Moments) -> None:
-    """Errors are measured in units of the columns' bounds."""
-    assert np.abs((moments.mean - x.mean(axis=0)) / bounds).max() < 1e-6
+def check(x: Floats, bounds: Floats, moments: sd.Moments, relative: float = 1e-8) -> None:
+    """Every moment is within its error, and that is small in units of the columns' bounds."""
+    assert (np.abs(moments.mean - x.mean(axis=0)) <= moments.mean_error).all()
+    assert (moments.mean_error <= relative * bounds).all()
     wanted = np.cov(x, rowvar=False).reshape(x.shape[1], x.shape[1])
-    assert np.abs((moments.covariance - wanted) / np.outer(bounds, bounds)).max() < 1e-6
+    assert (np.abs(moments.covariance - wanted) <= moments.covariance_error).all()
+    assert (moments.covariance_error <= relative * np.outer(bounds, bounds)).all()
     assert np.array_equal(moments.covariance, moments.covariance.T)
+    assert (np.abs(moments.std - x.std(axis=0, ddof=1)) <= moments.std_error).all()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = np.corrcoef(x, rowvar=False).reshape(wanted.shape)
+    known = ~np.isnan(moments.correlation)
+    assert (
+        np.abs(moments.correlation - correlation)[known] <= moments.correlation_error[known] + 1e-12
+    ).all()
 
 
 def test_wine() -> None:
@@ -65,6 +74,65 @@ def test_many_columns_of_a_hospital() -> None:
     bounds = np.abs(x).max(axis=0) * 1.01
     client = sd.TableClient(sd.table(x.shape, max_abs=bounds), threads=2)
     check(x, bounds, client.decrypt(client.server().moments(client.encrypt(x))))
+
+
+def test_constant_columns_and_columns_of_every_size() -> None:
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(50, 5)) * [1e-6, 1, 1e6, 1, 1]
+    x[:, 3] = 0.25
+    x[:, 4] = x[:, 1] + 0.1 * x[:, 4]
+    bounds = np.array([1e-5, 10, 1e7, 1, 10])
+    client = sd.TableClient(sd.table(x.shape, max_abs=bounds), threads=2)
+    encrypted = client.encrypt(x)
+    moments = client.decrypt(client.server().moments(encrypted))
+    check(x, bounds, moments)
+    # Digits do not go to the largest column.
+    assert np.allclose(moments.variance[[0, 1, 2, 4]], x.var(axis=0, ddof=1)[[0, 1, 2, 4]], rtol=1e-4)
+    # It was 1 or -1, the correlation of noise with noise.
+    assert np.isnan(moments.correlation[3]).all()
+    assert np.isnan(moments.correlation[:, 3]).all()
+    others = [0, 1, 2, 4]
+    found, wanted = moments.correlation[np.ix_(others, others)], np.corrcoef(x[:, others], rowvar=False)
+    assert np.abs(found - wanted).max() < 1e-4
+    assert (moments.correlation_error[np.ix_(others, others)] < 1e-3).all()
+    text = repr(moments)
+    assert "±" in text
+    assert len(text.splitlines()) == 7
+
+
+def test_a_bound_far_too_large_is_told() -> None:
+    spec = sd.table((20, 2), max_abs=[1e6, 1])
+    x = np.column_stack([np.linspace(-1, 1, 20), np.linspace(0, 1, 20)])
+    client = sd.TableClient(spec, threads=2)
+    with pytest.warns(UserWarning, match=r"column 0 has the variance 3\.\de-01, which comes back within"):
+        encrypted = client.encrypt(x)
+    moments = client.decrypt(client.server().moments(encrypted))
+    assert np.isnan(moments.correlation[0]).all()
+    assert (np.abs(moments.covariance - np.cov(x, rowvar=False)) <= moments.covariance_error).all()
+
+
+def test_release() -> None:
+    x = real_data("wine_data.csv")[:, :5]
+    bounds = np.ceil(np.abs(x).max(axis=0))
+    spec = sd.table(x.shape, max_abs=bounds, release=sd.Release(3, 30))
+    client = sd.TableClient(spec, threads=2)
+    encrypted = client.server().moments(client.encrypt(x))
+    private, shown = client.decrypt(encrypted), client.decrypt(encrypted, release=True)
+    check(x, bounds, private, 1e-11)
+    check(x, bounds, shown, 1e-4)
+    assert np.array_equal(shown.covariance_error, spec.covariance_error)
+    assert (np.abs(shown.mean - private.mean) > private.mean_error).any()
+    again = sd.TableClient.from_secret_bytes(spec, client.secret_bytes(), threads=2)
+    assert again.releases_left == 2
+    again.decrypt(encrypted, release=True)
+    again.decrypt(encrypted, release=True)
+    with pytest.raises(sd.ReleaseError, match="all are used"):
+        again.decrypt(encrypted, release=True)
+    assert pickle.loads(pickle.dumps(spec)).release == spec.release
+    plain = sd.TableClient(sd.table((5, 2)), threads=1)
+    moments = plain.server().moments(plain.encrypt(np.zeros((5, 2))))
+    with pytest.raises(sd.ReleaseError, match="this table was made without releases"):
+        plain.decrypt(moments, release=True)
 
 
 def test_refusals() -> None:

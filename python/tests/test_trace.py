@@ -208,7 +208,8 @@ def test_attributes() -> None:
         with pytest.raises(TypeError):
             len(total)
         assert repr(A) == "<sudare expression (4, 3)>"
-        assert hash(A) == hash(A)
+        with pytest.raises(TypeError):
+            hash(A)
         return A @ V
 
     trace(watch, {"A": sd.spec((4, 3)), "V": sd.spec(3)})

@@ -215,7 +215,8 @@ fn chains(params: &TfheParams, factor: u64, rounds: usize, number: u64) -> Outco
     let phase = |m: u64| ((u128::from(m) * u128::from(q)) / u128::from(boxes)) as u64;
     let mut random = Random::new(1 + number);
     let mut values: Vec<u64> = (0..CHAINS).map(|_| random.word() % VALUES).collect();
-    let mut cs: Vec<LweCiphertext> = values.iter().map(|m| client.encrypt_phase(phase(*m))).collect();
+    let mut cs: Vec<LweCiphertext> =
+        values.iter().map(|m| client.encrypt_phase(phase(*m))).collect::<Result<_, _>>()?;
     let mut failures = 0;
     // The first round's inputs are fresh encryptions, whose noise is less: it does not count.
     for round in 0..=rounds {

@@ -83,6 +83,10 @@ pub struct Line {
     pub peer: Option<&'static str>,
     /// Its parameters.
     pub peer_params: Option<String>,
+    /// Bits of security claimed of them.
+    pub peer_security_bits: Option<u32>,
+    /// log2 of the failure probability claimed of them.
+    pub peer_log2_failure: Option<f64>,
     /// Its median wall time of one operation.
     pub peer_ms: Option<f64>,
     /// Its median processor time.
@@ -141,6 +145,8 @@ impl Line {
             shares: Vec::new(),
             peer: None,
             peer_params: None,
+            peer_security_bits: None,
+            peer_log2_failure: None,
             peer_ms: None,
             peer_cpu_ms: None,
             ratio: None,
@@ -221,6 +227,8 @@ impl Line {
     pub fn with_peer(mut self, peer: &dyn Operation) -> Self {
         self.peer = Some(name());
         self.peer_params = Some(peer.params());
+        let claims = peer.claims();
+        (self.peer_security_bits, self.peer_log2_failure) = (claims.security_bits, claims.log2_failure);
         if let Some([expanded, seeded]) = peer.key_bytes() {
             (self.peer_key_bytes, self.peer_seeded_bytes) = (Some(expanded), Some(seeded));
         }
@@ -230,6 +238,18 @@ impl Line {
             self.check = if self.check == "ok" { theirs } else { format!("{}; {theirs}", self.check) };
         }
         self
+    }
+
+    /// What both sides' sets claim, where a peer was measured: a ratio means little without it.
+    pub fn sets(&self) -> String {
+        if self.peer.is_none() {
+            return String::new();
+        }
+        format!(
+            "; {}, the peer's {}",
+            claims(self.log2_failure, self.security_bits),
+            claims(self.peer_log2_failure, self.peer_security_bits)
+        )
     }
 
     /// Notes the answers: how many were wrong of how many.
@@ -251,8 +271,9 @@ impl Row for Line {
         let keys = keys.map_or_else(String::new, |(a, b)| format!("; keys {:.1} MB, seeded {:.1}", mb(a), mb(b)));
         let theirs = self.peer_key_bytes.zip(self.peer_seeded_bytes);
         let theirs = theirs.map_or_else(String::new, |(a, b)| format!(" (the peer's {:.1} and {:.1})", mb(a), mb(b)));
+        let sets = self.sets();
         format!(
-            "{:<35} {:>3} {:>5} {:>10} {:>12} {:>8} {:>7} {:>6} {:>8} {:>7} {:>7} {}{keys}{theirs}{}{}",
+            "{:<35} {:>3} {:>5} {:>10} {:>12} {:>8} {:>7} {:>6} {:>8} {:>7} {:>7} {}{sets}{keys}{theirs}{}{}",
             self.case,
             self.threads,
             self.batch,
@@ -275,7 +296,48 @@ impl Row for Line {
     }
 }
 
+/// Failure probability and bits for people; what is not known is a question mark.
+pub fn claims(log2_failure: Option<f64>, bits: Option<u32>) -> String {
+    let failure = log2_failure.map_or_else(|| "2^?".into(), |x| format!("2^{x:.0}"));
+    format!("{failure} at {} bits", bits.map_or_else(|| "?".into(), |b| b.to_string()))
+}
+
 /// Bytes as MB (10^6).
 pub fn mb(bytes: usize) -> f64 {
     bytes as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::peer::Claims;
+    use super::*;
+
+    struct Peer;
+
+    impl Operation for Peer {
+        fn run(&mut self) {}
+
+        fn answers(&self) -> (usize, usize) {
+            (0, 1)
+        }
+
+        fn params(&self) -> String {
+            "n 770".into()
+        }
+
+        fn claims(&self) -> Claims {
+            Claims { log2_failure: Some(-165.0), security_bits: Some(132) }
+        }
+    }
+
+    /// Where two sides differ, the line says so.
+    #[test]
+    fn a_line_with_a_peer_tells_what_both_sets_claim() {
+        let params = sudare_he::tfhe::TfheLiteral::gates().build().unwrap();
+        let line = Line::new("NAND, 2^-128", &Machine::here()).with_params(&params);
+        assert!(!line.row().contains("bits"));
+        let row = line.with_peer(&Peer).row();
+        let ours = format!("2^{:.0} at 128 bits", params.log_failure());
+        assert!(row.contains(&format!("; {ours}, the peer's 2^-165 at 132 bits")), "{row}");
+    }
 }

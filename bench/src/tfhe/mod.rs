@@ -10,7 +10,7 @@ mod peer;
 pub mod published;
 mod shares;
 
-pub use line::{Line, mb};
+pub use line::{Line, claims, mb};
 
 use crate::Outcome;
 use crate::lines::Lines;
@@ -18,10 +18,10 @@ use crate::machine::{Machine, peak_rss_mb, reset_peak_rss, thread_times};
 use crate::timing::{Budget, Random, Samples, Timing, Unit, measure};
 use std::time::Instant;
 use sudare_he::ring::prime::ntt_primes;
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{ObjectSeeds, Seed};
 use sudare_he::tfhe::{
     ClientKey, EncryptedBit, EncryptedInt, Gadget, Gate, GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey,
-    LookupTable, Noise, ObjectSeeds, SecretKind, ServerKey, TfheLiteral, TfheParams,
+    LookupTable, Noise, SecretKind, ServerKey, TfheLiteral, TfheParams,
 };
 use sudare_ring::Threads;
 
@@ -273,8 +273,9 @@ fn bootstraps(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()
     let square = |x: u64| (x * x + 3) % space;
     let table = LookupTable::new(&params, square)?;
     let identity = LookupTable::new(&params, |x| x)?;
-    let fresh =
-        |x: u64| -> Outcome<(u64, EncryptedInt)> { Ok((x, server.lookup(&client.encrypt_int(x)?, &identity)?)) };
+    let fresh = |x: u64| -> Outcome<(u64, EncryptedInt)> {
+        Ok((x, server.lookup(&client.encrypt_int_with_carry(x)?, &identity)?))
+    };
     let inputs = (0..space).map(fresh).collect::<Outcome<Vec<_>>>()?;
     let at = |i: usize| &inputs[i % inputs.len()];
     let line = |case: String, lab: &Lab<'_>| Line {
@@ -285,7 +286,7 @@ fn bootstraps(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()
     whole.shares = shares::measure(&server, at(1).1.ciphertext(), &table, repeats(lab))?;
     lab.checked(whole, |i| Ok(server.lookup(&at(i).1, &table)?), |i, c| Ok(client.decrypt_int(c)? == square(at(i).0)))?;
     let two_n = 2 * params.context().degree();
-    // A switch alone and a rotation alone: together they are the checked bootstrap.
+    // The key switch, and what comes after it: together they are the checked bootstrap.
     lab.checked(
         line(format!("key switch {name}"), lab),
         |i| Ok(server.switch_key().switch(at(i).1.ciphertext())?),
@@ -296,17 +297,18 @@ fn bootstraps(lab: &mut Lab<'_>, name: &str, literal: TfheLiteral) -> Outcome<()
             Ok((off - off.round()).abs() < params.literal().plaintext.half_box())
         },
     )?;
-    let switched = server.switch_key().switch(at(2).1.ciphertext())?.switch_modulus(two_n, SecretKind::Binary);
-    let start = GlweCiphertext::trivial(params.context(), table.coefficients())?;
+    // Modulus switch, blind rotation and extraction, as the peer has them in one function.
+    let switched = server.switch_key().switch(at(2).1.ciphertext())?;
     lab.checked(
-        line(format!("blind rotation {name}"), lab),
+        line(format!("bootstrap after the key switch {name}"), lab),
         |_| {
-            let mut acc = start.clone();
-            server.bootstrap_key().blind_rotate(&mut acc, &switched)?;
-            Ok(acc)
+            let exponents = switched.switch_modulus(two_n, SecretKind::Binary);
+            let mut acc = GlweCiphertext::trivial(params.context(), table.coefficients())?;
+            server.bootstrap_key().blind_rotate(&mut acc, &exponents)?;
+            Ok(acc.extract(0)?)
         },
-        |_, acc| {
-            let c = EncryptedInt::from_parts(acc.extract(0)?, at(2).1.owner(), space - 1, 1);
+        |_, c| {
+            let c = EncryptedInt::from_parts(c.clone(), at(2).1.owner(), space - 1, 1);
             Ok(client.decrypt_int(&c)? == square(at(2).0))
         },
     )?;

@@ -35,7 +35,7 @@ pub fn circuit(lab: &mut Lab<'_>) -> Outcome<()> {
         lab.checked(line, |i| Ok(keep(i, key.bootstrap(&at(i).1)?)), right)?;
         if name == "3 levels" {
             let gadget = Gadget { base_log: 16, levels: 2 };
-            let private = PrivateSwitchKey::generate(client.glwe(), gadget, &client.object_seeds())?;
+            let private = PrivateSwitchKey::generate(client.glwe(), gadget, &client.object_seeds()?)?;
             let case = format!("circuit bootstrap, {name}, classical");
             let mut line = Line::new(case, lab.machine).with_params(params.tfhe());
             line.key_bytes = Some(key.server().byte_len() + private.byte_len());

@@ -2,6 +2,7 @@
 
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
+use sudare_he::ckks::ReleasePolicy;
 
 /// Products of encrypted matrices in files.
 #[derive(Debug, Parser)]
@@ -29,6 +30,9 @@ Exit codes:
   7  reading or writing failed
 After an error no output file was written or changed.";
 
+/// What `keygen` makes: the secret key, the public key and the evaluation keys.
+pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "eval.keys"];
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Choose method, parameters and keys for a product, and explain the choice
@@ -45,6 +49,29 @@ pub enum Command {
     Decrypt(Decrypt),
     /// Measure this machine for the planner's prices, and keep the figures
     Calibrate(Calibrate),
+}
+
+impl Command {
+    /// The files that are read, and those that are written.
+    pub fn files(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let list = |files: &[&PathBuf]| files.iter().map(PathBuf::from).collect::<Vec<_>>();
+        match self {
+            Self::Plan(a) => (a.expression.iter().cloned().collect(), list(&[&a.output])),
+            Self::Keygen(a) => (list(&[&a.plan]), KEY_FILES.map(|name| a.output.join(name)).into()),
+            Self::Encrypt(a) => (list(&[&a.plan, &a.keys, &a.matrix]), list(&[&a.output])),
+            Self::Matmul(a) => (list(&[&a.plan, &a.keys, &a.left, &a.right]), list(&[&a.output])),
+            Self::Run(a) => {
+                // FILE or NAME=FILE.
+                let inputs = a.inputs.iter().flat_map(|text| {
+                    [Some(text.as_str()), text.split_once('=').map(|(_, file)| file)].into_iter().flatten()
+                });
+                let inputs = inputs.map(PathBuf::from);
+                (list(&[&a.plan, &a.keys]).into_iter().chain(inputs).collect(), list(&[&a.output]))
+            }
+            Self::Decrypt(a) => (list(&[&a.plan, &a.keys, &a.result]), list(&[&a.output])),
+            Self::Calibrate(_) => Default::default(),
+        }
+    }
 }
 
 #[derive(Debug, Arguments)]
@@ -73,6 +100,10 @@ pub struct Plan {
     /// Independent products in one run; matrix files then hold BxRxC numbers
     #[arg(long, value_name = "B", default_value_t = 1)]
     pub batch: usize,
+    /// Others will see results: how many under one key, and the bits of statistical security of what
+    /// hides their errors, as 10 or 10,30 [default bits: 30]. --error is then that of a released result
+    #[arg(long, value_parser = release, value_name = "COUNT[,BITS]")]
+    pub release: Option<ReleasePolicy>,
     /// Only this method
     #[arg(long, value_name = "NAME")]
     pub method: Option<String>,
@@ -162,6 +193,10 @@ pub struct Decrypt {
     /// The encrypted result
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
+    /// Others will see the matrix: noise hides its error. Counts in the key's file; the plan needs
+    /// --release as well
+    #[arg(long)]
+    pub release: bool,
     /// Where the matrix goes, .npy or .csv
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -179,6 +214,15 @@ fn shape(text: &str) -> Result<(usize, usize), String> {
     let parsed =
         text.split_once(['x', 'X', '×']).and_then(|(r, c)| Some((r.trim().parse().ok()?, c.trim().parse().ok()?)));
     parsed.filter(|(r, c)| *r > 0 && *c > 0).ok_or_else(|| "give rows and columns as 569x30".into())
+}
+
+/// `10` or `10,30`.
+fn release(text: &str) -> Result<ReleasePolicy, String> {
+    let (count, bits) = text.split_once(',').unwrap_or((text, "30"));
+    match (count.trim().parse(), bits.trim().parse()) {
+        (Ok(count), Ok(bits)) => ReleasePolicy::new(count, bits).map_err(|e| e.to_string()),
+        _ => Err("give a count of results, or count and bits as 10,30".into()),
+    }
 }
 
 /// `8GB`, `512MB`, `1GiB` or bytes.
@@ -214,6 +258,8 @@ mod tests {
         assert!(shape("569").is_err() && shape("0x3").is_err() && shape("-1x3").is_err());
         assert_eq!(size("8GB"), Ok(8_000_000_000));
         assert_eq!(size("1.5 MiB"), Ok(1_572_864));
+        assert_eq!(release("10"), release("10,30"));
+        assert!(release("1,0").is_err() && release("0").is_err() && release("3,bits").is_err());
         assert!(size("GB").is_err() && size("8QB").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Errors as a person at a terminal meets them: one line, and a code for scripts.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use sudare_he::HeError;
 use sudare_he::wire::WireError;
@@ -50,6 +50,11 @@ impl CliError {
     }
 }
 
+/// A line on standard error, if anybody reads it.
+pub fn tell(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "sudare: {line}");
+}
+
 /// Says which file an error is about.
 pub trait InFile<T> {
     fn in_file(self, path: &Path) -> Result<T, CliError>;
@@ -92,7 +97,10 @@ fn class_of_he(e: &HeError) -> Class {
         | HeError::WrongKey { .. }
         | HeError::MissingRotationKey { .. }
         | HeError::MissingRelinKey
-        | HeError::NoSuchLevel { .. } => Class::Mismatch,
+        | HeError::NoSuchLevel { .. }
+        | HeError::NotAsComputed { .. }
+        | HeError::OtherRelease { .. }
+        | HeError::ReleasesUsedUp { .. } => Class::Mismatch,
         HeError::NotFinite { .. } | HeError::OverBound { .. } | HeError::TooManyValues { .. } => Class::Data,
         HeError::Parameters { .. } | HeError::Insecure { .. } => Class::NoPlan,
         _ => Class::Internal,
@@ -131,8 +139,10 @@ impl From<MatrixError> for CliError {
             | MatrixError::NotFinite { .. }
             | MatrixError::OverBound { .. }
             | MatrixError::Count { .. } => Class::Data,
-            MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } => Class::Mismatch,
-            MatrixError::PlanFile { .. } => Class::Damaged,
+            MatrixError::WrongPlan { .. } | MatrixError::NotPlanned { .. } | MatrixError::NoRelease { .. } => {
+                Class::Mismatch
+            }
+            MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => Class::Damaged,
             MatrixError::Method { .. } | MatrixError::NoPlan { .. } | MatrixError::Expression { .. } => Class::NoPlan,
             _ => Class::Internal,
         };

@@ -1,10 +1,12 @@
 //! Files that appear whole or not at all.
 
 use crate::error::{Class, CliError, InFile};
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::{Builder, NamedTempFile};
+use zeroize::Zeroizing;
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,35 +17,55 @@ pub enum Access {
     Owner,
 }
 
-/// An output that takes its place when [`Output::commit`] is called; dropped before that, it
-/// leaves no trace.
+/// What happens to a file that has the name of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// The output takes its place.
+    Replaced,
+    /// It stays, and the output is refused.
+    Kept,
+}
+
+/// Scratch files of this process. Whoever holds the lock keeps [`remove_scratch`] waiting.
+static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn scratch() -> MutexGuard<'static, Vec<PathBuf>> {
+    SCRATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the scratch files, for a process that a signal ends. No output takes its place any more.
+pub fn remove_scratch() {
+    let files = scratch();
+    for path in files.iter() {
+        let _ = fs::remove_file(path);
+    }
+    std::mem::forget(files);
+}
+
+/// An output that takes its place when it is whole; dropped before that, it leaves no trace.
+///
+/// Until then it is a scratch file beside that place, locked as long as its process lives.
 pub struct Output {
-    scratch: BufWriter<NamedTempFile>,
+    scratch: BufWriter<Scratch>,
     path: PathBuf,
 }
 
+/// An output that is on the disk, and not in its place yet.
+pub struct Whole {
+    scratch: Scratch,
+    path: PathBuf,
+    size: u64,
+}
+
 impl Output {
-    /// Starts an output beside its later place.
+    /// Starts an output. Scratch files for the same name that ended processes left are removed.
     pub fn create(path: &Path, access: Access) -> Result<Self, CliError> {
         if path.is_dir() || (path.exists() && !path.is_file()) {
             return Err(CliError::new(Class::Io, "is no regular file; name another output").in_file(path));
         }
-        let folder = match path.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p,
-            _ => Path::new("."),
-        };
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut builder = Builder::new();
-        let prefix = format!(".{name}.");
-        builder.prefix(&prefix).suffix(".part");
-        // Without this a scratch file is the owner's alone.
-        #[cfg(unix)]
-        if access == Access::Usual {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let _ = access;
-        let scratch = builder.tempfile_in(folder).in_file(path)?;
+        let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+        remove_abandoned(folder(path), &prefix);
+        let scratch = Scratch::create(folder(path), &prefix, access).in_file(path)?;
         Ok(Self { scratch: BufWriter::with_capacity(1 << 20, scratch), path: path.to_owned() })
     }
 
@@ -53,27 +75,13 @@ impl Output {
         self.scratch.get_mut().write_all(bytes).in_file(&self.path)
     }
 
-    /// Writes everything to the disk and takes the place; returns the size.
-    pub fn commit(self) -> Result<u64, CliError> {
+    /// Writes everything to the disk.
+    pub fn finish(self) -> Result<Whole, CliError> {
         let path = self.path;
         let scratch = self.scratch.into_inner().map_err(|e| e.into_error()).in_file(&path)?;
-        scratch.as_file().sync_all().in_file(&path)?;
-        let size = scratch.as_file().metadata().in_file(&path)?.len();
-        scratch.persist(&path).map_err(|e| e.error).in_file(&path)?;
-        // The name itself is on the disk only when its folder is.
-        #[cfg(unix)]
-        if let Some(folder) = path.parent() {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            if let Ok(folder) = File::open(folder) {
-                let _ = folder.sync_all();
-            }
-        }
-        Ok(size)
-    }
-
-    /// The later place.
-    pub fn path(&self) -> &Path {
-        &self.path
+        scratch.file().sync_all().in_file(&path)?;
+        let size = scratch.file().metadata().in_file(&path)?.len();
+        Ok(Whole { scratch, path, size })
     }
 }
 
@@ -87,22 +95,247 @@ impl Write for Output {
     }
 }
 
-/// Opens a file for reading in order.
-pub fn open(path: &Path) -> Result<BufReader<File>, CliError> {
+impl Whole {
+    /// The later place.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Takes its place, instead of what is there.
+    pub fn put(self) -> Result<(), CliError> {
+        place(vec![self], Existing::Replaced)
+    }
+}
+
+/// Moves outputs of one folder to their places, all of them or none. Two processes that write the
+/// same outputs do so one after the other, and no signal comes between.
+pub fn place(outputs: Vec<Whole>, existing: Existing) -> Result<(), CliError> {
+    let Some(first) = outputs.first() else { return Ok(()) };
+    // A folder that cannot be locked is not shared with anybody who would wait.
+    let folder = File::open(folder(&first.path)).ok();
+    let _ = folder.as_ref().map(File::lock);
+    let mut rest = outputs.into_iter();
+    move_all(&mut rest, existing, &mut scratch())?;
+    // The names themselves are on the disk only when their folder is.
+    let _ = folder.as_ref().map(File::sync_all);
+    Ok(())
+}
+
+fn move_all(
+    outputs: &mut impl Iterator<Item = Whole>,
+    existing: Existing,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), CliError> {
+    let mut placed: Vec<PathBuf> = Vec::new();
+    for Whole { scratch, path, .. } in outputs {
+        if let Err(error) = scratch.persist(&path, existing, files) {
+            if existing == Existing::Kept {
+                // What is there now was not there before.
+                placed.iter().for_each(|path| drop(fs::remove_file(path)));
+            }
+            return Err(match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    CliError::new(Class::Usage, "is there already; name another output, or add --force")
+                }
+                _ => error.into(),
+            }
+            .in_file(&path));
+        }
+        placed.push(path);
+    }
+    Ok(())
+}
+
+/// A temporary file that is on the list of this process and locked.
+struct Scratch(Option<NamedTempFile>);
+
+impl Scratch {
+    fn create(folder: &Path, prefix: &str, access: Access) -> std::io::Result<Self> {
+        let mut builder = Builder::new();
+        builder.prefix(prefix).suffix(SUFFIX);
+        // Without this a scratch file is the owner's alone.
+        #[cfg(unix)]
+        if access == Access::Usual {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let _ = access;
+        let mut files = scratch();
+        for _ in 0..ATTEMPTS {
+            let file = builder.tempfile_in(folder)?;
+            // Somebody who saw it before it was locked may take it for an abandoned one. Where the
+            // file system knows no locks, nobody does.
+            let free = !matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
+            if free && file.path().exists() {
+                files.push(file.path().to_owned());
+                return Ok(Self(Some(file)));
+            }
+        }
+        Err(std::io::Error::other("something here removes files as soon as they are made; use another folder"))
+    }
+
+    fn file(&self) -> &File {
+        // Only what is consumed is gone.
+        let Some(file) = &self.0 else { unreachable!("a scratch file is there until it is dropped") };
+        file.as_file()
+    }
+
+    fn persist(mut self, path: &Path, existing: Existing, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+        let Some(file) = self.0.take() else { return Ok(()) };
+        files.retain(|other| other != file.path());
+        match existing {
+            Existing::Replaced => file.persist(path),
+            Existing::Kept => file.persist_noclobber(path),
+        }
+        .map(drop)
+        .map_err(|e| e.error)
+    }
+}
+
+impl Write for Scratch {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file().flush()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(file) = self.0.take() {
+            let mut files = scratch();
+            files.retain(|other| other != file.path());
+            // Removed under the lock, so that a signal finds it on the list or not at all.
+            drop(file);
+        }
+    }
+}
+
+/// Scratch files that are made before it is given up.
+const ATTEMPTS: usize = 16;
+/// What the names of scratch files end in.
+const SUFFIX: &str = ".part";
+
+/// Removes scratch files whose processes ended without removing them: nobody holds their locks.
+fn remove_abandoned(folder: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|n| n.starts_with(prefix) && n.ends_with(SUFFIX));
+        if ours
+            && entry.file_type().is_ok_and(|t| t.is_file())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // Removed while it is locked: whoever just made it tries again with another.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    }
+}
+
+/// Refuses outputs that are also inputs, by whatever name: the input would be lost.
+pub fn check_distinct(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), CliError> {
+    for output in outputs {
+        let Some(found) = identity(output) else { continue };
+        if let Some(input) = inputs.iter().find(|input| identity(input).as_ref() == Some(&found)) {
+            let message = format!("is also the input {}; name another output", input.display());
+            return Err(CliError::new(Class::Usage, message).in_file(output));
+        }
+    }
+    Ok(())
+}
+
+/// What is the same for all names of one file, links among them; `None` for a file that is not there.
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|m| (m.dev(), m.ino()))
+}
+
+/// What is the same for all names of one file, but for hard links.
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// Opens a file for reading without a buffer, which would keep what is read.
+pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
     let file = File::open(path).in_file(path)?;
     if file.metadata().in_file(path)?.is_dir() {
         return Err(CliError::new(Class::Io, "is a folder; name a file").in_file(path));
     }
-    Ok(BufReader::with_capacity(1 << 20, file))
+    Ok(file)
+}
+
+/// Opens a file for reading in order.
+pub fn open(path: &Path) -> Result<BufReader<File>, CliError> {
+    Ok(BufReader::with_capacity(1 << 20, open_unbuffered(path)?))
+}
+
+fn too_large(path: &Path, limit: u64) -> CliError {
+    CliError::new(Class::Damaged, format!("the file is over the limit of {limit} bytes")).in_file(path)
 }
 
 /// All bytes of a file of at most `limit`.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes).in_file(path)?;
-    if bytes.len() as u64 > limit {
-        let message = format!("the file is over the limit of {limit} bytes");
-        return Err(CliError::new(Class::Damaged, message).in_file(path));
-    }
+    if bytes.len() as u64 > limit { Err(too_large(path, limit)) } else { Ok(bytes) }
+}
+
+/// All bytes of a file of at most `limit` that holds a secret, in memory that is wiped.
+pub fn read_secret(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let file = open_unbuffered(path)?;
+    let length = file.metadata().in_file(path)?.len();
+    if length > limit { Err(too_large(path, limit)) } else { read_wiped(file, length as usize).in_file(path) }
+}
+
+/// Bytes that go from the input to the memory that is wiped, and nowhere else.
+fn read_wiped(mut input: impl Read, length: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
+    // Never grown, since growing would leave copies behind.
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    input.read_exact(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::Range;
+
+    /// Remembers the memory that it was read into.
+    struct Recorder<'a>(&'a [u8], &'a mut Vec<Range<usize>>);
+
+    impl Read for Recorder<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let step = buffer.len().min(1000);
+            let count = self.0.read(&mut buffer[..step])?;
+            let start = buffer.as_ptr() as usize;
+            self.1.push(start..start + count);
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn secrets_pass_through_no_other_memory() {
+        let (secret, mut places) = (vec![7u8; 6161], Vec::new());
+        let read = read_wiped(Recorder(&secret, &mut places), secret.len()).unwrap();
+        assert_eq!(*read, secret);
+        let kept = read.as_ptr() as usize..read.as_ptr() as usize + read.len();
+        assert!(places.len() > 6 && places.iter().all(|p| kept.start <= p.start && p.end <= kept.end));
+    }
 }

@@ -6,19 +6,31 @@ mod args;
 mod commands;
 mod error;
 mod files;
+mod key_file;
 mod matrices;
 mod progress;
+mod signals;
 
 use clap::Parser;
+use error::{Class, CliError};
 use std::process::ExitCode;
+use sudare_he::ring::Family;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
-    match commands::run(&args) {
+    signals::listen();
+    match limit_kernels().and_then(|()| commands::run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sudare: {error}");
+            error::tell(&error);
             ExitCode::from(error.code())
         }
     }
+}
+
+/// `SUDARE_KERNEL` names the best kernel family that may be used.
+fn limit_kernels() -> Result<(), CliError> {
+    let Some(name) = std::env::var_os("SUDARE_KERNEL") else { return Ok(()) };
+    let limited = name.to_string_lossy().parse::<Family>().and_then(Family::limit);
+    limited.map_err(|error| CliError::new(Class::Usage, format!("SUDARE_KERNEL: {error}")))
 }

@@ -1,7 +1,7 @@
 //! Matrices in files: NumPy's .npy and .csv.
 
 use crate::error::{Class, CliError, InFile};
-use crate::files::{self, Access, Output};
+use crate::files::{self, Access, Output, Whole};
 use std::io::Write;
 use std::path::Path;
 use sudare_matrix::Matrix;
@@ -191,8 +191,8 @@ fn csv(bytes: &[u8]) -> Result<Array, CliError> {
     }
 }
 
-/// Writes matrices of one shape; several only as .npy.
-pub fn write(path: &Path, matrices: &[Matrix]) -> Result<u64, CliError> {
+/// Writes matrices of one shape, which do not take their place yet; several only as .npy.
+pub fn write(path: &Path, matrices: &[Matrix]) -> Result<Whole, CliError> {
     let (rows, cols) = matrices.first().map_or((0, 0), Matrix::shape);
     let mut out = Output::create(path, Access::Usual)?;
     match format(path)? {
@@ -220,7 +220,7 @@ pub fn write(path: &Path, matrices: &[Matrix]) -> Result<u64, CliError> {
             }
         }
     }
-    out.commit()
+    out.finish()
 }
 
 #[cfg(test)]

@@ -59,6 +59,59 @@ fn other_number_types_and_axes() {
 }
 
 #[test]
+fn releases_are_counted_in_the_keys_file() {
+    let place = Place::new();
+    let (a, b) = (values(12, 3), values(8, 4));
+    place.matrix("a.npy", 3, 4, &a);
+    place.matrix("b.npy", 4, 2, &b);
+    let table = place.ok("plan --left 3x4 --right 4x2 --error 1e-3 --release 3,30 -o plan.json");
+    assert!(table.contains("3 results, 30 bits"), "{table}");
+    place.ok("keygen plan.json -o keys");
+    place.ok("encrypt plan.json --keys keys/secret.key --as left a.npy -o a.ct");
+    place.ok("encrypt plan.json --keys keys/public.key --as right b.npy -o b.ct");
+    place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
+    let want = product(3, 4, 2, &a, &b);
+    std::fs::copy(place.path("keys/secret.key"), place.path("before.key")).unwrap();
+    let decrypt = "decrypt plan.json --keys keys/secret.key c.ct -o c.npy";
+    place.ok(decrypt);
+    let private = largest_difference(&place.load("c.npy").2, &want);
+    assert_eq!(place.read("keys/secret.key"), place.read("before.key"), "the owner's eyes are not counted");
+    // Two at once are two.
+    let release = format!("{decrypt} --release");
+    let text = std::thread::scope(|scope| {
+        let other = scope.spawn(|| place.ok("decrypt plan.json --keys keys/secret.key c.ct -o d.npy --release"));
+        format!("{}{}", place.ok(&release), other.join().unwrap())
+    });
+    assert!(text.contains("2 more under this key") && text.contains("1 more under this key"), "{text}");
+    for name in ["c.npy", "d.npy"] {
+        let released = largest_difference(&place.load(name).2, &want);
+        assert!(released < 1e-3 && released > 1e3 * private, "{released:e} {private:e}");
+    }
+    assert!(place.ok(&release).contains("0 more under this key"));
+    place.fails(&release, 4, "3 releases were declared and all are used");
+    place.ok(decrypt);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(place.path("keys/secret.key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    // A copy of the key of before does not know, which the security page says.
+    place.ok("decrypt plan.json --keys before.key c.ct -o e.npy --release");
+
+    place.ok("plan --left 3x4 --right 4x2 --error 1e-4 -o plain.json");
+    place.ok("keygen plain.json -o other");
+    place.ok("encrypt plain.json --keys other/secret.key --as left a.npy -o x.ct");
+    place.ok("encrypt plain.json --keys other/secret.key --as right b.npy -o y.ct");
+    place.ok("matmul plain.json --keys other/eval.keys x.ct y.ct -o z.ct");
+    place.fails("decrypt plain.json --keys other/secret.key z.ct -o z.npy --release", 4, "--release COUNT,BITS");
+    let refused = place.run(&["plan", "--left", "3x4", "--right", "4x2", "--release", "1,0", "-o", "bad.json"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("20 to 64 bits"));
+    place.fails("plan --left 3x4 --right 4x2 --error 1e-12 --release 1000 -o bad.json", 6, "fewer results");
+}
+
+#[test]
 fn plain_weights() {
     let place = Place::new();
     let (a, w) = (values(12, 3), values(8, 4));

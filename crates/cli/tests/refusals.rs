@@ -47,7 +47,7 @@ fn damaged_files() {
     place.fails("keygen bad.json -o other", 5, "plan cannot be used");
     let text = String::from_utf8(place.read("plan.json")).unwrap();
     for (from, to) in
-        [("\"rows\": 3", "\"rows\": 5"), ("\"version\": 1", "\"version\": 9"), ("\"error\": 0.0001", "\"error\": 0.1")]
+        [("\"rows\": 3", "\"rows\": 5"), ("\"version\": 2", "\"version\": 9"), ("\"error\": 0.0001", "\"error\": 0.1")]
     {
         assert!(text.contains(from), "{from}");
         place.write("bad.json", text.replacen(from, to, 1));
@@ -121,6 +121,33 @@ fn an_old_output_survives() {
     assert_ne!(place.read("out.npy"), b"precious");
 }
 
+/// The input would be lost, whatever name it has as an output.
+#[test]
+fn outputs_that_are_inputs() {
+    let place = prepared();
+    let also = "is also the input";
+    std::fs::hard_link(place.path("a.npy"), place.path("linked.npy")).unwrap();
+    std::fs::hard_link(place.path("c.ct"), place.path("c.npy")).unwrap();
+    let mut names = vec!["a.npy", "./a.npy", "keys/../a.npy", "linked.npy", "plan.json", "keys/public.key"];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("a.npy", place.path("named.npy")).unwrap();
+        names.push("named.npy");
+    }
+    for name in names {
+        place.fails(&format!("encrypt plan.json --keys keys/public.key --as left a.npy -o {name}"), 2, also);
+    }
+    for name in ["a.ct", "b.ct", "plan.json", "keys/eval.keys"] {
+        place.fails(&format!("matmul plan.json --keys keys/eval.keys a.ct b.ct -o {name}"), 2, also);
+        place.fails(&format!("run plan.json --keys keys/eval.keys left=a.ct b.ct -o {name}"), 2, also);
+    }
+    place.fails("decrypt plan.json --keys keys/secret.key c.ct -o c.npy", 2, also);
+    std::fs::rename(place.path("plan.json"), place.path("keys/public.key")).unwrap();
+    place.fails("keygen keys/public.key -o keys --force", 2, also);
+    place.write("e.json", "{}");
+    place.fails("plan --expression e.json -o e.json", 2, also);
+}
+
 #[test]
 fn no_plan() {
     let place = Place::new();
@@ -152,4 +179,21 @@ fn a_missing_rotation_key() {
     keys.galois_keys().skip(1).for_each(|k| fewer.insert(k.clone()).unwrap());
     place.write("fewer.keys", fewer.to_bytes().unwrap());
     place.fails("matmul plan.json --keys fewer.keys a.ct b.ct -o out.ct", 4, "no key for rotation by");
+}
+
+#[test]
+fn a_kernel_family_that_is_none() {
+    let place = Place::new();
+    for (name, code) in [("portable", Some(0)), ("avx", Some(2))] {
+        let command = std::process::Command::new(env!("CARGO_BIN_EXE_sudare"))
+            .args(["plan", "--left", "2x2", "--right", "2x2", "-o", "plan.json"])
+            .current_dir(place.folder.path())
+            .env("XDG_CACHE_HOME", place.path("cache"))
+            .env("SUDARE_KERNEL", name)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&command.stderr);
+        assert_eq!(command.status.code(), code, "{text}");
+        assert!(code == Some(0) || text.contains("SUDARE_KERNEL: \"avx\" is no kernel family"), "{text}");
+    }
 }

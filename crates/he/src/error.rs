@@ -1,5 +1,6 @@
 //! What can go wrong with an encrypted computation, and the remedy.
 
+use crate::ckks::{MAX_RELEASES, RELEASE_SECURITY, ReleasePolicy};
 use crate::params::ParamsHash;
 use sudare_ring::RingError;
 
@@ -175,17 +176,45 @@ pub enum HeError {
         /// Bytes allowed.
         limit: u64,
     },
-    /// Work that its caller stopped.
-    #[error("{operation} was cancelled; operands are as they were")]
-    Cancelled {
-        /// The operation.
-        operation: &'static str,
-    },
     /// More decryptions for release than were declared.
     #[error("{declared} releases were declared and all are used; a new key is needed before more results are shown")]
     ReleasesUsedUp {
         /// Releases declared.
         declared: u64,
+    },
+    /// A release by another policy than the key's first one.
+    #[error(
+        "this key's releases were declared as {} of {} bits, and {} of {} bits are wanted; make a new key for another policy",
+        declared.releases(), declared.security_bits(), wanted.releases(), wanted.security_bits()
+    )]
+    OtherRelease {
+        /// The key's policy.
+        declared: ReleasePolicy,
+        /// The policy asked for.
+        wanted: ReleasePolicy,
+    },
+    /// A policy for releases that nobody can keep.
+    #[error(
+        "{releases} release(s) with {security_bits} bits of statistical security: declare 1 to {MAX_RELEASES} releases of {} to {} bits; fewer bits hide too little, more are not covered by the precision of the noise",
+        RELEASE_SECURITY.start(), RELEASE_SECURITY.end()
+    )]
+    ReleasePolicy {
+        /// Releases asked for.
+        releases: u64,
+        /// Bits asked for.
+        security_bits: u32,
+    },
+    /// A ciphertext that is not what its computation gives.
+    #[error(
+        "the ciphertext states the {what} {found:e}, and its computation gives {expected:e}; it was changed or computed otherwise, and is not decrypted for release"
+    )]
+    NotAsComputed {
+        /// What differs.
+        what: &'static str,
+        /// What the ciphertext states.
+        found: f64,
+        /// What its computation gives.
+        expected: f64,
     },
     /// A result that the noise could have changed.
     #[error(
@@ -252,6 +281,30 @@ pub enum HeError {
         modulus: u64,
         /// Ring degree.
         degree: usize,
+    },
+    /// A plaintext factor that no such ciphertext has.
+    #[error(
+        "a {scheme} ciphertext at level {level} has plaintext factor {expected}, and this one says {found}: it was changed on its way, or is of another scheme; ask for it again"
+    )]
+    WrongFactor {
+        /// The scheme.
+        scheme: &'static str,
+        /// Level.
+        level: usize,
+        /// The factor found.
+        found: u64,
+        /// The factor that both sides compute.
+        expected: u64,
+    },
+    /// A noise bound under what any ciphertext has.
+    #[error(
+        "the ciphertext states a noise bound of {found:.1}, and none at its level is under {least:.1}: it was changed on its way; ask for it again"
+    )]
+    NoiseTooSmall {
+        /// The bound stated.
+        found: f64,
+        /// The least bound of a ciphertext that hides its message.
+        least: f64,
     },
     /// Objects of different plaintext moduli.
     #[error("{what} has plaintext modulus {found}, not {expected}")]

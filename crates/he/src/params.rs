@@ -10,6 +10,7 @@ use sudare_ring::convert::BasisConverter;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::kernel::{MAX_DEGREE, MIN_DEGREE};
 use sudare_ring::prime::ntt_primes;
+use sudare_ring::random::Seed;
 use sudare_ring::{RnsBasis, Shoup};
 
 /// Standard deviation of every error distribution.
@@ -101,6 +102,15 @@ impl ParamsLiteral {
 /// BLAKE3 hash that names a parameter set; every key and ciphertext carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ParamsHash(pub [u8; 32]);
+
+impl ParamsHash {
+    /// The root of the key that `seed` stands for in this set and scheme: one seed gives keys and
+    /// names that have nothing in common in any two of them.
+    pub(crate) fn bind(&self, seed: &Seed, scheme: &str) -> Seed {
+        let whole: String = self.0.iter().map(|b| format!("{b:02x}")).collect();
+        seed.derive(&format!("sudare {scheme} key of parameters {whole}"), 0)
+    }
+}
 
 impl fmt::Display for ParamsHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

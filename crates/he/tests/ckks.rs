@@ -2,7 +2,7 @@
 
 use num_complex::Complex64;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, ReleasePolicy};
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
 use sudare_he::keys::{KeyGenerator, SecretKey};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::Threads;
@@ -216,26 +216,6 @@ fn refusals_name_the_state() {
 
 fn product_of(s: &Evaluator, a: &Ciphertext) -> Ciphertext {
     s.mul_relin(a, a).unwrap()
-}
-
-#[test]
-fn release_floods_and_counts() {
-    let mut literal = literals().remove(3);
-    literal.log_scale = 50;
-    let w = World::new(literal);
-    let x = w.message(6);
-    let a = w.encrypt(&x);
-    let policy = ReleasePolicy::new(2, 30);
-    let decryptor = Decryptor::new(&w.secret);
-    let exact = w.decrypt(&a);
-    for _ in 0..2 {
-        let shown = w.encoder().decode_complex(&decryptor.decrypt_for_release(&a, &policy).unwrap()).unwrap();
-        let spread = shown.iter().zip(&exact).map(|(p, q)| (p - q).norm()).fold(0.0, f64::max);
-        // Far above the error itself, and within what the plaintext says.
-        assert!(spread > 1e3 * a.error_bound() && spread < 0.01, "{spread:e}");
-    }
-    assert!(matches!(decryptor.decrypt_for_release(&a, &policy), Err(HeError::ReleasesUsedUp { declared: 2 })));
-    assert!(matches!(decryptor.decrypt_for_release(&a, &ReleasePolicy::new(1, 128)), Err(HeError::NoPrecision { .. })));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::Threads;
 use sudare_he::security::Security;
 
-fn small() -> Params {
-    ParamsLiteral { log_n: 9, security: Security::Insecure, ..ColumnStatistics::literal(Security::Bits128) }
+fn small(released: bool) -> Params {
+    ParamsLiteral { log_n: 9, security: Security::Insecure, ..ColumnStatistics::literal(Security::Bits128, released) }
         .build()
         .unwrap()
 }
@@ -34,11 +34,19 @@ fn plain(rows: usize, columns: usize) -> Moments {
 
 #[test]
 fn moments_of_any_shape() {
-    let params = small();
-    let secret = SecretKey::generate(&params).unwrap();
+    for released in [false, true] {
+        moments_with(&small(released));
+    }
+}
+
+fn moments_with(params: &Params) {
+    let mut nearest = 0f64;
+    let secret = SecretKey::generate(params).unwrap();
     // Fewer rows than results, chunks that are full and not, one column and many.
-    for (rows, columns) in [(2, 1), (3, 9), (5, 3), (100, 7), (128, 4), (256, 3), (300, 2), (700, 3), (512, 1)] {
-        let statistics = ColumnStatistics::new(&params, rows, columns).unwrap();
+    for (rows, columns) in
+        [(2, 1), (3, 9), (5, 3), (100, 7), (128, 4), (256, 3), (300, 2), (700, 3), (512, 1), (100_000, 2)]
+    {
+        let statistics = ColumnStatistics::new(params, rows, columns).unwrap();
         let keys = KeyGenerator::new(&secret).unwrap();
         let keys = keys.eval_keys(Some(statistics.relin_level()), &statistics.keys()).unwrap();
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
@@ -48,14 +56,24 @@ fn moments_of_any_shape() {
         let results = server.column_statistics(&statistics, &table).unwrap();
         let slots: Vec<Vec<f64>> = results
             .iter()
-            .map(|c| Encoder::new(&params).decode(&Decryptor::new(&secret).decrypt(c).unwrap()).unwrap())
+            .map(|c| Encoder::new(params).decode(&Decryptor::new(&secret).decrypt(c).unwrap()).unwrap())
             .collect();
         let (found, wanted) = (statistics.decode(&slots).unwrap(), plain(rows, columns));
-        let bound = results.iter().map(|c| c.error_bound()).fold(0.0, f64::max);
-        // Every step is bounded without cancellation, and a sum runs over all slots.
-        assert!((1e-7..1e-2).contains(&bound), "{rows}×{columns}: bound {bound:e}");
-        for (a, b) in found.mean.iter().zip(&wanted.mean).chain(found.covariance.iter().zip(&wanted.covariance)) {
-            assert!((a - b).abs() < 1e-7, "{rows}×{columns}: {a} {b}");
+        let (errors, expected) = (statistics.errors(), statistics.expected());
+        for c in &results {
+            // What is expected is worked out without them, and they say no less.
+            assert_eq!(c.level(), expected.level);
+            assert!((c.scale() / expected.scale - 1.0).abs() < 1e-13, "{} {}", c.scale(), expected.scale);
+            assert!(c.error_bound() >= expected.error * (1.0 - 1e-12));
+        }
+        for (what, found, wanted, bound) in [
+            ("means", &found.mean, &wanted.mean, errors.mean),
+            ("covariances", &found.covariance, &wanted.covariance, errors.covariance),
+        ] {
+            let largest = found.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(largest <= bound, "{rows}×{columns} {what}: {largest:e} of {bound:e}");
+            assert!(bound < if params.scale() > 1e15 { 1e-12 } else { 1e-8 }, "{rows}×{columns} {what}: {bound:e}");
+            nearest = nearest.max(largest / bound);
         }
         // Others count as many ciphertexts, and threads change nothing.
         assert!(matches!(server.column_statistics(&statistics, &table[1..]), Err(HeError::Operands { .. })));
@@ -63,11 +81,12 @@ fn moments_of_any_shape() {
         let again = Threads::new(3).run(|| server.column_statistics(&statistics, &table)).unwrap();
         assert!(results.iter().zip(&again).all(|(a, b)| a.parts()[0].words() == b.parts()[0].words()));
     }
+    assert!(nearest > 0.01, "the bounds say something: the nearest error is {nearest:e} of its bound");
 }
 
 #[test]
 fn refusals() {
-    let params = small();
+    let params = small(false);
     for (rows, columns) in [(0, 1), (1, 1), (5, 0), (5, 1 << 13)] {
         assert!(matches!(ColumnStatistics::new(&params, rows, columns), Err(HeError::Parameters { .. })));
     }
@@ -86,6 +105,7 @@ fn refusals() {
     let fewer = Evaluator::new(generator.eval_keys(Some(3), &keys[1..]).unwrap());
     assert!(matches!(fewer.column_statistics(&statistics, &table), Err(HeError::MissingRotationKey { .. })));
     for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
-        assert!(ColumnStatistics::literal(security).build().is_ok());
+        assert!(ColumnStatistics::literal(security, false).build().is_ok());
+        assert!(ColumnStatistics::literal(security, true).build().is_ok());
     }
 }

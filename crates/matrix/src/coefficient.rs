@@ -11,13 +11,15 @@
 
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
-use crate::sizing;
+use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::slots::common::check_shape;
 use crate::work::Work;
+use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::threads;
+use zeroize::Zeroizing;
 
 const NAME: &str = "coefficient";
 
@@ -28,14 +30,6 @@ pub struct CoefficientOptions {
     pub block: (usize, usize, usize),
     /// Whether results are relinearised: two parts in place of three, for one key switch each.
     pub relinearize: bool,
-}
-
-/// A coefficient product; see the [module](self).
-#[derive(Debug)]
-pub struct Coefficient {
-    shape: Shape,
-    params: Params,
-    options: CoefficientOptions,
 }
 
 /// Numbers of blocks along m, k and n.
@@ -71,36 +65,9 @@ fn best_block(shape: Shape, n: usize) -> (usize, usize, usize) {
         .unwrap_or((1, 1, 1))
 }
 
-/// Variance of the error of a result element, in squared integer units.
-fn error_variance(shape: Shape, options: &CoefficientOptions, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
-    let (_, terms, _) = counts(shape, options.block);
-    let (a, b, c) = options.block;
-    let (fresh, scale) = (sizing::fresh_variance(literal), f64::from(literal.log_scale).exp2());
-    let message = (a * b) as f64 * max_abs[0].powi(2) + (b * c) as f64 * max_abs[1].powi(2);
-    let products = terms as f64 * fresh * (message * scale * scale + sizing::degree(literal) * fresh);
-    let switching = sizing::switching_variance(literal) + sizing::division_variance(literal, 2);
-    products + if options.relinearize { switching } else { 0.0 }
-}
-
-fn error(shape: Shape, options: &CoefficientOptions, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
-    let elements = (shape.m * shape.n * shape.batch) as f64;
-    let scale = f64::from(2 * literal.log_scale).exp2();
-    sizing::largest(elements, error_variance(shape, options, literal, max_abs)) / scale
-}
-
-/// Bits that the modulus needs so that every static bound holds.
-fn modulus_bits(shape: Shape, options: &CoefficientOptions, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
-    let (_, terms, _) = counts(shape, options.block);
-    let (a, b, c) = options.block;
-    let scale = f64::from(literal.log_scale).exp2();
-    let (left, right) = (max_abs[0] * ((a * b) as f64).sqrt() * scale, max_abs[1] * ((b * c) as f64).sqrt() * scale);
-    let fresh = sizing::fresh_bound(literal);
-    (terms as f64 * (left + fresh) * (right + fresh)).log2() + 1.0
-}
-
 /// What the method proposes: a chain for each ring degree that reaches the wanted error.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    if req.fresh != [true, true] || !req.decrypt_next {
+    if req.fresh != [true, true] || !req.decrypt_next || check_shape(NAME, req.shape).is_err() {
         return Vec::new();
     }
     let found = (11..=15).flat_map(|log_n| {
@@ -113,14 +80,16 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 }
 
 fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Option<ProductSpec> {
-    let literal = (16..=48).find_map(|log_scale| {
+    let literal = (16..=sizing::MAX_LOG_SCALE).find_map(|log_scale| {
         let mut literal = sizing::bare(log_n, log_scale, req.security);
-        literal.q_bits = sizing::chain(modulus_bits(req.shape, &options, &literal, req.max_abs));
+        let bits = Plan { shape: req.shape, literal: literal.clone(), options }.modulus_bits(req.max_abs);
+        literal.q_bits = sizing::chain(bits);
         if options.relinearize {
             literal.p_bits = literal.q_bits.clone();
             literal.digit_limbs = literal.q_bits.len();
         }
-        (error(req.shape, &options, &literal, req.max_abs) <= req.error).then_some(literal)
+        let plan = Plan { shape: req.shape, literal, options };
+        plan.serves(req.max_abs, req.error).then_some(plan.literal)
     })?;
     let spec = ProductSpec { shape: req.shape, method: Method::Coefficient(options), params: literal };
     sizing::secure(&spec.params).then_some(spec)
@@ -132,9 +101,7 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) ->
     let (a, b, c) = options.block;
     let volume = a.checked_mul(b).and_then(|x| x.checked_mul(c)).unwrap_or(0);
     let degree = 1usize.checked_shl(literal.log_n).unwrap_or(0);
-    if shape.m == 0 || shape.k == 0 || shape.n == 0 || shape.batch == 0 {
-        return refuse("the shape is empty".into());
-    }
+    check_shape(NAME, shape)?;
     if volume == 0 || volume > degree {
         return refuse(format!("a {a}×{b}×{c} block needs a ring of that many coefficients; N is {degree}"));
     }
@@ -144,60 +111,34 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) ->
     Ok(())
 }
 
-/// What a product costs, without building it.
-///
-/// # Errors
-/// As [`Coefficient::new`].
-pub fn work(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Result<Work, MatrixError> {
-    check(shape, literal, options)?;
-    Ok(cost(shape, literal, options))
-}
-
-/// The keys that a product needs, without building it.
-///
-/// # Errors
-/// As [`Coefficient::new`].
-pub fn keys(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Result<KeyDemand, MatrixError> {
-    check(shape, literal, options)?;
-    Ok(demand(literal, options))
-}
-
-fn demand(literal: &ParamsLiteral, options: &CoefficientOptions) -> KeyDemand {
-    KeyDemand { relin: options.relinearize.then(|| literal.q_bits.len().saturating_sub(1)), galois: Vec::new() }
-}
-
 /// What stays near a core: the second-level cache of the machines that the default cost model is of.
 const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 
-fn cost(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) -> Work {
-    let level = literal.q_bits.len().saturating_sub(1);
-    let (i, t, j) = counts(shape, options.block);
-    let parts = 2.0 * (level + 1) as f64 * 8.0 * f64::from(literal.log_n).exp2();
-    // Every block of one side meets every block of the other: past the caches, each meeting reads
-    // both again.
-    let stored = parts * (t * (i + j)) as f64;
-    let read = if stored > CACHE_BYTES { 2.0 * parts } else { 0.0 };
-    let products = (Work::tensor(literal, level) + Work { operand_bytes: read, ..Work::default() }) * t as f64;
-    let relin = match options.relinearize {
-        true => Work::key_switch(literal, level) + Work::passes_at(literal, level, 2.0),
-        false => Work::default(),
-    };
-    (products + relin) * (shape.batch * i * j) as f64
+/// The product's sizes and parameters.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    shape: Shape,
+    literal: ParamsLiteral,
+    options: CoefficientOptions,
 }
 
-impl Coefficient {
-    /// The product under given parameters.
+impl Plan {
+    /// Plans the product.
     ///
     /// # Errors
     /// [`MatrixError::Method`] for an empty shape, a block that does not fit the ring, or a
     /// relinearisation without special primes.
-    pub fn new(shape: Shape, params: &Params, options: CoefficientOptions) -> Result<Self, MatrixError> {
-        check(shape, params.literal(), &options)?;
-        Ok(Self { shape, params: params.clone(), options })
+    pub fn new(shape: Shape, literal: &ParamsLiteral, options: CoefficientOptions) -> Result<Self, MatrixError> {
+        check(shape, literal, &options)?;
+        Ok(Self { shape, literal: literal.clone(), options })
     }
 
     fn counts(&self) -> (usize, usize, usize) {
         counts(self.shape, self.options.block)
+    }
+
+    fn top(&self) -> usize {
+        self.literal.q_bits.len().saturating_sub(1)
     }
 
     /// Coefficient of element (r, c) of an operand's block.
@@ -219,9 +160,30 @@ impl Coefficient {
             Operand::Output => ((i, j), (a, c)),
         }
     }
+
+    /// Variance of the error of a result element, in squared integer units.
+    fn variance(&self, max_abs: [f64; 2]) -> f64 {
+        let (a, b, c) = self.options.block;
+        let (fresh, scale) = (sizing::fresh_variance(&self.literal), f64::from(self.literal.log_scale).exp2());
+        let message = (a * b) as f64 * max_abs[0].powi(2) + (b * c) as f64 * max_abs[1].powi(2);
+        let products =
+            self.counts().1 as f64 * fresh * (message * scale * scale + sizing::degree(&self.literal) * fresh);
+        let switching = sizing::switching_variance(&self.literal) + sizing::division_variance(&self.literal, 2);
+        products + if self.options.relinearize { switching } else { 0.0 }
+    }
+
+    /// Bits that the modulus needs so that every static bound holds.
+    fn modulus_bits(&self, max_abs: [f64; 2]) -> f64 {
+        let (a, b, c) = self.options.block;
+        let scale = f64::from(self.literal.log_scale).exp2();
+        let (left, right) =
+            (max_abs[0] * ((a * b) as f64).sqrt() * scale, max_abs[1] * ((b * c) as f64).sqrt() * scale);
+        let fresh = sizing::fresh_bound(&self.literal);
+        (self.counts().1 as f64 * (left + fresh) * (right + fresh)).log2() + 1.0
+    }
 }
 
-impl Product for Coefficient {
+impl Outline for Plan {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -230,8 +192,8 @@ impl Product for Coefficient {
         self.shape
     }
 
-    fn params(&self) -> &Params {
-        &self.params
+    fn literal(&self) -> &ParamsLiteral {
+        &self.literal
     }
 
     fn ciphertexts(&self, operand: Operand) -> usize {
@@ -239,32 +201,88 @@ impl Product for Coefficient {
         self.shape.batch * rows * cols
     }
 
+    fn parts(&self, operand: Operand) -> usize {
+        if operand == Operand::Output && !self.options.relinearize { 3 } else { 2 }
+    }
+
+    fn level(&self, _: Operand) -> usize {
+        self.top()
+    }
+
     fn keys(&self) -> KeyDemand {
-        demand(self.params.literal(), &self.options)
+        KeyDemand { relin: self.options.relinearize.then(|| self.top()), galois: Vec::new() }
     }
 
     fn work(&self) -> Work {
-        cost(self.shape, self.params.literal(), &self.options)
+        let (literal, level, (i, t, j)) = (&self.literal, self.top(), self.counts());
+        let parts = 2.0 * (level + 1) as f64 * 8.0 * sizing::degree(literal);
+        // Every block of one side meets every block of the other: past the caches, each meeting
+        // reads both again.
+        let stored = parts * (t * (i + j)) as f64;
+        let read = if stored > CACHE_BYTES { 2.0 * parts } else { 0.0 };
+        let products = (Work::tensor(literal, level) + Work { operand_bytes: read, ..Work::default() }) * t as f64;
+        let relin = match self.options.relinearize {
+            true => Work::key_switch(literal, level) + Work::passes_at(literal, level, 2.0),
+            false => Work::default(),
+        };
+        (products + relin) * (self.shape.batch * i * j) as f64
     }
 
-    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
-        error(self.shape, &self.options, self.params.literal(), max_abs)
+    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
+        vec![Peak { level: self.top(), bits: self.modulus_bits(max_abs) }]
+    }
+
+    fn error(&self, max_abs: [f64; 2]) -> f64 {
+        let elements = (self.shape.m * self.shape.n * self.shape.batch) as f64;
+        let scale = f64::from(self.literal.log_scale).exp2();
+        let k = self.shape.k as f64;
+        // Elements alike are rounded alike to coefficients: half a unit each, whatever they are.
+        let rounded = k * 0.5 * (max_abs[0] + max_abs[1]) / scale;
+        let noise = sizing::largest(elements, self.variance(max_abs)) / (scale * scale);
+        noise + rounded + rounding::drift(0) * k * max_abs[0] * max_abs[1]
+    }
+}
+
+/// A coefficient product; see the [module](self).
+#[derive(Debug)]
+pub struct Coefficient {
+    params: Params,
+    plan: Plan,
+}
+
+impl Coefficient {
+    /// The product under given parameters.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn new(shape: Shape, params: &Params, options: CoefficientOptions) -> Result<Self, MatrixError> {
+        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), options)? })
+    }
+}
+
+impl Product for Coefficient {
+    fn outline(&self) -> &dyn Outline {
+        &self.plan
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
     }
 
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
-        check_matrices(self.shape, operand, matrices, max_abs)?;
-        let ((grid_rows, grid_cols), (rows, cols)) = self.grid(operand);
+        check_matrices(self.plan.shape, operand, matrices, max_abs)?;
+        let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(operand);
         let encoder = Encoder::new(&self.params);
         let at = EncodeAt { max_abs, ..encoder.at_top(max_abs) };
         let per_matrix = grid_rows * grid_cols;
-        let length = self.place(operand, rows - 1, cols - 1).max(self.place(operand, 0, cols - 1)) + 1;
+        let length = self.plan.place(operand, rows - 1, cols - 1).max(self.plan.place(operand, 0, cols - 1)) + 1;
         let plaintexts = threads::map(matrices.len() * per_matrix, |index| {
             let (matrix, block) = (&matrices[index / per_matrix], index % per_matrix);
             let (r0, c0) = (block / grid_cols * rows, block % grid_cols * cols);
             let mut values = vec![0.0; length];
             for r in 0..rows {
                 for c in 0..cols {
-                    values[self.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
+                    values[self.plan.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
                 }
             }
             // The Euclidean norm of the elements: the zeros between them add nothing.
@@ -281,32 +299,34 @@ impl Product for Coefficient {
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
         check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (i, t, j) = self.counts();
+        let (i, t, j) = self.plan.counts();
         let products = threads::map(self.ciphertexts(Operand::Output), |index| {
             let (batch, row, col) = (index / (i * j), index / j % i, index % j);
             let a: Vec<_> = left[(batch * i + row) * t..][..t].iter().collect();
             let b: Vec<_> = right[batch * t * j + col..].iter().step_by(j).take(t).collect();
             let product = evaluator.dot(&a, &b)?;
-            Ok(if self.options.relinearize { evaluator.relinearize(&product)? } else { product })
+            Ok(if self.plan.options.relinearize { evaluator.relinearize(&product)? } else { product })
         });
         products.into_iter().collect()
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
-        let ((grid_rows, grid_cols), (rows, cols)) = self.grid(Operand::Output);
+        let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(Operand::Output);
         let encoder = Encoder::new(&self.params);
         let blocks = threads::map(output.len(), |b| {
-            let values = encoder.decode_coefficients(&output[b])?;
+            let values = Zeroizing::new(encoder.decode_coefficients(&output[b])?);
             Ok::<_, MatrixError>(
-                (0..rows * cols).map(|e| values[self.place(Operand::Output, e / cols, e % cols)]).collect::<Vec<_>>(),
+                (0..rows * cols)
+                    .map(|e| values[self.plan.place(Operand::Output, e / cols, e % cols)])
+                    .collect::<Vec<_>>(),
             )
         });
-        let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let blocks = Zeroizing::new(blocks.into_iter().collect::<Result<Vec<_>, _>>()?);
         blocks
             .chunks_exact(grid_rows * grid_cols)
             .map(|blocks| {
-                Matrix::from_fn(self.shape.m, self.shape.n, |r, c| {
+                Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |r, c| {
                     blocks[r / rows * grid_cols + c / cols][r % rows * cols + c % cols]
                 })
             })

@@ -98,6 +98,16 @@ pub enum MatrixError {
         /// Why.
         reason: String,
     },
+    /// A field of a plan that does not go with what the plan is for.
+    #[error("the plan cannot be used: its {field} is {found}, and {expected} would do; plan again")]
+    PlanField {
+        /// The field's path.
+        field: &'static str,
+        /// What it says.
+        found: String,
+        /// What goes with the rest.
+        expected: String,
+    },
     /// An object of another plan.
     #[error("{what} belongs to plan {found}, not to {expected}; encrypt and compute with one plan file")]
     WrongPlan {
@@ -115,6 +125,14 @@ pub enum MatrixError {
         operation: &'static str,
         /// What the plan has.
         planned: String,
+    },
+    /// A decryption for release where none was declared.
+    #[error(
+        "this {what} was made without releases, whose noise belongs to its precision; make it with release=Release(count, security) (in Rust a ReleasePolicy, on the command line --release COUNT,BITS), or decrypt for your own eyes"
+    )]
+    NoRelease {
+        /// What would declare them: a plan, a context, a table.
+        what: &'static str,
     },
     /// An operation that needs more levels than a matrix of a context has left.
     #[error(

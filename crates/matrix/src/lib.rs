@@ -1,9 +1,10 @@
 //! Products of encrypted matrices of any shape.
 //!
 //! A [`ProductSpec`] says which product (its [`Shape`]), by which [`Method`], under which
-//! parameters; it is what a plan stores. Built, it is a [`Product`]: how operands are encoded,
-//! multiplied and decoded, and which keys that needs. [`Work`] counts what a product costs, in
-//! operations that a machine's cost model prices.
+//! parameters; it is what a plan stores. Its [`Outline`] says which keys it needs, what it costs and
+//! which error it promises, without anything being built; built, it is a [`Product`]: how operands
+//! are encoded, multiplied and decoded. [`Work`] counts what a product costs, in operations that a
+//! machine's cost model prices.
 #![forbid(unsafe_code)]
 
 pub mod coefficient;
@@ -16,15 +17,17 @@ pub mod packing;
 pub mod plan;
 pub mod product;
 pub mod registry;
+mod rounding;
 pub mod session;
 mod sizing;
 pub mod slots;
+mod tables;
 pub mod work;
 
 pub use error::MatrixError;
 pub use expr::Expr;
 pub use matrix::Matrix;
 pub use plan::{CostModel, Goal, Plan, Planner};
-pub use product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+pub use product::{KeyDemand, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 pub use session::{Client, Context, ContextMatrix, ContextOptions, EncryptedMatrix, PublicClient, Server};
 pub use work::Work;

@@ -2,6 +2,7 @@
 
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::sizing;
 use crate::slots::cube::Improvements;
 use crate::slots::spread3d::SpreadOptions;
 use crate::work::Work;
@@ -77,27 +78,37 @@ pub struct KeyDemand {
     pub galois: Vec<(u64, usize)>,
 }
 
-/// A product algorithm for one shape under one parameter set.
-pub trait Product: Send + Sync {
+/// A size that a ciphertext of a product reaches, and where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// Level.
+    pub level: usize,
+    /// Bits of the largest value there, scale, sign and room for noise included.
+    pub bits: f64,
+}
+
+/// What a product takes and promises, read off its shape, options and parameter literal. Nothing
+/// is computed for it, so that a planner weighs hundreds in the time that building one takes.
+pub trait Outline: Send + Sync {
     /// The method's name in tables: `paper3d`, `improved3d`, `jiang`, …
     fn name(&self) -> &'static str;
 
     /// The shape it serves.
     fn shape(&self) -> Shape;
 
-    /// The parameters.
-    fn params(&self) -> &Params;
+    /// The parameters, unbuilt.
+    fn literal(&self) -> &ParamsLiteral;
 
     /// Number of ciphertexts of an operand or the result.
     fn ciphertexts(&self, operand: Operand) -> usize;
 
-    /// The level at which an operand is encrypted or the result comes out; sizes are told from it.
-    fn level(&self, operand: Operand) -> usize {
-        match operand {
-            Operand::Left | Operand::Right => self.params().max_level(),
-            Operand::Output => 0,
-        }
+    /// Polynomials of a ciphertext: two, or the three of a result that is not relinearised.
+    fn parts(&self, _operand: Operand) -> usize {
+        2
     }
+
+    /// The level at which an operand is encrypted or the result comes out.
+    fn level(&self, operand: Operand) -> usize;
 
     /// The keys it needs.
     fn keys(&self) -> KeyDemand;
@@ -105,8 +116,42 @@ pub trait Product: Send + Sync {
     /// What one [`Product::multiply`] costs.
     fn work(&self) -> Work;
 
-    /// Predicted largest error of a result element, for operands bounded by `max_abs`.
-    fn predicted_error(&self, max_abs: [f64; 2]) -> f64;
+    /// Bytes of the tables that [`Product::prepare`] makes.
+    fn table_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Where its ciphertexts fill their modulus most, for operands bounded by `max_abs`.
+    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak>;
+
+    /// Largest error of a result element that is promised for operands bounded by `max_abs`,
+    /// encrypted under the public key or the secret one, whatever the elements are.
+    fn error(&self, max_abs: [f64; 2]) -> f64;
+
+    /// Whether it promises an error and its modulus holds all that is computed, for operands
+    /// bounded by `max_abs`.
+    fn serves(&self, max_abs: [f64; 2], error: f64) -> bool {
+        self.error(max_abs) <= error && sizing::holds(self.literal(), &self.peaks(max_abs))
+    }
+}
+
+/// A product algorithm for one shape under one parameter set. Building one costs nothing but the
+/// parameters; what multiplication needs is made by [`Product::prepare`].
+pub trait Product: Send + Sync {
+    /// What it takes and promises.
+    fn outline(&self) -> &dyn Outline;
+
+    /// The parameters.
+    fn params(&self) -> &Params;
+
+    /// Makes the tables that multiplication needs, unless they are there. The first
+    /// [`Product::multiply`] does it otherwise.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    fn prepare(&self) -> Result<(), MatrixError> {
+        Ok(())
+    }
 
     /// Encodes the `batch` left or right matrices, elements bounded by `max_abs`.
     ///
@@ -130,6 +175,36 @@ pub trait Product: Send + Sync {
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+
+    /// [`Outline::name`].
+    fn name(&self) -> &'static str {
+        self.outline().name()
+    }
+
+    /// [`Outline::shape`].
+    fn shape(&self) -> Shape {
+        self.outline().shape()
+    }
+
+    /// [`Outline::ciphertexts`].
+    fn ciphertexts(&self, operand: Operand) -> usize {
+        self.outline().ciphertexts(operand)
+    }
+
+    /// [`Outline::keys`].
+    fn keys(&self) -> KeyDemand {
+        self.outline().keys()
+    }
+
+    /// [`Outline::work`].
+    fn work(&self) -> Work {
+        self.outline().work()
+    }
+
+    /// [`Outline::error`].
+    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
+        self.outline().error(max_abs)
+    }
 }
 
 /// An algorithm with its options.

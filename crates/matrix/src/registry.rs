@@ -6,13 +6,14 @@
 use crate::coefficient::{self, Coefficient};
 use crate::error::MatrixError;
 use crate::module::{self, Module};
-use crate::product::{KeyDemand, Method, Product, ProductSpec, Requirements};
+use crate::product::{Method, Outline, Product, ProductSpec, Requirements};
 use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
-use crate::work::Work;
+use sudare_he::HeError;
 use sudare_he::params::Params;
 
 impl ProductSpec {
-    /// Builds the product: parameters are checked and everything is precomputed.
+    /// Builds the product: parameters are checked and built; the method's own tables wait until they
+    /// are needed.
     ///
     /// # Errors
     /// [`MatrixError::He`] for parameters that are refused, [`MatrixError::Method`] for a shape
@@ -38,38 +39,27 @@ impl ProductSpec {
         })
     }
 
-    /// What the product costs, without building it.
+    /// What the product takes and promises, without building it.
     ///
     /// # Errors
-    /// [`MatrixError::Method`] if it cannot be built.
-    pub fn work(&self) -> Result<Work, MatrixError> {
-        match &self.method {
-            Method::Paper3d => paper3d::work(self.shape, &self.params),
-            Method::Improved3d(options) => improved3d::work(self.shape, &self.params, *options),
-            Method::Spread3d(options) => spread3d::work(self.shape, &self.params, *options),
-            Method::Tiled { tile, options } => tiles::work(self.shape, &self.params, *tile, *options),
-            Method::Jiang => jiang::work(self.shape, &self.params, false),
-            Method::JiangBsgs => jiang::work(self.shape, &self.params, true),
-            Method::Coefficient(options) => coefficient::work(self.shape, &self.params, options),
-            Method::Module(options) => module::work(self.shape, &self.params, options),
+    /// [`MatrixError::Method`] if it cannot be built, [`MatrixError::He`] for parameters that nothing
+    /// can be read off.
+    pub fn outline(&self) -> Result<Box<dyn Outline>, MatrixError> {
+        let (shape, literal) = (self.shape, &self.params);
+        if literal.q_bits.is_empty() || literal.digit_limbs == 0 || !(9..=17).contains(&literal.log_n) {
+            let reason = "they have primes, digits of at least one and log2 N from 9 to 17".into();
+            return Err(HeError::Parameters { reason }.into());
         }
-    }
-
-    /// The keys that the product needs, without building it.
-    ///
-    /// # Errors
-    /// [`MatrixError::Method`] if it cannot be built.
-    pub fn keys(&self) -> Result<KeyDemand, MatrixError> {
-        match &self.method {
-            Method::Paper3d => paper3d::keys(self.shape, &self.params),
-            Method::Improved3d(options) => improved3d::keys(self.shape, &self.params, *options),
-            Method::Spread3d(options) => spread3d::keys(self.shape, &self.params, *options),
-            Method::Tiled { tile, options } => tiles::keys(self.shape, &self.params, *tile, *options),
-            Method::Jiang => jiang::keys(self.shape, &self.params, false),
-            Method::JiangBsgs => jiang::keys(self.shape, &self.params, true),
-            Method::Coefficient(options) => coefficient::keys(self.shape, &self.params, options),
-            Method::Module(options) => module::keys(self.shape, &self.params, options),
-        }
+        Ok(match &self.method {
+            Method::Paper3d => Box::new(paper3d::Plan::new(shape, literal)?),
+            Method::Improved3d(options) => Box::new(improved3d::Plan::new(shape, literal, *options)?),
+            Method::Spread3d(options) => Box::new(spread3d::Plan::new(shape, literal, *options)?),
+            Method::Tiled { tile, options } => Box::new(tiles::Plan::new(shape, literal, *tile, *options)?),
+            Method::Jiang => Box::new(jiang::Plan::new(shape, literal, false)?),
+            Method::JiangBsgs => Box::new(jiang::Plan::new(shape, literal, true)?),
+            Method::Coefficient(options) => Box::new(coefficient::Plan::new(shape, literal, *options)?),
+            Method::Module(options) => Box::new(module::Plan::new(shape, literal, *options)?),
+        })
     }
 }
 
@@ -87,4 +77,22 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     .into_iter()
     .flat_map(|propose| propose(req))
     .collect()
+}
+
+impl ProductSpec {
+    /// Level and scale of the result under built parameters: the product of the operands' scales,
+    /// divided by the prime of the level at which the method rescales it. Masks leave a scale as it is.
+    pub(crate) fn result(&self, params: &Params) -> (usize, f64) {
+        let top = params.max_level();
+        let (depth, rescaled) = match &self.method {
+            Method::Paper3d => (3, Some(1)),
+            Method::Improved3d(options) | Method::Tiled { options, .. } => (options.depth(), Some(1)),
+            Method::Jiang | Method::JiangBsgs => (3, Some(2)),
+            Method::Spread3d(options) if options.fold => (1, Some(0)),
+            Method::Module(options) if options.relinearize && top > 0 => (1, Some(0)),
+            Method::Spread3d(_) | Method::Module(_) | Method::Coefficient(_) => (0, None),
+        };
+        let prime = rescaled.map_or(1.0, |below| params.prime_at(top.saturating_sub(below)) as f64);
+        (top.saturating_sub(depth), params.scale() * params.scale() / prime)
+    }
 }

@@ -1,14 +1,19 @@
 //! Noise and modulus sizes from a parameter literal alone, for choosing parameters before any
 //! table is built.
 
+use crate::product::Peak;
 use sudare_he::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, TAIL};
 use sudare_he::params::ParamsLiteral;
 use sudare_he::security::{SecretDistribution, Security, max_log_qp};
+use sudare_he::wire::ALIGNMENT;
 
 /// Most bits of a prime that the fastest kernels serve.
 pub(crate) const PRIME_BITS: u32 = 49;
 /// Fewest bits of a prime in a proposed chain: below, NTT-friendly primes run out.
 pub(crate) const LEAST_PRIME_BITS: u32 = 26;
+
+/// Largest scale of a proposed product, in bits: past it, doubles hold no more of a message.
+pub(crate) const MAX_LOG_SCALE: u32 = 60;
 
 /// A literal without a chain yet, for a ternary secret.
 pub(crate) fn bare(log_n: u32, log_scale: u32, security: Security) -> ParamsLiteral {
@@ -63,9 +68,33 @@ pub(crate) fn switching_variance(literal: &ParamsLiteral) -> f64 {
     degree(literal) * ERROR_VARIANCE * ROUNDING_VARIANCE * sizes
 }
 
-/// The size that the largest of `count` Gaussian values of a variance passes once in a thousand.
+/// log2 of the probability with which an error may pass what is promised of it.
+const LOG_FAILURE: f64 = -30.0;
+
+/// The size that the largest of `count` Gaussian values of a variance passes with probability
+/// 2^-30.
 pub(crate) fn largest(count: f64, variance: f64) -> f64 {
-    (2.0 * variance * (2000.0 * count.max(1.0)).ln()).sqrt()
+    let log = 1.0 + count.max(1.0).log2() - LOG_FAILURE;
+    (2.0 * variance * log * std::f64::consts::LN_2).sqrt()
+}
+
+/// Bits by which a prime may be smaller than its power of two.
+const SHORT_BITS: f64 = 0.02;
+
+/// log2 of the modulus at a level, from the bits of its primes.
+fn modulus_bits(literal: &ParamsLiteral, level: usize) -> f64 {
+    literal.q_bits.iter().take(level + 1).map(|b| f64::from(*b) - SHORT_BITS).sum()
+}
+
+/// Whether the modulus holds every value that arises.
+pub(crate) fn holds(literal: &ParamsLiteral, peaks: &[Peak]) -> bool {
+    peaks.iter().all(|p| p.bits <= modulus_bits(literal, p.level))
+}
+
+/// Bytes in memory of a polynomial over Q_level·P, what a prepared plaintext takes.
+pub(crate) fn extended_bytes(literal: &ParamsLiteral, level: usize) -> u64 {
+    let limbs = literal.q_bits.len().min(level + 1) + literal.p_bits.len();
+    (limbs as u64 * 8) << literal.log_n
 }
 
 /// Equal primes for a modulus that holds values up to 2^`bits`, sign included.
@@ -80,4 +109,13 @@ pub(crate) fn chain(bits: f64) -> Vec<u32> {
 pub(crate) fn secure(literal: &ParamsLiteral) -> bool {
     let total: u32 = literal.q_bits.iter().chain(&literal.p_bits).sum();
     max_log_qp(literal.log_n, literal.secret, literal.security).is_some_and(|limit| total <= limit)
+}
+
+/// Bytes of a polynomial as it is sent, over Q_level or Q_level·P: residues of whole bytes, a
+/// checksum, and the next one starts at a page.
+pub(crate) fn sent_bytes(literal: &ParamsLiteral, level: usize, extended: bool) -> u64 {
+    let special: &[u32] = if extended { &literal.p_bits } else { &[] };
+    let residues: u64 =
+        literal.q_bits.iter().take(level + 1).chain(special).map(|bits| u64::from(bits.div_ceil(8))).sum();
+    ((residues << literal.log_n) + 1).next_multiple_of(ALIGNMENT)
 }

@@ -1,6 +1,7 @@
 //! Contexts: operations without a plan, against plain matrices.
 
 use sudare_he::HeError;
+use sudare_he::ckks::ReleasePolicy;
 use sudare_he::security::Security;
 use sudare_he::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session::{Context, ContextMatrix, ContextOptions, ContextServer, ContextSpec, QUIET};
@@ -25,6 +26,8 @@ fn context(depth: usize) -> Context {
 fn close(context: &Context, value: &ContextMatrix, expected: &Matrix) {
     let error = context.decrypt(value).unwrap().max_difference(expected);
     assert!(error < ERROR, "{error:e}");
+    // What it shows of itself is a bound.
+    assert!(error <= value.error(), "{error:e} of {value}");
 }
 
 fn map2(a: &Matrix, b: &Matrix, f: impl Fn(f64, f64) -> f64) -> Matrix {
@@ -79,7 +82,8 @@ fn operations_together() {
     close(&c, &s.matmul(&xy, &x).unwrap(), &product.matmul(&a).unwrap());
     assert!(matches!(s.matmul(&moved, &x), Err(MatrixError::OutOfDepth { needed: 3, level: 2, depth: 2, .. })));
     let text = format!("{xy} {c:?} {s:?}");
-    assert!(text.starts_with("<sudare ckks (5, 5) float64 level 4/6"), "{text}");
+    let shown = format!("<sudare ckks (5, 5) float64 up to 6 ± {:.1e}, level 4/6", xy.error());
+    assert!(text.starts_with(&shown), "{text}");
 }
 
 #[test]
@@ -115,4 +119,42 @@ fn refusals() {
     let secret = secret_key_from_bytes(one.secret_key().params(), &bytes).unwrap();
     let again = Context::with_secret_key(spec, secret, 1, QUIET).unwrap();
     close(&again, &x, &m);
+}
+
+#[test]
+fn releases_keep_their_promise_and_are_counted() {
+    let policy = ReleasePolicy::new(3, 30).unwrap();
+    let options =
+        ContextOptions { security: Security::Insecure, tile: 4, threads: 2, scale_bits: 55, release: Some(policy) };
+    let c = Context::new(1, &options).unwrap();
+    let (a, b) = (random(1, 3, 4), random(2, 4, 3));
+    let (x, y) = (c.encrypt(&a, Some(1.0)).unwrap(), c.encrypt(&b, Some(1.0)).unwrap());
+    let z = c.server().matmul(&x, &y).unwrap();
+    let (want, promised) = (a.matmul(&b).unwrap(), c.released_error(&z).unwrap());
+    assert!(promised < 0.01 && promised > 1e5 * z.error(), "{promised:e} {:e}", z.error());
+    for left in [2, 1, 0] {
+        let difference = c.decrypt_for_release(&z).unwrap().max_difference(&want);
+        assert!(difference < promised && difference > promised / 100.0, "{difference:e} {promised:e}");
+        assert_eq!(c.releases_left(), left);
+    }
+    let refused = c.decrypt_for_release(&z);
+    assert!(matches!(refused, Err(MatrixError::He(HeError::ReleasesUsedUp { declared: 3 }))));
+    close(&c, &z, &want);
+    // The count is the key's: it goes where the key's bytes go.
+    let bytes = secret_key_to_bytes(c.secret_key()).unwrap();
+    let secret = secret_key_from_bytes(c.secret_key().params(), &bytes).unwrap();
+    let again = Context::with_secret_key(c.server().spec(), secret, 1, QUIET).unwrap();
+    assert_eq!(again.releases_left(), 0);
+    assert!(again.decrypt_for_release(&z).is_err());
+
+    // Too little precision for its noise, or none declared.
+    let coarse = Context::new(1, &ContextOptions { scale_bits: 30, ..options }).unwrap();
+    let (x, y) = (coarse.encrypt(&a, Some(1.0)).unwrap(), coarse.encrypt(&b, Some(1.0)).unwrap());
+    let refused = coarse.decrypt_for_release(&coarse.server().matmul(&x, &y).unwrap());
+    assert!(matches!(refused, Err(MatrixError::He(HeError::NoPrecision { .. }))), "{refused:?}");
+    assert_eq!(coarse.releases_left(), 3);
+    let plain = context(1);
+    let x = plain.encrypt(&a, None).unwrap();
+    assert_eq!(plain.decrypt_for_release(&x), Err(MatrixError::NoRelease { what: "context" }));
+    assert_eq!(plain.released_error(&x), Err(MatrixError::NoRelease { what: "context" }));
 }

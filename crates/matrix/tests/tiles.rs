@@ -4,6 +4,7 @@ mod common;
 
 use common::{World, random, small, spec};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
 use sudare_he::keys::{KeyGenerator, SecretKey};
 use sudare_he::security::Security;
@@ -85,8 +86,10 @@ fn tiled_expressions() {
         let layout = TileLayout::new(rows, cols, tile, stride).unwrap();
         let top = params.max_level();
         let map = layout.transposition(&params, top).unwrap();
-        let mut elements: Vec<(u64, usize)> =
-            map.iter().flat_map(|m| m.elements()).map(|element| (element, top)).collect();
+        let mut elements = layout.transposition_keys(params.literal(), top).galois;
+        // What is told without building is what is built.
+        let built: BTreeSet<(u64, usize)> = map.iter().flat_map(|m| m.elements()).map(|g| (g, top)).collect();
+        assert_eq!(elements.iter().copied().collect::<BTreeSet<_>>(), built);
         for axis in [Axis::Rows, Axis::Columns] {
             elements.extend(layout.sum_keys(params.literal(), axis, top).galois);
         }

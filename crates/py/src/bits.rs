@@ -1,6 +1,7 @@
 //! Arrays of encrypted integers and booleans.
 
 use crate::error::{Refusal, Result};
+use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -82,13 +83,13 @@ impl BitsParams {
             "insecure_test" => TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 }),
             _ => return unknown("parameter set", name),
         };
-        py.detach(|| Ok(Self(literal.build().map_err(refused)?)))
+        long(py, || Ok(Self(literal.build().map_err(refused)?)))
     }
 
     /// A set of before.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Self> {
-        py.detach(|| Ok(Self(wire::tfhe_params_from_bytes(data)?.build()?)))
+        long(py, || Ok(Self(wire::tfhe_params_from_bytes(data)?.build()?)))
     }
 
     /// Its bytes on the wire.
@@ -124,12 +125,12 @@ impl BitsArray {
     /// Reads an array.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, params: &BitsParams, data: &[u8]) -> Result<Self> {
-        py.detach(|| Ok(Self(wire::tfhe_array_from_bytes(&params.0, data)?)))
+        long(py, || Ok(Self(wire::tfhe_array_from_bytes(&params.0, data)?)))
     }
 
     /// Its bytes on the wire.
     fn to_bytes<'py>(&self, py: Python<'py>, params: &BitsParams) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| wire::tfhe_array_to_bytes(&params.0, &self.0))?;
+        let bytes = long(py, || Ok(wire::tfhe_array_to_bytes(&params.0, &self.0)?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -159,7 +160,7 @@ impl BitsArray {
 
     /// Elements by number, as an array of a shape.
     fn take(&self, py: Python<'_>, shape: Vec<usize>, indices: Vec<usize>) -> Result<Self> {
-        py.detach(|| Ok(Self(self.0.take(shape, &indices).map_err(refused)?)))
+        long(py, || Ok(Self(self.0.take(shape, &indices).map_err(refused)?)))
     }
 
     /// Arrays one after the other, flat.
@@ -177,14 +178,14 @@ pub struct BitsClient(tfhe::ClientKey, Threads);
 #[pymethods]
 impl BitsClient {
     #[new]
-    fn new(py: Python<'_>, params: &BitsParams, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(tfhe::ClientKey::generate(&params.0).map_err(refused)?, Threads::new(threads))))
+    fn new(py: Python<'_>, params: &BitsParams, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(tfhe::ClientKey::generate(&params.0).map_err(refused)?, Threads::new(threads.0))))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, params: &BitsParams, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(wire::tfhe_client_key_from_bytes(&params.0, secret)?, Threads::new(threads))))
+    fn from_secret_bytes(py: Python<'_>, params: &BitsParams, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(wire::tfhe_client_key_from_bytes(&params.0, secret)?, Threads::new(threads.0))))
     }
 
     /// The secret key's bytes.
@@ -199,10 +200,10 @@ impl BitsClient {
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize) -> Result<BitsServer> {
-        py.detach(|| {
+    fn server(&self, py: Python<'_>, threads: Workers) -> Result<BitsServer> {
+        long(py, || {
             let key = self.1.run(|| self.0.server_key()).map_err(refused)?;
-            Ok(BitsServer(key, Threads::new(threads)))
+            Ok(BitsServer(key, Threads::new(threads.0)))
         })
     }
 
@@ -215,12 +216,12 @@ impl BitsClient {
         values: PyReadonlyArray1<'_, u64>,
     ) -> Result<BitsArray> {
         let (element, values) = (self::element(element)?, values.as_array().to_vec());
-        py.detach(|| Ok(BitsArray(self.1.run(|| self.0.encrypt_array(element, shape, &values)).map_err(refused)?)))
+        long(py, || Ok(BitsArray(self.1.run(|| self.0.encrypt_array(element, shape, &values)).map_err(refused)?)))
     }
 
     /// Decrypts to values in C order, as two's complement.
     fn decrypt<'py>(&self, py: Python<'py>, value: &BitsArray) -> Result<Bound<'py, PyArray1<u64>>> {
-        let values = py.detach(|| self.1.run(|| self.0.decrypt_array(&value.0))).map_err(refused)?;
+        let values = long(py, || self.1.run(|| self.0.decrypt_array(&value.0)).map_err(refused))?;
         Ok(PyArray1::from_vec(py, values))
     }
 }
@@ -235,7 +236,7 @@ impl BitsServer {
         py: Python<'_>,
         work: impl FnOnce(&IntegerEvaluator<'_>) -> std::result::Result<IntegerArray, TfheError> + Send,
     ) -> Result<BitsArray> {
-        py.detach(|| Ok(BitsArray(self.1.run(|| work(&self.0.integers()?)).map_err(refused)?)))
+        long(py, || Ok(BitsArray(self.1.run(|| work(&self.0.integers()?)).map_err(refused)?)))
     }
 }
 
@@ -243,17 +244,17 @@ impl BitsServer {
 impl BitsServer {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, params: &BitsParams, keys: &[u8], threads: usize) -> Result<Self> {
-        let threads = Threads::new(threads);
-        py.detach(|| Ok(Self(threads.run(|| wire::tfhe_server_key_from_bytes(&params.0, keys))?, threads)))
+    fn from_bytes(py: Python<'_>, params: &BitsParams, keys: &[u8], threads: Workers) -> Result<Self> {
+        let threads = Threads::new(threads.0);
+        long(py, || Ok(Self(threads.run(|| wire::tfhe_server_key_from_bytes(&params.0, keys))?, threads)))
     }
 
     /// The bytes of its evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| {
+        let bytes = long(py, || {
             let mut out = Vec::new();
             wire::write_tfhe_server_key(&self.0, &mut out)?;
-            Ok::<_, WireError>(out)
+            Ok(out)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }

@@ -5,6 +5,7 @@ use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::server::Server;
+use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,30 +14,15 @@ use sudare_he::keys::PublicKey;
 use sudare_he::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::session;
 
-/// Reports to a Python callable of (done, all). What it raises is dropped: it only shows.
-pub fn reporter(callback: &Option<Py<PyAny>>) -> impl Fn(usize, usize) + Sync + '_ {
-    move |done, all| {
-        if let Some(callback) = callback {
-            Python::attach(|py| drop(callback.call1(py, (done, all))));
-        }
-    }
-}
-
 /// How many results will be shown under a key.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Release(ReleasePolicy);
+pub struct Release(pub ReleasePolicy);
 
 #[pymethods]
 impl Release {
     #[new]
-    fn new(count: u64, security: u32) -> Self {
-        Self(ReleasePolicy::new(count, security))
-    }
-
-    /// Ciphertexts that may still be shown.
-    #[getter]
-    fn left(&self) -> u64 {
-        self.0.left()
+    fn new(count: u64, security: u32) -> Result<Self> {
+        Ok(Self(ReleasePolicy::new(count, security)?))
     }
 }
 
@@ -47,28 +33,28 @@ pub struct Client(session::Client);
 #[pymethods]
 impl Client {
     #[new]
-    fn new(py: Python<'_>, plan: &Plan, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(session::Client::new(&plan.0, threads)?)))
+    fn new(py: Python<'_>, plan: &Plan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(session::Client::new(&plan.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, plan: &Plan, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+    fn from_secret_bytes(py: Python<'_>, plan: &Plan, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
             let secret = secret_key_from_bytes(plan.0.params(), secret)?;
-            Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads)?))
+            Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads.0)?))
         })
     }
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| secret_key_to_bytes(self.0.secret_key()))?;
+        let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// The bytes of a new public key.
     fn public_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| Ok::<_, sudare_matrix::MatrixError>(self.0.public_key()?.to_bytes()?))?;
+        let bytes = long(py, || Ok(self.0.public_key()?.to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -79,10 +65,10 @@ impl Client {
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize, progress: Option<Py<PyAny>>) -> Result<Server> {
-        py.detach(|| {
-            let keys = self.0.eval_keys_with(&reporter(&progress))?;
-            Ok(Server(session::Server::new(self.0.plan(), keys, threads)?))
+    fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<Server> {
+        told(py, progress, |progress| {
+            let keys = self.0.eval_keys_with(progress)?;
+            Ok(Server(session::Server::new(self.0.plan(), keys, threads.0)?))
         })
     }
 
@@ -95,21 +81,22 @@ impl Client {
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
         let all = matrices(&values)?;
-        py.detach(|| Ok(Encrypted(self.0.encrypt_batch(name, &all, &reporter(&progress))?)))
+        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
+    }
+
+    /// Results that may still be shown under the key.
+    #[getter]
+    fn releases_left(&self) -> u64 {
+        self.0.releases_left()
     }
 
     /// Decrypts the result for the owner, or for release.
-    fn decrypt<'py>(
-        &self,
-        py: Python<'py>,
-        value: &Encrypted,
-        release: Option<&Release>,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let all = py.detach(|| match release {
-            None => self.0.decrypt_batch(&value.0),
-            Some(policy) => self.0.decrypt_batch_for_release(&value.0, &policy.0),
-        });
-        array(py, all.map_err(crate::error::Refusal::from)?)
+    fn decrypt<'py>(&self, py: Python<'py>, value: &Encrypted, release: bool) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let all = long(py, || match release {
+            false => Ok(self.0.decrypt_batch(&value.0)?),
+            true => Ok(self.0.decrypt_batch_for_release(&value.0)?),
+        })?;
+        array(py, all)
     }
 }
 
@@ -120,10 +107,10 @@ pub struct PublicClient(session::PublicClient);
 #[pymethods]
 impl PublicClient {
     #[new]
-    fn new(py: Python<'_>, plan: &Plan, public: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+    fn new(py: Python<'_>, plan: &Plan, public: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
             let public = PublicKey::from_bytes(plan.0.params(), public)?;
-            Ok(Self(session::PublicClient::new(&plan.0, public, threads)?))
+            Ok(Self(session::PublicClient::new(&plan.0, public, threads.0)?))
         })
     }
 
@@ -136,6 +123,6 @@ impl PublicClient {
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
         let all = matrices(&values)?;
-        py.detach(|| Ok(Encrypted(self.0.encrypt_batch(name, &all, &reporter(&progress))?)))
+        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
     }
 }

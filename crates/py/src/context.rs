@@ -1,9 +1,10 @@
 //! Contexts: encrypted matrices without a plan.
 
 use crate::array::{array, matrices};
-use crate::client::reporter;
-use crate::error::{Refusal, Result};
+use crate::client::Release;
+use crate::error::Result;
 use crate::plan::security;
+use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use sudare_matrix::slots::tiles::Axis;
@@ -25,19 +26,21 @@ pub struct Context(session::Context);
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, progress))]
+    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, release, progress))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn new(
         py: Python<'_>,
         depth: usize,
         scale_bits: u32,
         security: u32,
-        threads: usize,
+        threads: Workers,
         tile: usize,
+        release: Option<&Release>,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
-        let security = self::security(security)?;
-        let options = session::ContextOptions { scale_bits, security, threads, tile };
-        py.detach(|| Ok(Self(session::Context::new_with(depth, &options, &reporter(&progress))?)))
+        let (security, release) = (self::security(security)?, release.map(|r| r.0));
+        let options = session::ContextOptions { scale_bits, security, threads: threads.0, tile, release };
+        told(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
     }
 
     /// The side that computes.
@@ -53,13 +56,32 @@ impl Context {
         max_abs: Option<f64>,
     ) -> Result<ContextMatrix> {
         let matrix = one(&values)?;
-        py.detach(|| Ok(ContextMatrix(self.0.encrypt(&matrix, max_abs)?)))
+        long(py, || Ok(ContextMatrix(self.0.encrypt(&matrix, max_abs)?)))
     }
 
-    /// Decrypts a matrix for the owner.
-    fn decrypt<'py>(&self, py: Python<'py>, value: &ContextMatrix) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let matrix = py.detach(|| self.0.decrypt(&value.0));
-        array(py, vec![matrix.map_err(Refusal::from)?])
+    /// Results that may still be shown under the key.
+    #[getter]
+    fn releases_left(&self) -> u64 {
+        self.0.releases_left()
+    }
+
+    /// How far a released matrix is from the true one.
+    fn released_error(&self, value: &ContextMatrix) -> Result<f64> {
+        Ok(self.0.released_error(&value.0)?)
+    }
+
+    /// Decrypts a matrix for the owner, or for release.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        value: &ContextMatrix,
+        release: bool,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let matrix = long(py, || match release {
+            false => Ok(self.0.decrypt(&value.0)?),
+            true => Ok(self.0.decrypt_for_release(&value.0)?),
+        })?;
+        array(py, vec![matrix])
     }
 }
 
@@ -93,10 +115,10 @@ impl ContextMatrix {
         self.0.level()
     }
 
-    /// Bits of a message of size one above the noise bound.
+    /// Bound on the error of its elements.
     #[getter]
-    fn precision_bits(&self) -> f64 {
-        self.0.precision_bits()
+    fn error(&self) -> f64 {
+        self.0.error()
     }
 
     /// Bytes in memory.
@@ -143,52 +165,52 @@ impl ContextServer {
     /// A matrix that the server sees.
     fn plain(&self, py: Python<'_>, values: PyReadonlyArray3<'_, f64>) -> Result<ContextMatrix> {
         let matrix = one(&values)?;
-        py.detach(|| Ok(ContextMatrix(self.0.plain(&matrix)?)))
+        long(py, || Ok(ContextMatrix(self.0.plain(&matrix)?)))
     }
 
     /// The matrix product.
     fn matmul(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.matmul(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.matmul(&left.0, &right.0)?)))
     }
 
     /// The sum.
     fn add(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.add(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.add(&left.0, &right.0)?)))
     }
 
     /// The difference.
     fn subtract(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.sub(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.sub(&left.0, &right.0)?)))
     }
 
     /// The product, element by element.
     fn multiply(&self, py: Python<'_>, left: &ContextMatrix, right: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.mul(&left.0, &right.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.mul(&left.0, &right.0)?)))
     }
 
     /// The negative.
     fn negative(&self, py: Python<'_>, operand: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.neg(&operand.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.neg(&operand.0)?)))
     }
 
     /// The multiple by a number.
     fn scale(&self, py: Python<'_>, operand: &ContextMatrix, factor: f64) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.scale(&operand.0, factor)?)))
+        long(py, || Ok(ContextMatrix(self.0.scale(&operand.0, factor)?)))
     }
 
     /// A number added to every element.
     fn shift(&self, py: Python<'_>, operand: &ContextMatrix, number: f64) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.shift(&operand.0, number)?)))
+        long(py, || Ok(ContextMatrix(self.0.shift(&operand.0, number)?)))
     }
 
     /// The transpose.
     fn transpose(&self, py: Python<'_>, operand: &ContextMatrix) -> Result<ContextMatrix> {
-        py.detach(|| Ok(ContextMatrix(self.0.transpose(&operand.0)?)))
+        long(py, || Ok(ContextMatrix(self.0.transpose(&operand.0)?)))
     }
 
     /// The sum over an axis, which stays.
     fn sum(&self, py: Python<'_>, operand: &ContextMatrix, axis: u8) -> Result<ContextMatrix> {
         let axis = if axis == 0 { Axis::Rows } else { Axis::Columns };
-        py.detach(|| Ok(ContextMatrix(self.0.sum(&operand.0, axis)?)))
+        long(py, || Ok(ContextMatrix(self.0.sum(&operand.0, axis)?)))
     }
 }

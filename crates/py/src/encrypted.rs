@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::work::long;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_matrix::session;
@@ -15,12 +16,12 @@ impl Encrypted {
     /// Reads a value of a plan.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, plan: &Plan, data: &[u8]) -> Result<Self> {
-        py.detach(|| Ok(Self(session::EncryptedMatrix::from_bytes(&plan.0, data)?)))
+        long(py, || Ok(Self(session::EncryptedMatrix::from_bytes(&plan.0, data)?)))
     }
 
     /// Its bytes on the wire.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_bytes())?;
+        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -48,10 +49,16 @@ impl Encrypted {
         self.0.level()
     }
 
-    /// Bits of a message of size one above the noise bound.
+    /// Bound on the absolute values of its elements.
     #[getter]
-    fn precision_bits(&self) -> f64 {
-        self.0.precision_bits()
+    fn max_abs(&self) -> f64 {
+        self.0.max_abs()
+    }
+
+    /// Bound on the error of its elements, if the plan promises one.
+    #[getter]
+    fn error(&self) -> Option<f64> {
+        self.0.error()
     }
 
     /// Bytes in memory.

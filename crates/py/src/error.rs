@@ -6,15 +6,20 @@ use sudare_he::tfhe::TfheError;
 use sudare_he::wire::WireError;
 use sudare_matrix::MatrixError;
 
-/// A refusal of the layers below.
-pub struct Refusal(MatrixError);
+/// Why there is no result.
+pub enum Refusal {
+    /// The layers below refused.
+    Refused(MatrixError),
+    /// Python raised something meanwhile.
+    Raised(PyErr),
+}
 
 /// What every wrapper returns.
 pub type Result<T> = std::result::Result<T, Refusal>;
 
 impl<E: Into<MatrixError>> From<E> for Refusal {
     fn from(error: E) -> Self {
-        Self(error.into())
+        Self::Refused(error.into())
     }
 }
 
@@ -27,8 +32,8 @@ fn of_scheme(error: &HeError) -> &'static str {
         HeError::NotFinite { .. } | HeError::OverBound { .. } => "InputError",
         HeError::TooManyValues { .. } | HeError::Operands { .. } => "ShapeError",
         HeError::MissingRotationKey { .. } | HeError::MissingRelinKey => "MissingKeyError",
-        HeError::ReleasesUsedUp { .. } => "ReleaseError",
-        HeError::Parameters { .. } => "PlanError",
+        HeError::ReleasesUsedUp { .. } | HeError::OtherRelease { .. } | HeError::NotAsComputed { .. } => "ReleaseError",
+        HeError::Parameters { .. } | HeError::ReleasePolicy { .. } => "PlanError",
         _ => "SudareError",
     }
 }
@@ -68,20 +73,26 @@ fn class(error: &MatrixError) -> &'static str {
         | MatrixError::Expression { .. }
         | MatrixError::NotPlanned { .. } => "PlanError",
         MatrixError::OutOfDepth { .. } => "LevelError",
-        MatrixError::PlanFile { .. } => "FormatError",
+        MatrixError::NoRelease { .. } => "ReleaseError",
+        MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => "FormatError",
         MatrixError::WrongPlan { .. } => "KeyMismatchError",
         _ => "SudareError",
     }
 }
 
 impl From<Refusal> for PyErr {
-    fn from(Refusal(error): Refusal) -> Self {
-        Python::attach(|py| {
-            let made = py
-                .import("sudare._errors")
-                .and_then(|errors| errors.getattr(class(&error)))
-                .and_then(|class| class.call1((error.to_string(),)));
-            made.map_or_else(|e| e, PyErr::from_value)
-        })
+    fn from(refusal: Refusal) -> Self {
+        let error = match refusal {
+            Refusal::Refused(error) => error,
+            Refusal::Raised(error) => return error,
+        };
+        Python::attach(|py| raised(py, class(&error), &error.to_string()))
     }
+}
+
+/// An exception of `sudare._errors` by its name.
+pub fn raised(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    let made =
+        py.import("sudare._errors").and_then(|errors| errors.getattr(class)).and_then(|class| class.call1((message,)));
+    made.map_or_else(|e| e, PyErr::from_value)
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Refusal, Result};
 use crate::plan::security;
+use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -29,13 +30,13 @@ impl IntegerPlan {
             right,
             security: self::security(security)?,
         };
-        py.detach(|| Ok(Self(ExactPlan::new(&spec)?)))
+        long(py, || Ok(Self(ExactPlan::new(&spec)?)))
     }
 
     /// Reads a plan and checks it.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        py.detach(|| Ok(Self(ExactPlan::from_json(text)?)))
+        long(py, || Ok(Self(ExactPlan::from_json(text)?)))
     }
 
     fn to_json(&self) -> Result<String> {
@@ -61,10 +62,10 @@ impl IntegerPlan {
         self.0.spec.result()
     }
 
-    /// Bits of security.
+    /// Bits of security that the parameters have.
     #[getter]
     fn security(&self) -> u32 {
-        self.0.spec.security.bits()
+        self.0.security().bits()
     }
 
     fn __str__(&self) -> String {
@@ -79,22 +80,22 @@ pub struct IntegerClient(exact::ExactClient);
 #[pymethods]
 impl IntegerClient {
     #[new]
-    fn new(py: Python<'_>, plan: &IntegerPlan, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(exact::ExactClient::new(&plan.0, threads)?)))
+    fn new(py: Python<'_>, plan: &IntegerPlan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(exact::ExactClient::new(&plan.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, plan: &IntegerPlan, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+    fn from_secret_bytes(py: Python<'_>, plan: &IntegerPlan, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
             let secret = secret_key_from_bytes(&plan.0.params.build()?, secret)?;
-            Ok(Self(exact::ExactClient::with_secret_key(&plan.0, secret, threads)?))
+            Ok(Self(exact::ExactClient::with_secret_key(&plan.0, secret, threads.0)?))
         })
     }
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| secret_key_to_bytes(self.0.secret_key()))?;
+        let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -103,12 +104,12 @@ impl IntegerClient {
         let [rows, cols] = <[usize; 2]>::try_from(values.shape()).unwrap_or_default();
         let data = values.as_array().iter().map(|x| i128::from(*x)).collect();
         let matrix = IntMatrix::new(rows, cols, data)?;
-        py.detach(|| Ok(EncryptedIntegers(self.0.encrypt(operand(left), &matrix)?)))
+        long(py, || Ok(EncryptedIntegers(self.0.encrypt(operand(left), &matrix)?)))
     }
 
     /// Decrypts a result whose elements fit 64 bits, row by row.
     fn decrypt<'py>(&self, py: Python<'py>, value: &EncryptedIntegers) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let found = py.detach(|| self.0.decrypt(&value.0)).map_err(Refusal::from)?;
+        let found = long(py, || Ok(self.0.decrypt(&value.0)?))?;
         let narrow = |(at, x): (usize, &i128)| {
             let (row, col) = (at / found.shape().1, at % found.shape().1);
             let (low, high) = (i64::MIN.into(), i64::MAX.into());
@@ -120,7 +121,7 @@ impl IntegerClient {
 
     /// Decrypts a result of any size, row by row.
     fn decrypt_wide(&self, py: Python<'_>, value: &EncryptedIntegers) -> Result<Vec<i128>> {
-        py.detach(|| Ok(self.0.decrypt(&value.0)?.data().to_vec()))
+        long(py, || Ok(self.0.decrypt(&value.0)?.data().to_vec()))
     }
 }
 
@@ -131,8 +132,8 @@ pub struct IntegerServer(exact::ExactServer);
 #[pymethods]
 impl IntegerServer {
     #[new]
-    fn new(py: Python<'_>, plan: &IntegerPlan, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(exact::ExactServer::new(&plan.0, threads)?)))
+    fn new(py: Python<'_>, plan: &IntegerPlan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(exact::ExactServer::new(&plan.0, threads.0)?)))
     }
 
     /// The product.
@@ -142,7 +143,7 @@ impl IntegerServer {
         left: &EncryptedIntegers,
         right: &EncryptedIntegers,
     ) -> Result<EncryptedIntegers> {
-        py.detach(|| Ok(EncryptedIntegers(self.0.multiply(&left.0, &right.0)?)))
+        long(py, || Ok(EncryptedIntegers(self.0.multiply(&left.0, &right.0)?)))
     }
 }
 
@@ -155,12 +156,12 @@ impl EncryptedIntegers {
     /// Reads a matrix of a plan.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, plan: &IntegerPlan, data: &[u8]) -> Result<Self> {
-        py.detach(|| Ok(Self(exact::EncryptedIntegers::from_bytes(&plan.0, data)?)))
+        long(py, || Ok(Self(exact::EncryptedIntegers::from_bytes(&plan.0, data)?)))
     }
 
     /// Its bytes on the wire.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_bytes())?;
+        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 

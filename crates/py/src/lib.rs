@@ -1,7 +1,8 @@
 //! The extension module `sudare._core`: one-line wrappers of plans and sessions, without logic.
 //!
 //! Matrices pass as C-ordered arrays of doubles with the axes batch, row, column. The interpreter
-//! lock is released wherever work is done. Errors become the classes of `sudare._errors`.
+//! lock is released wherever work is done, and signals end it (`work`). Errors become the classes of
+//! `sudare._errors`.
 #![forbid(unsafe_code)]
 
 mod array;
@@ -14,12 +15,22 @@ mod integers;
 mod plan;
 mod server;
 mod table;
+mod work;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use sudare_he::ring::Family;
 
 /// What `sudare` is made of.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::limit_kernels()
+    }
+
     #[pymodule_export]
     use crate::bits::{BitsArray, BitsClient, BitsParams, BitsServer};
     #[pymodule_export]
@@ -40,4 +51,11 @@ mod _core {
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// `SUDARE_KERNEL` names the best kernel family that may be used.
+fn limit_kernels() -> PyResult<()> {
+    let Some(name) = std::env::var_os("SUDARE_KERNEL") else { return Ok(()) };
+    let limited = name.to_string_lossy().parse::<Family>().and_then(Family::limit);
+    limited.map_err(|error| PyValueError::new_err(format!("SUDARE_KERNEL: {error}")))
 }

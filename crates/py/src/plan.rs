@@ -1,6 +1,8 @@
 //! Plans.
 
+use crate::client::Release;
 use crate::error::{Refusal, Result};
+use crate::work::{Workers, long};
 use pyo3::prelude::*;
 use sudare_he::security::Security;
 use sudare_matrix::MatrixError;
@@ -23,7 +25,7 @@ pub struct Plan(pub plan::Plan);
 impl Plan {
     /// Plans an expression, given as JSON.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method))]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn make(
         py: Python<'_>,
@@ -31,23 +33,24 @@ impl Plan {
         error: f64,
         security: u32,
         batch: usize,
-        threads: usize,
+        threads: Workers,
         memory: Option<u64>,
         method: Option<String>,
+        release: Option<&Release>,
     ) -> Result<Self> {
-        let security = self::security(security)?;
-        py.detach(|| {
-            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security };
+        let (security, release) = (self::security(security)?, release.map(|r| r.0));
+        long(py, || {
+            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
             let planner = Planner::new(CostModel::cached());
             let memory = memory.unwrap_or(planner.memory);
-            Ok(Self(Planner { threads, memory, method, ..planner }.plan(&goal)?))
+            Ok(Self(Planner { threads: threads.0, memory, method, ..planner }.plan(&goal)?))
         })
     }
 
     /// Reads a plan.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        py.detach(|| Ok(Self(plan::Plan::from_json(text)?)))
+        long(py, || Ok(Self(plan::Plan::from_json(text)?)))
     }
 
     /// The plan as JSON.

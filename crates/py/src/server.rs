@@ -4,6 +4,7 @@ use crate::array::matrices;
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::work::{Workers, long};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,16 +21,16 @@ pub struct Server(pub session::Server);
 impl Server {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, plan: &Plan, keys: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+    fn from_bytes(py: Python<'_>, plan: &Plan, keys: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
             let keys = EvalKeys::from_bytes(plan.0.params(), keys)?;
-            Ok(Self(session::Server::new(&plan.0, keys, threads)?))
+            Ok(Self(session::Server::new(&plan.0, keys, threads.0)?))
         })
     }
 
     /// The bytes of its evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.evaluator().keys().to_bytes())?;
+        let bytes = long(py, || Ok(self.0.evaluator().keys().to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -60,51 +61,51 @@ impl Server {
     /// An input that the plan gives to the server as it is.
     fn plain(&self, py: Python<'_>, name: &str, values: PyReadonlyArray3<'_, f64>) -> Result<Encrypted> {
         let all = matrices(&values)?;
-        py.detach(|| Ok(Encrypted(self.0.plain(name, &all)?)))
+        long(py, || Ok(Encrypted(self.0.plain(name, &all)?)))
     }
 
     /// The matrix product.
     fn matmul(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.matmul(&left.0, &right.0)?)))
+        long(py, || Ok(Encrypted(self.0.matmul(&left.0, &right.0)?)))
     }
 
     /// The sum.
     fn add(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.add(&left.0, &right.0)?)))
+        long(py, || Ok(Encrypted(self.0.add(&left.0, &right.0)?)))
     }
 
     /// The difference.
     fn subtract(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.sub(&left.0, &right.0)?)))
+        long(py, || Ok(Encrypted(self.0.sub(&left.0, &right.0)?)))
     }
 
     /// The product, element by element.
     fn multiply(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.mul(&left.0, &right.0)?)))
+        long(py, || Ok(Encrypted(self.0.mul(&left.0, &right.0)?)))
     }
 
     /// The negative.
     fn negative(&self, py: Python<'_>, operand: &Encrypted) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.neg(&operand.0)?)))
+        long(py, || Ok(Encrypted(self.0.neg(&operand.0)?)))
     }
 
     /// The multiple by a number.
     fn scale(&self, py: Python<'_>, operand: &Encrypted, factor: f64) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.scale(&operand.0, factor)?)))
+        long(py, || Ok(Encrypted(self.0.scale(&operand.0, factor)?)))
     }
 
     /// A number added to every element.
     fn shift(&self, py: Python<'_>, operand: &Encrypted, number: f64) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.shift(&operand.0, number)?)))
+        long(py, || Ok(Encrypted(self.0.shift(&operand.0, number)?)))
     }
 
     /// The transpose.
     fn transpose(&self, py: Python<'_>, operand: &Encrypted) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.transpose(&operand.0)?)))
+        long(py, || Ok(Encrypted(self.0.transpose(&operand.0)?)))
     }
 
     /// The sum over an axis, which stays.
     fn sum(&self, py: Python<'_>, operand: &Encrypted, axis: u8) -> Result<Encrypted> {
-        py.detach(|| Ok(Encrypted(self.0.sum(&operand.0, axis)?)))
+        long(py, || Ok(Encrypted(self.0.sum(&operand.0, axis)?)))
     }
 }

@@ -1,9 +1,10 @@
 //! Statistics of encrypted tables.
 
 use crate::array::{array, matrices};
-use crate::client::reporter;
-use crate::error::{Refusal, Result};
+use crate::client::Release;
+use crate::error::Result;
 use crate::plan::security;
+use crate::work::{Workers, long, told};
 use numpy::{PyArray1, PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,6 +15,10 @@ use sudare_matrix::{Matrix, MatrixError, session};
 /// Means, and covariances with the axes batch (one), row, column.
 type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray3<f64>>);
 
+fn moments(py: Python<'_>, mean: Vec<f64>, covariance: Matrix) -> PyResult<Moments<'_>> {
+    Ok((PyArray1::from_vec(py, mean), array(py, vec![covariance])?))
+}
+
 /// The size of a table and the bounds of its columns.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct TableSpec(session::TableSpec);
@@ -21,8 +26,14 @@ pub struct TableSpec(session::TableSpec);
 #[pymethods]
 impl TableSpec {
     #[new]
-    fn new(rows: usize, max_abs: Vec<f64>, security: u32) -> Result<Self> {
-        Ok(Self(session::TableSpec::new(rows, max_abs, self::security(security)?)?))
+    fn new(rows: usize, max_abs: Vec<f64>, security: u32, release: Option<&Release>) -> Result<Self> {
+        Ok(Self(session::TableSpec::new(rows, max_abs, self::security(security)?, release.map(|r| r.0))?))
+    }
+
+    /// Bounds on the errors of means and covariances.
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Moments<'py>> {
+        let (mean, covariance) = long(py, || Ok(self.0.errors()?))?;
+        moments(py, mean, covariance)
     }
 
     /// Rows and columns.
@@ -45,30 +56,30 @@ pub struct TableClient(session::TableClient);
 #[pymethods]
 impl TableClient {
     #[new]
-    fn new(py: Python<'_>, spec: &TableSpec, threads: usize) -> Result<Self> {
-        py.detach(|| Ok(Self(session::TableClient::new(&spec.0, threads)?)))
+    fn new(py: Python<'_>, spec: &TableSpec, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(session::TableClient::new(&spec.0, threads.0)?)))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
-    fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+    fn from_secret_bytes(py: Python<'_>, spec: &TableSpec, secret: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
             let secret = secret_key_from_bytes(&spec.0.params.build()?, secret)?;
-            Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads)?))
+            Ok(Self(session::TableClient::with_secret_key(&spec.0, secret, threads.0)?))
         })
     }
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| secret_key_to_bytes(self.0.secret_key()))?;
+        let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, threads: usize, progress: Option<Py<PyAny>>) -> Result<TableServer> {
-        py.detach(|| {
-            let keys = self.0.eval_keys(&reporter(&progress))?;
-            Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads)?))
+    fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<TableServer> {
+        told(py, progress, |progress| {
+            let keys = self.0.eval_keys(progress)?;
+            Ok(TableServer(session::TableServer::new(self.0.spec(), keys, threads.0)?))
         })
     }
 
@@ -78,13 +89,27 @@ impl TableClient {
         let Some(table) = all.pop() else {
             return Err(MatrixError::Count { what: "tables", found: 0, expected: 1 }.into());
         };
-        py.detach(|| Ok(EncryptedTable(self.0.encrypt(&table)?)))
+        long(py, || Ok(EncryptedTable(self.0.encrypt(&table)?)))
     }
 
-    /// Decrypts statistics for the owner.
-    fn decrypt<'py>(&self, py: Python<'py>, value: &EncryptedMoments) -> PyResult<Moments<'py>> {
-        let found = py.detach(|| self.0.decrypt(&value.0)).map_err(Refusal::from)?;
-        Ok((PyArray1::from_vec(py, found.mean), array(py, vec![found.covariance])?))
+    /// Results that may still be shown under the key.
+    #[getter]
+    fn releases_left(&self) -> u64 {
+        self.0.releases_left()
+    }
+
+    /// Decrypts statistics for the owner, or for release; bounds on their errors come second.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        value: &EncryptedMoments,
+        release: bool,
+    ) -> PyResult<(Moments<'py>, Moments<'py>)> {
+        let found = long(py, || match release {
+            false => Ok(self.0.decrypt(&value.0)?),
+            true => Ok(self.0.decrypt_for_release(&value.0)?),
+        })?;
+        Ok((moments(py, found.mean, found.covariance)?, moments(py, found.mean_error, found.covariance_error)?))
     }
 }
 
@@ -96,16 +121,16 @@ pub struct TableServer(session::TableServer);
 impl TableServer {
     /// A server from the bytes of evaluation keys.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: usize) -> Result<Self> {
-        py.detach(|| {
+    fn from_bytes(py: Python<'_>, spec: &TableSpec, keys: &[u8], threads: Workers) -> Result<Self> {
+        long(py, || {
             let keys = EvalKeys::from_bytes(&spec.0.params.build()?, keys)?;
-            Ok(Self(session::TableServer::new(&spec.0, keys, threads)?))
+            Ok(Self(session::TableServer::new(&spec.0, keys, threads.0)?))
         })
     }
 
     /// The bytes of its evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.evaluator().keys().to_bytes())?;
+        let bytes = long(py, || Ok(self.0.evaluator().keys().to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -123,7 +148,7 @@ impl TableServer {
 
     /// Means and covariances.
     fn moments(&self, py: Python<'_>, table: &EncryptedTable) -> Result<EncryptedMoments> {
-        py.detach(|| Ok(EncryptedMoments(self.0.moments(&table.0)?)))
+        long(py, || Ok(EncryptedMoments(self.0.moments(&table.0)?)))
     }
 }
 
@@ -142,12 +167,12 @@ macro_rules! travels {
             /// Reads one of a specification.
             #[staticmethod]
             fn from_bytes(py: Python<'_>, spec: &TableSpec, data: &[u8]) -> Result<Self> {
-                py.detach(|| Ok(Self(session::$name::from_bytes(&spec.0, data)?)))
+                long(py, || Ok(Self(session::$name::from_bytes(&spec.0, data)?)))
             }
 
             /// Its bytes on the wire.
             fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-                let bytes = py.detach(|| self.0.to_bytes())?;
+                let bytes = long(py, || Ok(self.0.to_bytes()?))?;
                 Ok(PyBytes::new(py, &bytes))
             }
 

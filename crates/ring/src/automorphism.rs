@@ -1,7 +1,7 @@
 //! The automorphisms X ↦ X^g of Z\[X\]/(X^N + 1), g odd, in both forms.
 
 use crate::error::RingError;
-use crate::kernel::{BlockPermutation, Family, MAX_DEGREE, MIN_DEGREE};
+use crate::kernel::{self, BlockPermutation, Family, MAX_DEGREE, MIN_DEGREE, WordKernels};
 use crate::modulus::Modulus;
 
 /// The Galois element that rotates the N/2 slots left by `steps` (right if negative):
@@ -41,35 +41,33 @@ pub struct EvalPermutation {
     n: usize,
     element: u64,
     blocks: BlockPermutation,
+    kernels: &'static dyn WordKernels,
 }
 
 impl EvalPermutation {
-    /// The permutation of degree `n` for X ↦ X^`galois_element`, run by the best family that
-    /// the machine and `SUDARE_KERNEL` allow.
+    /// The permutation of degree `n` for X ↦ X^`galois_element`, run by the best family.
     ///
     /// # Errors
-    /// [`RingError::Degree`] unless `n` is a power of two that the transforms serve,
-    /// [`RingError::GaloisElement`] for an even element or one of 2N or more, and
-    /// [`RingError::KernelName`] for a bad `SUDARE_KERNEL`.
+    /// [`RingError::Degree`] unless `n` is a power of two that the transforms serve, and
+    /// [`RingError::GaloisElement`] for an even element or one of 2N or more.
     pub fn new(n: usize, galois_element: u64) -> Result<Self, RingError> {
-        Self::with_family(n, galois_element, Family::choose_unbounded()?)
+        Self::with_kernels(n, galois_element, kernel::words())
     }
 
     /// The same by a given family.
     ///
     /// # Errors
-    /// As [`EvalPermutation::new`], and [`RingError::KernelUnavailable`] if the machine lacks
-    /// the family.
+    /// As [`EvalPermutation::new`], and [`RingError::KernelMissing`] if the machine lacks the family.
     pub fn with_family(n: usize, galois_element: u64, family: Family) -> Result<Self, RingError> {
+        Self::with_kernels(n, galois_element, family.words()?)
+    }
+
+    fn with_kernels(n: usize, galois_element: u64, kernels: &'static dyn WordKernels) -> Result<Self, RingError> {
         if !n.is_power_of_two() || !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
             return Err(RingError::Degree { degree: n });
         }
         check_element(n, galois_element)?;
-        if !family.available() {
-            return Err(RingError::KernelUnavailable { family: family.name(), bits: 64 });
-        }
-        let blocks = BlockPermutation::new(n, galois_element as usize, family != Family::Portable);
-        Ok(Self { n, element: galois_element, blocks })
+        Ok(Self { n, element: galois_element, blocks: BlockPermutation::new(n, galois_element as usize), kernels })
     }
 
     /// The ring degree.
@@ -89,7 +87,7 @@ impl EvalPermutation {
     /// If a slice has not N words.
     pub fn apply(&self, out: &mut [u64], src: &[u64]) {
         assert!(out.len() == self.n && src.len() == self.n, "permutation operands differ from the degree");
-        self.blocks.apply(out, src);
+        self.kernels.permute(&self.blocks, out, src);
     }
 
     /// Adds the values of `a(X^g)` to `acc`: all in `[0, q)` of one modulus.
@@ -98,7 +96,7 @@ impl EvalPermutation {
     /// As [`EvalPermutation::apply`].
     pub fn apply_add(&self, q: &Modulus, acc: &mut [u64], src: &[u64]) {
         assert!(acc.len() == self.n && src.len() == self.n, "permutation operands differ from the degree");
-        self.blocks.apply_add(q.value(), acc, src);
+        self.kernels.permute_add(&self.blocks, q.value(), acc, src);
     }
 }
 

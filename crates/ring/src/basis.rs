@@ -20,8 +20,8 @@ impl RnsBasis {
     /// # Errors
     /// As [`Limb::new`], and [`RingError::RepeatedModulus`].
     pub fn new(n: usize, primes: &[u64]) -> Result<Self, RingError> {
-        let limbs = primes.iter().map(|q| Limb::new(*q, n).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
-        Self::from_limbs(n, limbs)
+        let limbs = crate::threads::map(primes.len(), |i| Limb::new(primes[i], n).map(Arc::new));
+        Self::from_limbs(n, limbs.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// A basis of limbs that exist already.

@@ -14,7 +14,7 @@ struct Line([u64; 8]);
 
 /// Most bytes of freed buffers that one thread keeps: some dozens of ciphertexts of a large ring. Fresh
 /// pages cost several times what the arithmetic on them does.
-const KEEP_BYTES: usize = 256 << 20;
+pub const KEEP_BYTES: usize = 256 << 20;
 
 #[derive(Default)]
 struct FreeList {
@@ -122,7 +122,8 @@ enum PagesMemory {
 impl Pages {
     /// `len` zero words.
     pub fn zeroed(len: usize) -> Self {
-        let bytes = len.div_ceil(8) * 64;
+        // More than the address space is refused below, as by any vector.
+        let bytes = len.div_ceil(8).saturating_mul(64);
         let mapped = if bytes >= PAGES_FROM { memmap2::MmapMut::map_anon(bytes).ok() } else { None };
         let memory = match mapped {
             Some(map) => {
@@ -174,6 +175,21 @@ mod tests {
             pages.iter_mut().enumerate().for_each(|(i, x)| *x = i as u64);
             assert!(pages.iter().enumerate().all(|(i, x)| *x == i as u64));
         }
+    }
+
+    #[test]
+    fn no_more_is_kept_than_stated() {
+        // A thread of its own; pages that nobody writes take no memory.
+        let kept = std::thread::spawn(|| {
+            let quarter = KEEP_BYTES / 8 / 4;
+            let buffers: Vec<Buffer> = (0..6).map(|_| Buffer::dirty(quarter)).collect();
+            drop(buffers);
+            FREE.with(|free| (free.borrow().bytes, free.borrow().buffers.len()))
+        });
+        assert_eq!(kept.join().unwrap(), (KEEP_BYTES, 4));
+        let note = include_str!("../../../docs/design/0001-ring.md");
+        let figure = format!("{} MiB of freed buffers", KEEP_BYTES >> 20);
+        assert!(note.contains(&figure), "the note has another figure than {figure}");
     }
 
     #[test]

@@ -9,39 +9,39 @@
 
 use crate::buffer::Buffer;
 use crate::error::RingError;
-use crate::kernel::{Family, MAX_DEGREE, MIN_DEGREE, SpecialFft};
+use crate::kernel::{self, Family, MAX_DEGREE, MIN_DEGREE, SpecialFft, WordKernels};
 use num_complex::Complex64;
+use zeroize::Zeroize;
 
 /// Tables for one ring degree.
 #[derive(Debug, Clone)]
 pub struct Embedding {
     fft: SpecialFft,
+    kernels: &'static dyn WordKernels,
 }
 
 impl Embedding {
-    /// Tables for ring degree `n`, run by the best family that the machine and
-    /// `SUDARE_KERNEL` allow.
+    /// Tables for ring degree `n`, run by the best family.
     ///
     /// # Errors
-    /// [`RingError::Degree`] unless `n` is a power of two that the transforms serve, and
-    /// [`RingError::KernelName`] for a bad `SUDARE_KERNEL`.
+    /// [`RingError::Degree`] unless `n` is a power of two that the transforms serve.
     pub fn new(n: usize) -> Result<Self, RingError> {
-        Self::with_family(n, Family::choose_unbounded()?)
+        Self::with_kernels(n, kernel::words())
     }
 
     /// The same by a given family.
     ///
     /// # Errors
-    /// [`RingError::Degree`], and [`RingError::KernelUnavailable`] if the machine lacks the
-    /// family.
+    /// [`RingError::Degree`], and [`RingError::KernelMissing`] if the machine lacks the family.
     pub fn with_family(n: usize, family: Family) -> Result<Self, RingError> {
+        Self::with_kernels(n, family.words()?)
+    }
+
+    fn with_kernels(n: usize, kernels: &'static dyn WordKernels) -> Result<Self, RingError> {
         if !n.is_power_of_two() || !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
             return Err(RingError::Degree { degree: n });
         }
-        if !family.available() {
-            return Err(RingError::KernelUnavailable { family: family.name(), bits: 64 });
-        }
-        Ok(Self { fft: SpecialFft::new(n / 2, family != Family::Portable) })
+        Ok(Self { fft: SpecialFft::new(n / 2, kernels.fft_reads_cubes()), kernels })
     }
 
     /// The number of slots, N/2.
@@ -73,7 +73,7 @@ impl Embedding {
     /// If a slice has not N/2 numbers.
     pub fn embed_inverse_split(&self, re: &mut [f64], im: &mut [f64]) {
         assert!(re.len() == self.slots() && im.len() == self.slots(), "an embedding takes N/2 numbers");
-        self.fft.inverse(re, im);
+        self.kernels.fft_inverse(&self.fft, re, im);
     }
 
     /// [`Embedding::embed`] on real and imaginary parts apart.
@@ -82,7 +82,7 @@ impl Embedding {
     /// If a slice has not N/2 numbers.
     pub fn embed_split(&self, re: &mut [f64], im: &mut [f64]) {
         assert!(re.len() == self.slots() && im.len() == self.slots(), "an embedding takes N/2 numbers");
-        self.fft.forward(re, im);
+        self.kernels.fft_forward(&self.fft, re, im);
     }
 
     fn through_split(&self, values: &mut [Complex64], transform: impl Fn(&Self, &mut [f64], &mut [f64])) {
@@ -95,5 +95,7 @@ impl Embedding {
         for ((x, re), im) in values.iter_mut().zip(re).zip(im) {
             *x = Complex64 { re: *re, im: *im };
         }
+        // It goes back to this thread's free buffers, and the values may be secret.
+        scratch.zeroize();
     }
 }

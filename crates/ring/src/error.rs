@@ -56,11 +56,27 @@ pub enum RingError {
         /// Bits of the modulus.
         bits: u32,
     },
-    /// An unknown name in `SUDARE_KERNEL`.
-    #[error("SUDARE_KERNEL={value} is not one of portable, avx512dq, avx512ifma")]
+    /// A kernel family that this machine cannot run.
+    #[error("this machine cannot run the kernel family {family}; it has {}", available.join(", "))]
+    KernelMissing {
+        /// Name of the family asked for.
+        family: &'static str,
+        /// Names of those that it can run.
+        available: Vec<&'static str>,
+    },
+    /// A word that names no kernel family.
+    #[error("\"{value}\" is no kernel family; they are {}", crate::kernel::NAMES.join(", "))]
     KernelName {
-        /// The value found.
+        /// The word found.
         value: String,
+    },
+    /// A second choice of a kernel family in one process, or one that comes too late.
+    #[error("kernels are limited to {decided} already: limit them to {wanted} before anything else uses them")]
+    KernelDecided {
+        /// Name of the family asked for.
+        wanted: &'static str,
+        /// Name of the family decided on.
+        decided: &'static str,
     },
     /// Raw data of the wrong length.
     #[error("{found} words given where {expected} were expected")]
@@ -78,8 +94,8 @@ pub enum RingError {
         /// Its index in the limb.
         index: usize,
     },
-    /// A standard deviation outside what the Gaussian sampler serves.
-    #[error("standard deviation {} is not in 0.5..=64", f64::from_bits(*bits))]
+    /// A standard deviation outside what a Gaussian sampler serves.
+    #[error("standard deviation {} is served neither by a table (0.5 to 64) nor by convolution (20 to 2^100)", f64::from_bits(*bits))]
     Sigma {
         /// The refused deviation, as the bits of an `f64`.
         bits: u64,

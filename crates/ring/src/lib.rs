@@ -1,5 +1,6 @@
 //! Rings Z_q\[X\]/(X^N + 1) in residue number systems: the arithmetic under every scheme of
 //! Sudare. Knows no keys and no schemes.
+#![deny(unsafe_code)]
 
 pub mod automorphism;
 pub mod basis;
@@ -7,7 +8,9 @@ pub mod buffer;
 pub mod convert;
 pub mod embedding;
 pub mod error;
+pub mod interrupt;
 pub mod kernel;
+pub mod memo;
 pub mod modulus;
 pub mod order;
 pub mod packed;

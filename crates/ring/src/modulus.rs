@@ -1,4 +1,8 @@
 //! A word-sized modulus and its scalar arithmetic.
+//!
+//! Sums, differences, products and reductions are for secrets too: they choose by masks, where a branch
+//! could be, and divide by products with the reciprocal. Powers, inverses and [`Modulus::shoup`] are for
+//! public values.
 
 use crate::error::RingError;
 
@@ -22,6 +26,13 @@ pub struct Shoup {
     pub quotient: u64,
     /// floor(w · 2^52 / q), for IFMA kernels; meaningful for `q < 2^52`.
     pub quotient52: u64,
+}
+
+/// All ones if a difference of words below 2^63 is negative, else zero. (A comparison would do, but
+/// compilers make branches of some.)
+#[inline(always)]
+const fn negative(difference: u64) -> u64 {
+    (difference as i64 >> 63) as u64
 }
 
 impl Modulus {
@@ -56,12 +67,19 @@ impl Modulus {
         self.ratio
     }
 
+    /// `r mod q` for `r < 2q`.
+    #[inline(always)]
+    const fn below(&self, r: u64) -> u64 {
+        let d = r.wrapping_sub(self.value);
+        d.wrapping_add(self.value & negative(d))
+    }
+
     /// `x mod q` for any word.
     #[inline]
     pub const fn reduce(&self, x: u64) -> u64 {
         let estimate = ((x as u128 * self.ratio.0 as u128) >> 64) as u64;
         let r = x.wrapping_sub(estimate.wrapping_mul(self.value));
-        if r >= self.value { r - self.value } else { r }
+        self.below(r)
     }
 
     /// `x mod q` for any double word.
@@ -74,39 +92,39 @@ impl Modulus {
         let mid2 = xh as u128 * rl as u128 + (mid as u64) as u128;
         let estimate = xh.wrapping_mul(rh).wrapping_add((mid >> 64) as u64).wrapping_add((mid2 >> 64) as u64);
         let r = xl.wrapping_sub(estimate.wrapping_mul(self.value));
-        if r >= self.value { r - self.value } else { r }
+        self.below(r)
     }
 
     /// `x mod q` of a signed value.
     #[inline]
     pub const fn reduce_i64(&self, x: i64) -> u64 {
         let r = self.reduce(x.unsigned_abs());
-        if x < 0 { self.neg(r) } else { r }
+        r ^ ((r ^ self.neg(r)) & negative(x as u64))
     }
 
     /// The representative of `x` in `(−q/2, q/2]`; `x` in `[0, q)`.
     #[inline]
     pub const fn center(&self, x: u64) -> i64 {
-        if x > self.value / 2 { x as i64 - self.value as i64 } else { x as i64 }
+        x.wrapping_sub(self.value & negative((self.value / 2).wrapping_sub(x))) as i64
     }
 
     /// `a + b mod q`, operands in `[0, q)`.
     #[inline]
     pub const fn add(&self, a: u64, b: u64) -> u64 {
-        let s = a + b;
-        if s >= self.value { s - self.value } else { s }
+        self.below(a + b)
     }
 
     /// `a − b mod q`, operands in `[0, q)`.
     #[inline]
     pub const fn sub(&self, a: u64, b: u64) -> u64 {
-        if a >= b { a - b } else { a + self.value - b }
+        let d = a.wrapping_sub(b);
+        d.wrapping_add(self.value & negative(d))
     }
 
     /// `−a mod q`, operand in `[0, q)`.
     #[inline]
     pub const fn neg(&self, a: u64) -> u64 {
-        if a == 0 { 0 } else { self.value - a }
+        self.value.wrapping_sub(a) & negative(a.wrapping_neg())
     }
 
     /// `a · b mod q`, for any words.
@@ -141,7 +159,7 @@ impl Modulus {
         (r0 == 1).then(|| t0.rem_euclid(self.value as i128) as u64)
     }
 
-    /// The constant factor `w mod q` with its quotients.
+    /// The constant factor `w mod q` with its quotients, by divisions: for a `w` that is public.
     pub const fn shoup(&self, w: u64) -> Shoup {
         let value = self.reduce(w);
         Shoup {
@@ -162,7 +180,7 @@ impl Modulus {
     #[inline(always)]
     pub const fn mul_shoup(&self, x: u64, w: &Shoup) -> u64 {
         let r = self.mul_shoup_lazy(x, w);
-        if r >= self.value { r - self.value } else { r }
+        self.below(r)
     }
 }
 
@@ -193,6 +211,31 @@ mod tests {
             prop_assert_eq!(m.add(ra, m.neg(rb)), m.sub(ra, rb));
             if let Some(inverse) = m.inv(a) { prop_assert_eq!(m.mul(inverse, ra), 1); }
             prop_assert_eq!(m.reduce_i64(m.center(ra)), ra);
+        }
+    }
+
+    #[test]
+    fn choices_at_their_edges() {
+        for q in [3, 5, 12289, (1 << 61) - 1] {
+            let m = Modulus::new(q).unwrap();
+            let wide = i128::from(q);
+            let of = |x: i128| x.rem_euclid(wide) as u64;
+            let edges = [0, 1, 2, q / 2 - 1, q / 2, q / 2 + 1, q - 2, q - 1].map(|x| x % q);
+            for a in edges {
+                assert_eq!(m.neg(a), of(-i128::from(a)));
+                assert_eq!(i128::from(m.center(a)), i128::from(a) - if a > q / 2 { wide } else { 0 });
+                for b in edges {
+                    assert_eq!(m.add(a, b), of(i128::from(a) + i128::from(b)));
+                    assert_eq!(m.sub(a, b), of(i128::from(a) - i128::from(b)));
+                    assert_eq!(m.mul(a, b), of(i128::from(a) * i128::from(b)));
+                }
+            }
+            for x in [0, 1, -1, q as i64, -(q as i64), i64::MAX, i64::MIN, i64::MIN + 1] {
+                assert_eq!(m.reduce_i64(x), of(i128::from(x)), "{x} modulo {q}");
+            }
+            for x in [0, 1, u128::from(q), u128::MAX - 1, u128::MAX] {
+                assert_eq!(u128::from(m.reduce_u128(x)), x % u128::from(q), "{x} modulo {q}");
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 
 use crate::Limb;
 use crate::buffer::Buffer;
+use crate::kernel::LimbKernels;
 
 /// Residues in a unit: one row's share of a block.
 pub const BLOCK: usize = 64;
@@ -102,6 +103,10 @@ impl PackedPairs {
         }
     }
 
+    pub(crate) fn degree(&self) -> usize {
+        self.n
+    }
+
     pub(crate) fn width(&self) -> Width {
         self.width
     }
@@ -116,6 +121,7 @@ impl PackedPairs {
     /// As many words as a block has, some way after block `block`; fewer at the end. What a
     /// product asks memory for while it works on the block.
     #[inline]
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) fn ahead(&self, block: usize) -> &[u64] {
         /// Words between what is multiplied and what is asked for: a few hundred nanoseconds.
         const AHEAD: usize = 1024;
@@ -128,28 +134,34 @@ impl PackedPairs {
         let unit = self.width.unit_words();
         &self.block(block)[(2 * term + part) * unit..][..unit]
     }
+}
 
-    /// The inner product without a kernel of its own: a few unpacked blocks at a time through
-    /// [`Limb::dot_pair`].
-    pub(crate) fn dot_by_blocks(&self, limb: &Limb, out: [&mut [u64]; 2], a: &[&[u64]], start: Option<&[u64]>) {
-        /// Residues of a row at a time: the rows of a usual key fit in the first cache.
-        const CHUNK: usize = 4 * BLOCK;
-        let mut scratch = vec![0u64; 2 * a.len() * CHUNK];
-        let [out0, out1] = out;
-        for (at, (x, y)) in out0.chunks_exact_mut(CHUNK).zip(out1.chunks_exact_mut(CHUNK)).enumerate() {
-            for (row, out) in scratch.chunks_exact_mut(CHUNK).enumerate() {
-                for (b, out) in out.chunks_exact_mut(BLOCK).enumerate() {
-                    unpack(self.width, out, self.unit(at * CHUNK / BLOCK + b, row / 2, row % 2));
-                }
+/// [`LimbKernels::dot_pair_packed`] without a kernel of its own: a few unpacked blocks at a time through
+/// [`LimbKernels::dot_pair`].
+pub(crate) fn dot_by_blocks<K: LimbKernels + ?Sized>(
+    limb: &K,
+    out: [&mut [u64]; 2],
+    a: &[&[u64]],
+    b: &PackedPairs,
+    start: Option<&[u64]>,
+) {
+    /// Residues of a row at a time: the rows of a usual key fit in the first cache.
+    const CHUNK: usize = 4 * BLOCK;
+    let mut scratch = vec![0u64; 2 * a.len() * CHUNK];
+    let [out0, out1] = out;
+    for (at, (x, y)) in out0.chunks_exact_mut(CHUNK).zip(out1.chunks_exact_mut(CHUNK)).enumerate() {
+        for (row, out) in scratch.chunks_exact_mut(CHUNK).enumerate() {
+            for (block, out) in out.chunks_exact_mut(BLOCK).enumerate() {
+                unpack(b.width, out, b.unit(at * CHUNK / BLOCK + block, row / 2, row % 2));
             }
-            let left: Vec<&[u64]> = a.iter().map(|row| &row[at * CHUNK..][..CHUNK]).collect();
-            let rows = scratch.chunks_exact(2 * CHUNK);
-            let first: Vec<&[u64]> = rows.clone().map(|pair| &pair[..CHUNK]).collect();
-            let second: Vec<&[u64]> = rows.map(|pair| &pair[CHUNK..]).collect();
-            limb.dot_pair([&mut *x, y], &left, &first, &second);
-            if let Some(start) = start {
-                limb.add_assign(x, &start[at * CHUNK..][..CHUNK]);
-            }
+        }
+        let left: Vec<&[u64]> = a.iter().map(|row| &row[at * CHUNK..][..CHUNK]).collect();
+        let rows = scratch.chunks_exact(2 * CHUNK);
+        let first: Vec<&[u64]> = rows.clone().map(|pair| &pair[..CHUNK]).collect();
+        let second: Vec<&[u64]> = rows.map(|pair| &pair[CHUNK..]).collect();
+        limb.dot_pair([&mut *x, y], &left, &first, &second);
+        if let Some(start) = start {
+            limb.add_assign(x, &start[at * CHUNK..][..CHUNK]);
         }
     }
 }

@@ -1,20 +1,27 @@
 //! Explicit threads: arithmetic runs on one thread unless it runs inside a [`Threads`] pool.
+//!
+//! Every loop here is a place where work ends early if it was asked to ([`crate::interrupt`]).
 
+use crate::interrupt::{self, EVERY, Inherited, check};
+use crate::memo::Memo;
 use rayon::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 /// A pool with a stated number of threads. Results do not depend on the number.
+///
+/// The threads are made when the first work comes. A forked process has none of them: there the first
+/// work makes new ones.
 pub struct Threads {
-    pool: Option<rayon::ThreadPool>,
     count: usize,
+    /// By process.
+    pools: Memo<u32, Pool>,
 }
 
 impl Threads {
     /// A pool of `count` threads; 0 means one for each processor. One thread is the caller's own.
     pub fn new(count: usize) -> Self {
         let count = if count == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { count };
-        // If the system refuses the threads, the caller's own still does the work.
-        let pool = if count > 1 { rayon::ThreadPoolBuilder::new().num_threads(count).build().ok() } else { None };
-        Self { count: if pool.is_some() { count } else { 1 }, pool }
+        Self { count, pools: Memo::new() }
     }
 
     /// How many threads work.
@@ -22,12 +29,40 @@ impl Threads {
         self.count
     }
 
+    /// This process's threads.
+    fn pool(&self) -> Option<&rayon::ThreadPool> {
+        if self.count == 1 {
+            return None;
+        }
+        let process = process();
+        let pool = self.pools.get(&process).unwrap_or_else(|| self.pools.insert(process, Pool::new(self.count)));
+        pool.threads.as_ref()
+    }
+
     /// Runs `work`, whose loops over limbs, ciphertexts and blocks then share this pool.
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
+        let Some(pool) = self.pool() else { return work() };
+        let inherited = Inherited::here();
+        let work = || {
+            let _scope = inherited.enter();
+            work()
+        };
+        let Some(interrupt) = interrupt::watched_here() else { return pool.install(work) };
+        // The caller looks at its watch while the pool works.
+        let (done, wait) = sync_channel::<()>(1);
+        let mut result = None;
+        pool.in_place_scope(|scope| {
+            scope.spawn(|_| {
+                // Dropped when the work ends, however it does.
+                let _done = done;
+                result = Some(work());
+            });
+            while wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                interrupt.look();
+            }
+        });
+        let Some(result) = result else { unreachable!("the scope waits for what it began, or unwinds") };
+        result
     }
 }
 
@@ -35,6 +70,33 @@ impl std::fmt::Debug for Threads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Threads({})", self.count)
     }
+}
+
+/// The threads of one process.
+struct Pool {
+    process: u32,
+    /// `None` if the system refused them: then the caller's own does the work.
+    threads: Option<rayon::ThreadPool>,
+}
+
+impl Pool {
+    fn new(count: usize) -> Self {
+        Self { process: process(), threads: rayon::ThreadPoolBuilder::new().num_threads(count).build().ok() }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // Threads that another process has are not asked to end: their locks may never open here.
+        if self.process != process() {
+            std::mem::forget(self.threads.take());
+        }
+    }
+}
+
+/// This process. Only Unix has processes that go on as copies of others.
+fn process() -> u32 {
+    if cfg!(unix) { std::process::id() } else { 0 }
 }
 
 /// Whether the caller runs inside a pool of several threads.
@@ -52,10 +114,15 @@ pub fn count() -> usize {
 /// `work(i, chunk)` for each chunk of `size` words (the last may be shorter), in parallel inside a
 /// pool.
 pub fn for_each_chunk(data: &mut [u64], size: usize, work: impl Fn(usize, &mut [u64]) + Sync + Send) {
+    let work = |(i, x): (usize, &mut [u64])| {
+        check();
+        work(i, x);
+    };
     if parallel() && data.len() > size {
-        data.par_chunks_mut(size).enumerate().for_each(|(i, c)| work(i, c));
+        let caller = Inherited::here();
+        data.par_chunks_mut(size).enumerate().for_each_init(|| caller.enter(), |_, x| work(x));
     } else {
-        data.chunks_mut(size).enumerate().for_each(|(i, c)| work(i, c));
+        data.chunks_mut(size).enumerate().for_each(work);
     }
 }
 
@@ -67,19 +134,28 @@ pub fn for_each_chunk_pair(
     size: usize,
     work: impl Fn(usize, &mut [u64], &mut [u64]) + Sync + Send,
 ) {
+    let work = |(i, (x, y)): (usize, (&mut [u64], &mut [u64]))| {
+        check();
+        work(i, x, y);
+    };
     if parallel() && x.len() > size {
+        let caller = Inherited::here();
         let pairs = x.par_chunks_mut(size).zip(y.par_chunks_mut(size));
-        pairs.enumerate().for_each(|(i, (x, y))| work(i, x, y));
+        pairs.enumerate().for_each_init(|| caller.enter(), |_, pair| work(pair));
     } else {
-        let pairs = x.chunks_mut(size).zip(y.chunks_mut(size));
-        pairs.enumerate().for_each(|(i, (x, y))| work(i, x, y));
+        x.chunks_mut(size).zip(y.chunks_mut(size)).enumerate().for_each(work);
     }
 }
 
 /// `work(i)` for each `i` below `count`, in order of `i`, in parallel inside a pool.
 pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    let work = |i| {
+        check();
+        work(i)
+    };
     if parallel() && count > 1 {
-        (0..count).into_par_iter().map(work).collect()
+        let caller = Inherited::here();
+        (0..count).into_par_iter().map_init(|| caller.enter(), |_, i| work(i)).collect()
     } else {
         (0..count).map(work).collect()
     }
@@ -88,8 +164,13 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Ve
 /// [`map`] where each `i` is a job of its own: for work of milliseconds and more, so that what a
 /// thread has not begun yet is never bound to it while others idle.
 pub fn map_jobs<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    let work = |i| {
+        check();
+        work(i)
+    };
     if parallel() && count > 1 {
-        (0..count).into_par_iter().with_max_len(1).map(work).collect()
+        let caller = Inherited::here();
+        (0..count).into_par_iter().with_max_len(1).map_init(|| caller.enter(), |_, i| work(i)).collect()
     } else {
         (0..count).map(work).collect()
     }
@@ -97,9 +178,14 @@ pub fn map_jobs<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) 
 
 /// `work(i, item)` for each item, in parallel inside a pool.
 pub fn for_each_mut<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync + Send) {
+    let work = |(i, x): (usize, &mut T)| {
+        check();
+        work(i, x);
+    };
     if parallel() && items.len() > 1 {
-        items.par_iter_mut().enumerate().for_each(|(i, x)| work(i, x));
+        let caller = Inherited::here();
+        items.par_iter_mut().enumerate().for_each_init(|| caller.enter(), |_, x| work(x));
     } else {
-        items.iter_mut().enumerate().for_each(|(i, x)| work(i, x));
+        items.iter_mut().enumerate().for_each(work);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sudare_ring::random::{GaussianSampler, MaskSeed, SIGMA, Seed, Stream, fixed_weight_ternary, ternary, uniform};
+use sudare_ring::random::{
+    GaussianSampler, MaskSeed, SIGMA, Seed, Stream, WideGaussian, fixed_weight_ternary, ternary, uniform,
+};
 use sudare_ring::{Modulus, RingError};
 
 fn stream(nonce: u64) -> Stream {
@@ -321,6 +323,52 @@ fn consumption_does_not_depend_on_the_values() {
 fn gaussian_refuses_other_deviations() {
     for sigma in [0.0, 0.499, 64.1, -3.19, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE] {
         let refused = GaussianSampler::new(sigma).map(|s| s.bound());
+        assert_eq!(refused, Err(RingError::Sigma { bits: sigma.to_bits() }));
+    }
+}
+
+#[test]
+fn wide_gaussians_have_the_deviation_that_they_state() {
+    const SAMPLES: usize = 1 << 16;
+    let mut values = vec![0i128; SAMPLES];
+    for (nonce, wanted) in
+        [20.0, 25.0, 161.0, 163.0, 1e4, 2f64.powi(23) * 1.37, 2f64.powi(69), 2f64.powi(100)].into_iter().enumerate()
+    {
+        let sampler = WideGaussian::new(wanted).unwrap();
+        let sigma = sampler.sigma();
+        assert!(sigma >= wanted * (1.0 - 1e-12) && sigma < wanted * 1.3, "{wanted:e} {sigma:e}");
+        assert!(wanted < 2f64.powi(20) || sigma < wanted * 1.001, "{wanted:e} {sigma:e}");
+        sampler.sample(&mut stream(nonce as u64), &mut values);
+        let moment = |k: i32| values.iter().map(|x| (*x as f64 / sigma).powi(k)).sum::<f64>() / SAMPLES as f64;
+        // Five standard deviations of each estimate.
+        let (n, close) = (SAMPLES as f64, |found: f64, moment: f64, variance: f64| {
+            (found - moment).abs() < 5.0 * (variance / SAMPLES as f64).sqrt()
+        });
+        assert!(close(moment(1), 0.0, 1.0), "{wanted:e}: mean {}", moment(1));
+        assert!(close(moment(2), 1.0, 2.0), "{wanted:e}: variance {}", moment(2));
+        assert!(close(moment(4), 3.0, 96.0), "{wanted:e}: fourth moment {}", moment(4));
+        // The tail that two uniform doubles would cut or thin out is there: P(|x| > 3σ) = 0.0027.
+        let beyond = values.iter().filter(|x| (**x as f64).abs() > 3.0 * sigma).count() as f64;
+        assert!((beyond - 0.0027 * n).abs() < 5.0 * (0.0027 * n).sqrt() + 0.0004 * n, "{wanted:e}: {beyond}");
+    }
+}
+
+#[test]
+fn wide_gaussians_reach_every_integer_alike() {
+    // What is divisible by a power of the base, or odd, is as likely as it should be: digits leave
+    // no trace of themselves.
+    const SAMPLES: usize = 1 << 17;
+    let mut values = vec![0i128; SAMPLES];
+    WideGaussian::new(3e5).unwrap().sample(&mut stream(77), &mut values);
+    for modulus in [2usize, 8, 24, 64, 97] {
+        let mut counts = vec![0u64; modulus];
+        values.iter().for_each(|x| counts[x.rem_euclid(modulus as i128) as usize] += 1);
+        let expected = vec![SAMPLES as f64 / modulus as f64; modulus];
+        let found = chi_square(&counts, &expected);
+        assert!(found < chi_square_bound(modulus - 1), "modulo {modulus}: {found}");
+    }
+    for sigma in [0.0, 19.9, 1e31, f64::NAN, f64::INFINITY, -30.0] {
+        let refused = WideGaussian::new(sigma).map(|s| s.sigma());
         assert_eq!(refused, Err(RingError::Sigma { bits: sigma.to_bits() }));
     }
 }

@@ -1,7 +1,7 @@
 //! The peer's gates on encrypted bits.
 
-use super::Operation;
 use super::kept::{Kept, one_thread};
+use super::{Claims, Operation};
 use crate::Outcome;
 use crate::timing::Random;
 use rayon::ThreadPool;
@@ -21,8 +21,8 @@ fn describe(p: &BooleanParameters) -> String {
     )
 }
 
-/// NAND of outputs of gates.
-pub fn nand(set: &'static BooleanParameters) -> Outcome<Box<dyn Operation>> {
+/// NAND of outputs of gates; `name` is that of the set among the published ones.
+pub fn nand(set: &'static BooleanParameters, name: &str) -> Outcome<Box<dyn Operation>> {
     let client = ClientKey::new(set);
     let server = ServerKey::new(&client);
     let mut random = Random::new(5);
@@ -36,7 +36,7 @@ pub fn nand(set: &'static BooleanParameters) -> Outcome<Box<dyn Operation>> {
     let plain: Vec<bool> = inputs.iter().map(|(x, _)| *x).collect();
     let pair = |i: usize| [i % 64, (7 * i + 1) % 64];
     Kept::all(
-        describe(set),
+        (describe(set), Claims::of(name)?),
         move |i| {
             let [a, b] = pair(i);
             server.nand(&inputs[a].1, &inputs[b].1)
@@ -49,15 +49,17 @@ pub fn nand(set: &'static BooleanParameters) -> Outcome<Box<dyn Operation>> {
 }
 
 /// Server keys, made on one thread.
-pub fn server_key(set: &'static BooleanParameters) -> Outcome<Box<dyn Operation>> {
+pub fn server_key(set: &'static BooleanParameters, name: &str) -> Outcome<Box<dyn Operation>> {
     let client = ClientKey::new(set);
     let (bootstrap, switch, _) = CompressedServerKey::new(&client).into_raw_parts();
     let seeded_bytes = size_of_val(bootstrap.as_view().into_container()) + size_of_val(switch.as_ref());
-    Ok(Box::new(Keys { set, client, pool: one_thread()?, server: None, seeded_bytes }))
+    let claims = Claims::of(name)?;
+    Ok(Box::new(Keys { set, claims, client, pool: one_thread()?, server: None, seeded_bytes }))
 }
 
 struct Keys {
     set: &'static BooleanParameters,
+    claims: Claims,
     client: ClientKey,
     pool: ThreadPool,
     server: Option<ServerKey>,
@@ -81,6 +83,10 @@ impl Operation for Keys {
 
     fn params(&self) -> String {
         describe(self.set)
+    }
+
+    fn claims(&self) -> Claims {
+        self.claims
     }
 
     fn key_bytes(&self) -> Option<[usize; 2]> {

@@ -1,7 +1,7 @@
 //! The peer's circuit bootstrap: a bootstrap for each level, then private functional key switches.
 
-use super::Operation;
 use super::kept::Kept;
+use super::{Claims, Operation};
 use crate::Outcome;
 use tfhe::core_crypto::fft_impl::fft64::crypto::wop_pbs::{
     circuit_bootstrap_boolean, circuit_bootstrap_boolean_scratch,
@@ -74,7 +74,7 @@ pub fn bootstrap() -> Outcome<Box<dyn Operation>> {
     );
     Kept::first(
         64,
-        params,
+        (params, Claims::default()),
         move |i| {
             let mut out = GgswCiphertext::new(0u64, glwe_size, SET.polynomial_size, SET.cbs_base_log, SET.cbs_level, q);
             circuit_bootstrap_boolean(

@@ -1,7 +1,7 @@
 //! The peer's bootstraps of two message and two carry bits, and its radix integers.
 
-use super::Operation;
 use super::kept::{Kept, one_thread};
+use super::{Claims, Operation};
 use crate::Outcome;
 use crate::timing::Random;
 use rayon::ThreadPool;
@@ -19,16 +19,20 @@ use tfhe::shortint::{Ciphertext, ClientKey, CompressedServerKey, ServerKey, gen_
 
 fn describe() -> String {
     format!(
-        "n {} N {} k {} digits {}x{} switch {}x{}, log2 failure {}",
+        "n {} N {} k {} digits {}x{} switch {}x{}",
         SET.lwe_dimension.0,
         SET.polynomial_size.0,
         SET.glwe_dimension.0,
         SET.pbs_base_log.0,
         SET.pbs_level.0,
         SET.ks_base_log.0,
-        SET.ks_level.0,
-        SET.log2_p_fail
+        SET.ks_level.0
     )
+}
+
+/// The library's own figure, and the bits that it claims for all its sets.
+fn claims() -> Claims {
+    Claims { log2_failure: Some(SET.log2_p_fail), security_bits: Some(132) }
 }
 
 /// Values of message and carry.
@@ -69,7 +73,7 @@ fn parts(server: &ServerKey) -> Outcome<&StandardAtomicPatternServerKey> {
 pub fn bootstrap() -> Outcome<Box<dyn Operation>> {
     let Side { client, server, inputs, table } = Side::new();
     Kept::all(
-        describe(),
+        (describe(), claims()),
         move |i| server.apply_lookup_table(&inputs[i % SPACE], &table),
         move |i, c| client.decrypt_message_and_carry(c) == square((i % SPACE) as u64),
     )
@@ -80,7 +84,7 @@ pub fn key_switch() -> Outcome<Box<dyn Operation>> {
     let Side { client, server, inputs, .. } = Side::new();
     parts(&server)?;
     Kept::all(
-        describe(),
+        (describe(), claims()),
         move |i| switched(&server, &inputs[i % SPACE]),
         move |i, c| {
             let (Some(c), AtomicPatternClientKey::Standard(secret)) = (c, &client.atomic_pattern) else {
@@ -102,8 +106,8 @@ fn switched(server: &ServerKey, c: &Ciphertext) -> Option<LweCiphertextOwned<u64
     Some(out)
 }
 
-/// Its blind rotation alone, with the modulus switch before and the extraction after it.
-pub fn blind_rotation() -> Outcome<Box<dyn Operation>> {
+/// The rest of it: modulus switch, blind rotation and extraction.
+pub fn after_key_switch() -> Outcome<Box<dyn Operation>> {
     let Side { client, server, inputs, table } = Side::new();
     let at = 2;
     let short = switched(&server, &inputs[at]).ok_or("the peer switched no key")?;
@@ -116,7 +120,7 @@ pub fn blind_rotation() -> Outcome<Box<dyn Operation>> {
     };
     let like = inputs[at].clone();
     Kept::all(
-        describe(),
+        (describe(), claims()),
         move |_| {
             let mut out = like.clone();
             programmable_bootstrap_lwe_ciphertext(&short, &mut out.ct, &table.acc, &bsk);
@@ -165,6 +169,10 @@ impl Operation for Keys {
         describe()
     }
 
+    fn claims(&self) -> Claims {
+        claims()
+    }
+
     fn key_bytes(&self) -> Option<[usize; 2]> {
         let parts = parts(self.server.as_ref()?).ok()?;
         let expanded =
@@ -198,7 +206,7 @@ pub fn radix(bits: u32, operation: Radix) -> Outcome<Box<dyn Operation>> {
     let inputs: Vec<RadixCiphertext> = plain.iter().map(|x| client.encrypt(*x)).collect();
     let pair = |i: usize| [i % 16, (5 * i + 1) % 16];
     Kept::all(
-        describe(),
+        (describe(), claims()),
         move |i| {
             let [a, b] = pair(i).map(|i| &inputs[i]);
             pool.install(|| match operation {

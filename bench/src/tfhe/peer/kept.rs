@@ -1,6 +1,6 @@
 //! An operation whose results are kept and checked after the clock.
 
-use super::Operation;
+use super::{Claims, Operation};
 use crate::Outcome;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -11,7 +11,7 @@ pub fn one_thread() -> Outcome<ThreadPool> {
 
 /// `work(i)` for i = 0, 1, …, and whether a result of it is right.
 pub struct Kept<T, W, R> {
-    params: String,
+    set: (String, Claims),
     work: W,
     right: R,
     /// Runs so far.
@@ -23,13 +23,13 @@ pub struct Kept<T, W, R> {
 
 impl<T: 'static, W: FnMut(usize) -> T + 'static, R: Fn(usize, &T) -> bool + 'static> Kept<T, W, R> {
     /// Keeps every result.
-    pub fn all(params: String, work: W, right: R) -> Outcome<Box<dyn Operation>> {
-        Self::first(usize::MAX, params, work, right)
+    pub fn all(set: (String, Claims), work: W, right: R) -> Outcome<Box<dyn Operation>> {
+        Self::first(usize::MAX, set, work, right)
     }
 
     /// Keeps the first `most` results.
-    pub fn first(most: usize, params: String, work: W, right: R) -> Outcome<Box<dyn Operation>> {
-        Ok(Box::new(Self { params, work, right, count: 0, most, results: Vec::new() }))
+    pub fn first(most: usize, set: (String, Claims), work: W, right: R) -> Outcome<Box<dyn Operation>> {
+        Ok(Box::new(Self { set, work, right, count: 0, most, results: Vec::new() }))
     }
 }
 
@@ -48,6 +48,10 @@ impl<T, W: FnMut(usize) -> T, R: Fn(usize, &T) -> bool> Operation for Kept<T, W,
     }
 
     fn params(&self) -> String {
-        self.params.clone()
+        self.set.0.clone()
+    }
+
+    fn claims(&self) -> Claims {
+        self.set.1
     }
 }

@@ -1,6 +1,6 @@
 //! `sudare calibrate`.
 
-use super::say;
+use super::{print, say};
 use crate::args;
 use crate::error::{Class, CliError};
 use crate::progress::Bar;
@@ -10,37 +10,38 @@ pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError>
     let bar = Bar::clock("measuring this machine", 3.0, args.quiet);
     let model = CostModel::measure()?;
     drop(bar);
-    let path = model.store()?;
     if a.json {
         let text = serde_json::to_string_pretty(&model).map_err(|e| CliError::new(Class::Internal, e.to_string()))?;
-        println!("{text}");
-        return Ok(());
+        print(text)?;
+    } else {
+        say(args, table(&model))?;
     }
-    say(args, format!("{}, kernels {} and {}", model.machine, model.kernels[0], model.kernels[1]));
-    say(args, "         N   NTT below 2^50   larger   pass below 2^50   larger   (µs)");
-    for d in &model.degrees {
-        say(
-            args,
-            format!(
-                "{:>10} {:>16.1} {:>8.1} {:>17.1} {:>8.1}",
-                1u64 << d.log_n.min(63),
-                d.ntt_ns / 1e3,
-                d.ntt_wide_ns / 1e3,
-                d.pass_ns / 1e3,
-                d.pass_wide_ns / 1e3
-            ),
-        );
-    }
-    say(
-        args,
+    let path = model.store()?;
+    if a.json { Ok(()) } else { say(args, format!("kept in {}", path.display())) }
+}
+
+/// The figures for a person.
+fn table(model: &CostModel) -> String {
+    let mut lines = vec![
+        format!("{}, kernels {} and {}", model.machine, model.kernels[0], model.kernels[1]),
+        "         N   NTT below 2^50   larger   pass below 2^50   larger   (µs)".into(),
+    ];
+    lines.extend(model.degrees.iter().map(|d| {
         format!(
-            "multiply-accumulate {:.3} ns, keys {:.1} GB/s, {} threads of which each adds {:.0} %",
-            model.mac_ns,
-            model.key_bandwidth / 1e9,
-            model.threads,
-            model.thread_gain * 100.0
-        ),
-    );
-    say(args, format!("kept in {}", path.display()));
-    Ok(())
+            "{:>10} {:>16.1} {:>8.1} {:>17.1} {:>8.1}",
+            1u64 << d.log_n.min(63),
+            d.ntt_ns / 1e3,
+            d.ntt_wide_ns / 1e3,
+            d.pass_ns / 1e3,
+            d.pass_wide_ns / 1e3
+        )
+    }));
+    lines.push(format!(
+        "multiply-accumulate {:.3} ns, keys {:.1} GB/s, {} threads of which each adds {:.0} %",
+        model.mac_ns,
+        model.key_bandwidth / 1e9,
+        model.threads,
+        model.thread_gain * 100.0
+    ));
+    lines.join("\n")
 }

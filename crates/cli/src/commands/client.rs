@@ -1,16 +1,16 @@
 //! `sudare keygen`, `encrypt` and `decrypt`: what the data's owner does.
 
 use super::{bytes, load_plan, say};
-use crate::args;
-use crate::error::{Class, CliError, InFile};
-use crate::files::{self, Access, Output};
+use crate::args::{self, KEY_FILES};
+use crate::error::{Class, CliError, InFile, tell};
+use crate::files::{self, Access, Existing, Output};
+use crate::key_file::KeyFile;
 use crate::matrices;
 use crate::progress::Bar;
 use std::path::Path;
 use sudare_he::keys::{PublicKey, SecretKey};
 use sudare_he::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_matrix::{Client, EncryptedMatrix, Plan, PublicClient};
-use zeroize::Zeroizing;
 
 /// Most bytes of a secret key's file.
 const MAX_SECRET_BYTES: u64 = 16 << 20;
@@ -18,36 +18,37 @@ const MAX_SECRET_BYTES: u64 = 16 << 20;
 pub fn keygen(args: &args::Args, a: &args::Keygen) -> Result<(), CliError> {
     let plan = load_plan(&a.plan)?;
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
-    let at = |name: &str| a.output.join(name);
-    let (secret_path, public_path, eval_path) = (at("secret.key"), at("public.key"), at("eval.keys"));
-    if secret_path.exists() && !a.force {
-        let message =
-            "there is a secret key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(Class::Usage, message).in_file(&secret_path));
+    let [secret_path, public_path, eval_path] = KEY_FILES.map(|name| a.output.join(name));
+    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
+    if existing == Existing::Kept
+        && let Some(path) = [&secret_path, &public_path, &eval_path].into_iter().find(|path| path.exists())
+    {
+        let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
+        return Err(CliError::new(Class::Usage, message).in_file(path));
     }
     let client = Client::new(&plan, args.threads)?;
     let bar = Bar::steps("evaluation keys", args.quiet);
     let keys = client.eval_keys_with(&|done, all| bar.set(done, all))?;
     drop(bar);
 
-    // All three are written before the first takes its place.
+    // All three are written before the first takes its place, and somebody else's that came meanwhile
+    // stay: they are refused there.
     let mut secret = Output::create(&secret_path, Access::Owner)?;
     secret.write_secret(&secret_key_to_bytes(client.secret_key())?)?;
     let mut public = Output::create(&public_path, Access::Usual)?;
     client.public_key()?.write_to(&mut public).in_file(&public_path)?;
     let mut eval = Output::create(&eval_path, Access::Usual)?;
     keys.write_to(&mut eval).in_file(&eval_path)?;
-    for (output, note) in [
-        (secret, "keep it to yourself: it decrypts everything"),
-        (public, "encrypts"),
-        (eval, "for the server: computes, and reads nothing"),
-    ] {
-        let path = output.path().display().to_string();
-        let size = output.commit()?;
-        say(args, format!("{path:<28} {:>9}   {note}", bytes(size)));
+    let all = [secret.finish()?, public.finish()?, eval.finish()?];
+    let notes =
+        ["keep it to yourself: it decrypts everything", "encrypts", "for the server: computes, and reads nothing"];
+    let mut lines: Vec<String> = Vec::new();
+    for (whole, note) in all.iter().zip(notes) {
+        lines.push(format!("{:<28} {:>9}   {note}", whole.path().display().to_string(), bytes(whole.size())));
     }
-    say(args, format!("key {}", client.key_id()));
-    Ok(())
+    lines.push(format!("key {}", client.key_id()));
+    say(args, lines.join("\n"))?;
+    files::place(all.into(), existing)
 }
 
 enum Encryptor {
@@ -63,7 +64,7 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
         return Err(CliError::new(Class::Usage, message));
     };
     let matrix = matrices::read(&a.matrix, plan.batch(), (input.rows, input.cols))?;
-    let encryptor = match peek(files::open(&a.keys)?).in_file(&a.keys)?.object() {
+    let encryptor = match peek(files::open_unbuffered(&a.keys)?).in_file(&a.keys)?.object() {
         ObjectType::SecretKey => Encryptor::Secret(
             Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?,
         ),
@@ -87,9 +88,9 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
 pub fn store(args: &args::Args, value: &EncryptedMatrix, path: &Path) -> Result<(), CliError> {
     let mut out = Output::create(path, Access::Usual)?;
     value.write_to(&mut out).in_file(path)?;
-    let size = out.commit()?;
-    say(args, format!("{}  {}  {value}", path.display(), bytes(size)));
-    Ok(())
+    let whole = out.finish()?;
+    say(args, format!("{}  {}  {value}", path.display(), bytes(whole.size())))?;
+    whole.put()
 }
 
 fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
@@ -98,21 +99,35 @@ fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(path).in_file(path)?.permissions().mode();
         if mode & 0o077 != 0 {
-            eprintln!("sudare: warning: {}: others on this machine can read this key; chmod 600 it", path.display());
+            tell(format!("warning: {}: others on this machine can read this key; chmod 600 it", path.display()));
         }
     }
-    let bytes = Zeroizing::new(files::read(path, MAX_SECRET_BYTES)?);
+    let bytes = files::read_secret(path, MAX_SECRET_BYTES)?;
     secret_key_from_bytes(plan.params(), &bytes).in_file(path)
 }
 
 pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     matrices::check_output(&a.output)?;
     let plan = load_plan(&a.plan)?;
+    // One process at a time counts in the key's file.
+    let counted = a.release.then(|| KeyFile::lock(&a.keys)).transpose()?;
     let client = Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?;
     let value = EncryptedMatrix::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?;
-    let matrix = client.decrypt_batch(&value).in_file(&a.result)?;
-    let size = matrices::write(&a.output, &matrix)?;
+    let matrix = match &counted {
+        None => client.decrypt_batch(&value).in_file(&a.result)?,
+        Some(file) => {
+            let matrix = client.decrypt_batch_for_release(&value).in_file(&a.result)?;
+            // Counted before anybody can see it.
+            file.save(client.secret_key())?;
+            matrix
+        }
+    };
+    let whole = matrices::write(&a.output, &matrix)?;
     let (rows, cols) = value.shape();
-    say(args, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(size)));
-    Ok(())
+    say(args, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(whole.size())))?;
+    if counted.is_some() {
+        let (error, left) = (plan.summary().predicted_error, client.releases_left());
+        say(args, format!("released to within {error:.1e}; {left} more under this key"))?;
+    }
+    whole.put()
 }

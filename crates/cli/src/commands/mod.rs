@@ -8,11 +8,14 @@ mod server;
 use crate::args::{Args, Command};
 use crate::error::{Class, CliError, InFile};
 use crate::files;
+use std::io::Write;
 use std::path::Path;
 use sudare_matrix::Plan;
 use sudare_matrix::plan::MAX_PLAN_BYTES;
 
 pub fn run(args: &Args) -> Result<(), CliError> {
+    let (inputs, outputs) = args.command.files();
+    files::check_distinct(&inputs, &outputs)?;
     match &args.command {
         Command::Plan(a) => plan::plan(args, a),
         Command::Keygen(a) => client::keygen(args, a),
@@ -42,9 +45,17 @@ fn bytes(b: u64) -> String {
     }
 }
 
-/// A line for a person, unless none is wanted.
-fn say(args: &Args, line: impl std::fmt::Display) {
-    if !args.quiet {
-        println!("{line}");
-    }
+/// Lines for a person, unless none are wanted. They come before an output takes its place, so that
+/// a command that fails to say what it did has done nothing.
+fn say(args: &Args, lines: impl std::fmt::Display) -> Result<(), CliError> {
+    if args.quiet { Ok(()) } else { print(lines) }
+}
+
+/// Lines on standard output, at once: a reader that takes only the first gets them all.
+fn print(lines: impl std::fmt::Display) -> Result<(), CliError> {
+    let text = format!("{lines}\n");
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| CliError::new(Class::Io, format!("standard output: {error}; use --quiet where nobody reads")))
 }

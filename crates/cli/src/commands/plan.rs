@@ -16,7 +16,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let expression = expression(a)?;
     let security =
         Security::from_bits(a.security).ok_or_else(|| CliError::new(Class::Usage, "--security is 128, 192 or 256"))?;
-    let goal = Goal { batch: a.batch, security, ..Goal::new(expression, a.error) };
+    let goal = Goal { batch: a.batch, security, release: a.release, ..Goal::new(expression, a.error) };
     let mut planner = Planner::new(CostModel::cached());
     planner.threads = match args.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -30,9 +30,9 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let mut out = Output::create(&a.output, Access::Usual)?;
     let text = plan.to_json()?;
     writeln!(out, "{text}").in_file(&a.output)?;
-    out.commit()?;
-    say(args, &plan);
-    Ok(())
+    let whole = out.finish()?;
+    say(args, &plan)?;
+    whole.put()
 }
 
 fn expression(a: &args::Plan) -> Result<Expr, CliError> {

@@ -18,13 +18,15 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// The command, to be run here.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sudare"));
+        command.args(words).current_dir(self.folder.path()).env("XDG_CACHE_HOME", self.path("cache"));
+        command
+    }
+
     pub fn run(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_sudare"))
-            .args(words)
-            .current_dir(self.folder.path())
-            .env("XDG_CACHE_HOME", self.path("cache"))
-            .output()
-            .unwrap()
+        self.command(words).output().unwrap()
     }
 
     /// Runs what has to succeed; returns standard output.
@@ -46,6 +48,12 @@ impl Place {
         assert_eq!(text.trim_end().lines().count(), 1, "sudare {words}: {text}");
         assert!(!text.contains("panicked"), "{text}");
         assert_eq!(before, self.listing(), "sudare {words} left something behind");
+    }
+
+    /// The names of all files.
+    pub fn files(&self) -> Vec<String> {
+        let relative = |p: PathBuf| p.strip_prefix(self.folder.path()).unwrap().display().to_string();
+        self.listing().into_iter().map(|(path, _)| relative(path)).collect()
     }
 
     /// All files with their contents' hashes.

@@ -41,6 +41,11 @@ impl Scheme for Bfv {
         params.modulus().neg(params.q_mod_t(level))
     }
 
+    /// Every operation keeps or restores it.
+    fn only_factor(params: &IntegerParams, level: usize) -> Option<u64> {
+        Some(Self::fresh_factor(params, level))
+    }
+
     fn product(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
         let params = &evaluator.params;
         let pairs: Vec<_> = a.iter().zip(b).map(|(x, y)| [(x.level, x.noise), (y.level, y.noise)]).collect();

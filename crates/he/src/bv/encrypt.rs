@@ -4,16 +4,16 @@ use super::ciphertext::Ciphertext;
 use super::keys::{PublicKey, evaluated, gaussian};
 use super::plaintext::Plaintext;
 use crate::error::HeError;
-use std::sync::atomic::{AtomicU64, Ordering};
-use sudare_ring::random::Seed;
+use sudare_ring::random::{Entropy, Purpose};
 use sudare_ring::threads::for_each_chunk;
 use zeroize::Zeroizing;
 
-/// Encrypts; entropy of its own, fresh streams for each ciphertext.
+const ENCRYPTION: Purpose = Purpose::new("sudare bv encryption");
+
+/// Encrypts, each ciphertext from fresh entropy.
 pub struct Encryptor<'a> {
     key: &'a PublicKey,
-    seed: Seed,
-    made: AtomicU64,
+    entropy: Entropy,
 }
 
 impl<'a> Encryptor<'a> {
@@ -22,26 +22,26 @@ impl<'a> Encryptor<'a> {
     /// # Errors
     /// [`HeError::Ring`] if the system gives no entropy.
     pub fn new(key: &'a PublicKey) -> Result<Self, HeError> {
-        Ok(Self { key, seed: Seed::from_entropy()?, made: AtomicU64::new(0) })
+        Ok(Self { key, entropy: Entropy::system()? })
     }
 
-    /// With entropy of the caller's choice: for known answers alone. Two encryptors of one seed
-    /// give everything away.
+    /// With seeds from elsewhere: for known answers, and of no use in what is shipped, where
+    /// [`Entropy`] is the operating system's alone.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_seed_for_tests(mut self, seed: Seed) -> Self {
-        self.seed = seed;
+    pub fn with_entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
         self
     }
 
     /// (p_0·u + t·g + m, p_1·u + t·f) with Gaussian u, f, g (equation 1).
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`].
+    /// [`HeError::WrongParameters`]; [`HeError::Ring`] if the system gives no entropy.
     pub fn encrypt(&self, plaintext: &Plaintext) -> Result<Ciphertext, HeError> {
         let params = &self.key.params;
         params.expect("the plaintext", &plaintext.params)?;
-        let seed = self.seed.derive("sudare bv encryption", self.made.fetch_add(1, Ordering::Relaxed));
+        let seed = self.entropy.object(ENCRYPTION)?.errors;
         let t = params.t() as i64;
         let u = Zeroizing::new(evaluated(params, &gaussian(params, &mut seed.stream(0), 1)));
         let mut first = gaussian(params, &mut seed.stream(1), t);

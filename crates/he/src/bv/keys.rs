@@ -30,6 +30,7 @@ pub struct SecretKey {
     pub(super) params: Params,
     pub(super) id: KeyId,
     pub(super) s: Poly<Eval>,
+    /// What the public key comes from.
     seed: Seed,
 }
 
@@ -39,11 +40,12 @@ impl SecretKey {
     /// # Errors
     /// [`HeError::Ring`] if the system gives none.
     pub fn generate(params: &Params) -> Result<Self, HeError> {
-        Ok(Self::from_seed(params, Seed::from_entropy()?))
+        Ok(Self::from_seed(params, &Seed::from_entropy()?))
     }
 
-    /// The key that a seed stands for.
-    pub fn from_seed(params: &Params, seed: Seed) -> Self {
+    /// The key that a seed stands for in this parameter set; in any other it stands for another.
+    pub fn from_seed(params: &Params, seed: &Seed) -> Self {
+        let seed = params.hash().bind(seed, "bv");
         let s = gaussian(params, &mut seed.derive("sudare bv secret", 0).stream(0), 1);
         let mut id = [0u8; 16];
         seed.derive_mask("sudare bv key id", 0).stream(0).fill_bytes(&mut id);

@@ -3,12 +3,19 @@
 use super::noise::Norms;
 use super::params::Params;
 use crate::error::HeError;
+use zeroize::{Zeroize, Zeroizing};
 
-/// A polynomial of R_t; residues in [0, t).
+/// A polynomial of R_t; residues in [0, t). Wiped when dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plaintext {
     pub(super) params: Params,
     pub(super) residues: Vec<u64>,
+}
+
+impl Drop for Plaintext {
+    fn drop(&mut self) {
+        self.residues.zeroize();
+    }
 }
 
 impl Plaintext {
@@ -52,6 +59,6 @@ impl Plaintext {
 
     /// Norms of the centred coefficients.
     pub(super) fn norms(&self) -> Norms {
-        Norms::of(self.centered().into_iter())
+        Norms::of(Zeroizing::new(self.centered()).iter().copied())
     }
 }

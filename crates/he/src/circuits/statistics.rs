@@ -9,13 +9,20 @@
 //! products of means from means of products would lose what large means have in common. One
 //! rotation by d = k − j (mod G) lines up all pairs of columns at that distance. Every result is one
 //! row of values; rows are collected in few ciphertexts before they are sent.
+//!
+//! How exact the results are follows from the sizes alone ([`ColumnStatistics::errors`]).
+
+mod precision;
+
+pub use precision::MomentErrors;
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use crate::error::HeError;
 use crate::params::{Params, ParamsLiteral};
-use crate::security::{SecretDistribution, Security};
+use crate::security::{SecretDistribution, Security, max_log_qp};
+use precision::Bits;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::threads;
 
@@ -41,20 +48,21 @@ pub struct ColumnStatistics {
     /// Pairs of groups and the rotation between them, with the column pairs they serve.
     products: BTreeMap<(usize, usize, i64), Vec<(usize, usize)>>,
     sum: TracePlan,
+    bits: Bits,
 }
 
 impl ColumnStatistics {
-    /// Parameters for statistics with a security claim: N = 2^14 and a scale of 40 bits.
-    pub fn literal(security: Security) -> ParamsLiteral {
-        ParamsLiteral {
-            log_n: if security == Security::Bits256 { 15 } else { 14 },
-            q_bits: vec![45, 45, 40, 40, 40],
-            p_bits: vec![46],
-            digit_limbs: 1,
-            log_scale: 40,
-            secret: SecretDistribution::Ternary,
-            security,
-        }
+    /// Parameters for statistics with a security claim: a scale of 40 bits in primes of the fastest
+    /// kernels, or one of 56 bits for moments that others will see, whose noise takes that room.
+    pub fn literal(security: Security, released: bool) -> ParamsLiteral {
+        let (q_bits, special, log_scale) = match released {
+            false => (vec![45, 45, 40, 40, 40], 49, 40),
+            true => (vec![61, 61, 56, 56, 56], 61, 56),
+        };
+        let (secret, total) = (SecretDistribution::Ternary, q_bits.iter().sum::<u32>() + special);
+        let holds = |log_n: &u32| max_log_qp(*log_n, secret, security).is_some_and(|limit| total <= limit);
+        let log_n = (14..=17).find(holds).unwrap_or(17);
+        ParamsLiteral { log_n, q_bits, p_bits: vec![special], digit_limbs: 1, log_scale, secret, security }
     }
 
     /// For a table of rows and columns with absolute values up to 1.
@@ -72,9 +80,7 @@ impl ColumnStatistics {
                 "a table of {rows} rows and {columns} columns; statistics take 2 to {MAX_ROWS} rows and 1 to {MAX_COLUMNS} columns"
             ));
         }
-        let slots = params.slots();
-        let room = slots / rows.min(slots).next_power_of_two();
-        let stride = room.clamp(1, columns.next_power_of_two());
+        let stride = stride(params.slots(), rows, columns);
         let mut products: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for j in 0..columns {
             for k in j..columns {
@@ -82,10 +88,10 @@ impl ColumnStatistics {
                 products.entry((j / stride, k / stride, distance)).or_default().push((j, k));
             }
         }
-        let function = TraceFunction::strided_sums(params, slots / stride, stride as i64)?;
+        let function = TraceFunction::strided_sums(params, params.slots() / stride, stride as i64)?;
         // Two steps an iteration: near the best on any machine, and both sides know the keys.
         let sum = function.unrolled(function.steps().div_ceil(2))?;
-        Ok(Self { params: params.clone(), rows, columns, stride, products, sum })
+        Ok(Self { params: params.clone(), rows, columns, stride, products, sum, bits: Bits::new(params, rows) })
     }
 
     /// (rows, columns).
@@ -234,6 +240,11 @@ impl Evaluator {
             self.check_keys(&[element], level)?;
         }
         let groups = statistics.groups();
+        // All scales follow from the first.
+        if table.iter().any(|c| (c.scale() / statistics.scale() - 1.0).abs() > (-40f64).exp2()) {
+            let (left, right) = (table[0].scale().log2(), statistics.scale().log2());
+            return Err(HeError::ScaleMismatch { operation, left, right });
+        }
         let sums = collect(threads::map(groups, |g| {
             let mut total = table[g].clone();
             table.iter().skip(g + groups).step_by(groups).try_for_each(|c| self.add_assign(&mut total, c))?;
@@ -255,7 +266,7 @@ impl Evaluator {
         self.collect_rows(statistics, &items)
     }
 
-    /// Each column less its mean; padding stays zero.
+    /// Each column less its mean, at the scale of centred values; padding stays zero.
     fn centre(
         &self,
         statistics: &ColumnStatistics,
@@ -263,7 +274,8 @@ impl Evaluator {
         sums: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, HeError> {
         let (groups, chunks) = (statistics.groups(), statistics.chunks());
-        let scale = self.params().prime_at(TOP) as f64;
+        let factor = statistics.centred_factor();
+        let scale = self.params().prime_at(TOP) as f64 * factor as f64;
         let means = |valid: usize| {
             let mask = statistics.mask(|row| row < valid, 1.0 / statistics.rows as f64, TOP, scale)?;
             collect(threads::map(groups, |g| self.mul_plain_rescale(&sums[g], &mask)))
@@ -273,7 +285,10 @@ impl Evaluator {
         let last = means(statistics.rows - (chunks - 1) * statistics.chunk_rows())?;
         collect(threads::map(table.len(), |at| {
             let means = if at / groups + 1 < chunks { &full } else { &last };
-            Ok(self.sub(&table[at], &means[at % groups])?.with_bound(2.0))
+            // The same values in finer units.
+            let mut fine = self.mul_integer(&self.drop_to(&table[at], TOP - 1)?, factor)?;
+            (fine.scale, fine.bound) = (statistics.centred_scale(), table[at].bound);
+            Ok(self.sub(&fine, &means[at % groups])?.with_bound(2.0))
         }))
     }
 
@@ -306,7 +321,8 @@ impl Evaluator {
         let level = RESULT_LEVEL + 1;
         let n = statistics.rows as f64;
         // The results' scale grows with the rows, so that masks stay as precise as their prime.
-        let target = statistics.scale() * n * self.params().prime_at(level) as f64;
+        let target = statistics.collected_scale();
+        let error = statistics.expected().error;
         let rows = statistics.chunk_rows();
         let bundles: Vec<&[Ciphertext]> = items.chunks(rows).collect();
         collect(threads::map(bundles.len(), |bundle| {
@@ -323,11 +339,23 @@ impl Evaluator {
                 }
             }
             match sum {
-                Some(sum) => self.rescale(&sum),
+                // Whoever releases it looks for the error that both sides know of.
+                Some(sum) => Ok(self.rescale(&sum)?.with_error_of(error)),
                 None => Err(HeError::Operands { operation: "collecting results", left: 0, right: 0 }),
             }
         }))
     }
+}
+
+/// G: the columns side by side, and between them as much room as leaves a ciphertext with no more rows
+/// than the table or its results have. What is summed up is then little but the rows.
+fn stride(slots: usize, rows: usize, columns: usize) -> usize {
+    let side = columns.next_power_of_two();
+    let least = rows.max(columns + 1).next_power_of_two();
+    if least.saturating_mul(side) <= slots {
+        return slots / least;
+    }
+    (slots / rows.min(slots).next_power_of_two()).clamp(1, side)
 }
 
 fn collect<T>(results: Vec<Result<T, HeError>>) -> Result<Vec<T>, HeError> {

@@ -113,6 +113,13 @@ impl Ciphertext {
         self
     }
 
+    /// States an error of at least `error`, in units of the message: a bound may always be larger.
+    #[must_use]
+    pub fn with_error_of(mut self, error: f64) -> Self {
+        self.noise = self.noise.max(error * self.scale);
+        self
+    }
+
     /// Static bound on the canonical norm of the error, in integer units.
     pub fn noise(&self) -> f64 {
         self.noise

@@ -5,6 +5,7 @@ use super::plaintext::Plaintext;
 use crate::error::HeError;
 use crate::keys::SecretKey;
 use sudare_ring::threads::for_each_chunk;
+use sudare_ring::{Eval, Poly};
 
 /// Decrypts for the owner of the secret key.
 ///
@@ -26,24 +27,42 @@ impl<'a> Decryptor<'a> {
     /// # Errors
     /// [`HeError::WrongParameters`], [`HeError::WrongKey`].
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Plaintext, HeError> {
+        self.check(ciphertext)?;
         let params = &self.secret.params;
-        params.expect("the ciphertext", &ciphertext.params)?;
-        if ciphertext.key != self.secret.id {
-            let (found, expected) = (ciphertext.key, self.secret.id);
-            return Err(HeError::WrongKey { what: "the ciphertext", found, expected });
-        }
         // As few primes as hold the message by its static bounds: the others say nothing more.
         let needed = (ciphertext.bound * ciphertext.scale + ciphertext.noise).max(1.0).log2() + 11.0;
         let mut level = 0;
         while level < ciphertext.level && params.q_at(level).log2_product() < needed {
             level += 1;
         }
-        let basis = params.q_at(level);
+        Ok(Plaintext {
+            params: params.clone(),
+            poly: self.phase(ciphertext, level),
+            level,
+            scale: ciphertext.scale,
+            bound: ciphertext.bound,
+            noise: ciphertext.noise,
+        })
+    }
+
+    /// Refuses a ciphertext of other parameters or under another key.
+    pub(super) fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
+        self.secret.params.expect("the ciphertext", &ciphertext.params)?;
+        if ciphertext.key != self.secret.id {
+            let (found, expected) = (ciphertext.key, self.secret.id);
+            return Err(HeError::WrongKey { what: "the ciphertext", found, expected });
+        }
+        Ok(())
+    }
+
+    /// Σ_i c_i·s^i modulo the primes of a level.
+    pub(super) fn phase(&self, ciphertext: &Ciphertext, level: usize) -> Poly<Eval> {
+        let basis = self.secret.params.q_at(level);
         // Horner in s, without a copy of s or of the parts.
         let mut parts = ciphertext.parts.iter().rev();
         let mut poly = match parts.next() {
             Some(last) => last.truncated(level + 1),
-            None => sudare_ring::Poly::zero(basis),
+            None => Poly::zero(basis),
         };
         for part in parts {
             for_each_chunk(poly.words_mut(), basis.degree(), |i, x| {
@@ -51,13 +70,6 @@ impl<'a> Decryptor<'a> {
                 basis.limb(i).add_assign(x, part.limb(i));
             });
         }
-        Ok(Plaintext {
-            params: params.clone(),
-            poly,
-            level,
-            scale: ciphertext.scale,
-            bound: ciphertext.bound,
-            noise: ciphertext.noise,
-        })
+        poly
     }
 }

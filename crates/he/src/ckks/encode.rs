@@ -8,6 +8,7 @@ use num_bigint::{BigInt, BigUint};
 use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::{Coeff, Poly};
+use zeroize::Zeroizing;
 
 /// Where a plaintext is encoded: level, scale and the bound it declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,10 +57,7 @@ impl Encoder {
     /// [`HeError::NoSuchLevel`], [`HeError::TooLarge`].
     pub fn encode_at(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|x| x.abs()), values.len(), self.params.slots(), at)?;
-        let mut re = vec![0.0; self.params.slots()];
-        re[..values.len()].copy_from_slice(values);
-        let im = vec![0.0; re.len()];
-        self.embed(re, im, at)
+        self.embed(at, |re, _| re[..values.len()].copy_from_slice(values))
     }
 
     /// Complex values to the first slots, the rest zero.
@@ -68,11 +66,11 @@ impl Encoder {
     /// As [`Encoder::encode_at`].
     pub fn encode_complex(&self, values: &[Complex64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|z| z.norm()), values.len(), self.params.slots(), at)?;
-        let (mut re, mut im) = (vec![0.0; self.params.slots()], vec![0.0; self.params.slots()]);
-        for ((r, i), z) in re.iter_mut().zip(&mut im).zip(values) {
-            (*r, *i) = (z.re, z.im);
-        }
-        self.embed(re, im, at)
+        self.embed(at, |re, im| {
+            for ((r, i), z) in re.iter_mut().zip(im).zip(values) {
+                (*r, *i) = (z.re, z.im);
+            }
+        })
     }
 
     /// Real values to the first coefficients, the rest zero. The plaintext's bound is the
@@ -82,8 +80,8 @@ impl Encoder {
     /// As [`Encoder::encode_at`].
     pub fn encode_coefficients(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|x| x.abs()), values.len(), self.params.degree(), at)?;
-        let mut coefficients = values.to_vec();
-        coefficients.resize(self.params.degree(), 0.0);
+        let mut coefficients = Zeroizing::new(vec![0.0; self.params.degree()]);
+        coefficients[..values.len()].copy_from_slice(values);
         let bound = at.max_abs * (values.len().max(1) as f64).sqrt();
         self.quantise(&coefficients, at, bound)
     }
@@ -129,16 +127,20 @@ impl Encoder {
         Ok(())
     }
 
-    fn embed(&self, mut re: Vec<f64>, mut im: Vec<f64>, at: EncodeAt) -> Result<Plaintext, HeError> {
-        self.params.embedding().embed_inverse_split(&mut re, &mut im);
-        re.append(&mut im);
-        self.quantise(&re, at, at.max_abs)
+    /// Encodes the slots that `fill` writes, real and imaginary parts apart; both are zero before.
+    fn embed(&self, at: EncodeAt, fill: impl FnOnce(&mut [f64], &mut [f64])) -> Result<Plaintext, HeError> {
+        sudare_ring::interrupt::check();
+        let mut values = Zeroizing::new(vec![0.0; self.params.degree()]);
+        let (re, im) = values.split_at_mut(self.params.slots());
+        fill(re, im);
+        self.params.embedding().embed_inverse_split(re, im);
+        self.quantise(&values, at, at.max_abs)
     }
 
     fn quantise(&self, coefficients: &[f64], at: EncodeAt, bound: f64) -> Result<Plaintext, HeError> {
         let basis = self.params.q_at(at.level);
         let poly = if at.max_abs.max(1e-300).log2() + at.scale.log2() < FAST_BITS {
-            let mut rounded = vec![0i64; coefficients.len()];
+            let mut rounded = Zeroizing::new(vec![0i64; coefficients.len()]);
             round_to_i64(&mut rounded, coefficients, at.scale);
             Poly::<Coeff>::from_signed(basis, &rounded)
         } else {
@@ -161,17 +163,18 @@ impl Encoder {
     fn quantise_wide(&self, coefficients: &[f64], at: EncodeAt) -> Poly<Coeff> {
         let basis = self.params.q_at(at.level);
         let mut poly = Poly::zero(basis);
-        let scaled: Vec<(i64, u64)> = coefficients
+        let scaled: Zeroizing<Vec<(i64, u64)>> = coefficients
             .iter()
             .map(|x| {
                 let y = x * at.scale;
                 let shift = (y.abs().max(1.0).log2().ceil() as i32 - 61).max(0);
                 ((y * f64::from(-shift).exp2()).round() as i64, shift as u64)
             })
-            .collect();
+            .collect::<Vec<_>>()
+            .into();
         for i in 0..basis.len() {
             let q = *basis.limb(i).modulus();
-            for (o, (mantissa, shift)) in poly.limb_mut(i).iter_mut().zip(&scaled) {
+            for (o, (mantissa, shift)) in poly.limb_mut(i).iter_mut().zip(scaled.iter()) {
                 *o = q.mul(q.reduce_i64(*mantissa), q.pow(2, *shift));
             }
         }
@@ -183,7 +186,8 @@ impl Encoder {
     /// # Errors
     /// [`HeError::WrongParameters`].
     pub fn decode(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
-        Ok(self.decode_split(plaintext)?.0)
+        let values = self.decode_split(plaintext)?;
+        Ok(values[..self.params.slots()].to_vec())
     }
 
     /// All N/2 slots.
@@ -191,15 +195,17 @@ impl Encoder {
     /// # Errors
     /// [`HeError::WrongParameters`].
     pub fn decode_complex(&self, plaintext: &Plaintext) -> Result<Vec<Complex64>, HeError> {
-        let (re, im) = self.decode_split(plaintext)?;
-        Ok(re.into_iter().zip(im).map(|(re, im)| Complex64 { re, im }).collect())
+        let values = self.decode_split(plaintext)?;
+        let (re, im) = values.split_at(self.params.slots());
+        Ok(re.iter().zip(im).map(|(re, im)| Complex64 { re: *re, im: *im }).collect())
     }
 
-    fn decode_split(&self, plaintext: &Plaintext) -> Result<(Vec<f64>, Vec<f64>), HeError> {
-        let mut re = self.decode_coefficients(plaintext)?;
-        let mut im = re.split_off(self.params.slots());
-        self.params.embedding().embed_split(&mut re, &mut im);
-        Ok((re, im))
+    /// The real parts of all slots, then the imaginary ones.
+    fn decode_split(&self, plaintext: &Plaintext) -> Result<Zeroizing<Vec<f64>>, HeError> {
+        let mut values = Zeroizing::new(self.decode_coefficients(plaintext)?);
+        let (re, im) = values.split_at_mut(self.params.slots());
+        self.params.embedding().embed_split(re, im);
+        Ok(values)
     }
 
     /// All N coefficients, divided by the scale.
@@ -219,7 +225,7 @@ impl Encoder {
             more
         });
         let limbs = fitting.count().max(1);
-        let poly = plaintext.poly.truncated(limbs).into_coeff();
+        let poly = Zeroizing::new(plaintext.poly.truncated(limbs).into_coeff());
         Ok(match limbs {
             1 => {
                 let q = poly.basis().limb(0).modulus();

@@ -5,10 +5,9 @@ use super::noise::{public_encryption_bound, secret_encryption_bound};
 use super::plaintext::Plaintext;
 use crate::error::HeError;
 use crate::keys::noise_poly::{error, error_coefficients, mask};
-use crate::keys::{KeyId, PublicKey, SecretKey};
+use crate::keys::{ENCRYPTION, KeyId, PublicKey, SecretKey};
 use crate::params::Params;
-use std::sync::atomic::{AtomicU64, Ordering};
-use sudare_ring::random::{MaskSeed, Seed, ternary};
+use sudare_ring::random::{Entropy, MaskSeed, ObjectSeeds, ternary};
 use sudare_ring::{Coeff, Eval, Poly};
 use zeroize::Zeroizing;
 
@@ -17,11 +16,10 @@ enum Key<'a> {
     Public(&'a PublicKey),
 }
 
-/// Encrypts under a secret or a public key; entropy of its own, fresh streams per ciphertext.
+/// Encrypts under a secret or a public key, each ciphertext from fresh entropy.
 pub struct Encryptor<'a> {
     key: Key<'a>,
-    seed: Seed,
-    made: AtomicU64,
+    entropy: Entropy,
 }
 
 impl<'a> Encryptor<'a> {
@@ -30,7 +28,7 @@ impl<'a> Encryptor<'a> {
     /// # Errors
     /// [`HeError::Ring`] if the system gives no entropy.
     pub fn with_secret_key(key: &'a SecretKey) -> Result<Self, HeError> {
-        Ok(Self { key: Key::Secret(key), seed: Seed::from_entropy()?, made: AtomicU64::new(0) })
+        Ok(Self { key: Key::Secret(key), entropy: Entropy::system()? })
     }
 
     /// Encrypts under a public key.
@@ -38,15 +36,15 @@ impl<'a> Encryptor<'a> {
     /// # Errors
     /// [`HeError::Ring`] if the system gives no entropy.
     pub fn with_public_key(key: &'a PublicKey) -> Result<Self, HeError> {
-        Ok(Self { key: Key::Public(key), seed: Seed::from_entropy()?, made: AtomicU64::new(0) })
+        Ok(Self { key: Key::Public(key), entropy: Entropy::system()? })
     }
 
-    /// With entropy of the caller's choice: for known answers alone. Two encryptors of one seed
-    /// give everything away.
+    /// With seeds from elsewhere: for known answers, and of no use in what is shipped, where
+    /// [`Entropy`] is the operating system's alone.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_seed_for_tests(mut self, seed: Seed) -> Self {
-        self.seed = seed;
+    pub fn with_entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
         self
     }
 
@@ -67,16 +65,16 @@ impl<'a> Encryptor<'a> {
     /// Encrypts a plaintext at its level.
     ///
     /// # Errors
-    /// [`HeError::WrongParameters`], [`HeError::TooLarge`].
+    /// [`HeError::WrongParameters`], [`HeError::TooLarge`]; [`HeError::Ring`] if the system gives no
+    /// entropy.
     pub fn encrypt(&self, plaintext: &Plaintext) -> Result<Ciphertext, HeError> {
         match self.key {
             Key::Secret(_) => Ok(self.encrypt_seeded(plaintext)?.0),
             Key::Public(key) => {
-                let index = self.check(plaintext)?;
+                let seed = self.seeds(plaintext)?.errors;
                 let level = plaintext.level;
                 let basis = self.params().q_at(level);
                 let n = basis.degree();
-                let seed = self.seed.derive("sudare encryption", index);
                 let mut v = Zeroizing::new(vec![0i64; n]);
                 ternary(&mut seed.stream(0), &mut v);
                 let v = Zeroizing::new(Poly::<Coeff>::from_signed(basis, &v).into_eval());
@@ -104,12 +102,11 @@ impl<'a> Encryptor<'a> {
         let Key::Secret(key) = self.key else {
             return Err(HeError::Parameters { reason: "only a secret key makes seeded ciphertexts".into() });
         };
-        let index = self.check(plaintext)?;
+        let ObjectSeeds { masks: seed, errors } = self.seeds(plaintext)?;
         let level = plaintext.level;
         let basis = self.params().q_at(level);
-        let seed = self.seed.derive_mask("sudare mask", index);
         let a = mask(basis, &seed, 0);
-        let errors = error_coefficients(&mut self.seed.derive("sudare encryption", index).stream(1), basis.degree())?;
+        let errors = error_coefficients(&mut errors.stream(1), basis.degree())?;
         let mut c0: Poly<Eval> = Poly::<Coeff>::from_signed(basis, &errors).into_eval();
         c0.add_assign(&plaintext.poly);
         let s = key.s.limb(0).len();
@@ -124,10 +121,10 @@ impl<'a> Encryptor<'a> {
         Ok((self.finish(plaintext, vec![c0, a], noise, Some(seed))?, seed))
     }
 
-    /// Checks before anything is drawn; returns this ciphertext's number.
-    fn check(&self, plaintext: &Plaintext) -> Result<u64, HeError> {
+    /// The seeds of one ciphertext; checks come before anything is drawn.
+    fn seeds(&self, plaintext: &Plaintext) -> Result<ObjectSeeds, HeError> {
         self.params().expect("the plaintext", &plaintext.params)?;
-        Ok(self.made.fetch_add(1, Ordering::Relaxed))
+        Ok(self.entropy.object(ENCRYPTION)?)
     }
 
     fn finish(

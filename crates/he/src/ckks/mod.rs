@@ -18,4 +18,6 @@ pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
 pub use evaluator::{Counters, Evaluator, ExtendedPlaintext, Hoisted};
 pub use plaintext::Plaintext;
-pub use release::ReleasePolicy;
+pub use release::{
+    Expected, MAX_RELEASED_VALUES, MAX_RELEASES, RELEASE_FAILURE_BITS, RELEASE_SECURITY, ReleasePolicy, Releases,
+};

@@ -2,8 +2,9 @@
 
 use crate::params::Params;
 use sudare_ring::{Eval, Poly};
+use zeroize::Zeroize;
 
-/// An encoded vector: an integer polynomial that stands for `scale` times the message.
+/// An encoded vector: an integer polynomial that stands for `scale` times the message. Wiped when dropped.
 #[derive(Clone, Debug)]
 pub struct Plaintext {
     pub(crate) params: Params,
@@ -13,6 +14,12 @@ pub struct Plaintext {
     pub(crate) bound: f64,
     /// Bound on the canonical norm of the error, in integer units.
     pub(crate) noise: f64,
+}
+
+impl Drop for Plaintext {
+    fn drop(&mut self) {
+        self.poly.zeroize();
+    }
 }
 
 impl Plaintext {
@@ -51,5 +58,12 @@ impl Plaintext {
     /// The polynomial.
     pub fn poly(&self) -> &Poly<Eval> {
         &self.poly
+    }
+}
+
+impl Zeroize for Plaintext {
+    /// Wipes the polynomial.
+    fn zeroize(&mut self) {
+        self.poly.zeroize();
     }
 }

@@ -42,9 +42,11 @@ impl<S: Scheme> Ciphertext<S> {
     /// noise bound.
     ///
     /// # Errors
-    /// [`HeError::NoSuchLevel`], [`HeError::Degree`], [`HeError::NoBudget`] for a noise bound
-    /// that the level does not hold, or [`HeError::Parameters`] for parts over other primes, a
-    /// plaintext factor that is no unit modulo t, or a noise bound that is no number.
+    /// [`HeError::NoSuchLevel`], [`HeError::Degree`]; [`HeError::WrongFactor`] for another factor
+    /// than the one that every BFV ciphertext at the level has; [`HeError::NoBudget`] and
+    /// [`HeError::NoiseTooSmall`] for a noise bound that the level does not hold or that is under
+    /// that of any encryption; [`HeError::Parameters`] for parts over other primes, a plaintext
+    /// factor that is no unit modulo t, or a noise bound that is no number.
     pub fn from_parts(
         params: &IntegerParams,
         key: KeyId,
@@ -61,12 +63,19 @@ impl<S: Scheme> Ciphertext<S> {
         if parts.iter().any(|p| p.basis() != params.params().q_at(level)) {
             return refuse("the ciphertext's parts are not over the primes of its level");
         }
+        if let Some(expected) = S::only_factor(params, level) {
+            check_factor::<S>(level, factor, expected)?;
+        }
         let t = params.modulus();
         if factor >= t.value() || t.inv(factor).is_none() {
             return refuse("the ciphertext's plaintext factor is no unit modulo t");
         }
         if !(noise.is_finite() && noise >= 0.0) {
             return refuse("the ciphertext's noise bound is no number");
+        }
+        let least = params.noise().least();
+        if noise < least && parts[1..].iter().any(|p| p.words().iter().any(|w| *w != 0)) {
+            return Err(HeError::NoiseTooSmall { found: noise, least });
         }
         let out = Self { params: params.clone(), key, parts, level, factor, noise, seed: None, scheme: PhantomData };
         out.check_fits(operation)?;
@@ -76,7 +85,8 @@ impl<S: Scheme> Ciphertext<S> {
     /// A seeded ciphertext from what travels: c_0 and the seed of c_1.
     ///
     /// # Errors
-    /// As [`Ciphertext::from_parts`].
+    /// As [`Ciphertext::from_parts`]; [`HeError::WrongFactor`] for another factor than that of a
+    /// fresh ciphertext at the level.
     pub fn from_seeded(
         params: &IntegerParams,
         key: KeyId,
@@ -86,6 +96,7 @@ impl<S: Scheme> Ciphertext<S> {
         state: (u64, f64),
     ) -> Result<Self, HeError> {
         params.check_level("loading a ciphertext", level)?;
+        check_factor::<S>(level, state.0, S::fresh_factor(params, level))?;
         let c1 = mask(params.params().q_at(level), seed, 0);
         Ok(Self { seed: Some(*seed), ..Self::from_parts(params, key, vec![c0, c1], level, state)? })
     }
@@ -170,6 +181,14 @@ impl<S: Scheme> Ciphertext<S> {
     pub(crate) fn check_fits(&self, operation: &'static str) -> Result<(), HeError> {
         check_fits(&self.params, operation, self.level, self.noise)
     }
+}
+
+/// Refuses a plaintext factor other than the one that both sides compute.
+fn check_factor<S: Scheme>(level: usize, found: u64, expected: u64) -> Result<(), HeError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(HeError::WrongFactor { scheme: S::NAME, level, found, expected })
 }
 
 /// Refuses noise at which decryption could fail.

@@ -5,6 +5,7 @@ use super::plaintext::Plaintext;
 use crate::error::HeError;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::order;
+use zeroize::Zeroize;
 
 /// Where values stand in a plaintext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +111,7 @@ impl Encoder {
                 }
                 limb.inverse(&mut scratch);
                 coefficients.copy_from_slice(&scratch);
+                scratch.zeroize();
             }
         }
         Ok(Plaintext { params: self.params.clone(), coefficients })
@@ -126,7 +128,9 @@ impl Encoder {
             Packing::Slots => {
                 let mut scratch = Buffer::from_slice(&plaintext.coefficients);
                 self.params.slot_transform()?.forward(&mut scratch);
-                Ok(self.positions.iter().map(|position| scratch[*position as usize]).collect())
+                let values = self.positions.iter().map(|position| scratch[*position as usize]).collect();
+                scratch.zeroize();
+                Ok(values)
             }
         }
     }

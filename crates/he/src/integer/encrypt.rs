@@ -6,10 +6,9 @@ use super::plaintext::Plaintext;
 use super::scheme::Scheme;
 use crate::error::HeError;
 use crate::keys::noise_poly::{error, error_coefficients, mask};
-use crate::keys::{KeyId, PublicKey, SecretKey};
+use crate::keys::{ENCRYPTION, KeyId, PublicKey, SecretKey};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
-use sudare_ring::random::{MaskSeed, Seed, ternary};
+use sudare_ring::random::{Entropy, MaskSeed, ObjectSeeds, ternary};
 use sudare_ring::threads::for_each_chunk;
 use sudare_ring::{Coeff, Eval, Poly};
 use zeroize::Zeroizing;
@@ -19,19 +18,18 @@ enum Key<'a> {
     Public(&'a PublicKey),
 }
 
-/// Encrypts under a secret or a public key; entropy of its own, fresh streams per ciphertext.
+/// Encrypts under a secret or a public key, each ciphertext from fresh entropy.
 pub struct Encryptor<'a, S: Scheme> {
     params: IntegerParams,
     key: Key<'a>,
-    seed: Seed,
-    made: AtomicU64,
+    entropy: Entropy,
     scheme: PhantomData<S>,
 }
 
 impl<'a, S: Scheme> Encryptor<'a, S> {
     fn new(params: &IntegerParams, key: Key<'a>) -> Result<Self, HeError> {
         let params = params.clone();
-        Ok(Self { params, key, seed: Seed::from_entropy()?, made: AtomicU64::new(0), scheme: PhantomData })
+        Ok(Self { params, key, entropy: Entropy::system()?, scheme: PhantomData })
     }
 
     /// Encrypts under a secret key: less noise, and a ciphertext that travels at half its size.
@@ -52,12 +50,12 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
         Self::new(params, Key::Public(key))
     }
 
-    /// With entropy of the caller's choice: for known answers alone. Two encryptors of one seed
-    /// give everything away.
+    /// With seeds from elsewhere: for known answers, and of no use in what is shipped, where
+    /// [`Entropy`] is the operating system's alone.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_seed_for_tests(mut self, seed: Seed) -> Self {
-        self.seed = seed;
+    pub fn with_entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
         self
     }
 
@@ -80,7 +78,8 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
     ///
     /// # Errors
     /// [`HeError::WrongParameters`], [`HeError::WrongPlainModulus`], [`HeError::NoSuchLevel`],
-    /// and [`HeError::NoBudget`] where the level holds no fresh ciphertext.
+    /// [`HeError::NoBudget`] where the level holds no fresh ciphertext, and [`HeError::Ring`] if the
+    /// system gives no entropy.
     pub fn encrypt_at(&self, plaintext: &Plaintext, level: usize) -> Result<Ciphertext<S>, HeError> {
         let model = self.params.noise();
         let noise = model.message()
@@ -93,23 +92,21 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
         self.params.check_level("encryption", level)?;
         check_fits(&self.params, "encryption", level, noise)?;
         let factor = S::fresh_factor(&self.params, level);
-        let index = self.made.fetch_add(1, Ordering::Relaxed);
+        let seeds = self.entropy.object(ENCRYPTION)?;
         let message = plaintext.addend(level, factor);
         let (parts, seed) = match self.key {
-            Key::Secret(key) => self.secret(key, message, index)?,
-            Key::Public(key) => self.public(key, message, index)?,
+            Key::Secret(key) => self.secret(key, message, &seeds)?,
+            Key::Public(key) => self.public(key, message, &seeds)?,
         };
         let (params, key) = (self.params.clone(), self.key_id());
         Ok(Ciphertext { params, key, parts, level, factor, noise, seed, scheme: PhantomData })
     }
 
     /// (m + e − a·s, a), a from a seed.
-    fn secret(&self, key: &SecretKey, message: Poly<Coeff>, index: u64) -> Result<Parts, HeError> {
+    fn secret(&self, key: &SecretKey, message: Poly<Coeff>, seeds: &ObjectSeeds) -> Result<Parts, HeError> {
         let basis = message.basis().clone();
-        let seed = self.seed.derive_mask("sudare mask", index);
-        let a = mask(&basis, &seed, 0);
-        let stream = &mut self.seed.derive("sudare encryption", index).stream(1);
-        let errors = error_coefficients(stream, basis.degree())?;
+        let a = mask(&basis, &seeds.masks, 0);
+        let errors = error_coefficients(&mut seeds.errors.stream(1), basis.degree())?;
         let mut c0 = message;
         c0.add_assign(&*Zeroizing::new(Poly::<Coeff>::from_signed(&basis, &errors)));
         let mut c0 = c0.into_eval();
@@ -119,18 +116,17 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
             limb.mul_add(x, a.limb(i), key.s.limb(i));
             limb.neg_assign(x);
         });
-        Ok((vec![c0, a], Some(seed)))
+        Ok((vec![c0, a], Some(seeds.masks)))
     }
 
     /// (m + e_0 + v·b, e_1 + v·a), v ternary.
-    fn public(&self, key: &PublicKey, message: Poly<Coeff>, index: u64) -> Result<Parts, HeError> {
+    fn public(&self, key: &PublicKey, message: Poly<Coeff>, seeds: &ObjectSeeds) -> Result<Parts, HeError> {
         let basis = message.basis().clone();
         let n = basis.degree();
-        let seed = self.seed.derive("sudare encryption", index);
         let mut v = Zeroizing::new(vec![0i64; n]);
-        ternary(&mut seed.stream(0), &mut v);
+        ternary(&mut seeds.errors.stream(0), &mut v);
         let v = Zeroizing::new(Poly::<Coeff>::from_signed(&basis, &v).into_eval());
-        let mut errors = seed.stream(1);
+        let mut errors = seeds.errors.stream(1);
         let mut c0 = message.into_eval();
         c0.add_assign(&*error(&mut errors, &basis)?);
         let mut c1 = Poly::clone(&*error(&mut errors, &basis)?);

@@ -137,6 +137,12 @@ impl NoiseModel {
         bound(n, ROUNDING_VARIANCE, 1) + bound(n, ROUNDING_VARIANCE * w, 2) + third
     }
 
+    /// The least bound that a ciphertext with a mask can have: it is fresh under a secret key or has
+    /// been divided, and what else happens to it adds to the bound.
+    pub(crate) fn least(&self) -> f64 {
+        (self.message() + self.secret_encryption()).min(self.division(2))
+    }
+
     /// Key switching at a level, before its division by P: Σ_j d_j·e_j / P.
     pub fn switching(&self, level: usize) -> f64 {
         let digits: f64 = self.q[..=level].chunks(self.digit_limbs).map(|d| quotient(d, &self.p)).map(|x| x * x).sum();

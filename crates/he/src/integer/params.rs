@@ -5,9 +5,9 @@ use super::noise::NoiseModel;
 use super::scale::{Division, ProductTables};
 use crate::error::HeError;
 use crate::params::Params;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use sudare_ring::memo::Memo;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Limb, RnsBasis, Shoup};
 
@@ -34,8 +34,8 @@ struct Inner {
     /// The auxiliary basis of BFV products.
     aux: RnsBasis,
     noise: NoiseModel,
-    divisions: Mutex<BTreeMap<DivisionKey, Arc<Division>>>,
-    products: Mutex<BTreeMap<(usize, usize, usize), Arc<ProductTables>>>,
+    divisions: Memo<DivisionKey, Arc<Division>>,
+    products: Memo<(usize, usize, usize), Arc<ProductTables>>,
 }
 
 /// Parameters of exact arithmetic modulo t over a [`Params`] set. Cloning shares it.
@@ -93,8 +93,8 @@ impl IntegerParams {
             bgv_factor,
             aux,
             noise,
-            divisions: Mutex::default(),
-            products: Mutex::default(),
+            divisions: Memo::new(),
+            products: Memo::new(),
         })))
     }
 
@@ -183,8 +183,8 @@ impl IntegerParams {
     /// ⌊factor·c / D⌉ of polynomials over q_0 … q_high, then P if `special`: D is the product
     /// of everything above q_low. `None` if the factor is no unit modulo a prime that stays.
     pub(crate) fn division(&self, high: usize, low: usize, special: bool, factor: u64) -> Option<Arc<Division>> {
-        let mut cache = self.0.divisions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = cache.get(&(high, low, special, factor)) {
+        let (cache, key) = (&self.0.divisions, (high, low, special, factor));
+        if let Some(found) = cache.get(&key) {
             return Some(found.clone());
         }
         let params = &self.0.params;
@@ -192,23 +192,17 @@ impl IntegerParams {
         let tail = if special { dropped.concat(params.p()).ok()? } else { dropped };
         let made = Arc::new(Division::new(params.q_at(low), &tail, factor)?);
         // Factors of uneven additions come in any number; the usual ones are few.
-        if cache.len() < MAX_CACHED {
-            cache.insert((high, low, special, factor), made.clone());
-        }
-        Some(made)
+        Some(if cache.len() < MAX_CACHED { cache.insert(key, made).clone() } else { made })
     }
 
     /// Tables of BFV products from level `high` to `low` with `aux` auxiliary primes.
     pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Option<Arc<ProductTables>> {
-        let mut cache = self.0.products.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(found) = cache.get(&(high, low, aux)) {
+        if let Some(found) = self.0.products.get(&(high, low, aux)) {
             return Some(found.clone());
         }
         let q = self.0.params.q();
-        let made =
-            Arc::new(ProductTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?);
-        cache.insert((high, low, aux), made.clone());
-        Some(made)
+        let made = ProductTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?;
+        Some(self.0.products.insert((high, low, aux), Arc::new(made)).clone())
     }
 
     /// Whether two handles mean the same set and plaintext modulus.
@@ -218,7 +212,7 @@ impl IntegerParams {
 }
 
 /// Most divisions that are kept.
-const MAX_CACHED: usize = 1024;
+const MAX_CACHED: usize = 256;
 
 impl PartialEq for IntegerParams {
     fn eq(&self, other: &Self) -> bool {

@@ -3,12 +3,19 @@
 use super::params::IntegerParams;
 use crate::error::HeError;
 use sudare_ring::{Coeff, Eval, Poly};
+use zeroize::{Zeroize, Zeroizing};
 
-/// An encoded message: N coefficients modulo t.
+/// An encoded message: N coefficients modulo t. Wiped when dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plaintext {
     pub(crate) params: IntegerParams,
     pub(crate) coefficients: Vec<u64>,
+}
+
+impl Drop for Plaintext {
+    fn drop(&mut self) {
+        self.coefficients.zeroize();
+    }
 }
 
 impl Plaintext {
@@ -38,12 +45,12 @@ impl Plaintext {
     }
 
     /// `factor` times the plaintext, centred.
-    pub(crate) fn centered(&self, factor: u64) -> Vec<i64> {
+    pub(crate) fn centered(&self, factor: u64) -> Zeroizing<Vec<i64>> {
         let t = self.params.modulus();
-        if factor == 1 {
-            return self.coefficients.iter().map(|x| t.center(*x)).collect();
-        }
-        self.coefficients.iter().map(|x| t.center(t.mul(*x, factor))).collect()
+        Zeroizing::new(match factor {
+            1 => self.coefficients.iter().map(|x| t.center(*x)).collect(),
+            _ => self.coefficients.iter().map(|x| t.center(t.mul(*x, factor))).collect(),
+        })
     }
 
     /// `factor`·m/t over the primes of a level, as it is added to a ciphertext, in coefficient form.
@@ -91,10 +98,10 @@ impl PlainFactor {
 /// The canonical norm of a polynomial, rounded up to a power of two.
 fn canonical_norm(params: &IntegerParams, coefficients: &[i64]) -> f64 {
     let half = coefficients.len() / 2;
-    let mut re: Vec<f64> = coefficients[..half].iter().map(|x| *x as f64).collect();
-    let mut im: Vec<f64> = coefficients[half..].iter().map(|x| *x as f64).collect();
+    let doubles = |x: &[i64]| Zeroizing::new(x.iter().map(|x| *x as f64).collect::<Vec<_>>());
+    let (mut re, mut im) = (doubles(&coefficients[..half]), doubles(&coefficients[half..]));
     params.params().embedding().embed_split(&mut re, &mut im);
-    let largest = re.iter().zip(&im).map(|(x, y)| x.hypot(*y)).fold(0.0, f64::max);
+    let largest = re.iter().zip(im.iter()).map(|(x, y)| x.hypot(*y)).fold(0.0, f64::max);
     // The embedding is right to far less than this margin.
     (largest * (1.0 + 1e-6)).max(1.0).log2().ceil().exp2()
 }

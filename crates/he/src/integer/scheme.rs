@@ -23,6 +23,13 @@ pub trait Scheme: sealed::Sealed + Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn fresh_factor(params: &IntegerParams, level: usize) -> u64;
 
+    /// The plaintext factor of every ciphertext at a level, if the scheme has but one: then both
+    /// sides compute it, and what a file says is only compared.
+    #[doc(hidden)]
+    fn only_factor(_params: &IntegerParams, _level: usize) -> Option<u64> {
+        None
+    }
+
     /// Σ a_i·b_i with three parts.
     #[doc(hidden)]
     fn product(

@@ -1,37 +1,35 @@
 //! Makes public and evaluation keys from a secret key.
 
 use super::noise_poly::{error, mask};
-use super::{EvalKeys, GaloisKey, KeySwitchKey, PublicKey, SecretKey};
+use super::{EvalKeys, GaloisKey, KeySwitchKey, PUBLISHED_KEY, PublicKey, SecretKey};
 use crate::error::HeError;
 use crate::params::Params;
-use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::automorphism::EvalPermutation;
-use sudare_ring::random::Seed;
+use sudare_ring::random::{Entropy, ObjectSeeds};
 use sudare_ring::{Coeff, Eval, Poly, threads};
 use zeroize::Zeroizing;
 
-/// Makes keys; fresh entropy for each generator, separate streams for masks and errors.
+/// Makes keys, each from fresh entropy, with separate streams for masks and errors.
 pub struct KeyGenerator<'a> {
     secret: &'a SecretKey,
-    seed: Seed,
-    made: AtomicU64,
+    entropy: Entropy,
 }
 
 impl<'a> KeyGenerator<'a> {
-    /// A generator with entropy of its own.
+    /// A generator of keys for a secret key.
     ///
     /// # Errors
     /// [`HeError::Ring`] if the system gives none.
     pub fn new(secret: &'a SecretKey) -> Result<Self, HeError> {
-        Ok(Self { secret, seed: Seed::from_entropy()?, made: AtomicU64::new(0) })
+        Ok(Self { secret, entropy: Entropy::system()? })
     }
 
-    /// With entropy of the caller's choice: for known answers alone. Two generators of one seed
-    /// give the secret key away.
+    /// With seeds from elsewhere: for known answers, and of no use in what is shipped, where
+    /// [`Entropy`] is the operating system's alone.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_seed_for_tests(mut self, seed: Seed) -> Self {
-        self.seed = seed;
+    pub fn with_entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
         self
     }
 
@@ -44,13 +42,12 @@ impl<'a> KeyGenerator<'a> {
     /// # Errors
     /// [`HeError::Ring`].
     pub fn public_key(&self) -> Result<PublicKey, HeError> {
-        let index = self.made.fetch_add(1, Ordering::Relaxed);
         let params = self.params();
-        let seed = self.seed.derive_mask("sudare mask", index);
+        let ObjectSeeds { masks: seed, errors } = self.entropy.object(PUBLISHED_KEY)?;
         let a = mask(params.q(), &seed, 0);
         let mut b = a.mul(&self.secret.at_level(params.max_level()));
         b.neg_assign();
-        b.add_assign(&*error(&mut self.seed.derive("sudare error", index).stream(0), params.q())?);
+        b.add_assign(&*error(&mut errors.stream(0), params.q())?);
         Ok(PublicKey { params: params.clone(), id: self.secret.id, seed, b, a })
     }
 
@@ -60,7 +57,7 @@ impl<'a> KeyGenerator<'a> {
         from: &Poly<Eval>,
         to: &Poly<Eval>,
         level: usize,
-        index: u64,
+        seeds: &ObjectSeeds,
     ) -> Result<KeySwitchKey, HeError> {
         let params = self.params();
         if params.p().is_empty() {
@@ -68,21 +65,19 @@ impl<'a> KeyGenerator<'a> {
         }
         let basis = params.qp_at(level);
         let tables = params.tables(level);
-        let seed = self.seed.derive_mask("sudare mask", index);
-        let errors = self.seed.derive("sudare error", index);
         let (mut all_b, mut all_a) = (Vec::new(), Vec::new());
         for (j, digit) in tables.digits.iter().enumerate() {
-            let a = mask(basis, &seed, j as u64);
+            let a = mask(basis, &seeds.masks, j as u64);
             let mut b = a.mul(to);
             b.neg_assign();
-            b.add_assign(&*error(&mut errors.stream(j as u64), basis)?);
+            b.add_assign(&*error(&mut seeds.errors.stream(j as u64), basis)?);
             for i in digit.clone() {
                 basis.limb(i).mul_scalar_add(b.limb_mut(i), from.limb(i), &tables.p_mod_q[i]);
             }
             all_a.push(a);
             all_b.push(b);
         }
-        Ok(KeySwitchKey::pack(params, level, seed, &all_b, &all_a))
+        Ok(KeySwitchKey::pack(params, level, seeds.masks, &all_b, &all_a))
     }
 
     fn check_level(&self, level: usize) -> Result<(), HeError> {
@@ -98,10 +93,14 @@ impl<'a> KeyGenerator<'a> {
     /// # Errors
     /// [`HeError::NoSuchLevel`], [`HeError::Parameters`] without special primes.
     pub fn relin_key(&self, level: usize) -> Result<KeySwitchKey, HeError> {
+        self.relin_key_from(level, &self.entropy.object(PUBLISHED_KEY)?)
+    }
+
+    fn relin_key_from(&self, level: usize, seeds: &ObjectSeeds) -> Result<KeySwitchKey, HeError> {
         self.check_level(level)?;
         let s = self.secret.extended(level);
         let square = Zeroizing::new(s.mul(&s));
-        self.switch_key(&square, &s, level, self.made.fetch_add(1, Ordering::Relaxed))
+        self.switch_key(&square, &s, level, seeds)
     }
 
     /// A key from another secret of the same ring, given by its coefficients, to this one.
@@ -112,7 +111,7 @@ impl<'a> KeyGenerator<'a> {
         self.check_level(level)?;
         let from = Poly::<Coeff>::from_signed(self.params().qp_at(level), coefficients).into_eval();
         let from = Zeroizing::new(from);
-        self.switch_key(&from, &self.secret.extended(level), level, self.made.fetch_add(1, Ordering::Relaxed))
+        self.switch_key(&from, &self.secret.extended(level), level, &self.entropy.object(PUBLISHED_KEY)?)
     }
 
     /// The key of the automorphism X → X^`element`, for ciphertexts up to `level`.
@@ -120,16 +119,16 @@ impl<'a> KeyGenerator<'a> {
     /// # Errors
     /// As [`KeyGenerator::relin_key`], and [`HeError::Ring`] for an element that names none.
     pub fn galois_key(&self, element: u64, level: usize) -> Result<GaloisKey, HeError> {
-        self.galois_key_at(element, level, self.made.fetch_add(1, Ordering::Relaxed))
+        self.galois_key_from(element, level, &self.entropy.object(PUBLISHED_KEY)?)
     }
 
-    fn galois_key_at(&self, element: u64, level: usize, index: u64) -> Result<GaloisKey, HeError> {
+    fn galois_key_from(&self, element: u64, level: usize, seeds: &ObjectSeeds) -> Result<GaloisKey, HeError> {
         self.check_level(level)?;
         let n = self.params().degree();
         EvalPermutation::new(n, element)?;
         let s = self.secret.extended(level);
         let target = Zeroizing::new(s.permuted(&EvalPermutation::new(n, inverse_element(element, n))?));
-        GaloisKey::from_parts(element, self.switch_key(&s, &target, level, index)?)
+        GaloisKey::from_parts(element, self.switch_key(&s, &target, level, seeds)?)
     }
 
     /// A set with the relinearisation key and the keys of `elements`, each with its level,
@@ -138,11 +137,12 @@ impl<'a> KeyGenerator<'a> {
     /// # Errors
     /// As [`KeyGenerator::galois_key`].
     pub fn eval_keys(&self, relin_level: Option<usize>, elements: &[(u64, usize)]) -> Result<EvalKeys, HeError> {
-        let first = self.made.fetch_add(elements.len() as u64, Ordering::Relaxed);
-        let keys = threads::map(elements.len(), |i| self.galois_key_at(elements[i].0, elements[i].1, first + i as u64));
+        let count = elements.len();
+        let batch = self.entropy.batch(PUBLISHED_KEY, count + usize::from(relin_level.is_some()))?;
+        let keys = threads::map(count, |i| self.galois_key_from(elements[i].0, elements[i].1, &batch.seeds(i)));
         let mut set = EvalKeys::new(self.params(), self.secret.id);
         if let Some(level) = relin_level {
-            set.set_relin(self.relin_key(level)?)?;
+            set.set_relin(self.relin_key_from(level, &batch.seeds(count))?)?;
         }
         keys.into_iter().try_for_each(|key| set.insert(key?))?;
         Ok(set)

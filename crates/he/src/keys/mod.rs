@@ -16,6 +16,12 @@ pub use switch::{GaloisKey, KeySwitchKey};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use sudare_ring::random::Purpose;
+
+/// Fresh ciphertexts of CKKS, BFV and BGV.
+pub(crate) const ENCRYPTION: Purpose = Purpose { masks: "sudare mask", errors: "sudare encryption" };
+/// Public and evaluation keys.
+const PUBLISHED_KEY: Purpose = Purpose { masks: "sudare mask", errors: "sudare error" };
 
 /// Names a secret key on everything made from it; random, and says nothing of the key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

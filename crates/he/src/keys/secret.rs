@@ -2,10 +2,12 @@
 
 use super::KeyId;
 use super::noise_poly::secret_coefficients;
+use crate::ckks::{ReleasePolicy, Releases};
 use crate::error::HeError;
 use crate::params::Params;
 use crate::security::SecretDistribution;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use sudare_ring::random::{GaussianSampler, Seed};
 use sudare_ring::{Coeff, Eval, Poly};
 use zeroize::{Zeroize, Zeroizing};
@@ -18,6 +20,8 @@ pub struct SecretKey {
     pub(crate) s: Poly<Eval>,
     /// The coefficients of s: what its owner's file keeps.
     coefficients: Zeroizing<Vec<i64>>,
+    /// What was shown of what it decrypts; kept in its owner's file as well.
+    releases: Mutex<Option<Releases>>,
 }
 
 impl SecretKey {
@@ -29,11 +33,12 @@ impl SecretKey {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
 
-    /// The key that a seed stands for.
+    /// The key that a seed stands for in this parameter set; in any other it stands for another.
     ///
     /// # Errors
     /// [`HeError::Ring`].
     pub fn from_seed(params: &Params, seed: &Seed) -> Result<Self, HeError> {
+        let seed = params.hash().bind(seed, "ring");
         let mut stream = seed.derive("sudare secret", 0).stream(0);
         let coefficients = secret_coefficients(&mut stream, params.degree(), params.literal().secret)?;
         let mut id = [0u8; 16];
@@ -63,7 +68,7 @@ impl SecretKey {
     fn expand(params: &Params, id: KeyId, coefficients: Zeroizing<Vec<i64>>) -> Self {
         let basis = params.qp_at(params.max_level());
         let s = Poly::<Coeff>::from_signed(basis, &coefficients).into_eval();
-        Self { params: params.clone(), id, s, coefficients }
+        Self { params: params.clone(), id, s, coefficients, releases: Mutex::new(None) }
     }
 
     /// The key's public name.
@@ -79,6 +84,25 @@ impl SecretKey {
     /// The coefficients of s, for the owner's file. Whoever reads it reads everything.
     pub fn coefficients(&self) -> &[i64] {
         &self.coefficients
+    }
+
+    /// What was released under this key so far, if anything was.
+    pub fn releases(&self) -> Option<Releases> {
+        *self.releases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same key with the releases that its owner's file tells of.
+    #[must_use]
+    pub fn with_releases(self, releases: Option<Releases>) -> Self {
+        *self.releases.lock().unwrap_or_else(PoisonError::into_inner) = releases;
+        self
+    }
+
+    /// Takes one release of a policy: the first fixes the policy for the life of the key.
+    pub(crate) fn take_release(&self, policy: ReleasePolicy) -> Result<(), HeError> {
+        let mut releases = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
+        *releases = Some(Releases::next(*releases, policy)?);
+        Ok(())
     }
 
     /// s modulo the data primes at a level.

@@ -1,9 +1,10 @@
 //! Keys that take a GLWE ciphertext to its image under X ↦ X^g.
 
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_glev};
+use super::ggsw::{check_gadget, evaluate_digits, write_glev};
 use super::{GlweContext, GlweSecretKey, TfheError};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
+use sudare_ring::random::ObjectSeeds;
 use zeroize::Zeroizing;
 
 /// A key for X ↦ X^g: the permutation of the evaluations, and rows that take σ(S) back to S.

@@ -3,13 +3,17 @@
 mod seeded;
 
 use super::context::check_shape;
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits_ahead, write_ggsw};
+use super::ggsw::{check_gadget, evaluate_digits_ahead, write_ggsw};
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
 use sudare_ring::buffer::Buffer;
+use sudare_ring::interrupt::check;
 use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
+
+/// Steps of a blind rotation, each of some 20 µs, between two looks whether the work was asked to end.
+const STEPS_BETWEEN_CHECKS: usize = 64;
 
 /// Most key bits that one step of a blind rotation takes.
 pub const MAX_UNROLL: usize = 3;
@@ -154,6 +158,9 @@ impl BootstrapKey {
         // What is left of a step's key to ask for, and of the next one's.
         let mut asked = [ahead(0), ahead(1)];
         for (i, m) in self.steps.iter().enumerate() {
+            if i % STEPS_BETWEEN_CHECKS == 0 {
+                check();
+            }
             let bits = i * self.unroll..self.dimension.min((i + 1) * self.unroll);
             for (rotation, by) in rotations.iter_mut().zip(by) {
                 self.step(m, &by.mask[bits.clone()], rotation, &mut digits, &mut asked);

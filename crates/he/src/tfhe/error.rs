@@ -80,7 +80,9 @@ pub enum TfheError {
         expected: KeyId,
     },
     /// A message or table value that the message space does not hold.
-    #[error("{value} does not fit a message space of {space} values")]
+    #[error(
+        "{value} does not fit a message space of {space} values; take a smaller one, or parameters with more message bits"
+    )]
     Message {
         /// The refused value.
         value: u64,

@@ -91,11 +91,14 @@ impl ClientKey {
     /// Encrypts a bit.
     ///
     /// # Errors
-    /// [`TfheError::Parameters`] if the parameters hold integers.
+    /// [`TfheError::Parameters`] if the parameters hold integers; [`TfheError::Ring`] if the system
+    /// gives no entropy.
     pub fn encrypt_bit(&self, bit: bool) -> Result<EncryptedBit, TfheError> {
         check_plaintext(self.params(), true)?;
-        let eighth = eighths(self.params().context().q(), if bit { 1 } else { -1 });
-        Ok(EncryptedBit { c: self.encrypt_phase(eighth), params: self.params().hash(), key: self.id() })
+        // Both are public, and a mask chooses between them.
+        let [low, high] = [-1, 1].map(|count| eighths(self.params().context().q(), count));
+        let eighth = low ^ (u64::from(bit).wrapping_neg() & (low ^ high));
+        Ok(EncryptedBit { c: self.encrypt_phase(eighth)?, params: self.params().hash(), key: self.id() })
     }
 
     /// Decrypts a bit.

@@ -5,7 +5,7 @@ use super::{GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use std::fmt;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
-use sudare_ring::random::{MaskSeed, Seed};
+use sudare_ring::random::ObjectSeeds;
 use zeroize::Zeroizing;
 
 /// Checks that a gadget fits a context's modulus.
@@ -25,30 +25,6 @@ pub(crate) fn check_gadget(context: &GlweContext, gadget: Gadget) -> Result<(), 
         });
     }
     Ok(())
-}
-
-/// Where the randomness of one published object comes from: masks from a public seed, errors from a
-/// secret one, streams by number.
-pub struct ObjectSeeds {
-    /// Seed of the masks; published with the object.
-    pub masks: MaskSeed,
-    /// Seed of the errors.
-    pub errors: Seed,
-}
-
-impl ObjectSeeds {
-    /// Fresh seeds from the operating system.
-    ///
-    /// # Errors
-    /// [`TfheError::Ring`] if it gives none.
-    pub fn fresh() -> Result<Self, TfheError> {
-        Ok(Self { masks: MaskSeed::from_entropy()?, errors: Seed::from_entropy()? })
-    }
-
-    /// The seeds that `seed` gives the object with this name and number.
-    pub fn derive(seed: &Seed, domain: &str, index: u64) -> Self {
-        Self { masks: seed.derive_mask(domain, index), errors: seed.derive(domain, index) }
-    }
 }
 
 /// Writes the GLev of a message as `levels` rows of a packed matrix, from row `first` of a group:

@@ -36,7 +36,7 @@ impl EncryptedInt {
         (self.params, self.key)
     }
 
-    /// The largest value that it can hold.
+    /// The largest value that it can hold: by its type and the operations, never by its value.
     pub fn largest(&self) -> u64 {
         self.largest
     }
@@ -54,20 +54,34 @@ impl fmt::Debug for EncryptedInt {
 }
 
 impl ClientKey {
-    /// Encrypts a number below the space of message and carry (mostly a message).
+    /// Encrypts a message: a number below `2^message_bits`, with its carry bits free. The range that
+    /// the ciphertext states is that of every message.
     ///
     /// # Errors
-    /// [`TfheError::Message`], [`TfheError::Parameters`] if the parameters hold bits.
+    /// [`TfheError::Message`] for a number that needs carry bits, which
+    /// [`ClientKey::encrypt_int_with_carry`] takes; [`TfheError::Parameters`] if the parameters hold
+    /// bits; [`TfheError::Ring`] if the system gives no entropy.
     pub fn encrypt_int(&self, value: u64) -> Result<EncryptedInt, TfheError> {
+        self.encrypt_below(message_space(self.params().literal().plaintext), value)
+    }
+
+    /// Encrypts a number that may fill message and carry. The range that the ciphertext states is
+    /// the whole space, whatever the number.
+    ///
+    /// # Errors
+    /// As for [`ClientKey::encrypt_int`]; [`TfheError::Message`] for a number that does not fit the
+    /// space.
+    pub fn encrypt_int_with_carry(&self, value: u64) -> Result<EncryptedInt, TfheError> {
+        self.encrypt_below(self.params().space(), value)
+    }
+
+    fn encrypt_below(&self, space: u64, value: u64) -> Result<EncryptedInt, TfheError> {
         check_plaintext(self.params(), false)?;
-        let space = self.params().space();
         if value >= space {
             return Err(TfheError::Message { value, space });
         }
-        let message_space = message_space(self.params().literal().plaintext);
-        let largest = if value < message_space { message_space - 1 } else { space - 1 };
         let owner = (self.params().hash(), self.id());
-        Ok(EncryptedInt::from_parts(self.encrypt_phase(encode(self.params(), value)), owner, largest, 1))
+        Ok(EncryptedInt::from_parts(self.encrypt_phase(encode(self.params(), value))?, owner, space - 1, 1))
     }
 
     /// Decrypts a number of message and carry.

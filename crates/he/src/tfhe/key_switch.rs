@@ -3,13 +3,13 @@
 mod seeded;
 
 use super::context::check_shape;
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_glev};
+use super::ggsw::{check_gadget, evaluate_digits, write_glev};
 use super::lwe::fill_torus;
 use super::{GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, NoiseSampler, SecretKind};
 use super::{TfheError, TorusLwe};
 use sudare_ring::buffer::{Buffer, Pages};
-use sudare_ring::kernel::{Family, Gadget, PackedMatrix, sub_scaled_rows};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::kernel::{Gadget, PackedMatrix, sub_scaled_rows};
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::{Limb, Modulus, threads};
 use zeroize::Zeroizing;
 
@@ -23,7 +23,6 @@ pub struct LweSwitchKey {
     to: usize,
     secret: SecretKind,
     masks: MaskSeed,
-    family: Family,
     /// Rows of `stride` 32-bit words: mask, body, zeros.
     rows: Pages,
     stride: usize,
@@ -73,7 +72,6 @@ impl LweSwitchKey {
             to: n,
             secret: from.kind(),
             masks: seeds.masks,
-            family: Family::choose_unbounded()?,
             rows: gathered,
             stride,
         })
@@ -139,7 +137,7 @@ impl LweSwitchKey {
             SecretKind::Binary => body.wrapping_sub((dropped >> 1) as u32),
             SecretKind::Ternary => body,
         };
-        sub_scaled_rows(self.family, &mut acc, bytemuck::cast_slice(&self.rows), &digits);
+        sub_scaled_rows(&mut acc, bytemuck::cast_slice(&self.rows), &digits);
         acc.truncate(self.to + 1);
         TorusLwe::from_words(acc)
     }

@@ -4,7 +4,6 @@ mod parts;
 
 use super::batch::in_groups;
 use super::blind_rotation::BootstrapKey;
-use super::ggsw::ObjectSeeds;
 use super::table::LookupTable;
 use super::{GlweCiphertext, GlweSecretKey, LweCiphertext, LweSecretKey, LweSwitchKey, Plaintext, SecretKind};
 use super::{ModuleSwitchKey, SwitchKey, TfheError, TfheParams};
@@ -12,8 +11,9 @@ use crate::keys::KeyId;
 use crate::params::ParamsHash;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use sudare_ring::random::Seed;
+use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
+
+const OBJECT: Purpose = Purpose::new("sudare tfhe object");
 
 /// Everything secret: zeroised when dropped, neither cloned nor printed.
 ///
@@ -25,9 +25,8 @@ pub struct ClientKey {
     glwe: GlweSecretKey,
     extracted: LweSecretKey,
     lwe: LweSecretKey,
-    /// Randomness of ciphertexts and published keys.
-    fresh: Seed,
-    made: AtomicU64,
+    /// Where ciphertexts and published keys get their seeds.
+    entropy: Entropy,
 }
 
 impl ClientKey {
@@ -39,11 +38,13 @@ impl ClientKey {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
 
-    /// The key that a seed stands for. Its ciphertexts still draw from the operating system.
+    /// The key that a seed stands for in this parameter set; in any other it stands for another. Its
+    /// ciphertexts still draw from the operating system.
     ///
     /// # Errors
     /// [`TfheError::Ring`] if the system gives no entropy.
     pub fn from_seed(params: &TfheParams, seed: &Seed) -> Result<Self, TfheError> {
+        let seed = params.hash().bind(seed, "tfhe");
         let glwe = GlweSecretKey::generate(params.context(), &mut seed.derive("sudare tfhe glwe", 0).stream(0));
         let lwe = LweSecretKey::generate(
             params.literal().lwe_dimension,
@@ -53,15 +54,15 @@ impl ClientKey {
         let mut id = [0u8; 16];
         seed.derive_mask("sudare tfhe key id", 0).stream(0).fill_bytes(&mut id);
         let extracted = glwe.to_lwe()?;
-        let fresh = Seed::from_entropy()?;
-        Ok(Self { params: params.clone(), id: KeyId(id), glwe, extracted, lwe, fresh, made: AtomicU64::new(0) })
+        Ok(Self { params: params.clone(), id: KeyId(id), glwe, extracted, lwe, entropy: Entropy::system()? })
     }
 
-    /// With ciphertext randomness of the caller's choice: for known answers alone.
+    /// With seeds from elsewhere: for known answers, and of no use in what is shipped, where
+    /// [`Entropy`] is the operating system's alone.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_seed_for_tests(mut self, fresh: Seed) -> Self {
-        self.fresh = fresh;
+    pub fn with_entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
         self
     }
 
@@ -91,16 +92,22 @@ impl ClientKey {
     }
 
     /// Fresh seeds for one published object of this key.
-    pub fn object_seeds(&self) -> ObjectSeeds {
-        ObjectSeeds::derive(&self.fresh, "sudare tfhe object", self.made.fetch_add(1, Ordering::Relaxed))
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`] if the system gives no entropy.
+    pub fn object_seeds(&self) -> Result<ObjectSeeds, TfheError> {
+        Ok(self.entropy.object(OBJECT)?)
     }
 
     /// Encrypts a number in `[0, q)` as an LWE ciphertext at rest.
-    pub fn encrypt_phase(&self, message: u64) -> LweCiphertext {
-        let seeds = self.object_seeds();
+    ///
+    /// # Errors
+    /// [`TfheError::Ring`] if the system gives no entropy.
+    pub fn encrypt_phase(&self, message: u64) -> Result<LweCiphertext, TfheError> {
+        let seeds = self.object_seeds()?;
         let context = self.params.context();
         let (mut masks, mut errors) = (seeds.masks.stream(0), seeds.errors.stream(0));
-        self.extracted.encrypt(context.modulus(), message, context.noise(), &mut masks, &mut errors)
+        Ok(self.extracted.encrypt(context.modulus(), message, context.noise(), &mut masks, &mut errors))
     }
 
     /// The server's key: bootstrapping and switching keys, made in parallel inside a thread pool.
@@ -114,7 +121,7 @@ impl ClientKey {
             &self.glwe,
             params.bootstrap_gadget(),
             params.literal().unroll,
-            &self.object_seeds(),
+            &self.object_seeds()?,
         )?;
         let switch = self.switch_key()?;
         Ok(ServerKey(Arc::new(Inner { params: params.clone(), id: self.id, bootstrap, switch })))
@@ -125,7 +132,7 @@ impl ClientKey {
     /// # Errors
     /// [`TfheError::Ring`].
     pub fn switch_key(&self) -> Result<SwitchKey, TfheError> {
-        let (params, seeds) = (&self.params, self.object_seeds());
+        let (params, seeds) = (&self.params, self.object_seeds()?);
         let (gadget, noise) = (params.switch_gadget(), params.lwe_noise());
         Ok(match params.module_switch_noise() {
             Some(noise) => SwitchKey::Module(ModuleSwitchKey::generate(&self.glwe, &self.lwe, gadget, noise, &seeds)?),

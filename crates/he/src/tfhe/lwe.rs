@@ -68,9 +68,10 @@ impl LweSecretKey {
 
     /// `Σ a_i·s_i` modulo q, in time that does not depend on s.
     fn inner(&self, q: &Modulus, mask: &[u64]) -> u64 {
-        // |Σ| < 2^61·2^20 fits i128.
+        // |Σ| is below q·n, which fits i128 and makes the sum positive. Divisions take as long as their
+        // operands ask for, so this one is a product with the reciprocal.
         let sum = mask.iter().zip(self.s.iter()).fold(0i128, |sum, (a, s)| sum + i128::from(*a as i64 * *s));
-        sum.rem_euclid(i128::from(q.value())) as u64
+        q.reduce_u128((sum + i128::from(q.value()) * mask.len() as i128) as u128)
     }
 
     /// The phase `b − Σ a_i·s_i` modulo q: message plus noise.
@@ -336,4 +337,45 @@ pub struct RotationExponents {
     pub mask: Vec<u32>,
     /// The body, below 2N.
     pub body: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Against the plain remainder.
+    fn check(value: u64, mask: Vec<u64>, s: Vec<i64>) {
+        let q = Modulus::new(value).unwrap();
+        let sum: i128 = mask.iter().zip(&s).map(|(a, s)| i128::from(*a) * i128::from(*s)).sum();
+        let key = LweSecretKey::from_coefficients(SecretKind::Ternary, Zeroizing::new(s)).unwrap();
+        assert_eq!(key.inner(&q, &mask), sum.rem_euclid(i128::from(value)) as u64, "modulo {value}");
+    }
+
+    #[test]
+    fn inner_products_at_the_edges() {
+        for value in [3, 12289, (1 << 47) + 5, (1 << 61) - 1] {
+            for n in [0, 1, 2, 3, 8192] {
+                for a in [0, 1, value / 2, value - 1] {
+                    for s in [-1, 0, 1] {
+                        check(value, vec![a; n], vec![s; n]);
+                    }
+                    // Sums of zero, of a multiple of q, of one more and one less.
+                    for last in [0, 1, value - a, (value - a).saturating_sub(1)] {
+                        for s in [-1, 1] {
+                            check(value, vec![a, last % value], vec![1, s]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn random_inner_products(q in 1u64..1 << 60, words in prop::collection::vec((any::<u64>(), -1i64..=1), 1..50)) {
+            let (mask, s) = words.into_iter().map(|(a, s)| (a % (2 * q + 1), s)).unzip();
+            check(2 * q + 1, mask, s);
+        }
+    }
 }

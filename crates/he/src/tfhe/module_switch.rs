@@ -4,14 +4,14 @@
 mod seeded;
 
 use super::context::check_shape;
-use super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits};
+use super::ggsw::{check_gadget, evaluate_digits};
 use super::key_switch::{LweSwitchKey, TorusScale};
 use super::{
     Gadget, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, Noise, NoiseSampler, TfheError, TorusLwe,
 };
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{MAX_COLUMNS, PackedMatrix};
-use sudare_ring::random::{MaskSeed, Stream, uniform};
+use sudare_ring::random::{MaskSeed, ObjectSeeds, Stream, uniform};
 use zeroize::Zeroizing;
 
 /// Least degree d of the module's small ring: a switch takes n/d + 1 inverse transforms.

@@ -1,7 +1,7 @@
 //! Lookup tables as the test polynomials of programmable bootstraps.
 
 use super::context::check_shape;
-use super::{GlweContext, TfheError, TfheParams};
+use super::{GlweContext, TfheError, TfheParams, encoding};
 
 /// One or several tables, ready to be an accumulator.
 ///
@@ -145,14 +145,12 @@ fn check_power_of_two(entries: usize, expected: usize) -> Result<(), TfheError> 
 
 /// A message of the space as a phase: `m·q/(2·space)`, rounded.
 pub(crate) fn encode(params: &TfheParams, m: u64) -> u64 {
-    let (q, two_p) = (u128::from(params.context().q()), 2 * u128::from(params.space()));
-    (((u128::from(m) * q + two_p / 2) / two_p) % q) as u64
+    encoding::encode(params.context().modulus(), m, params.space().ilog2() + 1)
 }
 
 /// The message nearest to a phase, modulo twice the space (the upper half has its padding bit set).
 pub(crate) fn decode(params: &TfheParams, phase: u64) -> u64 {
-    let (q, two_p) = (u128::from(params.context().q()), 2 * u128::from(params.space()));
-    (((u128::from(phase) * two_p + q / 2) / q) % two_p) as u64
+    encoding::decode(params.context().modulus(), phase, params.space().ilog2() + 1)
 }
 
 /// The polynomial (1 − X)·F of a table of the whole space as its terms (position, factor), positions below N:

@@ -5,6 +5,7 @@ use super::error::{Part, WireError};
 use super::header::{ALIGNMENT, CHECKSUM_BYTES, FIXED_BYTES, Header, Lead, MAX_HEADER_BYTES, ObjectType};
 use super::packing;
 use std::io::{ErrorKind, Read, Write};
+use sudare_ring::interrupt::check;
 use sudare_ring::{Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
 
@@ -31,6 +32,7 @@ impl<'a, W: Write> Writer<'a, W> {
         if self.header.segments().get(self.next) != Some(&(bytes.len() as u64)) {
             return Err(WireError::Corrupt { what: "a segment that its header does not announce" });
         }
+        check();
         let gap = self.position.next_multiple_of(ALIGNMENT) - self.position;
         self.out.write_all(&[0; ALIGNMENT as usize][..gap as usize])?;
         self.out.write_all(bytes)?;
@@ -158,6 +160,7 @@ impl<'a> Reader<'a> {
         let Some(bytes) = self.header.segments().get(i).copied() else {
             return Err(WireError::Corrupt { what: "fewer segments than the object needs" });
         };
+        check();
         let gap = self.position.next_multiple_of(ALIGNMENT) - self.position;
         expect_zeros(self.source.take(gap as usize, part)?)?;
         self.position += gap + bytes + CHECKSUM_BYTES as u64;

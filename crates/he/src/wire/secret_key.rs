@@ -1,8 +1,10 @@
 //! Secret keys in their owner's file. Nothing generic writes them: only these functions do.
 
+use super::bytes::Fields;
 use super::container::{Reader, Source, Writer};
 use super::error::WireError;
 use super::header::{Header, ObjectType, State};
+use crate::ckks::{ReleasePolicy, Releases};
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::security::SecretDistribution;
@@ -44,7 +46,26 @@ fn unpack(params: &Params, bytes: &[u8]) -> Zeroizing<Vec<i64>> {
     out
 }
 
-/// Writes a secret key. Whoever reads it can decrypt everything: keep the file to its owner
+/// What was released: policy and count; nothing for a key without releases.
+fn pack_releases(releases: Option<Releases>) -> Vec<u8> {
+    let Some(releases) = releases else { return Vec::new() };
+    let policy = releases.policy();
+    let words = [policy.releases(), u64::from(policy.security_bits()), releases.used()];
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn unpack_releases(meta: &[u8]) -> Result<Option<Releases>, WireError> {
+    if meta.is_empty() {
+        return Ok(None);
+    }
+    let mut fields = Fields::new(meta);
+    let (declared, security, used) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    fields.finish()?;
+    let policy = ReleasePolicy::new(declared, u32::try_from(security).unwrap_or(u32::MAX))?;
+    Ok(Some(Releases::new(policy, used)?))
+}
+
+/// Writes a secret key and the count of its releases. Whoever reads it can decrypt everything: keep the file to its owner
 /// (mode 0600), and mind that a buffering writer keeps a copy.
 ///
 /// # Errors
@@ -52,7 +73,8 @@ fn unpack(params: &Params, bytes: &[u8]) -> Zeroizing<Vec<i64>> {
 pub fn write_secret_key(key: &SecretKey, out: impl Write) -> Result<(), WireError> {
     let params = key.params();
     let lengths = vec![segment_bytes(params) as u64];
-    let header = Header::new(ObjectType::SecretKey, (params.hash(), key.id()), State::default(), Vec::new(), lengths)?;
+    let (owner, meta) = ((params.hash(), key.id()), pack_releases(key.releases()));
+    let header = Header::new(ObjectType::SecretKey, owner, State::default(), meta, lengths)?;
     let mut writer = Writer::new(out, &header)?;
     writer.segment(&pack(key))?;
     writer.finish()
@@ -92,11 +114,9 @@ fn load(params: &Params, source: Source<'_>) -> Result<SecretKey, WireError> {
     header.expect_params(params.hash())?;
     header.expect_no_state()?;
     header.expect_segments([segment_bytes(params) as u64])?;
-    if !header.meta().is_empty() {
-        return Err(WireError::Corrupt { what: "metadata where none belongs" });
-    }
+    let releases = unpack_releases(header.meta())?;
     let id = header.key();
     let coefficients = unpack(params, reader.segment()?);
     reader.finish()?;
-    Ok(SecretKey::from_coefficients(params, id, coefficients)?)
+    Ok(SecretKey::from_coefficients(params, id, coefficients)?.with_releases(releases))
 }

@@ -2,11 +2,11 @@
 
 use crate::world::{Numbers, Owner, largest_error, mean_square_error};
 use num_complex::Complex64;
-use std::ops::ControlFlow;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper, Progress, Step};
 use sudare_he::ckks::Ciphertext;
 use sudare_he::ring::Threads;
+use sudare_he::ring::interrupt::{Interrupt, Interrupted};
 
 fn world(literal: &BootstrapLiteral) -> (Owner, Bootstrapper) {
     let params = literal.build().unwrap();
@@ -198,21 +198,36 @@ fn refusals_name_the_state_and_leave_operands() {
 }
 
 #[test]
-fn progress_is_told_and_cancelling_stops() {
+fn progress_is_told_and_interrupts_end_it() {
     let (owner, b) = small(BootstrapLiteral::c(), 9);
     let c = input(&owner, &b, &[Complex64::ONE; 256]);
     let mut seen = Vec::new();
-    let mut watch = |p: Progress| {
-        seen.push((p.step, p.done));
-        ControlFlow::Continue(())
-    };
-    assert_eq!(b.refresh_watched(&[&c], &mut watch).unwrap().len(), 1);
+    assert_eq!(b.refresh_told(&[&c], &mut |p| seen.push((p.step, p.done))).unwrap().len(), 1);
     assert!(seen.into_iter().eq(Step::ALL.into_iter().zip(0..)));
+    // Asked at each step's beginning, it ends there; the same bootstrapper works on.
     for stop in 0..Step::ALL.len() {
-        let mut watch = |p: Progress| if p.done == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let stopped = b.refresh_watched(&[&c], &mut watch).map(|_| ());
-        assert_eq!(stopped, Err(HeError::Cancelled { operation: "bootstrapping" }));
+        let interrupt = Interrupt::new();
+        let mut last = None;
+        let mut tell = |p: Progress| {
+            last = Some(p.done);
+            if p.done == stop {
+                interrupt.ask();
+            }
+        };
+        assert_eq!(interrupt.run(|| b.refresh_told(&[&c], &mut tell).map(|_| ())), Err(Interrupted));
+        assert_eq!(last, Some(stop));
     }
+    // Asked from elsewhere, it ends within a step.
+    let interrupt = Interrupt::new();
+    let asking = interrupt.clone();
+    let work = || {
+        std::thread::spawn(move || asking.ask());
+        loop {
+            b.refresh(&c).unwrap();
+        }
+    };
+    assert_eq!(interrupt.run(work), Err(Interrupted));
+    expect_refreshed(&owner, &b, &b.refresh(&c).unwrap(), &[Complex64::ONE; 256], "after interrupts");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use sudare_he::integer::{Ciphertext, Decryptor, Encryptor, Evaluator, Packing, S
 use sudare_he::keys::{KeyGenerator, SecretKey};
 use sudare_he::params::ParamsLiteral;
 use sudare_he::ring::Threads;
+use sudare_he::ring::random::{Entropy, Seed};
 
 /// A modulus, its packing, and a chain that holds two products in both schemes.
 fn cases() -> Vec<(u64, Packing, ParamsLiteral)> {
@@ -190,8 +191,9 @@ fn one_thread_equals_many() {
     fn run<S: Scheme>(w: &World<S>, threads: usize) -> Vec<u64> {
         let x = Words(1).values(512, 12289);
         let plain = w.plain(&x, Packing::Slots);
-        let seed = sudare_he::ring::random::Seed::from_bytes([7; 32]);
-        let encryptor = Encryptor::<S>::with_secret_key(&w.params, &w.secret).unwrap().with_seed_for_tests(seed);
+        let seed = Seed::from_bytes([7; 32]);
+        let encryptor =
+            Encryptor::<S>::with_secret_key(&w.params, &w.secret).unwrap().with_entropy(Entropy::fixed(seed));
         let (a, b) = (encryptor.encrypt(&plain).unwrap(), encryptor.encrypt(&plain).unwrap());
         Threads::new(threads).run(|| {
             let product = w.server.mul_relin(&a, &b).unwrap();

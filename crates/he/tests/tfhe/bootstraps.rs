@@ -1,7 +1,7 @@
 //! Gates and tables, exhaustively, on small sets and on the real ones.
 
 use crate::{cases, word};
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, Seed};
 use sudare_he::ring::{Threads, threads};
 use sudare_he::tfhe::*;
 
@@ -54,10 +54,22 @@ fn every_value(client: &ClientKey) {
     let function = |x: u64| (x * x + 3 * x + 1) % space;
     let table = LookupTable::new(params, function).unwrap();
     for x in 0..space {
-        let c = client.encrypt_int(x).unwrap();
+        let c = client.encrypt_int_with_carry(x).unwrap();
         let y = server.lookup(&c, &table).unwrap();
         assert_eq!(client.decrypt_int(&y).unwrap(), function(x));
         assert_eq!(client.decrypt_int(&server.lookup(&y, &table).unwrap()).unwrap(), function(function(x)));
+    }
+}
+
+/// What an encryption says of itself is the same for every number that it takes.
+#[test]
+fn stated_ranges_do_not_depend_on_values() {
+    let client = client(small(2, 2), 12);
+    for value in 0..16 {
+        let stated = |c: EncryptedInt| (c.largest(), c.noise(), c.owner(), c.ciphertext().dimension());
+        let wide = client.encrypt_int_with_carry(value).map(stated).unwrap();
+        assert_eq!(wide, (15, 1, (client.params().hash(), client.id()), 1024));
+        assert_eq!(client.encrypt_int(value).map(stated).ok(), (value < 4).then_some((3, 1, wide.2, wide.3)));
     }
 }
 
@@ -79,7 +91,7 @@ fn tables() {
         let server = real.server_key().unwrap();
         let table = LookupTable::new(real.params(), |x| 15 - x).unwrap();
         for x in [0, 1, 7, 8, 15] {
-            let y = server.lookup(&real.encrypt_int(x).unwrap(), &table).unwrap();
+            let y = server.lookup(&real.encrypt_int_with_carry(x).unwrap(), &table).unwrap();
             assert_eq!(real.decrypt_int(&y).unwrap(), 15 - x);
         }
     }
@@ -123,7 +135,7 @@ fn several_tables_from_one_rotation() {
             assert_eq!(values, expected);
         }
     }
-    let large = client.encrypt_int(4).unwrap();
+    let large = client.encrypt_int_with_carry(3).unwrap();
     assert!(matches!(server.lookup_many(&large, &interleaved), Err(TfheError::CarrySpace { .. })));
 
     let whole: Vec<Vec<u64>> = vec![
@@ -132,7 +144,7 @@ fn several_tables_from_one_rotation() {
         (0..16).map(|x| (7 * x + 3) % 16).collect(),
     ];
     for x in 0..16u64 {
-        let out = server.lookup_multi(&client.encrypt_int(x).unwrap(), &whole).unwrap();
+        let out = server.lookup_multi(&client.encrypt_int_with_carry(x).unwrap(), &whole).unwrap();
         for (y, table) in out.iter().zip(&whole) {
             assert_eq!(client.decrypt_int(y).unwrap(), table[x as usize]);
         }
@@ -157,7 +169,7 @@ fn random_tables_and_gates() {
             let (r, tables) = (word(&mut stream), [word(&mut stream), word(&mut stream)]);
             let entry = |t: usize, x: u64| tables[t] >> (4 * x) & 15;
             let (x, y) = (r & 15, r >> 4 & 3);
-            let c = ints.encrypt_int(x).unwrap();
+            let c = ints.encrypt_int_with_carry(x).unwrap();
             let decrypt = |c: &EncryptedInt| ints.decrypt_int(c).unwrap();
             let table = LookupTable::new(ints.params(), |x| entry(0, x)).unwrap();
             assert_eq!(decrypt(&server.lookup(&c, &table).unwrap()), entry(0, x));
@@ -193,7 +205,9 @@ fn wrong_keys_and_parameters_are_refused() {
     assert!(matches!(other.decrypt_bit(&x), Err(TfheError::WrongKey { .. })));
     assert!(matches!(bits.encrypt_int(1), Err(TfheError::Parameters { .. })));
     assert!(matches!(ints.encrypt_bit(true), Err(TfheError::Parameters { .. })));
-    assert!(matches!(ints.encrypt_int(16), Err(TfheError::Message { value: 16, space: 16 })));
+    assert!(matches!(ints.encrypt_int(4), Err(TfheError::Message { value: 4, space: 4 })));
+    assert!(matches!(ints.encrypt_int_with_carry(16), Err(TfheError::Message { value: 16, space: 16 })));
+    assert!(matches!(bits.encrypt_int_with_carry(0), Err(TfheError::Parameters { .. })));
     let moved = EncryptedBit::from_parts(x.ciphertext().clone(), ints.params().hash(), bits.id());
     assert!(matches!(server.not(&moved), Err(TfheError::WrongParameters { .. })));
     assert!(ints.server_key().unwrap().trivial_bit(true).is_err());
@@ -224,7 +238,8 @@ fn threads_change_nothing() {
     let client = client(TfheLiteral::insecure_test(Plaintext::Bit), 3);
     let again = || {
         let seed = Seed::from_bytes([5; 32]);
-        let client = ClientKey::from_seed(client.params(), &seed).unwrap().with_seed_for_tests(seed.derive("x", 0));
+        let client =
+            ClientKey::from_seed(client.params(), &seed).unwrap().with_entropy(Entropy::fixed(seed.derive("x", 0)));
         let server = client.server_key().unwrap();
         let bits: Vec<EncryptedBit> = (0..6).map(|i| client.encrypt_bit(i % 3 == 0).unwrap()).collect();
         let work: Vec<_> = (0..12).map(|i| (Gate::ALL[i % 8], &bits[i % 6], &bits[(i * 5 + 1) % 6])).collect();

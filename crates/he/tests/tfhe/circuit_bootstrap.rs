@@ -3,7 +3,7 @@
 use crate::measure::circuit::row;
 use crate::support::{context, key, streams, words};
 use sudare_he::ring::Threads;
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
 use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey};
 use sudare_he::tfhe::leveled::*;
@@ -18,7 +18,8 @@ struct Side {
 fn side(literal: CircuitLiteral, number: u8) -> Side {
     let params = literal.build().unwrap();
     let seed = Seed::from_bytes([number; 32]);
-    let client = ClientKey::from_seed(params.tfhe(), &seed).unwrap().with_seed_for_tests(seed.derive("fresh", 0));
+    let client =
+        ClientKey::from_seed(params.tfhe(), &seed).unwrap().with_entropy(Entropy::fixed(seed.derive("fresh", 0)));
     let key = CircuitKey::generate(&params, &client).unwrap();
     let leveled = LeveledClient::sharing(params.leveled(), &client).unwrap();
     Side { client, leveled, key }
@@ -89,9 +90,12 @@ fn depths() {
 #[test]
 fn the_classical_way() {
     let side = side(CircuitLiteral::insecure_test(), 6);
-    let private =
-        PrivateSwitchKey::generate(side.client.glwe(), Gadget { base_log: 16, levels: 2 }, &side.client.object_seeds())
-            .unwrap();
+    let private = PrivateSwitchKey::generate(
+        side.client.glwe(),
+        Gadget { base_log: 16, levels: 2 },
+        &side.client.object_seeds().unwrap(),
+    )
+    .unwrap();
     for bit in [false, true] {
         let c = side.client.encrypt_bit(bit).unwrap();
         assert_eq!(selected(&side, &side.key.bootstrap_classical(&c, &private).unwrap()), bit);

@@ -1,6 +1,7 @@
 //! The failure probability of bootstraps against its formula, measured at reduced precision.
 
 use sudare_he::ring::Threads;
+use sudare_he::ring::random::{Entropy, Seed};
 use sudare_he::security::Security;
 use sudare_he::tfhe::*;
 
@@ -28,15 +29,15 @@ fn reduced() -> TfheParams {
 /// Outputs of bootstraps are inputs of the next, so that the noise that decides is all of it; neighbouring
 /// entries of the tables differ by at least three, so that a failure shows.
 fn failures(params: &TfheParams, rounds: usize, key: u64) -> usize {
-    let seed = sudare_he::ring::random::Seed::from_bytes([9; 32]).derive("failure", key);
-    let client = ClientKey::from_seed(params, &seed).unwrap().with_seed_for_tests(seed.derive("fresh", 0));
+    let seed = Seed::from_bytes([9; 32]).derive("failure", key);
+    let client = ClientKey::from_seed(params, &seed).unwrap().with_entropy(Entropy::fixed(seed.derive("fresh", 0)));
     let server = client.server_key().unwrap();
     let (q, boxes) = (params.context().q(), 2 * params.space());
     let entry = |x: u64, shift: u64| (3 * x + shift) % 8;
     let tables: Vec<_> = (0..8).map(|s| LookupTable::new(params, |x| entry(x, s)).unwrap()).collect();
     let phase = |m: u64| (u128::from(m) * u128::from(q) / u128::from(boxes)) as u64;
     let mut values: Vec<u64> = (0..CHAINS as u64).map(|i| i % 8).collect();
-    let mut cs: Vec<LweCiphertext> = values.iter().map(|m| client.encrypt_phase(phase(*m))).collect();
+    let mut cs: Vec<LweCiphertext> = values.iter().map(|m| client.encrypt_phase(phase(*m)).unwrap()).collect();
     let mut failures = 0;
     // The first round's inputs are fresh and have less noise: it does not count.
     for round in 0..=rounds {

@@ -2,14 +2,15 @@
 
 use crate::support::{context, key, words};
 use sudare_he::ring::Threads;
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::fhew::{AutomorphismBootstrapKey, FhewKey, FhewLiteral, FhewMethod};
 use sudare_he::tfhe::*;
 
 fn side(literal: FhewLiteral, number: u8) -> (ClientKey, FhewKey) {
     let params = literal.build().unwrap();
     let seed = Seed::from_bytes([number; 32]);
-    let client = ClientKey::from_seed(params.tfhe(), &seed).unwrap().with_seed_for_tests(seed.derive("fresh", 0));
+    let client =
+        ClientKey::from_seed(params.tfhe(), &seed).unwrap().with_entropy(Entropy::fixed(seed.derive("fresh", 0)));
     let key = FhewKey::generate(&params, &client).unwrap();
     (client, key)
 }

@@ -1,7 +1,7 @@
 //! Each object and operation with messages high above the noise.
 
 use crate::support::{context, key, streams, words};
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{ObjectSeeds, Seed};
 use sudare_he::tfhe::*;
 
 const N: usize = 512;

@@ -9,17 +9,18 @@ use sudare_he::integer::{
 };
 use sudare_he::keys::{KeyGenerator, SecretKey};
 use sudare_he::params::ParamsLiteral;
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, Seed};
 use sudare_he::wire::{
     IntegerWire, ObjectType, WireError, integer_params_from_bytes, integer_params_to_bytes, peek, reseal_for_tests,
+    secret_key_from_bytes, secret_key_to_bytes,
 };
 
-const T: u64 = 12289;
+pub const T: u64 = 12289;
 
-struct Objects {
-    params: IntegerParams,
-    secret: SecretKey,
-    files: Vec<(&'static str, Vec<u8>)>,
+pub struct Objects {
+    pub params: IntegerParams,
+    pub secret: SecretKey,
+    pub files: Vec<(&'static str, Vec<u8>)>,
 }
 
 fn literal() -> ParamsLiteral {
@@ -33,14 +34,15 @@ fn values() -> Vec<u64> {
 }
 
 fn ciphertexts<S: Scheme>(params: &IntegerParams, secret: &SecretKey) -> [Vec<u8>; 3] {
-    let generator = KeyGenerator::new(secret).unwrap().with_seed_for_tests(Seed::from_bytes([2; 32]));
+    let fixed = |number: u8| Entropy::fixed(Seed::from_bytes([number; 32]));
+    let generator = KeyGenerator::new(secret).unwrap().with_entropy(fixed(2));
     let plain = Encoder::new(params).encode_unsigned(&values(), Packing::Slots, Wrap::Refuse).unwrap();
     let public = generator.public_key().unwrap();
     let by_secret = Encryptor::<S>::with_secret_key(params, secret).unwrap();
     let by_public = Encryptor::<S>::with_public_key(params, &public).unwrap();
     let (seeded, whole) = (
-        by_secret.with_seed_for_tests(Seed::from_bytes([3; 32])).encrypt(&plain).unwrap(),
-        by_public.with_seed_for_tests(Seed::from_bytes([4; 32])).encrypt(&plain).unwrap(),
+        by_secret.with_entropy(fixed(3)).encrypt(&plain).unwrap(),
+        by_public.with_entropy(fixed(4)).encrypt(&plain).unwrap(),
     );
     let server = Evaluator::<S>::new(params, generator.eval_keys(None, &[]).unwrap()).unwrap();
     let product = server.mul(&seeded, &seeded).unwrap();
@@ -49,13 +51,20 @@ fn ciphertexts<S: Scheme>(params: &IntegerParams, secret: &SecretKey) -> [Vec<u8
 }
 
 impl Objects {
-    fn new() -> Self {
-        let params = IntegerParams::new(&literal().build().unwrap(), T).unwrap();
-        let secret = SecretKey::from_seed(params.params(), &Seed::from_bytes([1; 32])).unwrap();
+    /// Under the stored key: when the files were made, a seed stood for another key.
+    pub fn new() -> Self {
+        let params = literal().build().unwrap();
+        let bytes = std::fs::read(path("integer_secret_key")).unwrap();
+        Self::under(secret_key_from_bytes(&params, &bytes).unwrap())
+    }
+
+    fn under(secret: SecretKey) -> Self {
+        let params = IntegerParams::new(secret.params(), T).unwrap();
         let plain = Encoder::new(&params).encode_unsigned(&values(), Packing::Coefficients, Wrap::Refuse).unwrap();
         let [seeded, product, low] = ciphertexts::<Bfv>(&params, &secret);
         let [bgv_seeded, bgv_product, bgv_low] = ciphertexts::<Bgv>(&params, &secret);
         let files = vec![
+            ("integer_secret_key", secret_key_to_bytes(&secret).unwrap().to_vec()),
             ("integer_params", integer_params_to_bytes(&params).unwrap()),
             ("integer_plaintext", plain.to_bytes().unwrap()),
             ("bfv_seeded", seeded),
@@ -69,7 +78,7 @@ impl Objects {
     }
 }
 
-fn reread(params: &IntegerParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
+pub fn reread(params: &IntegerParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
     match name {
         "integer_params" => {
             let stored = integer_params_from_bytes(bytes)?;
@@ -78,6 +87,7 @@ fn reread(params: &IntegerParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, W
             }
             integer_params_to_bytes(&stored.build()?)
         }
+        "integer_secret_key" => Ok(secret_key_to_bytes(&secret_key_from_bytes(params.params(), bytes)?)?.to_vec()),
         "integer_plaintext" => Plaintext::from_bytes(params, bytes)?.to_bytes(),
         _ if name.starts_with("bfv") => Ciphertext::<Bfv>::from_bytes(params, bytes)?.to_bytes(),
         _ => Ciphertext::<Bgv>::from_bytes(params, bytes)?.to_bytes(),
@@ -92,7 +102,9 @@ fn path(name: &str) -> PathBuf {
 #[test]
 #[ignore = "writes the golden files of this format version"]
 fn write_golden_files() {
-    for (name, bytes) in Objects::new().files {
+    let params = literal().build().unwrap();
+    let secret = SecretKey::from_seed(&params, &Seed::from_bytes([1; 32])).unwrap();
+    for (name, bytes) in Objects::under(secret).files {
         std::fs::write(path(name), bytes).unwrap();
     }
 }
@@ -164,7 +176,7 @@ fn forged_fields_are_refused() {
     let modulus = forged("bfv_low", 128, &65537u64.to_le_bytes());
     assert!(matches!(modulus, WireError::He(HeError::WrongPlainModulus { found: 65537, expected: T, .. })));
     for factor in [0, T, u64::MAX] {
-        assert!(refused(&forged("bfv_low", 136, &factor.to_le_bytes())), "{factor}");
+        assert!(refused(&forged("bgv_low", 136, &factor.to_le_bytes())), "{factor}");
     }
     assert!(matches!(forged("bfv_low", 144, &1u32.to_le_bytes()), WireError::Corrupt { .. }));
     for parts in [0u32, 1, 3, 4, u32::MAX] {

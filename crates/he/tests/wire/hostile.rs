@@ -3,11 +3,11 @@
 use super::objects::{Objects, literal, reread};
 use std::io::Read;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Plaintext};
+use sudare_he::ckks::{Ciphertext, Plaintext, ReleasePolicy, Releases};
 use sudare_he::keys::{EvalKeys, PublicKey};
 use sudare_he::wire::{
     Bundle, Container, ObjectType, Part, Wire, WireError, params_from_bytes, peek, reseal_for_tests,
-    secret_key_from_bytes,
+    secret_key_from_bytes, secret_key_to_bytes,
 };
 
 /// Where a header's metadata begins.
@@ -183,6 +183,20 @@ fn residues_are_checked() {
     }
     let bytes = forged(&o.files()[1].1, 4096, &[0b10]);
     assert!(matches!(secret_key_from_bytes(&o.params, &bytes), Err(WireError::He(HeError::Parameters { .. }))));
+}
+
+#[test]
+fn counts_of_releases_are_checked() {
+    let o = Objects::new(&literal(), 1);
+    let policy = ReleasePolicy::new(5, 30).unwrap();
+    let released = o.secret.with_releases(Some(Releases::new(policy, 2).unwrap()));
+    let good = secret_key_to_bytes(&released).unwrap();
+    assert_eq!(secret_key_from_bytes(&o.params, &good).unwrap().releases(), released.releases());
+    // More used than declared; too many declared; bits that the noise does not cover.
+    for (at, with) in [(16, 6u64), (0, 1 << 25), (0, 0), (8, 65), (8, 0), (8, u64::MAX)] {
+        let bytes = forged(&good, META + at, &with.to_le_bytes());
+        assert!(matches!(secret_key_from_bytes(&o.params, &bytes), Err(WireError::He(_))), "{at} {with}");
+    }
 }
 
 #[test]

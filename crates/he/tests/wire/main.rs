@@ -1,6 +1,7 @@
 //! The wire format: round trips, golden files, hostile bytes.
 
 mod exact;
+mod fields;
 mod golden;
 mod hostile;
 mod mutation;

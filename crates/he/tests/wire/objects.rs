@@ -3,7 +3,7 @@
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
 use sudare_he::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 use sudare_he::params::{Params, ParamsLiteral};
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, Seed};
 use sudare_he::security::{SecretDistribution, Security};
 use sudare_he::wire::{
     Bundle, Wire, WireError, params_from_bytes, params_to_bytes, secret_key_from_bytes, secret_key_to_bytes,
@@ -44,18 +44,22 @@ pub fn values() -> Vec<f64> {
 impl Objects {
     pub fn new(literal: &ParamsLiteral, seed: u8) -> Self {
         let params = literal.build().unwrap();
-        let secret = SecretKey::from_seed(&params, &Seed::from_bytes([seed; 32])).unwrap();
-        let generator = KeyGenerator::new(&secret).unwrap().with_seed_for_tests(Seed::from_bytes([seed + 1; 32]));
+        Self::under(SecretKey::from_seed(&params, &Seed::from_bytes([seed; 32])).unwrap(), seed)
+    }
+
+    /// The objects under a key, from the seeds after `seed`.
+    pub fn under(secret: SecretKey, seed: u8) -> Self {
+        let params = secret.params().clone();
+        let fixed = |number: u8| Entropy::fixed(Seed::from_bytes([seed + number; 32]));
+        let generator = KeyGenerator::new(&secret).unwrap().with_entropy(fixed(1));
         let public = generator.public_key().unwrap();
         let (top, rotation) = (params.max_level(), params.rotation_element(1));
         let keys = generator.eval_keys(Some(top), &[(rotation, 0), (params.conjugation_element(), top)]).unwrap();
         let encoder = Encoder::new(&params);
         let at = EncodeAt { level: top, scale: params.scale(), max_abs: 1.0 };
         let plaintext = encoder.encode_coefficients(&values(), at).unwrap();
-        let by_secret =
-            Encryptor::with_secret_key(&secret).unwrap().with_seed_for_tests(Seed::from_bytes([seed + 2; 32]));
-        let by_public =
-            Encryptor::with_public_key(&public).unwrap().with_seed_for_tests(Seed::from_bytes([seed + 3; 32]));
+        let by_secret = Encryptor::with_secret_key(&secret).unwrap().with_entropy(fixed(2));
+        let by_public = Encryptor::with_public_key(&public).unwrap().with_entropy(fixed(3));
         let seeded = by_secret.encrypt(&plaintext).unwrap();
         let plain_parts = by_public.encrypt(&plaintext).unwrap();
         let server = Evaluator::new(keys.clone());

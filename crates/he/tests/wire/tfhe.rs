@@ -1,7 +1,7 @@
 //! TFHE's objects: round trips, golden files, hostile bytes, sizes.
 
 use std::path::PathBuf;
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, Seed};
 use sudare_he::tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
 use sudare_he::tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
 use sudare_he::wire::*;
@@ -12,17 +12,17 @@ fn literal() -> TfheLiteral {
     TfheLiteral { lwe_dimension: 8, log_n: 9, unroll: 1, ..small }
 }
 
-fn client() -> ClientKey {
-    let params = literal().build().unwrap();
-    let key = ClientKey::from_seed(&params, &Seed::from_bytes([1; 32])).unwrap();
-    key.with_seed_for_tests(Seed::from_bytes([2; 32]))
+/// The stored key: when the files were made, a seed stood for another key.
+fn stored_key() -> ClientKey {
+    let bytes = std::fs::read(path("tfhe_client_key")).unwrap();
+    tfhe_client_key_from_bytes(&literal().build().unwrap(), &bytes).unwrap()
 }
 
 fn byte() -> ElementType {
     ElementType::Integer(IntegerType::new(8, true).unwrap())
 }
 
-const VALUES: [u64; 3] = [5, 0xFE, 0x80];
+pub const VALUES: [u64; 3] = [5, 0xFE, 0x80];
 
 fn server_bytes(key: &ServerKey) -> Vec<u8> {
     let mut out = Vec::new();
@@ -31,16 +31,20 @@ fn server_bytes(key: &ServerKey) -> Vec<u8> {
     out
 }
 
-struct Objects {
-    client: ClientKey,
+pub struct Objects {
+    pub client: ClientKey,
     fresh: IntegerArray,
     server: ServerKey,
     computed: IntegerArray,
 }
 
 impl Objects {
-    fn new() -> Self {
-        let client = client();
+    pub fn new() -> Self {
+        Self::under(stored_key())
+    }
+
+    fn under(client: ClientKey) -> Self {
+        let client = client.with_entropy(Entropy::fixed(Seed::from_bytes([2; 32])));
         let fresh = client.encrypt_array(byte(), vec![3], &VALUES).unwrap();
         let server = client.server_key().unwrap();
         let one = fresh.take(vec![1], &[1]).unwrap();
@@ -48,7 +52,7 @@ impl Objects {
         Self { client, fresh, server, computed }
     }
 
-    fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let params = self.client.params();
         vec![
             ("tfhe_params", tfhe_params_to_bytes(params).unwrap()),
@@ -61,7 +65,7 @@ impl Objects {
 }
 
 /// Reads an object by its decoder and writes it again.
-fn reread(params: &TfheParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
+pub fn reread(params: &TfheParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, WireError> {
     match name {
         "tfhe_params" => tfhe_params_to_bytes(&tfhe_params_from_bytes(bytes)?.build()?),
         "tfhe_client_key" => Ok(tfhe_client_key_to_bytes(&tfhe_client_key_from_bytes(params, bytes)?)?.to_vec()),
@@ -83,7 +87,8 @@ fn path(name: &str) -> PathBuf {
 #[test]
 #[ignore = "writes the golden files of this format version"]
 fn write_golden_files() {
-    for (name, bytes) in Objects::new().files() {
+    let client = ClientKey::from_seed(&literal().build().unwrap(), &Seed::from_bytes([1; 32])).unwrap();
+    for (name, bytes) in Objects::under(client).files() {
         std::fs::write(path(name), bytes).unwrap();
     }
 }

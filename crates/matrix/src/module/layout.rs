@@ -1,6 +1,7 @@
 //! Where elements stand in a polynomial.
 
 use crate::error::MatrixError;
+use crate::rounding;
 use sudare_he::HeError;
 use sudare_he::ring::embedding::Embedding;
 use sudare_he::ring::kernel::MIN_DEGREE;
@@ -16,6 +17,17 @@ pub(super) struct Layout {
     slots_of: Slots,
 }
 
+/// Whether the transforms serve a ring with as many slots.
+const fn is_fast(slots: usize) -> bool {
+    2 * slots >= MIN_DEGREE
+}
+
+/// Relative standard deviation of a slot's rounding error, as in [`crate::rounding`].
+pub(super) fn embedding_error(slots: usize) -> f64 {
+    let points = slots as f64;
+    if is_fast(slots) { rounding::embedding(points) } else { rounding::direct_embedding(points) }
+}
+
 /// The canonical embedding of Z\[Z\]/(Z^(2·slots) + 1).
 #[derive(Debug)]
 enum Slots {
@@ -27,7 +39,7 @@ enum Slots {
 
 impl Layout {
     pub(super) fn new(n: usize, side: usize, slots: usize) -> Result<Self, MatrixError> {
-        let slots_of = if 2 * slots >= MIN_DEGREE {
+        let slots_of = if is_fast(slots) {
             Slots::Fast(Embedding::new(2 * slots).map_err(HeError::from)?)
         } else {
             let angle = |e: usize| std::f64::consts::PI * e as f64 / (2 * slots) as f64;

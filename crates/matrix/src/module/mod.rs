@@ -27,16 +27,17 @@ mod transpose;
 use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Operand, Product, Shape};
-use crate::work::Work;
+use crate::product::{Operand, Outline, Product, Shape};
+use crate::slots::common::check_shape;
 use layout::Layout;
 use serde::{Deserialize, Serialize};
-pub use sizes::candidates;
+pub use sizes::{Plan, candidates};
 use sudare_he::HeError;
 use sudare_he::ckks::noise::TAIL;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::threads;
+use zeroize::Zeroizing;
 
 const NAME: &str = "module";
 
@@ -55,9 +56,8 @@ pub struct ModuleOptions {
 /// A product by the module method; see the [module](self).
 #[derive(Debug)]
 pub struct Module {
-    shape: Shape,
     params: Params,
-    options: ModuleOptions,
+    plan: Plan,
     layout: Layout,
 }
 
@@ -65,9 +65,7 @@ pub struct Module {
 fn check(shape: Shape, literal: &ParamsLiteral, options: &ModuleOptions) -> Result<(), MatrixError> {
     let refuse = |reason: String| Err(MatrixError::Method { method: NAME, reason });
     let (n, d, slots) = (1usize.checked_shl(literal.log_n).unwrap_or(0), options.side, options.slots);
-    if shape.m == 0 || shape.k == 0 || shape.n == 0 || shape.batch == 0 {
-        return refuse("the shape is empty".into());
-    }
+    check_shape(NAME, shape)?;
     if !d.is_power_of_two() || d < 8 || d > n / 4 {
         return refuse(format!("side {d} is no power of two from 8 to N/4 = {}", n / 4));
     }
@@ -80,53 +78,20 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &ModuleOptions) -> Resu
     Ok(())
 }
 
-/// What a product costs, without building it.
-///
-/// # Errors
-/// As [`Module::new`].
-pub fn work(shape: Shape, literal: &ParamsLiteral, options: &ModuleOptions) -> Result<Work, MatrixError> {
-    check(shape, literal, options)?;
-    Ok(sizes::Sizes::new(shape, options, literal).work())
-}
-
-/// The keys that a product needs, without building it.
-///
-/// # Errors
-/// As [`Module::new`].
-pub fn keys(shape: Shape, literal: &ParamsLiteral, options: &ModuleOptions) -> Result<KeyDemand, MatrixError> {
-    check(shape, literal, options)?;
-    Ok(demand(literal, options))
-}
-
-fn demand(literal: &ParamsLiteral, options: &ModuleOptions) -> KeyDemand {
-    let top = literal.q_bits.len() - 1;
-    let elements = transpose::elements(1 << literal.log_n, options.side);
-    KeyDemand {
-        relin: options.relinearize.then_some(top),
-        galois: elements.filter(|e| *e != 1).map(|e| (e, top)).collect(),
-    }
-}
-
 impl Module {
     /// The product under given parameters.
     ///
     /// # Errors
-    /// [`MatrixError::Method`] for an empty shape, a side or a number of slots that the ring
-    /// cannot have, or parameters without special primes; [`MatrixError::He`].
+    /// As [`Plan::new`]; [`MatrixError::He`].
     pub fn new(shape: Shape, params: &Params, options: ModuleOptions) -> Result<Self, MatrixError> {
-        check(shape, params.literal(), &options)?;
+        let plan = Plan::new(shape, params.literal(), options)?;
         let layout = Layout::new(params.degree(), options.side, options.slots)?;
-        Ok(Self { shape, params: params.clone(), options, layout })
-    }
-
-    /// Groups of products, block rows, block columns, ciphertexts of a block of an operand.
-    fn counts(&self) -> (usize, usize, usize, usize) {
-        sizes::counts(self.shape, &self.options, self.params.degree())
+        Ok(Self { params: params.clone(), plan, layout })
     }
 
     /// Rows of the result in block row `i`.
     fn rows(&self, i: usize) -> usize {
-        self.options.side.min(self.shape.m - i * self.options.side)
+        self.plan.options.side.min(self.plan.shape.m - i * self.plan.options.side)
     }
 
     /// Scale, message bound and noise of the result, before any rescale, and its level; refuses
@@ -153,14 +118,13 @@ impl Module {
         let n = self.params.degree() as f64;
         let size = |bound: f64| bound / self.layout.row_norm();
         let variance = |noise: f64| (noise / TAIL[0]).powi(2) / n;
-        let sizes = sizes::Sizes::new(self.shape, &self.options, self.params.literal());
         let variances = [variance(left.2), variance(right.2)];
-        let error = sizes.product_variance([size(left.1), size(right.1)], variances, [left.0, right.0]);
+        let error = self.plan.product_variance([size(left.1), size(right.1)], variances, [left.0, right.0]);
         let state = State {
             level,
             scale: left.0 * right.0,
-            bound: self.shape.k as f64 * size(left.1) * size(right.1),
-            noise: TAIL[2] * (n * (error + sizes.switching_variance())).sqrt(),
+            bound: self.plan.shape.k as f64 * size(left.1) * size(right.1),
+            noise: TAIL[2] * (n * (error + self.plan.switching_variance())).sqrt(),
         };
         let modulus = self.params.q_at(level).log2_product();
         if (state.bound * state.scale + state.noise).max(1.0).log2() + 1.0 > modulus {
@@ -181,46 +145,21 @@ struct State {
 }
 
 impl Product for Module {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn shape(&self) -> Shape {
-        self.shape
+    fn outline(&self) -> &dyn Outline {
+        &self.plan
     }
 
     fn params(&self) -> &Params {
         &self.params
     }
 
-    fn ciphertexts(&self, operand: Operand) -> usize {
-        let (groups, i, j, terms) = self.counts();
-        match operand {
-            Operand::Left => groups * i * terms,
-            Operand::Right => groups * j * terms,
-            Operand::Output => groups * self.shape.m * j,
-        }
-    }
-
-    fn keys(&self) -> KeyDemand {
-        demand(self.params.literal(), &self.options)
-    }
-
-    fn work(&self) -> Work {
-        sizes::Sizes::new(self.shape, &self.options, self.params.literal()).work()
-    }
-
-    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
-        sizes::Sizes::new(self.shape, &self.options, self.params.literal()).error(max_abs)
-    }
-
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
-        check_matrices(self.shape, operand, matrices, max_abs)?;
-        let terms = self.counts().3;
+        check_matrices(self.plan.shape, operand, matrices, max_abs)?;
+        let terms = self.plan.counts().3;
         let blocks = self.ciphertexts(operand) / terms;
-        let per_group = blocks / self.counts().0;
+        let per_group = blocks / self.plan.counts().0;
         let encoder = Encoder::new(&self.params);
-        let (d, slots, per_term) = (self.options.side, self.options.slots, self.layout.terms());
+        let (d, slots, per_term) = (self.plan.options.side, self.plan.options.slots, self.layout.terms());
         // A complex pair of elements is √2 times as large as one, and so may a coefficient be.
         let at = EncodeAt { max_abs: max_abs * 1.4143, ..encoder.at_top(max_abs) };
         let plaintexts = threads::map(blocks * terms, |index| {
@@ -247,9 +186,9 @@ impl Product for Module {
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
         check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (groups, block_rows, block_cols, terms) = self.counts();
+        let (groups, block_rows, block_cols, terms) = self.plan.counts();
         let state = self.state(evaluator, left, right)?;
-        let worker = blocks::Worker::new(evaluator, state, left[0].key(), &self.options)?;
+        let worker = blocks::Worker::new(evaluator, state, left[0].key(), &self.plan.options)?;
         let mut out = Vec::with_capacity(self.ciphertexts(Operand::Output));
         for group in 0..groups {
             let operand = |cts: &[Ciphertext], count: usize| -> Vec<_> {
@@ -268,14 +207,15 @@ impl Product for Module {
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
-        let (_, block_rows, block_cols, _) = self.counts();
-        let (d, slots) = (self.options.side, self.options.slots);
-        let Shape { m, n, batch, .. } = self.shape;
+        let (_, block_rows, block_cols, _) = self.plan.counts();
+        let (d, slots) = (self.plan.options.side, self.plan.options.slots);
+        let Shape { m, n, batch, .. } = self.plan.shape;
         let encoder = Encoder::new(&self.params);
         let rows = threads::map(output.len(), |at| {
-            Ok::<_, MatrixError>(self.layout.decode(&encoder.decode_coefficients(&output[at])?))
+            let coefficients = Zeroizing::new(encoder.decode_coefficients(&output[at])?);
+            Ok::<_, MatrixError>(self.layout.decode(&coefficients))
         });
-        let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let rows = Zeroizing::new(rows.into_iter().collect::<Result<Vec<_>, _>>()?);
         let mut data = vec![vec![0.0; m * n]; batch];
         let mut next = rows.iter().enumerate();
         for group in 0..batch.div_ceil(slots) {

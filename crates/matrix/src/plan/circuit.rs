@@ -4,16 +4,29 @@
 //! Operations use levels as follows: sum, transpose, product element by element and with a number
 //! that is no integer one each; a matrix product two, and a third where its result is worked on
 //! further; a sum of values with different histories one, to bring their scales together.
+//!
+//! # Errors
+//! Errors of a fresh matrix are independent from element to element, so that a sum of n of them
+//! grows with √n. What a matrix product leaves is not: the error of one element of a factor is in a
+//! whole row or column of the result, and matrices that are all alike let it add up n times. Both
+//! parts are carried along ([`Error`]).
+//!
+//! The evaluator's worst-case bounds grow with every mask by the number of its slots, and after four
+//! or five products in a row no modulus would hold them. What a node's ciphertexts carry on is the
+//! plan's own bound, as it is for the size of their messages.
 
 use super::Goal;
 use crate::error::MatrixError;
 use crate::expr::{Expr, Op};
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Shape};
-use crate::slots::common::{KeyList, fold_work, hoisted_sum_work, stages};
+use crate::product::{KeyDemand, Peak, Shape};
+use crate::sizing;
+use crate::slots::common::{KeyList, check_count, fold_work, hoisted_sum_work, radices, stages};
 use crate::slots::cube::{Cube, CubePlan, Improvements, Side};
 use crate::slots::error_model::ErrorModel;
+use crate::slots::follow::{self, Follow};
 use crate::slots::tiles::{Axis, TileLayout};
+use crate::tables::Tables;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::circuits::linear_map::LinearMap;
@@ -27,6 +40,8 @@ const TILES: [usize; 6] = [4, 8, 16, 32, 64, 128];
 const MAX_INTEGER: f64 = 1048576.0;
 /// Deepest circuit that is looked for.
 const MAX_DEPTH: usize = 48;
+/// Most bits of a prime.
+const MAX_PRIME_BITS: u32 = 60;
 
 /// A circuit on tiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,38 +181,110 @@ fn layout(expr: &Expr, node: usize, tile: usize, stride: usize) -> Result<TileLa
     TileLayout::new(rows, cols, tile, stride)
 }
 
-/// Work, keys but those of transposes, and predicted error of a walk.
-struct Figures {
-    work: Work,
-    keys: KeyList,
-    relin: Option<usize>,
-    error: f64,
+/// Largest error of a node's elements, in two parts that add up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Error {
+    /// Independent from element to element.
+    own: f64,
+    /// What elements may have in common.
+    common: f64,
 }
 
-fn figures(expr: &Expr, literal: &ParamsLiteral, tile: usize, walk: &Walk) -> Result<Figures, MatrixError> {
-    let model = ErrorModel::new(literal);
-    let stride = stride(expr, literal, tile);
-    let (mut work, mut keys, mut relin) = (Work::default(), KeyList::new(literal), None::<usize>);
-    let mut errors: Vec<f64> = Vec::with_capacity(expr.nodes().len());
-    let own = |variance: f64| ErrorModel::largest(variance);
-    for (at, op) in expr.nodes().iter().enumerate() {
+impl Error {
+    /// An error with independent elements.
+    fn own(own: f64) -> Self {
+        Self { own, common: 0.0 }
+    }
+
+    fn total(self) -> f64 {
+        self.own + self.common
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        Self { own: self.own * by, common: self.common * by }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { own: self.own + other.own, common: self.common + other.common }
+    }
+
+    /// That of a sum of `terms` elements.
+    fn summed(self, terms: f64) -> Self {
+        Self { own: self.own * terms.sqrt(), common: self.common * terms }
+    }
+}
+
+/// Canonical norm of the noise that an error of elements stands for: their real parts', and as much
+/// again for what imaginary parts add.
+fn noise(error: Error, scale: f64) -> f64 {
+    2.0 * error.total() * scale
+}
+
+/// Work and predicted errors of a walk.
+struct Figures<'a> {
+    work: Work,
+    /// Error of each node, as it is worked on.
+    errors: Vec<Error>,
+    /// What the evaluator will say of each node's ciphertexts.
+    states: Vec<follow::State>,
+    follow: Follow<'a>,
+    table_bytes: u64,
+}
+
+impl<'a> Figures<'a> {
+    fn new(expr: &Expr, literal: &'a ParamsLiteral, tile: usize, walk: &Walk) -> Result<Self, MatrixError> {
+        let mut figures = Self {
+            work: Work::default(),
+            errors: Vec::with_capacity(expr.nodes().len()),
+            states: Vec::with_capacity(expr.nodes().len()),
+            follow: Follow::new(literal),
+            table_bytes: 0,
+        };
+        for at in 0..expr.nodes().len() {
+            figures.node(expr, literal, tile, walk, at)?;
+        }
+        Ok(figures)
+    }
+
+    /// Adds the node `at`, all before it being there.
+    fn node(
+        &mut self,
+        expr: &Expr,
+        literal: &ParamsLiteral,
+        tile: usize,
+        walk: &Walk,
+        at: usize,
+    ) -> Result<(), MatrixError> {
+        let model = ErrorModel::new(literal);
+        let stride = stride(expr, literal, tile);
+        let own = |variance: f64| Error::own(ErrorModel::largest(variance));
         let (here, state) = (layout(expr, at, tile, stride)?, walk.states[at]);
         let tiles = here.ciphertexts() as f64;
         let pass = Work::passes_at(literal, state.level, 2.0);
         let division = own(model.division(state.scale));
-        let info = |node: usize| (expr.info(node).max_abs, errors[node]);
-        let error = match *op {
-            Op::Input { .. } => own(model.fresh()),
-            Op::Neg { of } | Op::Shift { of, .. } => {
-                work += pass * tiles;
-                errors[of]
+        let size = |node: usize| expr.info(node).max_abs;
+        let error = match expr.nodes()[at] {
+            Op::Input { .. } => Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1)),
+            Op::Neg { of } => {
+                self.work += pass * tiles;
+                self.errors[of]
+            }
+            Op::Shift { of, by } => {
+                self.work += pass * tiles;
+                self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs())))
             }
             Op::Scale { of, by } => {
-                work += pass * tiles;
-                if !is_integer(by) {
-                    work += Work::rescale(literal, state.level + 1) * tiles;
+                self.work += pass * tiles;
+                let scaled = self.errors[of].scaled(by.abs());
+                match is_integer(by) {
+                    true => scaled,
+                    false => {
+                        self.work += Work::rescale(literal, state.level + 1) * tiles;
+                        // The number is rounded to a multiple of one over the prime.
+                        let rounded = size(of) * 0.5 / model.prime(state.level + 1);
+                        scaled.plus(division).plus(Error { own: 0.0, common: rounded })
+                    }
                 }
-                errors[of] * by.abs() + division
             }
             Op::Transpose { of } => {
                 let level = walk.states[of].level;
@@ -206,82 +293,270 @@ fn figures(expr: &Expr, literal: &ParamsLiteral, tile: usize, walk: &Walk) -> Re
                     let one = hoisted_sum_work(literal, level, babies)
                         + Work::key_switch(literal, level) * babies
                         + Work::mul_plain(literal, level) * (2 * tile) as f64;
-                    work += one * tiles;
+                    self.work += one * tiles;
+                    self.table_bytes += (2 * tile - 1) as u64 * sizing::extended_bytes(literal, level);
                 }
-                let (size, e) = info(of);
                 let steps = 2.0 * (2.0 * tile as f64).sqrt();
                 let spread = model.switching(level, state.scale) + model.division(state.scale);
                 let mask = model.mask(tile * tile * stride, model.prime(level));
-                e + own(spread * steps + size * size * mask * (2 * tile) as f64) + division
+                let variance = spread * steps + size(of).powi(2) * mask * (2 * tile) as f64;
+                self.errors[of].plus(own(variance)).plus(division)
             }
             Op::Sum { of, axis: a } => {
                 let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
                 let unit = if a == 0 { tile * stride } else { stride } as i64;
                 let steps = stages(tile, unit, 2);
-                keys.stages(&steps, level);
-                work += pass * before.ciphertexts() as f64
+                self.work += pass * before.ciphertexts() as f64
                     + (fold_work(literal, level, &steps, true)
                         + Work::mul_plain(literal, level)
                         + Work::rescale(literal, level))
                         * tiles;
-                let (size, e) = info(of);
                 let (rows, cols) = expr.info(of).shape;
                 let terms = if a == 0 { rows } else { cols } as f64;
-                let own_variance = tile as f64 * (model.switching(level, state.scale) + model.division(state.scale));
-                let mask = (terms * size).powi(2) * model.mask(tile * tile * stride, model.prime(level));
-                e * terms.sqrt() + own(own_variance + mask) + division
+                let variance = tile as f64 * (model.switching(level, state.scale) + model.division(state.scale));
+                let mask = (terms * size(of)).powi(2) * model.mask(tile * tile * stride, model.prime(level));
+                self.errors[of].summed(terms).plus(own(variance + mask)).plus(division)
             }
             Op::Mul { left, right } => {
                 let level = state.level + 1;
-                work += (Work::tensor(literal, level) + Work::relinearize_rescale(literal, level)) * tiles;
-                relin = relin.max(Some(level));
-                let ((ml, el), (mr, er)) = (info(left), info(right));
+                self.work += (Work::tensor(literal, level) + Work::relinearize_rescale(literal, level)) * tiles;
+                let (l, r) = (self.errors[left], self.errors[right]);
                 let product = walk.states[left].scale * walk.states[right].scale;
-                ml * er + mr * el + el * er + own(model.switching(level, product)) + division
+                let both = Error { own: 0.0, common: l.total() * r.total() };
+                let switching = own(model.switching(level, product));
+                r.scaled(size(left)).plus(l.scaled(size(right))).plus(both).plus(switching).plus(division)
             }
             Op::Matmul { left, right } => {
                 let top = walk.states[left].level.min(walk.states[right].level);
                 let plan = cube_plan(literal, tile, options(expr, at), top)?;
                 let (a, b) = (layout(expr, left, tile, stride)?, layout(expr, right, tile, stride)?);
-                work += plan.expand_work(literal, Side::Left) * a.ciphertexts() as f64
+                self.work += plan.expand_work(literal, Side::Left) * a.ciphertexts() as f64
                     + plan.expand_work(literal, Side::Right) * b.ciphertexts() as f64
                     + plan.contract_work(literal, a.tiles().1) * tiles;
+                let sizes = [size(left), size(right)];
+                self.table_bytes += plan.table_bytes(literal);
+                let (l, r) = (self.errors[left], self.errors[right]);
+                let terms = expr.info(left).shape.1 as f64;
+                let from = r.summed(terms).scaled(sizes[0]).plus(l.summed(terms).scaled(sizes[1])).total();
+                let both = terms * l.total() * r.total();
+                let made = plan.own_error(literal, a.tiles().1, sizes);
+                Error { own: 0.0, common: from + both + made }
+            }
+            Op::Add { left, right } | Op::Sub { left, right } => {
+                self.work += pass * tiles;
+                let sum = self.errors[left].plus(self.errors[right]).plus(division);
+                // What is left of two scales that are taken for one.
+                let (unlike, of) = match walk.aligns[at] {
+                    Align::Same => (walk.states[left].scale / walk.states[right].scale - 1.0, right),
+                    Align::Left => (0.5 / model.prime(walk.states[left].level), left),
+                    Align::Right => (0.5 / model.prime(walk.states[right].level), right),
+                };
+                if walk.aligns[at] != Align::Same {
+                    self.work += (pass + Work::rescale(literal, state.level + 1)) * tiles;
+                }
+                sum.plus(Error { own: 0.0, common: unlike.abs() * size(of) })
+            }
+        };
+        self.errors.push(error);
+        let mut followed = self.followed(expr, tile, walk, at)?;
+        if !matches!(expr.nodes()[at], Op::Input { .. }) {
+            followed.bound = followed.bound.min(size(at));
+            followed.noise = followed.noise.min(noise(error, followed.scale));
+        }
+        self.states.push(followed);
+        Ok(())
+    }
+
+    /// The ciphertexts of the node `at` on paper.
+    fn followed(&mut self, expr: &Expr, tile: usize, walk: &Walk, at: usize) -> Result<follow::State, MatrixError> {
+        let (follow, states) = (&mut self.follow, &self.states);
+        Ok(match expr.nodes()[at] {
+            Op::Input { .. } => follow.fresh(expr.info(at).max_abs),
+            Op::Neg { of } => states[of],
+            Op::Shift { of, by } => follow.add_plain(states[of], by.abs()),
+            Op::Scale { of, by } if is_integer(by) => follow.mul_integer(states[of], by.abs()),
+            Op::Scale { of, by } => follow.masked(states[of], by.abs()),
+            Op::Transpose { of } if tile > 1 => {
+                let (diagonals, giants) = TileLayout::transposition_size(tile);
+                follow.linear_map(states[of], diagonals, giants)
+            }
+            Op::Transpose { of } => states[of],
+            Op::Sum { of, axis } => {
+                let (rows, cols) = expr.info(of).shape;
+                let tiles = if axis == 0 { rows } else { cols }.div_ceil(tile);
+                let sum = follow.sum(states[of], tiles);
+                let folded = follow.fold(sum, &radices(&stages(tile, 1, 2)), true);
+                follow.masked(folded, 1.0)
+            }
+            Op::Mul { left, right } => {
+                let product = follow.dot(states[left], states[right], 1);
+                follow.relinearize_rescale(product)
+            }
+            Op::Matmul { left, right } => {
+                let top = walk.states[left].level.min(walk.states[right].level);
+                let plan = cube_plan(follow.literal(), tile, options(expr, at), top)?;
+                let terms = expr.info(left).shape.1.div_ceil(tile);
+                plan.follow(follow, terms, states[left], states[right])
+            }
+            Op::Add { left, right } | Op::Sub { left, right } => {
+                let (mut l, mut r) = (states[left], states[right]);
+                match walk.aligns[at] {
+                    Align::Same => {}
+                    Align::Left => l = follow.set_scale(l, r.scale),
+                    Align::Right => r = follow.set_scale(r, l.scale),
+                }
+                follow.add(l, r)
+            }
+        })
+    }
+
+    /// Largest error of a node's elements once they are decrypted and read.
+    fn read(&self, expr: &Expr, literal: &ParamsLiteral, tile: usize, node: usize) -> f64 {
+        let held = expr.info(node).max_abs * padding(expr, node, tile);
+        self.errors[node].total() + ErrorModel::new(literal).read(held, literal.q_bits.len() - 1)
+    }
+}
+
+/// How much larger than its bound the message of a node's ciphertexts may be taken to be: sums run
+/// over whole tiles.
+fn padding(expr: &Expr, node: usize, tile: usize) -> f64 {
+    let padded = |n: usize| n.next_multiple_of(tile) as f64 / n as f64;
+    match expr.nodes()[node] {
+        Op::Matmul { left, .. } => padded(expr.info(left).shape.1),
+        Op::Sum { of, axis } => {
+            let (rows, cols) = expr.info(of).shape;
+            padded(if axis == 0 { rows } else { cols })
+        }
+        Op::Add { .. } | Op::Sub { .. } => 2.0,
+        _ => 1.0,
+    }
+}
+
+/// The largest value that the message of any ciphertext may be taken to have.
+fn largest_value(expr: &Expr, tile: usize) -> f64 {
+    (0..expr.nodes().len()).fold(1.0f64, |m, at| m.max(expr.info(at).max_abs * padding(expr, at, tile)))
+}
+
+/// A circuit as its specification lays it out; nothing is built.
+pub(crate) struct Sketch {
+    literal: ParamsLiteral,
+    layouts: Vec<TileLayout>,
+    walk: Walk,
+    work: Work,
+    peaks: Vec<Peak>,
+    table_bytes: u64,
+    keys: KeyDemand,
+    /// Bound on the noise of each node's ciphertexts.
+    noise: Vec<f64>,
+    /// Error of each node once it is read.
+    read: Vec<f64>,
+    batch: usize,
+}
+
+impl Sketch {
+    /// The sketch of a circuit; `prime(l)` is what a rescale at level `l` divides by.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] or [`MatrixError::Method`] for a specification that does not serve.
+    pub(super) fn new(goal: &Goal, spec: &CircuitSpec, prime: impl Fn(usize) -> f64) -> Result<Self, MatrixError> {
+        let (expr, tile, literal) = (&goal.expression, spec.tile, &spec.params);
+        if !TILES.contains(&tile) {
+            return Err(MatrixError::NoPlan { reason: format!("tiles of side {tile} are not used") });
+        }
+        let (top, scale) = (literal.q_bits.len().saturating_sub(1), f64::from(literal.log_scale).exp2());
+        let walk = Walk::new(expr, tile, top, scale, prime)?;
+        let figures = Figures::new(expr, literal, tile, &walk)?;
+        let (nodes, stride) = (expr.nodes().len(), stride(expr, literal, tile));
+        let layouts = (0..nodes).map(|at| layout(expr, at, tile, stride)).collect::<Result<Vec<_>, _>>()?;
+        let keys = keys(expr, literal, &layouts, &walk)?;
+        let read = (0..nodes).map(|at| figures.read(expr, literal, tile, at)).collect();
+        let noise = figures.errors.iter().zip(&walk.states).map(|(error, s)| noise(*error, s.scale)).collect();
+        let Figures { work, follow, table_bytes, .. } = figures;
+        let (peaks, work) = (follow.peaks, work * goal.batch as f64);
+        Ok(Self {
+            literal: literal.clone(),
+            layouts,
+            walk,
+            work,
+            peaks,
+            table_bytes,
+            keys,
+            noise,
+            read,
+            batch: goal.batch,
+        })
+    }
+
+    /// The same before any prime is known: they lie just under their powers of two, as distinct as
+    /// real ones are, so that scales differ where they will.
+    pub(super) fn of(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
+        Self::new(goal, spec, |l| model_prime(&spec.params, l))
+    }
+
+    pub(super) fn literal(&self) -> &ParamsLiteral {
+        &self.literal
+    }
+
+    pub(super) fn keys(&self) -> &KeyDemand {
+        &self.keys
+    }
+
+    pub(super) fn work(&self) -> Work {
+        self.work
+    }
+
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.table_bytes
+    }
+
+    pub(super) fn peaks(&self) -> &[Peak] {
+        &self.peaks
+    }
+
+    /// Error of a node's elements once they are read.
+    pub(super) fn error(&self, node: usize) -> f64 {
+        self.read[node]
+    }
+
+    /// Level and scale of a node's value.
+    pub(super) fn state(&self, node: usize) -> (usize, f64) {
+        let State { level, scale } = self.walk.states[node];
+        (level, scale)
+    }
+
+    /// Ciphertexts of a whole batch, and level.
+    pub(super) fn size(&self, node: usize) -> (usize, usize) {
+        (self.layouts[node].ciphertexts() * self.batch, self.walk.states[node].level)
+    }
+}
+
+/// What a rescale divides by, nearly.
+fn model_prime(literal: &ParamsLiteral, level: usize) -> f64 {
+    let bits = literal.q_bits.get(level).map_or(0.0, |b| f64::from(*b));
+    bits.exp2() * (1.0 - (level + 1) as f64 * (-20f64).exp2())
+}
+
+/// The keys of all nodes, each at the highest level that it is used at.
+fn keys(expr: &Expr, literal: &ParamsLiteral, layouts: &[TileLayout], walk: &Walk) -> Result<KeyDemand, MatrixError> {
+    let (mut keys, mut relin) = (KeyList::new(literal), None::<usize>);
+    for (at, op) in expr.nodes().iter().enumerate() {
+        match *op {
+            Op::Transpose { of } => keys.demanded(&layouts[of].transposition_keys(literal, walk.states[of].level)),
+            Op::Sum { of, axis: along } => {
+                keys.demanded(&layouts[of].sum_keys(literal, axis(along), walk.states[of].level));
+            }
+            Op::Mul { .. } => relin = relin.max(Some(walk.states[at].level + 1)),
+            Op::Matmul { left, right } => {
+                let top = walk.states[left].level.min(walk.states[right].level);
+                let plan = cube_plan(literal, layouts[at].tile, options(expr, at), top)?;
                 plan.expand_keys(Side::Left, &mut keys);
                 plan.expand_keys(Side::Right, &mut keys);
                 relin = relin.max(Some(plan.contract_keys(&mut keys)));
-                let ((ml, el), (mr, er)) = (info(left), info(right));
-                let terms = (expr.info(left).shape.1 as f64).sqrt();
-                terms * (ml * er + mr * el) + plan.predicted_error(literal, a.tiles().1, [ml, mr])
             }
-            Op::Add { left, right } | Op::Sub { left, right } => {
-                work += pass * tiles;
-                if walk.aligns[at] != Align::Same {
-                    work += (pass + Work::rescale(literal, state.level + 1)) * tiles;
-                }
-                errors[left] + errors[right] + division
-            }
-        };
-        errors.push(error);
+            _ => {}
+        }
     }
-    Ok(Figures { work, keys, relin, error: errors[expr.output()] })
-}
-
-/// The largest value that the message of any ciphertext may be taken to have: sums run over whole
-/// tiles.
-fn largest_value(expr: &Expr, tile: usize) -> f64 {
-    let padded = |n: usize| n.next_multiple_of(tile) as f64 / n as f64;
-    expr.nodes().iter().enumerate().fold(1.0f64, |m, (at, op)| {
-        let extra = match *op {
-            Op::Matmul { left, .. } => padded(expr.info(left).shape.1),
-            Op::Sum { of, axis } => {
-                let (rows, cols) = expr.info(of).shape;
-                padded(if axis == 0 { rows } else { cols })
-            }
-            Op::Add { .. } | Op::Sub { .. } => 2.0,
-            _ => 1.0,
-        };
-        m.max(expr.info(at).max_abs * extra)
-    })
+    Ok(keys.demand(relin))
 }
 
 /// Circuits for an expression: for each side of tiles the one that `price` finds cheapest.
@@ -290,31 +565,32 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
     let products = expr.nodes().iter().any(|op| matches!(op, Op::Matmul { .. }));
     let longest = expr.inputs().iter().map(|i| i.rows.max(i.cols)).max().unwrap_or(1);
     let mut out = Vec::new();
+    let wanted = goal.private_error();
     for tile in TILES {
         if (tile > 4 && tile >= 2 * longest.next_power_of_two()) || (products && tile > 32) {
             continue;
         }
         let headroom = largest_value(expr, tile).log2().ceil() as u32 + 3;
         let mut best: Option<(f64, CircuitSpec)> = None;
-        for scale in [46, 43, 40, 37, 34, 31] {
-            let first = scale + headroom;
-            if first > 60 {
-                continue;
+        for scale in [49, 46, 43, 40, 37, 34, 31, 52, 55, 58, 60] {
+            // Scales past the fast kernels' primes are for what the others cannot reach.
+            if scale > sizing::PRIME_BITS && best.is_some() {
+                break;
             }
-            // Primes as distinct as real ones are, so that scales differ where they will.
-            let prime = |l: usize| f64::from(scale).exp2() * (1.0 - (l + 1) as f64 * (-20f64).exp2());
+            let first = first_primes(scale + headroom);
             let start = f64::from(scale).exp2();
-            let Some(depth) = (0..=MAX_DEPTH).find(|d| Walk::new(expr, tile, *d, start, prime).is_ok()) else {
-                continue;
+            let walk = |depth: usize| {
+                let prime = |l: usize| start * (1.0 - (l + 1) as f64 * (-20f64).exp2());
+                Walk::new(expr, tile, depth, start, prime)
             };
+            let Some(depth) = (0..=MAX_DEPTH).find(|d| walk(*d).is_ok()) else { continue };
+            // A second low prime is a level that nothing is rescaled by.
+            let Ok(walk) = walk(depth + first.len() - 1) else { continue };
             for special in 1..=3usize {
-                let Some((literal, walk)) = literal(goal, (tile, products), (first, scale), depth, special)
-                    .and_then(|l| Some((l, Walk::new(expr, tile, depth, start, prime).ok()?)))
-                else {
-                    continue;
-                };
-                let Ok(figures) = figures(expr, &literal, tile, &walk) else { continue };
-                if figures.error <= goal.error {
+                let Some(literal) = literal(goal, (tile, products), (&first, scale), depth, special) else { continue };
+                let Ok(figures) = Figures::new(expr, &literal, tile, &walk) else { continue };
+                let error = figures.read(expr, &literal, tile, expr.output());
+                if error <= wanted && sizing::holds(&literal, &figures.follow.peaks) {
                     let cost = price(&(figures.work * goal.batch as f64), literal.log_n);
                     if best.as_ref().is_none_or(|(c, _)| cost < *c) {
                         best = Some((cost, CircuitSpec { tile, params: literal }));
@@ -327,15 +603,20 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
     out
 }
 
-/// The least ring that holds a chain of `depth` primes above the first.
+/// The primes that hold a result of `bits` bits: one, or two of half its size.
+fn first_primes(bits: u32) -> Vec<u32> {
+    if bits <= MAX_PRIME_BITS { vec![bits] } else { vec![bits.div_ceil(2); 2] }
+}
+
+/// The least ring that holds a chain of `depth` primes above the first ones.
 fn literal(
     goal: &Goal,
     (tile, products): (usize, bool),
-    (first, scale): (u32, u32),
+    (first, scale): (&[u32], u32),
     depth: usize,
     special: usize,
 ) -> Option<ParamsLiteral> {
-    let q_bits: Vec<u32> = std::iter::once(first).chain(std::iter::repeat_n(scale, depth)).collect();
+    let q_bits: Vec<u32> = first.iter().copied().chain(std::iter::repeat_n(scale, depth)).collect();
     if special > q_bits.len() {
         return None;
     }
@@ -358,87 +639,67 @@ fn literal(
 }
 
 /// What a node needs besides its operands.
-enum Prepared {
+pub(super) enum Prepared {
     Nothing,
     Cube(Box<Cube>),
     Transposition(Option<Box<LinearMap>>),
 }
 
-/// A circuit ready to run.
+/// A circuit under built parameters.
 pub(crate) struct Circuit {
     params: Params,
-    layouts: Vec<TileLayout>,
-    prepared: Vec<Prepared>,
-    walk: Walk,
-    keys: KeyDemand,
-    work: Work,
-    error: f64,
+    sketch: Sketch,
+    prepared: Tables<Vec<Prepared>>,
 }
 
 impl Circuit {
-    pub(super) fn new(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
-        let (expr, tile) = (&goal.expression, spec.tile);
-        let params = spec.params.build()?;
-        let literal = params.literal();
-        if !TILES.contains(&tile) {
-            return Err(MatrixError::NoPlan { reason: format!("tiles of side {tile} are not used") });
-        }
-        let walk = Walk::new(expr, tile, params.max_level(), params.scale(), |l| params.prime_at(l) as f64)?;
-        let stride = stride(expr, literal, tile);
-        let layouts =
-            (0..expr.nodes().len()).map(|at| layout(expr, at, tile, stride)).collect::<Result<Vec<_>, _>>()?;
-        let Figures { work, mut keys, relin, error } = figures(expr, literal, tile, &walk)?;
-        let mut prepared = Vec::with_capacity(layouts.len());
-        for (at, op) in expr.nodes().iter().enumerate() {
-            prepared.push(match *op {
-                Op::Matmul { left, right } => {
-                    let top = walk.states[left].level.min(walk.states[right].level);
-                    Prepared::Cube(Box::new(Cube::new(&params, cube_plan(literal, tile, options(expr, at), top)?)?))
-                }
-                Op::Transpose { of } => {
-                    let map = layouts[of].transposition(&params, walk.states[of].level)?;
-                    for element in map.iter().flat_map(LinearMap::elements) {
-                        keys.element(element, walk.states[of].level);
-                    }
-                    Prepared::Transposition(map.map(Box::new))
-                }
-                _ => Prepared::Nothing,
-            });
-        }
-        let keys = keys.demand(relin);
-        Ok(Self { params, layouts, prepared, walk, keys, work: work * goal.batch as f64, error })
+    pub(super) fn new(goal: &Goal, spec: &CircuitSpec, params: &Params) -> Result<Self, MatrixError> {
+        let sketch = Sketch::new(goal, spec, |l| params.prime_at(l) as f64)?;
+        Ok(Self { params: params.clone(), sketch, prepared: Tables::new() })
     }
 
     pub(super) fn params(&self) -> &Params {
         &self.params
     }
 
-    pub(super) fn keys(&self) -> &KeyDemand {
-        &self.keys
+    pub(super) fn sketch(&self) -> &Sketch {
+        &self.sketch
     }
 
-    pub(super) fn work(&self) -> Work {
-        self.work
+    /// What each node needs, made at the first call.
+    pub(super) fn prepare(&self, goal: &Goal) -> Result<&[Prepared], MatrixError> {
+        self.prepared.get(|| self.make_tables(&goal.expression)).map(Vec::as_slice)
     }
 
-    pub(super) fn error(&self) -> f64 {
-        self.error
-    }
-
-    /// Ciphertexts of a whole batch, and level.
-    pub(super) fn size(&self, goal: &Goal, node: usize) -> (usize, usize) {
-        (self.layouts[node].ciphertexts() * goal.batch, self.walk.states[node].level)
+    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared>, MatrixError> {
+        let (params, states) = (&self.params, &self.sketch.walk.states);
+        let node = |(at, op): (usize, &Op)| -> Result<Prepared, MatrixError> {
+            Ok(match *op {
+                Op::Matmul { left, right } => {
+                    let (top, tile) = (states[left].level.min(states[right].level), self.sketch.layouts[at].tile);
+                    let plan = cube_plan(params.literal(), tile, options(expr, at), top)?;
+                    Prepared::Cube(Box::new(Cube::new(params, plan)?))
+                }
+                Op::Transpose { of } => {
+                    let map = self.sketch.layouts[of].transposition(params, states[of].level)?;
+                    Prepared::Transposition(map.map(Box::new))
+                }
+                _ => Prepared::Nothing,
+            })
+        };
+        expr.nodes().iter().enumerate().map(node).collect()
     }
 
     pub(super) fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
         let encoder = Encoder::new(&self.params);
         let at = encoder.at_top(goal.expression.info(node).max_abs);
-        let all = matrices.iter().map(|m| self.layouts[node].encode(&encoder, m, at));
+        let all = matrices.iter().map(|m| self.sketch.layouts[node].encode(&encoder, m, at));
         Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    pub(super) fn decode(&self, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        let layout = &self.layouts[node];
+    pub(super) fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+        let layout = &self.sketch.layouts[node];
+        check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
         values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
     }
 
@@ -449,9 +710,9 @@ impl Circuit {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let expr = &goal.expression;
+        let (expr, prepared) = (&goal.expression, &self.prepare(goal)?[node]);
         let op = expr.nodes()[node];
-        let sizes: Vec<usize> = op.operands().map(|o| self.layouts[o].ciphertexts()).collect();
+        let sizes: Vec<usize> = op.operands().map(|o| self.sketch.layouts[o].ciphertexts()).collect();
         for (given, size) in operands.iter().zip(&sizes) {
             let expected = size * goal.batch;
             if given.len() != expected {
@@ -464,25 +725,41 @@ impl Circuit {
             let part = |i: usize| &operands[i][member * sizes[i]..(member + 1) * sizes[i]];
             let value = match (op, operands.len()) {
                 (Op::Neg { .. } | Op::Scale { .. } | Op::Shift { .. } | Op::Transpose { .. } | Op::Sum { .. }, 1) => {
-                    self.unary(e, node, op, part(0))?
+                    self.unary(e, node, op, prepared, part(0))?
                 }
                 (Op::Matmul { .. } | Op::Add { .. } | Op::Sub { .. } | Op::Mul { .. }, 2) => {
-                    self.binary(e, node, op, part(0), part(1))?
+                    self.binary(e, (node, op), prepared, part(0), part(1))?
                 }
                 (_, found) => {
                     let expected = op.operands().count();
                     return Err(MatrixError::Count { what: "operands", found, expected });
                 }
             };
-            // The evaluator adds up bounds; the expression's own is the tighter one.
-            out.extend(value.into_iter().map(|c| if c.bound() > bound { c.with_bound(bound) } else { c }));
+            out.extend(value.into_iter().map(|c| self.settled(c, node, bound)).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(out)
     }
 
-    fn unary(&self, e: &Evaluator, node: usize, op: Op, a: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        let layout = &self.layouts[node];
-        let before = |of: usize| &self.layouts[of];
+    /// A node's ciphertext with the plan's own bounds where they are tighter than the evaluator's.
+    fn settled(&self, c: Ciphertext, node: usize, bound: f64) -> Result<Ciphertext, MatrixError> {
+        let (bound, noise) = (c.bound().min(bound), self.sketch.noise[node]);
+        if c.noise() <= noise {
+            return Ok(c.with_bound(bound));
+        }
+        let state = (c.scale(), bound, noise);
+        Ok(Ciphertext::from_parts(&self.params, c.key(), c.parts().to_vec(), c.level(), state)?)
+    }
+
+    fn unary(
+        &self,
+        e: &Evaluator,
+        node: usize,
+        op: Op,
+        prepared: &Prepared,
+        a: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        let layout = &self.sketch.layouts[node];
+        let before = |of: usize| &self.sketch.layouts[of];
         match op {
             Op::Neg { .. } => Ok(a.iter().map(|c| e.negate(c)).collect::<Result<_, _>>()?),
             Op::Scale { by, .. } if is_integer(by) => {
@@ -494,7 +771,7 @@ impl Circuit {
                 let (rows, cols) = (layout.rows, layout.cols);
                 layout.add_plain(e, a, &Matrix::from_fn(rows, cols, |_, _| by)?)
             }
-            Op::Transpose { of } => match &self.prepared[node] {
+            Op::Transpose { of } => match prepared {
                 Prepared::Transposition(map) => before(of).transpose(e, map.as_deref(), a),
                 _ => Err(MatrixError::NoPlan { reason: "the transpose is not prepared".into() }),
             },
@@ -506,24 +783,26 @@ impl Circuit {
     fn binary(
         &self,
         e: &Evaluator,
-        node: usize,
-        op: Op,
+        (node, op): (usize, Op),
+        prepared: &Prepared,
         a: &[Ciphertext],
         b: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let layout = &self.layouts[node];
+        let layout = &self.sketch.layouts[node];
         let aligned = |c: &[Ciphertext], to: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
             c.iter().zip(to).map(|(x, t)| Ok(e.set_scale(x, t.scale())?)).collect()
         };
         match op {
-            Op::Matmul { left, right } => match &self.prepared[node] {
-                Prepared::Cube(cube) => matmul(e, cube, (&self.layouts[left], a), (&self.layouts[right], b)),
+            Op::Matmul { left, right } => match prepared {
+                Prepared::Cube(cube) => {
+                    matmul(e, cube, (&self.sketch.layouts[left], a), (&self.sketch.layouts[right], b))
+                }
                 _ => Err(MatrixError::NoPlan { reason: "the product is not prepared".into() }),
             },
             Op::Mul { .. } => layout.mul(e, a, b),
             Op::Add { .. } | Op::Sub { .. } => {
                 let (left, right);
-                let (a, b) = match self.walk.aligns[node] {
+                let (a, b) = match self.sketch.walk.aligns[node] {
                     Align::Same => (a, b),
                     Align::Left => {
                         left = aligned(a, b)?;

@@ -114,7 +114,7 @@ impl CostModel {
     /// Measures this machine: some two seconds.
     ///
     /// # Errors
-    /// [`HeError::Ring`] if `SUDARE_KERNEL` holds a word that is no kernel family.
+    /// [`HeError::Ring`] if a ring of the measurement cannot be built.
     pub fn measure() -> Result<Self, HeError> {
         let mut degrees = Vec::new();
         for log_n in LOG_NS {
@@ -199,7 +199,7 @@ fn cache_key() -> Result<String, HeError> {
 }
 
 fn kernels() -> Result<[String; 2], HeError> {
-    let name = |q: u64| -> Result<String, RingError> { Ok(Family::choose(&Modulus::new(q)?)?.name().into()) };
+    let name = |q: u64| -> Result<String, RingError> { Ok(Family::choose(&Modulus::new(q)?).name().into()) };
     Ok([name((1 << 46) - 1)?, name((1 << 60) - 1)?])
 }
 

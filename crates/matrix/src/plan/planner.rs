@@ -1,23 +1,29 @@
 //! Chooses the method, the parameters and the keys of a plan.
 
-use super::circuit;
 use super::cost::CostModel;
 use super::program::Program;
-use super::summary::Considered;
-use super::{Goal, Plan};
+use super::summary::{self, Considered};
+use super::{Goal, Plan, circuit};
 use crate::error::MatrixError;
+use crate::exact::{ExactPlan, ExactSpec};
 use crate::product::{Requirements, Shape};
 use crate::registry::candidates;
 use crate::work::Work;
+use sudare_he::wire::MAX_BUNDLE;
 
 /// Most programs that a plan tells of.
-const MAX_CONSIDERED: usize = 24;
+pub(super) const MAX_CONSIDERED: usize = 24;
+/// How many times the least time still counts as the least.
+const NEAR: f64 = 1.05;
+/// Errors under this part of a result are near what doubles are rounded by.
+const NEAR_DOUBLES: f64 = 1e-12;
 
 /// Makes plans for one machine.
 ///
-/// Every method proposes programs; those that are too inexact or need too much memory are
-/// dropped, the others priced, and the cheapest is taken. Of programs within a twentieth of the
-/// cheapest the one with the smallest keys wins.
+/// Every method proposes programs. All are weighed by their literals alone; those that are too
+/// inexact or need too much memory are dropped, the others priced, and the cheapest is taken. Of
+/// programs within a twentieth of the cheapest the one with the smallest keys wins. Only that one is
+/// built, and only as far as a client needs it: tables wait for a server.
 #[derive(Clone, Debug)]
 pub struct Planner {
     /// Prices.
@@ -42,41 +48,56 @@ impl Planner {
     /// [`MatrixError::NoPlan`] with what the nearest miss would need.
     pub fn plan(&self, goal: &Goal) -> Result<Plan, MatrixError> {
         goal.check()?;
-        let programs = self.programs(goal);
-        let mut failed: Option<MatrixError> = None;
-        let mut priced: Vec<(Plan, Considered)> = Vec::new();
-        for program in programs {
-            match self.price(goal, program) {
-                Ok(entry) => priced.push(entry),
-                Err(e) => failed = Some(e),
+        let mut priced = self.priced(goal);
+        while let Some(chosen) = self.choose(&priced) {
+            match Plan::new(goal.clone(), priced[chosen].0.clone()) {
+                Ok(plan) => {
+                    let seconds = priced[chosen].1.seconds;
+                    self.judge(&mut priced, chosen);
+                    return Ok(plan.told(seconds, shortlist(priced.into_iter().map(|(_, c)| c))));
+                }
+                // Real primes are not quite what they were taken for; a hair can decide.
+                Err(_) => drop(priced.remove(chosen)),
             }
         }
+        Err(self.refusal(goal, &priced))
+    }
+
+    /// Programs with their prices, the cheapest first; the verdict is empty for those that would do.
+    fn priced(&self, goal: &Goal) -> Vec<(Program, Considered)> {
+        let all = self.programs(goal).into_iter();
+        let mut priced: Vec<_> = all.filter_map(|p| self.price(goal, &p).map(|c| (p, c)).ok()).collect();
         priced.sort_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
-        let wanted = |c: &Considered| self.method.as_ref().is_none_or(|m| *m == c.method);
-        let cheapest = priced.iter().find(|(_, c)| c.verdict.is_empty() && wanted(c)).map(|(_, c)| c.seconds);
-        let Some(cheapest) = cheapest else { return Err(self.refusal(goal, &priced, failed)) };
-        let chosen: usize = priced
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, c))| c.verdict.is_empty() && wanted(c) && c.seconds <= cheapest * 1.05)
-            .min_by_key(|(_, (_, c))| c.key_bytes)
-            .map_or(0, |(i, _)| i);
-        let least_keys = priced[chosen].1.key_bytes;
+        priced
+    }
+
+    /// Whether a program would do, being by the method that was asked for.
+    fn would_do(&self, c: &Considered) -> bool {
+        c.verdict.is_empty() && self.method.as_ref().is_none_or(|m| *m == c.method)
+    }
+
+    /// The program to take.
+    fn choose(&self, priced: &[(Program, Considered)]) -> Option<usize> {
+        let cheapest = priced.iter().find(|(_, c)| self.would_do(c))?.1.seconds;
+        let near = |(_, (_, c)): &(usize, &(Program, Considered))| self.would_do(c) && c.seconds <= cheapest * NEAR;
+        priced.iter().enumerate().filter(near).min_by_key(|(_, (_, c))| c.key_bytes).map(|(i, _)| i)
+    }
+
+    /// Says of each program why it was taken or not.
+    fn judge(&self, priced: &mut [(Program, Considered)], chosen: usize) {
+        let (least_keys, taken) = (priced[chosen].1.key_bytes, priced[chosen].1.seconds);
+        let cheapest = priced.iter().find(|(_, c)| self.would_do(c)).map_or(taken, |(_, c)| c.seconds);
         for (i, (_, c)) in priced.iter_mut().enumerate() {
             if i == chosen {
                 c.verdict = "taken".into();
             } else if c.verdict.is_empty() {
-                c.verdict = match (wanted(c), c.seconds >= cheapest) {
+                c.verdict = match (self.would_do(c), c.seconds >= cheapest) {
                     (false, _) => "another method was asked for".into(),
-                    _ if c.seconds <= cheapest * 1.05 && c.key_bytes > least_keys => "larger keys".into(),
+                    _ if c.seconds <= cheapest * NEAR && c.key_bytes > least_keys => "larger keys".into(),
                     _ => format!("{} times as long", two_digits(c.seconds / cheapest)),
                 };
             }
         }
-        let seconds = priced[chosen].1.seconds;
-        let considered = shortlist(priced.iter().map(|(_, c)| c.clone()));
-        let (plan, _) = priced.swap_remove(chosen);
-        Ok(plan.told(seconds, considered))
     }
 
     /// All that could compute the goal.
@@ -88,7 +109,7 @@ impl Planner {
             let requirements = Requirements {
                 shape: Shape { m: l.rows, k: l.cols, n: r.cols, batch: goal.batch },
                 max_abs: [l.max_abs, r.max_abs],
-                error: goal.error,
+                error: goal.private_error(),
                 security: goal.security,
                 fresh: [true, true],
                 decrypt_next: true,
@@ -100,66 +121,137 @@ impl Planner {
         programs
     }
 
-    /// Builds a program; the verdict is empty if it would do.
-    fn price(&self, goal: &Goal, program: Program) -> Result<(Plan, Considered), MatrixError> {
-        let plan = Plan::new(goal.clone(), program)?;
-        let params = plan.params();
-        let seconds = self.cost.price(&plan.engine().work(), params.log_n(), self.threads);
-        let s = plan.summary();
-        let verdict = if s.predicted_error.is_nan() || s.predicted_error > goal.error {
-            format!("error {:.1e} is over the wanted {:.1e}", s.predicted_error, goal.error)
-        } else if s.memory > self.memory {
-            format!("{} of memory are over the limit of {}", bytes(s.memory), bytes(self.memory))
-        } else {
-            String::new()
-        };
-        let considered = Considered {
-            method: s.method.clone(),
-            log_n: params.log_n(),
-            log_qp: s.log_qp.round() as u32,
-            key_bytes: s.key_bytes(),
-            memory: s.memory,
-            seconds,
-            error: s.predicted_error,
-            verdict,
-        };
-        Ok((plan, considered))
+    /// Prices a program; the verdict is empty if it would do.
+    fn price(&self, goal: &Goal, program: &Program) -> Result<Considered, MatrixError> {
+        let literal = program.literal();
+        program.sketched(goal, |sketch| {
+            let (error, memory) = (goal.promised_error(sketch.error()), summary::memory(goal, &sketch));
+            let verdict = if error.is_nan() || error > goal.error {
+                format!("error {error:.1e} is over the wanted {:.1e}", goal.error)
+            } else if memory > self.memory {
+                format!("{} of memory are over the limit of {}", bytes(memory), bytes(self.memory))
+            } else if sketch.most_ciphertexts(goal) > MAX_BUNDLE {
+                format!("{} ciphertexts of a matrix are over the limit of {MAX_BUNDLE}", sketch.most_ciphertexts(goal))
+            } else {
+                String::new()
+            };
+            Considered {
+                method: sketch.method().to_owned(),
+                log_n: literal.log_n,
+                log_qp: literal.q_bits.iter().chain(&literal.p_bits).sum(),
+                key_bytes: summary::all_key_bytes(&sketch),
+                memory,
+                seconds: self.cost.price(&sketch.work(), literal.log_n, self.threads),
+                error,
+                verdict,
+            }
+        })
     }
 
-    fn refusal(&self, goal: &Goal, priced: &[(Plan, Considered)], failed: Option<MatrixError>) -> MatrixError {
-        if let Some(method) = &self.method
-            && !priced.iter().any(|(_, c)| c.method == *method)
-        {
-            let mut names: Vec<&str> = priced.iter().map(|(_, c)| c.method.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            let reason = format!("method {method} does not serve {}; these do: {}", goal.expression, names.join(", "));
-            return MatrixError::NoPlan { reason };
-        }
-        let exact = |c: &Considered| c.error <= goal.error;
-        let least_memory = priced.iter().map(|(_, c)| c).filter(|c| exact(c)).map(|c| c.memory).min();
-        let least_error = priced.iter().map(|(_, c)| c.error).fold(f64::INFINITY, f64::min);
-        let reason = match (least_memory, priced.is_empty(), failed) {
-            (Some(memory), ..) => format!(
-                "the least memory that {} takes is {}, and the limit is {}; raise the limit or compute it in parts",
-                goal.expression,
-                bytes(memory),
+    /// Why there is no plan, and what would help.
+    fn refusal(&self, goal: &Goal, priced: &[(Program, Considered)]) -> MatrixError {
+        let reason = self.wrong_method(goal).or_else(|| self.too_large(goal, priced));
+        MatrixError::NoPlan { reason: reason.unwrap_or_else(|| self.too_exact(goal)) }
+    }
+
+    /// That the method which was asked for cannot compute this at all, if it is so.
+    fn wrong_method(&self, goal: &Goal) -> Option<String> {
+        let method = self.method.as_ref()?;
+        let goal = Goal { error: f64::MAX, ..goal.clone() };
+        let mut names: Vec<String> = self.priced(&goal).into_iter().map(|(_, c)| c.method).collect();
+        names.sort_unstable();
+        names.dedup();
+        let serve = names.join(", ");
+        (!names.contains(method))
+            .then(|| format!("method {method} does not serve {}; these do: {serve}", goal.expression))
+    }
+
+    /// That there is too little memory, or that nobody could send the matrices, if that is all.
+    fn too_large(&self, goal: &Goal, priced: &[(Program, Considered)]) -> Option<String> {
+        let asked = |c: &&Considered| self.method.as_ref().is_none_or(|m| *m == c.method);
+        let exact: Vec<&Considered> =
+            priced.iter().map(|(_, c)| c).filter(asked).filter(|c| c.error <= goal.error).collect();
+        let expr = &goal.expression;
+        match exact.iter().filter(|c| c.memory > self.memory).map(|c| c.memory).min() {
+            Some(least) => Some(format!(
+                "the least memory that {expr} takes is {}, and the limit is {}; raise the limit or compute it in parts",
+                bytes(least),
                 bytes(self.memory)
-            ),
-            (None, false, _) => format!(
-                "the least error that any method promises is {least_error:.1e}, and {:.1e} is wanted; ask for less or declare smaller bounds",
-                goal.error
-            ),
-            (None, true, Some(e)) => e.to_string(),
-            (None, true, None) => format!(
-                "no method computes {} with error {:.1e} at {}-bit security; allow a larger error or declare smaller bounds",
-                goal.expression,
-                goal.error,
+            )),
+            None => Some(format!("{expr}: {}; compute it in parts or in smaller batches", exact.first()?.verdict)),
+        }
+    }
+
+    /// That the wanted error is too small, and by how much.
+    fn too_exact(&self, goal: &Goal) -> String {
+        let (expr, size) = (&goal.expression, goal.expression.info(goal.expression.output()).max_abs);
+        let integers =
+            if integers_would_do(goal) { "; integers are exact: describe both inputs with dtype=int" } else { "" };
+        let release = if goal.release.is_some() { ", or release fewer results or with fewer bits" } else { "" };
+        match self.least_error(goal) {
+            Some(least) if least < size => {
+                let doubles = match least < size * NEAR_DOUBLES {
+                    true => format!(" (doubles of that size are {:.1e} apart)", size * f64::EPSILON),
+                    false => String::new(),
+                };
+                format!(
+                    "the least error that can be promised for {expr}, whose results are up to {size:.1e}{doubles}, is \
+                     {least:.1e}, {} times the wanted {:.1e}; ask for error={least:.1e} or declare smaller bounds{release}{integers}",
+                    two_digits(least / goal.error),
+                    goal.error
+                )
+            }
+            _ => format!(
+                "no parameters with {}-bit security hold values as large and as deep as those of {expr} (results up \
+                 to {size:.1e}) with an error under {size:.1e}; declare smaller bounds or compute it in parts{release}{integers}",
                 goal.security.bits()
             ),
-        };
-        MatrixError::NoPlan { reason }
+        }
     }
+
+    /// The least error, rounded up to two digits, for which there is a plan.
+    fn least_error(&self, goal: &Goal) -> Option<f64> {
+        let serves = |error: f64| self.priced(&Goal { error, ..goal.clone() }).iter().any(|(_, c)| self.would_do(c));
+        let most = goal.expression.info(goal.expression.output()).max_abs.max(goal.error);
+        if !serves(most) {
+            return None;
+        }
+        // Between errors that are too small and large enough, by halves of their quotient.
+        let (mut low, mut high) = (goal.error.min(most * f64::EPSILON), most);
+        while high > low * 1.05 {
+            let middle = (low.ln() / 2.0 + high.ln() / 2.0).exp();
+            if serves(middle) { high = middle } else { low = middle }
+        }
+        Some(rounded_up(high))
+    }
+}
+
+/// Whether an exact product computes the goal, should its elements be integers.
+fn integers_would_do(goal: &Goal) -> bool {
+    let expr = &goal.expression;
+    let Some((left, right)) = expr.as_product() else { return false };
+    let (l, r) = (&expr.inputs()[left], &expr.inputs()[right]);
+    let shape = Shape::new(l.rows, l.cols, r.cols);
+    // Between −1 and 1 there is hardly an integer.
+    let bounded = |x: f64| (2.0..9e18).contains(&x);
+    let plain = l.plain || r.plain || goal.batch != 1;
+    !plain
+        && bounded(l.max_abs)
+        && bounded(r.max_abs)
+        && ExactPlan::new(&ExactSpec {
+            shape,
+            left: l.max_abs as u64,
+            right: r.max_abs as u64,
+            security: goal.security,
+        })
+        .is_ok()
+}
+
+/// The least number of two digits that is not under `x`.
+fn rounded_up(x: f64) -> f64 {
+    let parsed = |x: f64| format!("{x:.1e}").parse().unwrap_or(x);
+    let near: f64 = parsed(x);
+    if near >= x { near } else { parsed(x * 1.05) }
 }
 
 /// The best of each method and degree, the taken one first.
@@ -173,11 +265,15 @@ fn shortlist(all: impl Iterator<Item = Considered>) -> Vec<Considered> {
 }
 
 fn two_digits(x: f64) -> String {
-    if x < 9.95 { format!("{x:.1}") } else { format!("{x:.0}") }
+    match x {
+        x if x < 9.95 => format!("{x:.1}"),
+        x if x < 1e5 => format!("{x:.0}"),
+        x => format!("{x:.1e}"),
+    }
 }
 
 /// Bytes for people.
-pub(super) fn bytes(b: u64) -> String {
+pub(crate) fn bytes(b: u64) -> String {
     let b = b as f64;
     match b {
         b if b < 1e3 => format!("{b:.0} B"),

@@ -1,14 +1,19 @@
 //! Figures of a plan: keys, sizes, time, memory, error.
 
 use super::Goal;
-use super::program::Engine;
+use super::program::{Engine, NodeSize, Sketch};
+use crate::expr::InputSpec;
+use crate::sizing;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use sudare_he::keys::KeySwitchKey;
 use sudare_he::params::{Params, ParamsLiteral};
 
-/// What a server needs besides keys and ciphertexts: tables and scratch.
+/// What a server needs besides keys, ciphertexts and a method's own tables: tables of the parameters and scratch.
 const BASE_MEMORY: u64 = 64 << 20;
+
+/// Most bytes of a text about a program.
+const MAX_TEXT: usize = 200;
 
 /// A key that the server needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,12 +40,20 @@ pub struct OperandLine {
     pub shape: (usize, usize),
     /// Number of ciphertexts for a whole batch; none if the server knows it.
     pub ciphertexts: usize,
+    /// Polynomials of each: two, or the three of a result that is not relinearised.
+    pub parts: usize,
     /// Level.
     pub level: usize,
     /// Bytes of all of them in memory.
     pub bytes: u64,
-    /// Bytes of all of them on the wire; seeded inputs half of a public-key encryption's.
+    /// Bytes of all of them as they are sent; inputs under the secret key, seeded, which is half of a
+    /// public-key encryption's.
     pub wire_bytes: u64,
+    /// Bound on the absolute values of its elements.
+    pub max_abs: f64,
+    /// Bound on the error of its elements: what is promised for the result, nothing for inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
 }
 
 /// A program that was priced, or why it was not taken.
@@ -62,6 +75,19 @@ pub struct Considered {
     pub error: f64,
     /// Whether it was taken, or why not.
     pub verdict: String,
+}
+
+impl Considered {
+    /// Whether a file's line can be one that a planner wrote; it is shown as it stands.
+    pub(super) fn plausible(&self) -> bool {
+        let plain = |text: &str| text.len() <= MAX_TEXT && !text.chars().any(char::is_control);
+        let positive = |x: f64| x.is_finite() && x >= 0.0;
+        plain(&self.method)
+            && plain(&self.verdict)
+            && positive(self.seconds)
+            && positive(self.error)
+            && self.log_n <= 17
+    }
 }
 
 /// Figures of a plan. All but the time follow from the program.
@@ -87,28 +113,19 @@ pub struct Summary {
     pub seconds: f64,
     /// Bytes of memory of the server while it runs.
     pub memory: u64,
-    /// Predicted largest error of a result element.
+    /// Predicted largest error of a result element; of a released one, if the goal has releases.
     pub predicted_error: f64,
 }
 
-/// Bytes of a residue on the wire.
-fn width(bits: u32) -> u64 {
-    u64::from(bits.div_ceil(8))
-}
-
-/// Bytes of a polynomial in memory and on the wire.
-fn poly_bytes(literal: &ParamsLiteral, level: usize, special: bool) -> (u64, u64) {
-    let n = 1u64 << literal.log_n;
-    let p: &[u32] = if special { &literal.p_bits } else { &[] };
-    let bits = literal.q_bits.iter().take(level + 1).chain(p);
-    bits.fold((0, 0), |(memory, wire), b| (memory + 8 * n, wire + width(*b) * n))
+/// Bytes of a polynomial over Q_level in memory.
+fn poly_bytes(literal: &ParamsLiteral, level: usize) -> u64 {
+    (literal.q_bits.len().min(level + 1) as u64 * 8) << literal.log_n
 }
 
 /// Bytes of a key-switching key in memory and, seeded, on the wire.
 pub(super) fn key_bytes(literal: &ParamsLiteral, level: usize) -> (u64, u64) {
     let digits = (level + 1).div_ceil(literal.digit_limbs.max(1)) as u64;
-    let (_, wire) = poly_bytes(literal, level, true);
-    (KeySwitchKey::bytes_at(literal, level) as u64, digits * wire)
+    (KeySwitchKey::bytes_at(literal, level) as u64, digits * sizing::sent_bytes(literal, level, true))
 }
 
 /// Steps of the Galois elements that are rotations.
@@ -126,8 +143,8 @@ fn steps(params: &Params) -> HashMap<u64, i64> {
 
 impl Summary {
     pub(super) fn new(goal: &Goal, engine: &Engine) -> Self {
-        let (params, demand, expr) = (engine.params(), engine.keys(), &goal.expression);
-        let literal = params.literal();
+        let (params, sketch) = (engine.params(), engine.sketch());
+        let (literal, demand, error) = (params.literal(), sketch.keys(), goal.promised_error(sketch.error()));
         let steps = steps(params);
         let line = |element: u64, level: usize| {
             let (bytes, wire_bytes) = key_bytes(literal, level);
@@ -135,44 +152,19 @@ impl Summary {
         };
         let relin = demand.relin.map(|level| line(0, level));
         let keys = relin.into_iter().chain(demand.galois.iter().map(|(g, level)| line(*g, *level))).collect();
-
-        let operand = |name: &str, node: usize, seeded: bool, plain: bool| {
-            let (count, level) = engine.node_size(goal, node).unwrap_or((0, 0));
-            let ciphertexts = if plain { 0 } else { count };
-            let (memory, wire) = poly_bytes(literal, level, false);
-            OperandLine {
-                name: name.to_owned(),
-                shape: expr.info(node).shape,
-                ciphertexts,
-                level,
-                bytes: 2 * memory * count as u64,
-                wire_bytes: if seeded { 1 } else { 2 } * wire * ciphertexts as u64,
-            }
-        };
-        let mut operands: Vec<OperandLine> = expr
-            .inputs()
-            .iter()
-            .enumerate()
-            .map(|(i, input)| operand(&input.name, expr.node_of_input(i), true, input.plain))
-            .collect();
-        operands.push(operand("result", expr.output(), false, false));
-        let mut summary = Self {
+        Self {
             params: params.hash().to_string(),
-            method: engine.method().to_owned(),
+            method: sketch.method().to_owned(),
             log_qp: params.log_qp(),
             security_bits: params.security().bits(),
             depth: params.max_level(),
             keys,
-            operands,
-            key_switches: engine.work().key_switches,
+            operands: operands(goal, &sketch, error),
+            key_switches: sketch.work().key_switches,
             seconds: 0.0,
-            memory: 0,
-            predicted_error: engine.predicted_error(goal),
-        };
-        // Operands, a product of as many parts and half again before it is relinearised, keys.
-        let moving: u64 = summary.operands.iter().map(|o| o.bytes + o.bytes / 2).sum();
-        summary.memory = BASE_MEMORY + summary.key_bytes() + moving;
-        summary
+            memory: memory(goal, &sketch),
+            predicted_error: error,
+        }
     }
 
     /// Bytes of all keys in memory.
@@ -184,4 +176,54 @@ impl Summary {
     pub fn key_wire_bytes(&self) -> u64 {
         self.keys.iter().map(|k| k.wire_bytes).sum()
     }
+}
+
+/// Inputs and result.
+fn operands(goal: &Goal, sketch: &Sketch<'_>, error: f64) -> Vec<OperandLine> {
+    let expr = &goal.expression;
+    let line = |name: &str, node: usize, input: Option<&InputSpec>| {
+        let NodeSize { count, parts, level } = sketch.size(node).unwrap_or(NodeSize { count: 0, parts: 2, level: 0 });
+        let ciphertexts = if input.is_some_and(|i| i.plain) { 0 } else { count };
+        let (memory, wire) = (poly_bytes(sketch.literal(), level), sizing::sent_bytes(sketch.literal(), level, false));
+        // A fresh ciphertext under the secret key travels as one polynomial and a seed.
+        let sent = if input.is_some() { 1 } else { parts as u64 };
+        OperandLine {
+            name: name.to_owned(),
+            shape: expr.info(node).shape,
+            ciphertexts,
+            parts,
+            level,
+            bytes: memory.saturating_mul((parts * count) as u64),
+            wire_bytes: wire.saturating_mul(sent * ciphertexts as u64),
+            max_abs: expr.info(node).max_abs,
+            error: input.is_none().then_some(error),
+        }
+    };
+    let inputs = expr.inputs().iter().enumerate();
+    let mut all: Vec<OperandLine> =
+        inputs.map(|(i, input)| line(&input.name, expr.node_of_input(i), Some(input))).collect();
+    all.push(line("result", expr.output(), None));
+    all
+}
+
+/// Bytes of all keys in memory.
+pub(super) fn all_key_bytes(sketch: &Sketch<'_>) -> u64 {
+    let (literal, demand) = (sketch.literal(), sketch.keys());
+    let levels = demand.relin.into_iter().chain(demand.galois.iter().map(|(_, level)| *level));
+    levels.map(|level| key_bytes(literal, level).0).sum()
+}
+
+/// Bytes of memory of the server while it runs: operands, a product of as many parts and half again
+/// before it is relinearised, keys and tables.
+pub(super) fn memory(goal: &Goal, sketch: &Sketch<'_>) -> u64 {
+    let moving: u64 = goal
+        .ends()
+        .filter_map(|node| sketch.size(node))
+        .map(|size| {
+            let one = poly_bytes(sketch.literal(), size.level);
+            let bytes = one.saturating_mul((size.parts * size.count) as u64);
+            bytes.saturating_add(bytes / 2)
+        })
+        .fold(0, u64::saturating_add);
+    [BASE_MEMORY, all_key_bytes(sketch), sketch.table_bytes()].into_iter().fold(moving, u64::saturating_add)
 }

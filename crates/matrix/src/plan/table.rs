@@ -9,6 +9,12 @@ use sudare_he::security::max_log_qp;
 /// Rotation steps that are written out.
 const STEPS_SHOWN: usize = 8;
 
+/// A bound for people.
+pub(crate) fn number(x: f64) -> String {
+    let plain = x.to_string();
+    if plain.len() <= 7 && (1e-3..1e6).contains(&x) { plain } else { format!("{x:.1e}") }
+}
+
 /// Seconds for people.
 fn time(seconds: f64) -> String {
     match seconds {
@@ -61,7 +67,7 @@ impl fmt::Display for Plan {
             .iter()
             .map(|i| {
                 let kind = if i.plain { "plain" } else { "encrypted" };
-                format!("{} {}×{} up to {} {kind}", i.name, i.rows, i.cols, i.max_abs)
+                format!("{} {}×{} up to {} {kind}", i.name, i.rows, i.cols, number(i.max_abs))
             })
             .collect();
         row("computes", format!("{} with {}", goal.expression, inputs.join(", ")))?;
@@ -69,6 +75,11 @@ impl fmt::Display for Plan {
             row("batch", format!("{} at once", goal.batch))?;
         }
         row("error", format!("{:.1e} predicted, {:.1e} wanted", s.predicted_error, goal.error))?;
+        if let Some(policy) = self.release() {
+            let (results, bits, private) = (policy.releases(), policy.security_bits(), self.expected().error);
+            let plural = if results == 1 { "" } else { "s" };
+            row("release", format!("{results} result{plural}, {bits} bits; {private:.1e} before its noise"))?;
+        }
         let limit = max_log_qp(literal.log_n, literal.secret, goal.security).filter(|l| *l < u32::MAX);
         let of = limit.map_or(String::new(), |l| format!(" of {l}"));
         row(
@@ -97,11 +108,12 @@ impl fmt::Display for Plan {
             let text = match o.ciphertexts {
                 0 => "plain".into(),
                 n => format!(
-                    "{n} ciphertext{} of level {}, {} in memory, {} as a file",
+                    "{n} ciphertext{} of level {}, {} in memory, {} as a file{}",
                     if n == 1 { "" } else { "s" },
                     o.level,
                     bytes(o.bytes),
-                    bytes(o.wire_bytes)
+                    bytes(o.wire_bytes),
+                    o.error.map_or(String::new(), |e| format!(", up to {} ± {e:.1e}", number(o.max_abs)))
                 ),
             };
             row(&o.name, text)?;

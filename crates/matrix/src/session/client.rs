@@ -1,6 +1,7 @@
 //! The side that owns the data.
 
 use super::encrypted::EncryptedMatrix;
+use super::release;
 use super::server::Server;
 use super::{Progress, QUIET};
 use crate::error::MatrixError;
@@ -9,8 +10,7 @@ use crate::plan::Plan;
 use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext, ReleasePolicy};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
 use sudare_he::keys::{EvalKeys, KeyGenerator, KeyId, PublicKey, SecretKey};
 use sudare_he::params::Params;
 use sudare_he::ring::{Threads, threads};
@@ -126,7 +126,11 @@ impl Client {
     /// [`MatrixError::NotPlanned`] for a value that is not to be decrypted,
     /// [`MatrixError::Count`] for a batch.
     pub fn decrypt(&self, value: &EncryptedMatrix) -> Result<Matrix, MatrixError> {
-        let mut all = self.decrypt_batch(value)?;
+        self.only(self.decrypt_batch(value)?)
+    }
+
+    /// The matrix of a plan without a batch.
+    fn only(&self, mut all: Vec<Matrix>) -> Result<Matrix, MatrixError> {
         match (all.pop(), all.is_empty()) {
             (Some(one), true) => Ok(one),
             (_, _) => Err(MatrixError::Count { what: "matrices of the batch", found: self.plan.batch(), expected: 1 }),
@@ -138,40 +142,60 @@ impl Client {
     /// # Errors
     /// As [`Client::decrypt`].
     pub fn decrypt_batch(&self, value: &EncryptedMatrix) -> Result<Vec<Matrix>, MatrixError> {
-        let decryptor = Decryptor::new(&self.secret);
-        self.decode(value, |ciphertext| decryptor.decrypt(ciphertext))
-    }
-
-    /// The same for results that others will see: each ciphertext is a release of the policy, and
-    /// noise hides its error.
-    ///
-    /// # Errors
-    /// As [`Client::decrypt`]; [`HeError::ReleasesUsedUp`] if the policy does not have one for
-    /// each ciphertext; [`HeError::NoPrecision`].
-    pub fn decrypt_batch_for_release(
-        &self,
-        value: &EncryptedMatrix,
-        policy: &ReleasePolicy,
-    ) -> Result<Vec<Matrix>, MatrixError> {
-        if policy.left() < value.ciphertexts().len() as u64 {
-            return Err(HeError::ReleasesUsedUp { declared: policy.declared() }.into());
-        }
-        let decryptor = Decryptor::new(&self.secret);
-        self.decode(value, |ciphertext| decryptor.decrypt_for_release(ciphertext, policy))
-    }
-
-    fn decode(
-        &self,
-        value: &EncryptedMatrix,
-        decrypt: impl Fn(&Ciphertext) -> Result<Plaintext, HeError> + Sync,
-    ) -> Result<Vec<Matrix>, MatrixError> {
         expect_plan(&self.plan, value)?;
-        let cts = value.ciphertexts();
+        let (decryptor, cts) = (Decryptor::new(&self.secret), value.ciphertexts());
         self.threads.run(|| {
-            let plain = threads::map(cts.len(), |i| decrypt(&cts[i]));
+            let plain = threads::map(cts.len(), |i| decryptor.decrypt(&cts[i]));
             let plain = plain.into_iter().collect::<Result<Vec<Plaintext>, _>>()?;
             self.plan.engine().decode(self.plan.goal(), value.node(), &plain)
         })
+    }
+
+    /// Decrypts the result of a plan without a batch, for others to see: one of the releases that
+    /// the plan declares. Elements are within [`Summary::predicted_error`] of the true ones, but for
+    /// a probability of 2^−30.
+    ///
+    /// The noise that hides their errors follows from the plan; what the file says of itself is
+    /// only compared with it.
+    ///
+    /// [`Summary::predicted_error`]: crate::plan::Summary::predicted_error
+    /// [`HeError::NotAsComputed`]: sudare_he::HeError::NotAsComputed
+    /// [`HeError::ReleasesUsedUp`]: sudare_he::HeError::ReleasesUsedUp
+    /// [`HeError::OtherRelease`]: sudare_he::HeError::OtherRelease
+    ///
+    /// # Errors
+    /// As [`Client::decrypt`]; [`MatrixError::NoRelease`] for a plan without releases;
+    /// [`HeError::NotAsComputed`] for a result that states a smaller error than the plan, another
+    /// scale or another level; [`HeError::ReleasesUsedUp`]; [`HeError::OtherRelease`] if the key's
+    /// releases were declared otherwise.
+    pub fn decrypt_for_release(&self, value: &EncryptedMatrix) -> Result<Matrix, MatrixError> {
+        self.only(self.decrypt_batch_for_release(value)?)
+    }
+
+    /// The same for all members of a batch, which are one release together.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt_for_release`].
+    pub fn decrypt_batch_for_release(&self, value: &EncryptedMatrix) -> Result<Vec<Matrix>, MatrixError> {
+        expect_plan(&self.plan, value)?;
+        let policy = release::declared(self.plan.release(), "plan")?;
+        if value.node() != self.plan.expression().output() {
+            return Err(MatrixError::NotPlanned {
+                operation: "a release of this value",
+                planned: "the result of the expression is released".into(),
+            });
+        }
+        let (decryptor, expected) = (Decryptor::new(&self.secret), self.plan.expected());
+        self.threads.run(|| {
+            let plain = release::decrypt(&decryptor, value.ciphertexts(), |_| expected)?;
+            let matrices = self.plan.engine().decode(self.plan.goal(), value.node(), &plain)?;
+            release::release(&decryptor, policy, matrices, expected.error)
+        })
+    }
+
+    /// Releases that the plan declares and the key has left.
+    pub fn releases_left(&self) -> u64 {
+        release::left(self.plan.release(), &self.secret)
     }
 }
 

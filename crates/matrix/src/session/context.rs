@@ -7,16 +7,20 @@
 
 use super::client::{eval_keys, expect_params};
 use super::context_server::ContextServer;
+use super::release;
 use super::{Progress, QUIET};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
+use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor};
+use sudare_he::HeError;
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, ReleasePolicy};
 use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
-use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::params::ParamsLiteral;
 use sudare_he::ring::{Threads, threads};
 use sudare_he::security::{SecretDistribution, Security, max_log_qp};
 
@@ -30,7 +34,8 @@ const MAX_DEPTH: usize = 16;
 /// What a context is made for, beside its depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextOptions {
-    /// Bits of the scale, 30 to 49; about 20 fewer are right in a result.
+    /// Bits of the scale, 30 to 55; about 20 fewer are right in a result. Primes of more than 49 bits
+    /// are slower; releases need them.
     pub scale_bits: u32,
     /// The security.
     pub security: Security,
@@ -39,16 +44,19 @@ pub struct ContextOptions {
     /// Side of a tile, a power of two from 2 to 32. Larger tiles need more keys, smaller ones more
     /// ciphertexts for large matrices.
     pub tile: usize,
+    /// What may be released of results, if anything.
+    pub release: Option<ReleasePolicy>,
 }
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { scale_bits: 40, security: Security::Bits128, threads: 0, tile: 16 }
+        Self { scale_bits: 40, security: Security::Bits128, threads: 0, tile: 16, release: None }
     }
 }
 
 /// What a client and a server of a context agree on; nothing secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct ContextSpec {
     /// Products in a row.
     pub depth: usize,
@@ -56,6 +64,33 @@ pub struct ContextSpec {
     pub tile: usize,
     /// The parameters.
     pub params: ParamsLiteral,
+    /// What may be released of results, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleasePolicy>,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    depth: usize,
+    tile: usize,
+    params: ParamsLiteral,
+    #[serde(default)]
+    release: Option<ReleasePolicy>,
+}
+
+impl TryFrom<Written> for ContextSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let (scale_bits, security) = (w.params.log_scale, w.params.security);
+        let spec =
+            Self::new(w.depth, &ContextOptions { scale_bits, security, tile: w.tile, threads: 0, release: w.release })?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl ContextSpec {
@@ -73,12 +108,12 @@ impl ContextSpec {
     /// [`MatrixError::NoPlan`] for a depth, scale or tile out of range, or if no ring is secure.
     pub fn new(depth: usize, options: &ContextOptions) -> Result<Self, MatrixError> {
         let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
-        let ContextOptions { scale_bits: scale, security, tile, .. } = *options;
+        let ContextOptions { scale_bits: scale, security, tile, release, .. } = *options;
         if !(1..=MAX_DEPTH).contains(&depth) {
             return refuse(format!("a context has a depth of 1 to {MAX_DEPTH} products, not {depth}"));
         }
-        if !(30..=49).contains(&scale) {
-            return refuse(format!("a context has a scale of 30 to 49 bits, not {scale}"));
+        if !(30..=55).contains(&scale) {
+            return refuse(format!("a context has a scale of 30 to 55 bits, not {scale}"));
         }
         if !(tile.is_power_of_two() && (2..=32).contains(&tile)) {
             return refuse(format!("a context has tiles of side 2, 4, 8, 16 or 32, not {tile}"));
@@ -115,7 +150,7 @@ impl ContextSpec {
             secret: SecretDistribution::Ternary,
             security,
         };
-        Ok(Self { depth, tile, params })
+        Ok(Self { depth, tile, params, release })
     }
 
     /// Stride of elements: lanes of the cube that products take.
@@ -205,7 +240,7 @@ impl Context {
     }
 
     /// Decrypts a matrix, for the owner's eyes: what is shown to others needs a decryption for
-    /// release, which plans have.
+    /// release.
     ///
     /// # Errors
     /// [`MatrixError::He`] for a matrix of another context.
@@ -217,6 +252,49 @@ impl Context {
             let plain = plain.into_iter().collect::<Result<Vec<_>, _>>()?;
             value.layout.decode(self.secret.params(), &plain)
         })
+    }
+
+    /// Decrypts a matrix for others to see: one of the releases that the context declares. Elements
+    /// are within [`Context::released_error`] of the true ones, but for a probability of 2^−30.
+    ///
+    /// The matrices of a context are made and computed in its own process and never read from bytes,
+    /// so the worst-case bound that they carry is the evaluator's own, and is what the noise is made
+    /// for.
+    ///
+    /// # Errors
+    /// As [`Context::decrypt`]; [`MatrixError::NoRelease`] for a context without releases;
+    /// [`HeError::NoPrecision`] if the noise would leave nothing of the largest value;
+    /// [`HeError::ReleasesUsedUp`], [`HeError::OtherRelease`].
+    pub fn decrypt_for_release(&self, value: &ContextMatrix) -> Result<Matrix, MatrixError> {
+        let policy = release::declared(self.server.spec().release, "context")?;
+        let (released, error) = (self.released_error(value)?, value.error());
+        if 2.0 * released > value.max_abs {
+            let (operation, scale) = ("a release at this precision", value.scale());
+            let noise = (released * scale).log2();
+            return Err(HeError::NoPrecision { operation, noise, scale: (value.max_abs * scale).log2() }.into());
+        }
+        let decryptor = Decryptor::new(&self.secret);
+        let mut all = self.threads.run(|| {
+            let plain = release::decrypt(&decryptor, value.ciphertexts(), Expected::of)?;
+            let matrix = value.layout.decode(self.secret.params(), &plain)?;
+            release::release(&decryptor, policy, vec![matrix], error)
+        })?;
+        all.pop().ok_or(MatrixError::Count { what: "matrices", found: 0, expected: 1 })
+    }
+
+    /// How far the elements of a matrix are from the true ones once it is released.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoRelease`] for a context without releases.
+    pub fn released_error(&self, value: &ContextMatrix) -> Result<f64, MatrixError> {
+        let policy = release::declared(self.server.spec().release, "context")?;
+        let (rows, cols) = value.shape();
+        Ok(policy.released_error(rows * cols, value.error()))
+    }
+
+    /// Releases that the context declares and its key has left.
+    pub fn releases_left(&self) -> u64 {
+        release::left(self.server.spec().release, &self.secret)
     }
 }
 
@@ -289,9 +367,12 @@ impl ContextMatrix {
         self.tiles.first().map_or(1.0, Ciphertext::scale)
     }
 
-    /// Bits of a message of size one above the noise bound.
-    pub fn precision_bits(&self) -> f64 {
-        self.tiles.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min)
+    /// Static bound on the error of its elements, once they are read.
+    pub fn error(&self) -> f64 {
+        let noise = self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
+        let literal = self.tiles.first().map(|c| c.params().literal());
+        let read = literal.map(|l| ErrorModel::new(l).read(self.max_abs, l.q_bits.len()));
+        noise + read.unwrap_or(0.0)
     }
 
     /// Bytes in memory.
@@ -302,8 +383,7 @@ impl ContextMatrix {
 
 impl fmt::Display for ContextMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let top = self.tiles.first().map_or(0, |c| Params::max_level(c.params()));
-        super::encrypted::describe(f, (1, self.shape()), top, &self.tiles)
+        super::encrypted::describe(f, (1, self.shape()), (self.max_abs, Some(self.error())), &self.tiles)
     }
 }
 

@@ -10,17 +10,18 @@ use crate::product::KeyDemand;
 use crate::slots::common::{KeyList, mask_values, plain_mask, stages};
 use crate::slots::cube::{Cube, Improvements, Side};
 use crate::slots::tiles::{Axis, TileLayout};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Plaintext};
 use sudare_he::keys::{EvalKeys, KeyId};
 use sudare_he::params::Params;
+use sudare_he::ring::memo::Memo;
 use sudare_he::ring::{Threads, threads};
 
 /// Things that are made once for each level that asks for them.
-type PerLevel<T> = Mutex<BTreeMap<usize, Arc<T>>>;
+type PerLevel<T> = Memo<usize, T>;
 
 /// Computes on the matrices of a context: every operation at every level. Holds evaluation keys
 /// and nothing secret. Cloning shares it.
@@ -41,14 +42,11 @@ fn at_level<T>(
     known: &PerLevel<T>,
     level: usize,
     make: impl FnOnce() -> Result<T, MatrixError>,
-) -> Result<Arc<T>, MatrixError> {
-    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = lock().get(&level) {
-        return Ok(found.clone());
+) -> Result<&T, MatrixError> {
+    match known.get(&level) {
+        Some(found) => Ok(found),
+        None => Ok(known.insert(level, make()?)),
     }
-    // Made without the lock, which a thread of the pool could wait for.
-    let made = Arc::new(make()?);
-    Ok(lock().entry(level).or_insert(made).clone())
 }
 
 impl ContextServer {
@@ -67,9 +65,9 @@ impl ContextServer {
             spec: spec.clone(),
             evaluator: Evaluator::new(keys),
             threads,
-            cubes: Mutex::default(),
-            transpositions: Mutex::default(),
-            masks: Mutex::default(),
+            cubes: Memo::new(),
+            transpositions: Memo::new(),
+            masks: Memo::new(),
         })))
     }
 
@@ -84,8 +82,7 @@ impl ContextServer {
         for unit in [spec.stride(), spec.tile * spec.stride()] {
             keys.stages(&stages(spec.tile, unit as i64, 2), top);
         }
-        let map = spec.layout(spec.tile, spec.tile)?.transposition(params, top)?;
-        map.iter().flat_map(LinearMap::elements).for_each(|element| keys.element(element, top));
+        keys.demanded(&spec.layout(spec.tile, spec.tile)?.transposition_keys(literal, top));
         Ok(keys.demand(Some(top)))
     }
 
@@ -149,16 +146,16 @@ impl ContextServer {
 
     /// The matrix with zeros beside its tiles, as a matrix product takes it. One level if it is
     /// not so already.
-    fn clean(&self, e: &Evaluator, m: &ContextMatrix) -> Result<Vec<Ciphertext>, MatrixError> {
+    fn clean<'m>(&self, e: &Evaluator, m: &'m ContextMatrix) -> Result<Cow<'m, [Ciphertext]>, MatrixError> {
         let level = m.level();
         if m.clean {
-            return Ok(m.ciphertexts().to_vec());
+            return Ok(Cow::Borrowed(m.ciphertexts()));
         }
         let mask = at_level(&self.0.masks, level, || {
             let (slots, square) = (self.params().slots(), m.layout.tile * m.layout.tile * m.layout.stride);
             plain_mask(self.params(), level, &mask_values(slots, 1.0, |i| i < square))
         })?;
-        each(m.ciphertexts(), |c| Ok(e.rescale(&e.mul_plain(c, &mask)?)?.with_bound(c.bound())))
+        each(m.ciphertexts(), |c| Ok(e.rescale(&e.mul_plain(c, mask)?)?.with_bound(c.bound()))).map(Cow::Owned)
     }
 
     /// `a @ b`. Two levels, and one more if an operand comes from a matrix product.
@@ -176,12 +173,12 @@ impl ContextServer {
         let layout = TileLayout { cols: right.1, ..a.layout };
         let tiles = self.run(&[a, b], |e| {
             let (x, y) = (self.clean(e, a)?, self.clean(e, b)?);
-            let level = x.iter().chain(&y).map(Ciphertext::level).min().unwrap_or(0);
+            let level = x.iter().chain(&*y).map(Ciphertext::level).min().unwrap_or(0);
             let cube = at_level(&self.0.cubes, level, || {
                 let plan = cube_plan(&self.0.spec.params, self.0.spec.tile, Improvements::ALL, level)?;
                 Cube::new(self.params(), plan)
             })?;
-            matmul(e, &cube, (&a.layout, &x), (&b.layout, &y))
+            matmul(e, cube, (&a.layout, &x), (&b.layout, &y))
         })?;
         Ok(ContextMatrix::new(layout, left.1 as f64 * a.max_abs * b.max_abs, false, tiles))
     }
@@ -288,7 +285,7 @@ impl ContextServer {
         self.needs("a transpose", level, 1)?;
         let tiles = self.run(&[a], |e| {
             let map = at_level(&self.0.transpositions, level, || a.layout.transposition(self.params(), level))?;
-            a.layout.transpose(e, map.as_ref().as_ref(), a.ciphertexts())
+            a.layout.transpose(e, map.as_ref(), a.ciphertexts())
         })?;
         Ok(ContextMatrix::new(a.layout.transposed(), a.max_abs, true, tiles))
     }

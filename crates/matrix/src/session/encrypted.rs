@@ -1,7 +1,7 @@
 //! Matrices under encryption, as they travel.
 
 use crate::error::MatrixError;
-use crate::plan::{Plan, PlanHash};
+use crate::plan::{Plan, PlanHash, number};
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct EncryptedMatrix {
     node: usize,
     batch: usize,
     shape: (usize, usize),
+    max_abs: f64,
+    error: Option<f64>,
     bundle: Arc<Bundle>,
 }
 
@@ -30,7 +32,15 @@ impl EncryptedMatrix {
     pub(crate) fn new(plan: &Plan, node: usize, key: KeyId, values: Vec<Ciphertext>) -> Result<Self, MatrixError> {
         let (hash, batch, shape) = (plan.hash(), plan.batch(), plan.expression().info(node).shape);
         let bundle = Bundle::new(plan.params(), key, header(hash, node, batch, shape), values)?;
-        Ok(Self { plan: hash, node, batch, shape, bundle: Arc::new(bundle) })
+        Ok(Self::of(plan, node, bundle))
+    }
+
+    /// The value of a node of a plan.
+    fn of(plan: &Plan, node: usize, bundle: Bundle) -> Self {
+        let info = plan.expression().info(node);
+        let error = plan.engine().sketch().node_error(node);
+        let (batch, bundle) = (plan.batch(), Arc::new(bundle));
+        Self { plan: plan.hash(), node, batch, shape: info.shape, max_abs: info.max_abs, error, bundle }
     }
 
     /// Writes it; a fresh one under a secret key takes half its size.
@@ -91,13 +101,13 @@ impl EncryptedMatrix {
         if node >= expr.nodes().len() || batch != plan.batch() || shape != expr.info(node).shape {
             return Err(corrupt("a header that does not fit its plan"));
         }
-        if let Some((expected, _)) = plan.engine().node_size(plan.goal(), node) {
-            let found = bundle.ciphertexts().len();
+        if let Some(size) = plan.engine().sketch().size(node) {
+            let (found, expected) = (bundle.ciphertexts().len(), size.count);
             if found != expected {
                 return Err(MatrixError::Count { what: "ciphertexts of the encrypted matrix", found, expected });
             }
         }
-        Ok(Self { plan: found, node, batch, shape, bundle: Arc::new(bundle) })
+        Ok(Self::of(plan, node, bundle))
     }
 
     /// The plan it belongs to.
@@ -140,9 +150,15 @@ impl EncryptedMatrix {
         self.ciphertexts().iter().map(Ciphertext::level).min().unwrap_or(0)
     }
 
-    /// Bits of a message of size one above the noise bound.
-    pub fn precision_bits(&self) -> f64 {
-        self.ciphertexts().iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min)
+    /// Bound on the absolute values of its elements.
+    pub fn max_abs(&self) -> f64 {
+        self.max_abs
+    }
+
+    /// Bound on the error of its elements, as the plan promises it; `None` for an operand that the
+    /// plan does not decrypt.
+    pub fn error(&self) -> Option<f64> {
+        self.error
     }
 
     /// Bytes in memory.
@@ -163,7 +179,7 @@ fn header(plan: PlanHash, node: usize, batch: usize, shape: (usize, usize)) -> V
 
 impl fmt::Display for EncryptedMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe(f, (self.batch, self.shape), self.params().max_level(), self.ciphertexts())
+        describe(f, (self.batch, self.shape), (self.max_abs, self.error), self.ciphertexts())
     }
 }
 
@@ -171,7 +187,7 @@ impl fmt::Display for EncryptedMatrix {
 pub(super) fn describe(
     f: &mut fmt::Formatter<'_>,
     (batch, (rows, cols)): (usize, (usize, usize)),
-    top: usize,
+    (max_abs, error): (f64, Option<f64>),
     ciphertexts: &[Ciphertext],
 ) -> fmt::Result {
     write!(f, "<sudare ckks ")?;
@@ -179,17 +195,14 @@ pub(super) fn describe(
         1 => write!(f, "({rows}, {cols})")?,
         b => write!(f, "({b}, {rows}, {cols})")?,
     }
+    write!(f, " float64 up to {}", number(max_abs))?;
+    if let Some(error) = error {
+        write!(f, " ± {error:.1e}")?;
+    }
     let count = ciphertexts.len();
-    let scale = ciphertexts.first().map_or(0.0, |c| c.scale().log2());
-    let bits = ciphertexts.iter().map(Ciphertext::precision_bits).fold(f64::INFINITY, f64::min);
+    let (level, top) = ciphertexts.iter().map(|c| (c.level(), c.params().max_level())).min().unwrap_or((0, 0));
     let bytes: usize = ciphertexts.iter().map(Ciphertext::bytes).sum();
-    write!(
-        f,
-        " float64 level {}/{top} scale 2^{scale:.0} ~{:.0} bits left, {count} ct × {:.1} MB>",
-        ciphertexts.iter().map(Ciphertext::level).min().unwrap_or(0),
-        bits.max(0.0),
-        bytes as f64 / count.max(1) as f64 / 1e6
-    )
+    write!(f, ", level {level}/{top}, {count} ct × {:.1} MB>", bytes as f64 / count.max(1) as f64 / 1e6)
 }
 
 impl fmt::Debug for EncryptedMatrix {

@@ -14,6 +14,7 @@ mod client;
 mod context;
 mod context_server;
 mod encrypted;
+mod release;
 mod server;
 mod table;
 

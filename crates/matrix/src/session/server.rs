@@ -50,6 +50,8 @@ impl Server {
             let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step);
             reaches(*level, keys.galois(*element, step.unwrap_or(0))?.key().level())?;
         }
+        // Tables are made here, not within the first operation.
+        threads.run(|| plan.engine().prepare(plan.goal()))?;
         Ok(Self(Arc::new(Inner { plan: plan.clone(), evaluator: Evaluator::new(keys), threads })))
     }
 
@@ -239,7 +241,12 @@ impl Server {
             return Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() });
         };
         let values: Vec<&[Ciphertext]> = operands.iter().map(|v| v.ciphertexts()).collect();
-        let out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
+        let mut out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
+        if plan.release().is_some() && node == plan.expression().output() {
+            // Whoever releases it looks for the plan's own error.
+            let error = plan.expected().error;
+            out = out.into_iter().map(|c| c.with_error_of(error)).collect();
+        }
         EncryptedMatrix::new(plan, node, self.key_id(), out)
     }
 }

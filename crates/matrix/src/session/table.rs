@@ -5,24 +5,32 @@
 //! holder reads them off.
 
 use super::client::{eval_keys, expect_params};
-use super::{Progress, QUIET};
+use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::plan::check_params;
 use crate::product::KeyDemand;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
-use sudare_he::circuits::statistics::ColumnStatistics;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator};
+use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Plaintext, ReleasePolicy};
 use sudare_he::keys::{EvalKeys, KeyId, SecretKey};
 use sudare_he::params::ParamsLiteral;
 use sudare_he::ring::{Threads, threads};
 use sudare_he::security::Security;
 use sudare_he::wire::{Bundle, Wire, WireError};
+use zeroize::Zeroizing;
+
+/// Largest error of a covariance that makes sense, in units of its columns' bounds.
+const MAX_ERROR: f64 = 0.1;
+/// Largest bound of a column, and the inverse of the least: its square is a double.
+const MAX_BOUND: f64 = 1e150;
 
 /// What both sides know of a table: its size and the bounds of its columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct TableSpec {
     /// Number of rows, at least two.
     pub rows: usize,
@@ -30,21 +38,92 @@ pub struct TableSpec {
     pub max_abs: Vec<f64>,
     /// The parameters.
     pub params: ParamsLiteral,
+    /// What may be released of the moments, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleasePolicy>,
+}
+
+/// A specification as a file has it: unchecked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    rows: usize,
+    max_abs: Vec<f64>,
+    params: ParamsLiteral,
+    #[serde(default)]
+    release: Option<ReleasePolicy>,
+}
+
+impl TryFrom<Written> for TableSpec {
+    type Error = MatrixError;
+
+    /// Works the parameters out again and refuses others.
+    fn try_from(w: Written) -> Result<Self, MatrixError> {
+        let spec = Self::new(w.rows, w.max_abs, w.params.security, w.release)?;
+        check_params(&w.params, &spec.params)?;
+        Ok(spec)
+    }
 }
 
 impl TableSpec {
-    /// For tables of `rows` rows whose columns have these bounds.
+    /// For tables of `rows` rows whose columns have these bounds, with moments for the owner's eyes or
+    /// for release by a policy.
     ///
     /// # Errors
     /// [`MatrixError::He`] for fewer than two rows or no column, [`MatrixError::NoPlan`] for a
-    /// bound that is not above zero.
-    pub fn new(rows: usize, max_abs: Vec<f64>, security: Security) -> Result<Self, MatrixError> {
-        if let Some(bound) = max_abs.iter().find(|b| !(b.is_finite() && **b > 0.0)) {
-            return Err(MatrixError::NoPlan { reason: format!("a column's max_abs is above zero, not {bound}") });
+    /// bound that is not above zero, or if nothing would be left of the moments' precision.
+    pub fn new(
+        rows: usize,
+        max_abs: Vec<f64>,
+        security: Security,
+        release: Option<ReleasePolicy>,
+    ) -> Result<Self, MatrixError> {
+        if let Some(bound) = max_abs.iter().find(|b| !(**b >= 1.0 / MAX_BOUND && **b <= MAX_BOUND)) {
+            let reason = format!("a column's max_abs is above zero, 1e-150 to 1e150, not {bound}");
+            return Err(MatrixError::NoPlan { reason });
         }
-        let spec = Self { rows, max_abs, params: ColumnStatistics::literal(security) };
-        spec.statistics()?;
+        let params = ColumnStatistics::literal(security, release.is_some());
+        let spec = Self { rows, max_abs, params, release };
+        let (_, covariance) = spec.relative_errors(&spec.statistics()?);
+        if covariance > MAX_ERROR {
+            let remedy = if release.is_some() { "; release fewer results or with fewer bits, or" } else { ";" };
+            return Err(MatrixError::NoPlan {
+                reason: format!(
+                    "covariances would be wrong by up to {covariance:.1e} of their columns' bounds{remedy} take a table of fewer rows or columns"
+                ),
+            });
+        }
         Ok(spec)
+    }
+
+    /// Bounds on the errors of decrypted moments: of each mean, and of each covariance. A released
+    /// moment passes its bound with a probability of at most 2^−30.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] for parameters that cannot be built.
+    pub fn errors(&self) -> Result<(Vec<f64>, Matrix), MatrixError> {
+        self.scaled_errors(self.relative_errors(&self.statistics()?))
+    }
+
+    /// Values of a release: means, and covariances but for those that are there twice.
+    fn released_values(&self) -> usize {
+        let columns = self.max_abs.len();
+        columns + columns * (columns + 1) / 2
+    }
+
+    /// Errors of a mean and of a covariance in units of the columns' bounds.
+    fn relative_errors(&self, statistics: &ColumnStatistics) -> (f64, f64) {
+        let errors = statistics.errors();
+        let shown = |e: f64| self.release.map_or(e, |policy| policy.released_error(self.released_values(), e));
+        (shown(errors.mean), shown(errors.covariance))
+    }
+
+    /// The same in the columns' own units.
+    fn scaled_errors(&self, (mean, covariance): (f64, f64)) -> Result<(Vec<f64>, Matrix), MatrixError> {
+        let bounds = &self.max_abs;
+        let columns = bounds.len();
+        let means = bounds.iter().map(|b| mean * b).collect();
+        Ok((means, Matrix::from_fn(columns, columns, |j, k| covariance * (bounds[j] * bounds[k]))?))
     }
 
     /// Rows and columns.
@@ -174,13 +253,47 @@ cells!(
     "moments"
 );
 
-/// Means and covariances in the units of the columns.
+/// Means and covariances in the units of the columns, each with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableMoments {
     /// Mean of each column.
     pub mean: Vec<f64>,
     /// Covariances, n − 1 degrees of freedom.
     pub covariance: Matrix,
+    /// Bound on the error of each mean.
+    pub mean_error: Vec<f64>,
+    /// Bound on the error of each covariance.
+    pub covariance_error: Matrix,
+}
+
+impl TableMoments {
+    /// Pearson correlations, row-major. Not a number where a variance is not above its own error: a
+    /// constant column, or one that its bound is far too large for.
+    pub fn correlation(&self) -> Vec<f64> {
+        let variance = |j: usize| match self.covariance.get(j, j) {
+            v if v > self.covariance_error.get(j, j) => v,
+            _ => f64::NAN,
+        };
+        let columns = self.mean.len();
+        let deviations: Vec<f64> = (0..columns).map(|j| variance(j).sqrt()).collect();
+        let one = |at: usize| {
+            let (j, k) = (at / columns, at % columns);
+            (self.covariance.get(j, k) / deviations[j] / deviations[k]).clamp(-1.0, 1.0)
+        };
+        (0..columns * columns).map(one).collect()
+    }
+}
+
+impl fmt::Display for TableMoments {
+    /// Each mean and variance beside its error.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:>6} {:>14} {:>10} {:>14} {:>10}", "column", "mean", "±", "variance", "±")?;
+        for (j, (mean, error)) in self.mean.iter().zip(&self.mean_error).enumerate() {
+            let (v, e) = (self.covariance.get(j, j), self.covariance_error.get(j, j));
+            writeln!(f, "{j:>6} {mean:>14.6e} {error:>10.1e} {v:>14.6e} {e:>10.1e}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Encrypts tables and decrypts their statistics. Holds the secret key.
@@ -263,27 +376,76 @@ impl TableClient {
         Cells::new("table", &self.spec, self.secret.id(), values).map(EncryptedTable)
     }
 
-    /// Decrypts statistics, for the owner's eyes: a decryption that others may see needs noise that
-    /// these parameters have no room for beside the static bound.
+    /// Decrypts statistics, for the owner's eyes.
     ///
     /// # Errors
     /// [`MatrixError::PlannedShape`] for statistics of another table, [`MatrixError::He`] for
     /// another key.
     pub fn decrypt(&self, moments: &EncryptedMoments) -> Result<TableMoments, MatrixError> {
         moments.0.expect(&self.spec)?;
-        let cts = moments.ciphertexts();
-        let decryptor = Decryptor::new(&self.secret);
-        let encoder = Encoder::new(self.statistics.params());
-        let slots = self.threads.run(|| {
-            let one = |i: usize| encoder.decode(&decryptor.decrypt(&cts[i])?);
-            threads::map(cts.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
+        let (cts, decryptor) = (moments.ciphertexts(), Decryptor::new(&self.secret));
+        let found = self.threads.run(|| {
+            let plain = threads::map(cts.len(), |i| decryptor.decrypt(&cts[i]));
+            self.decode(&plain.into_iter().collect::<Result<Vec<_>, _>>()?)
         })?;
-        let found = self.statistics.decode(&slots)?;
+        let errors = self.statistics.errors();
+        self.in_units(&found, (errors.mean, errors.covariance))
+    }
+
+    /// Decrypts statistics for others to see: one of the releases that the specification declares.
+    /// The errors that come with the moments are those of what is shown.
+    ///
+    /// # Errors
+    /// As [`TableClient::decrypt`]; [`MatrixError::NoRelease`] for a table without releases;
+    /// [`HeError::NotAsComputed`] for statistics that state a smaller error than the specification
+    /// gives, another scale or another level; [`HeError::ReleasesUsedUp`], [`HeError::OtherRelease`].
+    pub fn decrypt_for_release(&self, moments: &EncryptedMoments) -> Result<TableMoments, MatrixError> {
+        moments.0.expect(&self.spec)?;
+        let policy = release::declared(self.spec.release, "table")?;
+        let (errors, expected) = (self.statistics.errors(), self.statistics.expected());
+        let decryptor = Decryptor::new(&self.secret);
+        let shown = self.threads.run(|| {
+            let plain = release::decrypt(&decryptor, moments.ciphertexts(), |_| expected)?;
+            let mut found = self.decode(&plain)?;
+            let columns = found.mean.len();
+            let pairs = || (0..columns).flat_map(|j| (j..columns).map(move |k| (j, k)));
+            // Room for all of them: growing would leave values behind.
+            let mut values = Zeroizing::new(Vec::with_capacity(self.spec.released_values()));
+            values.extend_from_slice(&found.mean);
+            values.extend(pairs().map(|(j, k)| found.covariance[j * columns + k]));
+            let error = |i: usize| if i < columns { errors.mean } else { errors.covariance };
+            decryptor.release(policy, &mut values, error)?;
+            for ((j, k), value) in pairs().zip(&values[columns..]) {
+                found.covariance[j * columns + k] = *value;
+                found.covariance[k * columns + j] = *value;
+            }
+            found.mean.copy_from_slice(&values[..columns]);
+            Ok::<_, MatrixError>(found)
+        })?;
+        self.in_units(&shown, self.spec.relative_errors(&self.statistics))
+    }
+
+    /// Releases that the specification declares and the key has left.
+    pub fn releases_left(&self) -> u64 {
+        release::left(self.spec.release, &self.secret)
+    }
+
+    /// Moments of columns in units of their bounds.
+    fn decode(&self, plain: &[Plaintext]) -> Result<Moments, HeError> {
+        let encoder = Encoder::new(self.statistics.params());
+        let slots = threads::map(plain.len(), |i| encoder.decode(&plain[i]));
+        let slots = Zeroizing::new(slots.into_iter().collect::<Result<Vec<_>, HeError>>()?);
+        self.statistics.decode(&slots)
+    }
+
+    fn in_units(&self, found: &Moments, errors: (f64, f64)) -> Result<TableMoments, MatrixError> {
         let (bounds, columns) = (&self.spec.max_abs, self.spec.max_abs.len());
         let mean = found.mean.iter().zip(bounds).map(|(m, b)| m * b).collect();
         let scaled = |(at, c): (usize, &f64)| c * (bounds[at / columns] * bounds[at % columns]);
         let covariance = found.covariance.iter().enumerate().map(scaled).collect();
-        Ok(TableMoments { mean, covariance: Matrix::new(columns, columns, covariance)? })
+        let (mean_error, covariance_error) = self.spec.scaled_errors(errors)?;
+        let covariance = Matrix::new(columns, columns, covariance)?;
+        Ok(TableMoments { mean, covariance, mean_error, covariance_error })
     }
 }
 

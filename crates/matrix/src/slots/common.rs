@@ -1,7 +1,9 @@
 //! What the slot-packed products share: checks, rotation schedules, parameter search.
 
 use crate::error::MatrixError;
+use crate::expr::{MAX_ELEMENTS, MAX_SIDE};
 use crate::matrix::Matrix;
+use crate::plan::MAX_BATCH;
 use crate::product::{KeyDemand, Operand, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
@@ -9,6 +11,7 @@ use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
 use sudare_he::ring::automorphism::{conjugation_element, rotation_element};
 use sudare_he::security::{SecretDistribution, max_log_qp};
+use zeroize::Zeroizing;
 
 /// Refuses matrices of another number, shape or size than planned.
 pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<(), MatrixError> {
@@ -41,11 +44,14 @@ pub const fn name_of(operand: Operand) -> &'static str {
     }
 }
 
-/// Refuses a shape without elements, or one whose padding would overflow.
+/// Refuses a shape without elements, or one larger than an expression's.
 pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError> {
-    let sides = [shape.m, shape.k, shape.n, shape.batch];
-    if sides.contains(&0) || sides.iter().any(|s| *s > 1 << 24) {
-        let reason = format!("sides and batch must be 1 to {}", 1 << 24);
+    let Shape { m, k, n, batch } = shape;
+    let sides = [m, k, n].iter().all(|side| (1..=MAX_SIDE).contains(side));
+    // Sides are small enough for their products.
+    if !sides || [m * k, k * n, m * n].iter().any(|x| *x > MAX_ELEMENTS) || !(1..=MAX_BATCH).contains(&batch) {
+        let reason =
+            format!("sides are 1 to {MAX_SIDE}, matrices have up to {MAX_ELEMENTS} elements, a batch {MAX_BATCH}");
         return Err(MatrixError::Method { method, reason });
     }
     Ok(())
@@ -76,10 +82,10 @@ pub fn plain_mask(params: &Params, level: usize, values: &[f64]) -> Result<Plain
     Ok(Encoder::new(params).encode_at(values, mask_at(params, level))?)
 }
 
-/// Real slots of plaintexts.
-pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Vec<Vec<f64>>, MatrixError> {
+/// Real slots of plaintexts, wiped when dropped.
+pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Zeroizing<Vec<Vec<f64>>>, MatrixError> {
     let encoder = Encoder::new(params);
-    plaintexts.iter().map(|p| Ok(encoder.decode(p)?)).collect()
+    Ok(Zeroizing::new(plaintexts.iter().map(|p| encoder.decode(p)).collect::<Result<_, _>>()?))
 }
 
 /// Stages that sum the rotations by 0, unit, 2·unit, …, (count − 1)·unit, `count` a power of two:
@@ -180,6 +186,11 @@ impl KeyList {
         }
     }
 
+    /// Adds the Galois elements of a demand.
+    pub fn demanded(&mut self, demand: &KeyDemand) {
+        demand.galois.iter().for_each(|(element, level)| self.element(*element, *level));
+    }
+
     /// The demand, with the relinearisation key at a level.
     pub fn demand(self, relin: Option<usize>) -> KeyDemand {
         KeyDemand { relin, galois: self.levels.into_iter().collect() }
@@ -201,10 +212,10 @@ pub struct Search<'a> {
     pub switching: bool,
 }
 
-/// Parameter literals for which `predict` is within the wanted error: for each useful number of
-/// special primes the least ring degree, with as much precision as its modulus has room for
-/// (limbs cost the same at any size below 2^50).
-pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> f64) -> Vec<ParamsLiteral> {
+/// Parameter literals that serve the requirements: for each useful number of special primes the
+/// least ring degree, with as much precision as its modulus has room for (limbs cost the same at
+/// any size below 2^50).
+pub fn search_literals(search: &Search<'_>, serves: impl Fn(&ParamsLiteral) -> bool) -> Vec<ParamsLiteral> {
     let req = search.req;
     let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
     let specials: &[usize] = if search.switching { &[1, 2, 3] } else { &[0] };
@@ -215,7 +226,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
         }
         let found = (search.least_log_n.max(11)..=17).find_map(|log_n| {
             let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
-            (20..=45u32).rev().find_map(|scale| {
+            (20..=45u32).rev().chain(46..=48).find_map(|scale| {
                 let first = scale + headroom;
                 if first > 61 || (first > 49 && scale > 30) {
                     return None;
@@ -240,7 +251,7 @@ pub fn search_literals(search: &Search<'_>, predict: impl Fn(&ParamsLiteral) -> 
                         secret: SecretDistribution::Ternary,
                         security: req.security,
                     };
-                    (predict(&literal) <= req.error).then_some(literal)
+                    serves(&literal).then_some(literal)
                 })
             })
         });

@@ -7,9 +7,11 @@
 
 use super::common::{KeyList, fold, fold_work, hoisted_sum_work, mask_at, mask_values, plain_mask, radices, stages};
 use super::error_model::ErrorModel;
+use super::follow::{Follow, State};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Shape};
+use crate::product::{KeyDemand, Peak, Shape};
 use crate::work::Work;
+use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, ExtendedPlaintext, Plaintext};
 use sudare_he::params::{Params, ParamsLiteral};
@@ -118,20 +120,20 @@ impl CubeLayout {
         let [m, k, n] = [shape.m, shape.k, shape.n].map(usize::next_power_of_two);
         let pair = if options.real_pairing && k > 1 { 2 } else { 1 };
         let (rows, cols, squares) = (m.max(k), k.max(n), k / pair);
-        let need = squares * rows * cols * if options.exact_ring { 1 } else { 2 };
-        if need > slots {
-            let reason = format!("a product of {m}×{k} and {k}×{n} takes {need} slots and the ring has {slots}");
+        let log_need = Self::log_slots(shape, options);
+        let Some(need) = 1usize.checked_shl(log_need).filter(|need| *need <= slots) else {
+            let reason = format!("a product of {m}×{k} and {k}×{n} takes 2^{log_need} slots and the ring has {slots}");
             return Err(MatrixError::Method { method: "improved3d", reason });
-        }
+        };
         let lanes = if options.spare_slots { slots / need } else { 1 };
         Ok(Self { squares, rows, cols, m, n, lanes, pair })
     }
 
-    /// Slots that a product of this shape takes at least.
-    pub fn least_slots(shape: Shape, options: &Improvements) -> usize {
-        let [m, k, n] = [shape.m, shape.k, shape.n].map(usize::next_power_of_two);
-        let pair = if options.real_pairing && k > 1 { 2 } else { 1 };
-        k / pair * m.max(k) * k.max(n) * if options.exact_ring { 1 } else { 2 }
+    /// log2 of the slots that a product of this shape takes at least.
+    pub fn log_slots(shape: Shape, options: &Improvements) -> u32 {
+        let [m, k, n] = [shape.m, shape.k, shape.n].map(|side| side.next_power_of_two().trailing_zeros());
+        let pair = u32::from(options.real_pairing && k > 0);
+        k - pair + m.max(k) + k.max(n) + u32::from(!options.exact_ring)
     }
 
     /// The slot of an element.
@@ -295,10 +297,14 @@ impl CubePlan {
         work
     }
 
-    /// Error variance of an expanded operand of elements up to `max_abs`.
-    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64) -> f64 {
+    /// What a product of one pair of operands costs.
+    pub fn work(&self, literal: &ParamsLiteral) -> Work {
+        self.expand_work(literal, Side::Left) + self.expand_work(literal, Side::Right) + self.contract_work(literal, 1)
+    }
+
+    /// Error variance of an expanded operand of elements up to `max_abs` whose own is `v`.
+    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64, mut v: f64) -> f64 {
         let scale = model.scale();
-        let mut v = model.fresh();
         let pair = self.layout.pair as f64;
         if self.layout.pair == 2 {
             v = 2.0 * v + model.switching(self.top, scale) + model.division(scale);
@@ -319,24 +325,107 @@ impl CubePlan {
         kept
     }
 
-    /// Predicted largest error of a result that sums `terms` pairs of expanded operands.
-    pub fn predicted_error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let model = ErrorModel::new(literal);
+    /// Elements of the contraction that `terms` pairs of expanded operands hold.
+    fn terms(&self, terms: usize) -> usize {
+        self.layout.squares * self.layout.pair * terms
+    }
+
+    /// Bound on a result's values, copies in other squares and imaginary parts included.
+    fn result(&self, terms: usize, max_abs: [f64; 2]) -> f64 {
+        max_abs[0] * max_abs[1] * self.terms(terms) as f64
+    }
+
+    /// Error variance of a result that sums `terms` pairs of expanded operands, whose own error
+    /// variances are `before`.
+    fn variance(&self, model: &ErrorModel<'_>, terms: usize, max_abs: [f64; 2], before: [f64; 2]) -> f64 {
         let scale = model.scale();
-        let left = self.expanded_variance(&model, Side::Left, max_abs[0]);
-        let right = self.expanded_variance(&model, Side::Right, max_abs[1]);
+        let left = self.expanded_variance(model, Side::Left, max_abs[0], before[0]);
+        let right = self.expanded_variance(model, Side::Right, max_abs[1], before[1]);
         let pair = self.layout.pair as f64;
         let product = self.top - 1;
         let after = scale * scale / model.prime(product);
-        let tensor = pair * (max_abs[0].powi(2) * right + max_abs[1].powi(2) * left);
+        let tensor = pair * (max_abs[0].powi(2) * right + max_abs[1].powi(2) * left) + left * right;
         let v = tensor * terms as f64 + model.division(after) + model.switching(product, scale * scale);
         let mut v = model.fold(v, &radices(&self.fold_stages()), product - 1, after);
         if self.options.masks_output() {
-            let size = max_abs[0] * max_abs[1] * (self.layout.squares * self.layout.pair * terms) as f64;
-            let slots = f64::from(literal.log_n).exp2() as usize / 2;
-            v += size * size * model.mask(slots, model.prime(product - 1)) + model.division(after);
+            let mask = model.mask(usize::MAX, model.prime(product - 1));
+            v += self.result(terms, max_abs).powi(2) * mask + model.division(after);
         }
-        ErrorModel::largest(v)
+        v
+    }
+
+    /// Largest error that the product itself adds to what its operands bring along.
+    pub fn own_error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
+        let variance = self.variance(&ErrorModel::new(literal), terms, max_abs, [0.0; 2]);
+        ErrorModel::largest_sum(variance, self.terms(terms))
+    }
+
+    /// Largest error of a result of freshly encrypted operands that is decrypted and read.
+    pub fn error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
+        let (model, result) = (ErrorModel::new(literal), self.result(terms, max_abs));
+        let fresh = max_abs.map(|max| model.fresh() + model.encoding(max));
+        // Real pairs leave an imaginary part as large.
+        let size = result * (self.layout.pair as f64).sqrt();
+        let variance = self.variance(&model, terms, max_abs, fresh) + model.reading(size);
+        ErrorModel::largest_sum(variance, self.terms(terms)) + rounding::drift(self.options.depth()) * result
+    }
+
+    /// [`Cube::expand`] on paper.
+    fn follow_expansion(&self, follow: &mut Follow<'_>, side: Side, mut a: State) -> State {
+        let (o, gather) = (&self.options, radices(&self.gather_stages(side)));
+        a.level = a.level.min(self.top);
+        if self.layout.pair == 2 {
+            let next = follow.rotate(a);
+            a = follow.add(a, next).with_bound(a.bound * std::f64::consts::SQRT_2);
+        }
+        let bound = a.bound;
+        let c = match (o.fused(), gather.split_last()) {
+            (true, Some((last, first))) => {
+                let c = follow.fold(a, first, true);
+                follow.masked_sum(c, *last)
+            }
+            _ => {
+                let twice = if o.merged_rotations { a } else { State { noise: 2.0 * a.noise, ..a } };
+                let c = follow.fold(twice, &gather, o.hoisted());
+                follow.masked(c, 1.0)
+            }
+        };
+        let spread = radices(&self.layout.spread_stages(side, o.unroll));
+        follow.fold(c.with_bound(bound), &spread, o.hoisted()).with_bound(bound)
+    }
+
+    /// [`Cube::expand`] and [`Cube::contract`] of `terms` pairs on paper.
+    pub fn follow(&self, follow: &mut Follow<'_>, terms: usize, left: State, right: State) -> State {
+        let left = self.follow_expansion(follow, Side::Left, left);
+        let right = self.follow_expansion(follow, Side::Right, right);
+        let product = follow.dot(left, right, terms);
+        let product = follow.relinearize_rescale(product);
+        let c = follow.fold(product, &radices(&self.fold_stages()), self.options.hoisted());
+        if !self.options.masks_output() {
+            return c;
+        }
+        let masked = follow.masked(c, 1.0);
+        match self.layout.pair {
+            2 => {
+                let conjugate = follow.rotate(masked);
+                follow.add(masked, conjugate).with_bound(c.bound)
+            }
+            _ => masked.with_bound(c.bound),
+        }
+    }
+
+    /// Where ciphertexts fill their modulus most, for freshly encrypted operands.
+    pub fn peaks(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> Vec<Peak> {
+        let mut follow = Follow::new(literal);
+        let [left, right] = max_abs.map(|max| follow.fresh(max));
+        self.follow(&mut follow, terms, left, right);
+        follow.peaks
+    }
+
+    /// Bytes of the masks that [`Cube::new`] makes.
+    pub fn table_bytes(&self, literal: &ParamsLiteral) -> u64 {
+        let output = u64::from(self.options.masks_output()) * sizing::extended_bytes(literal, self.top - 2);
+        2 * sizing::extended_bytes(literal, self.top) + output
     }
 }
 

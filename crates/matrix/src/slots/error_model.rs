@@ -5,13 +5,17 @@
 //! a figure close to what will be measured, so this model adds variances instead, with the
 //! formulas of [`sudare_he::ckks::noise`] read off a literal, without building it.
 
+use crate::rounding;
 use sudare_he::ckks::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_he::params::ParamsLiteral;
 use sudare_he::security::SecretDistribution;
 
-/// Standard deviations of a real slot error that a predicted error allows for: slots see sums of
-/// products of Gaussians, whose tails are heavier than a Gaussian's.
+/// Standard deviations of a real slot error that a predicted error allows for: a sum of several
+/// slots' errors passes them with a probability under 2^-45.
 const SIGMAS: f64 = 8.0;
+/// The same where a single slot's error may decide. There the error of a public-key encryption is a
+/// sum of two products of Gaussians, which passes x deviations with probability about e^(−2x).
+const SIGMAS_ALONE: f64 = 12.0;
 
 /// Variances of slot errors under one parameter literal. A slot's error is complex; variances are
 /// E|e|², in units of the message.
@@ -71,9 +75,34 @@ impl<'a> ErrorModel<'a> {
         (2.0 * period as f64).min(self.n) * ROUNDING_VARIANCE / scale.powi(2)
     }
 
+    /// Rounding the coefficients of an encoding at `scale` to integers.
+    pub fn encoded(&self, scale: f64) -> f64 {
+        self.n * ROUNDING_VARIANCE / scale.powi(2)
+    }
+
+    /// Rounding to doubles of slots up to `size` on their way to coefficients.
+    pub fn encoding(&self, size: f64) -> f64 {
+        (rounding::embedding(self.n / 2.0) * size).powi(2)
+    }
+
+    /// Rounding to doubles of slots up to `size` when they are read.
+    pub fn reading(&self, size: f64) -> f64 {
+        (rounding::reading(rounding::embedding(self.n / 2.0)) * size).powi(2)
+    }
+
+    /// The largest error that reading values up to `size` adds, after `rescales` of their scale.
+    pub fn read(&self, size: f64, rescales: usize) -> f64 {
+        Self::largest(self.reading(size)) + rounding::drift(rescales) * size
+    }
+
     /// The largest error to expect of real parts whose variance (as complex numbers) is `variance`.
     pub fn largest(variance: f64) -> f64 {
         SIGMAS * (variance / 2.0).sqrt()
+    }
+
+    /// The same of a sum of `terms` slots' errors, perhaps one.
+    pub fn largest_sum(variance: f64, terms: usize) -> f64 {
+        if terms > 1 { Self::largest(variance) } else { SIGMAS_ALONE * (variance / 2.0).sqrt() }
     }
 
     /// Σ of `count` rotated images in `stages` of hoisted sums, on errors of variance `v`.

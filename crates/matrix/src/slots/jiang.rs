@@ -27,10 +27,13 @@ use super::common::{
     plain_mask, search_literals, slots_of,
 };
 use super::error_model::ErrorModel;
+use super::follow::{Follow, State};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::tables::Tables;
 use crate::work::Work;
+use crate::{rounding, sizing};
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Plaintext};
@@ -46,9 +49,11 @@ enum Map {
     Tau,
 }
 
-/// Sizes and steps; no tables.
-#[derive(Clone, Copy)]
-struct Plan {
+/// The product's sizes, steps and parameters; no tables.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    shape: Shape,
+    literal: ParamsLiteral,
     d: usize,
     lanes: usize,
     top: usize,
@@ -56,7 +61,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(shape: Shape, literal: &ParamsLiteral, hoisted: bool) -> Result<Self, MatrixError> {
+    /// Plans the product, as laid out or hoisted.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if slots (d²) or levels (3) do not suffice.
+    pub fn new(shape: Shape, literal: &ParamsLiteral, hoisted: bool) -> Result<Self, MatrixError> {
         let method = if hoisted { "jiang-bsgs" } else { "jiang" };
         check_shape(method, shape)?;
         check_depth(method, literal, DEPTH)?;
@@ -66,7 +75,8 @@ impl Plan {
             let reason = format!("{d}×{d} elements take {} slots and the ring has {slots}", d * d);
             return Err(MatrixError::Method { method, reason });
         }
-        Ok(Self { d, lanes: slots / (d * d), top: literal.q_bits.len() - 1, hoisted })
+        let (lanes, top) = (slots / (d * d), literal.q_bits.len() - 1);
+        Ok(Self { shape, literal: literal.clone(), d, lanes, top, hoisted })
     }
 
     /// ⌈√d⌉ baby steps.
@@ -113,12 +123,83 @@ impl Plan {
         self.diagonals(map).map(|t| (t.rem_euclid(b), t - t.rem_euclid(b))).unzip()
     }
 
-    fn groups(&self, shape: Shape) -> usize {
-        shape.batch.div_ceil(self.lanes)
+    fn groups(&self) -> usize {
+        self.shape.batch.div_ceil(self.lanes)
     }
 
-    fn keys(&self, literal: &ParamsLiteral) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
+    /// Number of a map's giant steps.
+    fn giants(&self, map: Map) -> f64 {
+        let (all, b) = (self.diagonals(map), self.babies());
+        ((all.end - 1).div_euclid(b) - all.start.div_euclid(b) + 1) as f64
+    }
+
+    /// σ or τ on paper.
+    fn follow_map(&self, follow: &mut Follow<'_>, map: Map, a: State) -> State {
+        let (diagonals, giants) = (self.diagonals(map).count(), self.giants(map) as usize);
+        if self.hoisted {
+            return follow.linear_map(a, diagonals, giants);
+        }
+        let turned = follow.rotate(a);
+        let masked = follow.masked(turned, 1.0);
+        let sum = follow.sum(masked, diagonals);
+        let all = follow.rotate(sum);
+        // Each giant step is a rotation of its own.
+        let noise = all.noise + (all.noise - sum.noise) * (giants as f64 - 1.0);
+        State { noise, bound: a.bound, ..all }
+    }
+
+    fn encode(
+        &self,
+        params: &Params,
+        operand: Operand,
+        matrices: &[Matrix],
+        max_abs: f64,
+    ) -> Result<Vec<Plaintext>, MatrixError> {
+        check_matrices(self.shape, operand, matrices, max_abs)?;
+        let encoder = Encoder::new(params);
+        let (d, g) = (self.d, self.lanes);
+        matrices
+            .chunks(g)
+            .map(|group| {
+                let at = |s: usize| group.get(s % g).map_or(0.0, |m| m.get(s / g / d, s / g % d));
+                Ok(encoder.encode(&(0..params.slots()).map(at).collect::<Vec<_>>(), max_abs)?)
+            })
+            .collect()
+    }
+
+    fn decode(&self, params: &Params, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+        check_count("result plaintexts", output.len(), self.groups())?;
+        let slots = slots_of(params, output)?;
+        let (d, g) = (self.d, self.lanes);
+        (0..self.shape.batch)
+            .map(|t| Matrix::from_fn(self.shape.m, self.shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g]))
+            .collect()
+    }
+}
+
+impl Outline for Plan {
+    fn name(&self) -> &'static str {
+        if self.hoisted { "jiang-bsgs" } else { "jiang" }
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn literal(&self) -> &ParamsLiteral {
+        &self.literal
+    }
+
+    fn ciphertexts(&self, _: Operand) -> usize {
+        self.groups()
+    }
+
+    fn level(&self, operand: Operand) -> usize {
+        self.top - if operand == Operand::Output { DEPTH } else { 0 }
+    }
+
+    fn keys(&self) -> KeyDemand {
+        let mut keys = KeyList::new(&self.literal);
         for map in [Map::Sigma, Map::Tau] {
             let (babies, giants) = self.steps(map);
             for t in babies {
@@ -138,13 +219,12 @@ impl Plan {
         keys.demand(Some(self.top - 2))
     }
 
-    fn work(&self, literal: &ParamsLiteral) -> Work {
-        let (d, top) = (self.d as f64, self.top);
+    fn work(&self) -> Work {
+        let (literal, d, top) = (&self.literal, self.d as f64, self.top);
         let mut work = Work::default();
         let division = |level| Work::mod_down(literal, level) * 2.0;
         for map in [Map::Sigma, Map::Tau] {
-            let (babies, giants) = self.steps(map);
-            let (babies, giants) = (babies.len() as f64 - 1.0, giants.len() as f64 - 1.0);
+            let (babies, giants) = (self.steps(map).0.len() as f64 - 1.0, self.giants(map) - 1.0);
             let count = self.diagonals(map).count() as f64;
             work += match self.hoisted {
                 true => {
@@ -178,21 +258,53 @@ impl Plan {
                     + (Work::tensor(literal, product) + Work::relinearize_rescale(literal, product)) * d
             }
         };
-        work
+        work * self.groups() as f64
     }
 
-    fn predicted_error(&self, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
-        let model = ErrorModel::new(literal);
+    fn table_bytes(&self) -> u64 {
+        let maps = [Map::Sigma, Map::Tau].map(|map| self.diagonals(map).count()).iter().sum::<usize>();
+        // A shift as laid out has one mask.
+        let shifts = (self.d - 1) * if self.hoisted { 2 } else { 1 };
+        maps as u64 * sizing::extended_bytes(&self.literal, self.top)
+            + shifts as u64 * sizing::extended_bytes(&self.literal, self.top - 1)
+    }
+
+    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
+        let mut follow = Follow::new(&self.literal);
+        let [left, right] = max_abs.map(|max| follow.fresh(max));
+        let (sigma, tau) =
+            (self.follow_map(&mut follow, Map::Sigma, left), self.follow_map(&mut follow, Map::Tau, right));
+        let (shifted, turned) = match self.hoisted {
+            true => (follow.linear_map(sigma, 2, 0), follow.rotate(tau)),
+            false => {
+                let ahead = follow.masked(sigma, 1.0);
+                let wrapped = follow.add(sigma, ahead);
+                let (ahead, wrapped) = (follow.rotate(ahead), follow.rotate(wrapped));
+                (follow.add(ahead, wrapped).with_bound(sigma.bound), follow.rotate(tau))
+            }
+        };
+        let lower = |s: State| State { level: self.top - 2, ..s };
+        if self.hoisted {
+            follow.dot(lower(shifted), lower(turned), self.d);
+        } else {
+            let product = follow.dot(lower(shifted), lower(turned), 1);
+            let product = follow.relinearize_rescale(product);
+            follow.sum(product, self.d);
+        }
+        follow.peaks
+    }
+
+    fn error(&self, max_abs: [f64; 2]) -> f64 {
+        let model = ErrorModel::new(&self.literal);
         let (scale, top) = (model.scale(), self.top);
-        let slots = 1usize << (literal.log_n - 1);
+        let slots = 1usize << (self.literal.log_n - 1);
         let turn = |level| model.switching(level, scale) + model.division(scale);
         let mapped = |map: Map, max: f64| {
             let count = self.diagonals(map).count() as f64;
-            let giants = self.steps(map).1.len() as f64;
             // One diagonal holds the element; the masks of all leave their rounding errors.
             let leak = count * model.mask(slots, model.prime(top)) * max * max;
-            let own = if self.hoisted { giants + 1.0 } else { count + giants };
-            model.fresh() + turn(top) + leak + own * turn(top - 1)
+            let own = self.giants(map) + if self.hoisted { 1.0 } else { count };
+            model.fresh() + model.encoding(max) + turn(top) + leak + own * turn(top - 1)
         };
         let left = mapped(Map::Sigma, max_abs[0]);
         let leak = 2.0 * model.mask(slots, model.prime(top - 1)) * max_abs[0].powi(2);
@@ -200,56 +312,12 @@ impl Plan {
         let right = mapped(Map::Tau, max_abs[1]) + turn(top - 2);
         let after = scale * scale / model.prime(top - 2);
         let terms = self.d as f64;
-        let product = max_abs[0].powi(2) * right + max_abs[1].powi(2) * left;
-        let rounding = model.division(after) * if self.hoisted { 1.0 } else { terms };
-        ErrorModel::largest(product * terms + rounding + model.switching(top - 2, scale * scale) * terms)
+        let product = max_abs[0].powi(2) * right + max_abs[1].powi(2) * left + left * right;
+        let division = model.division(after) * if self.hoisted { 1.0 } else { terms };
+        let result = max_abs[0] * max_abs[1] * terms;
+        let variance = product * terms + division + model.switching(top - 2, scale * scale) * terms;
+        ErrorModel::largest_sum(variance + model.reading(result), self.d) + rounding::drift(DEPTH) * result
     }
-
-    fn encode(
-        &self,
-        params: &Params,
-        shape: Shape,
-        operand: Operand,
-        matrices: &[Matrix],
-        max_abs: f64,
-    ) -> Result<Vec<Plaintext>, MatrixError> {
-        check_matrices(shape, operand, matrices, max_abs)?;
-        let encoder = Encoder::new(params);
-        let (d, g) = (self.d, self.lanes);
-        matrices
-            .chunks(g)
-            .map(|group| {
-                let at = |s: usize| group.get(s % g).map_or(0.0, |m| m.get(s / g / d, s / g % d));
-                Ok(encoder.encode(&(0..params.slots()).map(at).collect::<Vec<_>>(), max_abs)?)
-            })
-            .collect()
-    }
-
-    fn decode(&self, params: &Params, shape: Shape, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        check_count("result plaintexts", output.len(), self.groups(shape))?;
-        let slots = slots_of(params, output)?;
-        let (d, g) = (self.d, self.lanes);
-        (0..shape.batch)
-            .map(|t| Matrix::from_fn(shape.m, shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g]))
-            .collect()
-    }
-}
-
-/// What a product costs, from its specification alone.
-///
-/// # Errors
-/// As [`Jiang::new`] and [`JiangBsgs::new`].
-pub fn work(shape: Shape, literal: &ParamsLiteral, hoisted: bool) -> Result<Work, MatrixError> {
-    let plan = Plan::new(shape, literal, hoisted)?;
-    Ok(plan.work(literal) * plan.groups(shape) as f64)
-}
-
-/// The keys that a product needs, from its specification alone.
-///
-/// # Errors
-/// As [`Jiang::new`] and [`JiangBsgs::new`].
-pub fn keys(shape: Shape, literal: &ParamsLiteral, hoisted: bool) -> Result<KeyDemand, MatrixError> {
-    Ok(Plan::new(shape, literal, hoisted)?.keys(literal))
 }
 
 /// Specifications of the hoisted version that satisfy the requirements.
@@ -262,7 +330,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let search =
         Search { req, least_log_n: 1 + 2 * d.trailing_zeros(), result, chain: &[true, true, false], switching: true };
     search_literals(&search, |literal| {
-        Plan::new(req.shape, literal, true).map_or(f64::INFINITY, |plan| plan.predicted_error(literal, req.max_abs))
+        Plan::new(req.shape, literal, true).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
     })
     .into_iter()
     .map(|params| ProductSpec { shape: req.shape, method: Method::JiangBsgs, params })
@@ -273,8 +341,12 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 /// every product of ciphertexts rescaled on its own.
 pub struct Jiang {
     params: Params,
-    shape: Shape,
     plan: Plan,
+    tables: Tables<Masks>,
+}
+
+/// Masks of the product as laid out.
+struct Masks {
     /// By giant step: its terms, baby step and diagonal, the latter turned back.
     maps: [BTreeMap<i64, Vec<(i64, Plaintext)>>; 2],
     /// v_k, before the shift: columns from k on, k = 1 … d − 1.
@@ -282,13 +354,20 @@ pub struct Jiang {
 }
 
 impl Jiang {
-    /// Prepares the product.
+    /// The product under given parameters.
     ///
     /// # Errors
-    /// [`MatrixError::Method`] if slots (d²) or levels (3) do not suffice, [`MatrixError::He`].
+    /// As [`Plan::new`].
     pub fn new(params: &Params, shape: Shape) -> Result<Self, MatrixError> {
-        let plan = Plan::new(shape, params.literal(), false)?;
-        let slots = params.slots();
+        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), false)?, tables: Tables::new() })
+    }
+
+    fn tables(&self) -> Result<&Masks, MatrixError> {
+        self.tables.get(|| self.make_tables())
+    }
+
+    fn make_tables(&self) -> Result<Masks, MatrixError> {
+        let (params, plan, slots) = (&self.params, &self.plan, self.params.slots());
         let b = plan.babies();
         let prepare = |map: Map| -> Result<BTreeMap<i64, Vec<(i64, Plaintext)>>, MatrixError> {
             let mut out: BTreeMap<i64, Vec<(i64, Plaintext)>> = BTreeMap::new();
@@ -306,7 +385,7 @@ impl Jiang {
                 plain_mask(params, plan.top - 1, &values)
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { params: params.clone(), shape, plan, maps: [prepare(Map::Sigma)?, prepare(Map::Tau)?], shifts })
+        Ok(Masks { maps: [prepare(Map::Sigma)?, prepare(Map::Tau)?], shifts })
     }
 
     /// cMult: product with a mask, rescaled.
@@ -329,7 +408,7 @@ impl Jiang {
             }))
         };
         let mut out = None;
-        for (giant, terms) in &self.maps[usize::from(map == Map::Tau)] {
+        for (giant, terms) in &self.tables()?.maps[usize::from(map == Map::Tau)] {
             let mut sum = None;
             for (baby, mask) in terms {
                 sum = add(sum, Self::masked(e, &turned[baby], mask)?)?;
@@ -349,7 +428,7 @@ impl Jiang {
         let tau = e.drop_to(&self.apply(e, b, Map::Tau)?, plan.top - 2)?;
         let low = e.drop_to(&sigma, plan.top - 2)?;
         let mut sum = e.mul_rescale(&low, &tau)?;
-        for (k, mask) in (1..d).zip(&self.shifts) {
+        for (k, mask) in (1..d).zip(&self.tables()?.shifts) {
             let ahead = Self::masked(e, &sigma, mask)?;
             let wrapped = e.sub(&low, &ahead)?;
             let shifted = e.add(&e.rotate(&ahead, k * unit)?, &e.rotate(&wrapped, (k - d) * unit)?)?;
@@ -364,21 +443,33 @@ impl Jiang {
 /// results (double hoisting), and one relinearisation for the sum of all products.
 pub struct JiangBsgs {
     params: Params,
-    shape: Shape,
     plan: Plan,
+    tables: Tables<Maps>,
+}
+
+/// Linear maps of the hoisted product.
+struct Maps {
+    /// σ and τ.
     maps: [LinearMap; 2],
     /// φ^k, k = 1 … d − 1.
     shifts: Vec<LinearMap>,
 }
 
 impl JiangBsgs {
-    /// Prepares the product.
+    /// The product under given parameters.
     ///
     /// # Errors
-    /// As [`Jiang::new`].
+    /// As [`Plan::new`].
     pub fn new(params: &Params, shape: Shape) -> Result<Self, MatrixError> {
-        let plan = Plan::new(shape, params.literal(), true)?;
-        let slots = params.slots();
+        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), true)?, tables: Tables::new() })
+    }
+
+    fn tables(&self) -> Result<&Maps, MatrixError> {
+        self.tables.get(|| self.make_tables())
+    }
+
+    fn make_tables(&self) -> Result<Maps, MatrixError> {
+        let (params, plan, slots) = (&self.params, &self.plan, self.params.slots());
         let encoder = Encoder::new(params);
         let prepare = |map: Map| -> Result<LinearMap, MatrixError> {
             let diagonals = plan.diagonals(map).map(|t| (t, plan.diagonal(slots, map, t))).collect();
@@ -396,16 +487,16 @@ impl JiangBsgs {
                 Ok(LinearMap::hoisted(&encoder, &diagonals, plan.unit(Map::Sigma), mask_at(params, plan.top - 1))?)
             })
             .collect::<Result<_, MatrixError>>()?;
-        Ok(Self { params: params.clone(), shape, plan, maps: [prepare(Map::Sigma)?, prepare(Map::Tau)?], shifts })
+        Ok(Maps { maps: [prepare(Map::Sigma)?, prepare(Map::Tau)?], shifts })
     }
 
     fn product(&self, e: &Evaluator, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, MatrixError> {
-        let plan = &self.plan;
+        let (plan, tables) = (&self.plan, self.tables()?);
         let bound = (a.bound(), b.bound());
-        let sigma = e.linear_map(a, &self.maps[0])?.with_bound(bound.0);
-        let tau = e.drop_to(&e.linear_map(b, &self.maps[1])?.with_bound(bound.1), plan.top - 2)?;
+        let sigma = e.linear_map(a, &tables.maps[0])?.with_bound(bound.0);
+        let tau = e.drop_to(&e.linear_map(b, &tables.maps[1])?.with_bound(bound.1), plan.top - 2)?;
         let low = e.drop_to(&sigma, plan.top - 2)?;
-        let maps: Vec<&LinearMap> = self.shifts.iter().collect();
+        let maps: Vec<&LinearMap> = tables.shifts.iter().collect();
         let mut left = e.linear_maps(&sigma, &maps)?;
         left.insert(0, low);
         let steps: Vec<i64> = (1..plan.d as i64).map(|k| k * plan.unit(Map::Tau)).collect();
@@ -418,39 +509,18 @@ impl JiangBsgs {
 }
 
 macro_rules! product_of_jiang {
-    ($type:ty, $name:literal) => {
+    ($type:ty) => {
         impl Product for $type {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn shape(&self) -> Shape {
-                self.shape
+            fn outline(&self) -> &dyn Outline {
+                &self.plan
             }
 
             fn params(&self) -> &Params {
                 &self.params
             }
 
-            fn ciphertexts(&self, _: Operand) -> usize {
-                self.plan.groups(self.shape)
-            }
-
-            fn level(&self, operand: Operand) -> usize {
-                let top = self.params.max_level();
-                if operand == Operand::Output { top - DEPTH } else { top }
-            }
-
-            fn keys(&self) -> KeyDemand {
-                self.plan.keys(self.params.literal())
-            }
-
-            fn work(&self) -> Work {
-                self.plan.work(self.params.literal()) * self.plan.groups(self.shape) as f64
-            }
-
-            fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
-                self.plan.predicted_error(self.params.literal(), max_abs)
+            fn prepare(&self) -> Result<(), MatrixError> {
+                self.tables().map(|_| ())
             }
 
             fn encode(
@@ -459,7 +529,7 @@ macro_rules! product_of_jiang {
                 matrices: &[Matrix],
                 max_abs: f64,
             ) -> Result<Vec<Plaintext>, MatrixError> {
-                self.plan.encode(&self.params, self.shape, operand, matrices, max_abs)
+                self.plan.encode(&self.params, operand, matrices, max_abs)
             }
 
             fn multiply(
@@ -468,17 +538,17 @@ macro_rules! product_of_jiang {
                 left: &[Ciphertext],
                 right: &[Ciphertext],
             ) -> Result<Vec<Ciphertext>, MatrixError> {
-                check_count("left ciphertexts", left.len(), self.plan.groups(self.shape))?;
-                check_count("right ciphertexts", right.len(), self.plan.groups(self.shape))?;
+                check_count("left ciphertexts", left.len(), self.plan.groups())?;
+                check_count("right ciphertexts", right.len(), self.plan.groups())?;
                 left.iter().zip(right).map(|(a, b)| self.product(evaluator, a, b)).collect()
             }
 
             fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-                self.plan.decode(&self.params, self.shape, output)
+                self.plan.decode(&self.params, output)
             }
         }
     };
 }
 
-product_of_jiang!(Jiang, "jiang");
-product_of_jiang!(JiangBsgs, "jiang-bsgs");
+product_of_jiang!(Jiang);
+product_of_jiang!(JiangBsgs);

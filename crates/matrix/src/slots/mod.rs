@@ -10,6 +10,7 @@
 pub(crate) mod common;
 pub mod cube;
 pub mod error_model;
+pub(crate) mod follow;
 pub mod improved3d;
 pub mod jiang;
 pub mod paper3d;

@@ -10,9 +10,11 @@ use super::common::{
     slots_of, stages,
 };
 use super::error_model::ErrorModel;
+use super::follow::Follow;
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::rounding;
 use crate::work::Work;
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
@@ -43,23 +45,32 @@ impl Default for SpreadOptions {
     }
 }
 
-/// Sizes; no tables.
-#[derive(Clone, Copy)]
-struct Plan {
+/// The product's sizes and parameters.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    shape: Shape,
+    literal: ParamsLiteral,
     options: SpreadOptions,
+    /// Padded m.
     m: usize,
+    /// Padded n.
     n: usize,
     /// Squares of a ciphertext.
     squares: usize,
     /// Ciphertexts that a contraction runs over.
     chunks: usize,
     lanes: usize,
+    /// Terms of the contraction in a slot.
     pair: usize,
     top: usize,
 }
 
 impl Plan {
-    fn new(shape: Shape, literal: &ParamsLiteral, options: SpreadOptions) -> Result<Self, MatrixError> {
+    /// Plans the product.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] if slots (m·n) or levels (one, with a fold) do not suffice.
+    pub fn new(shape: Shape, literal: &ParamsLiteral, options: SpreadOptions) -> Result<Self, MatrixError> {
         check_shape(NAME, shape)?;
         if options.fold {
             check_depth(NAME, literal, 1)?;
@@ -74,52 +85,16 @@ impl Plan {
         let squares = (k / pair).min(slots / (m * n));
         let chunks = shape.k.div_ceil(pair * squares);
         let lanes = slots / (m * n * squares);
-        Ok(Self { options, m, n, squares, chunks, lanes, pair, top: literal.q_bits.len().saturating_sub(1) })
+        let top = literal.q_bits.len().saturating_sub(1);
+        Ok(Self { shape, literal: literal.clone(), options, m, n, squares, chunks, lanes, pair, top })
     }
 
-    fn groups(&self, shape: Shape) -> usize {
-        shape.batch.div_ceil(self.lanes)
+    fn groups(&self) -> usize {
+        self.shape.batch.div_ceil(self.lanes)
     }
 
     fn stages(&self) -> Vec<Vec<i64>> {
         stages(self.squares, (self.m * self.n * self.lanes) as i64, self.options.unroll)
-    }
-
-    fn keys(&self, literal: &ParamsLiteral) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        if !self.options.fold {
-            return keys.demand(None);
-        }
-        keys.stages(&self.stages(), self.top - 1);
-        keys.demand(Some(self.top))
-    }
-
-    fn work(&self, literal: &ParamsLiteral) -> Work {
-        let products = Work::tensor(literal, self.top) * self.chunks as f64;
-        match self.options.fold {
-            false => products,
-            true => {
-                products
-                    + Work::relinearize_rescale(literal, self.top)
-                    + fold_work(literal, self.top - 1, &self.stages(), self.options.unroll > 0)
-            }
-        }
-    }
-
-    fn predicted_error(&self, literal: &ParamsLiteral, max_abs: [f64; 2]) -> f64 {
-        let model = ErrorModel::new(literal);
-        let scale = model.scale();
-        let pair = self.pair as f64;
-        let product = pair * (max_abs[0].powi(2) + max_abs[1].powi(2)) * model.fresh() * self.chunks as f64;
-        let folds = self.squares as f64;
-        ErrorModel::largest(match self.options.fold {
-            false => product * folds,
-            true => {
-                let after = scale * scale / model.prime(self.top);
-                let v = product + model.division(after) + model.switching(self.top, scale * scale);
-                model.fold(v, &radices(&self.stages()), self.top - 1, after)
-            }
-        })
     }
 
     /// The slots of one ciphertext: a group of lanes, a chunk of the contraction.
@@ -142,21 +117,90 @@ impl Plan {
     }
 }
 
-/// What a product costs, from its specification alone.
-///
-/// # Errors
-/// As [`Spread3d::new`].
-pub fn work(shape: Shape, literal: &ParamsLiteral, options: SpreadOptions) -> Result<Work, MatrixError> {
-    let plan = Plan::new(shape, literal, options)?;
-    Ok(plan.work(literal) * plan.groups(shape) as f64)
-}
+impl Outline for Plan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
 
-/// The keys that a product needs, from its specification alone.
-///
-/// # Errors
-/// As [`Spread3d::new`].
-pub fn keys(shape: Shape, literal: &ParamsLiteral, options: SpreadOptions) -> Result<KeyDemand, MatrixError> {
-    Ok(Plan::new(shape, literal, options)?.keys(literal))
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn literal(&self) -> &ParamsLiteral {
+        &self.literal
+    }
+
+    fn ciphertexts(&self, operand: Operand) -> usize {
+        self.groups() * if operand == Operand::Output { 1 } else { self.chunks }
+    }
+
+    fn parts(&self, operand: Operand) -> usize {
+        if operand == Operand::Output && !self.options.fold { 3 } else { 2 }
+    }
+
+    fn level(&self, operand: Operand) -> usize {
+        self.top - usize::from(operand == Operand::Output && self.options.fold)
+    }
+
+    fn keys(&self) -> KeyDemand {
+        let mut keys = KeyList::new(&self.literal);
+        if !self.options.fold {
+            return keys.demand(None);
+        }
+        keys.stages(&self.stages(), self.top - 1);
+        keys.demand(Some(self.top))
+    }
+
+    fn work(&self) -> Work {
+        let literal = &self.literal;
+        let products = Work::tensor(literal, self.top) * self.chunks as f64;
+        let one = match self.options.fold {
+            false => products,
+            true => {
+                products
+                    + Work::relinearize_rescale(literal, self.top)
+                    + fold_work(literal, self.top - 1, &self.stages(), self.options.unroll > 0)
+            }
+        };
+        one * self.groups() as f64
+    }
+
+    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
+        let mut follow = Follow::new(&self.literal);
+        let [left, right] = max_abs.map(|max| follow.fresh(max * (self.pair as f64).sqrt()));
+        let product = follow.dot(left, right, self.chunks);
+        if self.options.fold {
+            let product = follow.relinearize_rescale(product);
+            follow.fold(product, &radices(&self.stages()), self.options.unroll > 0);
+        }
+        follow.peaks
+    }
+
+    fn error(&self, max_abs: [f64; 2]) -> f64 {
+        let literal = &self.literal;
+        let model = ErrorModel::new(literal);
+        let (scale, pair, chunks, squares) = (model.scale(), self.pair as f64, self.chunks as f64, self.squares as f64);
+        let fresh = max_abs.map(|max| model.fresh() + model.encoding(max * pair.sqrt()));
+        let each = pair * (max_abs[0].powi(2) * fresh[1] + max_abs[1].powi(2) * fresh[0]) + fresh[0] * fresh[1];
+        let product = each * chunks;
+        // Imaginary parts are as large as real ones.
+        let slot = max_abs[0] * max_abs[1] * pair * chunks;
+        let size = slot * pair.sqrt();
+        match self.options.fold {
+            // Whoever decrypts sums what is read, without losing an ulp more.
+            false => {
+                let variance = (product + model.reading(size)) * squares;
+                ErrorModel::largest_sum(variance, self.shape.k) + (rounding::drift(0) + f64::EPSILON) * slot * squares
+            }
+            true => {
+                let after = scale * scale / model.prime(self.top);
+                let v = product + model.division(after) + model.switching(self.top, scale * scale);
+                let v = model.fold(v, &radices(&self.stages()), self.top - 1, after);
+                let v = v + model.reading(size * squares);
+                ErrorModel::largest_sum(v, self.shape.k) + rounding::drift(1) * slot * squares
+            }
+        }
+    }
 }
 
 /// Specifications that satisfy the requirements: only for two fresh operands and a result that is
@@ -165,20 +209,20 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     if req.fresh != [true; 2] || !req.decrypt_next || check_shape(NAME, req.shape).is_err() {
         return Vec::new();
     }
-    let [m, k, n] = [req.shape.m, req.shape.k, req.shape.n].map(usize::next_power_of_two);
+    let k = req.shape.k.next_power_of_two();
+    let [log_m, log_k, log_n] = [req.shape.m, k, req.shape.n].map(|side| side.next_power_of_two().trailing_zeros());
     let mut out = Vec::new();
     for folded in [true, false] {
         let options = SpreadOptions { fold: folded, ..SpreadOptions::default() };
         let result = req.max_abs[0] * req.max_abs[1] * 2.0 * k as f64;
-        for least_log_n in [1 + (m * n).trailing_zeros(), 1 + (m * n * k / 2).max(m * n).trailing_zeros()] {
+        for least_log_n in [1 + log_m + log_n, 1 + log_m + log_n + log_k.saturating_sub(1)] {
             if least_log_n > 17 {
                 continue;
             }
             let search = Search { req, least_log_n, result, chain: &[false], switching: true };
             let literals = match folded {
                 true => search_literals(&search, |literal| {
-                    Plan::new(req.shape, literal, options)
-                        .map_or(f64::INFINITY, |plan| plan.predicted_error(literal, req.max_abs))
+                    Plan::new(req.shape, literal, options).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
                 }),
                 false => unfolded_literal(req, least_log_n, options).into_iter().collect(),
             };
@@ -198,7 +242,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions) -> Option<ParamsLiteral> {
     (least_log_n.max(11)..=17).find_map(|log_n| {
         let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
-        (20..=45u32).rev().find_map(|scale| {
+        (20..=45u32).rev().chain(46..=50).find_map(|scale| {
             let literal = |bits: u32| {
                 let primes = bits.div_ceil(49);
                 ParamsLiteral {
@@ -215,64 +259,41 @@ fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions
             let sum = req.max_abs[0] * req.max_abs[1] * (plan.pair * plan.chunks) as f64;
             // A sign and the primes' own distance from their powers of two.
             let literal = literal(2 * scale + sum.max(1.0).log2().ceil() as u32 + 3);
-            let fits = literal.q_bits.iter().sum::<u32>() <= limit;
-            (fits && plan.predicted_error(&literal, req.max_abs) <= req.error).then_some(literal)
+            let secure = literal.q_bits.iter().sum::<u32>() <= limit;
+            let plan = Plan { literal: literal.clone(), top: literal.q_bits.len() - 1, ..plan };
+            (secure && plan.serves(req.max_abs, req.error)).then_some(literal)
         })
     })
 }
 
-/// Each ciphertext carries as many products as it has lanes.
+/// The product under built parameters. Each ciphertext carries as many products as it has lanes.
+#[derive(Debug)]
 pub struct Spread3d {
     params: Params,
-    shape: Shape,
     plan: Plan,
 }
 
 impl Spread3d {
-    /// Prepares the product.
+    /// The product under given parameters.
     ///
     /// # Errors
-    /// [`MatrixError::Method`] if slots (m·n) or levels (one, with a fold) do not suffice.
+    /// As [`Plan::new`].
     pub fn new(params: &Params, shape: Shape, options: SpreadOptions) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), shape, plan: Plan::new(shape, params.literal(), options)? })
+        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), options)? })
     }
 }
 
 impl Product for Spread3d {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn shape(&self) -> Shape {
-        self.shape
+    fn outline(&self) -> &dyn Outline {
+        &self.plan
     }
 
     fn params(&self) -> &Params {
         &self.params
     }
 
-    fn ciphertexts(&self, operand: Operand) -> usize {
-        self.plan.groups(self.shape) * if operand == Operand::Output { 1 } else { self.plan.chunks }
-    }
-
-    fn level(&self, operand: Operand) -> usize {
-        self.plan.top - usize::from(operand == Operand::Output && self.plan.options.fold)
-    }
-
-    fn keys(&self) -> KeyDemand {
-        self.plan.keys(self.params.literal())
-    }
-
-    fn work(&self) -> Work {
-        self.plan.work(self.params.literal()) * self.plan.groups(self.shape) as f64
-    }
-
-    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
-        self.plan.predicted_error(self.params.literal(), max_abs)
-    }
-
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
-        check_matrices(self.shape, operand, matrices, max_abs)?;
+        check_matrices(self.plan.shape, operand, matrices, max_abs)?;
         let encoder = Encoder::new(&self.params);
         let size = max_abs * (self.plan.pair as f64).sqrt() * (1.0 + f64::EPSILON);
         let mut out = Vec::with_capacity(self.ciphertexts(operand));
@@ -313,11 +334,11 @@ impl Product for Spread3d {
         let slots = slots_of(&self.params, output)?;
         let plan = &self.plan;
         let squares = if plan.options.fold { 1 } else { plan.squares };
-        (0..self.shape.batch)
+        (0..self.plan.shape.batch)
             .map(|t| {
                 let (values, lane) = (&slots[t / plan.lanes], t % plan.lanes);
-                Matrix::from_fn(self.shape.m, self.shape.n, |i, j| {
-                    (0..squares).map(|s| values[((s * plan.m + i) * plan.n + j) * plan.lanes + lane]).sum()
+                Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| {
+                    rounding::sum((0..squares).map(|s| values[((s * plan.m + i) * plan.n + j) * plan.lanes + lane]))
                 })
             })
             .collect()

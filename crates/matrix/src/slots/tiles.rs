@@ -12,7 +12,8 @@ use super::common::{
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::tables::Tables;
 use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_he::circuits::linear_map::LinearMap;
@@ -216,6 +217,36 @@ impl TileLayout {
         a.iter().map(|c| Ok(e.mul_constant(c, x)?)).collect()
     }
 
+    /// Baby steps of a transpose of tiles, about as many as giant steps.
+    fn babies(tile: usize) -> usize {
+        (1..).find(|b| b * b >= 2 * tile).unwrap_or(1)
+    }
+
+    /// Diagonals and giant steps of a transpose.
+    pub fn transposition_size(tile: usize) -> (usize, usize) {
+        let (last, babies) = (tile as i64 - 1, Self::babies(tile) as i64);
+        (2 * tile - 1, (last.div_euclid(babies) - (-last).div_euclid(babies) + 1) as usize)
+    }
+
+    /// Diagonals of a transpose and the rotation from one to the next: element (i, j) comes from
+    /// (j, i), (j − i)·(d − 1) elements ahead.
+    fn diagonals(&self) -> (std::ops::Range<i64>, i64) {
+        let d = self.tile as i64;
+        (1 - d..d, (d - 1) * self.stride as i64)
+    }
+
+    /// Keys of [`TileLayout::transpose`] at a level, without the map.
+    pub fn transposition_keys(&self, literal: &ParamsLiteral, level: usize) -> KeyDemand {
+        let mut keys = KeyList::new(literal);
+        let ((diagonals, unit), babies) = (self.diagonals(), Self::babies(self.tile) as i64);
+        for t in diagonals.filter(|_| self.tile > 1) {
+            let baby = t.rem_euclid(babies);
+            keys.rotation(baby * unit, level);
+            keys.rotation((t - baby) * unit, level);
+        }
+        keys.demand(None)
+    }
+
     /// Prepares the transpose of tiles at a level; `None` for tiles of one element.
     ///
     /// # Errors
@@ -226,9 +257,9 @@ impl TileLayout {
         if d == 1 {
             return Ok(None);
         }
-        let diagonals: BTreeMap<i64, Vec<f64>> = (1 - d as i64..d as i64)
+        let (diagonals, unit) = self.diagonals();
+        let diagonals: BTreeMap<i64, Vec<f64>> = diagonals
             .map(|t| {
-                // Element (i, j) comes from (j, i), (j − i)·(d − 1) elements ahead.
                 let keep = |s: usize| {
                     let (i, j) = (s / g / d, s / g % d);
                     s.is_multiple_of(g) && i < d && j as i64 - i as i64 == t
@@ -236,9 +267,13 @@ impl TileLayout {
                 (t, mask_values(params.slots(), 1.0, keep))
             })
             .collect();
-        let babies = (1..).find(|b| b * b >= 2 * d).unwrap_or(1);
-        let unit = ((d - 1) * g) as i64;
-        Ok(Some(LinearMap::new(&Encoder::new(params), &diagonals, unit, babies, mask_at(params, level))?))
+        Ok(Some(LinearMap::new(
+            &Encoder::new(params),
+            &diagonals,
+            unit,
+            Self::babies(self.tile),
+            mask_at(params, level),
+        )?))
     }
 
     /// Aᵀ, by a prepared map. One level (none for tiles of one element).
@@ -304,113 +339,49 @@ impl TileLayout {
     }
 }
 
-/// A product of tiled matrices. Each of the batch has tiles of its own.
-pub struct Tiled {
-    shape: Shape,
-    tile: usize,
-    cube: Cube,
-}
-
-/// The cube of one tile product; tiles stand at the stride that the cube's lanes give.
-fn plan(shape: Shape, literal: &ParamsLiteral, tile: usize, options: Improvements) -> Result<CubePlan, MatrixError> {
-    check_shape(NAME, shape)?;
-    TileLayout::new(shape.m, shape.k, tile, 1)?;
-    TileLayout::new(shape.k, shape.n, tile, 1)?;
-    TileLayout::new(shape.m, shape.n, tile, 1)?;
-    CubePlan::new(Shape::new(tile, tile, tile), literal, options)
-}
-
 /// Tiles along m, k and n.
 fn counts(shape: Shape, tile: usize) -> [usize; 3] {
     [shape.m, shape.k, shape.n].map(|x| x.div_ceil(tile))
 }
 
-/// What a product costs, from its specification alone.
-///
-/// # Errors
-/// As [`Tiled::new`].
-pub fn work(shape: Shape, literal: &ParamsLiteral, tile: usize, options: Improvements) -> Result<Work, MatrixError> {
-    let plan = plan(shape, literal, tile, options)?;
-    let [m, k, n] = counts(shape, tile);
-    let one = plan.expand_work(literal, Side::Left) * (m * k) as f64
-        + plan.expand_work(literal, Side::Right) * (k * n) as f64
-        + plan.contract_work(literal, k) * (m * n) as f64;
-    Ok(one * shape.batch as f64)
-}
-
-/// The keys that a product needs, from its specification alone.
-///
-/// # Errors
-/// As [`Tiled::new`].
-pub fn keys(
+/// The steps and parameters of a product of tiled matrices; no tables. Each of the batch has tiles
+/// of its own.
+#[derive(Clone, Debug)]
+pub struct Plan {
     shape: Shape,
-    literal: &ParamsLiteral,
+    literal: ParamsLiteral,
     tile: usize,
-    options: Improvements,
-) -> Result<KeyDemand, MatrixError> {
-    Ok(plan(shape, literal, tile, options)?.keys(literal))
+    /// The cube of one tile product; tiles stand at the stride that its lanes give.
+    cube: CubePlan,
 }
 
-/// Specifications that satisfy the requirements, for products of more than one tile.
-pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    let mut out = Vec::new();
-    let largest = req.shape.m.max(req.shape.k).max(req.shape.n);
-    for (tile, real_pairing) in [(8usize, false), (16, false), (16, true), (32, true)] {
-        let options = Improvements { real_pairing, clean_output: !req.decrypt_next, ..Improvements::ALL };
-        if largest <= tile || counts(req.shape, tile).iter().product::<usize>() > MAX_TILES {
-            continue;
-        }
-        let least_log_n = 1 + CubeLayout::least_slots(Shape::new(tile, tile, tile), &options).trailing_zeros();
-        let terms = req.shape.k.div_ceil(tile);
-        let result = req.max_abs[0] * req.max_abs[1] * (terms * tile) as f64;
-        let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
-        let search = Search { req, least_log_n, result, chain, switching: true };
-        let literals = search_literals(&search, |literal| {
-            plan(req.shape, literal, tile, options)
-                .map_or(f64::INFINITY, |plan| plan.predicted_error(literal, terms, req.max_abs))
-        });
-        let spec = |params| ProductSpec { shape: req.shape, method: Method::Tiled { tile, options }, params };
-        out.extend(literals.into_iter().map(spec));
-    }
-    out
-}
-
-impl Tiled {
-    /// Prepares the product with tiles of side `tile`.
+impl Plan {
+    /// Plans the product with tiles of side `tile`.
     ///
     /// # Errors
-    /// [`MatrixError::Method`] if slots or levels do not suffice, [`MatrixError::He`].
-    pub fn new(params: &Params, shape: Shape, tile: usize, options: Improvements) -> Result<Self, MatrixError> {
-        let plan = plan(shape, params.literal(), tile, options)?;
-        Ok(Self { shape, tile, cube: Cube::new(params, plan)? })
+    /// [`MatrixError::Method`] if slots or levels do not suffice.
+    pub fn new(shape: Shape, literal: &ParamsLiteral, tile: usize, options: Improvements) -> Result<Self, MatrixError> {
+        check_shape(NAME, shape)?;
+        for (rows, cols) in [(shape.m, shape.k), (shape.k, shape.n), (shape.m, shape.n)] {
+            TileLayout::new(rows, cols, tile, 1)?;
+        }
+        let cube = CubePlan::new(Shape::new(tile, tile, tile), literal, options)?;
+        Ok(Self { shape, literal: literal.clone(), tile, cube })
     }
 
     /// How an operand or the result lies.
     pub fn layout(&self, operand: Operand) -> TileLayout {
         let (rows, cols) = self.shape.of(operand);
-        TileLayout { rows, cols, tile: self.tile, stride: self.cube.plan().layout.lanes }
+        TileLayout { rows, cols, tile: self.tile, stride: self.cube.layout.lanes }
     }
 
-    /// One product of the batch.
-    fn product(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        let [_, k, n] = counts(self.shape, self.tile);
-        let bars = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
-            tiles.iter().map(|c| self.cube.expand(e, side, c)).collect()
-        };
-        let (left, right) = (bars(Side::Left, a)?, bars(Side::Right, b)?);
-        let mut out = Vec::with_capacity(left.len() / k * n);
-        for row in left.chunks(k) {
-            let row: Vec<&Ciphertext> = row.iter().collect();
-            for j in 0..n {
-                let column: Vec<&Ciphertext> = right.iter().skip(j).step_by(n).collect();
-                out.push(self.cube.contract(e, &row, &column)?);
-            }
-        }
-        Ok(out)
+    /// Tiles along the contraction.
+    fn terms(&self) -> usize {
+        counts(self.shape, self.tile)[1]
     }
 }
 
-impl Product for Tiled {
+impl Outline for Plan {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -419,8 +390,8 @@ impl Product for Tiled {
         self.shape
     }
 
-    fn params(&self) -> &Params {
-        self.cube.params()
+    fn literal(&self) -> &ParamsLiteral {
+        &self.literal
     }
 
     fn ciphertexts(&self, operand: Operand) -> usize {
@@ -428,27 +399,118 @@ impl Product for Tiled {
     }
 
     fn level(&self, operand: Operand) -> usize {
-        let plan = self.cube.plan();
-        if operand == Operand::Output { plan.top - plan.options.depth() } else { plan.top }
+        self.cube.top - if operand == Operand::Output { self.cube.options.depth() } else { 0 }
     }
 
     fn keys(&self) -> KeyDemand {
-        self.cube.plan().keys(self.params().literal())
+        self.cube.keys(&self.literal)
     }
 
     fn work(&self) -> Work {
-        work(self.shape, self.params().literal(), self.tile, self.cube.plan().options).unwrap_or_default()
+        let [m, k, n] = counts(self.shape, self.tile);
+        let one = self.cube.expand_work(&self.literal, Side::Left) * (m * k) as f64
+            + self.cube.expand_work(&self.literal, Side::Right) * (k * n) as f64
+            + self.cube.contract_work(&self.literal, k) * (m * n) as f64;
+        one * self.shape.batch as f64
     }
 
-    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
-        let terms = counts(self.shape, self.tile)[1];
-        self.cube.plan().predicted_error(self.params().literal(), terms, max_abs)
+    fn table_bytes(&self) -> u64 {
+        self.cube.table_bytes(&self.literal)
+    }
+
+    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
+        self.cube.peaks(&self.literal, self.terms(), max_abs)
+    }
+
+    fn error(&self, max_abs: [f64; 2]) -> f64 {
+        self.cube.error(&self.literal, self.terms(), max_abs)
+    }
+}
+
+/// Specifications that satisfy the requirements, for products of more than one tile.
+pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
+    let mut out = Vec::new();
+    if check_shape(NAME, req.shape).is_err() {
+        return out;
+    }
+    let largest = req.shape.m.max(req.shape.k).max(req.shape.n);
+    for (tile, real_pairing) in [(8usize, false), (16, false), (16, true), (32, true)] {
+        let options = Improvements { real_pairing, clean_output: !req.decrypt_next, ..Improvements::ALL };
+        if largest <= tile || counts(req.shape, tile).iter().product::<usize>() > MAX_TILES {
+            continue;
+        }
+        let least_log_n = 1 + CubeLayout::log_slots(Shape::new(tile, tile, tile), &options);
+        let terms = req.shape.k.div_ceil(tile);
+        let result = req.max_abs[0] * req.max_abs[1] * (terms * tile) as f64;
+        let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
+        let search = Search { req, least_log_n, result, chain, switching: true };
+        let literals = search_literals(&search, |literal| {
+            Plan::new(req.shape, literal, tile, options).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
+        });
+        let spec = |params| ProductSpec { shape: req.shape, method: Method::Tiled { tile, options }, params };
+        out.extend(literals.into_iter().map(spec));
+    }
+    out
+}
+
+/// The product under built parameters.
+pub struct Tiled {
+    params: Params,
+    plan: Plan,
+    cube: Tables<Cube>,
+}
+
+impl Tiled {
+    /// The product under given parameters.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn new(params: &Params, shape: Shape, tile: usize, options: Improvements) -> Result<Self, MatrixError> {
+        let plan = Plan::new(shape, params.literal(), tile, options)?;
+        Ok(Self { params: params.clone(), plan, cube: Tables::new() })
+    }
+
+    fn cube(&self) -> Result<&Cube, MatrixError> {
+        self.cube.get(|| Cube::new(&self.params, self.plan.cube))
+    }
+
+    /// One product of the batch.
+    fn product(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+        let [_, k, n] = counts(self.plan.shape, self.plan.tile);
+        let cube = self.cube()?;
+        let bars = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
+            tiles.iter().map(|c| cube.expand(e, side, c)).collect()
+        };
+        let (left, right) = (bars(Side::Left, a)?, bars(Side::Right, b)?);
+        let mut out = Vec::with_capacity(left.len() / k * n);
+        for row in left.chunks(k) {
+            let row: Vec<&Ciphertext> = row.iter().collect();
+            for j in 0..n {
+                let column: Vec<&Ciphertext> = right.iter().skip(j).step_by(n).collect();
+                out.push(cube.contract(e, &row, &column)?);
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Product for Tiled {
+    fn outline(&self) -> &dyn Outline {
+        &self.plan
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn prepare(&self) -> Result<(), MatrixError> {
+        self.cube().map(|_| ())
     }
 
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
-        check_matrices(self.shape, operand, matrices, max_abs)?;
-        let encoder = Encoder::new(self.params());
-        let layout = self.layout(operand);
+        check_matrices(self.plan.shape, operand, matrices, max_abs)?;
+        let encoder = Encoder::new(&self.params);
+        let layout = self.plan.layout(operand);
         let tiles: Result<Vec<_>, _> =
             matrices.iter().map(|m| layout.encode(&encoder, m, encoder.at_top(max_abs))).collect();
         Ok(tiles?.into_iter().flatten().collect())
@@ -462,7 +524,7 @@ impl Product for Tiled {
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
         check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (a, b) = (left.len() / self.shape.batch, right.len() / self.shape.batch);
+        let (a, b) = (left.len() / self.plan.shape.batch, right.len() / self.plan.shape.batch);
         let results: Result<Vec<_>, _> =
             left.chunks(a).zip(right.chunks(b)).map(|(a, b)| self.product(evaluator, a, b)).collect();
         Ok(results?.into_iter().flatten().collect())
@@ -470,7 +532,7 @@ impl Product for Tiled {
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.ciphertexts(Operand::Output))?;
-        let layout = self.layout(Operand::Output);
-        output.chunks(layout.ciphertexts()).map(|tiles| layout.decode(self.params(), tiles)).collect()
+        let layout = self.plan.layout(Operand::Output);
+        output.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
     }
 }

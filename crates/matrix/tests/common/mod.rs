@@ -26,8 +26,9 @@ pub struct World {
 impl World {
     pub fn new(spec: &ProductSpec) -> Self {
         let product = spec.build().unwrap();
-        assert_eq!(spec.keys().unwrap(), product.keys());
-        assert_eq!(spec.work().unwrap(), product.work());
+        // What is told without building is what is built.
+        let outline = spec.outline().unwrap();
+        assert_eq!((outline.keys(), outline.work()), (product.keys(), product.work()));
         let secret = SecretKey::generate(product.params()).unwrap();
         let generator = KeyGenerator::new(&secret).unwrap();
         let demand = product.keys();
@@ -55,6 +56,10 @@ impl World {
         let output = self.product.multiply(&self.server, &left, &right).unwrap();
         let counters = self.server.counters();
         assert_eq!(output.len(), self.product.ciphertexts(Operand::Output));
+        let outline = self.product.outline();
+        for c in &output {
+            assert_eq!((c.parts().len(), c.level()), (outline.parts(Operand::Output), outline.level(Operand::Output)));
+        }
         let decryptor = Decryptor::new(&self.secret);
         let plains: Vec<_> = output.iter().map(|c| decryptor.decrypt(c).unwrap()).collect();
         let results = self.product.decode(&plains).unwrap();

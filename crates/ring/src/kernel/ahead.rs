@@ -1,6 +1,6 @@
 //! Bytes that are needed soon, asked for while transforms work.
 
-use super::{Family, Limb};
+use super::Limb;
 
 /// A key that the next product reads from memory. Transforms do not use memory; given this, they ask
 /// for a cache line of it with every vector that they load, so that it lies in the second-level cache
@@ -17,7 +17,8 @@ impl<'a> Ahead<'a> {
     }
 
     /// Takes up to `count` bytes off the front; none are left at the end.
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, left) = self.bytes.split_at(count.min(self.bytes.len()));
         self.bytes = left;
         (!taken.is_empty()).then_some(taken)
@@ -29,28 +30,12 @@ impl Limb {
     /// which not every family follows.)
     pub fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
-        #[cfg(target_arch = "x86_64")]
-        if self.family == Family::Avx512Ifma
-            && let Some(bytes) = ahead.take(8 * self.degree() * (self.ntt.vector.forward_passes.len() + 1))
-        {
-            // SAFETY: a limb has this family only if `Family::serves` found the features.
-            unsafe { super::avx512ifma::forward_ahead(&self.modulus, &self.ntt, a, bytes) };
-            return;
-        }
-        self.forward(a);
+        self.kernels().forward_ahead(a, ahead);
     }
 
     /// [`Limb::inverse`], with the same.
     pub fn inverse_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
-        #[cfg(target_arch = "x86_64")]
-        if self.family == Family::Avx512Ifma
-            && let Some(bytes) = ahead.take(8 * self.degree() * (self.ntt.vector.inverse_passes.len() + 1))
-        {
-            // SAFETY: a limb has this family only if `Family::serves` found the features.
-            unsafe { super::avx512ifma::inverse_ahead(&self.modulus, &self.ntt, a, bytes) };
-            return;
-        }
-        self.inverse(a);
+        self.kernels().inverse_ahead(a, ahead);
     }
 }

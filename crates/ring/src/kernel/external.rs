@@ -5,13 +5,17 @@
 //! column after column, each value in as few bytes as its modulus needs. A blind rotation
 //! streams its key from memory, so bytes are time.
 
-use super::{Ahead, Family, Limb};
+use super::contract::Monomials;
+use super::{Ahead, Limb};
 use crate::buffer::{Buffer, Pages};
+use crate::interrupt::check;
 use crate::order::exponent;
 use std::sync::Arc;
 
 /// Most columns of a [`PackedMatrix`].
 pub const MAX_COLUMNS: usize = 6;
+/// Most groups of a [`PackedMatrix`]: three bits of an unrolled key a step.
+pub const MAX_GROUPS: usize = 7;
 /// Bytes after the last value, so that a kernel may read whole cache lines.
 const PADDING: usize = 64;
 
@@ -39,11 +43,14 @@ impl PackedMatrix {
     /// Zeros, for polynomials of this limb.
     ///
     /// # Panics
-    /// If a dimension is zero or there are more than [`MAX_COLUMNS`] columns.
+    /// If a dimension is zero, there are more than [`MAX_COLUMNS`] columns or [`MAX_GROUPS`] groups, or no
+    /// memory holds them all.
     pub fn zeroed(limb: &Limb, groups: usize, rows: usize, columns: usize) -> Self {
-        assert!(groups > 0 && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
+        assert!((1..=MAX_GROUPS).contains(&groups) && rows > 0 && (1..=MAX_COLUMNS).contains(&columns));
         let (degree, width) = (limb.degree(), limb.modulus().bits().div_ceil(8) as usize);
-        let length = groups * rows * columns * degree * width + PADDING;
+        let bytes = [rows, columns, degree, width].into_iter().try_fold(groups, usize::checked_mul);
+        let length = bytes.and_then(|bytes| bytes.checked_add(PADDING));
+        let Some(length) = length else { panic!("no memory holds {groups} matrices of {rows} × {columns}") };
         let storage = Storage::Own(Buffer::zeroed(length.div_ceil(8)));
         Self { groups, rows, columns, degree, width, storage }
     }
@@ -54,6 +61,7 @@ impl PackedMatrix {
         let mut block = Pages::zeroed(matrices.iter().map(words).sum());
         let mut at = 0;
         for m in &matrices {
+            check();
             let source = m.words();
             block[at..at + source.len()].copy_from_slice(source);
             at += words(m);
@@ -70,6 +78,7 @@ impl PackedMatrix {
     }
 
     /// The words that hold the values and their padding.
+    #[inline]
     fn words(&self) -> &[u64] {
         let length = (self.byte_len() + PADDING).div_ceil(8);
         match &self.storage {
@@ -104,7 +113,8 @@ impl PackedMatrix {
     }
 
     /// Where the eight values `8v..8v+8` of an entry begin.
-    fn offset(&self, group: usize, row: usize, column: usize, v: usize) -> usize {
+    #[inline]
+    pub(super) fn offset(&self, group: usize, row: usize, column: usize, v: usize) -> usize {
         (((v * self.groups + group) * self.rows + row) * self.columns + column) * 8 * self.width
     }
 
@@ -135,17 +145,20 @@ impl PackedMatrix {
     /// As for [`PackedMatrix::set`].
     pub fn get(&self, group: usize, row: usize, column: usize, out: &mut [u64]) {
         assert!(group < self.groups && row < self.rows && column < self.columns && out.len() == self.degree);
-        for (v, eight) in out.chunks_exact_mut(8).enumerate() {
+        for (v, eight) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             self.read_eight(self.offset(group, row, column, v), eight);
         }
     }
 
-    fn read_eight(&self, at: usize, out: &mut [u64]) {
-        let bytes: &[u8] = bytemuck::cast_slice(self.words());
-        for (x, place) in out.iter_mut().zip(bytes[at..at + 8 * self.width].chunks_exact(self.width)) {
-            let mut word = [0u8; 8];
-            word[..self.width].copy_from_slice(place);
-            *x = u64::from_le_bytes(word);
+    /// The eight values from byte `at` on: whole words, of which the next values' bytes are cut off.
+    #[inline]
+    pub(super) fn read_eight(&self, at: usize, out: &mut [u64; 8]) {
+        let (width, mask) = (self.width, u64::MAX >> (64 - 8 * self.width));
+        let bytes: &[u8] = &bytemuck::cast_slice(self.words())[at..at + 7 * width + 8];
+        for (l, x) in out.iter_mut().enumerate() {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[l * width..l * width + 8]);
+            *x = u64::from_le_bytes(word) & mask;
         }
     }
 }
@@ -156,6 +169,7 @@ impl PackedMatrix {
 /// times a factor for each lane (see [`crate::order`]).
 #[derive(Debug)]
 pub struct MonomialTable {
+    q: u64,
     /// ψ^i with its quotient floor(ψ^i · 2^52 / q), `i` below 2N; the quotient is meaningful for q < 2^52.
     powers: Vec<[u64; 2]>,
     /// E_v: the exponent of value 8v.
@@ -178,7 +192,7 @@ impl MonomialTable {
             .collect();
         let vectors = (0..n / 8).map(|v| exponent(n, 8 * v) as u32).collect();
         let lanes = std::array::from_fn(|l| exponent(n, l) - exponent(n, 0));
-        Self { powers, vectors, lanes }
+        Self { q: q.value(), powers, vectors, lanes }
     }
 
     /// ψ^(e·E) with its quotient.
@@ -217,68 +231,22 @@ impl Limb {
         table: &MonomialTable,
         exponents: &[usize],
     ) {
-        assert!(table.powers.len() == 2 * self.degree());
+        assert!(table.powers.len() == 2 * self.degree() && table.q == self.q(), "monomials of another limb");
         self.external(out, digits, m, Some((table, exponents)));
     }
 
-    fn external(
-        &self,
-        out: &mut [u64],
-        digits: &[u64],
-        m: &PackedMatrix,
-        monomials: Option<(&MonomialTable, &[usize])>,
-    ) {
+    fn external(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>) {
         let n = self.degree();
-        assert!(m.degree == n && m.width == self.modulus().bits().div_ceil(8) as usize);
+        assert!(m.degree == n && m.width == self.modulus().bits().div_ceil(8) as usize, "a matrix of another limb");
         assert!(m.groups == monomials.map_or(1, |(_, e)| e.len()));
         assert!(out.len() == m.columns * n && digits.len() == m.rows * n);
-        #[cfg(target_arch = "x86_64")]
-        if self.family() == Family::Avx512Ifma && std::arch::is_x86_feature_detected!("avx512vbmi") {
-            // SAFETY: the limb's family and the line above found the features.
-            unsafe { super::avx512ifma::external_product(self.modulus(), out, digits, m, monomials) };
-            return;
-        }
-        self.external_plain(out, digits, m, monomials);
-    }
-
-    fn external_plain(
-        &self,
-        out: &mut [u64],
-        digits: &[u64],
-        m: &PackedMatrix,
-        monomials: Option<(&MonomialTable, &[usize])>,
-    ) {
-        let (n, q) = (self.degree(), self.modulus());
-        let mut key = [0u64; 8];
-        for v in 0..n / 8 {
-            let mut sums = [[0u64; 8]; MAX_COLUMNS];
-            for g in 0..m.groups {
-                for r in 0..m.rows {
-                    let mut x = [0u64; 8];
-                    for (l, x) in x.iter_mut().enumerate() {
-                        let digit = digits[r * n + 8 * v + l];
-                        *x = match monomials {
-                            None => digit,
-                            Some((table, e)) => q.sub(q.mul(digit, table.value(e[g], 8 * v + l)), digit),
-                        };
-                    }
-                    for (c, sums) in sums.iter_mut().enumerate().take(m.columns) {
-                        m.read_eight(m.offset(g, r, c, v), &mut key);
-                        for ((s, x), y) in sums.iter_mut().zip(&x).zip(&key) {
-                            *s = q.reduce_u128(u128::from(*x) * u128::from(*y) + u128::from(*s));
-                        }
-                    }
-                }
-            }
-            for (c, sums) in sums.iter().enumerate().take(m.columns) {
-                out[c * n + 8 * v..c * n + 8 * v + 8].copy_from_slice(sums);
-            }
-        }
+        self.kernels().external_product(out, digits, m, monomials);
     }
 }
 
 impl PackedMatrix {
     /// What the vector kernels read: the bytes (with their padding) and the width of a value.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) fn raw(&self) -> (&[u8], usize) {
         (bytemuck::cast_slice(self.words()), self.width)
     }
@@ -286,6 +254,7 @@ impl PackedMatrix {
 
 impl MonomialTable {
     /// What the vector kernels read: powers, exponents of vectors, and those of lanes.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) fn raw(&self) -> (&[[u64; 2]], &[u32], &[usize; 8]) {
         (&self.powers, &self.vectors, &self.lanes)
     }

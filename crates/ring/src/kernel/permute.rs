@@ -14,38 +14,35 @@ const BLOCK: usize = 64;
 
 /// Where one block of the output comes from.
 #[derive(Debug, Clone, Copy)]
-struct Source {
-    block: u32,
-    shift: u32,
+pub(super) struct Source {
+    pub block: u32,
+    pub shift: u32,
 }
 
 /// How the lanes of a block are mixed, for one shift.
 #[derive(Debug, Clone, Copy)]
-struct Mix {
+pub(super) struct Mix {
     /// Source lane of each lane, plus 8 where its rows rotate by 4 more.
-    lanes: [u64; 8],
+    pub lanes: [u64; 8],
     /// Lanes whose rows rotate by 2 more.
-    rotate2: u8,
+    pub rotate2: u8,
     /// Lanes whose rows rotate by 1 more.
-    rotate1: u8,
+    pub rotate1: u8,
 }
 
 /// The map `out[i] = src[index of g · exponent(i)]`.
 #[derive(Debug, Clone)]
 pub struct BlockPermutation {
-    sources: Vec<Source>,
+    pub(super) sources: Vec<Source>,
     /// For each shift.
-    mixes: Vec<Mix>,
+    pub(super) mixes: Vec<Mix>,
     /// Rows in the order in which g dilates them.
-    rows: [usize; 8],
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    vector: bool,
+    pub(super) rows: [usize; 8],
 }
 
 impl BlockPermutation {
-    /// For a power of two `n ≥ 64` and an odd `g < 2n`; with `vector`, by AVX-512, which the
-    /// caller has detected.
-    pub fn new(n: usize, g: usize, vector: bool) -> Self {
+    /// For a power of two `n ≥ 64` and an odd `g < 2n`.
+    pub fn new(n: usize, g: usize) -> Self {
         let bits = n.trailing_zeros() - 6;
         let sources = (0..n / BLOCK)
             .map(|block| {
@@ -72,35 +69,12 @@ impl BlockPermutation {
         for (j, row) in rows.iter_mut().enumerate() {
             *row = bit_reverse(g * j % 8, 3);
         }
-        Self { sources, mixes, rows, vector }
+        Self { sources, mixes, rows }
     }
 
-    /// `out[i] = src[…]`; both have the `n` words of [`BlockPermutation::new`].
-    pub fn apply(&self, out: &mut [u64], src: &[u64]) {
-        #[cfg(target_arch = "x86_64")]
-        if self.vector {
-            // SAFETY: whoever built the permutation with `vector` found AVX-512 F.
-            unsafe { self.apply_avx512::<false>(out, src, 0) };
-            return;
-        }
-        self.apply_portable(out, src, |o, x| *o = x);
-    }
-
-    /// `out[i] += src[…]` modulo `q`, all in `[0, q)`.
-    pub fn apply_add(&self, q: u64, out: &mut [u64], src: &[u64]) {
-        #[cfg(target_arch = "x86_64")]
-        if self.vector {
-            // SAFETY: whoever built the permutation with `vector` found AVX-512 F.
-            unsafe { self.apply_avx512::<true>(out, src, q) };
-            return;
-        }
-        self.apply_portable(out, src, |o, x| {
-            let sum = *o + x;
-            *o = if sum >= q { sum - q } else { sum };
-        });
-    }
-
-    fn apply_portable(&self, out: &mut [u64], src: &[u64], put: impl Fn(&mut u64, u64)) {
+    /// `put(out[i], src[…])` for every `i`; both have the `n` words of [`BlockPermutation::new`].
+    #[inline(always)]
+    pub(super) fn apply_plain(&self, out: &mut [u64], src: &[u64], put: impl Fn(&mut u64, u64)) {
         for (out, source) in out.chunks_exact_mut(BLOCK).zip(&self.sources) {
             let src = &src[BLOCK * source.block as usize..][..BLOCK];
             let mix = &self.mixes[source.shift as usize];
@@ -112,36 +86,6 @@ impl BlockPermutation {
                     let rotated = (j + (from >> 3) * 4 + usize::from(2 * r2 + r1)) % 8;
                     put(o, src[8 * self.rows[rotated] + (from & 7)]);
                 }
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    fn apply_avx512<const ADD: bool>(&self, out: &mut [u64], src: &[u64], q: u64) {
-        use super::avx512::{add_mod, load, splat, store};
-        use std::arch::x86_64::*;
-        let q = splat(q);
-        let src = src.as_chunks::<8>().0.as_chunks::<8>().0;
-        for (out, source) in out.as_chunks_mut::<8>().0.as_chunks_mut::<8>().0.iter_mut().zip(&self.sources) {
-            let src = &src[source.block as usize];
-            let mix = &self.mixes[source.shift as usize];
-            let lanes = load(&mix.lanes);
-            let mut t = [_mm512_setzero_si512(); 8];
-            for (t, row) in t.iter_mut().zip(self.rows) {
-                *t = load(&src[row & 7]);
-            }
-            let mut u = t;
-            for j in 0..8 {
-                u[j] = _mm512_permutex2var_epi64(t[j], lanes, t[(j + 4) & 7]);
-            }
-            for j in 0..8 {
-                t[j] = _mm512_mask_mov_epi64(u[j], mix.rotate2, u[(j + 2) & 7]);
-            }
-            for j in 0..8 {
-                let out = &mut out[bit_reverse(j, 3)];
-                let image = _mm512_mask_mov_epi64(t[j], mix.rotate1, t[(j + 1) & 7]);
-                store(out, if ADD { add_mod(load(out), image, q) } else { image });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Discrete Gaussian noise by a cumulative table, in constant time.
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use num_bigint::BigUint;
 use zeroize::Zeroize;
@@ -47,13 +47,19 @@ impl GaussianSampler {
         if !(0.5..=64.0).contains(&sigma) {
             return Err(RingError::Sigma { bits: sigma.to_bits() });
         }
-        Ok(Self { sigma, thresholds: thresholds(sigma) })
+        Ok(Self::tabulate(sigma))
+    }
+
+    /// The table of a standard deviation that is known to be in range.
+    pub(super) fn tabulate(sigma: f64) -> Self {
+        Self { sigma, thresholds: thresholds(sigma) }
     }
 
     /// The sampler of σ = [`SIGMA`], built once.
     pub fn standard() -> &'static Self {
-        static STANDARD: OnceLock<GaussianSampler> = OnceLock::new();
-        STANDARD.get_or_init(|| Self { sigma: SIGMA, thresholds: thresholds(SIGMA) })
+        // No lock: one that a thread holds while the process is forked stays locked in the child.
+        static STANDARD: OnceBox<GaussianSampler> = OnceBox::new();
+        STANDARD.get_or_init(|| Box::new(Self::tabulate(SIGMA)))
     }
 
     /// The standard deviation σ.

@@ -65,6 +65,12 @@ impl Seed {
         Self(bytes)
     }
 
+    /// A second handle on the same bytes.
+    #[cfg(feature = "testing")]
+    pub(super) const fn again(&self) -> Self {
+        Self(self.0)
+    }
+
     /// The sub-seed for a domain (say, `"noise"`) and an index in it. Different arguments give
     /// independent seeds, and none tells anything about another or about the parent.
     #[must_use]

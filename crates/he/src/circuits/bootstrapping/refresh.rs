@@ -14,7 +14,7 @@ use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator};
 use crate::error::HeError;
 use crate::keyswitch::{self, ExtendedPair};
 use crate::params::Params;
-use std::ops::ControlFlow;
+use sudare_ring::interrupt::check;
 use sudare_ring::{Eval, Poly, threads};
 
 /// Largest integer that small values are multiplied by.
@@ -159,7 +159,7 @@ impl Bootstrapper {
     /// [`HeError::WrongParameters`], [`HeError::WrongKey`], [`HeError::Degree`]; [`HeError::OutOfLevels`] below
     /// the input level; [`HeError::TooLarge`] unless bound · scale ≤ Δ.
     pub fn refresh_many(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Complex, &mut |_| ControlFlow::Continue(()))
+        self.run(ciphertexts, Kind::Complex, &mut |_| {})
     }
 
     /// [`Bootstrapper::refresh_many`] of real slots.
@@ -167,24 +167,24 @@ impl Bootstrapper {
     /// # Errors
     /// As there.
     pub fn refresh_many_real(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Real, &mut |_| ControlFlow::Continue(()))
+        self.run(ciphertexts, Kind::Real, &mut |_| {})
     }
 
-    /// [`Bootstrapper::refresh_many`] that tells `watch` of each step before it begins, and stops where it
-    /// breaks.
+    /// [`Bootstrapper::refresh_many`] that tells of each step before it begins. Like all work inside
+    /// [`Interrupt::run`](sudare_ring::interrupt::Interrupt::run) it ends early where it is asked to.
     ///
     /// # Errors
-    /// As there; [`HeError::Cancelled`].
-    pub fn refresh_watched(
+    /// As there.
+    pub fn refresh_told(
         &self,
         ciphertexts: &[&Ciphertext],
-        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        tell: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Complex, watch)
+        self.run(ciphertexts, Kind::Complex, tell)
     }
 
     fn one(&self, ciphertext: &Ciphertext, kind: Kind) -> Result<Ciphertext, HeError> {
-        let out = self.run(&[ciphertext], kind, &mut |_| ControlFlow::Continue(()))?;
+        let out = self.run(&[ciphertext], kind, &mut |_| {})?;
         out.into_iter().next().ok_or(HeError::Operands { operation: "bootstrapping", left: 1, right: 0 })
     }
 
@@ -192,25 +192,25 @@ impl Bootstrapper {
         &self,
         ciphertexts: &[&Ciphertext],
         kind: Kind,
-        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        tell: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Ciphertext>, HeError> {
         let cases = ciphertexts.iter().map(|c| self.case(c)).collect::<Result<Vec<_>, _>>()?;
-        let mut begin = |done: usize| match watch(Progress { step: Step::ALL[done], done }) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(HeError::Cancelled { operation: "bootstrapping" }),
+        let mut begin = |done: usize| {
+            tell(Progress { step: Step::ALL[done], done });
+            check();
         };
-        begin(0)?;
+        begin(0);
         let inputs: Vec<Parts> = ciphertexts.iter().zip(&cases).map(|(c, case)| self.input(c, case.factor)).collect();
         let low = self.to_coefficients(inputs)?;
-        begin(1)?;
+        begin(1);
         let raised = low.iter().map(|parts| raise(&self.keys, parts)).collect();
         let raised = self.traced(raised)?;
-        begin(2)?;
+        begin(2);
         let starts = self.to_slots(raised, kind)?;
-        begin(3)?;
+        begin(3);
         let reduced = self.reduce(&starts, &cases)?;
         drop(starts);
-        begin(4)?;
+        begin(4);
         let joined = self.join(reduced, kind)?;
         Ok(joined.into_iter().zip(ciphertexts).zip(&cases).map(|((p, c), case)| self.finish(c, case, p)).collect())
     }

@@ -1,11 +1,11 @@
 //! Private functional key switching: the classical second half of a circuit bootstrap.
 
 use super::super::context::check_shape;
-use super::super::ggsw::{ObjectSeeds, check_gadget, write_glev};
+use super::super::ggsw::{check_gadget, write_glev};
 use super::super::{GlweContext, GlweSecretKey, LweCiphertext, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 
@@ -45,7 +45,7 @@ impl PrivateSwitchKey {
             for (i, rows) in inputs.zip(out.chunks_exact_mut(levels * (k + 1) * words)) {
                 // −s_i, and 1 for the body.
                 let s = Zeroizing::new(key.coefficients().get(i).map_or(1, |s| -s));
-                let s = q.shoup(q.reduce_i64(*s));
+                let s = Zeroizing::new(q.reduce_i64(*s));
                 for f in 0..=k {
                     if f < k {
                         message.copy_from_slice(key.eval(f));
@@ -53,7 +53,8 @@ impl PrivateSwitchKey {
                     } else {
                         message.fill(1);
                     }
-                    limb.mul_scalar(&mut message, &s);
+                    // Not by a constant's quotient, which takes a division of the secret.
+                    message.iter_mut().for_each(|x| *x = q.mul(*x, *s));
                     write_glev(key, &message, gadget, &mut m, (0, 0), (&mut masks, &mut errors));
                     for l in 0..levels {
                         let row = &mut rows[(l * (k + 1) + f) * words..][..words];

@@ -42,8 +42,8 @@ impl CircuitKey {
         let expected = (params.tfhe().hash(), client.id());
         check_owner("the client key", expected, (client.params().hash(), client.id()))?;
         check_owner("the server key", expected, (server.params().hash(), server.id()))?;
-        let trace = TraceKey::generate(client.glwe(), params.trace_gadget(), &client.object_seeds())?;
-        let scheme = SchemeSwitchKey::generate(client.glwe(), params.scheme_gadget(), &client.object_seeds())?;
+        let trace = TraceKey::generate(client.glwe(), params.trace_gadget(), &client.object_seeds()?)?;
+        let scheme = SchemeSwitchKey::generate(client.glwe(), params.scheme_gadget(), &client.object_seeds()?)?;
         Ok(Self { params: params.clone(), server, trace, scheme })
     }
 

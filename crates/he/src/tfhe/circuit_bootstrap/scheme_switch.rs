@@ -1,11 +1,11 @@
 //! From encryptions of g_l·M to a GGSW ciphertext of M.
 
 use super::super::context::check_shape;
-use super::super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_glev};
+use super::super::ggsw::{check_gadget, evaluate_digits, write_glev};
 use super::super::{GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use zeroize::Zeroizing;
 
 /// GLev encryptions of the products S_c·S_i.

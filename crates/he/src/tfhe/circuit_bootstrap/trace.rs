@@ -1,11 +1,11 @@
 //! The trace that leaves the constant coefficient of a GLWE ciphertext.
 
 use super::super::automorphism::AutomorphismKey;
-use super::super::ggsw::{ObjectSeeds, check_gadget};
+use super::super::ggsw::check_gadget;
 use super::super::{GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::Gadget;
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 
 /// The log2 N automorphism keys of a trace.

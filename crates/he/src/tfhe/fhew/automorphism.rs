@@ -2,13 +2,13 @@
 
 use super::super::automorphism::AutomorphismKey;
 use super::super::context::check_shape;
-use super::super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_ggsw};
+use super::super::ggsw::{check_gadget, evaluate_digits, write_ggsw};
 use super::super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, TfheError};
 use super::digits::write_monomial;
 use sudare_ring::automorphism::apply_coeff;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 

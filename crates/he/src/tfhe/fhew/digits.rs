@@ -1,11 +1,11 @@
 //! The accumulator of Ducas and Micciancio: a key for each digit of an exponent.
 
 use super::super::context::check_shape;
-use super::super::ggsw::{ObjectSeeds, check_gadget, evaluate_digits, write_ggsw};
+use super::super::ggsw::{check_gadget, evaluate_digits, write_ggsw};
 use super::super::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, TfheError};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
-use sudare_ring::random::MaskSeed;
+use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 

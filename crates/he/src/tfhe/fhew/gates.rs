@@ -30,7 +30,7 @@ impl FhewKey {
     pub fn generate(params: &FhewParams, client: &ClientKey) -> Result<Self, TfheError> {
         let tfhe = params.tfhe();
         check_owner("the client key", (tfhe.hash(), client.id()), (client.params().hash(), client.id()))?;
-        let (gadget, seeds) = (tfhe.bootstrap_gadget(), client.object_seeds());
+        let (gadget, seeds) = (tfhe.bootstrap_gadget(), client.object_seeds()?);
         let accumulator = match params.method() {
             FhewMethod::Digits { base_log } => {
                 Accumulator::Digits(DigitBootstrapKey::generate(client.lwe(), client.glwe(), gadget, base_log, &seeds)?)

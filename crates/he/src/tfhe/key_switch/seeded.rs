@@ -5,7 +5,6 @@ use super::super::lwe::fill_torus;
 use super::super::{SecretKind, TfheError, TfheParams};
 use super::{LweSwitchKey, ROW_ALIGN};
 use sudare_ring::buffer::Pages;
-use sudare_ring::kernel::Family;
 use sudare_ring::random::MaskSeed;
 
 impl LweSwitchKey {
@@ -40,7 +39,6 @@ impl LweSwitchKey {
                 row[n] = *body;
             }
         }
-        let family = Family::choose_unbounded()?;
-        Ok(Self { gadget, from, to: n, secret: SecretKind::Binary, masks, family, rows, stride })
+        Ok(Self { gadget, from, to: n, secret: SecretKind::Binary, masks, rows, stride })
     }
 }

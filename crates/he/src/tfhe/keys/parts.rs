@@ -5,8 +5,7 @@ use super::super::{BootstrapKey, GlweSecretKey, LweSecretKey, SecretKind, Switch
 use super::{ClientKey, Inner, ServerKey};
 use crate::keys::KeyId;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use sudare_ring::random::Seed;
+use sudare_ring::random::Entropy;
 use zeroize::Zeroizing;
 
 impl ClientKey {
@@ -26,8 +25,7 @@ impl ClientKey {
         let glwe = GlweSecretKey::from_coefficients(params.context(), glwe)?;
         let lwe = LweSecretKey::from_coefficients(SecretKind::Binary, lwe)?;
         let extracted = glwe.to_lwe()?;
-        let fresh = Seed::from_entropy()?;
-        Ok(Self { params: params.clone(), id, glwe, extracted, lwe, fresh, made: AtomicU64::new(0) })
+        Ok(Self { params: params.clone(), id, glwe, extracted, lwe, entropy: Entropy::system()? })
     }
 }
 

@@ -1,15 +1,16 @@
 //! The client's side of leveled mode.
 
 use super::super::keys::check_owner;
-use super::super::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, ObjectSeeds, TfheError, variance};
+use super::super::{ClientKey, GgswCiphertext, GlweSecretKey, LweSecretKey, TfheError, variance};
 use super::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, SelectorNoise};
 use super::{LeveledParams, PackedTable, TableLayout};
 use crate::keys::KeyId;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use sudare_ring::random::Seed;
+use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
+
+const OBJECT: Purpose = Purpose::new("sudare leveled object");
 
 /// Everything secret: zeroised when dropped, neither cloned nor printed.
 pub struct LeveledClient {
@@ -17,8 +18,7 @@ pub struct LeveledClient {
     id: KeyId,
     glwe: GlweSecretKey,
     extracted: LweSecretKey,
-    fresh: Seed,
-    made: AtomicU64,
+    entropy: Entropy,
 }
 
 impl LeveledClient {
@@ -30,11 +30,13 @@ impl LeveledClient {
         Self::from_seed(params, &Seed::from_entropy()?)
     }
 
-    /// The key that a seed stands for. Its ciphertexts still draw from the operating system.
+    /// The key that a seed stands for in this parameter set; in any other it stands for another. Its
+    /// ciphertexts still draw from the operating system.
     ///
     /// # Errors
     /// [`TfheError::Ring`] if the system gives no entropy.
     pub fn from_seed(params: &LeveledParams, seed: &Seed) -> Result<Self, TfheError> {
+        let seed = params.hash().bind(seed, "leveled");
         let glwe = GlweSecretKey::generate(params.context(), &mut seed.derive("sudare leveled glwe", 0).stream(0));
         let mut id = [0u8; 16];
         seed.derive_mask("sudare leveled key id", 0).stream(0).fill_bytes(&mut id);
@@ -55,8 +57,7 @@ impl LeveledClient {
 
     fn new(params: &LeveledParams, glwe: GlweSecretKey, id: KeyId) -> Result<Self, TfheError> {
         let extracted = glwe.to_lwe()?;
-        let fresh = Seed::from_entropy()?;
-        Ok(Self { params: params.clone(), id, glwe, extracted, fresh, made: AtomicU64::new(0) })
+        Ok(Self { params: params.clone(), id, glwe, extracted, entropy: Entropy::system()? })
     }
 
     /// Its parameters.
@@ -69,10 +70,6 @@ impl LeveledClient {
         self.id
     }
 
-    fn seeds(&self) -> ObjectSeeds {
-        ObjectSeeds::derive(&self.fresh, "sudare leveled object", self.made.fetch_add(1, Ordering::Relaxed))
-    }
-
     fn owner(&self) -> Owner {
         (self.params.hash(), Some(self.id))
     }
@@ -80,7 +77,8 @@ impl LeveledClient {
     /// Encrypts messages, one a coefficient from the first on.
     ///
     /// # Errors
-    /// [`TfheError::Message`], [`TfheError::Shape`] for more than N of them.
+    /// [`TfheError::Message`], [`TfheError::Shape`] for more than N of them; [`TfheError::Ring`] if the
+    /// system gives no entropy.
     pub fn encrypt(&self, messages: &[u64]) -> Result<LeveledGlwe, TfheError> {
         let n = self.params.context().degree();
         if messages.len() > n {
@@ -90,11 +88,10 @@ impl LeveledClient {
         for (phase, m) in phases.iter_mut().zip(messages) {
             *phase = self.params.encode(*m)?;
         }
-        self.encrypt_phases(&phases)
+        self.encrypt_phases(&phases, &self.entropy.object(OBJECT)?)
     }
 
-    fn encrypt_phases(&self, phases: &[u64]) -> Result<LeveledGlwe, TfheError> {
-        let seeds = self.seeds();
+    fn encrypt_phases(&self, phases: &[u64], seeds: &ObjectSeeds) -> Result<LeveledGlwe, TfheError> {
         let c = self.glwe.encrypt(phases, &mut seeds.masks.stream(0), &mut seeds.errors.stream(0))?;
         Ok(LeveledGlwe { c, variance: variance::glwe_fresh(self.params.context()), owner: self.owner() })
     }
@@ -140,31 +137,39 @@ impl LeveledClient {
     /// Encrypts a bit that selects.
     ///
     /// # Errors
-    /// [`TfheError::Parameters`].
+    /// [`TfheError::Ring`] if the system gives no entropy.
     pub fn encrypt_selector(&self, bit: bool) -> Result<Selector, TfheError> {
-        let ggsw = GgswCiphertext::encrypt(&self.glwe, i64::from(bit), self.params.gadget(), &self.seeds())?;
+        self.encrypt_selector_from(bit, &self.entropy.object(OBJECT)?)
+    }
+
+    fn encrypt_selector_from(&self, bit: bool, seeds: &ObjectSeeds) -> Result<Selector, TfheError> {
+        let ggsw = GgswCiphertext::encrypt(&self.glwe, i64::from(bit), self.params.gadget(), seeds)?;
         Ok(Selector::from_parts(ggsw, SelectorNoise::fresh(&self.params), (self.params.hash(), self.id)))
     }
 
     /// Encrypts the low `bits` bits of an index, least significant first; in parallel inside a thread pool.
     ///
     /// # Errors
-    /// [`TfheError::Message`] for an index with more bits.
+    /// [`TfheError::Message`] for an index with more bits; [`TfheError::Ring`] if the system gives no
+    /// entropy.
     pub fn encrypt_index(&self, index: u64, bits: u32) -> Result<Vec<Selector>, TfheError> {
         if bits < 64 && index >> bits != 0 {
             return Err(TfheError::Message { value: index, space: 1 << bits });
         }
-        threads::map(bits as usize, |i| self.encrypt_selector(index >> i.min(63) & 1 == 1)).into_iter().collect()
+        let batch = self.entropy.batch(OBJECT, bits as usize)?;
+        let one = |i: usize| self.encrypt_selector_from(index >> i.min(63) & 1 == 1, &batch.seeds(i));
+        threads::map(bits as usize, one).into_iter().collect()
     }
 
     /// Encrypts a table whose entries are equally many messages, in parallel inside a thread pool.
     ///
     /// # Errors
-    /// As for [`PackedTable::plain`].
+    /// As for [`PackedTable::plain`]; [`TfheError::Ring`] if the system gives no entropy.
     pub fn encrypt_table(&self, entries: &[Vec<u64>]) -> Result<PackedTable, TfheError> {
         let layout = TableLayout::new(&self.params, entries.len(), entries.first().map_or(0, Vec::len))?;
         let leaves = layout.phases(&self.params, entries)?;
-        let leaves = threads::map(leaves.len(), |i| self.encrypt_phases(&leaves[i]));
+        let batch = self.entropy.batch(OBJECT, leaves.len())?;
+        let leaves = threads::map(leaves.len(), |i| self.encrypt_phases(&leaves[i], &batch.seeds(i)));
         PackedTable::encrypted(&self.params, layout, leaves.into_iter().collect::<Result<_, _>>()?)
     }
 }

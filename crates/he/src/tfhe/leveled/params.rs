@@ -1,7 +1,7 @@
 //! Parameters of leveled mode.
 
 use super::super::ggsw::check_gadget;
-use super::super::{Gadget, GlweContext, Noise, SecretKind, TfheError, security, variance};
+use super::super::{Gadget, GlweContext, Noise, SecretKind, TfheError, encoding, security, variance};
 use crate::params::ParamsHash;
 use crate::security::Security;
 use serde::{Deserialize, Serialize};
@@ -185,14 +185,12 @@ impl LeveledParams {
         if message >= space {
             return Err(TfheError::Message { value: message, space });
         }
-        let (q, p) = (u128::from(self.0.context.q()), u128::from(space));
-        Ok(((u128::from(message) * q + p / 2) / p) as u64)
+        Ok(encoding::encode(self.0.context.modulus(), message, self.0.message_bits))
     }
 
     /// The message nearest to a phase.
     pub fn decode(&self, phase: u64) -> u64 {
-        let (q, p) = (u128::from(self.0.context.q()), u128::from(self.space()));
-        (((u128::from(phase) * p + q / 2) / q) % p) as u64
+        encoding::decode(self.0.context.modulus(), phase, self.0.message_bits)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::context::check_shape;
 use super::super::keys::check_owner;
-use super::super::{ClientKey, EncryptedInt, LweCiphertext, ObjectSeeds, TfheError, TfheParams};
+use super::super::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
 use super::{EncryptedBool, IntegerType, RadixInt, check_blocks};
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
@@ -242,7 +242,7 @@ impl ClientKey {
         }
         let blocks = element.blocks();
         let messages: Vec<u64> = values.iter().flat_map(|v| (0..blocks).map(move |i| v >> (2 * i) & 3)).collect();
-        let seeds: ObjectSeeds = self.object_seeds();
+        let seeds = self.object_seeds()?;
         let blocks = self.encrypt_blocks(&messages, element.largest(), &seeds);
         let owner = (self.params().hash(), self.id());
         Ok(IntegerArray { element, shape, owner, blocks, seed: Some(seeds.masks) })

@@ -2,11 +2,12 @@
 
 use super::super::keys::check_owner;
 use super::super::table::{decode, encode};
-use super::super::{ClientKey, EncryptedInt, ObjectSeeds, TfheError};
+use super::super::{ClientKey, EncryptedInt, TfheError};
 use super::{BLOCK_BITS, check_blocks};
 use crate::keys::KeyId;
 use crate::params::ParamsHash;
 use std::fmt;
+use sudare_ring::random::ObjectSeeds;
 
 /// Width and signedness of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -202,7 +203,7 @@ impl ClientKey {
     pub fn encrypt_integer(&self, kind: IntegerType, value: u64) -> Result<RadixInt, TfheError> {
         check_blocks(self.params())?;
         let messages: Vec<u64> = (0..kind.blocks()).map(|i| value >> (2 * i) & 3).collect();
-        Ok(RadixInt { kind, blocks: self.encrypt_blocks(&messages, 3, &self.object_seeds()) })
+        Ok(RadixInt { kind, blocks: self.encrypt_blocks(&messages, 3, &self.object_seeds()?) })
     }
 
     /// Decrypts an integer: its bits, as two's complement.
@@ -224,7 +225,7 @@ impl ClientKey {
     /// [`TfheError::Parameters`] unless the parameters are those of such blocks.
     pub fn encrypt_bool(&self, value: bool) -> Result<EncryptedBool, TfheError> {
         check_blocks(self.params())?;
-        let mut blocks = self.encrypt_blocks(&[u64::from(value)], 1, &self.object_seeds());
+        let mut blocks = self.encrypt_blocks(&[u64::from(value)], 1, &self.object_seeds()?);
         blocks.pop().map(EncryptedBool).ok_or(TfheError::Shape { what: "blocks", expected: 1, found: 0 })
     }
 

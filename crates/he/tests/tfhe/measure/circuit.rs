@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, variance as formulas};
 use sudare_he::tfhe::circuit_bootstrap::{PrivateSwitchKey, SchemeSwitchKey, TraceKey};
 use sudare_he::tfhe::leveled::Selector;
@@ -82,9 +82,9 @@ pub fn products(number: u64, tally: &mut Tally) -> Result<(), TfheError> {
     for (name, set) in sets {
         let (params, gadget) = (set.build()?, Gadget { base_log: 12, levels: 2 });
         let seed = Seed::from_bytes([13; 32]).derive("circuit", number);
-        let client = ClientKey::from_seed(params.tfhe(), &seed)?.with_seed_for_tests(seed.derive("fresh", 0));
+        let client = ClientKey::from_seed(params.tfhe(), &seed)?.with_entropy(Entropy::fixed(seed.derive("fresh", 0)));
         let key = CircuitKey::generate(&params, &client)?;
-        let private = PrivateSwitchKey::generate(client.glwe(), gadget, &client.object_seeds())?;
+        let private = PrivateSwitchKey::generate(client.glwe(), gadget, &client.object_seeds()?)?;
         let (context, q) = (params.context(), params.context().q());
         let n = context.degree();
         let noise = |selector: &Selector, c: &GlweCiphertext| {

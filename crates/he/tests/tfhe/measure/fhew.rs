@@ -2,6 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, words};
+use sudare_he::ring::random::ObjectSeeds;
 use sudare_he::tfhe::fhew::{AutomorphismBootstrapKey, DigitBootstrapKey, variance as formulas};
 use sudare_he::tfhe::*;
 

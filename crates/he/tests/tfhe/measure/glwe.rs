@@ -2,6 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, streams, words};
+use sudare_he::ring::random::ObjectSeeds;
 use sudare_he::tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, SelectorNoise};
 use sudare_he::tfhe::*;
 

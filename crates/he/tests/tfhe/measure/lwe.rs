@@ -2,6 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, streams, words};
+use sudare_he::ring::random::ObjectSeeds;
 use sudare_he::tfhe::*;
 
 const N: usize = 512;

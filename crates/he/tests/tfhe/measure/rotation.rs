@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::support::{context, key, mean_square, words};
-use sudare_he::ring::random::Seed;
+use sudare_he::ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_he::tfhe::*;
 
 const N: usize = 512;
@@ -58,13 +58,13 @@ pub fn several_tables(number: u64, tally: &mut Tally) -> Result<(), TfheError> {
         let params = literal.build()?;
         let (context, q) = (params.context(), params.context().q());
         let seed = Seed::from_bytes([11; 32]).derive("several tables", number);
-        let client = ClientKey::from_seed(&params, &seed)?.with_seed_for_tests(seed.derive("fresh", 0));
+        let client = ClientKey::from_seed(&params, &seed)?.with_entropy(Entropy::fixed(seed.derive("fresh", 0)));
         let server = client.server_key()?;
         let (rounds, mut sums) = (12, [0.0; 3]);
         for i in 0..rounds {
             let mut acc = GlweCiphertext::from_words(context, &words(&seed, i, q, context.words()))?;
             let start = client.glwe().phase(&acc)?;
-            server.rotate_by_phase(&mut acc, &client.encrypt_phase(i * (q / 32)), 0)?;
+            server.rotate_by_phase(&mut acc, &client.encrypt_phase(i * (q / 32))?, 0)?;
             let noise = rotation_noise(context, &start, &client.glwe().phase(&acc)?)?;
             for (sum, (_, table)) in sums.iter_mut().zip(&tables) {
                 let steps = table_steps(N, table);

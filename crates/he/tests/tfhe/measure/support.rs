@@ -1,8 +1,8 @@
 //! Small insecure rings and reproducible randomness.
 
 use sudare_he::ring::prime::ntt_primes;
-use sudare_he::ring::random::{Seed, Stream};
-use sudare_he::tfhe::{GlweContext, GlweSecretKey, Noise, ObjectSeeds, SecretKind};
+use sudare_he::ring::random::{ObjectSeeds, Seed, Stream};
+use sudare_he::tfhe::{GlweContext, GlweSecretKey, Noise, SecretKind};
 
 pub fn context(bits: u32, rank: usize, secret: SecretKind) -> GlweContext {
     let q = ntt_primes(512, bits, 1, &[]).unwrap()[0];

@@ -1,0 +1,39 @@
+//! What happens when a signal ends the command: its scratch files go with it.
+
+use crate::files;
+
+/// Ctrl-C and a request to end. A closed terminal leaves files that the next run removes: whether
+/// that signal is to be ignored is for `nohup` to say.
+#[cfg(unix)]
+const ENDING: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+
+/// Waits for signals on a thread of its own, but for those that whoever started the command has it
+/// ignore.
+#[cfg(unix)]
+pub fn listen() {
+    let heard: Vec<i32> = ENDING.into_iter().filter(|signal| !ignored(*signal)).collect();
+    // Without the thread, signals end the command as they always do.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(heard) else { return };
+    let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            files::remove_scratch();
+            // Ends the process as if nobody had listened.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+}
+
+/// Whether the process was started with a signal ignored, as shells do for work in the background.
+#[cfg(unix)]
+fn ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
+/// Nothing is listened to elsewhere.
+#[cfg(not(unix))]
+pub fn listen() {
+    let _ = files::remove_scratch;
+}

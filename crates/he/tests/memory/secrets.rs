@@ -1,0 +1,257 @@
+//! Secret keys of every scheme, and what uses them.
+
+use super::gone_after_drop;
+use super::scan::{NARROW, Needles, WIDE};
+use sudare_he::bv;
+use sudare_he::ckks;
+use sudare_he::integer::{self, IntegerParams, Packing, Wrap};
+use sudare_he::keys::{KeyGenerator, SecretKey};
+use sudare_he::params::{Params, ParamsLiteral};
+use sudare_he::ring::random::Seed;
+use sudare_he::ring::{Coeff, Poly, RnsBasis, Threads};
+use sudare_he::security::{SecretDistribution, Security};
+use sudare_he::tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey};
+use sudare_he::tfhe::fhew::{FhewKey, FhewLiteral, FhewMethod};
+use sudare_he::tfhe::leveled::LeveledClient;
+use sudare_he::tfhe::{ClientKey, Gadget, GlweContext, LweSecretKey, Plaintext, TfheLiteral};
+use sudare_he::wire;
+use zeroize::Zeroize;
+
+fn params(secret: SecretDistribution) -> Params {
+    let literal = ParamsLiteral {
+        log_n: 10,
+        q_bits: vec![49, 40, 40],
+        p_bits: vec![49],
+        digit_limbs: 1,
+        log_scale: 40,
+        secret,
+        security: Security::Insecure,
+    };
+    literal.build().unwrap()
+}
+
+/// A secret polynomial in every form that the library gives it: signed (which not every owner keeps), residues,
+/// evaluated.
+fn polynomial(needles: &mut Needles, name: &str, basis: &RnsBasis, coefficients: &[i64], signed: &str) {
+    needles.add(&format!("{signed}{name}, signed"), coefficients.iter().map(|x| *x as u64), NARROW);
+    let mut residues = Poly::<Coeff>::from_signed(basis, coefficients);
+    for i in [0, basis.len() - 1] {
+        // While the owner lives there are no residues of coefficients.
+        needles.add(&format!("passing {name}, residues {i}"), residues.limb(i).iter().copied(), NARROW);
+    }
+    let mut evaluated = residues.clone().into_eval();
+    residues.zeroize();
+    let mut square = evaluated.mul(&evaluated);
+    let mut negated = evaluated.clone();
+    negated.neg_assign();
+    for i in [0, basis.len() - 1] {
+        needles.add(&format!("{name}, evaluated {i}"), evaluated.limb(i).iter().copied(), WIDE);
+        needles.add(&format!("passing square of {name}, evaluated {i}"), square.limb(i).iter().copied(), WIDE);
+        needles.add(&format!("passing {name}, negated and evaluated {i}"), negated.limb(i).iter().copied(), WIDE);
+    }
+    [&mut evaluated, &mut square, &mut negated].into_iter().for_each(Zeroize::zeroize);
+}
+
+/// A key from a seed that the test knows, and both noted.
+fn rlwe(needles: &mut Needles, secret: SecretDistribution) -> SecretKey {
+    let params = params(secret);
+    let key = SecretKey::generate(&params).unwrap();
+    let basis = params.q().concat(params.p()).unwrap();
+    polynomial(needles, "the RLWE secret", &basis, key.coefficients(), "");
+    key
+}
+
+#[test]
+fn rlwe_keys_and_what_uses_them() {
+    for secret in
+        [SecretDistribution::Ternary, SecretDistribution::FixedWeight { weight: 300 }, SecretDistribution::Gaussian]
+    {
+        gone_after_drop(|needles| {
+            let key = rlwe(needles, secret);
+            let generator = KeyGenerator::new(&key).unwrap();
+            let elements = [(key.params().rotation_element(1), 1)];
+            let keys = generator.eval_keys(Some(key.params().max_level()), &elements).unwrap();
+            let public = generator.public_key().unwrap();
+            let encoder = ckks::Encoder::new(key.params());
+            let plain = encoder.encode(&[0.5; 512], 1.0).unwrap();
+            let encrypted = Threads::new(2).run(|| {
+                let by_secret = ckks::Encryptor::with_secret_key(&key).unwrap().encrypt(&plain).unwrap();
+                let by_public = ckks::Encryptor::with_public_key(&public).unwrap().encrypt(&plain).unwrap();
+                let decryptor = ckks::Decryptor::new(&key);
+                (decryptor.decrypt(&by_secret).unwrap(), decryptor.decrypt(&by_public).unwrap(), by_secret, by_public)
+            });
+            (key, keys, public, encrypted)
+        });
+    }
+}
+
+#[test]
+fn rlwe_keys_on_their_way_to_a_file_and_back() {
+    gone_after_drop(|needles| {
+        let key = rlwe(needles, SecretDistribution::Ternary);
+        let bytes = wire::secret_key_to_bytes(&key).unwrap();
+        // Bytes of the packed file, as words where they stand.
+        needles.add("the secret's file", bytes[bytes.len() - 64..].chunks_exact(8).map(word), WIDE);
+        let again = wire::secret_key_from_bytes(key.params(), &bytes).unwrap();
+        (key, bytes, again)
+    });
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_ne_bytes(bytes.try_into().unwrap())
+}
+
+#[test]
+fn exact_encryption_and_decryption() {
+    fn run<S: integer::Scheme>() {
+        gone_after_drop(|needles| {
+            let key = rlwe(needles, SecretDistribution::Ternary);
+            let params = IntegerParams::new(key.params(), 65537).unwrap();
+            let public = KeyGenerator::new(&key).unwrap().public_key().unwrap();
+            let encoder = integer::Encoder::new(&params);
+            let plain = encoder.encode_unsigned(&[7; 1024], Packing::Slots, Wrap::Refuse).unwrap();
+            let by_secret = integer::Encryptor::<S>::with_secret_key(&params, &key).unwrap().encrypt(&plain).unwrap();
+            let by_public =
+                integer::Encryptor::<S>::with_public_key(&params, &public).unwrap().encrypt(&plain).unwrap();
+            let decryptor = integer::Decryptor::<S>::new(&params, &key).unwrap();
+            let opened = [decryptor.decrypt(&by_secret).unwrap(), decryptor.decrypt(&by_public).unwrap()];
+            let budget = decryptor.noise_budget(&by_secret).unwrap();
+            (key, public, opened, budget)
+        });
+    }
+    run::<sudare_he::bfv::Bfv>();
+    run::<sudare_he::bgv::Bgv>();
+}
+
+/// The error of a fresh ciphertext is as secret as the key: with it the mask gives s.
+#[test]
+fn errors_of_fresh_ciphertexts() {
+    gone_after_drop(|needles| {
+        let key = rlwe(needles, SecretDistribution::Ternary);
+        let zero = ckks::Encoder::new(key.params()).encode(&[], 0.0).unwrap();
+        let ciphertext = ckks::Encryptor::with_secret_key(&key).unwrap().encrypt(&zero).unwrap();
+        // c_0 + c_1·s is the error, since the message is zero.
+        let mut opened = ckks::Decryptor::new(&key).decrypt(&ciphertext).unwrap().poly().clone().into_coeff();
+        let q = opened.basis().limb(0).modulus();
+        needles.add("passing error, residues", opened.limb(0).iter().copied(), NARROW);
+        needles.add("passing error, signed", opened.limb(0).iter().map(|x| q.center(*x) as u64), NARROW);
+        opened.zeroize();
+        (key, ciphertext)
+    });
+}
+
+#[test]
+fn bv_keys_and_what_uses_them() {
+    gone_after_drop(|needles| {
+        let literal = bv::ParamsLiteral {
+            log_n: 10,
+            q_bits: vec![45, 45],
+            t: 257,
+            sigma: 3.19,
+            max_length: 3,
+            security: Security::Insecure,
+        };
+        let params = literal.build().unwrap();
+        let key = bv::SecretKey::generate(&params).unwrap();
+        secret_of_bv(needles, &params, &key);
+        let public = key.public_key().unwrap();
+        let plain = bv::Plaintext::new(&params, &[3; 1024]).unwrap();
+        let ciphertext = bv::Encryptor::new(&public).unwrap().encrypt(&plain).unwrap();
+        let decryptor = bv::Decryptor::new(&key);
+        let opened = decryptor.decrypt(&ciphertext).unwrap();
+        let budget = decryptor.budget_bits(&ciphertext).unwrap();
+        (key, public, opened, budget)
+    });
+}
+
+/// s itself: what (0, 1) decrypts to, since its coefficients are below t/2.
+fn secret_of_bv(needles: &mut Needles, params: &bv::Params, key: &bv::SecretKey) {
+    let one = vec![1u64; params.degree() * params.q().len()];
+    let parts = vec![Poly::zero(params.q()), Poly::from_words(params.q(), &one).unwrap()];
+    let norms = bv::noise::Norms::of((0..params.degree()).map(|_| 128));
+    let ciphertext = bv::Ciphertext::from_parts(params, key.id(), parts, norms).unwrap();
+    let mut coefficients = bv::Decryptor::new(key).decrypt(&ciphertext).unwrap().centered();
+    polynomial(needles, "the BV secret", params.q(), &coefficients, "passing ");
+    coefficients.zeroize();
+}
+
+/// The key of a seed is wiped, and so is the seed.
+#[test]
+fn seeds() {
+    gone_after_drop(|needles| {
+        // From the stream of another seed, so that the test knows the bytes and holds no copy of them.
+        let mut bytes = Box::new([0u8; 32]);
+        Seed::from_entropy().unwrap().stream(0).fill_bytes(&mut *bytes);
+        needles.add("the seed", bytes.chunks_exact(8).map(word), WIDE);
+        let seed = Box::new(Seed::from_bytes(*bytes));
+        bytes.zeroize();
+        let params = params(SecretDistribution::Ternary);
+        (SecretKey::from_seed(&params, &seed).unwrap(), seed)
+    });
+}
+
+/// Both secrets of a TFHE client, in every form.
+fn tfhe(needles: &mut Needles, client: &ClientKey) {
+    glwe(needles, client.glwe().context(), client.glwe().coefficients());
+    lwe(needles, "the LWE secret", client.lwe());
+    lwe(needles, "the extracted LWE secret", client.extracted());
+}
+
+fn lwe(needles: &mut Needles, name: &str, key: &LweSecretKey) {
+    needles.add(name, key.coefficients().iter().map(|x| *x as u64), NARROW);
+}
+
+fn glwe(needles: &mut Needles, context: &GlweContext, coefficients: &[i64]) {
+    let basis = RnsBasis::new(context.degree(), &[context.q()]).unwrap();
+    for s in coefficients.chunks_exact(context.degree()) {
+        polynomial(needles, "the GLWE secret", &basis, s, "");
+    }
+}
+
+#[test]
+fn tfhe_clients_and_the_keys_that_they_make() {
+    let by_rows = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 });
+    let in_the_ring = TfheLiteral {
+        lwe_noise: sudare_he::tfhe::Noise::Uniform { bound: 500 },
+        module_switch: true,
+        ..by_rows.clone()
+    };
+    for literal in [by_rows, in_the_ring] {
+        gone_after_drop(|needles| {
+            let params = literal.build().unwrap();
+            let client = ClientKey::generate(&params).unwrap();
+            tfhe(needles, &client);
+            let server = Threads::new(2).run(|| client.server_key().unwrap());
+            let ciphertext = client.encrypt_int(3).unwrap();
+            assert_eq!(client.decrypt_int(&ciphertext).unwrap(), 3);
+            let bytes = wire::tfhe_client_key_to_bytes(&client).unwrap();
+            let again = wire::tfhe_client_key_from_bytes(&params, &bytes).unwrap();
+            (client, server, ciphertext, bytes, again)
+        });
+    }
+}
+
+#[test]
+fn leveled_clients_circuit_bootstraps_and_fhew() {
+    gone_after_drop(|needles| {
+        let params = CircuitLiteral::insecure_test().build().unwrap();
+        let client = ClientKey::generate(params.tfhe()).unwrap();
+        glwe(needles, params.context(), client.glwe().coefficients());
+        let key = CircuitKey::generate(&params, &client).unwrap();
+        let gadget = Gadget { base_log: 16, levels: 2 };
+        let private = PrivateSwitchKey::generate(client.glwe(), gadget, &client.object_seeds().unwrap()).unwrap();
+        let leveled = LeveledClient::sharing(params.leveled(), &client).unwrap();
+        let selector = leveled.encrypt_selector(true).unwrap();
+        let ciphertext = leveled.encrypt(&[1]).unwrap();
+        assert_eq!(leveled.decrypt(&ciphertext, 1).unwrap(), [1]);
+        (client, key, private, leveled, selector)
+    });
+    for method in [FhewMethod::Digits { base_log: 2 }, FhewMethod::Automorphisms { window: 4 }] {
+        gone_after_drop(|needles| {
+            let params = FhewLiteral::insecure_test(method).build().unwrap();
+            let client = ClientKey::generate(params.tfhe()).unwrap();
+            tfhe(needles, &client);
+            (FhewKey::generate(&params, &client).unwrap(), client)
+        });
+    }
+}

@@ -1,0 +1,166 @@
+//! Every field of the headers of exact objects (BFV, BGV, TFHE) at its extremes: refused, or harmless.
+//!
+//! Harmless is an edit after which the object still means one thing to everybody: it is under a key
+//! that nobody has, or it decrypts to some message, and its sums and products decrypt to that
+//! message's.
+
+use super::exact::{Objects, T, reread};
+use super::tfhe;
+use std::ops::Range;
+use sudare_he::HeError;
+use sudare_he::bfv::Bfv;
+use sudare_he::bgv::Bgv;
+use sudare_he::integer::{Ciphertext, Decryptor, Evaluator, Scheme};
+use sudare_he::keys::KeyGenerator;
+use sudare_he::wire::{IntegerWire, WireError, peek, reseal_for_tests, tfhe_array_from_bytes};
+
+/// Integers and the bits of floats that sit at an edge.
+fn extremes() -> Vec<u64> {
+    let floats = [1.0, -1.0, -0.0, 0.5, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let integers = [0, 1, 2, 3, T - 1, T, T + 1, 1 << 31, u64::from(u32::MAX), 1 << 32, 1 << 63, u64::MAX];
+    integers.into_iter().chain(floats.map(f64::to_bits)).collect()
+}
+
+/// The file with each 4 and 8 byte field of its header replaced by each extreme, and where. Seeds of
+/// masks are none: their bytes are a part of the ciphertext, as the residues are.
+fn edits(bytes: &[u8], seed: Range<usize>) -> Vec<(usize, Vec<u8>)> {
+    let header = peek(bytes).unwrap().bytes() as usize - 32;
+    let places = (0..header).step_by(4).flat_map(|at| [(at, 4), (at, 8)]);
+    let places = places.filter(|(at, width)| at % width == 0 && at + width <= header && !seed.contains(at));
+    let mut out = Vec::new();
+    for (at, width) in places {
+        for value in extremes() {
+            let mut edited = bytes.to_vec();
+            edited[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+            if edited != bytes {
+                reseal_for_tests(&mut edited);
+                out.push((at, edited));
+            }
+        }
+    }
+    out
+}
+
+/// Whether the ciphertext is one of somebody else's, or arithmetic on it is that of what it decrypts to.
+fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> bool {
+    let Ok(c) = Ciphertext::<S>::from_bytes(&o.params, bytes) else { return false };
+    let decryptor = Decryptor::<S>::new(&o.params, &o.secret).unwrap();
+    let open = |c: &Ciphertext<S>| decryptor.decrypt(c).map(|p| p.coefficients().to_vec());
+    let message = match open(&c) {
+        Err(HeError::WrongKey { .. }) => return matches!(server.add(&c, &c), Err(HeError::WrongKey { .. })),
+        other => other.unwrap(),
+    };
+    let double: Vec<u64> = message.iter().map(|x| 2 * x % T).collect();
+    if open(&server.add(&c, &c).unwrap()).unwrap() != double {
+        return false;
+    }
+    match server.mul(&c, &c) {
+        Ok(product) => open(&product).unwrap() == square(&message),
+        Err(HeError::Degree { .. } | HeError::NoBudget { .. }) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The square modulo X^N + 1 and t.
+fn square(x: &[u64]) -> Vec<u64> {
+    let n = x.len();
+    let mut out = vec![0; n];
+    for (i, a) in x.iter().enumerate() {
+        for (j, b) in x.iter().enumerate() {
+            let term = a * b % T;
+            let k = (i + j) % n;
+            out[k] = if i + j < n { out[k] + term } else { out[k] + T - term } % T;
+        }
+    }
+    out
+}
+
+#[test]
+fn every_header_field_at_its_extremes_is_refused_or_harmless() {
+    let o = Objects::new();
+    let keys = KeyGenerator::new(&o.secret).unwrap().eval_keys(None, &[]).unwrap();
+    let bfv = Evaluator::<Bfv>::new(&o.params, keys.clone()).unwrap();
+    let bgv = Evaluator::<Bgv>::new(&o.params, keys).unwrap();
+    for (name, bytes) in &o.files {
+        let (mut tried, mut taken) = (0, Vec::new());
+        for (at, edited) in edits(bytes, 160..192) {
+            tried += 1;
+            let Ok(again) = reread(&o.params, name, &edited) else { continue };
+            assert!(again == edited, "{name}, byte {at}: two files of one object");
+            taken.push(at);
+            let harmless = match name.split_once('_') {
+                Some(("bfv", _)) => is_harmless(&o, &bfv, &edited),
+                Some(("bgv", _)) => is_harmless(&o, &bgv, &edited),
+                _ => true,
+            };
+            assert!(harmless, "{name}, byte {at} is taken and computes wrongly");
+        }
+        assert!(tried > 500, "{name}: {tried}");
+        taken.dedup();
+        // What is taken at all: another key's name, the low bits of the noise bound, another unit as
+        // the factor of a BGV ciphertext that is not fresh (it has another message then), another t
+        // of parameters.
+        let free: &[usize] = match *name {
+            "integer_params" => &[128, 132],
+            "integer_plaintext" => &[],
+            "integer_secret_key" => &[64, 68, 72, 76],
+            "bgv_product" | "bgv_low" => &[64, 68, 72, 76, 104, 136],
+            _ => &[64, 68, 72, 76, 104],
+        };
+        assert!(taken.iter().all(|at| free.contains(at)), "{name}: {taken:?}");
+    }
+}
+
+#[test]
+fn every_header_field_of_tfhe_s_objects_too() {
+    let o = tfhe::Objects::new();
+    let params = o.client.params();
+    for (name, bytes) in o.files() {
+        let (seeds, free): (_, &[usize]) = match name {
+            "tfhe_params" => (0..0, &[]),
+            "tfhe_client_key" => (0..0, &[64, 68, 72, 76]),
+            "tfhe_server_key" => (128..192, &[64, 68, 72, 76]),
+            // Its elements may be read with a sign or without.
+            _ => (144..176, &[64, 68, 72, 76, 128]),
+        };
+        let mut taken = Vec::new();
+        for (at, edited) in edits(&bytes, seeds) {
+            let Ok(again) = tfhe::reread(params, name, &edited) else { continue };
+            assert!(again == edited, "{name}, byte {at}: two files of one object");
+            taken.push(at);
+            if at == 128 {
+                let array = tfhe_array_from_bytes(params, &edited).unwrap();
+                let wanted: &[u64] = if name == "tfhe_array" { &[0xFC] } else { &tfhe::VALUES };
+                assert_eq!(o.client.decrypt_array(&array).unwrap(), wanted);
+            }
+        }
+        taken.dedup();
+        assert!(taken.iter().all(|at| free.contains(at)), "{name}: {taken:?}");
+    }
+}
+
+/// The factors and the noise bound, which products go by.
+#[test]
+fn what_both_sides_can_compute_is_compared() {
+    let o = Objects::new();
+    let error = |name: &str, at: usize, with: [u8; 8]| {
+        let mut bytes = o.files.iter().find(|(n, _)| *n == name).unwrap().1.clone();
+        bytes[at..at + 8].copy_from_slice(&with);
+        reseal_for_tests(&mut bytes);
+        reread(&o.params, name, &bytes).unwrap_err()
+    };
+    for name in ["bfv_seeded", "bfv_product", "bfv_low", "bgv_seeded"] {
+        // 1 is what a fresh BGV ciphertext has.
+        for factor in [2u64, 3, T - 1] {
+            let error = error(name, 136, factor.to_le_bytes());
+            let refused = matches!(error, WireError::He(HeError::WrongFactor { found, .. }) if found == factor);
+            assert!(refused, "{name}, {factor}: {error}");
+        }
+    }
+    for name in ["bfv_seeded", "bfv_product", "bfv_low", "bgv_seeded", "bgv_product", "bgv_low"] {
+        for noise in [0.0f64, 1.0, 500.0] {
+            let error = error(name, 104, noise.to_le_bytes());
+            assert!(matches!(error, WireError::He(HeError::NoiseTooSmall { found, .. }) if found == noise), "{error}");
+        }
+    }
+}

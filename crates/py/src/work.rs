@@ -1,0 +1,99 @@
+//! Long work that the interpreter can end.
+
+use crate::error::{Refusal, Result, raised};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use sudare_he::ring::interrupt::Interrupt;
+use sudare_matrix::session::Progress;
+
+/// Most threads that one object is given.
+const MAX_THREADS: u16 = 4096;
+
+/// Runs work without the interpreter's lock. Every 50 ms the caller's thread runs the handlers of
+/// signals that came in; what they raise (a `KeyboardInterrupt`) ends the work and is raised here.
+pub fn long<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    told(py, None, |_| work())
+}
+
+/// The same for work that tells how far it has come: a callable of (done, all) is called by the
+/// caller's thread, and what it raises ends the work too.
+pub fn told<T: Send>(
+    py: Python<'_>,
+    callback: Option<Py<PyAny>>,
+    work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
+) -> Result<T> {
+    let listener = Arc::new(Listener { callback, ..Listener::default() });
+    let interrupt = Interrupt::watching({
+        let listener = listener.clone();
+        move || Python::attach(|py| listener.keep(py.check_signals().and_then(|()| listener.show(py))))
+    });
+    let done = py.detach(|| interrupt.run(|| work(&|done, all| listener.tell(done, all))));
+    if matches!(done, Ok(Ok(_))) {
+        listener.keep(listener.show(py));
+    }
+    match (listener.raised(), done) {
+        (Some(error), _) => Err(Refusal::Raised(error)),
+        (None, Ok(result)) => result,
+        (None, Err(interrupted)) => Err(Refusal::Raised(PyKeyboardInterrupt::new_err(interrupted.to_string()))),
+    }
+}
+
+/// A number of threads; 0 for one for each processor.
+pub struct Workers(pub usize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Workers {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.extract::<u16>() {
+            Ok(count) if count <= MAX_THREADS => Ok(Self(count.into())),
+            _ => {
+                let shown = given.repr()?;
+                let text = format!("threads is a whole number from 0 to {MAX_THREADS}, not {shown}");
+                Err(raised(given.py(), "InputError", &text))
+            }
+        }
+    }
+}
+
+/// What the work tells, and what listening to it raised.
+#[derive(Default)]
+struct Listener {
+    callback: Option<Py<PyAny>>,
+    done: AtomicUsize,
+    all: AtomicUsize,
+    shown: AtomicUsize,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Listener {
+    /// From any thread.
+    fn tell(&self, done: usize, all: usize) {
+        self.all.store(all, Ordering::Relaxed);
+        self.done.fetch_max(done, Ordering::Relaxed);
+    }
+
+    /// Calls the callable if there is something new.
+    fn show(&self, py: Python<'_>) -> PyResult<()> {
+        let (done, all) = (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed));
+        match &self.callback {
+            Some(callback) if done > self.shown.swap(done, Ordering::Relaxed) => {
+                callback.call1(py, (done, all)).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the first error; whether this is one.
+    fn keep(&self, found: PyResult<()>) -> bool {
+        let Err(error) = found else { return false };
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        true
+    }
+
+    fn raised(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,257 @@
+//! What a kernel family does, with the range of everything that it takes and gives.
+//!
+//! A family is three things: [`Kernels`], which [`super::platform`] makes where the processor has the
+//! features; [`WordKernels`] for work without a modulus; and [`LimbKernels`], made once for each prime.
+//! `docs/design/0014-kernel-contract.md` says how a family is added.
+//!
+//! `q` is the limb's prime, N the degree, "residues" are words in `[0, q)`. All that leaves a kernel is
+//! the one exact result that the ranges allow, so families agree bit for bit; only the special FFT works
+//! in floating point and agrees to an error (see [`crate::embedding`]).
+//!
+//! Shapes are checked in front of these methods, by [`super::Limb`] and the public functions: slices of
+//! one call have one length, a multiple of 8, unless a method says otherwise. A kernel given other
+//! shapes may panic or leave words as they were; that it may not read or write elsewhere is the business
+//! of its own code, since every method is safe.
+
+use super::Ahead;
+use super::external::{MonomialTable, PackedMatrix};
+use super::gadget::Gadget;
+use super::generic::{digits, external, random, words};
+use super::permute::BlockPermutation;
+use super::special_fft::SpecialFft;
+use crate::modulus::{Modulus, Shoup};
+use crate::packed::{PackedPairs, dot_by_blocks};
+use std::fmt::Debug;
+
+/// A family on a processor that has what it needs: existing is the proof.
+pub(crate) trait Kernels: Debug + Send + Sync {
+    /// Whether the family has kernels for this prime.
+    fn serves(&self, q: &Modulus) -> bool;
+
+    /// The kernels of a prime that the family serves, for degree `n` and the primitive 2N-th root
+    /// `root`.
+    fn limb(&self, q: &Modulus, n: usize, root: u64) -> Box<dyn LimbKernels>;
+
+    /// The kernels without a modulus.
+    fn words(&self) -> &dyn WordKernels;
+}
+
+/// A matrix operand, row-major: its words and the distance between the starts of its rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub words: &'a [u64],
+    pub stride: usize,
+}
+
+/// A matrix to be written, row-major.
+pub(crate) struct RowsMut<'a> {
+    pub words: &'a mut [u64],
+    pub stride: usize,
+}
+
+/// Monomials of an external product: the table, and an exponent for each group.
+pub(crate) type Monomials<'a> = (&'a MonomialTable, &'a [usize]);
+
+/// Arithmetic modulo one prime.
+pub(crate) trait LimbKernels: Debug + Send + Sync {
+    /// The prime.
+    fn modulus(&self) -> &Modulus;
+
+    /// The degree N.
+    fn degree(&self) -> usize;
+
+    // Transforms, in place on N words.
+
+    /// Coefficients to values, residues to residues, in the order of [`crate::order`].
+    fn forward(&self, a: &mut [u64]);
+
+    /// Values to coefficients, residues to residues.
+    fn inverse(&self, a: &mut [u64]);
+
+    /// [`LimbKernels::forward`]; may ask for some of `ahead` meanwhile and take it off its front.
+    fn forward_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
+        self.forward(a);
+    }
+
+    /// [`LimbKernels::inverse`], with the same.
+    fn inverse_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
+        self.inverse(a);
+    }
+
+    /// The first `layers ≤ log2 N` layers of the forward transform, residues to residues, blocks in
+    /// coefficient order.
+    fn forward_partial(&self, a: &mut [u64], layers: u32);
+
+    /// The inverse of [`LimbKernels::forward_partial`].
+    fn inverse_partial(&self, a: &mut [u64], layers: u32);
+
+    // Element by element; residues in and out unless a range is given.
+
+    /// `out = a + b`.
+    fn add(&self, out: &mut [u64], a: &[u64], b: &[u64]);
+
+    /// `a += b`.
+    fn add_assign(&self, a: &mut [u64], b: &[u64]);
+
+    /// `out = a − b`.
+    fn sub(&self, out: &mut [u64], a: &[u64], b: &[u64]);
+
+    /// `a −= b`.
+    fn sub_assign(&self, a: &mut [u64], b: &[u64]);
+
+    /// `a = −a`.
+    fn neg_assign(&self, a: &mut [u64]);
+
+    /// `out = a · b`.
+    fn mul(&self, out: &mut [u64], a: &[u64], b: &[u64]);
+
+    /// `a = a · b`.
+    fn mul_assign(&self, a: &mut [u64], b: &[u64]);
+
+    /// `acc = acc + a · b`.
+    fn mul_add(&self, acc: &mut [u64], a: &[u64], b: &[u64]);
+
+    /// `a = a · b + c`.
+    fn mul_assign_add(&self, a: &mut [u64], b: &[u64], c: &[u64]);
+
+    /// `a = a · w`.
+    fn mul_scalar(&self, a: &mut [u64], w: &Shoup);
+
+    /// `acc = acc + a · w`.
+    fn mul_scalar_add(&self, acc: &mut [u64], a: &[u64], w: &Shoup);
+
+    /// `a = (a − b) · w`.
+    fn sub_mul_scalar(&self, a: &mut [u64], b: &[u64], w: &Shoup);
+
+    /// `out = src mod q`, `src` in `[0, 2^62)`.
+    fn reduce(&self, out: &mut [u64], src: &[u64]);
+
+    /// `out = x mod q`, `x` in `(−p/2, p/2]` the representative of `src` in `[0, p)`, `p < 2^61`.
+    fn reduce_centered(&self, out: &mut [u64], src: &[u64], p: u64);
+
+    /// `out = src mod q`, any signed words.
+    fn reduce_signed(&self, out: &mut [u64], src: &[i64]);
+
+    // Sums of products: residues in and out, one reduction, at most `MAX_TERMS` terms.
+
+    /// `out = Σ_j a_j · b_j`.
+    fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]);
+
+    /// `out[0] = Σ_j a_j · b0_j`, `out[1] = Σ_j a_j · b1_j`.
+    fn dot_pair(&self, out: [&mut [u64]; 2], a: &[&[u64]], b0: &[&[u64]], b1: &[&[u64]]);
+
+    /// [`LimbKernels::dot_pair`] with the first pairs of `b`, which are of this limb, on top of `start`
+    /// for `out[0]`; rows of N words.
+    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+        dot_by_blocks(self, out, a, b, start);
+    }
+
+    /// `out = Σ_i src_i · w_i`, sources in `[0, 2^bound_bits)`, `bound_bits ≤ 61`, `w_i` residues.
+    fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32);
+
+    /// `c (m×n) = a (m×k) · b (k×n)`, on top of `c` if `accumulate`; any positive `m` and `k`, `n` a
+    /// multiple of 8, each slice at least as long as its shape and stride say.
+    fn gemm(&self, c: RowsMut<'_>, a: Rows<'_>, b: Rows<'_>, shape: (usize, usize, usize), accumulate: bool);
+
+    /// `out_c = Σ_g w_g Σ_r digits_r · m_g[r][c]` over the groups, rows and columns of `m`, which is of
+    /// this limb, with `w_g = X^(e_g) − 1` for `monomials` of this limb and 1 without; rows and columns
+    /// of N words one after the other, exponents modulo 2N.
+    fn external_product(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>) {
+        external::product(self.modulus(), out, digits, m, monomials);
+    }
+
+    // Digits and rotations of one polynomial in coefficient form, residues in and out.
+
+    /// The digits of the first N words to as many rows of `out` as the gadget has levels.
+    fn decompose(&self, out: &mut [u64], gadget: Gadget) {
+        digits::decompose(self.modulus(), self.degree(), out, gadget);
+    }
+
+    /// `a += b`, and the digits of the sum to `out`.
+    fn add_decompose(&self, a: &mut [u64], b: &[u64], gadget: Gadget, out: &mut [u64]) {
+        digits::add_decompose(self.modulus(), a, b, gadget, out);
+    }
+
+    /// `out = (X^steps − 1) · src`, `steps` below 2N.
+    fn rotate_minus(&self, out: &mut [u64], src: &[u64], steps: usize) {
+        digits::rotate_minus(self.modulus(), out, src, steps);
+    }
+
+    /// `out = X^steps · src`, `steps` below 2N.
+    fn rotate(&self, out: &mut [u64], src: &[u64], steps: usize) {
+        digits::rotate(self.modulus(), out, src, steps);
+    }
+}
+
+/// Sixteen blocks of ChaCha20 at a time.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) trait ChaChaKernel: Sync {
+    /// The key stream of sixteen blocks from the state's counter on, without advancing it.
+    fn group(&self, state: &[u32; 16], out: &mut [u8; super::random::GROUP_BYTES]);
+}
+
+/// Work without a modulus.
+pub(crate) trait WordKernels: Debug + Send + Sync {
+    /// `out[i] = src[π(i)]`, any words, N of them.
+    fn permute(&self, p: &BlockPermutation, out: &mut [u64], src: &[u64]) {
+        p.apply_plain(out, src, |o, x| *o = x);
+    }
+
+    /// `out[i] += src[π(i)]` modulo `q < 2^63`, residues.
+    fn permute_add(&self, p: &BlockPermutation, q: u64, out: &mut [u64], src: &[u64]) {
+        p.apply_plain(out, src, |o, x| {
+            let sum = *o + x;
+            *o = if sum >= q { sum - q } else { sum };
+        });
+    }
+
+    /// `v = ⌊Σ_i y_i · r_i⌉` for words `y_i < 2^61` and a sum in `[0, 2^51)`: terms are added in order
+    /// without fused operations, so that every family gives the same bits. Any length.
+    fn round_quotients(&self, v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) {
+        words::round_quotients(v, y, reciprocal);
+    }
+
+    /// `out = src · scale` rounded, ties to even, for products of magnitude below 2^62. Any length.
+    fn round_to_i64(&self, out: &mut [i64], src: &[f64], scale: f64) {
+        words::round_to_i64(out, src, scale);
+    }
+
+    /// `acc −= Σ_r digits_r · row_r` modulo 2^32, rows of `acc.len() > 0` words one after the other.
+    fn sub_scaled_rows(&self, acc: &mut [u32], rows: &[u32], digits: &[i32]) {
+        words::sub_scaled_rows(acc, rows, digits);
+    }
+
+    /// Whether the special FFT reads the cubes of its twiddles.
+    fn fft_reads_cubes(&self) -> bool {
+        false
+    }
+
+    /// Values to coefficients of the canonical embedding, in place on the points of `t`.
+    fn fft_inverse(&self, t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
+        t.inverse_plain(re, im);
+    }
+
+    /// The inverse of [`WordKernels::fft_inverse`].
+    fn fft_forward(&self, t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
+        t.forward_plain(re, im);
+    }
+
+    /// For each 16-byte draw (words `lo`, `hi`), how many thresholds are above its 126-bit value
+    /// `hi mod 2^63 · 2^63 + lo mod 2^63`, negated if bit 63 of `hi` is set. `draws` has two words for
+    /// each of `out`; thresholds are `[low, high]`, each below 2^63, and descend. In constant time.
+    fn count_thresholds(&self, thresholds: &[[u64; 2]], draws: &[u64], out: &mut [i64]) {
+        random::count_thresholds::<8>(thresholds, draws, out);
+    }
+
+    /// Sorts a power of two of words below 2^63, by instructions and addresses that depend on their
+    /// number alone.
+    fn sort(&self, words: &mut [u64]) {
+        random::sort(words);
+    }
+
+    /// The family's own ChaCha20, where it has one faster than the library's.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    fn chacha(&self) -> Option<&dyn ChaChaKernel> {
+        None
+    }
+}

@@ -1,0 +1,10 @@
+//! Loops over vectors of eight words, for the families whose processors have them.
+
+pub(crate) mod elementwise;
+pub(crate) mod lanes;
+pub(crate) mod ntt;
+#[allow(unsafe_code)]
+mod rows;
+pub(crate) mod tables;
+#[allow(unsafe_code)]
+pub(crate) mod tile;

@@ -1,0 +1,52 @@
+"""Plain values from outside: counts, numbers and arrays, taken for what they are or refused."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import InputError, ShapeError
+
+LARGEST = 2**63 - 1
+
+
+def count(value: Any, name: str) -> int:
+    """A whole number that is not negative."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} is a whole number, not {value!r}") from None
+    if not 0 <= found <= LARGEST:
+        raise InputError(f"{name} is a whole number from 0 to {LARGEST}, not {value!r}")
+    return found
+
+
+def real(value: Any, name: str) -> float:
+    """A real number; text that reads as one is none."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise InputError(f"{name} is a number, not {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{name} is a number that a float holds; this one is too large") from None
+
+
+def array(values: Any) -> NDArray[Any]:
+    """What NumPy makes of the values; what is masked is no value."""
+    parts = values if isinstance(values, (list, tuple)) else (values,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise InputError(
+            "a masked array has elements without a value; say what stands for them: x.filled(0), "
+            "or leave them out: x.compressed()"
+        )
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ShapeError(f"this is no array: {error}") from None

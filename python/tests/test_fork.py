@@ -1,0 +1,148 @@
+"""Clients, servers and contexts of a process go on working in a forked copy of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+# Each kind makes its objects and uses them, so that their threads run, and gives what a child does.
+KINDS = {
+    "plans": """
+        A, B = np.full((6, 4), 0.5), np.full((4, 3), 0.25)
+        plan = sd.plan(lambda A, B: A @ B, A=sd.spec((6, 4)), B=sd.spec((4, 3)), error=1e-4)
+        client = sd.Client(plan, threads=3)
+        server = client.server()
+        friend = sd.PublicClient(plan, client.public_bytes(), threads=3)
+
+        def work():
+            product = server.bind(client.encrypt(A, "A")) @ friend.encrypt(B, "B")
+            return np.abs(client.decrypt(product) - A @ B).max() < 1e-4
+    """,
+    "keys": """
+        A = np.full((3, 3), 0.5)
+        plan = sd.plan(lambda A: (A @ A).T @ A, A=sd.spec((3, 3)), error=1e-3)
+        client = sd.Client(plan, threads=3)
+
+        def work():
+            server = sd.Server.from_bytes(plan, client._core.server(3, None).keys_bytes(), threads=3)
+            x = server.bind(client.encrypt(A, "A"))
+            return np.abs(client.decrypt((x @ x).T @ x) - (A @ A).T @ A).max() < 1e-3
+    """,
+    "contexts": """
+        ctx = sd.context(depth=2, threads=3, tile=2)
+        A = np.full((3, 3), 0.5)
+        x = ctx.encrypt(A)
+
+        def work():
+            return np.abs(ctx.decrypt((x @ ctx.encrypt(A)).T * x) - (A @ A).T * A).max() < 1e-4
+    """,
+    "tables": """
+        X = np.arange(12.0).reshape(6, 2)
+        client = sd.TableClient(sd.table((6, 2), max_abs=20), threads=3)
+        server = client.server()
+
+        def work():
+            found = client.decrypt(server.moments(client.encrypt(X)))
+            return np.allclose(found.mean, X.mean(axis=0), atol=1e-3)
+    """,
+    "integers": """
+        A = np.arange(6).reshape(2, 3)
+        spec = dict(A=sd.spec((2, 3), max_abs=9, dtype=int), B=sd.spec((3, 2), max_abs=9, dtype=int))
+        plan = sd.plan(lambda A, B: A @ B, **spec)
+        client = plan.client(threads=3)
+        server = client.server()
+
+        def work():
+            product = server.multiply(client.encrypt(A, "A"), client.encrypt(A.T, "B"))
+            return np.array_equal(client.decrypt(product), A @ A.T)
+    """,
+    "bits": """
+        ctx = sd.bits(parameters="insecure_test", threads=3)
+        x = ctx.encrypt(np.uint8([3, 200]))
+
+        def work():
+            y = x + ctx.encrypt(np.uint8([1, 100]))
+            return ctx.decrypt(y).tolist() == [4, 44]
+    """,
+}
+
+MAIN = """
+import multiprocessing, os, signal, sys, warnings
+import numpy as np
+import sudare as sd
+warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what this is about
+{kind}
+
+def child():
+    good = work() and work()
+    # And a child of the child.
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if work() else 1)
+    return good and os.waitpid(pid, 0)[1] == 0
+
+assert work()
+for _ in range(2):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if child() else 1)
+    assert os.waitpid(pid, 0)[1] == 0, "the child was wrong"
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert all(pool.starmap(work, [()] * 4))
+assert work(), "the parent goes on"
+print("well")
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forked(kind: str) -> None:
+    """Before, whatever had threads waited in the child for ever."""
+    code = MAIN.format(kind=textwrap.dedent(KINDS[kind]))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
+    assert done.stdout.strip() == "well", done.stderr
+
+
+def test_forked_while_others_work() -> None:
+    """A fork in the middle of another thread's work leaves no lock behind."""
+    kind = """
+        import threading
+        ctx = sd.context(depth=2, threads=2, tile=2)
+        A = np.full((4, 4), 0.5)
+        spec = sd.spec((4, 4), max_abs=9, dtype=int)
+        plan = sd.plan(lambda A, B: A @ B, A=spec, B=spec)
+        integers = plan.client(threads=2)
+        I = np.arange(16).reshape(4, 4) % 9
+        stop = False
+
+        def busy():
+            while not stop:
+                fresh = sd.context(depth=1, threads=2, tile=2).encrypt(A)
+                _ = (fresh @ fresh).T, integers.encrypt(I, "A") @ integers.encrypt(I, "B")
+
+        def work():
+            x = ctx.encrypt(A)
+            good = np.abs(ctx.decrypt((x @ x).T) - (A @ A).T).max() < 1e-4
+            product = integers.encrypt(I, "A") @ integers.encrypt(I, "B")
+            return good and np.array_equal(integers.decrypt(product), I @ I)
+
+        threads = [threading.Thread(target=busy) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(10):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0 if work() else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+        stop = True
+        for thread in threads:
+            thread.join()
+    """
+    code = MAIN.split("{kind}")[0] + textwrap.dedent(kind) + 'print("well")'
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "well", done.stderr
