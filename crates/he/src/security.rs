@@ -71,41 +71,16 @@ const GAUSSIAN: [[u32; 8]; 3] = [
     [0, 30, 58, 116, 232, 464, 931, 1868],
 ];
 
-/// An estimate for a sparse ternary secret.
-struct SparseEstimate {
-    log_n: u32,
-    weight: u32,
-    /// log2 of the whole modulus.
-    log_qp: u32,
-    /// log2 of the operations of the best attack.
-    bits: f64,
-}
+/// (log2 N, weight, log2 Q·P) of sparse ternary secrets with 128 bits: what was estimated, and no more. Under each the
+/// best primal attack costs 2^154 or more, and a dual hybrid attack whose guesses are found for the square root of their
+/// number and are never lost, more than any known attack manages, 2^130 or more. See `docs/estimates`.
+const SPARSE: [(u32, u32, u32); 3] = [(16, 26, 96), (16, 32, 121), (15, 32, 82)];
 
-const fn sparse(log_n: u32, weight: u32, log_qp: u32, bits: f64) -> SparseEstimate {
-    SparseEstimate { log_n, weight, log_qp, bits }
-}
-
-/// Lattice estimator, June 2026: the hybrid of lattice reduction and meeting in the middle, the best
-/// primal attack on sparse secrets. See `docs/security.md`.
-const SPARSE: [SparseEstimate; 6] = [
-    sparse(16, 24, 96, 146.7),
-    sparse(16, 26, 96, 155.0),
-    sparse(16, 28, 96, 163.2),
-    sparse(16, 32, 96, 178.7),
-    sparse(16, 32, 121, 171.9),
-    sparse(15, 32, 82, 159.2),
-];
-
-/// Bits that an estimate has to lie above the claim: dual hybrid attacks may be better than the primal
-/// ones that were estimated.
-const SPARSE_MARGIN: f64 = 16.0;
-
-/// Largest modulus of the estimates for this degree and at most this weight that have the claimed bits
-/// and the margin: a smaller modulus and a larger weight are only harder.
-fn max_sparse_log_qp(log_n: u32, weight: u32, claimed: u32) -> Option<u32> {
-    let covers =
-        |e: &&SparseEstimate| e.log_n == log_n && e.weight <= weight && e.bits >= f64::from(claimed) + SPARSE_MARGIN;
-    SPARSE.iter().filter(covers).map(|e| e.log_qp).max()
+/// Largest modulus that was estimated for this degree and at most this weight: a smaller modulus and a larger weight are
+/// only harder.
+fn max_sparse_log_qp(log_n: u32, weight: u32, security: Security) -> Option<u32> {
+    let covers = |(n, least, _): &&(u32, u32, u32)| *n == log_n && *least <= weight && security == Security::Bits128;
+    SPARSE.iter().filter(covers).map(|(.., log_qp)| *log_qp).max()
 }
 
 /// Largest log2 of the whole modulus Q·P for a ring degree, a secret and a claim; `None` where
@@ -120,7 +95,7 @@ pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) ->
     let table = match secret {
         SecretDistribution::Ternary => &TERNARY,
         SecretDistribution::Gaussian => &GAUSSIAN,
-        SecretDistribution::FixedWeight { weight } => return max_sparse_log_qp(log_n, weight, security.bits()),
+        SecretDistribution::FixedWeight { weight } => return max_sparse_log_qp(log_n, weight, security),
     };
     let column = log_n.checked_sub(FIRST_LOG_N)?;
     table[row].get(column as usize).copied().filter(|limit| *limit > 0)
@@ -153,8 +128,8 @@ mod tests {
     fn sparse_secrets_have_what_was_estimated_and_no_more() {
         let limit = |log_n, weight| max_log_qp(log_n, FixedWeight { weight }, Security::Bits128);
         assert_eq!(
-            [23, 24, 28, 31, 32, 64].map(|w| limit(16, w)),
-            [None, Some(96), Some(96), Some(96), Some(121), Some(121)]
+            [24, 25, 26, 28, 31, 32, 64].map(|w| limit(16, w)),
+            [None, None, Some(96), Some(96), Some(96), Some(121), Some(121)]
         );
         assert_eq!([28, 31, 32, 192].map(|w| limit(15, w)), [None, None, Some(82), Some(82)]);
         // Other degrees, and other claims, have no estimate.

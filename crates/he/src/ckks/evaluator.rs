@@ -30,6 +30,41 @@ pub struct Counters {
     pub key_switches: u64,
 }
 
+impl std::ops::Add for Counters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            add: self.add + other.add,
+            rot: self.rot + other.rot,
+            cmult: self.cmult + other.cmult,
+            mult: self.mult + other.mult,
+            key_switches: self.key_switches + other.key_switches,
+        }
+    }
+}
+
+impl std::iter::Sum for Counters {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), std::ops::Add::add)
+    }
+}
+
+impl std::ops::Mul<usize> for Counters {
+    type Output = Self;
+
+    fn mul(self, times: usize) -> Self {
+        let of = |x: u64| x * times as u64;
+        Self {
+            add: of(self.add),
+            rot: of(self.rot),
+            cmult: of(self.cmult),
+            mult: of(self.mult),
+            key_switches: of(self.key_switches),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct AtomicCounters {
     add: AtomicU64,

@@ -3,8 +3,10 @@
 use crate::world::{Numbers, Owner, largest_error, mean_square_error};
 use num_complex::Complex64;
 use sudare_he::HeError;
-use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper, Progress, Step};
-use sudare_he::ckks::Ciphertext;
+use sudare_he::circuits::bootstrapping::{
+    BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper, Kind, Progress, Step,
+};
+use sudare_he::ckks::{Ciphertext, Counters};
 use sudare_he::ring::Threads;
 use sudare_he::ring::interrupt::{Interrupt, Interrupted};
 
@@ -71,12 +73,12 @@ fn expect_refreshed(owner: &Owner, b: &Bootstrapper, y: &Ciphertext, x: &[Comple
 
 #[test]
 fn every_shape_in_every_set() {
-    for (name, literal) in BootstrapLiteral::named() {
+    for (name, literal) in BootstrapSet::ALL.map(|set| (set, set.literal())) {
         let (owner, b) = small(literal, 10);
         for (shape, x) in shapes(b.params().slots()) {
             let c = input(&owner, &b, &x);
             expect_refreshed(&owner, &b, &b.refresh(&c).unwrap(), &x, &format!("set {name}, {shape}"));
-            if x.iter().all(|z| z.im == 0.0) && matches!(name, "A" | "C") {
+            if x.iter().all(|z| z.im == 0.0) && matches!(name, BootstrapSet::A | BootstrapSet::C) {
                 expect_refreshed(&owner, &b, &b.refresh_real(&c).unwrap(), &x, &format!("set {name}, {shape}, real"));
             }
         }
@@ -202,7 +204,7 @@ fn progress_is_told_and_interrupts_end_it() {
     let (owner, b) = small(BootstrapLiteral::c(), 9);
     let c = input(&owner, &b, &[Complex64::ONE; 256]);
     let mut seen = Vec::new();
-    assert_eq!(b.refresh_told(&[&c], &mut |p| seen.push((p.step, p.done))).unwrap().len(), 1);
+    assert_eq!(b.refresh_told(&[&c], Kind::Complex, &mut |p| seen.push((p.step, p.done))).unwrap().len(), 1);
     assert!(seen.into_iter().eq(Step::ALL.into_iter().zip(0..)));
     // Asked at each step's beginning, it ends there; the same bootstrapper works on.
     for stop in 0..Step::ALL.len() {
@@ -214,7 +216,7 @@ fn progress_is_told_and_interrupts_end_it() {
                 interrupt.ask();
             }
         };
-        assert_eq!(interrupt.run(|| b.refresh_told(&[&c], &mut tell).map(|_| ())), Err(Interrupted));
+        assert_eq!(interrupt.run(|| b.refresh_told(&[&c], Kind::Complex, &mut tell).map(|_| ())), Err(Interrupted));
         assert_eq!(last, Some(stop));
     }
     // Asked from elsewhere, it ends within a step.
@@ -232,7 +234,7 @@ fn progress_is_told_and_interrupts_end_it() {
 
 #[test]
 fn sizes_are_known_before() {
-    for (name, literal) in BootstrapLiteral::named() {
+    for (name, literal) in BootstrapSet::ALL.map(|set| (set, set.literal())) {
         let params = literal.insecure(10).unwrap().build().unwrap();
         let owner = Owner::new(params.params());
         let keys = BootstrapKeys::generate(&owner.secret, &params).unwrap();
@@ -243,6 +245,40 @@ fn sizes_are_known_before() {
         assert_eq!(maps, params.diagonal_bytes(), "set {name}");
         assert!(b.bytes() > keys_bytes + b.map_bytes());
     }
+}
+
+/// Every operation is counted, and the counts are those that the layout foretells.
+#[test]
+fn counters_are_as_predicted() {
+    for (name, literal) in BootstrapSet::ALL.map(|set| (set, set.literal())) {
+        let (owner, b) = small(literal, 10);
+        let x = Numbers::new(4).reals(b.params().slots());
+        let inputs = [input(&owner, &b, &x), input(&owner, &b, &x)];
+        let all: Vec<&Ciphertext> = inputs.iter().collect();
+        for kind in [Kind::Real, Kind::Complex] {
+            b.reset_counters();
+            match kind {
+                Kind::Real => b.refresh_many_real(&all).unwrap(),
+                Kind::Complex => b.refresh_many(&all).unwrap(),
+            };
+            let predicted: Counters = b.params().operations(kind).unwrap().into_iter().sum();
+            assert_eq!(b.counters(), predicted * 2, "set {name}, {kind:?}");
+        }
+    }
+}
+
+/// What set A does at its full size: stages of 63, 63 and 32 diagonals both ways, with 18, 18 and 16 turns and a
+/// conjugation; 13 products and 10 relinearisations of the exponential, three squarings, and a sine series of three
+/// products and two relinearisations, for real and imaginary parts.
+#[test]
+fn operations_of_set_a() {
+    let steps = BootstrapLiteral::a().operations(Kind::Complex).unwrap();
+    let [stc, raise, cts, reduce, join] = steps.map(|c| (c.cmult, c.mult, c.key_switches));
+    assert_eq!((stc, cts), ((158, 0, 52), (158, 0, 53)));
+    assert_eq!((raise, join), ((0, 0, 2), (0, 0, 2)));
+    assert_eq!((reduce.1, reduce.2), (2 * 19, 2 * 15));
+    let real = BootstrapLiteral::a().operations(Kind::Real).unwrap();
+    assert_eq!(real[3].mult * 2, steps[3].mult);
 }
 
 #[test]

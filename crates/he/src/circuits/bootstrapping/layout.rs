@@ -1,10 +1,12 @@
 //! How a bootstrapping set lays its chain out: levels, scales and steps, before any prime is chosen.
 
+use super::refresh::Kind;
 use super::set::BootstrapLiteral;
 use crate::circuits::dft::{Direction, Stage, Transform};
 use crate::circuits::linear_map::{Diagonals, MapPlan};
 use crate::circuits::mod1::{Mod1, Mod1Literal};
 use crate::circuits::polynomial::program::{Plan, Value};
+use crate::ckks::Counters;
 use crate::ckks::chain::Chain;
 use crate::error::HeError;
 use crate::keys::KeySwitchKey;
@@ -242,6 +244,28 @@ impl Layout {
         self.stc_plans().iter().flat_map(MapPlan::elements).collect()
     }
 
+    /// What a refresh of one ciphertext does, by step.
+    ///
+    /// # Errors
+    /// [`HeError::OutOfLevels`].
+    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
+        let maps = |plans: Vec<MapPlan>| plans.iter().map(MapPlan::counters).sum::<Counters>();
+        let both = kind == Kind::Complex && !self.is_sparse();
+        let trace = turns(1) * self.trace_elements().len();
+        let (plan, _) = self.reduction(self.scale(), self.scale())?;
+        let join = match self.mask_plan() {
+            Some(mask) => conjugate_sums(1) + mask.counters(),
+            None => join_counters(kind, self.undo() != 0),
+        };
+        Ok([
+            maps(self.stc_plans()),
+            RAISE + if self.is_sparse() { trace } else { Counters::default() },
+            maps(self.cts_plans()) + conjugate_sums(if both { 2 } else { 1 }),
+            plan.counters() * if both { 2 } else { 1 },
+            join,
+        ])
+    }
+
     /// Bytes of all keys in memory.
     pub fn key_bytes(&self) -> u64 {
         let literal = &self.literal.params;
@@ -284,6 +308,25 @@ impl Layout {
         let rows = self.cts.stages().iter().map(stage).max().unwrap_or(0);
         8 * (self.chain.degree * rows * count) as u64
     }
+}
+
+/// To the sparse secret, and back.
+pub(super) const RAISE: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, key_switches: 2 };
+
+/// Rotations, each added to what is there.
+fn turns(count: u64) -> Counters {
+    Counters { add: count, rot: count, cmult: 0, mult: 0, key_switches: count }
+}
+
+/// A conjugate, and so many sums or differences with it.
+pub(super) fn conjugate_sums(sums: u64) -> Counters {
+    Counters { add: sums, ..turns(1) }
+}
+
+/// W, V and their difference after both are turned, or only V where nothing is pending.
+pub(super) fn join_counters(kind: Kind, pending: bool) -> Counters {
+    let add = if kind == Kind::Complex { 3 } else { 1 };
+    Counters { add, ..turns(if pending { 2 } else { 1 }) }
 }
 
 /// 1 in the first `points` slots and `value` in as many more.

@@ -18,6 +18,10 @@
 //! Ciphertexts with slots that repeat every n < N/2 (declared by the set) are bootstrapped at the size of n:
 //! real and imaginary parts stand side by side in 2n slots.
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../../../docs/guide/9-any-depth.md")]
+struct Guide;
+
 mod keys;
 mod layout;
 mod noise;
@@ -31,5 +35,5 @@ mod tests;
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;
 pub use params::BootstrapParams;
-pub use refresh::{Bootstrapper, Progress, Step};
-pub use set::BootstrapLiteral;
+pub use refresh::{Bootstrapper, Kind, Progress, Step};
+pub use set::{BootstrapLiteral, BootstrapSet};

@@ -1,10 +1,12 @@
 //! Bootstrapping parameters: a literal checked, laid out, and with its primes.
 
-use super::layout::Layout;
+use super::layout::{DRIFT, Layout};
 use super::noise::PredictedNoise;
+use super::refresh::Kind;
 use super::set::BootstrapLiteral;
 use crate::circuits::dft::Transform;
 use crate::circuits::mod1::Mod1;
+use crate::ckks::Counters;
 use crate::ckks::chain::Chain;
 use crate::error::HeError;
 use crate::params::Params;
@@ -49,6 +51,23 @@ impl BootstrapLiteral {
         let gate = params.derived(q.prefix(1), gate_basis.clone(), 1, sparse)?;
         let open = params.derived(q.clone(), gate_basis, q.len(), dense)?;
         Ok(BootstrapParams(Arc::new(Inner { layout, params, low, gate, open })))
+    }
+
+    /// What a refresh of one ciphertext does, by step, before anything is built.
+    ///
+    /// # Errors
+    /// [`HeError::Parameters`].
+    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
+        Layout::new(self, Chain::of_literal(&self.params))?.operations(kind)
+    }
+
+    /// The lowest level of an input and the level of a refreshed ciphertext, before anything is built.
+    ///
+    /// # Errors
+    /// [`HeError::Parameters`].
+    pub fn levels(&self) -> Result<(usize, usize), HeError> {
+        let levels = Layout::new(self, Chain::of_literal(&self.params))?.levels;
+        Ok((levels.input, levels.output))
     }
 
     /// Variances that a refresh of complex slots with mean square `message` adds, before anything is built.
@@ -112,6 +131,11 @@ impl BootstrapParams {
         self.0.layout.levels.output
     }
 
+    /// The most that bound · scale of an input may be: Δ, and a little for scales that have drifted.
+    pub fn largest_product(&self) -> f64 {
+        self.layout().scale() * DRIFT
+    }
+
     /// Levels that a refreshed ciphertext has for use.
     pub fn usable_levels(&self) -> usize {
         self.output_level() - self.input_level()
@@ -123,6 +147,15 @@ impl BootstrapParams {
     /// None for a set that was built.
     pub fn predicted_noise(&self, message: f64) -> Result<PredictedNoise, HeError> {
         PredictedNoise::of(self.layout(), message)
+    }
+
+    /// What a refresh of one ciphertext does, by step ([`Step::ALL`](super::Step::ALL)), as
+    /// [`Bootstrapper::counters`](super::Bootstrapper::counters) counts it.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
+        self.layout().operations(kind)
     }
 
     /// Bytes of the keys in memory.

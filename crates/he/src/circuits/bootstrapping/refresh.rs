@@ -1,7 +1,7 @@
 //! The bootstrapper: what a server prepares once, and the steps of a refresh.
 
 use super::keys::BootstrapKeys;
-use super::layout::{DRIFT, Layout};
+use super::layout::{Layout, RAISE, conjugate_sums, join_counters};
 use super::noise::Bounds;
 use super::params::BootstrapParams;
 use super::raise::raise;
@@ -10,7 +10,7 @@ use crate::circuits::linear_map::{LinearMap, Source};
 use crate::circuits::polynomial::Parts;
 use crate::circuits::polynomial::program::Program;
 use crate::circuits::trace::TraceFunction;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator};
+use crate::ckks::{Ciphertext, Counters, EncodeAt, Encoder, Evaluator};
 use crate::error::HeError;
 use crate::keyswitch::{self, ExtendedPair};
 use crate::params::Params;
@@ -79,8 +79,10 @@ pub struct Bootstrapper {
 
 /// Whether slots have imaginary parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// They have none: about half of the modular reduction.
     Real,
+    /// They may have.
     Complex,
 }
 
@@ -124,6 +126,17 @@ impl Bootstrapper {
         &self.evaluator
     }
 
+    /// Operations done since the start or the last reset, those of StC with its own keys among them.
+    pub fn counters(&self) -> Counters {
+        self.evaluator.counters() + self.low.counters()
+    }
+
+    /// Sets all counters to zero.
+    pub fn reset_counters(&self) {
+        self.evaluator.reset_counters();
+        self.low.reset_counters();
+    }
+
     /// Bytes of keys and diagonals.
     pub fn bytes(&self) -> usize {
         let mask = self.mask.as_ref().map_or(0, LinearMap::bytes);
@@ -144,7 +157,7 @@ impl Bootstrapper {
         self.one(ciphertext, Kind::Complex)
     }
 
-    /// [`Bootstrapper::refresh`] of slots that are real, at little more than half the time; imaginary parts
+    /// [`Bootstrapper::refresh`] of slots that are real, with half of the modular reduction: about three quarters of the time; imaginary parts
     /// become zero.
     ///
     /// # Errors
@@ -170,7 +183,7 @@ impl Bootstrapper {
         self.run(ciphertexts, Kind::Real, &mut |_| {})
     }
 
-    /// [`Bootstrapper::refresh_many`] that tells of each step before it begins. Like all work inside
+    /// [`Bootstrapper::refresh_many`] of slots of either kind that tells of each step before it begins. Like all work inside
     /// [`Interrupt::run`](sudare_ring::interrupt::Interrupt::run) it ends early where it is asked to.
     ///
     /// # Errors
@@ -178,9 +191,10 @@ impl Bootstrapper {
     pub fn refresh_told(
         &self,
         ciphertexts: &[&Ciphertext],
+        kind: Kind,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Complex, tell)
+        self.run(ciphertexts, kind, tell)
     }
 
     fn one(&self, ciphertext: &Ciphertext, kind: Kind) -> Result<Ciphertext, HeError> {
@@ -204,6 +218,7 @@ impl Bootstrapper {
         let low = self.to_coefficients(inputs)?;
         begin(1);
         let raised = low.iter().map(|parts| raise(&self.keys, parts)).collect();
+        self.evaluator.record(RAISE * ciphertexts.len());
         let raised = self.traced(raised)?;
         begin(2);
         let starts = self.to_slots(raised, kind)?;
@@ -226,7 +241,7 @@ impl Bootstrapper {
         if c.level < layout.levels.input {
             return Err(HeError::OutOfLevels { operation, needed: layout.levels.input, level: c.level });
         }
-        let most = layout.scale() * DRIFT;
+        let most = self.params().largest_product();
         let found = c.bound * c.scale;
         if found > most {
             let (value, scale, modulus) = (c.bound.log2(), c.scale.log2(), layout.scale().log2());
@@ -319,6 +334,7 @@ impl Bootstrapper {
                 difference.c.iter_mut().for_each(|c| times_i(c, false));
                 out.push(divided(params, level, difference));
             }
+            self.evaluator.record(conjugate_sums(if both { 2 } else { 1 }));
         }
         Ok(out)
     }
@@ -344,6 +360,7 @@ impl Bootstrapper {
                     let conjugate = switched(params, level, o, Some(key));
                     let mut difference = switched(params, level, o, None);
                     difference.sub_assign(&conjugate);
+                    self.evaluator.record(conjugate_sums(1));
                     self.over_i(params, level, difference)
                 })
                 .collect();
@@ -358,6 +375,7 @@ impl Bootstrapper {
             let (w, v) = combined(values);
             let mut difference = switched(params, level, &w, rotation);
             difference.sub_assign(&switched(params, level, &v, Some(conjugate)));
+            self.evaluator.record(join_counters(kind, undo != 1));
             self.over_i(params, level, difference)
         };
         Ok(reduced.chunks(step).map(one).collect())

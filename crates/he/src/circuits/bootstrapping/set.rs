@@ -3,6 +3,57 @@
 use crate::error::HeError;
 use crate::params::ParamsLiteral;
 use crate::security::{SecretDistribution, Security};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The sets by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum BootstrapSet {
+    /// [`BootstrapLiteral::a`].
+    A,
+    /// [`BootstrapLiteral::a12`].
+    A12,
+    /// [`BootstrapLiteral::b`].
+    B,
+    /// [`BootstrapLiteral::c`].
+    C,
+    /// [`BootstrapLiteral::d`].
+    D,
+}
+
+impl BootstrapSet {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::A, Self::A12, Self::B, Self::C, Self::D];
+
+    /// The set itself.
+    pub fn literal(self) -> BootstrapLiteral {
+        match self {
+            Self::A => BootstrapLiteral::a(),
+            Self::A12 => BootstrapLiteral::a12(),
+            Self::B => BootstrapLiteral::b(),
+            Self::C => BootstrapLiteral::c(),
+            Self::D => BootstrapLiteral::d(),
+        }
+    }
+}
+
+impl FromStr for BootstrapSet {
+    type Err = HeError;
+
+    fn from_str(name: &str) -> Result<Self, HeError> {
+        let found = Self::ALL.into_iter().find(|set| set.to_string().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| HeError::Parameters {
+            reason: format!("there is no bootstrapping set {name:?}; take A, A12, B, C or D"),
+        })
+    }
+}
+
+impl fmt::Display for BootstrapSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
 
 /// A chain of primes with what each part of it is for, and the shapes of the steps.
 ///
@@ -112,11 +163,6 @@ impl BootstrapLiteral {
         }
     }
 
-    /// Every set by its name.
-    pub fn named() -> [(&'static str, Self); 5] {
-        [("A", Self::a()), ("A12", Self::a12()), ("B", Self::b()), ("C", Self::c()), ("D", Self::d())]
-    }
-
     /// The same shape over a small ring, by the name insecure: for tests.
     ///
     /// # Errors
@@ -152,14 +198,13 @@ mod tests {
     #[test]
     fn named_sets() {
         let expected = [("A", 9, 26.4), ("A12", 12, 26.4), ("B", 5, 20.5), ("C", 4, 16.2), ("D", 4, 16.2)];
-        for ((name, literal), (wanted, levels, bits)) in BootstrapLiteral::named().into_iter().zip(expected) {
-            assert_eq!(name, wanted);
+        for (set, (name, levels, bits)) in BootstrapSet::ALL.into_iter().zip(expected) {
+            assert_eq!((name.parse(), set.to_string().as_str()), (Ok(set), name));
+            let literal = set.literal();
+            let (input, output) = literal.levels().unwrap();
+            assert_eq!(output - input, levels, "{name}");
             let found = literal.predicted_noise(0.5).unwrap().bits();
             assert!((bits - 0.03..bits + 0.1).contains(&found), "{name}: {found:.3} bits");
-            let used =
-                literal.stc.len() + literal.cts.len() + usize::from(literal.log_slots + 1 < literal.params.log_n);
-            let reduction = 5 + literal.doublings as usize + if literal.sines == 2 { 1 } else { 2 };
-            assert_eq!(literal.params.q_bits.len() - 1 - used - reduction, levels, "{name}");
             let (log_n, secret) = (literal.params.log_n, literal.params.secret);
             let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
             assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{name}: {total} bits");
@@ -173,7 +218,7 @@ mod tests {
 
     #[test]
     fn small_shapes_are_insecure_by_name() {
-        for (_, literal) in BootstrapLiteral::named() {
+        for literal in BootstrapSet::ALL.map(BootstrapSet::literal) {
             let small = literal.clone().insecure(11).unwrap();
             assert_eq!(small.params.security, Security::Insecure);
             assert_eq!(small.stc.iter().sum::<u32>(), small.log_slots);
@@ -182,6 +227,7 @@ mod tests {
             secure.params.security = Security::Bits128;
             assert!(secure.build().is_err());
         }
+        assert!("E".parse::<BootstrapSet>().is_err());
         assert!(BootstrapLiteral::a().insecure(8).is_err());
         assert!(BootstrapLiteral::a().insecure(17).is_err());
     }

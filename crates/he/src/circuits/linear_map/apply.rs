@@ -5,7 +5,7 @@ use crate::circuits::periodic::{Term, weighted_sum};
 use crate::circuits::polynomial::Parts;
 use crate::ckks::chain::Chain;
 use crate::ckks::noise::division_bound;
-use crate::ckks::{Ciphertext, Counters, Evaluator};
+use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::HeError;
 use crate::keys::GaloisKey;
 use crate::keyswitch::{self, Decomposed, ExtendedPair};
@@ -59,7 +59,7 @@ impl LinearMap {
         drop(roots);
         drop(states);
         let out = self.join(level, sums, &keys);
-        self.record(evaluator, sources.len());
+        evaluator.record(self.plan.counters() * sources.len());
         Ok(out)
     }
 
@@ -208,13 +208,6 @@ impl LinearMap {
                 pair.permuted(&key.permutation)
             })
             .collect()
-    }
-
-    fn record(&self, evaluator: &Evaluator, sources: usize) {
-        let o = self.operations();
-        let rot = ((o.babies + o.root_turns + o.giant_turns) * sources) as u64;
-        let (cmult, add) = ((o.diagonals * sources) as u64, ((o.diagonals - 1) * sources) as u64);
-        evaluator.record(Counters { add, rot, cmult, mult: 0, key_switches: rot });
     }
 }
 

@@ -17,7 +17,7 @@ mod noise;
 
 use super::periodic::{PeriodicRows, period};
 use crate::ckks::noise::{ROUNDING_VARIANCE, canonical_bound};
-use crate::ckks::{EncodeAt, Encoder};
+use crate::ckks::{Counters, EncodeAt, Encoder};
 use crate::error::HeError;
 use crate::params::Params;
 use num_complex::Complex64;
@@ -312,6 +312,13 @@ impl MapPlan {
         let giant_turns = turns(&mut self.giants.iter().map(|g| g.turn));
         let diagonals = self.giants.iter().map(|g| g.diagonals.len()).sum();
         MapOperations { babies, root_turns, giant_turns, diagonals }
+    }
+
+    /// The same as an evaluator counts it.
+    pub fn counters(&self) -> Counters {
+        let MapOperations { babies, root_turns, giant_turns, diagonals } = self.operations();
+        let rot = (babies + root_turns + giant_turns) as u64;
+        Counters { add: diagonals as u64 - 1, rot, cmult: diagonals as u64, mult: 0, key_switches: rot }
     }
 
     /// The scale of its diagonals.

@@ -6,6 +6,7 @@
 //! a mismatch, and at no cost in levels.
 
 use crate::circuits::periodic::PeriodicRows;
+use crate::ckks::Counters;
 use crate::ckks::chain::Chain;
 use crate::error::HeError;
 use crate::params::Params;
@@ -143,6 +144,18 @@ impl Plan {
     /// Operations on one input.
     pub fn operations(&self) -> OperationCount {
         count(&self.sums)
+    }
+
+    /// The same as an evaluator counts it.
+    pub fn counters(&self) -> Counters {
+        let of = |s: &Sum| Counters {
+            add: (s.products.len() + s.multiples.len()).max(1) as u64 - 1,
+            rot: 0,
+            cmult: s.multiples.len() as u64,
+            mult: s.products.len() as u64,
+            key_switches: u64::from(!s.products.is_empty()),
+        };
+        self.sums.iter().map(of).sum()
     }
 
     /// All values where the input is `x`, in slot `slot`.

@@ -3,7 +3,7 @@
 
 use super::program::{Encoded, Program, Sum, Value};
 use crate::circuits::periodic::{Term, weighted_sum};
-use crate::ckks::{Counters, Evaluator};
+use crate::ckks::Evaluator;
 use crate::error::HeError;
 use crate::keyswitch::{self, ExtendedPair};
 use crate::params::Params;
@@ -60,7 +60,7 @@ impl Program {
                 }
             }
         }
-        first.record(evaluator, inputs.len() as u64);
+        evaluator.record(first.plan().counters() * inputs.len());
         Ok(values.iter().map(|v| v.get(first.output).clone()).collect())
     }
 
@@ -71,16 +71,6 @@ impl Program {
             sum.operands().filter(|v| *v > 0).for_each(|v| last[v - 1] = k);
         }
         last
-    }
-
-    fn record(&self, evaluator: &Evaluator, inputs: u64) {
-        let count = self.plan().operations();
-        let [mult, key_switches] = [count.products, count.relinearisations].map(|x| x as u64 * inputs);
-        let terms = |s: &Sum| s.products.len() + s.multiples.len();
-        let (cmult, add) = self.plan().sums().iter().fold((0, 0), |(cmult, add), s| {
-            (cmult + s.multiples.len() as u64 * inputs, add + (terms(s).max(1) - 1) as u64 * inputs)
-        });
-        evaluator.record(Counters { add, rot: 0, cmult, mult, key_switches });
     }
 
     /// Sum `k` for all inputs.
