@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench sweeps-exact papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo demo-genome genome-data test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench sweeps-exact papers-001-genome papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -40,6 +40,12 @@ endef
 demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secrets, compare with NumPy
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	@$(BIN)/python python/examples/demo.py
+
+demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
+	cargo run --locked --quiet --release -p sudare-genome --example demo
+
+genome-data: ## panels for the lab: the real one from its Debian package, a simulated one by msprime
+	PYTHON=$(PYTHON) scripts/genome-data
 
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
@@ -114,6 +120,9 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- ops --json
 	cargo run --locked --release -p sudare-bench -- matmul --params auto --method auto --d 16 --threads 1 --json
 	cargo run --locked --release -p sudare-bench -- packing --json
+
+papers-001-genome: | prerequisites ## the genome search's figures 4 to 6 beside ours: bench/runs/papers-001-genome.md
+	cargo run --locked --release -p sudare-bench -- papers-001-genome
 
 papers-001-tfhe: | prerequisites ## the library comparison's TFHE figures beside ours: bench/runs/papers-001-tfhe.md
 	cargo run --locked --release -p sudare-bench --features peer-tfhe -- papers-001-tfhe

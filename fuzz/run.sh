@@ -22,6 +22,7 @@ cargo fuzz --version >/dev/null 2>&1 || need "cargo-fuzz" "cargo install cargo-f
 # The system's own target: cargo-fuzz may have been built for another one.
 target=$(rustc "+$toolchain" -vV | sed -n 's/^host: //p')
 golden=crates/he/tests/golden/v1
+genome=crates/genome/tests/golden/v1
 if (($# > 0)); then targets=("$@"); else mapfile -t targets < <(cargo "+$toolchain" fuzz list); fi
 
 # All at once, so that the seconds below are spent fuzzing.
@@ -31,6 +32,9 @@ for name in "${targets[@]}"; do
     mkdir -p "$corpus"
     case $name in
         container) cp "$golden"/*.bin "$corpus"/ ;;
+        genome_variants) cp data/genome/small.bcf "$corpus"/ ;;
+        genome_keys) ;;
+        genome_*) cp "$genome/$name"*.bin "$corpus"/ ;;
         *) cp "$golden/$name"*.bin "$corpus"/ ;;
     esac
     echo "== $name, $seconds s"

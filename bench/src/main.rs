@@ -7,6 +7,7 @@
 mod bootstrap;
 mod exact;
 mod fma;
+mod genome;
 mod hoisting;
 mod lines;
 mod machine;
@@ -15,6 +16,7 @@ mod ntt;
 mod ops;
 mod packing;
 mod papers;
+mod papers_001_genome;
 mod papers_001_tfhe;
 mod papers_002;
 mod papers_004;
@@ -101,6 +103,11 @@ enum Suite {
     Papers001Tfhe(tfhe::Options),
     /// CKKS bootstrapping by set: steps, precision by shape of input, counters, keys and memory.
     Bootstrap(bootstrap::Options),
+    /// Private searches in haplotype panels: every protocol, every answer checked.
+    Genome(genome::Options),
+    /// Figures 4 to 6 of the library comparison beside ours, as a page.
+    #[command(name = "papers-001-genome")]
+    Papers001Genome(genome::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -184,6 +191,17 @@ fn run(cli: &Cli) -> Outcome<()> {
         }
         Suite::Papers001Tfhe(options) => {
             return papers_001_tfhe::run(options, budget, cli.json, &machine, &cli.runs);
+        }
+        Suite::Genome(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = genome::run(options, budget, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("genome-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Papers001Genome(options) => {
+            return papers_001_genome::run(options, budget, cli.json, &machine, &cli.runs);
         }
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;

@@ -2,10 +2,14 @@
 //! behind the checksums are reached, with their checksums made right. No panic, and what is
 //! accepted is written again as the same bytes.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use sudare_genome::message::Head;
+use sudare_genome::vcf::VariantFile;
+use sudare_genome::{Client, Options, Panel, Pending, Server, Sites, lookup, simd, trie};
 use sudare_he::integer::IntegerParams;
 use sudare_he::params::Params;
 use sudare_he::tfhe::TfheParams;
+use sudare_he::tfhe::circuit_bootstrap::CircuitParams;
 use sudare_he::wire::{
     Container, IntegerWire, Wire, integer_params_from_bytes, integer_params_to_bytes, params_from_bytes,
     params_to_bytes, peek, read_integer_params, read_params, read_secret_key, read_tfhe_server_key, reseal_for_tests,
@@ -170,4 +174,117 @@ pub fn container(data: &[u8]) {
             let _ = container.segment(i);
         }
     });
+}
+
+/// The panel's server, the client and the pending query of the golden files.
+struct GoldenGenome {
+    server: Server,
+    client: Client,
+    pending: Pending,
+}
+
+fn golden_genome() -> &'static GoldenGenome {
+    static WORLD: OnceLock<GoldenGenome> = OnceLock::new();
+    WORLD.get_or_init(|| {
+        let panel = include_bytes!("../../crates/genome/tests/golden/v1/genome_panel.bin");
+        let client = include_bytes!("../../crates/genome/tests/golden/v1/genome_client_key.bin");
+        let pending = include_bytes!("../../crates/genome/tests/golden/v1/genome_pending.bin");
+        let panel = Arc::new(Panel::from_bytes(panel.to_vec()).expect("the golden panel loads"));
+        GoldenGenome {
+            server: Server::new(panel).expect("the standard sets build"),
+            client: Client::from_secret_bytes(client).expect("the golden key loads"),
+            pending: Pending::from_bytes(pending).expect("the golden query loads"),
+        }
+    })
+}
+
+/// The set of lookups.
+fn lookup_params() -> &'static CircuitParams {
+    static PARAMS: OnceLock<CircuitParams> = OnceLock::new();
+    PARAMS.get_or_init(|| lookup::Set::standard().build().expect("the standard set builds"))
+}
+
+/// The decoder of panels: every block, and a window of it.
+pub fn genome_panel(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let Ok(panel) = Panel::from_bytes(bytes.to_vec()) else { return };
+        if panel.check().is_ok() && panel.haplotypes() < 1 << 12 {
+            let _ = panel.description();
+            let _ = trie::dag::diagram(&panel, 0, panel.sites().min(8), 1);
+        }
+    });
+}
+
+/// The decoder of descriptions.
+pub fn genome_sites(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(sites) = Sites::from_bytes(bytes) {
+            assert!(sites.to_bytes().expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoders of tables: diagrams, and encrypted ones from a file.
+pub fn genome_tables(data: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tables");
+    both_ways(data, |bytes| {
+        trie::read_for_fuzzing(bytes);
+        std::fs::write(&path, bytes).expect("a file");
+        let _ = lookup::EncryptedTables::open(lookup_params(), &path);
+    });
+}
+
+/// The decoder of clients' secret keys.
+pub fn genome_client_key(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(client) = Client::from_secret_bytes(bytes) {
+            assert!(client.secret_bytes().expect("what was read can be written").as_slice() == bytes);
+        }
+    });
+}
+
+/// The decoder of what a client remembers of a query.
+pub fn genome_pending(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(pending) = Pending::from_bytes(bytes) {
+            assert!(pending.to_bytes().expect("what was read can be written").as_slice() == bytes);
+        }
+    });
+}
+
+/// A server that is sent anything.
+pub fn genome_query(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let Ok(head) = Head::peek(bytes) else { return };
+        if head.sites <= 64 && head.starts.len() <= 64 {
+            let _ = golden_genome().server.search(bytes, Options::default());
+        }
+    });
+}
+
+/// The decoders of evaluation keys.
+pub fn genome_keys(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let _ = simd::Keys::from_bytes(bytes);
+        let _ = lookup::keys::from_bytes(lookup_params(), bytes);
+    });
+}
+
+/// A client that is answered anything.
+pub fn genome_answer(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let world = golden_genome();
+        let _ = world.client.answer(&world.pending, bytes);
+    });
+}
+
+/// The readers of VCF and BCF, packed or not.
+pub fn genome_variants(data: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("variants");
+    std::fs::write(&path, data).expect("a file");
+    let Ok(file) = VariantFile::open(&path) else { return };
+    let samples: Vec<usize> = (0..file.samples().len()).collect();
+    let _ = file.visit(None, &samples, &|_, _| (), &mut |_| Ok(()));
 }

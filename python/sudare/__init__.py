@@ -11,6 +11,7 @@ True
 """
 
 from . import _core
+from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsServer, bits
 from ._bits_array import EncryptedBits, maximum, minimum, where
 from ._context import Context, ContextMatrix, context
@@ -77,6 +78,7 @@ __all__ = [
     "__version__",
     "bits",
     "context",
+    "genome",
     "maximum",
     "minimum",
     "plan",

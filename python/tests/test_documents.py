@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sudare as sd
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -49,17 +51,38 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize(("document", "line", "code"), COMMANDS, ids=lambda x: getattr(x, "name", ""))
-def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
-    """Blocks of `sudare` commands run in a folder with a.npy and b.csv, and leave c.npy, their product."""
+def commands(code: str, folder: Path) -> str:
+    """Runs a block of commands in a folder; gives what it prints."""
     command = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
     if not command.exists():
         pytest.skip("the command is not built")
+    env = {**os.environ, "PATH": f"{command.parent.resolve()}{os.pathsep}{os.environ['PATH']}"}
+    run = ["sh", "-eu", "-c", code]
+    done = subprocess.run(
+        run, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(("document", "line", "code"), COMMANDS, ids=lambda x: getattr(x, "name", ""))
+def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
+    """Blocks of `sudare` commands run in a folder with a.npy and b.csv, and leave c.npy, their product."""
     rng = np.random.default_rng(line)
     a, b = rng.uniform(-10, 10, (20, 6)), rng.uniform(-10, 10, (6, 4))
     np.save(tmp_path / "a.npy", a)
     np.savetxt(tmp_path / "b.csv", b, delimiter=",")
-    path = f"{command.parent.resolve()}{os.pathsep}{os.environ['PATH']}"
-    run = ["sh", "-eu", "-c", code]
-    subprocess.run(run, cwd=tmp_path, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL, check=True)
+    commands(code, tmp_path)
     assert np.abs(np.load(tmp_path / "c.npy") - a @ b).max() < 1e-4
+
+
+def test_genome_commands(tmp_path: Path) -> None:
+    """The page on genome searches: its commands in a folder with the files of data/genome."""
+    shutil.copytree(ROOT / "data" / "genome", tmp_path, dirs_exist_ok=True)
+    [(_, code)] = blocks(ROOT / "docs" / "guide" / "9-genome.md", "sh")
+    heading, row = (line.split("\t") for line in commands(code, tmp_path).splitlines()[-2:])
+    found = dict(zip(heading, row, strict=True))
+    panel = sd.genome.Panel.open(tmp_path / "panel")
+    window = panel.sites.window("20:1100000-1105000")
+    symbols = panel.sites.symbols(tmp_path / "others.vcf.gz", "NA06994", 2, window)
+    assert found["sample"] == "NA06994"
+    assert int(found["matched_sites"]) == panel.longest(window.start, symbols)[0]

@@ -8,6 +8,7 @@ PRODUCT = """
 import numpy as np, sudare as sd
 plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 2)), B=sd.spec((2, 2)), error=1e-3)
 client = sd.Client(plan)
+server = client.server()
 A = np.eye(2)
 C = client.decrypt(client.encrypt(A, "A") @ client.encrypt(A, "B"))
 assert np.abs(C - A).max() < 1e-3

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::commands::genome_args::Genome;
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 use sudare_he::ckks::ReleasePolicy;
@@ -49,6 +50,9 @@ pub enum Command {
     Decrypt(Decrypt),
     /// Measure this machine for the planner's prices, and keep the figures
     Calibrate(Calibrate),
+    /// Private searches in haplotype panels
+    #[command(subcommand)]
+    Genome(Genome),
 }
 
 impl Command {
@@ -70,6 +74,7 @@ impl Command {
             }
             Self::Decrypt(a) => (list(&[&a.plan, &a.keys, &a.result]), list(&[&a.output])),
             Self::Calibrate(_) => Default::default(),
+            Self::Genome(a) => a.files(),
         }
     }
 }

@@ -101,6 +101,13 @@ impl Whole {
         &self.path
     }
 
+    /// Where it is until then, for reading.
+    pub fn scratch(&self) -> &Path {
+        // Only what is consumed is gone.
+        let Some(file) = &self.scratch.0 else { unreachable!("a scratch file is there until it is dropped") };
+        file.path()
+    }
+
     /// Bytes.
     pub fn size(&self) -> u64 {
         self.size
@@ -240,7 +247,8 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
     }
 }
 
-fn folder(path: &Path) -> &Path {
+/// The folder that a file is in.
+pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),

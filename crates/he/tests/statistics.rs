@@ -44,7 +44,7 @@ fn moments_with(params: &Params) {
     let secret = SecretKey::generate(params).unwrap();
     // Fewer rows than results, chunks that are full and not, one column and many.
     for (rows, columns) in
-        [(2, 1), (3, 9), (5, 3), (100, 7), (128, 4), (256, 3), (300, 2), (700, 3), (512, 1), (100_000, 2)]
+        [(2, 1), (3, 9), (5, 3), (100, 7), (128, 4), (256, 3), (300, 2), (700, 3), (512, 1), (4000, 12), (100_000, 2)]
     {
         let statistics = ColumnStatistics::new(params, rows, columns).unwrap();
         let keys = KeyGenerator::new(&secret).unwrap();

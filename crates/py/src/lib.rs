@@ -11,6 +11,7 @@ mod client;
 mod context;
 mod encrypted;
 mod error;
+mod genome;
 mod integers;
 mod plan;
 mod server;
@@ -39,6 +40,8 @@ mod _core {
     use crate::context::{Context, ContextMatrix, ContextServer};
     #[pymodule_export]
     use crate::encrypted::Encrypted;
+    #[pymodule_export]
+    use crate::genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
     #[pymodule_export]
     use crate::integers::{EncryptedIntegers, IntegerClient, IntegerPlan, IntegerServer};
     #[pymodule_export]

@@ -10,6 +10,7 @@ pub mod embedding;
 pub mod error;
 pub mod interrupt;
 pub mod kernel;
+pub mod mapped;
 pub mod memo;
 pub mod modulus;
 pub mod order;

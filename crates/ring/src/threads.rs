@@ -5,6 +5,7 @@
 use crate::interrupt::{self, EVERY, Inherited, check};
 use crate::memo::Memo;
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 /// A pool with a stated number of threads. Results do not depend on the number.
@@ -72,6 +73,23 @@ impl std::fmt::Debug for Threads {
     }
 }
 
+thread_local! {
+    /// Whether what this thread runs keeps to it.
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` on this thread alone, inside a pool too: for work whose time must not depend on how it divides.
+pub fn alone<R>(work: impl FnOnce() -> R) -> R {
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _back = Back(ALONE.replace(true));
+    work()
+}
+
 /// The threads of one process.
 struct Pool {
     process: u32,
@@ -102,7 +120,7 @@ fn process() -> u32 {
 /// Whether the caller runs inside a pool of several threads.
 #[inline]
 pub fn parallel() -> bool {
-    rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
+    !ALONE.get() && rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
 }
 
 /// How many threads share the caller's work.

@@ -93,7 +93,8 @@ pub fn store(args: &args::Args, value: &EncryptedMatrix, path: &Path) -> Result<
     whole.put()
 }
 
-fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
+/// Warns of a secret key that others on this machine can read.
+pub fn warn_if_others_read(path: &Path) -> Result<(), CliError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -102,6 +103,12 @@ fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
             tell(format!("warning: {}: others on this machine can read this key; chmod 600 it", path.display()));
         }
     }
+    let _ = path;
+    Ok(())
+}
+
+fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
+    warn_if_others_read(path)?;
     let bytes = files::read_secret(path, MAX_SECRET_BYTES)?;
     secret_key_from_bytes(plan.params(), &bytes).in_file(path)
 }

@@ -2,6 +2,8 @@
 
 mod calibrate;
 mod client;
+mod genome;
+pub mod genome_args;
 mod plan;
 mod server;
 
@@ -24,6 +26,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Run(a) => server::run(args, a),
         Command::Decrypt(a) => client::decrypt(args, a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
+        Command::Genome(a) => genome::run(args, a),
     }
 }
 

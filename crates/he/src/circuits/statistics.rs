@@ -335,7 +335,12 @@ impl Evaluator {
                 let part = self.mul_plain(&item, &mask)?;
                 match &mut sum {
                     None => sum = Some(part),
-                    Some(sum) => self.add_assign(sum, &part)?,
+                    Some(sum) => {
+                        // Rows do not meet: values stay as large as the largest.
+                        let bound = sum.bound().max(part.bound());
+                        self.add_assign(sum, &part)?;
+                        sum.bound = bound;
+                    }
                 }
             }
             match sum {

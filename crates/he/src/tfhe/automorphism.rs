@@ -38,6 +38,14 @@ impl AutomorphismKey {
         Ok(Self { permutation, matrix })
     }
 
+    pub(super) fn from_parts(permutation: EvalPermutation, matrix: PackedMatrix) -> Self {
+        Self { permutation, matrix }
+    }
+
+    pub(super) fn matrix(&self) -> &PackedMatrix {
+        &self.matrix
+    }
+
     pub(super) fn byte_len(&self) -> usize {
         self.matrix.byte_len()
     }

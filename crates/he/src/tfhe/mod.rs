@@ -26,6 +26,7 @@ mod noise;
 mod params;
 pub mod published;
 pub mod radix;
+pub mod sanitise;
 pub mod security;
 mod table;
 pub mod variance;

@@ -55,6 +55,22 @@ pub enum ObjectType {
     TfheServerKey = 34,
     /// An array of encrypted integers or booleans.
     TfheArray = 35,
+    /// A haplotype panel.
+    GenomePanel = 64,
+    /// The public description of a panel.
+    GenomeSites = 65,
+    /// Tables of a panel, prepared for searches.
+    GenomeTables = 66,
+    /// The secret seed of a genome client.
+    GenomeClientKey = 67,
+    /// What a genome client remembers of its query.
+    GenomePending = 68,
+    /// An encrypted query for a panel.
+    GenomeQuery = 69,
+    /// The encrypted answer to it.
+    GenomeAnswer = 70,
+    /// What a server needs besides queries: evaluation keys.
+    GenomeKeys = 71,
 }
 
 impl ObjectType {
@@ -74,6 +90,14 @@ impl ObjectType {
             33 => Self::TfheClientKey,
             34 => Self::TfheServerKey,
             35 => Self::TfheArray,
+            64 => Self::GenomePanel,
+            65 => Self::GenomeSites,
+            66 => Self::GenomeTables,
+            67 => Self::GenomeClientKey,
+            68 => Self::GenomePending,
+            69 => Self::GenomeQuery,
+            70 => Self::GenomeAnswer,
+            71 => Self::GenomeKeys,
             _ => return None,
         })
     }
@@ -96,6 +120,14 @@ impl fmt::Display for ObjectType {
             Self::TfheClientKey => "a TFHE client key",
             Self::TfheServerKey => "a TFHE server key",
             Self::TfheArray => "an array of encrypted integers",
+            Self::GenomePanel => "a haplotype panel",
+            Self::GenomeSites => "a panel's public description",
+            Self::GenomeTables => "prepared tables of a panel",
+            Self::GenomeClientKey => "a genome client's secret key",
+            Self::GenomePending => "the private half of a genome query",
+            Self::GenomeQuery => "an encrypted genome query",
+            Self::GenomeAnswer => "an encrypted genome answer",
+            Self::GenomeKeys => "a genome client's evaluation keys",
         })
     }
 }
@@ -337,7 +369,8 @@ impl Header {
         (FIXED_BYTES + padded(self.meta.len()) + 8 * self.segments.len() + CHECKSUM_BYTES) as u64
     }
 
-    pub(super) fn meta(&self) -> &[u8] {
+    /// The object's own fields.
+    pub fn meta(&self) -> &[u8] {
         &self.meta
     }
 

@@ -38,6 +38,7 @@ mod error;
 mod eval_keys;
 mod header;
 mod integer;
+mod open;
 mod packing;
 mod params;
 mod plaintext;
@@ -46,6 +47,7 @@ mod secret_key;
 mod tfhe;
 
 pub use bundle::{Bundle, MAX_APPLICATION_BYTES, MAX_BUNDLE};
+pub use bytes::Fields;
 #[doc(hidden)]
 pub use container::reseal_for_tests;
 pub use container::{Container, peek};
@@ -54,6 +56,9 @@ pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, 
 pub use integer::{
     IntegerWire, StoredIntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params,
     write_integer_params,
+};
+pub use open::{
+    NO_KEY, ObjectReader, ObjectWriter, object_header, pack_residues, residue_bytes, segment_at, unpack_residues,
 };
 pub use params::{StoredParams, params_from_bytes, params_to_bytes, read_params, write_params};
 pub use secret_key::{read_secret_key, secret_key_from_bytes, secret_key_to_bytes, write_secret_key};

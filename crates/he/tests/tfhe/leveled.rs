@@ -211,3 +211,122 @@ fn noise_stays_under_its_bound() {
 fn half_tables() -> Vec<Vec<u64>> {
     (0..8).map(|i| vec![i & 1; 512]).collect()
 }
+
+/// A random diagram over some variables: values of later variables, or terminals.
+fn diagram(variables: usize, terminals: u32, number: u64) -> Diagram {
+    let mut stream = Seed::from_bytes([21; 32]).stream(number);
+    let (mut products, mut counts): (Vec<[Value; 2]>, Vec<u32>) = (Vec::new(), Vec::new());
+    for _ in 0..variables {
+        let before = products.len() as u64;
+        let count = word(&mut stream) % 4;
+        for i in 0..count {
+            let mut value = || {
+                let r = word(&mut stream);
+                match before {
+                    0 => Value::terminal((r >> 8) as u32 % terminals),
+                    _ if r.is_multiple_of(4) => Value::terminal((r >> 8) as u32 % terminals),
+                    _ => Value::of_product(((r >> 8) % before) as u32, r & 16 == 0),
+                }
+            };
+            let _ = i;
+            products.push([value(), value()]);
+        }
+        counts.push(count as u32);
+    }
+    let root = match products.len() as u32 {
+        0 => Value::terminal(0),
+        count => Value::of_product(count - 1, number.is_multiple_of(2)),
+    };
+    Diagram::new(products, counts, terminals, root).unwrap()
+}
+
+#[test]
+fn diagrams_choose_the_terminal_of_their_bits() {
+    let client = client(LeveledLiteral { message_bits: 1, ..LeveledLiteral::insecure_test() }, 14);
+    let server = LeveledServer::new(client.params());
+    let terminals: Vec<Vec<u64>> = (0..9).map(|t| (0..4).map(|bit| t >> bit & 1).collect()).collect();
+    let mut stream = Seed::from_bytes([22; 32]).stream(0);
+    for number in 0..60 {
+        let d = diagram(1 + number as usize % 9, 9, number);
+        let bits: Vec<bool> = (0..d.variables()).map(|_| word(&mut stream) & 1 == 1).collect();
+        // As they travel.
+        let selectors: Vec<Selector> = bits
+            .iter()
+            .map(|b| client.encrypt_selector_seeded(*b).unwrap().expand(client.params(), client.id()).unwrap())
+            .collect();
+        let one = server.evaluate(&d, &terminals, &selectors).unwrap();
+        let many = Threads::new(3).run(|| server.evaluate(&d, &terminals, &selectors).unwrap());
+        assert_eq!(one.ciphertext().words(), many.ciphertext().words());
+        let expected = &terminals[d.evaluate_plain(&bits).unwrap() as usize];
+        assert_eq!(&client.decrypt(&one, 4).unwrap(), expected, "{number}");
+        assert!(d.depth() <= d.variables());
+    }
+    let d = diagram(5, 9, 3);
+    let five = client.encrypt_index(9, 5).unwrap();
+    assert!(matches!(server.evaluate(&d, &terminals, &five[1..]), Err(TfheError::Shape { .. })));
+    assert!(matches!(server.evaluate(&d, &terminals[1..], &five), Err(TfheError::Shape { .. })));
+    let foreign = self::client(LeveledLiteral { message_bits: 1, ..LeveledLiteral::insecure_test() }, 15);
+    let mixed = [&five[..4], &foreign.encrypt_index(0, 1).unwrap()[..]].concat();
+    assert!(matches!(server.evaluate(&d, &terminals, &mixed), Err(TfheError::WrongKey { .. })));
+    let forward = Diagram::new(vec![[Value::of_product(0, false), Value::terminal(0)]], vec![1], 1, Value::terminal(0));
+    assert!(matches!(forward, Err(TfheError::Shape { .. })));
+    assert!(Diagram::new(vec![], vec![0], 1, Value::terminal(1)).is_err());
+    assert!(Diagram::new(vec![], vec![1], 1, Value::terminal(0)).is_err());
+    // More products in a row than the noise allows.
+    let coarse = LeveledLiteral { digits: (9, 1), message_bits: 1, ..LeveledLiteral::insecure_test() };
+    let client = self::client(coarse, 16);
+    let chain =
+        |i: u32| [Value::terminal(0), if i == 0 { Value::terminal(1) } else { Value::of_product(i - 1, false) }];
+    let long = Diagram::new((0..200).map(chain).collect(), vec![1; 200], 2, Value::of_product(199, false)).unwrap();
+    assert_eq!(long.depth(), 200);
+    let selectors = vec![client.encrypt_selector(true).unwrap(); 200];
+    let refused = LeveledServer::new(client.params()).evaluate(&long, &[vec![0], vec![1]], &selectors);
+    assert!(matches!(refused, Err(TfheError::LeveledNoise { operation: "decision diagram", .. })));
+}
+
+/// The noise of the longest path of a chain is what the formula says of it: rows of every product, the first of
+/// which has no masks, and rounding wherever the bit is one.
+#[test]
+fn noise_of_the_longest_path() {
+    let literal = LeveledLiteral {
+        digits: (18, 1),
+        message_bits: 1,
+        rank: 3,
+        modulus_bits: 40,
+        ..LeveledLiteral::insecure_test()
+    };
+    let literal = LeveledLiteral { noise: Noise::Gaussian { sigma: 8.9 }, ..literal };
+    const LENGTH: u32 = 24;
+    let (mut measured, mut predicted) = (0.0, 0.0);
+    for key in 0..200u8 {
+        let client = client(literal.clone(), key);
+        let chain = |i: u32| match (i, i % 2) {
+            (0, _) => [Value::terminal(0), Value::terminal(1)],
+            // Half of the way by ones, half by zeros.
+            (_, 0) => [Value::terminal(0), Value::of_product(i - 1, false)],
+            (_, _) => [Value::of_product(i - 1, false), Value::terminal(0)],
+        };
+        let d = Diagram::new(
+            (0..LENGTH).map(chain).collect(),
+            vec![1; LENGTH as usize],
+            2,
+            Value::of_product(LENGTH - 1, false),
+        )
+        .unwrap();
+        let selectors: Vec<Selector> =
+            (0..LENGTH).rev().map(|i| client.encrypt_selector(i % 2 == 0).unwrap()).collect();
+        let server = LeveledServer::new(client.params());
+        let found = server.evaluate(&d, &[vec![0; 512], vec![1; 512]], &selectors).unwrap();
+        let noise = *selectors[0].noise();
+        measured += client.noise_for_tests(&found, &[1; 512]).unwrap();
+        let products = f64::from(LENGTH);
+        // The first product's digits are those of one half, the end of their range.
+        predicted += products * noise.body
+            + (products - 1.0) * noise.masks
+            + 2.0 * noise.body
+            + (products / 2.0 - 1.0) * noise.rounding;
+        assert!(found.variance() >= products * noise.expected());
+    }
+    let ratio = measured / predicted;
+    assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
+}

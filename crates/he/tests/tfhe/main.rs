@@ -12,6 +12,7 @@ mod leveled;
 mod measure;
 mod noise;
 mod objects;
+mod sanitise;
 
 use measure::support;
 

@@ -19,7 +19,7 @@
 //! real and imaginary parts stand side by side in 2n slots.
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../../../docs/guide/9-any-depth.md")]
+#[doc = include_str!("../../../../../docs/guide/10-any-depth.md")]
 struct Guide;
 
 mod keys;

@@ -19,10 +19,10 @@ fn nothing() -> TfheError {
 
 /// What a server needs for circuit bootstraps, and nothing secret.
 pub struct CircuitKey {
-    params: CircuitParams,
-    server: ServerKey,
-    trace: TraceKey,
-    scheme: SchemeSwitchKey,
+    pub(super) params: CircuitParams,
+    pub(super) server: ServerKey,
+    pub(super) trace: TraceKey,
+    pub(super) scheme: SchemeSwitchKey,
 }
 
 impl CircuitKey {

@@ -12,6 +12,7 @@ mod classical;
 mod keys;
 mod params;
 mod scheme_switch;
+mod seeded;
 mod trace;
 pub mod variance;
 

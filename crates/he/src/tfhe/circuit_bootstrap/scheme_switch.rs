@@ -13,11 +13,11 @@ use zeroize::Zeroizing;
 /// The phase of a row (A, B) is `B − Σ A_i·S_i`; minus S_c times it is the phase of B put on the mask c,
 /// plus `Σ A_i·S_c·S_i`, which the digits of A and this key give.
 pub struct SchemeSwitchKey {
-    context: GlweContext,
-    gadget: Gadget,
-    masks: MaskSeed,
+    pub(super) context: GlweContext,
+    pub(super) gadget: Gadget,
+    pub(super) masks: MaskSeed,
     /// For each c: rows `(i, l)` encrypt `S_c·S_i·g_l`.
-    matrices: Vec<PackedMatrix>,
+    pub(super) matrices: Vec<PackedMatrix>,
 }
 
 impl SchemeSwitchKey {

@@ -13,10 +13,10 @@ use sudare_ring::threads;
 /// Step t adds the image under X ↦ X^(N/2^t + 1): coefficients that are odd multiples of 2^t vanish,
 /// the others double.
 pub struct TraceKey {
-    context: GlweContext,
-    gadget: Gadget,
-    masks: MaskSeed,
-    steps: Vec<AutomorphismKey>,
+    pub(super) context: GlweContext,
+    pub(super) gadget: Gadget,
+    pub(super) masks: MaskSeed,
+    pub(super) steps: Vec<AutomorphismKey>,
 }
 
 impl TraceKey {

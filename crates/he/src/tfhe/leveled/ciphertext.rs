@@ -33,6 +33,11 @@ pub struct LeveledGlwe {
 }
 
 impl LeveledGlwe {
+    /// A ciphertext from its parts: a bound of its noise variance, its parameters' hash and its key's name in `owner`.
+    pub fn from_parts(c: GlweCiphertext, variance: f64, owner: (ParamsHash, Option<KeyId>)) -> Self {
+        Self { c, variance, owner }
+    }
+
     /// The ciphertext.
     pub fn ciphertext(&self) -> &GlweCiphertext {
         &self.c
@@ -72,6 +77,11 @@ pub struct LeveledLwe {
 }
 
 impl LeveledLwe {
+    /// A ciphertext from its parts, like [`LeveledGlwe::from_parts`].
+    pub fn from_parts(c: LweCiphertext, variance: f64, owner: (ParamsHash, Option<KeyId>)) -> Self {
+        Self { c, variance, owner }
+    }
+
     /// The ciphertext.
     pub fn ciphertext(&self) -> &LweCiphertext {
         &self.c

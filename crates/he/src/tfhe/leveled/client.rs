@@ -6,7 +6,7 @@ use super::ciphertext::{LeveledGlwe, LeveledLwe, Owner, Selector, SelectorNoise}
 use super::{LeveledParams, PackedTable, TableLayout};
 use crate::keys::KeyId;
 use std::fmt;
-use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, Seed};
+use sudare_ring::random::{Entropy, MaskSeed, ObjectSeeds, Purpose, Seed};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 
@@ -80,6 +80,11 @@ impl LeveledClient {
     /// [`TfheError::Message`], [`TfheError::Shape`] for more than N of them; [`TfheError::Ring`] if the
     /// system gives no entropy.
     pub fn encrypt(&self, messages: &[u64]) -> Result<LeveledGlwe, TfheError> {
+        Ok(self.encrypt_messages(messages)?.0)
+    }
+
+    /// The same with the seed of its masks.
+    pub(super) fn encrypt_messages(&self, messages: &[u64]) -> Result<(LeveledGlwe, MaskSeed), TfheError> {
         let n = self.params.context().degree();
         if messages.len() > n {
             return Err(TfheError::Shape { what: "messages", expected: n, found: messages.len() });
@@ -88,12 +93,14 @@ impl LeveledClient {
         for (phase, m) in phases.iter_mut().zip(messages) {
             *phase = self.params.encode(*m)?;
         }
-        self.encrypt_phases(&phases, &self.entropy.object(OBJECT)?)
+        let seeds = self.fresh()?;
+        Ok((self.encrypt_phases(&phases, &seeds)?, seeds.masks))
     }
 
     fn encrypt_phases(&self, phases: &[u64], seeds: &ObjectSeeds) -> Result<LeveledGlwe, TfheError> {
         let c = self.glwe.encrypt(phases, &mut seeds.masks.stream(0), &mut seeds.errors.stream(0))?;
-        Ok(LeveledGlwe { c, variance: variance::glwe_fresh(self.params.context()), owner: self.owner() })
+        let variance = variance::glwe_fresh(self.params.context());
+        Ok(LeveledGlwe { c, variance, owner: self.owner() })
     }
 
     /// Decrypts the first `count` coefficients.
@@ -139,12 +146,21 @@ impl LeveledClient {
     /// # Errors
     /// [`TfheError::Ring`] if the system gives no entropy.
     pub fn encrypt_selector(&self, bit: bool) -> Result<Selector, TfheError> {
-        self.encrypt_selector_from(bit, &self.entropy.object(OBJECT)?)
+        self.encrypt_selector_from(bit, &self.fresh()?)
+    }
+
+    /// Fresh seeds for one object.
+    pub(super) fn fresh(&self) -> Result<ObjectSeeds, TfheError> {
+        Ok(self.entropy.object(OBJECT)?)
     }
 
     fn encrypt_selector_from(&self, bit: bool, seeds: &ObjectSeeds) -> Result<Selector, TfheError> {
-        let ggsw = GgswCiphertext::encrypt(&self.glwe, i64::from(bit), self.params.gadget(), seeds)?;
+        let ggsw = self.encrypt_ggsw(bit, seeds)?;
         Ok(Selector::from_parts(ggsw, SelectorNoise::fresh(&self.params), (self.params.hash(), self.id)))
+    }
+
+    pub(super) fn encrypt_ggsw(&self, bit: bool, seeds: &ObjectSeeds) -> Result<GgswCiphertext, TfheError> {
+        GgswCiphertext::encrypt(&self.glwe, i64::from(bit), self.params.gadget(), seeds)
     }
 
     /// Encrypts the low `bits` bits of an index, least significant first; in parallel inside a thread pool.

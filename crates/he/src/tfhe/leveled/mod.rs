@@ -7,12 +7,18 @@
 
 mod ciphertext;
 mod client;
+mod diagram;
 mod params;
+mod rerandomise;
+mod seeded;
 mod server;
 mod table;
 
 pub use ciphertext::{LeveledGlwe, LeveledLwe, Selector, SelectorNoise};
 pub use client::LeveledClient;
+pub use diagram::{Diagram, Value};
 pub use params::{LeveledLiteral, LeveledParams};
+pub use rerandomise::rerandomised;
+pub use seeded::{SeededGlwe, SeededSelector};
 pub use server::LeveledServer;
 pub use table::{PackedTable, TableLayout};

@@ -1,0 +1,31 @@
+//! Reading ahead: while one batch is computed with, the next one is fetched.
+
+use crate::GenomeError;
+
+/// `work(batch, load(batch))` for each batch in order; the next batch is loaded on a thread of its own meanwhile.
+///
+/// # Errors
+/// The first of either.
+pub fn ahead<B: Sync, L: Send>(
+    batches: &[B],
+    load: impl Fn(&B) -> Result<L, GenomeError> + Sync,
+    mut work: impl FnMut(&B, L) -> Result<(), GenomeError>,
+) -> Result<(), GenomeError> {
+    let mut next = batches.first().map(&load).transpose()?;
+    for (i, batch) in batches.iter().enumerate() {
+        let Some(loaded) = next.take() else { return Ok(()) };
+        next = match batches.get(i + 1) {
+            None => {
+                work(batch, loaded)?;
+                None
+            }
+            Some(following) => std::thread::scope(|scope| {
+                let reader = scope.spawn(|| load(following));
+                work(batch, loaded)?;
+                // A reader that panicked reads again here, where its panic is seen.
+                reader.join().unwrap_or_else(|_| load(following)).map(Some)
+            })?,
+        };
+    }
+    Ok(())
+}
