@@ -73,6 +73,7 @@ fn class(error: &MatrixError) -> &'static str {
         | MatrixError::Expression { .. }
         | MatrixError::NotPlanned { .. } => "PlanError",
         MatrixError::OutOfDepth { .. } => "LevelError",
+        MatrixError::NoBootstrap => "UnsupportedError",
         MatrixError::NoRelease { .. } => "ReleaseError",
         MatrixError::PlanFile { .. } | MatrixError::PlanField { .. } => "FormatError",
         MatrixError::WrongPlan { .. } => "KeyMismatchError",
