@@ -93,9 +93,9 @@ class ContextMatrix(EncryptedArray):
     def refresh(self, max_abs: float | None = None) -> ContextMatrix:
         """The same matrix with the levels of a fresh one: bootstrapping.
 
-        The bound that a matrix carries grows with every product. Where you know that its elements are smaller, say so
-        with `max_abs`; elements over it come back wrong. A bound over 1 takes a level and bits in proportion. The
-        context has to be made with `bootstrap`.
+        The bound that a matrix carries grows with every product. Where you know that its elements are
+        smaller, say so with `max_abs`; elements over it come back wrong. A bound over 1 takes a level, and
+        bits in proportion. The context has to be made with `bootstrap`.
         """
         bound = None if max_abs is None else real(max_abs, "max_abs")
         return ContextMatrix(self._server.refresh(self._core, bound), self._server, self._dropped)
@@ -122,7 +122,9 @@ class Context:
     ) -> None:
         policy = declared(release)
         if not (bootstrap is None or isinstance(bootstrap, str)):
-            raise UnsupportedError(f"bootstrap is the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}")
+            raise UnsupportedError(
+                f"bootstrap is the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}"
+            )
         own_scale, own_depth = (40, 3) if bootstrap is None else CoreServer.bootstrap_set(bootstrap)
         depth = own_depth if depth is None else depth
         scale_bits = own_scale if scale_bits is None else scale_bits
@@ -230,8 +232,8 @@ def context(
     matrix product takes two, and one more where an operand is itself a product; `*`, `.T`, `.sum`
     and factors that are no integers take one; `+` and `-` none, or one where the operands' scales
     have drifted apart.
-    `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster) or "C"
-    (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
+    `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster)
+    or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
     `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (40; 30 to
     55), and `tile` the side of the tiles that matrices are cut into. A `release` declares how many
     results will be shown to others; its noise takes a high precision. What a plan would choose from the
