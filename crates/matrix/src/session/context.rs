@@ -179,7 +179,8 @@ impl ContextSpec {
         if depth > most || scale_bits != params.log_scale || security != params.security {
             let (scale, bits) = (params.log_scale, params.security.bits());
             return refuse(format!(
-                "a context with bootstrapping set {set} has a scale of {scale} bits, {bits} bits of security and a depth of                  at most {most} between refreshes, not {scale_bits}, {} and {depth}",
+                "a context with bootstrapping set {set} has a scale of {scale} bits, {bits} bits of security and a depth of at \
+                 most {most} between refreshes, not {scale_bits}, {} and {depth}",
                 security.bits()
             ));
         }
