@@ -40,11 +40,11 @@ impl KeySwitchKey {
             });
         }
         let a: Vec<_> = (0..b.len() as u64).map(|j| mask(basis, &seed, j)).collect();
-        Ok(Self::pack(params, level, seed, &b, &a))
+        Ok(Self::from_pairs(params, level, seed, &b, &a))
     }
 
-    /// From all pairs.
-    pub(crate) fn pack(params: &Params, level: usize, seed: MaskSeed, b: &[Poly<Eval>], a: &[Poly<Eval>]) -> Self {
+    /// Of pairs over Q·P of the level whose a_j may be what no seed stands for; then it cannot travel.
+    pub fn from_pairs(params: &Params, level: usize, seed: MaskSeed, b: &[Poly<Eval>], a: &[Poly<Eval>]) -> Self {
         let basis = params.qp_at(level);
         let rows = threads::map(basis.len(), |t| {
             let pairs: Vec<_> = b.iter().zip(a).map(|(b, a)| [b.limb(t), a.limb(t)]).collect();
@@ -78,9 +78,17 @@ impl KeySwitchKey {
     /// # Panics
     /// If there are no more than `j` digits.
     pub fn b(&self, j: usize) -> Poly<Eval> {
+        self.part(j, 0)
+    }
+
+    /// b_j (0) or a_j (1), over Q·P of the key's level.
+    ///
+    /// # Panics
+    /// If there are no more than `j` digits, or for another part.
+    pub fn part(&self, j: usize, part: usize) -> Poly<Eval> {
         let mut out = Poly::dirty(self.params.qp_at(self.level));
         let n = out.degree();
-        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, 0, x));
+        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, part, x));
         out
     }
 
