@@ -75,19 +75,6 @@ impl ExtendedPair {
         self.c[1].add_assign(&other.c[1]);
     }
 
-    /// Σ_i p_i · pair_i for polynomials over Q_l·P.
-    ///
-    /// # Panics
-    /// If there are not as many polynomials as pairs, or they are over other primes.
-    #[must_use]
-    pub fn dot(params: &Params, level: usize, pairs: &[&Self], plains: &[&Poly<Eval>]) -> Self {
-        let part = |i: usize| {
-            let images: Vec<&Poly<Eval>> = pairs.iter().map(|pair| &pair.c[i]).collect();
-            Poly::dot(params.qp_at(level), &images, plains)
-        };
-        Self { level, c: [part(0), part(1)] }
-    }
-
     /// Both divided by P: the parts of a ciphertext.
     #[must_use]
     pub fn mod_down(self, params: &Params) -> Vec<Poly<Eval>> {

@@ -2,10 +2,8 @@
 
 use super::params::BootstrapParams;
 use crate::error::HeError;
-use sudare_ring::{Eval, Poly};
+use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
-use sudare_rlwe::switching::Division;
-use sudare_rlwe::{KeyId, Params};
 
 /// Everything that a server bootstraps with; nothing secret.
 #[derive(Clone, Debug)]
@@ -72,27 +70,9 @@ impl BootstrapKeys {
         let (params, low) = (&self.params, self.params.low());
         let mut out = EvalKeys::new(low, self.keys.id());
         for element in params.layout().stc_elements() {
-            let reduced = reduced(self.keys.galois(element, 0)?.key(), params.params(), low)?;
-            out.insert(GaloisKey::from_parts(element, reduced)?)?;
+            let key = self.keys.galois(element, 0)?.key().reduced(low)?;
+            out.insert(GaloisKey::from_parts(element, key)?)?;
         }
         Ok(out)
     }
-}
-
-/// A key over the low primes: digit 0 modulo them and P, divided by the special primes that `low` lacks.
-/// Rounding makes its error about √(N/18).
-fn reduced(key: &KeySwitchKey, params: &Params, low: &Params) -> Result<KeySwitchKey, HeError> {
-    let (limbs, kept) = (low.q().len(), low.p().len());
-    let first_special = key.level() + 1;
-    let selected: Vec<usize> = (0..limbs).chain(first_special..first_special + params.p().len()).collect();
-    let target = low.qp_at(low.max_level());
-    let part = |part: usize| -> Result<Poly<Eval>, HeError> {
-        let poly: Poly<Eval> = key.part(0, part).select(&selected);
-        if kept == params.p().len() {
-            return Ok(poly);
-        }
-        let dropped = params.p().select(kept..params.p().len());
-        Ok(Division::new(target, &dropped)?.apply_by_columns(poly))
-    };
-    Ok(KeySwitchKey::from_pairs(low, low.max_level(), *key.seed(), &[part(0)?], &[part(1)?]))
 }

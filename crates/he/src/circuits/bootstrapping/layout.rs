@@ -293,7 +293,7 @@ impl Layout {
         let below = self.stc_stages().zip(self.stc_plans());
         let above = self.cts_stages().zip(self.cts_plans());
         let words = |((_, level, ..), plan): ((&Stage, usize, f64, f64), MapPlan), special: usize| {
-            plan.words() * (level + 1 + special)
+            plan.row_words() * (level + 1 + special)
         };
         let low: usize = below.map(|x| words(x, self.low.p().len())).sum();
         let high: usize = above.map(|x| words(x, self.chain.p().len())).sum();

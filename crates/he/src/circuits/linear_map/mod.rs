@@ -330,7 +330,7 @@ impl MapPlan {
     }
 
     /// Rows that its diagonals take of each limb, in words.
-    pub fn words(&self) -> usize {
+    pub fn row_words(&self) -> usize {
         let kept = |d: &Diagonal| PeriodicRows::words_of(self.degree, d.period);
         self.giants.iter().flat_map(|g| &g.diagonals).map(kept).sum()
     }
