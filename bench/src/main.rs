@@ -4,6 +4,7 @@
 //! the answer was right. See `bench/README.md`.
 #![forbid(unsafe_code)]
 
+mod bootstrap;
 mod exact;
 mod fma;
 mod genome;
@@ -101,6 +102,8 @@ enum Suite {
     /// The TFHE figures of the library comparison beside ours, as a page.
     #[command(name = "papers-001-tfhe")]
     Papers001Tfhe(tfhe::Options),
+    /// CKKS bootstrapping by set: steps, precision by shape of input, counters, keys and memory.
+    Bootstrap(bootstrap::Options),
     /// Private searches in haplotype panels: every protocol, every answer checked.
     Genome(genome::Options),
     /// Figures 4 to 6 of the library comparison beside ours, as a page.
@@ -176,6 +179,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = tfhe::noise::run(options, &threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("tfhe-noise-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Bootstrap(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = bootstrap::run(options, budget, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("bootstrap-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

@@ -85,6 +85,21 @@ class ContextMatrix(EncryptedArray):
         """Bound on the error of its elements, in the worst case."""
         return self._core.error
 
+    @property
+    def level(self) -> int:
+        """Levels left; in a context that bootstraps, those to the next refresh."""
+        return self._server.levels_left(self._core)
+
+    def refresh(self, max_abs: float | None = None) -> ContextMatrix:
+        """The same matrix with the levels of a fresh one: bootstrapping.
+
+        The bound that a matrix carries grows with every product. Where you know that its elements are
+        smaller, say so with `max_abs`; elements over it come back wrong. A bound over 1 takes a level, and
+        bits in proportion. The context has to be made with `bootstrap`.
+        """
+        bound = None if max_abs is None else real(max_abs, "max_abs")
+        return ContextMatrix(self._server.refresh(self._core, bound), self._server, self._dropped)
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
             "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
@@ -96,15 +111,23 @@ class Context:
 
     def __init__(
         self,
-        depth: int,
+        depth: int | None = None,
         *,
         security: int = 128,
         threads: int = 0,
-        scale_bits: int = 40,
+        scale_bits: int | None = None,
         tile: int = 16,
         release: Release | None = None,
+        bootstrap: str | None = None,
     ) -> None:
         policy = declared(release)
+        if not (bootstrap is None or isinstance(bootstrap, str)):
+            raise UnsupportedError(
+                f"bootstrap is the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}"
+            )
+        own_scale, own_depth = (40, 3) if bootstrap is None else CoreServer.bootstrap_set(bootstrap)
+        depth = own_depth if depth is None else depth
+        scale_bits = own_scale if scale_bits is None else scale_bits
         with progress("making keys") as report:
             self._core = CoreContext(
                 count(depth, "depth"),
@@ -113,6 +136,7 @@ class Context:
                 threads=threads,
                 tile=count(tile, "tile"),
                 release=policy,
+                bootstrap=bootstrap,
                 progress=report,
             )
         self._server, self._depth = self._core.server(), depth
@@ -193,21 +217,24 @@ def rows_and_columns(values: Floats) -> Floats:
 
 
 def context(
-    depth: int = 3,
+    depth: int | None = None,
     *,
     security: int = 128,
     threads: int = 0,
-    scale_bits: int = 40,
+    scale_bits: int | None = None,
     tile: int = 16,
     release: Release | None = None,
+    bootstrap: str | None = None,
 ) -> Context:
     """A context with new keys, to try things out without a plan.
 
-    `depth` is the number of matrix products in a row that it has room for, three levels each. A
+    `depth` is the number of matrix products in a row that it has room for (3), three levels each. A
     matrix product takes two, and one more where an operand is itself a product; `*`, `.T`, `.sum`
     and factors that are no integers take one; `+` and `-` none, or one where the operands' scales
     have drifted apart.
-    `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (30 to
+    `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster)
+    or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
+    `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (40; 30 to
     55), and `tile` the side of the tiles that matrices are cut into. A `release` declares how many
     results will be shown to others; its noise takes a high precision. What a plan would choose from the
     expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.
@@ -219,5 +246,11 @@ def context(
            [15., 22.]])
     """
     return Context(
-        depth, security=security, threads=threads, scale_bits=scale_bits, tile=tile, release=release
+        depth,
+        security=security,
+        threads=threads,
+        scale_bits=scale_bits,
+        tile=tile,
+        release=release,
+        bootstrap=bootstrap,
     )

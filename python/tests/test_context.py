@@ -73,6 +73,22 @@ def test_refusals(ctx: sd.Context) -> None:
         sd.context(depth=1, security=100)
 
 
+def test_bootstrap_is_refused_where_it_cannot_be(ctx: sd.Context) -> None:
+    x = ctx.encrypt(np.eye(3))
+    with pytest.raises(sd.UnsupportedError, match="does not bootstrap"):
+        x.refresh()
+    with pytest.raises(sd.PlanError, match="no bootstrapping set"):
+        sd.context(bootstrap="Z")
+    with pytest.raises(sd.PlanError, match="with all slots"):
+        sd.context(bootstrap="D")
+    with pytest.raises(sd.PlanError, match="at most 1 between refreshes"):
+        sd.context(2, bootstrap="C")
+    with pytest.raises(sd.PlanError, match="a scale of 33 bits"):
+        sd.context(bootstrap="C", scale_bits=40)
+    with pytest.raises(sd.UnsupportedError, match="name of a set"):
+        sd.context(bootstrap=3)  # type: ignore[arg-type]
+
+
 def test_repr(ctx: sd.Context) -> None:
     assert "secret key hidden" in repr(ctx)
     assert "depth 2" in repr(ctx)

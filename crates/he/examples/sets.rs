@@ -6,6 +6,7 @@
 use serde::Serialize;
 use std::error::Error;
 use sudare_he::bv::PaperSet;
+use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
@@ -24,6 +25,8 @@ pub enum Kind {
     Limit,
     /// A set of this library.
     Set,
+    /// A sparse secret: limits, and the ephemeral keys of CKKS bootstrapping. These have attacks of their own.
+    Sparse,
     /// A set of another library, without a claim of ours.
     Published,
 }
@@ -38,6 +41,8 @@ pub enum Distribution {
     Ternary,
     /// ±1, half of the coefficients zero.
     HalfZero,
+    /// So many coefficients ±1, the others zero.
+    Weight(u32),
     /// Discrete Gaussian of this deviation.
     Gaussian(f64),
     /// Uniform on −b … b.
@@ -72,6 +77,8 @@ pub fn shipped() -> Outcome<Vec<Problem>> {
     let mut all = limits();
     all.extend(lwe_limits());
     all.extend(rings()?);
+    all.extend(sparse_limits());
+    all.extend(bootstrapping()?);
     all.extend(tfhe()?);
     all.extend(published());
     Ok(all)
@@ -158,6 +165,51 @@ fn rings() -> Outcome<Vec<Problem>> {
             secret: sigma,
             error: sigma,
         });
+    }
+    Ok(out)
+}
+
+/// Every limit for sparse secrets, by the least weight that it holds for.
+fn sparse_limits() -> Vec<Problem> {
+    let mut out = Vec::new();
+    for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
+        let claim = security.bits();
+        for log_n in 8..=20 {
+            let mut before = None;
+            for weight in 1..=512 {
+                let limit = max_log_qp(log_n, SecretDistribution::FixedWeight { weight }, security);
+                let Some(log_q) = limit.filter(|_| limit != before) else { continue };
+                before = limit;
+                out.push(Problem {
+                    name: format!("limit at {claim} bits, weight {weight}, N = {}", 1u64 << log_n),
+                    kind: Kind::Sparse,
+                    claim,
+                    dimension: 1 << log_n,
+                    log_q: log_q.into(),
+                    secret: Distribution::Weight(weight),
+                    error: error_of_rings(),
+                });
+            }
+        }
+    }
+    out
+}
+
+/// Both secrets of every bootstrapping set: the dense one modulo all of Q·P, the largest modulus that its keys have, and
+/// the sparse one modulo q_0·p.
+fn bootstrapping() -> Outcome<Vec<Problem>> {
+    let mut out = Vec::new();
+    for name in BootstrapSet::ALL {
+        let literal = name.literal();
+        let params = literal.params.build()?;
+        let (claim, error) = (params.literal().security.bits(), error_of_rings());
+        let mut put = |name: String, kind, log_q, secret| {
+            let (dimension, log_q) = (params.degree(), millionth(log_q));
+            out.push(Problem { name, kind, claim, dimension, log_q, secret, error });
+        };
+        put(format!("CKKS bootstrapping {name}"), Kind::Set, params.log_qp(), Distribution::Ternary);
+        let [sparse, bits] = [literal.weight, literal.params.q_bits[0] + literal.gate_bits];
+        put(format!("CKKS bootstrapping {name}, sparse key"), Kind::Sparse, bits.into(), Distribution::Weight(sparse));
     }
     Ok(out)
 }

@@ -110,6 +110,9 @@ pub enum MatrixError {
         /// What goes with the rest.
         expected: String,
     },
+    /// A refresh in a context without bootstrapping keys.
+    #[error("this context does not bootstrap; make one with a bootstrapping set")]
+    NoBootstrap,
     /// An object of another plan.
     #[error("{what} belongs to plan {found}, not to {expected}; encrypt and compute with one plan file")]
     WrongPlan {
@@ -138,7 +141,7 @@ pub enum MatrixError {
     },
     /// An operation that needs more levels than a matrix of a context has left.
     #[error(
-        "{operation} takes {needed} level(s) and the matrix has {level} left; make a context with a depth over {depth}, or multiply less in a row"
+        "{operation} takes {needed} level(s) and the matrix has {level} left; make a context with a depth over {depth}, multiply less in a row, or refresh it where the context bootstraps"
     )]
     OutOfDepth {
         /// The refused operation.
@@ -216,6 +219,7 @@ impl MatrixError {
             Self::NotPlanned { .. } => ErrorKind::NotPlanned,
             Self::NoRelease { .. } => ErrorKind::Release,
             Self::OutOfDepth { .. } => ErrorKind::Levels,
+            Self::NoBootstrap => ErrorKind::Unsupported,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Contexts: operations without a plan, against plain matrices.
 
 use sudare_he::HeError;
+use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_matrix::session::{Context, ContextMatrix, ContextOptions, ContextServer, ContextSpec, QUIET};
 use sudare_matrix::slots::tiles::Axis;
 use sudare_matrix::{Matrix, MatrixError};
@@ -125,8 +126,14 @@ fn refusals() {
 #[test]
 fn releases_keep_their_promise_and_are_counted() {
     let policy = ReleasePolicy::new(3, 30).unwrap();
-    let options =
-        ContextOptions { security: Security::Insecure, tile: 4, threads: 2, scale_bits: 55, release: Some(policy) };
+    let options = ContextOptions {
+        security: Security::Insecure,
+        tile: 4,
+        threads: 2,
+        scale_bits: 55,
+        release: Some(policy),
+        bootstrap: None,
+    };
     let c = Context::new(1, &options).unwrap();
     let (a, b) = (random(1, 3, 4), random(2, 4, 3));
     let (x, y) = (c.encrypt(&a, Some(1.0)).unwrap(), c.encrypt(&b, Some(1.0)).unwrap());
@@ -158,4 +165,58 @@ fn releases_keep_their_promise_and_are_counted() {
     let x = plain.encrypt(&a, None).unwrap();
     assert_eq!(plain.decrypt_for_release(&x), Err(MatrixError::NoRelease { what: "context" }));
     assert_eq!(plain.released_error(&x), Err(MatrixError::NoRelease { what: "context" }));
+}
+
+/// Products beyond any depth, refreshed between: values up to one, larger ones, and what a context without keys says.
+#[test]
+fn refreshed_matrices_go_on() {
+    let options = ContextOptions {
+        security: Security::Insecure,
+        tile: 4,
+        threads: 2,
+        scale_bits: 43,
+        bootstrap: Some(BootstrapSet::A),
+        ..ContextOptions::default()
+    };
+    let c = Context::new(3, &options).unwrap();
+    let s = c.server();
+    assert_eq!(s.levels(), 9);
+    // A rotation of the plane: its powers stay within one.
+    let turn = Matrix::from_fn(2, 2, |i, j| [[0.8, -0.6], [0.6, 0.8]][i][j]).unwrap();
+    let x = c.encrypt(&turn, Some(1.0)).unwrap();
+    assert_eq!(s.levels_left(&x), 9);
+    let (mut y, mut wanted) = (x.clone(), turn.clone());
+    let mut refreshes = 0;
+    for _ in 0..12 {
+        if s.levels_left(&y) < 3 {
+            y = s.refresh(&y, Some(1.0)).unwrap();
+            assert_eq!(s.levels_left(&y), 9);
+            refreshes += 1;
+        }
+        y = s.matmul(&y, &x).unwrap();
+        wanted = wanted.matmul(&turn).unwrap();
+    }
+    assert!(refreshes >= 3);
+    close(&c, &y, &wanted);
+    // Elements up to 20: one level, and bits in proportion.
+    let large = Matrix::from_fn(6, 5, |i, j| 20.0 * random(3, 6, 5).get(i, j)).unwrap();
+    let z = s.refresh(&c.encrypt(&large, Some(20.0)).unwrap(), None).unwrap();
+    close(&c, &s.transpose(&z).unwrap(), &large.transpose());
+    assert!(s.refresh(&z, Some(f64::NAN)).is_err());
+    // A written specification says so; sets that do not fit a context, and contexts without keys, are refused.
+    let secure = ContextSpec::new(3, &ContextOptions { security: Security::Bits128, tile: 16, ..options }).unwrap();
+    let written = serde_json::to_string(&secure).unwrap();
+    assert_eq!(serde_json::from_str::<ContextSpec>(&written).unwrap(), secure);
+    assert!(serde_json::from_str::<ContextSpec>(&written.replace("\"A\"", "\"A12\"")).is_err());
+    for wrong in [
+        ContextOptions { bootstrap: Some(BootstrapSet::D), scale_bits: 35, ..options },
+        ContextOptions { scale_bits: 40, ..options },
+        ContextOptions { security: Security::Bits192, ..options },
+    ] {
+        assert!(matches!(ContextSpec::new(3, &wrong), Err(MatrixError::NoPlan { .. })));
+    }
+    assert!(matches!(ContextSpec::new(4, &options), Err(MatrixError::NoPlan { .. })));
+    let plain = context(1);
+    let p = plain.encrypt(&turn, None).unwrap();
+    assert!(matches!(plain.server().refresh(&p, None), Err(MatrixError::NoBootstrap)));
 }

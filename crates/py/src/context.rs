@@ -9,7 +9,6 @@ use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use sudare_matrix::slots::tiles::Axis;
 use sudare_matrix::{Matrix, MatrixError, session};
-use sudare_rlwe::keys::KeySource;
 
 /// The only matrix of an array of the axes batch, row, column.
 fn one(values: &PyReadonlyArray3<'_, f64>) -> Result<Matrix> {
@@ -27,7 +26,7 @@ pub struct Context(session::Context);
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, release, progress))]
+    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, release, bootstrap, progress))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn new(
         py: Python<'_>,
@@ -37,10 +36,12 @@ impl Context {
         threads: Workers,
         tile: usize,
         release: Option<&Release>,
+        bootstrap: Option<&str>,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
         let (security, release) = (self::security(security)?, release.map(|r| r.0));
-        let options = session::ContextOptions { scale_bits, security, threads: threads.0, tile, release };
+        let bootstrap = bootstrap.map(str::parse).transpose()?;
+        let options = session::ContextOptions { scale_bits, security, threads: threads.0, tile, release, bootstrap };
         told(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
     }
 
@@ -148,13 +149,29 @@ impl ContextServer {
     /// Levels of a fresh matrix.
     #[getter]
     fn levels(&self) -> usize {
-        self.0.evaluator().params().max_level()
+        self.0.levels()
     }
 
-    /// Bytes of its keys in memory.
+    /// Levels that a matrix has left.
+    fn levels_left(&self, operand: &ContextMatrix) -> usize {
+        self.0.levels_left(&operand.0)
+    }
+
+    /// Bytes of its keys in memory, and of what bootstrapping has prepared.
     #[getter]
     fn key_bytes(&self) -> usize {
-        self.0.eval_keys().bytes()
+        self.0.bytes()
+    }
+
+    /// Bits of the scale and products in a row between refreshes of a bootstrapping set.
+    #[staticmethod]
+    fn bootstrap_set(name: &str) -> Result<(u32, usize)> {
+        Ok(session::ContextSpec::bootstrap_set(name.parse()?)?)
+    }
+
+    /// The same matrix with the levels of a fresh one.
+    fn refresh(&self, py: Python<'_>, operand: &ContextMatrix, max_abs: Option<f64>) -> Result<ContextMatrix> {
+        long(py, || Ok(ContextMatrix(self.0.refresh(&operand.0, max_abs)?)))
     }
 
     /// How many threads work.

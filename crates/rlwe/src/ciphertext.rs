@@ -88,6 +88,11 @@ impl Ciphertext {
         &self.parts
     }
 
+    /// The parts alone.
+    pub fn into_parts(self) -> Vec<Poly<Eval>> {
+        self.parts
+    }
+
     /// The parts for writing.
     pub(crate) fn parts_mut(&mut self) -> &mut Vec<Poly<Eval>> {
         self.seed = None;

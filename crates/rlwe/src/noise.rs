@@ -112,6 +112,26 @@ impl Sketch {
         &self.q
     }
 
+    /// Special primes.
+    pub fn p(&self) -> &[f64] {
+        &self.p
+    }
+
+    /// Data primes in one digit of key switching.
+    pub fn digit_limbs(&self) -> usize {
+        self.digit_limbs
+    }
+
+    /// The same ring and secret with the first of its data and special primes.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[must_use]
+    pub fn part(&self, data: usize, special: usize, digit_limbs: usize) -> Self {
+        let (q, p) = (self.q[..data].to_vec(), self.p[..special].to_vec());
+        Self { q, p, digit_limbs, ..*self }
+    }
+
     fn noise(&self, variances: [f64; 3]) -> Noise {
         Noise { degree: self.n, variances }
     }

@@ -101,18 +101,42 @@ impl Params {
                 "a digit of {digit_bits:.0} bits needs special primes of as many bits together, and they have {p_bits:.0}"
             ));
         }
-        let (q, p) = (RnsBasis::new(n, &q_primes)?, RnsBasis::new(n, &p_primes)?);
+        Self::over(literal, tag, RnsBasis::new(n, &q_primes)?, RnsBasis::new(n, &p_primes)?)
+    }
+
+    /// A set over primes that are there already.
+    fn over(literal: ParamsLiteral, tag: SchemeTag, q: RnsBasis, p: RnsBasis) -> Result<Self, RlweError> {
         let log_qp = q.log2_product() + p.log2_product();
         // A hair's tolerance: primes sit just below their power of two.
         let limit = max_log_qp(literal.log_n, literal.secret, literal.security).unwrap_or(0);
         if log_qp > f64::from(limit) {
-            return Err(RlweError::Insecure { log_qp, degree: n, limit, claimed: literal.security.bits() });
+            let (degree, claimed) = (q.degree(), literal.security.bits());
+            return Err(RlweError::Insecure { log_qp, degree, limit, claimed });
         }
         let levels =
             (0..q.len()).map(|l| LevelTables::new(&q, &p, l, literal.digit_limbs)).collect::<Result<_, _>>()?;
         let hash = hash_of(&literal, tag, &q, &p);
         let sketch = Sketch::new(&literal, q.primes().map(|q| q as f64), p.primes().map(|p| p as f64));
         Ok(Self(Arc::new(Inner { literal, tag, hash, levels, sketch, log_qp, q, p })))
+    }
+
+    /// The same ring over other primes, checked for the same security: what a step of a circuit switches
+    /// keys over. Its hash names the primes themselves.
+    ///
+    /// # Errors
+    /// [`RlweError::Insecure`]; [`RlweError::Ring`], [`RlweError::NotCoprime`] for a prime that is in both
+    /// bases.
+    pub fn derived(
+        &self,
+        q: RnsBasis,
+        p: RnsBasis,
+        digit_limbs: usize,
+        secret: SecretDistribution,
+    ) -> Result<Self, RlweError> {
+        let bits = |basis: &RnsBasis| basis.limbs().iter().map(|l| l.modulus().bits()).collect();
+        let (q_bits, p_bits) = (bits(&q), bits(&p));
+        let literal = ParamsLiteral { q_bits, p_bits, digit_limbs, secret, ..self.literal().clone() };
+        Self::over(literal, self.tag(), q, p)
     }
 
     /// The literal that this set was built from.

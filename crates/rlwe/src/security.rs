@@ -48,8 +48,8 @@ impl Security {
 pub enum SecretDistribution {
     /// Uniform on {−1, 0, 1}.
     Ternary,
-    /// Exactly `weight` coefficients ±1. Sparse secrets have no limits of their own here, so
-    /// they are accepted only where no security is claimed.
+    /// Exactly `weight` coefficients ±1. Sparse secrets have a rule of their own: only what an
+    /// estimate on record covers is accepted where security is claimed.
     FixedWeight {
         /// Number of non-zero coefficients.
         weight: u32,
@@ -71,6 +71,18 @@ const GAUSSIAN: [[u32; 8]; 3] = [
     [0, 30, 58, 116, 232, 464, 931, 1868],
 ];
 
+/// (log2 N, weight, log2 Q·P) of sparse ternary secrets with 128 bits: what was estimated, and no more. Under each the
+/// best primal attack costs 2^154 or more, and a dual hybrid attack whose guesses are found for the square root of their
+/// number and are never lost, more than any known attack manages, 2^130 or more. See `docs/estimates`.
+const SPARSE: [(u32, u32, u32); 3] = [(16, 26, 96), (16, 32, 121), (15, 32, 82)];
+
+/// Largest modulus that was estimated for this degree and at most this weight: a smaller modulus and a larger weight are
+/// only harder.
+fn max_sparse_log_qp(log_n: u32, weight: u32, security: Security) -> Option<u32> {
+    let covers = |(n, least, _): &&(u32, u32, u32)| *n == log_n && *least <= weight && security == Security::Bits128;
+    SPARSE.iter().filter(covers).map(|(.., log_qp)| *log_qp).max()
+}
+
 /// Largest log2 of the whole modulus Q·P for a ring degree, a secret and a claim; `None` where
 /// nothing secure exists or no figure is known, `u32::MAX` where nothing is claimed.
 pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) -> Option<u32> {
@@ -83,7 +95,7 @@ pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) ->
     let table = match secret {
         SecretDistribution::Ternary => &TERNARY,
         SecretDistribution::Gaussian => &GAUSSIAN,
-        SecretDistribution::FixedWeight { .. } => return None,
+        SecretDistribution::FixedWeight { weight } => return max_sparse_log_qp(log_n, weight, security),
     };
     let column = log_n.checked_sub(FIRST_LOG_N)?;
     table[row].get(column as usize).copied().filter(|limit| *limit > 0)
@@ -110,6 +122,21 @@ mod tests {
         assert_eq!(max_log_qp(10, Ternary, Security::Bits192), None);
         assert_eq!(max_log_qp(18, Ternary, Security::Bits128), None);
         assert_eq!(max_log_qp(14, FixedWeight { weight: 64 }, Security::Bits128), None);
+    }
+
+    #[test]
+    fn sparse_secrets_have_what_was_estimated_and_no_more() {
+        let limit = |log_n, weight| max_log_qp(log_n, FixedWeight { weight }, Security::Bits128);
+        assert_eq!(
+            [24, 25, 26, 28, 31, 32, 64].map(|w| limit(16, w)),
+            [None, None, Some(96), Some(96), Some(96), Some(121), Some(121)]
+        );
+        assert_eq!([28, 31, 32, 192].map(|w| limit(15, w)), [None, None, Some(82), Some(82)]);
+        // Other degrees, and other claims, have no estimate.
+        assert_eq!([10, 14, 17].map(|n| limit(n, 64)), [None; 3]);
+        assert_eq!(max_log_qp(16, FixedWeight { weight: 32 }, Security::Bits192), None);
+        assert_eq!(security_of(16, FixedWeight { weight: 28 }, 95.9), Security::Bits128);
+        assert_eq!(security_of(16, FixedWeight { weight: 28 }, 96.1), Security::Insecure);
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! `d_t[i] = M[i mod R][(i + t) mod C]`, and the sum of every R-th slot finishes the rows (the hybrid
 //! of Juvekar et al., ePrint 2018/073); otherwise there are C diagonals of R entries.
 
+use super::linear_map::LinearMap;
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap, Params};
+use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params};
 use crate::error::{HeError, parameters};
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_rlwe::RlweError;

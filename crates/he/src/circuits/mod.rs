@@ -4,9 +4,14 @@
 //! |---|---|---|
 //! | trace-type functions: sums, partial sums, replication | [`trace`] | `004`, section 2.4 |
 //! | their unrolled form and the choice of h | [`unrolled`], [`cost`] | `004`, Algorithms 3.2.1 and 3.2.2 |
+//! | bootstrapping: new levels for the same values | [`bootstrapping`] | ePrint 2020/1203, 2022/024 |
+//! | the special FFT of the embedding in stages, both ways | [`dft`] | ePrint 2018/1043, 2018/1073 |
 //! | inner products | [`inner_product`] | |
 //! | means and covariances of columns | [`statistics`] | |
+//! | linear maps by diagonals: hoisted, in baby and giant steps, chained | [`linear_map`] | ePrint 2014/106, 2020/1203 |
 //! | matrix–vector products by diagonals | [`matrix_vector`] | Halevi–Shoup, ePrint 2014/106, 2018/244 |
+//! | reduction modulo 1 of numbers near integers | [`mod1`] | ePrint 2019/688, 2021/572 |
+//! | polynomials in powers or Chebyshev polynomials, and fits on intervals | [`polynomial`] | ePrint 2020/1203 |
 //!
 //! ```
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
@@ -33,9 +38,15 @@
 //! # }
 //! ```
 
+pub mod bootstrapping;
 pub mod cost;
+pub mod dft;
 pub mod inner_product;
+pub mod linear_map;
 pub mod matrix_vector;
+pub mod mod1;
+pub(crate) mod periodic;
+pub mod polynomial;
 pub mod statistics;
 pub mod trace;
 pub mod unrolled;

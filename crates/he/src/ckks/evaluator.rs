@@ -2,7 +2,7 @@
 
 mod linear;
 
-pub use linear::{ExtendedPlaintext, LinearMap};
+pub use linear::ExtendedPlaintext;
 
 use super::ciphertext::{Ciphertext, State};
 use super::encode::{EncodeAt, Encoder};
@@ -19,7 +19,7 @@ use sudare_rlwe::{Counters, RlweError};
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 pub struct Hoisted<'a> {
     ciphertext: &'a Ciphertext,
-    inner: rlwe::Hoisted<'a>,
+    pub(crate) inner: rlwe::Hoisted<'a>,
 }
 
 impl Hoisted<'_> {
@@ -226,7 +226,7 @@ impl Evaluator {
     }
 
     /// What a division by the last prime of a level leaves of a state.
-    fn rescaled(&self, state: State, level: usize, parts: usize) -> State {
+    pub(crate) fn rescaled(&self, state: State, level: usize, parts: usize) -> State {
         let prime = self.params.prime_at(level) as f64;
         let noise = state.noise / prime + division_bound(&self.params, parts);
         State { scale: state.scale / prime, bound: state.bound, noise }

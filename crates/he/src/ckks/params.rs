@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use sudare_ring::RnsBasis;
 use sudare_ring::embedding::Embedding;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::params::SchemeTag;
@@ -103,7 +104,7 @@ fn check_scale(log_scale: u32) -> Result<(), HeError> {
 struct Inner {
     rlwe: rlwe::Params,
     literal: ParamsLiteral,
-    embedding: Embedding,
+    embedding: Arc<Embedding>,
 }
 
 /// A checked parameter set. Cloning shares it. It is the set of RLWE parameters that keys belong to, with
@@ -119,8 +120,24 @@ impl Params {
     pub fn of(rlwe: &rlwe::Params) -> Result<Self, HeError> {
         let SchemeTag(log_scale) = rlwe.tag();
         check_scale(log_scale)?;
+        Ok(Self::over(rlwe.clone(), log_scale, Arc::new(Embedding::new(rlwe.degree())?)))
+    }
+
+    fn over(rlwe: rlwe::Params, log_scale: u32, embedding: Arc<Embedding>) -> Self {
         let literal = ParamsLiteral { rlwe: rlwe.literal().clone(), log_scale };
-        Ok(Self(Arc::new(Inner { embedding: Embedding::new(rlwe.degree())?, rlwe: rlwe.clone(), literal })))
+        Self(Arc::new(Inner { rlwe, literal, embedding }))
+    }
+
+    /// The same ring and scale over other primes: [`rlwe::Params::derived`].
+    pub(crate) fn derived(
+        &self,
+        q: RnsBasis,
+        p: RnsBasis,
+        digit_limbs: usize,
+        secret: SecretDistribution,
+    ) -> Result<Self, HeError> {
+        let derived = self.rlwe().derived(q, p, digit_limbs, secret)?;
+        Ok(Self::over(derived, self.0.literal.log_scale, self.0.embedding.clone()))
     }
 
     /// The literal that this set was built from.

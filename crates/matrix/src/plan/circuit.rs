@@ -29,7 +29,8 @@ use crate::slots::tiles::{Axis, TileLayout};
 use crate::tables::Tables;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, LinearMap, Params, ParamsLiteral, Plaintext};
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
 /// Sides of tiles that are tried.

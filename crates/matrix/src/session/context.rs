@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
+use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, ParamsLiteral};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::KeyId;
@@ -46,11 +47,13 @@ pub struct ContextOptions {
     pub tile: usize,
     /// What may be released of results, if anything.
     pub release: Option<ReleasePolicy>,
+    /// The set whose ring, levels and scale the context has, so that its matrices can be refreshed.
+    pub bootstrap: Option<BootstrapSet>,
 }
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { scale_bits: 40, security: Security::Bits128, threads: 0, tile: 16, release: None }
+        Self { scale_bits: 40, security: Security::Bits128, threads: 0, tile: 16, release: None, bootstrap: None }
     }
 }
 
@@ -67,6 +70,9 @@ pub struct ContextSpec {
     /// What may be released of results, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleasePolicy>,
+    /// The bootstrapping set, if its matrices can be refreshed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<BootstrapSet>,
 }
 
 /// A specification as a file has it: unchecked.
@@ -78,6 +84,8 @@ struct Written {
     params: ParamsLiteral,
     #[serde(default)]
     release: Option<ReleasePolicy>,
+    #[serde(default)]
+    bootstrap: Option<BootstrapSet>,
 }
 
 impl TryFrom<Written> for ContextSpec {
@@ -86,8 +94,9 @@ impl TryFrom<Written> for ContextSpec {
     /// Works the parameters out again and refuses others.
     fn try_from(w: Written) -> Result<Self, MatrixError> {
         let (scale_bits, security) = (w.params.log_scale, w.params.security);
-        let spec =
-            Self::new(w.depth, &ContextOptions { scale_bits, security, tile: w.tile, threads: 0, release: w.release })?;
+        let (tile, release, bootstrap) = (w.tile, w.release, w.bootstrap);
+        let options = ContextOptions { scale_bits, security, tile, threads: 0, release, bootstrap };
+        let spec = Self::new(w.depth, &options)?;
         check_params(&w.params, &spec.params)?;
         Ok(spec)
     }
@@ -108,7 +117,7 @@ impl ContextSpec {
     /// [`MatrixError::NoPlan`] for a depth, scale or tile out of range, or if no ring is secure.
     pub fn new(depth: usize, options: &ContextOptions) -> Result<Self, MatrixError> {
         let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
-        let ContextOptions { scale_bits: scale, security, tile, release, .. } = *options;
+        let ContextOptions { scale_bits: scale, security, tile, release, bootstrap, .. } = *options;
         if !(1..=MAX_DEPTH).contains(&depth) {
             return refuse(format!("a context has a depth of 1 to {MAX_DEPTH} products, not {depth}"));
         }
@@ -117,6 +126,9 @@ impl ContextSpec {
         }
         if !(tile.is_power_of_two() && (2..=32).contains(&tile)) {
             return refuse(format!("a context has tiles of side 2, 4, 8, 16 or 32, not {tile}"));
+        }
+        if let Some(set) = bootstrap {
+            return Self::refreshed(depth, options, set);
         }
         let levels = LEVELS_PER_PRODUCT * depth;
         let q_bits: Vec<u32> = std::iter::once(FIRST_BITS).chain(std::iter::repeat_n(scale, levels)).collect();
@@ -152,7 +164,52 @@ impl ContextSpec {
             },
             log_scale: scale,
         };
-        Ok(Self { depth, tile, params, release })
+        Ok(Self { depth, tile, params, release, bootstrap })
+    }
+
+    /// A bootstrapping set's parameters.
+    fn refreshed(depth: usize, options: &ContextOptions, set: BootstrapSet) -> Result<Self, MatrixError> {
+        let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
+        let ContextOptions { scale_bits, security, tile, release, .. } = *options;
+        let literal = bootstrap_literal(set, security, tile)?;
+        if literal.log_slots + 1 < literal.params.log_n {
+            return refuse(format!("a context takes bootstrapping sets with all slots, A, A12, B or C, not {set}"));
+        }
+        let (input, output) = literal.levels()?;
+        let most = (output - input) / LEVELS_PER_PRODUCT;
+        let params = literal.params;
+        if depth > most || scale_bits != params.log_scale || security != params.security {
+            let (scale, bits) = (params.log_scale, params.security.bits());
+            return refuse(format!(
+                "a context with bootstrapping set {set} has a scale of {scale} bits, {bits} bits of security and a depth of at \
+                 most {most} between refreshes, not {scale_bits}, {} and {depth}",
+                security.bits()
+            ));
+        }
+        Ok(Self { depth, tile, params, release, bootstrap: Some(set) })
+    }
+
+    /// Bits of the scale, and most products in a row between refreshes, that a context with a bootstrapping set has.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn bootstrap_set(set: BootstrapSet) -> Result<(u32, usize), MatrixError> {
+        let literal = set.literal();
+        let (input, output) = literal.levels()?;
+        Ok((literal.params.log_scale, (output - input) / LEVELS_PER_PRODUCT))
+    }
+
+    /// The bootstrapping set, if its matrices can be refreshed.
+    fn literal(&self) -> Result<Option<BootstrapLiteral>, MatrixError> {
+        self.bootstrap.map(|set| bootstrap_literal(set, self.params.security, self.tile)).transpose()
+    }
+
+    /// The level at which a matrix has to be refreshed, and that of a fresh one.
+    pub(super) fn levels(&self) -> Result<(usize, usize), MatrixError> {
+        match self.literal()? {
+            Some(literal) => Ok(literal.levels()?),
+            None => Ok((0, self.params.q_bits.len() - 1)),
+        }
     }
 
     /// Stride of elements: lanes of the cube that products take.
@@ -162,6 +219,14 @@ impl ContextSpec {
 
     pub(super) fn layout(&self, rows: usize, cols: usize) -> Result<TileLayout, MatrixError> {
         TileLayout::new(rows, cols, self.tile, self.stride())
+    }
+}
+
+/// A set, or where no security is claimed its shape over the least ring that holds a tile.
+fn bootstrap_literal(set: BootstrapSet, security: Security, tile: usize) -> Result<BootstrapLiteral, MatrixError> {
+    match security {
+        Security::Insecure => Ok(set.literal().insecure((1 + tile.pow(3).trailing_zeros()).max(11))?),
+        _ => Ok(set.literal()),
     }
 }
 
@@ -204,9 +269,16 @@ impl Context {
         let params = spec.params.build()?;
         expect_params(&params, secret.params())?;
         let threads = Arc::new(Threads::new(threads));
-        let demand = ContextServer::demand(spec, &params)?;
+        let demand = ContextServer::demand(spec)?;
         let keys: EvalKeys = eval_keys(&secret, &demand, &threads, progress)?;
-        let server = ContextServer::with_threads(spec, keys, threads.clone())?;
+        let bootstrapper = match spec.literal()? {
+            Some(literal) => Some(threads.run(|| {
+                let keys = BootstrapKeys::generate(&secret, &literal.build()?)?;
+                Bootstrapper::new(keys, None)
+            })?),
+            None => None,
+        };
+        let server = ContextServer::with_threads(spec, keys, bootstrapper, threads.clone())?;
         Ok(Self { secret, server, threads })
     }
 
@@ -233,7 +305,7 @@ impl Context {
         let layout = self.server.spec().layout(matrix.rows(), matrix.cols())?;
         let tiles = self.threads.run(|| {
             let encoder = Encoder::new(self.server.params());
-            let plain = layout.encode(&encoder, matrix, encoder.at_top(bound))?;
+            let plain = layout.encode(&encoder, matrix, self.server.fresh(&encoder, bound))?;
             let encryptor = Encryptor::with_secret_key(&self.secret)?;
             let made = threads::map(plain.len(), |i| encryptor.encrypt(&plain[i]));
             made.into_iter().collect::<Result<Vec<_>, _>>().map_err(MatrixError::from)

@@ -13,11 +13,16 @@ use crate::slots::tiles::{Axis, TileLayout};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Params, Plaintext};
+use sudare_he::circuits::bootstrapping::Bootstrapper;
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, Plaintext};
 use sudare_ring::memo::Memo;
 use sudare_ring::{Threads, threads};
-use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::{KeyId, RlweError};
+
+/// Tiles that are refreshed together.
+const TOGETHER: usize = 2;
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
@@ -31,6 +36,9 @@ struct Inner {
     spec: ContextSpec,
     keys: Arc<EvalKeys>,
     evaluator: Evaluator,
+    bootstrapper: Option<Bootstrapper>,
+    /// The level at which a matrix has to be refreshed, and that of a fresh one.
+    levels: (usize, usize),
     threads: Arc<Threads>,
     cubes: PerLevel<Cube>,
     transpositions: PerLevel<Option<LinearMap>>,
@@ -51,15 +59,20 @@ fn at_level<T>(
 
 impl ContextServer {
     /// A server with a client's evaluation keys, on `threads` threads (0: one for each
-    /// processor).
+    /// processor). It refreshes nothing: bootstrapping keys do not travel yet.
     ///
     /// # Errors
     /// [`MatrixError::Wire`] if the keys are for other parameters than the specification's.
     pub fn new(spec: &ContextSpec, keys: EvalKeys, threads: usize) -> Result<Self, MatrixError> {
-        Self::with_threads(spec, keys, Arc::new(Threads::new(threads)))
+        Self::with_threads(spec, keys, None, Arc::new(Threads::new(threads)))
     }
 
-    pub(super) fn with_threads(spec: &ContextSpec, keys: EvalKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
+    pub(super) fn with_threads(
+        spec: &ContextSpec,
+        keys: EvalKeys,
+        bootstrapper: Option<Bootstrapper>,
+        threads: Arc<Threads>,
+    ) -> Result<Self, MatrixError> {
         let params = spec.params.build()?;
         expect_params(&params, keys.params())?;
         let (keys, evaluator) = evaluator(&params, keys)?;
@@ -67,6 +80,8 @@ impl ContextServer {
             spec: spec.clone(),
             keys,
             evaluator,
+            bootstrapper,
+            levels: spec.levels()?,
             threads,
             cubes: Memo::new(),
             transpositions: Memo::new(),
@@ -75,8 +90,8 @@ impl ContextServer {
     }
 
     /// The keys of all operations, at the highest level that each can meet.
-    pub(super) fn demand(spec: &ContextSpec, params: &Params) -> Result<KeyDemand, MatrixError> {
-        let (literal, top) = (&spec.params, params.max_level());
+    pub(super) fn demand(spec: &ContextSpec) -> Result<KeyDemand, MatrixError> {
+        let (literal, (_, top)) = (&spec.params, spec.levels()?);
         let mut keys = KeyList::new(literal);
         let cube = cube_plan(literal, spec.tile, Improvements::ALL, top)?;
         cube.expand_keys(Side::Left, &mut keys);
@@ -118,7 +133,64 @@ impl ContextServer {
         self.0.evaluator.params()
     }
 
+    /// Levels of a fresh matrix, down to the next refresh.
+    pub fn levels(&self) -> usize {
+        self.0.levels.1 - self.0.levels.0
+    }
+
+    /// Levels that a matrix has left, down to the next refresh.
+    pub fn levels_left(&self, m: &ContextMatrix) -> usize {
+        m.level().saturating_sub(self.0.levels.0)
+    }
+
+    /// Bytes of its keys in memory, and of what bootstrapping has prepared.
+    pub fn bytes(&self) -> usize {
+        self.evaluator().keys().bytes() + self.0.bootstrapper.as_ref().map_or(0, Bootstrapper::bytes)
+    }
+
+    /// How a matrix is encoded.
+    pub(super) fn fresh(&self, encoder: &Encoder, bound: f64) -> EncodeAt {
+        EncodeAt { level: self.0.levels.1, ..encoder.at_top(bound) }
+    }
+
+    /// The same matrix with the levels of a fresh one. Elements are up to `max_abs`, or without one up to the bound
+    /// that the matrix carries; what lies beside it in slots may not be larger either. One level where the bound
+    /// times the scale is over the set's scale.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoBootstrap`]; [`MatrixError::OutOfDepth`] for a matrix that has to be scaled down first and has no
+    /// level left for it; [`MatrixError::He`].
+    pub fn refresh(&self, a: &ContextMatrix, max_abs: Option<f64>) -> Result<ContextMatrix, MatrixError> {
+        let bound = max_abs.unwrap_or(a.max_abs);
+        if bound.is_nan() || bound <= 0.0 {
+            return Err(RlweError::Parameters { reason: format!("a bound is a number above zero, not {bound}") }.into());
+        }
+        let bound = bound.min(a.max_abs);
+        let b = self.0.bootstrapper.as_ref().ok_or(MatrixError::NoBootstrap)?;
+        let full = f64::from(self.0.spec.params.log_scale).exp2();
+        let fits = a.scale() * bound <= b.params().largest_product();
+        if !fits {
+            self.needs("a refresh of values that large", a.level(), 1)?;
+        }
+        let tiles = self.run(&[a], |e| {
+            let scale = full / bound.max(1.0).log2().ceil().exp2();
+            let a: Vec<Ciphertext> = a.ciphertexts().iter().map(|c| c.clone().with_bound(bound)).collect();
+            let lowered = match fits {
+                true => a,
+                false => each(&a, |c| Ok(e.set_scale(c, scale)?))?,
+            };
+            // Few at a time: each takes as much memory as keys do.
+            let mut out = Vec::new();
+            for some in lowered.chunks(TOGETHER) {
+                out.extend(b.refresh_many_real(&some.iter().collect::<Vec<_>>())?);
+            }
+            Ok(out)
+        })?;
+        Ok(ContextMatrix::new(a.layout, bound, a.clean, tiles))
+    }
+
     fn needs(&self, operation: &'static str, level: usize, needed: usize) -> Result<(), MatrixError> {
+        let level = level.saturating_sub(self.0.levels.0);
         if level < needed {
             return Err(MatrixError::OutOfDepth { operation, needed, level, depth: self.0.spec.depth });
         }
@@ -146,7 +218,7 @@ impl ContextServer {
         let bound = public_bound(matrix);
         let tiles = self.0.threads.run(|| {
             let encoder = Encoder::new(self.params());
-            let plain = layout.encode(&encoder, matrix, encoder.at_top(bound))?;
+            let plain = layout.encode(&encoder, matrix, self.fresh(&encoder, bound))?;
             plain.iter().map(|p| Ok(trivial(self.params(), self.key_id(), p)?)).collect::<Result<Vec<_>, MatrixError>>()
         })?;
         Ok(ContextMatrix::new(layout, bound, true, tiles))

@@ -187,7 +187,8 @@ mod tests {
     use super::*;
     use crate::slots::common::{fold, mask_at, mask_values, plain_mask, radices, stages};
     use std::collections::BTreeMap;
-    use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator, LinearMap};
+    use sudare_he::circuits::linear_map::LinearMap;
+    use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator};
     use sudare_rlwe::keys::{KeyGenerator, SecretKey};
     use sudare_rlwe::security::{SecretDistribution, Security};
 

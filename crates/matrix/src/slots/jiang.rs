@@ -35,7 +35,8 @@ use crate::tables::Tables;
 use crate::work::Work;
 use crate::{rounding, sizing};
 use std::collections::{BTreeMap, BTreeSet};
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, LinearMap, Params, ParamsLiteral, Plaintext};
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 
 /// Rescales from an operand to the result: σ or τ, φ, the product.
 const DEPTH: usize = 3;

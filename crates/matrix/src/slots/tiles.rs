@@ -16,7 +16,8 @@ use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, Product
 use crate::tables::Tables;
 use crate::work::Work;
 use std::collections::BTreeMap;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, LinearMap, Params, ParamsLiteral, Plaintext};
+use sudare_he::circuits::linear_map::LinearMap;
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 
 const NAME: &str = "tiled";
 /// Most tiles of a matrix; bounds what a specification can ask for.

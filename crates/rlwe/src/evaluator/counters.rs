@@ -1,5 +1,7 @@
 //! How many operations were done.
 
+use std::iter::Sum;
+use std::ops::{Add, Mul};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many operations an evaluator has done, by the names of the papers' tables.
@@ -21,6 +23,41 @@ impl Counters {
     /// `count` rotations.
     pub fn rotations(count: usize) -> Self {
         Self { rot: count as u64, key_switches: count as u64, ..Self::default() }
+    }
+}
+
+impl Add for Counters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            add: self.add + other.add,
+            rot: self.rot + other.rot,
+            cmult: self.cmult + other.cmult,
+            mult: self.mult + other.mult,
+            key_switches: self.key_switches + other.key_switches,
+        }
+    }
+}
+
+impl Sum for Counters {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
+    }
+}
+
+impl Mul<usize> for Counters {
+    type Output = Self;
+
+    fn mul(self, times: usize) -> Self {
+        let of = |x: u64| x * times as u64;
+        Self {
+            add: of(self.add),
+            rot: of(self.rot),
+            cmult: of(self.cmult),
+            mult: of(self.mult),
+            key_switches: of(self.key_switches),
+        }
     }
 }
 

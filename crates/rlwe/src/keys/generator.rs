@@ -6,7 +6,7 @@ use crate::params::Params;
 use crate::sample::{error, mask};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::random::{Entropy, ObjectSeeds};
-use sudare_ring::{Eval, Poly, threads};
+use sudare_ring::{Coeff, Eval, Poly, threads};
 use zeroize::Zeroizing;
 
 /// Makes keys, each from fresh entropy, with separate streams for masks and errors.
@@ -97,6 +97,17 @@ impl<'a> KeyGenerator<'a> {
         let s = self.secret.extended(level);
         let square = Zeroizing::new(s.mul(&s));
         self.switch_key(&square, &s, level, seeds)
+    }
+
+    /// A key from another secret of the same ring, given by its coefficients, to this one.
+    ///
+    /// # Errors
+    /// As [`KeyGenerator::relin_key`].
+    pub fn key_from(&self, coefficients: &[i64], level: usize) -> Result<KeySwitchKey, RlweError> {
+        self.check_level(level)?;
+        let from = Poly::<Coeff>::from_signed(self.params().qp_at(level), coefficients).into_eval();
+        let from = Zeroizing::new(from);
+        self.switch_key(&from, &self.secret.extended(level), level, &self.entropy.object(PUBLISHED_KEY)?)
     }
 
     /// The key of the automorphism X → X^`element`, for ciphertexts up to `level`.

@@ -3,10 +3,11 @@
 use crate::error::RlweError;
 use crate::params::{Params, ParamsLiteral};
 use crate::sample::mask;
+use crate::switching::Division;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::packed::PackedPairs;
 use sudare_ring::random::MaskSeed;
-use sudare_ring::{Eval, Poly, threads};
+use sudare_ring::{Eval, Poly, RnsBasis, threads};
 
 /// A hybrid key-switching key from s' to s: for each digit j the pair (b_j, a_j) over Q·P with
 /// b_j = −a_j·s + e_j + P·g_j·s', g_j ≡ 1 modulo the primes of digit j and 0 modulo the others.
@@ -78,10 +79,42 @@ impl KeySwitchKey {
     /// # Panics
     /// If there are no more than `j` digits.
     pub fn b(&self, j: usize) -> Poly<Eval> {
+        self.part(j, 0)
+    }
+
+    /// b_j (0) or a_j (1), over Q·P of the key's level.
+    fn part(&self, j: usize, part: usize) -> Poly<Eval> {
         let mut out = Poly::dirty(self.params.qp_at(self.level));
         let n = out.degree();
-        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, 0, x));
+        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, part, x));
         out
+    }
+
+    /// The same key over the first primes of its set: digit 0 modulo them, divided by the special primes that
+    /// `low` lacks. Rounding makes its error about √(N/18). It is made where it is used and does not travel: no
+    /// seed stands for its a_0.
+    ///
+    /// # Errors
+    /// [`RlweError::Parameters`] unless both bases of `low` are the first primes of the key's, all of its data
+    /// primes in digit 0.
+    pub fn reduced(&self, low: &Params) -> Result<Self, RlweError> {
+        let (params, level) = (&self.params, low.max_level());
+        let (limbs, kept, special) = (level + 1, low.p().len(), params.p().len());
+        let first = |part: &RnsBasis, all: &RnsBasis| part.len() <= all.len() && *part == all.prefix(part.len());
+        let one_digit = limbs <= params.literal().digit_limbs && low.digits_at(level) == 1;
+        if level > self.level || !one_digit || !first(low.q(), params.q()) || !first(low.p(), params.p()) {
+            return Err(RlweError::Parameters {
+                reason: "a key is reduced to the first primes of its set, within its first digit".into(),
+            });
+        }
+        let selected: Vec<usize> = (0..limbs).chain(self.level + 1..self.level + 1 + special).collect();
+        let dropped = (kept < special).then(|| params.p().select(kept..special));
+        let division = dropped.map(|dropped| Division::new(low.qp_at(level), &dropped)).transpose()?;
+        let [b, a] = [0, 1].map(|part| {
+            let poly = self.part(0, part).select(&selected);
+            division.iter().fold(poly, |poly, division| division.apply_by_columns(poly))
+        });
+        Ok(Self::pack(low, level, self.seed, &[b], &[a]))
     }
 
     /// The pairs of limb `t` of Q_l·P, for a ciphertext of `level` no higher than the key's.

@@ -28,6 +28,11 @@ pub struct Decomposed {
 }
 
 impl Decomposed {
+    /// Digits that come from elsewhere, over Q_l·P.
+    pub fn of(level: usize, digits: Vec<Poly<Eval>>) -> Self {
+        Self { level, digits }
+    }
+
     /// Level of the polynomial.
     pub fn level(&self) -> usize {
         self.level
@@ -70,19 +75,6 @@ impl ExtendedPair {
         self.c[1].add_assign(&other.c[1]);
     }
 
-    /// Σ_i p_i · pair_i for polynomials over Q_l·P.
-    ///
-    /// # Panics
-    /// If there are not as many polynomials as pairs, or they are over other primes.
-    #[must_use]
-    pub fn dot(params: &Params, level: usize, pairs: &[&Self], plains: &[&Poly<Eval>]) -> Self {
-        let part = |i: usize| {
-            let images: Vec<&Poly<Eval>> = pairs.iter().map(|pair| &pair.c[i]).collect();
-            Poly::dot(params.qp_at(level), &images, plains)
-        };
-        Self { level, c: [part(0), part(1)] }
-    }
-
     /// Both divided by P: the parts of a ciphertext.
     #[must_use]
     pub fn mod_down(self, params: &Params) -> Vec<Poly<Eval>> {
@@ -103,6 +95,18 @@ impl ExtendedPair {
         let [switched, c1] = switch(params, level, &mod_down(params, level, c1), key.key()).c;
         c0.add_assign(&switched);
         Self { level, c: [c0, c1].map(|c| c.permuted(key.permutation())) }
+    }
+
+    /// `self −= other`.
+    pub fn sub_assign(&mut self, other: &Self) {
+        self.c[0].sub_assign(&other.c[0]);
+        self.c[1].sub_assign(&other.c[1]);
+    }
+
+    /// Both polynomials under an automorphism.
+    #[must_use]
+    pub fn permuted(self, permutation: &EvalPermutation) -> Self {
+        Self { level: self.level, c: self.c.map(|c| c.permuted(permutation)) }
     }
 
     /// `c_i += P · p` for a polynomial over Q_l.
@@ -308,35 +312,61 @@ pub fn sum_of_images(
 
 /// Decomposition and inner product in one pass over the target primes, for a single key.
 pub fn switch(params: &Params, level: usize, c: &Poly<Eval>, key: &KeySwitchKey) -> ExtendedPair {
+    let mut out = [ExtendedPair::dirty(params, level)];
+    switch_into(params, level, &[c], key, &mut out);
+    let [pair] = out;
+    pair
+}
+
+/// [`switch`] of several polynomials at one level, so that each limb of the key is read from far
+/// memory once for all of them.
+pub fn switch_into(params: &Params, level: usize, cs: &[&Poly<Eval>], key: &KeySwitchKey, out: &mut [ExtendedPair]) {
     let tables = params.tables(level);
     let n = params.degree();
-    let count = tables.digits.len();
-    let mut rows = Buffer::dirty(c.words().len());
-    let prepared = prepare_eval(tables, &mut rows, c);
-    let mut out = [Poly::dirty(&tables.qp), Poly::dirty(&tables.qp)];
+    let mut rows: Vec<Buffer> = cs.iter().map(|c| Buffer::dirty(c.words().len())).collect();
+    let prepared: Vec<_> = rows.iter_mut().zip(cs).map(|(rows, c)| prepare_eval(tables, rows, c)).collect();
     // Two targets at a time: more would not leave their digits in the cache.
-    let group = group(tables.qp.len()).min(2);
-    let [x, y] = &mut out;
-    threads::for_each_chunk_pair(x.words_mut(), y.words_mut(), n * group, |g, xs, ys| {
-        let targets = g * group..(g * group + xs.len() / n);
-        let mut lifted = Buffer::dirty(n * count * targets.len());
-        for (j, rows) in lifted.chunks_exact_mut(n * targets.len()).enumerate() {
-            let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) =
-                targets.clone().zip(rows.chunks_exact_mut(n)).filter(|(t, _)| !tables.digits[j].contains(t)).unzip();
-            tables.mod_up[j].finish_many(&prepared[j], &wanted, &mut rows);
-            wanted.iter().zip(rows).for_each(|(t, row)| tables.qp.limb(*t).forward(row));
-        }
-        for (i, (x, y)) in xs.chunks_exact_mut(n).zip(ys.chunks_exact_mut(n)).enumerate() {
-            let t = targets.start + i;
-            let digit = |j: usize| match tables.digits[j].contains(&t) {
-                true => c.limb(t),
-                false => &lifted[(j * targets.len() + i) * n..][..n],
-            };
-            let digits: Vec<&[u64]> = (0..count).map(digit).collect();
-            tables.qp.limb(t).dot_pair_packed([x, y], &digits, key.limb(level, t), None);
+    let size = group(tables.qp.len()).min(2);
+    let mut groups: Vec<Vec<[&mut [u64]; 2]>> = (0..tables.qp.len().div_ceil(size)).map(|_| Vec::new()).collect();
+    for pair in out {
+        let [x, y] = &mut pair.c;
+        let chunks = x.words_mut().chunks_mut(n * size).zip(y.words_mut().chunks_mut(n * size));
+        groups.iter_mut().zip(chunks).for_each(|(group, (x, y))| group.push([x, y]));
+    }
+    threads::for_each_mut(&mut groups, |g, outs| {
+        for ((out, prepared), c) in outs.iter_mut().zip(&prepared).zip(cs) {
+            switch_targets(tables, c, prepared, key, (level, g * size), out);
         }
     });
-    ExtendedPair { level, c: out }
+}
+
+/// The limbs from `first` on of one switched polynomial, as many as `out` has rows.
+fn switch_targets(
+    tables: &LevelTables,
+    c: &Poly<Eval>,
+    prepared: &[Prepared<'_>],
+    key: &KeySwitchKey,
+    (level, first): (usize, usize),
+    [xs, ys]: &mut [&mut [u64]; 2],
+) {
+    let (n, count) = (c.degree(), tables.digits.len());
+    let targets = first..first + xs.len() / n;
+    let mut lifted = Buffer::dirty(n * count * targets.len());
+    for (j, rows) in lifted.chunks_exact_mut(n * targets.len()).enumerate() {
+        let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) =
+            targets.clone().zip(rows.chunks_exact_mut(n)).filter(|(t, _)| !tables.digits[j].contains(t)).unzip();
+        tables.mod_up[j].finish_many(&prepared[j], &wanted, &mut rows);
+        wanted.iter().zip(rows).for_each(|(t, row)| tables.qp.limb(*t).forward(row));
+    }
+    for (i, (x, y)) in xs.chunks_exact_mut(n).zip(ys.chunks_exact_mut(n)).enumerate() {
+        let t = targets.start + i;
+        let digit = |j: usize| match tables.digits[j].contains(&t) {
+            true => c.limb(t),
+            false => &lifted[(j * targets.len() + i) * n..][..n],
+        };
+        let digits: Vec<&[u64]> = (0..count).map(digit).collect();
+        tables.qp.limb(t).dot_pair_packed([x, y], &digits, key.limb(level, t), None);
+    }
 }
 
 /// Divides by the product of the special primes: RNSModDown (`004`, Algorithm 2.4.2).

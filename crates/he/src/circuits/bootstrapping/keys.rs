@@ -1,0 +1,78 @@
+//! Bootstrapping keys.
+
+use super::params::BootstrapParams;
+use crate::error::HeError;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
+
+/// Everything that a server bootstraps with; nothing secret.
+#[derive(Clone, Debug)]
+pub struct BootstrapKeys {
+    pub(super) params: BootstrapParams,
+    /// Relinearisation and rotations, over the set's parameters.
+    pub(super) keys: EvalKeys,
+    /// From the dense secret to the sparse one, modulo q_0·p.
+    pub(super) to_sparse: KeySwitchKey,
+    /// From the sparse secret to the dense one, modulo Q·p.
+    pub(super) to_dense: KeySwitchKey,
+}
+
+impl BootstrapKeys {
+    /// Makes the keys, and the ephemeral sparse secret with them, which is forgotten.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters` for a secret of another set; `RlweError::Ring` without entropy.
+    pub fn generate(secret: &SecretKey, params: &BootstrapParams) -> Result<Self, HeError> {
+        params.params().expect("the secret key", secret.params())?;
+        let sparse = SecretKey::generate(params.gate())?;
+        Self::with_sparse(secret, &sparse, params)
+    }
+
+    /// The same with a sparse secret of the caller's.
+    pub(super) fn with_sparse(
+        secret: &SecretKey,
+        sparse: &SecretKey,
+        params: &BootstrapParams,
+    ) -> Result<Self, HeError> {
+        let levels = params.layout().levels;
+        let elements: Vec<(u64, usize)> = params.layout().galois_levels().into_iter().collect();
+        let keys = KeyGenerator::new(secret)?.eval_keys(Some(levels.start), &elements)?;
+        let to_sparse = KeyGenerator::new(sparse)?.key_from(secret.coefficients(), 0)?;
+        let copy = zeroize::Zeroizing::new(secret.coefficients().to_vec());
+        let dense = SecretKey::from_coefficients(params.open(), secret.id(), copy)?;
+        let to_dense = KeyGenerator::new(&dense)?.key_from(sparse.coefficients(), levels.top)?;
+        Ok(Self { params: params.clone(), keys, to_sparse, to_dense })
+    }
+
+    /// The set.
+    pub fn params(&self) -> &BootstrapParams {
+        &self.params
+    }
+
+    /// The name of the secret key they belong to.
+    pub fn id(&self) -> KeyId {
+        self.keys.id()
+    }
+
+    /// The relinearisation and rotation keys among them.
+    pub fn eval_keys(&self) -> &EvalKeys {
+        &self.keys
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.keys.bytes() + self.to_sparse.bytes() + self.to_dense.bytes()
+    }
+
+    /// The keys of StC, which are not sent: digit 0 of those of CtS, divided by the special primes that
+    /// StC does without.
+    pub(super) fn low(&self) -> Result<EvalKeys, HeError> {
+        let (params, low) = (&self.params, self.params.low());
+        let mut out = EvalKeys::new(low, self.keys.id());
+        for element in params.layout().stc_elements() {
+            let key = self.keys.galois(element, 0)?.key().reduced(low)?;
+            out.insert(GaloisKey::from_parts(element, key)?)?;
+        }
+        Ok(out)
+    }
+}

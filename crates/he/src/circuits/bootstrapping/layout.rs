@@ -1,0 +1,388 @@
+//! How a bootstrapping set lays its chain out: levels, scales and steps, before any prime is chosen.
+
+use super::refresh::Kind;
+use super::set::BootstrapLiteral;
+use crate::circuits::dft::{Direction, Stage, Transform};
+use crate::circuits::linear_map::{Diagonals, MapPlan};
+use crate::circuits::mod1::{Mod1, Mod1Literal};
+use crate::circuits::polynomial::program::{Plan, Value};
+use crate::error::{HeError, parameters};
+use num_complex::Complex64;
+use std::collections::{BTreeMap, BTreeSet};
+use sudare_ring::automorphism::{conjugation_element, rotation_element};
+use sudare_rlwe::Counters;
+use sudare_rlwe::keys::KeySwitchKey;
+use sudare_rlwe::noise::Sketch;
+use sudare_rlwe::params::ParamsLiteral;
+use sudare_rlwe::security::SecretDistribution;
+
+/// Bits by which the special primes of StC's keys exceed its digit at least.
+const LOW_MARGIN: f64 = 2.0;
+
+/// How far scale times bound of an input may lie above Δ: scales drift with products, since primes are no
+/// powers of two. The reduction is fitted for it.
+pub(crate) const DRIFT: f64 = 1.0 + 1.0 / 64.0;
+
+/// Where each part of the chain ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Levels {
+    /// Level of an input, on which StC starts.
+    pub input: usize,
+    /// Level of a refreshed ciphertext.
+    pub output: usize,
+    /// Level of what leaves the modular reduction: the output's, or one above where there is a mask.
+    pub reduced: usize,
+    /// Level at which the modular reduction starts.
+    pub start: usize,
+    /// The highest.
+    pub top: usize,
+}
+
+/// A set's levels, transforms and reduction.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub literal: BootstrapLiteral,
+    pub chain: Sketch,
+    /// The primes of StC and of its keys.
+    pub low: Sketch,
+    /// The prime p beside q_0 of the sparse secret.
+    pub gate_prime: f64,
+    pub levels: Levels,
+    pub mod1: Mod1,
+    pub stc: Transform,
+    pub cts: Transform,
+}
+
+impl Layout {
+    /// Lays a literal out over a chain.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`.
+    pub fn new(literal: &BootstrapLiteral, chain: Sketch) -> Result<Self, HeError> {
+        check(literal)?;
+        let mod1 = Mod1::new(Mod1Literal {
+            integers: literal.weight / 2,
+            radius: (-literal.log_radius).exp2() * DRIFT,
+            degree: literal.degree,
+            doublings: literal.doublings,
+            sines: literal.sines,
+        })?;
+        let (points, slots) = (1usize << literal.log_slots, 1usize << (literal.params.log_n - 1));
+        let stc = Transform::new(points, &literal.stc, Direction::SlotsToCoefficients, 0)?;
+        let mut cts = Transform::new(points, &literal.cts, Direction::CoefficientsToSlots, stc.pending())?;
+        if points < slots {
+            // Imaginary parts stand behind the real ones.
+            cts.mask_output(&side_by_side(points, -Complex64::I));
+        }
+        let levels = levels(literal, chain.q().len() - 1, mod1.depth())?;
+        let low = low(&chain, levels.input + 1)?;
+        let gate_prime = f64::from(literal.gate_bits).exp2();
+        Ok(Self { literal: literal.clone(), chain, low, gate_prime, levels, mod1, stc, cts })
+    }
+
+    /// N.
+    pub fn degree(&self) -> usize {
+        1 << self.literal.params.log_n
+    }
+
+    /// Slots that hold values.
+    pub fn slots(&self) -> usize {
+        self.stc.points()
+    }
+
+    /// How often they repeat.
+    pub fn repeats(&self) -> usize {
+        self.degree() / 2 / self.slots()
+    }
+
+    /// Whether slots repeat.
+    pub fn is_sparse(&self) -> bool {
+        self.repeats() > 1
+    }
+
+    /// Δ.
+    pub fn scale(&self) -> f64 {
+        f64::from(self.literal.params.log_scale).exp2()
+    }
+
+    /// ρ: what values that fill Δ fill of q_0.
+    pub fn radius(&self) -> f64 {
+        (-self.literal.log_radius).exp2()
+    }
+
+    pub fn q0(&self) -> f64 {
+        self.chain.q()[0]
+    }
+
+    /// What StC multiplies a ciphertext's scale by, so that bound · scale = Δ comes out as ρ·q_0.
+    pub fn shrink(&self) -> f64 {
+        self.radius() * self.q0() / self.scale()
+    }
+
+    /// Scale of the modular reduction's input, with values over K + ρ.
+    pub fn start_scale(&self) -> f64 {
+        self.chain.q()[self.levels.start]
+    }
+
+    /// What of q_0 a value of size one is, at a scale.
+    pub fn unit(&self, scale: f64) -> f64 {
+        self.radius() * scale / self.scale()
+    }
+
+    /// The modular reduction as a program, and its value, whose imaginary parts times 2i have `target` as their
+    /// scale for messages that came with `scale`.
+    ///
+    /// # Errors
+    /// `RlweError::OutOfLevels`.
+    pub fn reduction(&self, scale: f64, target: f64) -> Result<(Plan, Value), HeError> {
+        let mut plan = Plan::new(self.chain.clone(), self.levels.start, self.start_scale());
+        let value = self.mod1.write(&mut plan, 0, target / (2.0 * self.unit(scale)))?;
+        Ok((plan, value))
+    }
+
+    /// For each stage of StC its level, its factor and the scale of its diagonals.
+    pub fn stc_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
+        let share = self.shrink().powf(1.0 / self.stc.stages().len() as f64);
+        let at = move |(i, stage)| {
+            let level = self.levels.input - i;
+            (stage, level, 1.0, self.chain.q()[level] * share)
+        };
+        self.stc.stages().iter().enumerate().map(at)
+    }
+
+    /// The same for CtS.
+    pub fn cts_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
+        let count = 1.0 / self.cts.stages().len() as f64;
+        let factor = (1.0 / (2.0 * self.mod1.span() * self.repeats() as f64)).powf(count);
+        let share = (self.start_scale() / self.q0()).powf(count);
+        let at = move |(i, stage)| {
+            let level = self.levels.top - i;
+            (stage, level, factor, self.chain.q()[level] * share)
+        };
+        self.cts.stages().iter().enumerate().map(at)
+    }
+
+    /// StC's maps without values.
+    pub fn stc_plans(&self) -> Vec<MapPlan> {
+        let plan = |(stage, _, factor, scale): (&Stage, usize, f64, f64)| {
+            stage.plan(self.degree(), factor, self.literal.hoisted, scale)
+        };
+        self.stc_stages().map(plan).collect()
+    }
+
+    /// CtS's maps without values.
+    pub fn cts_plans(&self) -> Vec<MapPlan> {
+        let plan = |(stage, _, factor, scale): (&Stage, usize, f64, f64)| {
+            stage.plan(self.degree(), factor, self.literal.hoisted, scale)
+        };
+        self.cts_stages().map(plan).collect()
+    }
+
+    /// Of sparse slots, what makes u in the first half of 2n slots and v in the second u + i·v in both, and
+    /// undoes the transforms' rotation: diagonals and their scale.
+    pub fn mask(&self) -> (Diagonals<Complex64>, f64) {
+        let n = self.slots();
+        let mask = side_by_side(n, Complex64::I);
+        let turned: Vec<Complex64> = (0..2 * n).map(|j| mask[(j + n) % (2 * n)]).collect();
+        let [own, other] = self.mask_steps();
+        (BTreeMap::from([(own, mask), (other, turned)]), self.chain.q()[self.levels.reduced])
+    }
+
+    /// The mask's map without values, where there is one.
+    pub fn mask_plan(&self) -> Option<MapPlan> {
+        self.is_sparse().then(|| {
+            let (diagonals, scale) = self.mask();
+            MapPlan::flat(self.degree(), &diagonals, 1, usize::MAX, scale).0
+        })
+    }
+
+    fn mask_steps(&self) -> [i64; 2] {
+        let period = 2 * self.slots() as i64;
+        [0, self.slots() as i64].map(|half| (half - self.cts.pending()).rem_euclid(period))
+    }
+
+    /// The rotation that undoes what the transforms left.
+    pub fn undo(&self) -> i64 {
+        (-self.cts.pending()).rem_euclid(self.degree() as i64 / 2)
+    }
+
+    /// Galois elements of the trace to the ring of the slots.
+    pub fn trace_elements(&self) -> Vec<u64> {
+        let steps = (0..self.repeats().trailing_zeros()).map(|i| (self.slots() as i64) << i);
+        steps.map(|step| rotation_element(self.degree(), step)).collect()
+    }
+
+    /// Galois elements, each with the level that its key has to reach.
+    pub fn galois_levels(&self) -> BTreeMap<u64, usize> {
+        let (n, levels) = (self.degree(), self.levels);
+        let mut out = BTreeMap::new();
+        let mut add = |element: u64, level: usize| {
+            if element != 1 {
+                let entry = out.entry(element).or_insert(level);
+                *entry = level.max(*entry);
+            }
+        };
+        for ((_, level, ..), plan) in self.cts_stages().zip(self.cts_plans()) {
+            plan.elements().into_iter().for_each(|e| add(e, level));
+        }
+        for plan in self.stc_plans() {
+            plan.elements().into_iter().for_each(|e| add(e, levels.input));
+        }
+        let conjugation = conjugation_element(n);
+        add(conjugation, levels.start + 1);
+        match self.mask_plan() {
+            None => {
+                let undo = rotation_element(n, self.undo());
+                add(undo, levels.reduced);
+                add(undo * conjugation % (2 * n as u64), levels.reduced);
+            }
+            Some(mask) => {
+                mask.elements().into_iter().for_each(|e| add(e, levels.reduced));
+                self.trace_elements().into_iter().for_each(|e| add(e, levels.top));
+            }
+        }
+        out
+    }
+
+    /// Elements of StC's keys.
+    pub fn stc_elements(&self) -> BTreeSet<u64> {
+        self.stc_plans().iter().flat_map(MapPlan::elements).collect()
+    }
+
+    /// What a refresh of one ciphertext does, by step.
+    ///
+    /// # Errors
+    /// `RlweError::OutOfLevels`.
+    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
+        let maps = |plans: Vec<MapPlan>| plans.iter().map(MapPlan::counters).sum::<Counters>();
+        let both = kind == Kind::Complex && !self.is_sparse();
+        let trace = turns(1) * self.trace_elements().len();
+        let (plan, _) = self.reduction(self.scale(), self.scale())?;
+        let join = match self.mask_plan() {
+            Some(mask) => conjugate_sums(1) + mask.counters(),
+            None => join_counters(kind, self.undo() != 0),
+        };
+        Ok([
+            maps(self.stc_plans()),
+            RAISE + if self.is_sparse() { trace } else { Counters::default() },
+            maps(self.cts_plans()) + conjugate_sums(if both { 2 } else { 1 }),
+            plan.counters() * if both { 2 } else { 1 },
+            join,
+        ])
+    }
+
+    /// Bytes of all keys in memory.
+    pub fn key_bytes(&self) -> u64 {
+        let literal = &self.literal.params.rlwe;
+        let galois: usize = self.galois_levels().values().map(|l| KeySwitchKey::bytes_at(literal, *l)).sum();
+        let relin = KeySwitchKey::bytes_at(literal, self.levels.start);
+        let gate = self.gate_literal();
+        let to_sparse = ParamsLiteral { q_bits: vec![literal.q_bits[0]], digit_limbs: 1, ..gate.clone() };
+        let gates = KeySwitchKey::bytes_at(&to_sparse, 0) + KeySwitchKey::bytes_at(&gate, self.levels.top);
+        (galois + relin + gates) as u64
+    }
+
+    /// The primes under which a key leads back from the sparse secret.
+    fn gate_literal(&self) -> ParamsLiteral {
+        let literal = &self.literal.params.rlwe;
+        ParamsLiteral { p_bits: vec![self.literal.gate_bits], digit_limbs: literal.q_bits.len(), ..literal.clone() }
+    }
+
+    /// Bytes of all diagonals.
+    pub fn diagonal_bytes(&self) -> u64 {
+        let below = self.stc_stages().zip(self.stc_plans());
+        let above = self.cts_stages().zip(self.cts_plans());
+        let words = |((_, level, ..), plan): ((&Stage, usize, f64, f64), MapPlan), special: usize| {
+            plan.row_words() * (level + 1 + special)
+        };
+        let low: usize = below.map(|x| words(x, self.low.p().len())).sum();
+        let high: usize = above.map(|x| words(x, self.chain.p().len())).sum();
+        8 * (low + high) as u64
+    }
+
+    /// Bytes that a refresh of some complex ciphertexts works in, at its largest step.
+    pub fn working_bytes(&self, count: usize) -> u64 {
+        let limbs = self.levels.top + 1 + self.chain.p().len();
+        let digits = (self.levels.top + 1).div_ceil(self.chain.digit_limbs());
+        let stage = |s: &Stage| {
+            let (hoisted, roots) = s.steps(self.literal.hoisted);
+            let giants = s.count().div_ceil(hoisted * roots);
+            // Digits and parts of each root, two sums for each giant step, one to be joined.
+            limbs * (roots * (digits + 2) + 2 * giants + 2)
+        };
+        let rows = self.cts.stages().iter().map(stage).max().unwrap_or(0);
+        8 * (self.degree() * rows * count) as u64
+    }
+}
+
+/// To the sparse secret, and back.
+pub(super) const RAISE: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, key_switches: 2 };
+
+/// Rotations, each added to what is there.
+fn turns(count: u64) -> Counters {
+    Counters { add: count, rot: count, cmult: 0, mult: 0, key_switches: count }
+}
+
+/// A conjugate, and so many sums or differences with it.
+pub(super) fn conjugate_sums(sums: u64) -> Counters {
+    Counters { add: sums, ..turns(1) }
+}
+
+/// W, V and their difference after both are turned, or only V where nothing is pending.
+pub(super) fn join_counters(kind: Kind, pending: bool) -> Counters {
+    let add = if kind == Kind::Complex { 3 } else { 1 };
+    Counters { add, ..turns(if pending { 2 } else { 1 }) }
+}
+
+/// 1 in the first `points` slots and `value` in as many more.
+fn side_by_side(points: usize, value: Complex64) -> Vec<Complex64> {
+    [vec![Complex64::ONE; points], vec![value; points]].concat()
+}
+
+fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
+    let fail = |reason: String| Err(parameters(reason));
+    if !(9..=17).contains(&literal.params.log_n) || !(1..literal.params.log_n).contains(&literal.log_slots) {
+        return fail(format!("2^{} slots do not fit N = 2^{}", literal.log_slots, literal.params.log_n));
+    }
+    if !(1..=16).contains(&literal.hoisted) || !(0.0..=16.0).contains(&literal.log_radius) {
+        return fail("a bootstrap hoists 1 to 16 babies, and −log2 of its radius is at most 16".into());
+    }
+    if !(2..=256).contains(&literal.weight) || literal.weight % 2 == 1 {
+        return fail(format!("an ephemeral secret of weight {}; take an even one from 2 to 256", literal.weight));
+    }
+    if literal.params.secret != SecretDistribution::Ternary {
+        return fail("bootstrapping takes a uniform ternary secret; the sparse one is made with the keys".into());
+    }
+    if literal.params.q_bits.first().is_none_or(|q0| *q0 > literal.gate_bits) {
+        return fail(format!("the prime of {} bits beside q_0 is smaller than it", literal.gate_bits));
+    }
+    Ok(())
+}
+
+fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels, HeError> {
+    let input = literal.stc.len();
+    let mask = usize::from(literal.log_slots + 1 < literal.params.log_n);
+    let used = literal.cts.len() + depth + mask;
+    match top.checked_sub(used).filter(|output| *output > input) {
+        Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - literal.cts.len(), top }),
+        None => Err(parameters(format!(
+            "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top}; add primes"
+        ))),
+    }
+}
+
+/// The lowest primes, and as many special ones as their keys need.
+fn low(chain: &Sketch, limbs: usize) -> Result<Sketch, HeError> {
+    if chain.digit_limbs() < limbs {
+        return Err(parameters(format!("a digit of key switching holds the {limbs} lowest primes at least")));
+    }
+    let digit: f64 = chain.q()[..limbs].iter().map(|q| q.log2()).sum();
+    let mut bits = 0.0;
+    let enough = |p: &&f64| {
+        let more = bits < digit + LOW_MARGIN;
+        bits += p.log2();
+        more
+    };
+    let special = chain.p().iter().take_while(enough).count();
+    Ok(chain.part(limbs, special, limbs))
+}

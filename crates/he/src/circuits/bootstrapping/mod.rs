@@ -1,0 +1,39 @@
+//! CKKS bootstrapping: a ciphertext that has used its levels gets new ones, with the same values.
+//!
+//! The order is slots to coefficients first: what is rounded and raised then has the values themselves
+//! as its coefficients, so every input within its bound has room, whatever it looks like in slots.
+//!
+//! | Step | Where | Source |
+//! |---|---|---|
+//! | slots to coefficients (StC), on the last primes | [`super::dft`] | ePrint 2018/1043, 2018/1073 |
+//! | to a sparse secret modulo q_0·p, to all primes, and back to the dense one | `raise` | Bossuat–Troncoso-Pastoriza–Hubaux, ePrint 2022/024 |
+//! | coefficients to slots (CtS) | [`super::dft`] | |
+//! | reduction modulo q_0 of real and imaginary parts | [`super::mod1`] | ePrint 2021/572 |
+//! | both put together, and the rotation that the transforms left undone | `refresh` | |
+//!
+//! A sparse secret of weight h bounds the multiples of q_0 that raising adds by h/2, so a bootstrap never
+//! fails. It is under a key of its own that leaves modulo q_0·p alone ([`crate::security`] has its rule), and is
+//! forgotten when the keys are made.
+//!
+//! Ciphertexts with slots that repeat every n < N/2 (declared by the set) are bootstrapped at the size of n:
+//! real and imaginary parts stand side by side in 2n slots.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../../../docs/guide/10-any-depth.md")]
+struct Guide;
+
+mod keys;
+mod layout;
+mod noise;
+mod params;
+mod raise;
+mod refresh;
+mod set;
+#[cfg(test)]
+mod tests;
+
+pub use keys::BootstrapKeys;
+pub use noise::PredictedNoise;
+pub use params::BootstrapParams;
+pub use refresh::{Bootstrapper, Kind, Progress, Step};
+pub use set::{BootstrapLiteral, BootstrapSet};

@@ -1,0 +1,227 @@
+//! What a refresh adds to a ciphertext's error: variances of each step, and a bound on the whole.
+//!
+//! Errors are told in units of x = t/q_0, of which values of size one are ρ. Those of StC and of raising are
+//! errors of coefficients, which is where values stand then.
+
+use super::layout::Layout;
+use crate::circuits::linear_map::MapPlan;
+use crate::circuits::polynomial::noise::Samples;
+use crate::circuits::polynomial::program::{Plan, Value};
+use crate::ckks::noise::TAIL;
+use crate::error::HeError;
+use num_complex::Complex64;
+use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, canonical_bound};
+
+/// Points of the reduction's input that are looked at.
+const SAMPLES: usize = 2048;
+
+/// Variances E|e|² of a slot's error by the step that adds it, in units of the message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictedNoise {
+    /// Slots to coefficients.
+    pub to_coefficients: f64,
+    /// Raising to all primes.
+    pub raise: f64,
+    /// Coefficients to slots.
+    pub to_slots: f64,
+    /// The reduction's arithmetic.
+    pub reduce: f64,
+    /// The reduction's approximation, for messages that fill their bound evenly.
+    pub approximation: f64,
+    /// Joining real and imaginary parts.
+    pub join: f64,
+}
+
+impl PredictedNoise {
+    /// Variance of the whole.
+    pub fn total(&self) -> f64 {
+        self.to_coefficients + self.raise + self.to_slots + self.reduce + self.approximation + self.join
+    }
+
+    /// −log2 of the root of the mean square error.
+    pub fn bits(&self) -> f64 {
+        -self.total().log2() / 2.0
+    }
+}
+
+/// Variance of |I|: h uniform numbers' sum, rounded.
+pub(super) fn integer_variance(weight: u32) -> f64 {
+    f64::from(weight + 1) / 12.0
+}
+
+/// x/(K + ρ) as raising distributes it: rounded sums of h uniform numbers, with messages spread evenly.
+pub(super) fn samples(layout: &Layout) -> Samples {
+    let span = layout.mod1.span();
+    let shares = integer_shares(layout.literal.weight);
+    let last = i64::from(layout.mod1.literal().integers);
+    let mut out = Samples::new();
+    let (mut cumulated, mut at) = (0.0, 0usize);
+    for (share, integer) in shares.iter().zip(-last..=last) {
+        cumulated += share;
+        while at < SAMPLES && (at as f64 + 0.5) / SAMPLES as f64 <= cumulated {
+            // Golden steps spread the messages.
+            let m = layout.radius() * (2.0 * (at as f64 * 0.618_033_988_749_895).fract() - 1.0);
+            out.push((Complex64::from((integer as f64 + m) / span), 0));
+            at += 1;
+        }
+    }
+    out
+}
+
+/// Probabilities of I = −h/2 … h/2.
+fn integer_shares(weight: u32) -> Vec<f64> {
+    // Sums of uniform numbers on a grid of 1/FINE.
+    const FINE: usize = 32;
+    let mut sums = vec![1.0];
+    for _ in 0..weight {
+        let mut next = vec![0.0; sums.len() + FINE - 1];
+        sums.iter().enumerate().for_each(|(i, s)| next[i..i + FINE].iter_mut().for_each(|x| *x += s / FINE as f64));
+        sums = next;
+    }
+    let last = i64::from(weight / 2);
+    let middle = (sums.len() - 1) as f64 / 2.0;
+    let mut out = vec![0.0; 2 * last as usize + 1];
+    for (i, s) in sums.iter().enumerate() {
+        let integer = ((i as f64 - middle) / FINE as f64).round() as i64;
+        out[(integer.clamp(-last, last) + last) as usize] += s;
+    }
+    out
+}
+
+/// Variance of a coefficient's error after StC, in integer units modulo q_0, for an input whose slots have the
+/// error `input` (E|e|², integer units) and values of mean square `message`.
+pub(super) fn stc_variance(layout: &Layout, maps: &[MapPlan], message: f64, input: f64) -> f64 {
+    let low = &layout.low;
+    let n = low.degree();
+    let (mut scale, mut energy, mut error) = (layout.scale(), message, input);
+    for ((_, level, ..), map) in layout.stc_stages().zip(maps) {
+        let q = low.q()[level];
+        let before = map.variance(low, level, scale, energy, error / (scale * scale));
+        error = before / (q * q) + n * low.division(2).variance();
+        scale *= map.scale() / q;
+        energy *= map.energy();
+    }
+    error / n
+}
+
+/// Variance of a coefficient's error after raising, in integer units.
+pub(super) fn raise_variance(layout: &Layout) -> f64 {
+    let n = layout.chain.degree();
+    // One digit of q_0, both ways.
+    let switching = n * ERROR_VARIANCE * ROUNDING_VARIANCE * (layout.q0() / layout.gate_prime).powi(2);
+    let sparse = ROUNDING_VARIANCE * (1.0 + f64::from(layout.literal.weight));
+    2.0 * switching + sparse + layout.chain.division(2).variance()
+}
+
+/// Variance of the error that CtS adds to one of the reduction's inputs, a real number, in integer units.
+pub(super) fn cts_variance(layout: &Layout, maps: &[MapPlan]) -> f64 {
+    let chain = &layout.chain;
+    let n = chain.degree();
+    // Slots of the raised ciphertext: N coefficients of m + q_0·I each, of which the trace keeps some, times as many.
+    let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2) / 3.0;
+    let (mut scale, mut energy) = (layout.q0(), n * spread * layout.repeats() as f64);
+    let mut error = trace_variance(layout);
+    for ((_, level, ..), map) in layout.cts_stages().zip(maps) {
+        let q = chain.q()[level];
+        let before = map.variance(chain, level, scale, energy, error / (scale * scale));
+        if level == layout.levels.start + 1 {
+            // y = c + c̄ is twice the real part; conjugation rounds c_1 and switches once.
+            let turn = n * chain.switching(level).variance() + n * chain.secret_weight() * ROUNDING_VARIANCE;
+            return (2.0 * before + turn / 2.0) / (q * q) + n * chain.division(2).variance() / 2.0;
+        }
+        error = before / (q * q) + n * chain.division(2).variance();
+        scale *= map.scale() / q;
+        energy *= map.energy();
+    }
+    error
+}
+
+/// Variance of a slot's error after the trace alone, in integer units.
+fn trace_variance(layout: &Layout) -> f64 {
+    let (chain, top) = (&layout.chain, layout.levels.top);
+    let own = chain.degree() * (chain.switching(top).variance() + chain.division(2).variance());
+    // Each automorphism doubles what was there before and adds its own.
+    (0..layout.repeats().trailing_zeros()).fold(0.0, |error, _| 2.0 * error + own)
+}
+
+/// Variance E|e|² of the error that joining adds to a slot, in integer units, for values of `scale` twice the
+/// reduction's and of `kinds` ciphertexts (2: complex, 1: real).
+pub(super) fn join_variance(layout: &Layout, scale: f64, kinds: usize) -> f64 {
+    let (chain, level) = (&layout.chain, layout.levels.reduced);
+    let n = chain.degree();
+    let switching = n * chain.switching(level).variance();
+    let divided = n * chain.division(2).variance();
+    match layout.mask_plan() {
+        None => kinds as f64 * switching + divided,
+        Some(mask) => {
+            let message = 2.0 * layout.radius().powi(2) / 3.0;
+            let first = (switching + divided) / (scale * scale);
+            mask.variance(chain, level, scale, message, first) / chain.q()[level].powi(2) + divided
+        }
+    }
+}
+
+impl PredictedNoise {
+    /// Of a refresh of complex slots for values of mean square `message` at the full scale.
+    pub(super) fn of(layout: &Layout, message: f64) -> Result<Self, HeError> {
+        let (q0, rho) = (layout.q0(), layout.radius());
+        let (plan, value) = layout.reduction(layout.scale(), layout.scale())?;
+        let gains = plan.gains(value, &samples(layout));
+        // Two real numbers a slot.
+        let coefficient = |v: f64| 2.0 * v / (q0 * q0) / (rho * rho);
+        let slot = |v: f64| 2.0 * v / (rho * rho);
+        let start = layout.start_scale();
+        let scale = 2.0 * plan.scale(value);
+        Ok(Self {
+            to_coefficients: coefficient(stc_variance(layout, &layout.stc_plans(), message, 0.0)),
+            raise: coefficient(raise_variance(layout)),
+            to_slots: slot(gains.mean_square[0] * cts_variance(layout, &layout.cts_plans()) / (start * start)),
+            reduce: slot(0.5 * plan.variance(&gains, 0.0)),
+            approximation: slot(layout.mod1.error().rms.powi(2)),
+            join: join_variance(layout, scale, 2) / (scale * rho).powi(2),
+        })
+    }
+}
+
+/// The bound that refreshed ciphertexts carry, by what does not depend on the input.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    /// Bound on the slots of m/q_0 + I.
+    pub raised_slots: f64,
+    /// Of a coefficient after StC and raising, in units of x.
+    coefficients: f64,
+    /// Of the reduction's input, in units of y.
+    input: f64,
+    samples: Samples,
+}
+
+impl Bounds {
+    pub fn new(layout: &Layout) -> Self {
+        // Slots of a polynomial with independent coefficients of that variance.
+        let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2);
+        let coefficients = tail(stc_variance(layout, &layout.stc_plans(), 1.0, 0.0)) + tail(raise_variance(layout));
+        Self {
+            raised_slots: canonical_bound(&TAIL, layout.chain.degree(), spread, 1),
+            coefficients: coefficients / layout.q0(),
+            input: tail(cts_variance(layout, &layout.cts_plans())) / layout.start_scale(),
+            samples: samples(layout),
+        }
+    }
+
+    /// Bound on the error of a slot after a reduction, in units of the message, for an input with an error of
+    /// at most `error` in those units. `unit` is what of q_0 a message of size one is.
+    pub fn output(&self, layout: &Layout, (plan, value): (&Plan, Value), error: f64, unit: f64) -> f64 {
+        let gains = plan.gains(value, &self.samples);
+        // How much the reduction stretches errors of x: nearly not.
+        let gain = 1.05 * gains.largest[0] / layout.mod1.span();
+        let reduced = 2.0 * (plan.error_bound(&gains, self.input) + layout.mod1.error().largest);
+        let scale = 2.0 * plan.scale(value);
+        let joined = tail(join_variance(layout, scale, 2)) / scale;
+        error * gain + (2.0 * self.coefficients * gain + reduced + joined) / unit
+    }
+}
+
+/// Standard deviations times the tail of a product of two random polynomials.
+fn tail(variance: f64) -> f64 {
+    TAIL[1] * variance.sqrt()
+}

@@ -1,0 +1,196 @@
+//! Bootstrapping parameters: a literal checked, laid out, and with its primes.
+
+use super::layout::{DRIFT, Layout};
+use super::noise::PredictedNoise;
+use super::refresh::Kind;
+use super::set::BootstrapLiteral;
+use crate::circuits::dft::Transform;
+use crate::circuits::mod1::Mod1;
+use crate::ckks::Params;
+use crate::error::HeError;
+use std::sync::Arc;
+use sudare_ring::RnsBasis;
+use sudare_ring::prime::ntt_primes;
+use sudare_rlwe as rlwe;
+use sudare_rlwe::Counters;
+use sudare_rlwe::noise::Sketch;
+use sudare_rlwe::security::SecretDistribution;
+
+struct Inner {
+    layout: Layout,
+    params: Params,
+    /// q_0 … of StC and the first special primes.
+    low: Params,
+    /// q_0 and p, for the sparse secret.
+    gate: rlwe::Params,
+    /// All of Q and p.
+    open: rlwe::Params,
+}
+
+/// A checked bootstrapping set. Cloning shares it.
+#[derive(Clone)]
+pub struct BootstrapParams(Arc<Inner>);
+
+/// Sizes of a literal's primes: the powers of two below which they lie. [`Sketch::of`] counts a twentieth of a
+/// bit less for each, and the bits that a refresh keeps follow from quotients of single primes.
+fn planned(literal: &BootstrapLiteral) -> Sketch {
+    let sizes = |bits: &[u32]| bits.iter().map(|b| f64::from(*b).exp2()).collect::<Vec<_>>();
+    Sketch::new(&literal.params, sizes(&literal.params.q_bits), sizes(&literal.params.p_bits))
+}
+
+impl BootstrapLiteral {
+    /// Checks the literal and chooses its primes.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`, `RlweError::Insecure` for the whole set or for the sparse key alone,
+    /// `RlweError::Ring`.
+    pub fn build(&self) -> Result<BootstrapParams, HeError> {
+        // What does not fit together is refused before anything large is built.
+        Layout::new(self, planned(self))?;
+        let params = self.params.build()?;
+        let layout = Layout::new(self, params.sketch().clone())?;
+        let (q, p) = (params.q(), params.p());
+        let limbs = layout.levels.input + 1;
+        let dense = self.params.secret;
+        let low = params.derived(q.prefix(limbs), p.prefix(layout.low.p().len()), limbs, dense)?;
+        let taken: Vec<u64> = q.primes().chain(p.primes()).collect();
+        let gate_basis = RnsBasis::new(params.degree(), &ntt_primes(params.degree(), self.gate_bits, 1, &taken)?)?;
+        let sparse = SecretDistribution::FixedWeight { weight: self.weight };
+        let gate = params.rlwe().derived(q.prefix(1), gate_basis.clone(), 1, sparse)?;
+        let open = params.rlwe().derived(q.clone(), gate_basis, q.len(), dense)?;
+        Ok(BootstrapParams(Arc::new(Inner { layout, params, low, gate, open })))
+    }
+
+    /// What a refresh of one ciphertext does, by step, before anything is built.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`.
+    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
+        Layout::new(self, planned(self))?.operations(kind)
+    }
+
+    /// The lowest level of an input and the level of a refreshed ciphertext, before anything is built.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`.
+    pub fn levels(&self) -> Result<(usize, usize), HeError> {
+        let levels = Layout::new(self, planned(self))?.levels;
+        Ok((levels.input, levels.output))
+    }
+
+    /// Variances that a refresh of complex slots with mean square `message` adds, before anything is built.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`.
+    pub fn predicted_noise(&self, message: f64) -> Result<PredictedNoise, HeError> {
+        PredictedNoise::of(&Layout::new(self, planned(self))?, message)
+    }
+}
+
+impl BootstrapParams {
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    /// The literal that this set was built from.
+    pub fn literal(&self) -> &BootstrapLiteral {
+        &self.0.layout.literal
+    }
+
+    /// The parameters of its ciphertexts.
+    pub fn params(&self) -> &Params {
+        &self.0.params
+    }
+
+    pub(crate) fn low(&self) -> &Params {
+        &self.0.low
+    }
+
+    pub(crate) fn gate(&self) -> &rlwe::Params {
+        &self.0.gate
+    }
+
+    pub(crate) fn open(&self) -> &rlwe::Params {
+        &self.0.open
+    }
+
+    /// The modular reduction.
+    pub fn mod1(&self) -> &Mod1 {
+        &self.0.layout.mod1
+    }
+
+    /// The transforms: StC, CtS.
+    pub fn transforms(&self) -> [&Transform; 2] {
+        [&self.0.layout.stc, &self.0.layout.cts]
+    }
+
+    /// Slots that hold values; they repeat in the others.
+    pub fn slots(&self) -> usize {
+        self.0.layout.slots()
+    }
+
+    /// The lowest level of an input. A ciphertext is of use down to it.
+    pub fn input_level(&self) -> usize {
+        self.0.layout.levels.input
+    }
+
+    /// The level of a refreshed ciphertext.
+    pub fn output_level(&self) -> usize {
+        self.0.layout.levels.output
+    }
+
+    /// The most that bound · scale of an input may be: Δ, and a little for scales that have drifted.
+    pub fn largest_product(&self) -> f64 {
+        self.layout().scale() * DRIFT
+    }
+
+    /// Levels that a refreshed ciphertext has for use.
+    pub fn usable_levels(&self) -> usize {
+        self.output_level() - self.input_level()
+    }
+
+    /// Variances that a refresh of complex slots with mean square `message` adds; of real ones about half.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn predicted_noise(&self, message: f64) -> Result<PredictedNoise, HeError> {
+        PredictedNoise::of(self.layout(), message)
+    }
+
+    /// What a refresh of one ciphertext does, by step ([`Step::ALL`](super::Step::ALL)), as
+    /// [`Bootstrapper::counters`](super::Bootstrapper::counters) counts it.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
+        self.layout().operations(kind)
+    }
+
+    /// Bytes of the keys in memory.
+    pub fn key_bytes(&self) -> u64 {
+        self.0.layout.key_bytes()
+    }
+
+    /// Bytes of the diagonals, before there are any.
+    pub fn diagonal_bytes(&self) -> u64 {
+        self.0.layout.diagonal_bytes()
+    }
+
+    /// Bytes that a refresh of some complex ciphertexts works in, at its largest step.
+    pub fn working_bytes(&self, count: usize) -> u64 {
+        self.0.layout.working_bytes(count)
+    }
+}
+
+impl std::fmt::Debug for BootstrapParams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "BootstrapParams({} slots, {} levels to use of {}, {:?})",
+            self.slots(),
+            self.usable_levels(),
+            self.params().max_level(),
+            self.params()
+        )
+    }
+}

@@ -1,0 +1,229 @@
+//! Bootstrapping sets as a person writes them.
+
+use crate::ckks::ParamsLiteral;
+use crate::error::{HeError, parameters};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use sudare_rlwe as rlwe;
+use sudare_rlwe::security::{SecretDistribution, Security};
+
+/// The sets by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum BootstrapSet {
+    /// [`BootstrapLiteral::a`].
+    A,
+    /// [`BootstrapLiteral::a12`].
+    A12,
+    /// [`BootstrapLiteral::b`].
+    B,
+    /// [`BootstrapLiteral::c`].
+    C,
+    /// [`BootstrapLiteral::d`].
+    D,
+}
+
+impl BootstrapSet {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::A, Self::A12, Self::B, Self::C, Self::D];
+
+    /// The set itself.
+    pub fn literal(self) -> BootstrapLiteral {
+        match self {
+            Self::A => BootstrapLiteral::a(),
+            Self::A12 => BootstrapLiteral::a12(),
+            Self::B => BootstrapLiteral::b(),
+            Self::C => BootstrapLiteral::c(),
+            Self::D => BootstrapLiteral::d(),
+        }
+    }
+}
+
+impl FromStr for BootstrapSet {
+    type Err = HeError;
+
+    fn from_str(name: &str) -> Result<Self, HeError> {
+        let found = Self::ALL.into_iter().find(|set| set.to_string().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| parameters(format!("there is no bootstrapping set {name:?}; take A, A12, B, C or D")))
+    }
+}
+
+impl fmt::Display for BootstrapSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A chain of primes with what each part of it is for, and the shapes of the steps.
+///
+/// From the bottom, `params.q_bits` holds q_0; a prime for each stage of StC, the last stage's first; the
+/// user's; for sparse slots one for the mask; those of the modular reduction; one for each stage of CtS,
+/// the first stage's last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BootstrapLiteral {
+    /// The ring and all primes; `log_scale` is the user's scale Δ.
+    pub params: ParamsLiteral,
+    /// log2 of the slots n that hold values: all of log2 N − 1, or fewer that repeat.
+    pub log_slots: u32,
+    /// Butterfly layers of each stage of StC, in order.
+    pub stc: Vec<u32>,
+    /// Butterfly layers of each stage of CtS, in order.
+    pub cts: Vec<u32>,
+    /// Degree of the exponential's polynomial.
+    pub degree: usize,
+    /// Squarings of the exponential.
+    pub doublings: u32,
+    /// Terms of the sine series, 2 to 4.
+    pub sines: usize,
+    /// −log2 of ρ, how much of q_0 values of size one fill. A smaller ρ needs fewer sines and loses bits.
+    pub log_radius: f64,
+    /// h: weight of the ephemeral secret.
+    pub weight: u32,
+    /// Bits of the prime p under which keys lead to the ephemeral secret and back.
+    pub gate_bits: u32,
+    /// Babies of one decomposition in the transforms: `hoisted` + 1 keys a stage.
+    pub hoisted: usize,
+}
+
+/// A chain's parts: (count, bits) from the bottom.
+fn chain(parts: &[(usize, u32)]) -> Vec<u32> {
+    parts.iter().flat_map(|(count, bits)| std::iter::repeat_n(*bits, *count)).collect()
+}
+
+fn ternary(log_n: u32, q: &[(usize, u32)], p: &[(usize, u32)], digit_limbs: usize, log_scale: u32) -> ParamsLiteral {
+    let (secret, security) = (SecretDistribution::Ternary, Security::Bits128);
+    let (q_bits, p_bits) = (chain(q), chain(p));
+    let rlwe = rlwe::params::ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, secret, security };
+    ParamsLiteral { rlwe, log_scale }
+}
+
+impl BootstrapLiteral {
+    /// A: N = 2^16, 2^15 complex slots, 9 levels at Δ = 2^43, 26.4 bits (error of complex values of size up to
+    /// one, root of the mean square).
+    pub fn a() -> Self {
+        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (9, 43), (4, 48), (6, 50), (1, 42), (1, 45), (1, 47)];
+        Self {
+            params: ternary(16, &q, &[(13, 45)], 14, 43),
+            log_slots: 15,
+            stc: vec![5, 5, 5],
+            cts: vec![5, 5, 5],
+            degree: 31,
+            doublings: 3,
+            sines: 4,
+            log_radius: 4.1,
+            weight: 28,
+            gate_bits: 49,
+            hoisted: 4,
+        }
+    }
+
+    /// A with 12 levels: key switching in three digits, so more time and keys.
+    pub fn a12() -> Self {
+        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (12, 43), (4, 48), (6, 50), (1, 43), (1, 45), (1, 46)];
+        Self { params: ternary(16, &q, &[(8, 45), (2, 46)], 10, 43), ..Self::a() }
+    }
+
+    /// B, fast: N = 2^16, 5 levels at Δ = 2^40, 20.5 bits.
+    pub fn b() -> Self {
+        let q = [(1, 46), (1, 32), (1, 29), (1, 28), (5, 40), (3, 43), (1, 45), (5, 46), (1, 39), (1, 41), (1, 43)];
+        Self { params: ternary(16, &q, &[(18, 48)], 21, 40), sines: 2, log_radius: 5.75, ..Self::a() }
+    }
+
+    /// C: N = 2^15, 2^14 complex slots, 4 levels at Δ = 2^33, 16.2 bits.
+    pub fn c() -> Self {
+        let q = [(1, 41), (1, 28), (1, 26), (1, 25), (4, 33), (3, 37), (1, 38), (5, 40), (1, 34), (1, 36), (1, 37)];
+        Self {
+            params: ternary(15, &q, &[(4, 40)], 4, 33),
+            log_slots: 14,
+            stc: vec![5, 5, 4],
+            cts: vec![4, 5, 5],
+            sines: 2,
+            log_radius: 4.85,
+            weight: 32,
+            gate_bits: 41,
+            ..Self::a()
+        }
+    }
+
+    /// D, sparse: N = 2^15, 2^10 complex slots, 4 levels at Δ = 2^35, 16.2 bits.
+    pub fn d() -> Self {
+        let q = [(1, 41), (1, 28), (1, 26), (4, 35), (1, 32), (3, 39), (1, 40), (5, 40), (1, 38), (1, 40)];
+        Self {
+            params: ternary(15, &q, &[(4, 40)], 4, 35),
+            log_slots: 10,
+            stc: vec![5, 5],
+            cts: vec![5, 5],
+            ..Self::c()
+        }
+    }
+
+    /// The same shape over a small ring, by the name insecure: for tests.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a degree below 2^9 or above that of the set.
+    pub fn insecure(mut self, log_n: u32) -> Result<Self, HeError> {
+        let less = match self.params.log_n.checked_sub(log_n) {
+            Some(less) if log_n >= 9 && less < self.log_slots => less,
+            _ => {
+                return Err(parameters(format!(
+                    "a test set over log2 N = {log_n} from one over {}",
+                    self.params.log_n
+                )));
+            }
+        };
+        self.params.log_n = log_n;
+        self.params.security = Security::Insecure;
+        self.log_slots -= less;
+        for layers in [&mut self.stc, &mut self.cts] {
+            let stages = layers.len() as u32;
+            *layers = (0..stages).map(|i| self.log_slots / stages + u32::from(i < self.log_slots % stages)).collect();
+        }
+        // The unit of a stage is the size of the blocks below it: StC's from the small end, CtS's from the large.
+        self.cts.reverse();
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_rlwe::security::max_log_qp;
+
+    /// Levels for use and bits, of every set; the sparse key's and the whole modulus within their limits.
+    #[test]
+    fn named_sets() {
+        let expected = [("A", 9, 26.4), ("A12", 12, 26.4), ("B", 5, 20.5), ("C", 4, 16.2), ("D", 4, 16.2)];
+        for (set, (name, levels, bits)) in BootstrapSet::ALL.into_iter().zip(expected) {
+            assert_eq!((name.parse(), set.to_string().as_str()), (Ok(set), name));
+            let literal = set.literal();
+            let (input, output) = literal.levels().unwrap();
+            assert_eq!(output - input, levels, "{name}");
+            let found = literal.predicted_noise(0.5).unwrap().bits();
+            assert!((bits - 0.03..bits + 0.1).contains(&found), "{name}: {found:.3} bits");
+            let (log_n, secret) = (literal.params.log_n, literal.params.secret);
+            let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
+            assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{name}: {total} bits");
+            let sparse = SecretDistribution::FixedWeight { weight: literal.weight };
+            let gate = literal.params.q_bits[0] + literal.gate_bits;
+            assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{name}: {gate} bits");
+            let largest = literal.params.q_bits.chunks(literal.params.digit_limbs).map(|d| d.iter().sum::<u32>()).max();
+            assert!(largest <= Some(literal.params.p_bits.iter().sum()), "{name}");
+        }
+    }
+
+    #[test]
+    fn small_shapes_are_insecure_by_name() {
+        for literal in BootstrapSet::ALL.map(BootstrapSet::literal) {
+            let small = literal.clone().insecure(11).unwrap();
+            assert_eq!(small.params.security, Security::Insecure);
+            assert_eq!(small.stc.iter().sum::<u32>(), small.log_slots);
+            assert_eq!(small.cts.len(), literal.cts.len());
+            let mut secure = small;
+            secure.params.security = Security::Bits128;
+            assert!(secure.build().is_err());
+        }
+        assert!("E".parse::<BootstrapSet>().is_err());
+        assert!(BootstrapLiteral::a().insecure(8).is_err());
+        assert!(BootstrapLiteral::a().insecure(17).is_err());
+    }
+}

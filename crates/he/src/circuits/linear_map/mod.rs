@@ -1,0 +1,396 @@
+//! Linear maps on slots, by diagonals: x ↦ Σ_t d_t ⊙ Rot_t(x) (Halevi–Shoup, ePrint 2014/106).
+//!
+//! Rotations are t = giant + baby. Babies come from one decomposition each hoisting root, their products
+//! with diagonals are summed over Q_l·P, and only a giant step divides by P again (double hoisting,
+//! Bossuat et al., ePrint 2020/1203). Diagonals are complex; one that repeats is stored once.
+//!
+//! | | keys | for |
+//! |---|---|---|
+//! | [`LinearMap::new`] | one for each baby and each giant step | speed: a single decomposition |
+//! | [`LinearMap::hoisted`] | one for each diagonal | several maps of one ciphertext, few diagonals |
+//! | [`LinearMap::chained`] | `hoisted` + 1 whatever the number of diagonals | large keys: further hoisting roots come from the one before, giant steps are Horner's rule |
+//!
+//! In all of them c_0 stays over Q_l·P until the end, and a giant step divides c_1 alone.
+
+mod apply;
+mod noise;
+
+use super::periodic::{PeriodicRows, period};
+use crate::ckks::Params;
+use crate::ckks::noise::TAIL;
+use crate::ckks::{EncodeAt, Encoder};
+use crate::error::{HeError, parameters};
+use num_complex::Complex64;
+use std::collections::{BTreeMap, BTreeSet};
+use sudare_ring::automorphism::rotation_element;
+use sudare_rlwe::Counters;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
+
+pub(crate) use apply::Source;
+
+/// Bits of a scaled value that double precision rounds as it should.
+const MOST_BITS: f64 = 62.0;
+
+/// What is known of a diagonal without its values.
+#[derive(Clone, Debug)]
+struct Diagonal {
+    /// Which baby step it multiplies.
+    baby: usize,
+    period: usize,
+    /// max |d|.
+    bound: f64,
+    /// Mean of |d|².
+    mean_square: f64,
+    /// Mean square of the error that rounding leaves in a slot, in integer units: expected before the diagonal
+    /// is encoded, known then.
+    rounding: f64,
+}
+
+/// A ciphertext that babies are hoisted from: the map's input, or the root before turned once.
+#[derive(Clone, Debug)]
+struct Root {
+    /// Galois element that makes it of the root before; 1 for the input.
+    turn: u64,
+    /// Galois elements of its babies; 1 stands for the root itself.
+    babies: Vec<u64>,
+}
+
+/// A sum of products with babies.
+#[derive(Clone, Debug)]
+struct Giant {
+    /// Galois element that turns it, or in a chain what has been summed before it.
+    turn: u64,
+    diagonals: Vec<Diagonal>,
+}
+
+/// The steps of a linear map and the sizes of its diagonals, without their values.
+#[derive(Clone, Debug)]
+pub(crate) struct MapPlan {
+    degree: usize,
+    scale: f64,
+    /// max_i Σ_t |d_t\[i\]|.
+    row_sum: f64,
+    roots: Vec<Root>,
+    giants: Vec<Giant>,
+    /// Whether giants are summed by Horner's rule, the highest first.
+    chained: bool,
+}
+
+/// A linear map, prepared for ciphertexts up to one level.
+#[derive(Clone, Debug)]
+pub struct LinearMap {
+    params: Params,
+    level: usize,
+    plan: MapPlan,
+    /// The diagonals of each giant step, over Q_l·P.
+    rows: Vec<Vec<PeriodicRows>>,
+}
+
+/// The diagonals of each giant step, turned back by it.
+type Turned = Vec<Vec<Vec<Complex64>>>;
+
+/// A giant step that is not encoded yet: how the map turns it, how far that is in slots, and which
+/// diagonal meets which baby.
+struct Step<'a, T> {
+    turn: u64,
+    rotation: i64,
+    terms: Vec<(usize, &'a [T])>,
+}
+
+/// Diagonals by the number of rotation units, each with its values or with one period of them.
+pub type Diagonals<T> = BTreeMap<i64, Vec<T>>;
+
+impl LinearMap {
+    /// Prepares the map whose diagonal at rotation `unit · t` is `diagonals[t]`, real or complex;
+    /// `babies` of these steps share a decomposition. A diagonal has N/2 values, or fewer that repeat (a
+    /// power of two).
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a map without diagonals, [`HeError::TooManyValues`] for a diagonal
+    /// that does not repeat within N/2 slots, [`HeError::NotFinite`], [`HeError::OverBound`] for a value
+    /// over `at.max_abs`, `RlweError::NoSuchLevel`, [`HeError::TooLarge`] where |value|·scale reaches 2^62.
+    pub fn new<T: Copy + Into<Complex64>>(
+        encoder: &Encoder,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        babies: usize,
+        at: EncodeAt,
+    ) -> Result<Self, HeError> {
+        check(encoder.params(), diagonals, at)?;
+        Self::encode(encoder, MapPlan::flat(encoder.params().degree(), diagonals, unit, babies, at.scale), at)
+    }
+
+    /// Prepares a map without giant steps: all its rotations come from one decomposition, which
+    /// several maps can share ([`Evaluator::linear_maps`](crate::ckks::Evaluator::linear_maps)).
+    ///
+    /// # Errors
+    /// As [`LinearMap::new`].
+    pub fn hoisted<T: Copy + Into<Complex64>>(
+        encoder: &Encoder,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        at: EncodeAt,
+    ) -> Result<Self, HeError> {
+        Self::new(encoder, diagonals, unit, usize::MAX, at)
+    }
+
+    /// Prepares a map of few keys, those of `unit` times 1 … `hoisted` and `hoisted · roots`: babies
+    /// below `hoisted` come from each of `roots` decompositions, further babies from turning a root by
+    /// `hoisted`, giants of `hoisted · roots` from Horner's rule. Diagonals start at 0.
+    ///
+    /// # Errors
+    /// As [`LinearMap::new`]; `RlweError::Parameters` for a negative diagonal.
+    pub fn chained<T: Copy + Into<Complex64>>(
+        encoder: &Encoder,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        (hoisted, roots): (usize, usize),
+        at: EncodeAt,
+    ) -> Result<Self, HeError> {
+        if diagonals.keys().any(|t| *t < 0) || hoisted == 0 || roots == 0 {
+            return Err(parameters(
+                "a chained map's diagonals start at 0, and it has babies; rotate its output instead",
+            ));
+        }
+        check(encoder.params(), diagonals, at)?;
+        let plan = MapPlan::chained(encoder.params().degree(), diagonals, unit, (hoisted, roots), at.scale);
+        Self::encode(encoder, plan, at)
+    }
+
+    fn encode(encoder: &Encoder, (mut plan, values): (MapPlan, Turned), at: EncodeAt) -> Result<Self, HeError> {
+        let params = encoder.params();
+        let mut rows = Vec::new();
+        for (giant, values) in plan.giants.iter_mut().zip(values) {
+            let mut all = Vec::new();
+            for (diagonal, values) in giant.diagonals.iter_mut().zip(values) {
+                let basis = params.qp_at(at.level);
+                let (encoded, rounding) = PeriodicRows::encode_rounded(params, basis, &values, at.scale);
+                diagonal.rounding = rounding;
+                all.push(encoded);
+            }
+            rows.push(all);
+        }
+        Ok(Self { params: params.clone(), level: at.level, plan, rows })
+    }
+
+    /// Galois elements whose keys it needs, each once.
+    pub fn elements(&self) -> Vec<u64> {
+        self.plan.elements()
+    }
+
+    /// The level it is prepared for.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// The scale of its diagonals.
+    pub fn scale(&self) -> f64 {
+        self.plan.scale
+    }
+
+    /// Number of its diagonals.
+    pub fn diagonals(&self) -> usize {
+        self.rows.iter().map(Vec::len).sum()
+    }
+
+    /// Bytes of its diagonals in memory.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().flatten().map(PeriodicRows::bytes).sum()
+    }
+
+    /// What one application does.
+    pub fn operations(&self) -> MapOperations {
+        self.plan.operations()
+    }
+
+    /// Its steps, with the rounding of its diagonals as it came out.
+    #[cfg(test)]
+    pub(crate) fn plan(&self) -> &MapPlan {
+        &self.plan
+    }
+}
+
+impl MapPlan {
+    /// One decomposition, and giant steps with a key each.
+    pub fn flat<T: Copy + Into<Complex64>>(
+        degree: usize,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        babies: usize,
+        scale: f64,
+    ) -> (Self, Turned) {
+        let step = babies.clamp(1, i64::MAX as usize) as i64;
+        let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
+        let used: BTreeSet<i64> = diagonals.keys().map(|t| baby_of(*t)).collect();
+        let element = |t: i64| rotation_element(degree, t * unit);
+        let roots = vec![Root { turn: 1, babies: used.iter().map(|t| element(*t)).collect() }];
+        let index: BTreeMap<i64, usize> = used.into_iter().enumerate().map(|(i, t)| (t, i)).collect();
+        let mut giants: BTreeMap<i64, Vec<(usize, &[T])>> = BTreeMap::new();
+        for (t, diagonal) in diagonals {
+            let baby = baby_of(*t);
+            giants.entry(t - baby).or_default().push((index[&baby], diagonal));
+        }
+        let giants = giants
+            .into_iter()
+            .map(|(giant, terms)| Step { turn: element(giant), rotation: giant * unit, terms })
+            .collect();
+        Self::of(degree, scale, roots, giants, false)
+    }
+
+    /// Several roots, and giant steps by Horner's rule; the diagonals' indices are not negative.
+    pub fn chained<T: Copy + Into<Complex64>>(
+        degree: usize,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        (hoisted, roots): (usize, usize),
+        scale: f64,
+    ) -> (Self, Turned) {
+        let babies = hoisted * roots;
+        let element = |t: usize| rotation_element(degree, t as i64 * unit);
+        let used: BTreeSet<usize> = diagonals.keys().map(|t| *t as usize % babies).collect();
+        let most = used.last().map_or(0, |last| last / hoisted);
+        let mut index = BTreeMap::new();
+        let mut all = Vec::new();
+        for root in 0..=most {
+            let own: Vec<usize> = (0..hoisted).filter(|b| used.contains(&(root * hoisted + b))).collect();
+            for b in &own {
+                index.insert(root * hoisted + b, index.len());
+            }
+            let turn = if root == 0 { 1 } else { element(hoisted) };
+            all.push(Root { turn, babies: own.into_iter().map(element).collect() });
+        }
+        let highest = diagonals.keys().last().map_or(0, |t| *t as usize / babies);
+        let mut giants = Vec::new();
+        for giant in (0..=highest).rev() {
+            let here = (giant * babies) as i64..((giant + 1) * babies) as i64;
+            let terms: Vec<(usize, &[T])> =
+                diagonals.range(here).map(|(t, d)| (index[&(*t as usize % babies)], d.as_slice())).collect();
+            let turn = if giant == highest { 1 } else { element(babies) };
+            giants.push(Step { turn, rotation: (giant * babies) as i64 * unit, terms });
+        }
+        Self::of(degree, scale, all, giants, true)
+    }
+
+    fn of<T: Copy + Into<Complex64>>(
+        degree: usize,
+        scale: f64,
+        roots: Vec<Root>,
+        steps: Vec<Step<'_, T>>,
+        chained: bool,
+    ) -> (Self, Turned) {
+        let longest = steps.iter().flat_map(|s| &s.terms).map(|(_, d)| d.len()).max().unwrap_or(1);
+        let mut sums = vec![0.0; longest];
+        let (mut giants, mut turned) = (Vec::new(), Vec::new());
+        for Step { turn, rotation, terms } in steps {
+            let (mut diagonals, mut all) = (Vec::new(), Vec::new());
+            for (baby, values) in terms {
+                let mut values: Vec<Complex64> = values.iter().map(|x| (*x).into()).collect();
+                sums.iter_mut().zip(values.iter().cycle()).for_each(|(s, x)| *s += x.norm());
+                // Rot_g(p ⊙ x) = Rot_g(p) ⊙ Rot_g(x): the diagonal is turned back beforehand.
+                let back = rotation.rem_euclid(values.len() as i64) as usize;
+                values.rotate_right(back);
+                diagonals.push(Diagonal::of(baby, &values));
+                all.push(values);
+            }
+            giants.push(Giant { turn, diagonals });
+            turned.push(all);
+        }
+        let row_sum = sums.into_iter().fold(0.0, f64::max);
+        (Self { degree, scale, row_sum, roots, giants, chained }, turned)
+    }
+
+    /// Galois elements whose keys it needs, each once.
+    pub fn elements(&self) -> Vec<u64> {
+        let babies = self.roots.iter().flat_map(|r| r.babies.iter().copied().chain([r.turn]));
+        let all: BTreeSet<u64> = babies.chain(self.giants.iter().map(|g| g.turn)).filter(|e| *e != 1).collect();
+        all.into_iter().collect()
+    }
+
+    /// What one application does.
+    pub fn operations(&self) -> MapOperations {
+        let turns = |elements: &mut dyn Iterator<Item = u64>| elements.filter(|e| *e != 1).count();
+        let babies = turns(&mut self.roots.iter().flat_map(|r| r.babies.iter().copied()));
+        let root_turns = turns(&mut self.roots.iter().map(|r| r.turn));
+        let giant_turns = turns(&mut self.giants.iter().map(|g| g.turn));
+        let diagonals = self.giants.iter().map(|g| g.diagonals.len()).sum();
+        MapOperations { babies, root_turns, giant_turns, diagonals }
+    }
+
+    /// The same as an evaluator counts it.
+    pub fn counters(&self) -> Counters {
+        let MapOperations { babies, root_turns, giant_turns, diagonals } = self.operations();
+        let rot = (babies + root_turns + giant_turns) as u64;
+        Counters { add: diagonals as u64 - 1, rot, cmult: diagonals as u64, mult: 0, key_switches: rot }
+    }
+
+    /// The scale of its diagonals.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Rows that its diagonals take of each limb, in words.
+    pub fn row_words(&self) -> usize {
+        let kept = |d: &Diagonal| PeriodicRows::words_of(self.degree, d.period);
+        self.giants.iter().flat_map(|g| &g.diagonals).map(kept).sum()
+    }
+}
+
+/// The parts of one application of a [`LinearMap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapOperations {
+    /// Babies that are rotations: an inner product each.
+    pub babies: usize,
+    /// Roots after the first: an inner product, a division of c_1 by P and a decomposition each.
+    pub root_turns: usize,
+    /// Giant steps: the same.
+    pub giant_turns: usize,
+    /// Products with diagonals.
+    pub diagonals: usize,
+}
+
+impl Diagonal {
+    fn of(baby: usize, values: &[Complex64]) -> Self {
+        let period = period(values);
+        let values = &values[..period];
+        let bound = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
+        let mean_square = values.iter().map(|z| z.norm_sqr()).sum::<f64>() / period as f64;
+        Self { baby, period, bound, mean_square, rounding: ROUNDING_VARIANCE * (2 * period) as f64 }
+    }
+
+    /// Bound on the error of a slot at a scale, in integer units: rounding, and double precision's own.
+    fn noise(&self, degree: usize, scale: f64) -> f64 {
+        let transform = (degree as f64).log2() * f64::EPSILON;
+        canonical_bound(&TAIL, (2 * self.period) as f64, ROUNDING_VARIANCE, 1) + self.bound * scale * transform
+    }
+}
+
+fn check<T: Copy + Into<Complex64>>(params: &Params, diagonals: &Diagonals<T>, at: EncodeAt) -> Result<(), HeError> {
+    let operation = "preparing a linear map";
+    let highest = params.max_level();
+    if at.level > highest {
+        return Err(RlweError::NoSuchLevel { operation, wanted: at.level, highest }.into());
+    }
+    if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
+        return Err(parameters("scale and max_abs must be finite, the scale at least 1"));
+    }
+    if at.max_abs.max(1e-300).log2() + at.scale.log2() >= MOST_BITS {
+        let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
+        return Err(HeError::TooLarge { operation, value, scale, modulus: MOST_BITS, level });
+    }
+    if diagonals.is_empty() {
+        return Err(parameters("a linear map needs a diagonal"));
+    }
+    diagonals.values().try_for_each(|diagonal| {
+        if !diagonal.len().is_power_of_two() || diagonal.len() > params.slots() {
+            return Err(HeError::TooManyValues { found: diagonal.len(), capacity: params.slots() });
+        }
+        let size = |x: &T| (*x).into().norm();
+        let limit = at.max_abs * (1.0 + 1e-12);
+        match diagonal.iter().position(|x| size(x).is_nan() || size(x) > limit) {
+            Some(index) if size(&diagonal[index]).is_finite() => Err(HeError::OverBound { index, bound: at.max_abs }),
+            Some(index) => Err(HeError::NotFinite { index }),
+            None => Ok(()),
+        }
+    })
+}

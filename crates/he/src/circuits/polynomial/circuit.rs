@@ -1,0 +1,138 @@
+//! A polynomial, ready to be evaluated on ciphertexts of one level and scale.
+
+use super::noise::Samples;
+use super::program::{OperationCount, Plan, Program};
+use super::{Basis, Planner, Polynomial};
+use crate::ckks::{Ciphertext, Evaluator, Params, State};
+use crate::error::{HeError, parameters};
+use num_complex::Complex64;
+use sudare_rlwe::RlweError;
+
+/// Largest relative difference between a ciphertext's scale and the one that was planned for.
+const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// A polynomial's program and constants for one level and scale of the input.
+#[derive(Debug)]
+pub struct PolynomialCircuit {
+    program: Program,
+    polynomial: Polynomial,
+    level: usize,
+    scale: f64,
+    gains: super::noise::Gains,
+}
+
+impl PolynomialCircuit {
+    /// Plans a polynomial of ciphertexts at `level` and `scale`; its value has `target` as its exact
+    /// scale, [`Polynomial::depth`] levels lower.
+    ///
+    /// # Errors
+    /// `RlweError::OutOfLevels`, `RlweError::NoSuchLevel`; `RlweError::Parameters` for a constant
+    /// polynomial or a scale that is no number of at least one.
+    pub fn new(
+        params: &Params,
+        polynomial: &Polynomial,
+        level: usize,
+        scale: f64,
+        target: f64,
+    ) -> Result<Self, HeError> {
+        let highest = params.max_level();
+        if level > highest {
+            return Err(RlweError::NoSuchLevel { operation: "a polynomial", wanted: level, highest }.into());
+        }
+        if polynomial.degree() == 0 || !(scale >= 1.0 && scale.is_finite() && target >= 1.0 && target.is_finite()) {
+            return Err(parameters(
+                "a polynomial's degree is at least one, and its scales are numbers of at least one",
+            ));
+        }
+        // u = (x − centre)/radius is what the same polynomial stands for at a larger scale.
+        let mut plan = Plan::new(params.sketch().clone(), level, scale * polynomial.radius);
+        let written = (polynomial.basis, polynomial.coefficients.as_slice());
+        let value = Planner::write(&mut plan, 0, written, target)?;
+        let gains = plan.gains(value, &domain(polynomial));
+        let program = plan.encode(params, value);
+        Ok(Self { program, polynomial: polynomial.clone(), level, scale, gains })
+    }
+
+    /// The polynomial.
+    pub fn polynomial(&self) -> &Polynomial {
+        &self.polynomial
+    }
+
+    /// Products, relinearisations and rescales of one evaluation.
+    pub fn operations(&self) -> OperationCount {
+        self.program.plan().operations()
+    }
+
+    /// Bytes of its constants.
+    pub fn bytes(&self) -> usize {
+        self.program.bytes()
+    }
+
+    /// The level that its relinearisation key has to reach.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Variance of a slot's error, E|e|², for inputs like `inputs` whose slots have an error of variance
+    /// `input_variance`.
+    pub fn variance(&self, inputs: &[Complex64], input_variance: f64) -> f64 {
+        let (centre, radius) = self.polynomial.domain();
+        let samples = inputs.iter().map(|x| ((x - centre) / radius, 0)).collect();
+        let plan = self.program.plan();
+        plan.variance(&plan.gains(self.program.output(), &samples), input_variance / (radius * radius))
+    }
+}
+
+/// Points of the domain in units of it: the interval, or the circle that bounds the disc, where
+/// derivatives by the program's values, polynomials themselves, are largest.
+fn domain(polynomial: &Polynomial) -> Samples {
+    let count = (32 * polynomial.degree()).max(512);
+    let angle = |i: usize| std::f64::consts::PI * i as f64 / count as f64;
+    match polynomial.basis() {
+        Basis::Chebyshev => (0..=count).map(|i| (angle(i).cos().into(), 0)).collect(),
+        Basis::Power => (0..2 * count).map(|i| (Complex64::cis(angle(i)), 0)).collect(),
+    }
+}
+
+impl Evaluator {
+    /// p(x) in every slot, at the circuit's exact scale.
+    ///
+    /// The slots lie in the polynomial's domain; that is the caller's to know, as far as the bound that
+    /// travels with the ciphertext does not tell.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`,
+    /// `RlweError::NoSuchLevel` below the circuit's level, [`HeError::ScaleMismatch`],
+    /// [`HeError::TooLarge`] where the ciphertext's bound says that values lie outside,
+    /// `RlweError::MissingRelinKey`.
+    pub fn polynomial(&self, x: &Ciphertext, circuit: &PolynomialCircuit) -> Result<Ciphertext, HeError> {
+        let operation = "a polynomial";
+        self.check(x)?;
+        self.params().expect("the circuit", &circuit.program.params)?;
+        self.inner.check_two_parts(operation, x.inner())?;
+        if x.level() < circuit.level {
+            return Err(RlweError::NoSuchLevel { operation, wanted: circuit.level, highest: x.level() }.into());
+        }
+        if (x.scale / circuit.scale - 1.0).abs() > SCALE_TOLERANCE {
+            let (left, right) = (x.scale.log2(), circuit.scale.log2());
+            return Err(HeError::ScaleMismatch { operation, left, right });
+        }
+        let (centre, radius) = circuit.polynomial.domain();
+        if x.bound > (centre.abs() + radius) * (1.0 + 1e-9) {
+            let (value, scale) = (x.bound.log2(), x.scale.log2());
+            let modulus = ((centre.abs() + radius) * x.scale).log2();
+            return Err(HeError::TooLarge { operation, value, scale, modulus, level: x.level() });
+        }
+        let shifted = if centre == 0.0 { None } else { Some(self.add_constant(x, -centre)?) };
+        let input = shifted.as_ref().unwrap_or(x);
+        let parts = [0, 1].map(|i| input.parts()[i].truncated(circuit.level + 1));
+        let out = Program::run(&[&circuit.program], self, &[&parts])?;
+        let (level, scale) = circuit.program.output_state();
+        let noise = circuit.program.plan().error_bound(&circuit.gains, input.noise / (x.scale * radius));
+        let bound = circuit.polynomial.bound().min(circuit.gains.bound * 1.05);
+        let state = State { scale, bound, noise: noise * scale };
+        state.check_fits(operation, self.params(), level)?;
+        let inner = x.inner().with_parts(out.into_iter().flatten().collect(), level);
+        Ok(Ciphertext::new(inner, state))
+    }
+}

@@ -1,0 +1,247 @@
+//! Programs: values computed one from another, each a sum of products and multiples that is
+//! relinearised and rescaled once.
+//!
+//! A program is planned with levels and scales before anything is encrypted, so its constants are
+//! encoded once, at the scale at which each meets its sum: branches of different depth meet without
+//! a mismatch, and at no cost in levels.
+
+use crate::circuits::periodic::PeriodicRows;
+use crate::ckks::Params;
+use crate::error::HeError;
+use num_complex::Complex64;
+use sudare_rlwe::Counters;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::noise::Sketch;
+
+/// Largest relative difference between the scale of a product and that of its sum: double precision's
+/// own error after some dozens of products.
+const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 44) as f64;
+
+/// Number of a value: 0 is the input, k + 1 what sum k becomes.
+pub(crate) type Value = usize;
+
+/// Slots that repeat: one number is a constant.
+pub(crate) type Slots = Vec<Complex64>;
+
+/// A sum over Q_level, and what it becomes when it is divided by the last prime.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    /// Level at which it is summed; its value is one below.
+    pub level: usize,
+    /// Scale before the division.
+    pub scale: f64,
+    /// Products of earlier values. Their scales give their weights: factor·s_a·s_b/scale.
+    pub products: Vec<(Value, Value)>,
+    /// What all products are multiplied by.
+    pub factor: u64,
+    /// Multiples of earlier values.
+    pub multiples: Vec<(Value, Slots)>,
+    /// What is added to every slot; empty for nothing.
+    pub constant: Slots,
+}
+
+impl Sum {
+    /// An empty sum.
+    pub fn new(level: usize, scale: f64) -> Self {
+        Self { level, scale, products: Vec::new(), factor: 1, multiples: Vec::new(), constant: Vec::new() }
+    }
+
+    /// Adds a constant to the constant.
+    pub fn add_constant(&mut self, value: Complex64) {
+        match self.constant.as_mut_slice() {
+            [] => self.constant.push(value),
+            all => all.iter_mut().for_each(|c| *c += value),
+        }
+    }
+
+    /// Values that it reads.
+    pub fn operands(&self) -> impl Iterator<Item = Value> + '_ {
+        self.products.iter().flat_map(|(a, b)| [*a, *b]).chain(self.multiples.iter().map(|(v, _)| *v))
+    }
+}
+
+/// A sum's constants as its rows meet them.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub multiples: Vec<PeriodicRows>,
+    pub constant: Option<PeriodicRows>,
+}
+
+/// A program without its constants: values, by level and scale, of a chain of primes.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(super) chain: Sketch,
+    level: usize,
+    scale: f64,
+    pub(super) sums: Vec<Sum>,
+}
+
+impl Plan {
+    /// A program whose input has a level and a scale, without any sums.
+    pub fn new(chain: Sketch, level: usize, scale: f64) -> Self {
+        Self { chain, level, scale, sums: Vec::new() }
+    }
+
+    /// Level of a value.
+    pub fn level(&self, value: Value) -> usize {
+        if value == 0 { self.level } else { self.sums[value - 1].level - 1 }
+    }
+
+    /// Scale of a value.
+    pub fn scale(&self, value: Value) -> f64 {
+        match value {
+            0 => self.scale,
+            _ => self.sums[value - 1].scale / self.prime(self.sums[value - 1].level),
+        }
+    }
+
+    /// The prime that a sum at a level is divided by.
+    pub fn prime(&self, level: usize) -> f64 {
+        self.chain.q()[level]
+    }
+
+    /// What a product counts for in a sum.
+    pub fn weight(&self, sum: &Sum, (a, b): (Value, Value)) -> f64 {
+        self.scale(a) * self.scale(b) / sum.scale * sum.factor as f64
+    }
+
+    /// Adds a sum whose products all count for `weight`.
+    ///
+    /// # Errors
+    /// `RlweError::OutOfLevels` for a sum at level 0 or above one of its values,
+    /// [`HeError::ScaleMismatch`] if the scales give another weight.
+    pub fn push(&mut self, sum: Sum, weight: f64) -> Result<Value, HeError> {
+        let operation = "planning a circuit";
+        let highest = sum.operands().map(|v| self.level(v)).min().unwrap_or(sum.level);
+        if sum.level == 0 || sum.level > highest || sum.level >= self.chain.q().len() {
+            return Err(RlweError::OutOfLevels { operation, needed: sum.level.max(1), level: highest }.into());
+        }
+        for (a, b) in &sum.products {
+            let found = self.weight(&sum, (*a, *b));
+            if (found / weight - 1.0).abs() > SCALE_TOLERANCE {
+                let (left, right) = (found.abs().log2(), weight.abs().log2());
+                return Err(HeError::ScaleMismatch { operation, left, right });
+            }
+        }
+        self.sums.push(sum);
+        Ok(self.sums.len())
+    }
+
+    /// The square of a value.
+    ///
+    /// # Errors
+    /// As [`Builder::push`].
+    pub fn square(&mut self, value: Value) -> Result<Value, HeError> {
+        let mut sum = Sum::new(self.level(value), self.scale(value).powi(2));
+        sum.products.push((value, value));
+        self.push(sum, 1.0)
+    }
+
+    /// The sums in order.
+    pub fn sums(&self) -> &[Sum] {
+        &self.sums
+    }
+
+    /// Operations on one input.
+    pub fn operations(&self) -> OperationCount {
+        count(&self.sums)
+    }
+
+    /// The same as an evaluator counts it.
+    pub fn counters(&self) -> Counters {
+        let of = |s: &Sum| Counters {
+            add: (s.products.len() + s.multiples.len()).max(1) as u64 - 1,
+            rot: 0,
+            cmult: s.multiples.len() as u64,
+            mult: s.products.len() as u64,
+            key_switches: u64::from(!s.products.is_empty()),
+        };
+        self.sums.iter().map(of).sum()
+    }
+
+    /// All values where the input is `x`, in slot `slot`.
+    pub fn values(&self, x: Complex64, slot: usize) -> Vec<Complex64> {
+        let mut values = vec![x];
+        for sum in &self.sums {
+            let constant = if sum.constant.is_empty() { Complex64::ZERO } else { at(&sum.constant, slot) };
+            let products = sum.products.iter().map(|(a, b)| values[*a] * values[*b] * self.weight(sum, (*a, *b)));
+            let multiples = sum.multiples.iter().map(|(v, c)| values[*v] * at(c, slot));
+            values.push(constant + products.chain(multiples).sum::<Complex64>());
+        }
+        values
+    }
+
+    /// Encodes all constants.
+    pub fn encode(self, params: &Params, output: Value) -> Program {
+        let encode = |sum: &Sum| {
+            let basis = params.q_at(sum.level);
+            let rows = |slots: &Slots, scale: f64| PeriodicRows::encode(params, basis, slots, scale);
+            Encoded {
+                multiples: sum.multiples.iter().map(|(v, c)| rows(c, sum.scale / self.scale(*v))).collect(),
+                constant: (!sum.constant.is_empty()).then(|| rows(&sum.constant, sum.scale)),
+            }
+        };
+        let encoded = self.sums.iter().map(encode).collect();
+        Program { params: params.clone(), plan: self, encoded, output }
+    }
+}
+
+/// A planned program with its constants.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) params: Params,
+    plan: Plan,
+    pub(super) encoded: Vec<Encoded>,
+    pub(super) output: Value,
+}
+
+/// Operations of a program on one input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperationCount {
+    /// Products of ciphertexts.
+    pub products: usize,
+    /// Relinearisations, each with its rescale.
+    pub relinearisations: usize,
+    /// Rescales of sums without products.
+    pub rescales: usize,
+}
+
+impl Program {
+    /// What it does.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The value that it is for.
+    pub fn output(&self) -> Value {
+        self.output
+    }
+
+    /// Level and scale of the output.
+    pub fn output_state(&self) -> (usize, f64) {
+        (self.plan.level(self.output), self.plan.scale(self.output))
+    }
+
+    /// Bytes of its constants.
+    pub fn bytes(&self) -> usize {
+        let rows = |e: &Encoded| e.multiples.iter().chain(&e.constant).map(PeriodicRows::bytes).sum::<usize>();
+        self.encoded.iter().map(rows).sum()
+    }
+}
+
+/// What a list of sums costs.
+fn count(sums: &[Sum]) -> OperationCount {
+    sums.iter().fold(OperationCount::default(), |acc, sum| {
+        let relinearised = usize::from(!sum.products.is_empty());
+        OperationCount {
+            products: acc.products + sum.products.len(),
+            relinearisations: acc.relinearisations + relinearised,
+            rescales: acc.rescales + 1 - relinearised,
+        }
+    })
+}
+
+/// A repeating vector's entry.
+pub(super) fn at(slots: &Slots, slot: usize) -> Complex64 {
+    slots[slot % slots.len()]
+}

@@ -1,0 +1,6 @@
+//! CKKS bootstrapping and the circuits that it is made of.
+
+mod linear_map;
+mod polynomial;
+mod refresh;
+mod world;
