@@ -61,7 +61,17 @@ fn embedded(needles: &mut Needles, params: &Params, values: &[f64], scale: f64) 
     params.embedding().embed_inverse_split(&mut re, &mut im);
     for (name, half) in [("passing coefficients, first half", &re), ("passing coefficients, second half", &im)] {
         floats(needles, name, half);
-        needles.add(name, half.iter().map(|x| (x * scale).round() as i64 as u64), WIDE);
+        if scale < 62f64.exp2() {
+            needles.add(name, half.iter().map(|x| (x * scale).round() as i64 as u64), WIDE);
+        } else {
+            // Past a word: mantissas, each with its shift. A cast would saturate, and the largest words are in
+            // any memory.
+            let mantissa = |x: &f64| {
+                let shift = ((x * scale).abs().max(1.0).log2().ceil() as i32 - 61).max(0);
+                [((x * scale) * f64::from(-shift).exp2()).round() as i64 as u64, shift as u64]
+            };
+            needles.add(name, half.iter().flat_map(mantissa), WIDE);
+        }
     }
     [&mut re, &mut im].into_iter().for_each(Zeroize::zeroize);
 }
