@@ -134,8 +134,6 @@ fn loops_over_limbs_and_words_become_fewer() {
         "he/src/bv/compose.rs",
         "he/src/bv/decrypt.rs",
         // Fused passes of bootstrapping.
-        "he/src/circuits/bootstrapping/raise.rs",
-        "he/src/circuits/bootstrapping/refresh.rs",
         "he/src/circuits/linear_map/apply.rs",
         "he/src/circuits/periodic.rs",
         "he/src/circuits/polynomial/run.rs",

@@ -271,6 +271,40 @@ impl Poly<Eval> {
         out
     }
 
+    /// Times X^(N/2), or −X^(N/2) if `negative`: i or −i in every slot. Its values are √−1 on the first half of a
+    /// row and −√−1 on the second.
+    pub fn mul_imaginary_unit(&mut self, negative: bool) {
+        self.for_each(|_, l, x| {
+            let q = l.modulus();
+            let root = q.pow(l.root(), l.degree() as u64 / 2);
+            let (first, second) = x.split_at_mut(l.degree() / 2);
+            let [on_first, on_second] = if negative { [q.neg(root), root] } else { [root, q.neg(root)] };
+            l.mul_scalar(first, &q.shoup(on_first));
+            l.mul_scalar(second, &q.shoup(on_second));
+        });
+    }
+
+    /// The polynomial of the centred residues modulo this one's only prime, over a basis that starts with it.
+    ///
+    /// # Panics
+    /// For a polynomial of another number of primes, or a basis that starts with another.
+    pub fn lifted(&self, basis: &RnsBasis) -> Self {
+        assert_eq!(self.basis.len(), 1, "one prime is lifted");
+        let from = self.basis.limb(0);
+        assert_eq!(basis.limb(0).q(), from.q(), "the basis starts with another prime");
+        let mut coefficients = Buffer::from_slice(self.limb(0));
+        from.inverse(&mut coefficients);
+        let mut out = Self::dirty(basis);
+        out.for_each(|i, l, x| match i {
+            0 => x.copy_from_slice(self.limb(0)),
+            _ => {
+                l.reduce_centered(x, &coefficients, from.q());
+                l.forward(x);
+            }
+        });
+        out
+    }
+
     /// a(X) → a(X^g), by the prepared permutation.
     pub fn permuted(&self, permutation: &EvalPermutation) -> Self {
         let mut out = Self::dirty(&self.basis);

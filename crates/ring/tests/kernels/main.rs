@@ -9,5 +9,6 @@ mod embedding;
 mod external;
 mod limbs;
 mod platform;
+mod polynomials;
 mod support;
 mod transforms;

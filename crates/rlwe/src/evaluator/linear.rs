@@ -132,15 +132,15 @@ impl Evaluator {
         Ok(a.with_parts(a.parts().iter().map(|x| x.mul(&p)).collect(), a.level()))
     }
 
-    /// `a · X^k` for a monomial over the primes of the ciphertext's level: not counted, since its noise
-    /// stays what it is.
+    /// `a · X^(N/2)`: not counted, since its noise stays what it is.
     ///
     /// # Errors
-    /// As [`Evaluator::add_poly`].
-    pub fn mul_monomial(&self, a: &Ciphertext, monomial: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
-        self.check_poly("product with a monomial", a, monomial)?;
-        let p = at_level(monomial, a.level());
-        Ok(a.with_parts(a.parts().iter().map(|x| x.mul(&p)).collect(), a.level()))
+    /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`].
+    pub fn mul_imaginary_unit(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let mut parts = a.parts().to_vec();
+        parts.iter_mut().for_each(|part| part.mul_imaginary_unit(false));
+        Ok(a.with_parts(parts, a.level()))
     }
 
     /// ⌊a · p / q_l⌉, one level down: the product is not stored before it is divided.

@@ -124,8 +124,7 @@ impl Ratio {
     fn expect(&self, what: &str) {
         let ratio = self.measured / self.predicted;
         assert!(self.samples >= 20_000, "{what}: {} samples", self.samples);
-        // Six keys' samples spread by one in a hundred.
-        assert!((ratio - 1.0).abs() < 0.045, "{what}: measured variance is {ratio:.4} of the formula's");
+        assert!((ratio - 1.0).abs() < 0.03, "{what}: measured variance is {ratio:.4} of the formula's");
     }
 }
 
@@ -133,10 +132,14 @@ fn set_a() -> BootstrapLiteral {
     BootstrapLiteral::a().insecure(11).unwrap()
 }
 
-/// Some key owners, made once: a key's weight is a common factor of its samples.
+/// Key owners: a key's weight is a common factor of its samples, so that only more keys, not more trials under each,
+/// bring the ratios near enough to one.
+const KEYS: usize = 24;
+
+/// They are made once.
 fn worlds() -> &'static [World] {
     static WORLDS: OnceLock<Vec<World>> = OnceLock::new();
-    WORLDS.get_or_init(|| (0..6).map(|_| World::new(&set_a())).collect())
+    WORLDS.get_or_init(|| (0..KEYS).map(|_| World::new(&set_a())).collect())
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn slots_to_coefficients_alone() {
     let mut ratio = Ratio::default();
     for (i, w) in worlds().iter().enumerate() {
         let b = &w.bootstrapper;
-        for trial in 0..8 {
+        for trial in 0..2 {
             let scale = w.params().scale();
             let x = values(i as u64 * 100 + trial, w.params().slots());
             let input = b.input(&w.encrypt(&x, b.layout().levels.input, scale), 1);
@@ -170,7 +173,7 @@ fn raising_alone_and_the_integers_that_it_adds() {
     let (mut ratio, mut integers) = (Ratio::default(), Ratio::default());
     for (i, w) in worlds().iter().enumerate() {
         let p = w.bootstrapper.params();
-        for trial in 0..6 {
+        for trial in 0..2 {
             let x = values(i as u64 * 31 + trial, w.params().slots());
             let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
             let parts: Parts = c.parts().to_vec().try_into().unwrap();
@@ -194,7 +197,7 @@ fn coefficients_to_slots_alone() {
     let mut ratio = Ratio::default();
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
-        for trial in 0..4 {
+        for trial in 0..2 {
             let raised = raised(w, i as u64 * 7 + trial);
             let coefficients: Vec<f64> = centred(&w.open(&raised)).iter().map(|t| t / p.layout().q0()).collect();
             let [_, cts] = p.transforms();
@@ -225,7 +228,7 @@ fn the_reduction_alone() {
     let mut ratio = Ratio::default();
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
-        for trial in 0..4 {
+        for trial in 0..2 {
             let starts = b.to_slots(vec![raised(w, i as u64 * 13 + trial)], Kind::Complex).unwrap();
             let inputs: Vec<Vec<Complex64>> = starts.iter().map(|s| w.slots(s, p.layout().start_scale())).collect();
             let case = b.case(&w.encrypt(&[Complex64::ONE], p.layout().levels.input, w.params().scale())).unwrap();
@@ -255,7 +258,7 @@ fn joining_alone() {
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         let (level, scale) = (p.layout().levels.reduced, 45f64.exp2());
-        for trial in 0..8 {
+        for trial in 0..2 {
             let value = |k: u64| {
                 let c = w.encrypt(&values(k + 1000 * i as u64 + trial, w.params().slots()), level, scale);
                 Parts::try_from(c.parts().to_vec()).unwrap()
@@ -282,7 +285,7 @@ fn the_whole_is_the_sum_of_its_steps() {
     let mut ratio = Ratio::default();
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
-        for trial in 0..4 {
+        for trial in 0..2 {
             let x = values(i as u64 * 17 + trial, w.params().slots());
             let c = w.encrypt(&x, p.layout().levels.input, w.params().scale());
             let exact = w.slots(&c.parts().to_vec().try_into().unwrap(), c.scale);

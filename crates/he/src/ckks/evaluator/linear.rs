@@ -83,11 +83,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn mul_imaginary_unit(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
-        self.check(a)?;
-        let mut monomial = vec![0i64; self.params().degree()];
-        monomial[self.params().slots()] = 1;
-        let monomial = Poly::<Coeff>::from_signed(self.params().q_at(a.level()), &monomial).into_eval();
-        Ok(Ciphertext::new(self.inner.mul_monomial(&a.inner, &monomial)?, a.state()))
+        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()))
     }
 
     /// p ⊙ Σ_ψ ψ(a), rescaled: one decomposition, one division by P·q_l.
