@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-genome genome-data test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench sweeps-exact papers-001-genome papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo demo-genome genome-data test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 wheel fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -121,14 +121,14 @@ bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- matmul --params auto --method auto --d 16 --threads 1 --json
 	cargo run --locked --release -p sudare-bench -- packing --json
 
+papers-001: papers-001-tfhe papers-001-genome ## the library comparison's figures beside ours: bench/runs/papers-001.md
+	cargo run --locked --release -p sudare-bench -- papers-001
+
 papers-001-genome: | prerequisites ## the genome search's figures 4 to 6 beside ours: bench/runs/papers-001-genome.md
 	cargo run --locked --release -p sudare-bench -- papers-001-genome
 
 papers-001-tfhe: | prerequisites ## the library comparison's TFHE figures beside ours: bench/runs/papers-001-tfhe.md
 	cargo run --locked --release -p sudare-bench --features peer-tfhe -- papers-001-tfhe
-
-sweeps-exact: | prerequisites ## BFV and BGV against degree and depth, and exact matrix products: bench/runs/exact.md
-	cargo run --locked --release -p sudare-bench -- --save exact --page --sweep product,degree,depth
 
 papers-002: | prerequisites ## the packing paper's tables beside ours: bench/runs/papers-002.md and .json
 	cargo run --locked --release -p sudare-bench -- papers-002

@@ -43,6 +43,19 @@ pub struct Options {
     log_n: Option<u32>,
 }
 
+impl Options {
+    /// Complex slots of a set, one ciphertext, random slots alone.
+    pub fn set(name: &str) -> Self {
+        let (set, batch, slots) = (vec![name.to_owned()], vec![1], vec![Slots::Complex]);
+        Self { set, batch, slots, quick: true, memory: None, log_n: None }
+    }
+
+    /// The same over a ring of degree 2^`log_n`, without security.
+    pub fn trial(name: &str, log_n: u32) -> Self {
+        Self { log_n: Some(log_n), ..Self::set(name) }
+    }
+}
+
 /// Which slots hold values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Slots {

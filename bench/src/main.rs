@@ -17,6 +17,7 @@ mod ntt;
 mod ops;
 mod packing;
 mod papers;
+mod papers_001;
 mod papers_001_genome;
 mod papers_001_tfhe;
 mod papers_002;
@@ -24,6 +25,7 @@ mod papers_004;
 mod parts;
 mod plot;
 mod record;
+mod schemes;
 mod tfhe;
 mod timing;
 mod trace;
@@ -74,7 +76,9 @@ enum Suite {
     Ntt(ntt::Options),
     /// Operations on ciphertexts.
     Ops(ops::Options),
-    /// Additions and products of exact schemes, BFV and BGV, by ring degree and depth.
+    /// Additions and products of BFV, BGV and CKKS by ring degree and depth, and the steps of a product.
+    Schemes(schemes::Options),
+    /// Exact matrix products; BFV beside a peer.
     Exact(exact::Options),
     /// Products of encrypted matrices.
     Matmul(matmul::Options),
@@ -104,6 +108,9 @@ enum Suite {
     Papers001Tfhe(tfhe::Options),
     /// CKKS bootstrapping by set: steps, precision by shape of input, counters, keys and memory.
     Bootstrap(bootstrap::Options),
+    /// The library comparison's figures beside ours, as one page with those of TFHE and of the genome search.
+    #[command(name = "papers-001")]
+    Papers001(schemes::Options),
     /// Private searches in haplotype panels: every protocol, every answer checked.
     Genome(genome::Options),
     /// Figures 4 to 6 of the library comparison beside ours, as a page.
@@ -138,9 +145,12 @@ fn run(cli: &Cli) -> Outcome<()> {
     let name = match &cli.suite {
         Suite::Ntt(options) => ntt::run(options, budget, &machine, &mut sink).map(|()| "ntt"),
         Suite::Ops(options) => ops::run(options, budget, &threads, &machine, &mut sink).map(|()| "ops"),
-        Suite::Exact(options) => {
-            exact::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "exact")
+        Suite::Schemes(options) => schemes::run(options, budget, &threads, &machine, &mut sink).map(|_| "schemes"),
+        Suite::Papers001(options) => {
+            papers_001::run(options, budget, &threads, (&machine, cli.json), &mut sink, &cli.runs)
+                .map(|()| "papers-001")
         }
+        Suite::Exact(options) => exact::run(options, budget, &threads, &machine, &mut sink).map(|()| "exact"),
         Suite::Matmul(options) => matmul::run(options, budget, &threads, &machine, &mut sink).map(|()| "matmul"),
         Suite::Papers000(options) => {
             papers::run(options, budget, &threads, &machine, &mut sink, &cli.runs).map(|()| "papers-000")

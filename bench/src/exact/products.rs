@@ -1,9 +1,9 @@
 //! Exact matrix products, everything counted: encryption, product, decryption.
 
-use super::Bench;
 use crate::Outcome;
 use crate::machine::reset_peak_rss;
 use crate::record::{Record, Stages};
+use crate::schemes::Bench;
 use crate::timing::{Random, measure};
 use std::time::Instant;
 use sudare_matrix::exact::{EncryptedIntegers, ExactClient, ExactPlan, ExactServer, ExactSpec};
