@@ -5,12 +5,14 @@
 //!   carrying more products, and real pairs.
 //! * [`spread3d`]: fresh operands encrypted already spread out.
 //! * [`tiles`]: matrices of any shape cut into tiles, for whole expressions.
+//! * [`grid`]: tables element by element, with broadcasting and sums over axes.
 //! * [`jiang`]: Jiang–Kim–Lauter–Song, as laid out in `000`'s \[15\] and with hoisted linear maps.
 
 pub(crate) mod common;
 pub mod cube;
 pub mod error_model;
 pub(crate) mod follow;
+pub mod grid;
 pub mod improved3d;
 pub mod jiang;
 pub mod paper3d;
