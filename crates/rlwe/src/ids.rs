@@ -22,6 +22,16 @@ impl ParamsHash {
         if found == self { Ok(()) } else { Err(RlweError::WrongParameters { what, found, expected: self }) }
     }
 
+    /// The name of what needs several sets.
+    #[must_use]
+    pub fn of_all(sets: &[Self]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("sudare parameter sets v1");
+        sets.iter().for_each(|set| {
+            hasher.update(&set.0);
+        });
+        Self(*hasher.finalize().as_bytes())
+    }
+
     /// The root of the key that `seed` stands for in this set and scheme: one seed gives keys and
     /// names that have nothing in common in any two of them.
     #[must_use]

@@ -3,4 +3,5 @@
 mod linear_map;
 mod polynomial;
 mod refresh;
+mod wire;
 mod world;

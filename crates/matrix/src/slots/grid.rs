@@ -4,7 +4,7 @@
 //! A tile has as many elements as there are slots, row by row: N/2 = R·C of them, C a power of two. An axis of
 //! length one is *replicated*: its only entry stands in every row (or column) of the tile, so that an operation
 //! with a longer axis needs no rotation. A sum over rows of a whole tile is a trace over the rotations by C, 2C, …,
-//! which go around: its result is replicated without a mask (Han, Song, Cheon, Park, ePrint 2018/662, section 4.2,
+//! which go around: its result is replicated without a mask (Han, Hong, Cheon, Park, ePrint 2018/662,
 //! have this packing for gradient descent). A sum over columns takes a mask and rotations back.
 
 use super::common::{KeyList, check_count, check_shape, fold, mask_at, mask_values, plain_mask, slots_of, stages};

@@ -25,6 +25,11 @@ impl<'a> Fields<'a> {
         Ok(head)
     }
 
+    /// Bytes that were not taken yet.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     fn array<const LEN: usize>(&mut self) -> Result<[u8; LEN], WireError> {
         let mut out = [0; LEN];
         out.copy_from_slice(self.take(LEN)?);

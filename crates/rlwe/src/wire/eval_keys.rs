@@ -6,36 +6,53 @@ use super::error::WireError;
 use super::header::{Header, State};
 use super::packing::packed_bytes;
 use super::{ObjectType, Wire};
-use crate::ids::ParamsHash;
+use crate::ids::{KeyId, ParamsHash};
 use crate::keys::{EvalKeys, GaloisKey, KeySwitchKey};
 use crate::params::Params;
 use std::io::Write;
 use sudare_ring::random::MaskSeed;
 
-/// Stands for relinearisation where a Galois element stands otherwise; those are odd.
-const RELIN: u64 = 0;
+/// Stands for a key that is no automorphism's, where a Galois element stands otherwise; those are odd.
+const SWITCH: u64 = 0;
 /// Bytes of a key's record.
 const RECORD_BYTES: usize = 48;
 
-/// What the header says of one key.
-struct Record {
-    element: u64,
-    level: usize,
+/// What a header says of one key-switching key.
+#[derive(Clone, Debug)]
+pub struct KeyRecord {
+    /// The Galois element; 0 for a relinearisation key and any other.
+    pub element: u64,
+    /// The highest level of ciphertexts that it serves.
+    pub level: usize,
     seed: MaskSeed,
 }
 
-impl Record {
-    fn write(element: u64, key: &KeySwitchKey, meta: &mut Vec<u8>) {
-        meta.extend(element.to_le_bytes());
-        meta.extend((key.level() as u32).to_le_bytes());
-        meta.extend([0; 4]);
-        meta.extend(key.seed().as_bytes());
+impl KeyRecord {
+    /// The record of a key that is no automorphism's.
+    pub fn of_switch(key: &KeySwitchKey) -> Self {
+        Self::of(SWITCH, key)
     }
 
-    fn read(params: &Params, fields: &mut Fields<'_>) -> Result<Self, WireError> {
+    fn of(element: u64, key: &KeySwitchKey) -> Self {
+        Self { element, level: key.level(), seed: *key.seed() }
+    }
+
+    /// Writes the record.
+    pub fn write(&self, meta: &mut Vec<u8>) {
+        meta.extend(self.element.to_le_bytes());
+        meta.extend((self.level as u32).to_le_bytes());
+        meta.extend([0; 4]);
+        meta.extend(self.seed.as_bytes());
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// [`WireError::Corrupt`], [`WireError::Oversize`] for a level that the set lacks.
+    pub fn read(params: &Params, fields: &mut Fields<'_>) -> Result<Self, WireError> {
         let element = fields.u64()?;
         let order = 2 * params.degree() as u64;
-        if element != RELIN && (element % 2 == 0 || element >= order) {
+        if element != SWITCH && (element % 2 == 0 || element >= order) {
             return Err(WireError::Corrupt { what: "a key of no Galois element" });
         }
         let level = fields.u32()? as usize;
@@ -48,16 +65,73 @@ impl Record {
     }
 
     /// Bytes of each of its segments.
-    fn lengths(&self, params: &Params) -> impl Iterator<Item = u64> + use<> {
+    pub fn lengths(&self, params: &Params) -> impl Iterator<Item = u64> + use<> {
         let bytes = packed_bytes(params.qp_at(self.level));
         std::iter::repeat_n(bytes, params.digits_at(self.level))
     }
-}
 
-/// Every key with the number that stands for it, in the order in which they travel.
-fn records(keys: &EvalKeys) -> impl Iterator<Item = (u64, &KeySwitchKey)> {
-    let relin = keys.relin_key().into_iter().map(|key| (RELIN, key));
-    relin.chain(keys.galois_keys().map(|g| (g.element(), g.key())))
+    /// Writes a key's segments.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn write_key<W: Write>(key: &KeySwitchKey, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        // Keys stand in memory as the inner product reads them; one polynomial at a time is put
+        // together for the wire.
+        (0..key.digits()).try_for_each(|j| writer.poly(&key.b(j)))
+    }
+
+    /// Reads the segments that it announces.
+    ///
+    /// # Errors
+    /// Every [`WireError`].
+    pub fn read_key(&self, params: &Params, reader: &mut Reader<'_>) -> Result<KeySwitchKey, WireError> {
+        let basis = params.qp_at(self.level);
+        let b = (0..params.digits_at(self.level)).map(|_| reader.poly(basis)).collect::<Result<Vec<_>, _>>()?;
+        Ok(KeySwitchKey::from_parts(params, self.level, self.seed, b)?)
+    }
+
+    /// The records of evaluation keys, in the order in which they travel, that a header's remaining fields hold.
+    ///
+    /// # Errors
+    /// As [`KeyRecord::read`].
+    pub fn read_all(params: &Params, fields: &mut Fields<'_>) -> Result<Vec<Self>, WireError> {
+        let count = fields.left() / RECORD_BYTES;
+        let records = (0..count).map(|_| Self::read(params, fields)).collect::<Result<Vec<_>, _>>()?;
+        if !records.is_sorted_by(|a, b| a.element < b.element) {
+            return Err(WireError::Corrupt { what: "keys out of order or twice" });
+        }
+        if params.p().is_empty() && !records.is_empty() {
+            return Err(WireError::Corrupt { what: "key-switching keys without special primes" });
+        }
+        Ok(records)
+    }
+
+    /// Evaluation keys from their records and the segments that follow.
+    ///
+    /// # Errors
+    /// Every [`WireError`].
+    pub fn read_keys(
+        records: &[Self],
+        params: &Params,
+        id: KeyId,
+        reader: &mut Reader<'_>,
+    ) -> Result<EvalKeys, WireError> {
+        let mut keys = EvalKeys::new(params, id);
+        for record in records {
+            let key = record.read_key(params, reader)?;
+            match record.element {
+                SWITCH => keys.set_relin(key)?,
+                element => keys.insert(GaloisKey::from_parts(element, key)?)?,
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Every key with its record, in the order in which they travel.
+    pub fn all(keys: &EvalKeys) -> impl Iterator<Item = (Self, &KeySwitchKey)> {
+        let relin = keys.relin_key().into_iter().map(|key| (Self::of_switch(key), key));
+        relin.chain(keys.galois_keys().map(|g| (Self::of(g.element(), g.key()), g.key())))
+    }
 }
 
 impl Wire for EvalKeys {
@@ -70,45 +144,26 @@ impl Wire for EvalKeys {
 
     fn header(&self) -> Result<Header, WireError> {
         let (mut meta, mut lengths) = (Vec::new(), Vec::new());
-        for (element, key) in records(self) {
-            Record::write(element, key, &mut meta);
-            let bytes = packed_bytes(self.params().qp_at(key.level()));
-            lengths.extend(std::iter::repeat_n(bytes, key.digits()));
+        for (record, _) in KeyRecord::all(self) {
+            record.write(&mut meta);
+            lengths.extend(record.lengths(self.params()));
         }
         let owner = (self.params().hash(), self.id());
         Header::new(Self::TYPE, owner, State::default(), meta, lengths)
     }
 
     fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
-        // Keys stand in memory as the inner product reads them; one polynomial at a time is put
-        // together for the wire.
-        records(self).try_for_each(|(_, key)| (0..key.digits()).try_for_each(|j| writer.poly(&key.b(j))))
+        KeyRecord::all(self).try_for_each(|(_, key)| KeyRecord::write_key(key, writer))
     }
 
     fn read_segments(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
         header.expect_no_state()?;
         let mut fields = Fields::new(header.meta());
-        let count = header.meta().len() / RECORD_BYTES;
-        let records = (0..count).map(|_| Record::read(params, &mut fields)).collect::<Result<Vec<_>, _>>()?;
+        let records = KeyRecord::read_all(params, &mut fields)?;
         fields.finish()?;
-        if !records.is_sorted_by(|a, b| a.element < b.element) {
-            return Err(WireError::Corrupt { what: "keys out of order or twice" });
-        }
-        if params.p().is_empty() && !records.is_empty() {
-            return Err(WireError::Corrupt { what: "key-switching keys without special primes" });
-        }
         header.expect_segments(records.iter().flat_map(|r| r.lengths(params)))?;
-        let mut keys = Self::new(params, header.key());
-        for Record { element, level, seed } in records {
-            let basis = params.qp_at(level);
-            let b = (0..params.digits_at(level)).map(|_| reader.poly(basis)).collect::<Result<Vec<_>, _>>()?;
-            let key = KeySwitchKey::from_parts(params, level, seed, b)?;
-            match element {
-                RELIN => keys.set_relin(key)?,
-                element => keys.insert(GaloisKey::from_parts(element, key)?)?,
-            }
-        }
-        Ok(keys)
+        let id = header.key();
+        KeyRecord::read_keys(&records, params, id, reader)
     }
 }

@@ -31,6 +31,7 @@ pub use ciphertext::Form;
 pub use container::reseal_for_tests;
 pub use container::{Container, Reader, Source, Writer, peek, segment_at};
 pub use error::{Part, Refusal, Refused, WireError};
+pub use eval_keys::KeyRecord;
 pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, State, VERSION};
 pub use object::ObjectType;
 pub use params::{

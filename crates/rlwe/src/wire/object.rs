@@ -64,6 +64,8 @@ object_types! {
     Ciphertext = 6, "a ciphertext";
     /// Several ciphertexts with an application's own header.
     Bundle = 7, "a bundle of ciphertexts";
+    /// Keys for bootstrapping CKKS.
+    BootstrapKeys = 8, "bootstrapping keys";
     /// A parameter set with a plaintext modulus.
     IntegerParams = 16, "parameters with a plaintext modulus";
     /// A plaintext of an exact scheme.

@@ -31,6 +31,7 @@ mod refresh;
 mod set;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;

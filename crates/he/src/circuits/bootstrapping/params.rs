@@ -12,9 +12,9 @@ use std::sync::Arc;
 use sudare_ring::RnsBasis;
 use sudare_ring::prime::ntt_primes;
 use sudare_rlwe as rlwe;
-use sudare_rlwe::Counters;
 use sudare_rlwe::noise::Sketch;
 use sudare_rlwe::security::SecretDistribution;
+use sudare_rlwe::{Counters, ParamsHash};
 
 struct Inner {
     layout: Layout,
@@ -100,6 +100,12 @@ impl BootstrapParams {
     /// The parameters of its ciphertexts.
     pub fn params(&self) -> &Params {
         &self.0.params
+    }
+
+    /// The name of the set, the sparse key's primes included: that of its keys on the wire.
+    pub fn hash(&self) -> ParamsHash {
+        let sets = [self.0.params.rlwe(), &self.0.gate, &self.0.open];
+        ParamsHash::of_all(&sets.map(rlwe::Params::hash))
     }
 
     pub(crate) fn low(&self) -> &Params {

@@ -1,0 +1,65 @@
+//! Bootstrapping keys on the wire: the two keys of the sparse secret, then the evaluation keys, seeds in place of masks.
+
+use super::keys::BootstrapKeys;
+use super::params::BootstrapParams;
+use std::io::Write;
+use sudare_rlwe::ParamsHash;
+use sudare_rlwe::wire::{Fields, Header, KeyRecord, ObjectType, Reader, State, Wire, WireError, Writer};
+
+impl BootstrapParams {
+    /// Element and level of every evaluation key of the set, in the order in which they travel.
+    fn wanted(&self) -> impl Iterator<Item = (u64, usize)> {
+        std::iter::once((0, self.layout().levels.start)).chain(self.layout().galois_levels())
+    }
+}
+
+impl Wire for BootstrapKeys {
+    type Params = BootstrapParams;
+    const TYPE: ObjectType = ObjectType::BootstrapKeys;
+
+    fn params_hash(params: &BootstrapParams) -> ParamsHash {
+        params.hash()
+    }
+
+    fn header(&self) -> Result<Header, WireError> {
+        let params = &self.params;
+        let (mut meta, mut lengths) = (Vec::new(), Vec::new());
+        let gates = [(&self.to_sparse, params.gate()), (&self.to_dense, params.open())];
+        let gates = gates.map(|(key, set)| (KeyRecord::of_switch(key), set));
+        let others = KeyRecord::all(&self.keys).map(|(record, _)| (record, params.params().rlwe()));
+        for (record, set) in gates.into_iter().chain(others) {
+            record.write(&mut meta);
+            lengths.extend(record.lengths(set));
+        }
+        Header::new(Self::TYPE, (params.hash(), self.id()), State::default(), meta, lengths)
+    }
+
+    fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
+        let all = KeyRecord::all(&self.keys).map(|(_, key)| key);
+        [&self.to_sparse, &self.to_dense].into_iter().chain(all).try_for_each(|key| KeyRecord::write_key(key, writer))
+    }
+
+    fn read_segments(params: &BootstrapParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let header = reader.header();
+        header.expect_no_state()?;
+        let mut fields = Fields::new(header.meta());
+        let (gate, open, set) = (params.gate(), params.open(), params.params().rlwe());
+        let sparse = KeyRecord::read(gate, &mut fields)?;
+        let dense = KeyRecord::read(open, &mut fields)?;
+        let records = KeyRecord::read_all(set, &mut fields)?;
+        fields.finish()?;
+        // A set's keys are known: neither fewer nor others, nor at other levels.
+        let found = records.iter().map(|r| (r.element, r.level));
+        let gates = [(sparse.element, sparse.level), (dense.element, dense.level)];
+        if gates != [(0, 0), (0, params.layout().levels.top)] || !found.eq(params.wanted()) {
+            return Err(WireError::Corrupt { what: "bootstrapping keys that are not the set's" });
+        }
+        let lengths = sparse.lengths(gate).chain(dense.lengths(open));
+        header.expect_segments(lengths.chain(records.iter().flat_map(|r| r.lengths(set))))?;
+        let id = header.key();
+        let to_sparse = sparse.read_key(gate, reader)?;
+        let to_dense = dense.read_key(open, reader)?;
+        let keys = KeyRecord::read_keys(&records, set, id, reader)?;
+        Ok(Self { params: params.clone(), keys, to_sparse, to_dense })
+    }
+}
