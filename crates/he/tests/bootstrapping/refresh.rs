@@ -4,7 +4,7 @@ use crate::world::{Numbers, Owner, largest_error, mean_square_error};
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{
-    BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper, Kind, Progress, Step,
+    BootstrapGoal, BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper, Kind, Progress, Step,
 };
 use sudare_he::ckks::Ciphertext;
 use sudare_ring::Threads;
@@ -75,12 +75,14 @@ fn expect_refreshed(owner: &Owner, b: &Bootstrapper, y: &Ciphertext, x: &[Comple
 
 #[test]
 fn every_shape_in_every_set() {
-    for (name, literal) in BootstrapSet::ALL.map(|set| (set, set.literal())) {
+    let goal = BootstrapGoal { levels: 6, bits: 14.0, memory: None };
+    let searched = ("6 levels, 14 bits".to_owned(), BootstrapLiteral::search(goal).unwrap());
+    for (name, literal) in BootstrapSet::ALL.map(|set| (set.to_string(), set.literal())).into_iter().chain([searched]) {
         let (owner, b) = small(literal, 10);
         for (shape, x) in shapes(b.params().slots()) {
             let c = input(&owner, &b, &x);
             expect_refreshed(&owner, &b, &b.refresh(&c).unwrap(), &x, &format!("set {name}, {shape}"));
-            if x.iter().all(|z| z.im == 0.0) && matches!(name, BootstrapSet::A | BootstrapSet::C) {
+            if x.iter().all(|z| z.im == 0.0) && ["A", "C"].contains(&name.as_str()) {
                 expect_refreshed(&owner, &b, &b.refresh_real(&c).unwrap(), &x, &format!("set {name}, {shape}, real"));
             }
         }

@@ -28,6 +28,7 @@ mod noise;
 mod params;
 mod raise;
 mod refresh;
+mod search;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -37,4 +38,5 @@ pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;
 pub use params::BootstrapParams;
 pub use refresh::{Bootstrapper, Kind, Progress, Step};
+pub use search::BootstrapGoal;
 pub use set::{BootstrapLiteral, BootstrapSet};

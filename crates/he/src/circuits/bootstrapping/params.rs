@@ -33,7 +33,7 @@ pub struct BootstrapParams(Arc<Inner>);
 
 /// Sizes of a literal's primes: the powers of two below which they lie. [`Sketch::of`] counts a twentieth of a
 /// bit less for each, and the bits that a refresh keeps follow from quotients of single primes.
-fn planned(literal: &BootstrapLiteral) -> Sketch {
+pub(super) fn planned(literal: &BootstrapLiteral) -> Sketch {
     let sizes = |bits: &[u32]| bits.iter().map(|b| f64::from(*b).exp2()).collect::<Vec<_>>();
     Sketch::new(&literal.params, sizes(&literal.params.q_bits), sizes(&literal.params.p_bits))
 }
