@@ -1,12 +1,12 @@
 //! Larger integers by several coprime plaintext moduli and the Chinese remainder theorem.
 
 use super::encode::{Encoder, Packing, Wrap};
-use super::modulus::PlainModulus;
 use super::params::IntegerParams;
 use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
 use num_bigint::{BigInt, BigUint, Sign};
 use sudare_rlwe::{Params, RlweError};
+use sudare_ring::PlainModulus;
 
 /// Most moduli of one system.
 pub const MAX_MODULI: usize = 64;

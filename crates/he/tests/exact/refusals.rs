@@ -4,7 +4,8 @@ use super::world::{Words, World, literal};
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
-use sudare_he::integer::{Ciphertext, Decryptor, Encoder, IntegerParams, Packing, PlainModulus, Scheme, Wrap};
+use sudare_he::integer::{Ciphertext, Decryptor, Encoder, IntegerParams, Packing, Scheme, Wrap};
+use sudare_ring::PlainModulus;
 use sudare_rlwe::RlweError;
 
 const T: u64 = 12289;
