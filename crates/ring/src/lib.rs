@@ -11,6 +11,7 @@ pub mod error;
 pub mod interrupt;
 pub mod kernel;
 pub mod mapped;
+pub mod measure;
 pub mod memo;
 pub mod modulus;
 pub mod ops;
