@@ -4,6 +4,7 @@
 use crate::Outcome;
 use crate::ops::{Answer, Bench, World};
 use crate::record::Record;
+use std::time::Instant;
 use sudare_he::HeError;
 use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;

@@ -2,11 +2,11 @@
 
 use sudare_he::HeError;
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Params};
+use sudare_matrix::statistics::{ColumnStatistics, Moments};
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
-use sudare_matrix::statistics::{ColumnStatistics, Moments};
 
 fn small(released: bool) -> Params {
     let mut literal = ColumnStatistics::literal(Security::Bits128, released);
@@ -76,10 +76,7 @@ fn moments_with(params: &Params) {
             nearest = nearest.max(largest / bound);
         }
         // Others count as many ciphertexts, and threads change nothing.
-        assert!(matches!(
-            statistics.compute(&server, &table[1..]),
-            Err(HeError::Rlwe(RlweError::Operands { .. }))
-        ));
+        assert!(matches!(statistics.compute(&server, &table[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
         assert!(matches!(statistics.decode(&slots[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
         let again = Threads::new(3).run(|| statistics.compute(&server, &table)).unwrap();
         assert!(results.iter().zip(&again).all(|(a, b)| a.parts()[0].words() == b.parts()[0].words()));
@@ -111,10 +108,7 @@ fn refusals() {
     assert!(matches!(statistics.compute(&no_relin, &table), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
     let keys = statistics.keys();
     let fewer = Evaluator::new(&params, generator.eval_keys(Some(3), &keys[1..]).unwrap()).unwrap();
-    assert!(matches!(
-        statistics.compute(&fewer, &table),
-        Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))
-    ));
+    assert!(matches!(statistics.compute(&fewer, &table), Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))));
     for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
         assert!(ColumnStatistics::literal(security, false).build().is_ok());
         assert!(ColumnStatistics::literal(security, true).build().is_ok());

@@ -1,10 +1,10 @@
 //! What this machine's kernels cost, by a clock of the caller's choice.
 
+use crate::RingError;
 use crate::kernel::{Family, Limb};
 use crate::modulus::Modulus;
 use crate::prime::ntt_primes;
 use crate::threads::{Threads, for_each_chunk};
-use crate::RingError;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -103,9 +103,8 @@ pub fn thread_gain(threads: usize, now: &impl Fn() -> Duration) -> Result<f64, R
     let limb = limb(13, 46)?;
     let n = limb.degree();
     let mut data = filled(limb.q(), n * 16 * threads);
-    let mut time = |pool: &Threads| {
-        median_ns(now, 60, || pool.run(|| for_each_chunk(&mut data, n, |_, x| limb.forward(x))))
-    };
+    let mut time =
+        |pool: &Threads| median_ns(now, 60, || pool.run(|| for_each_chunk(&mut data, n, |_, x| limb.forward(x))));
     let (one, all) = (time(&Threads::new(1)), time(&Threads::new(threads)));
     Ok(((one / all - 1.0) / (threads as f64 - 1.0)).clamp(0.0, 1.0))
 }

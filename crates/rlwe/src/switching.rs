@@ -1,18 +1,18 @@
 //! Hybrid key switching, by the operations of [`sudare_ring::ops`] (`004`, Algorithms 2.4.1–2.4.4).
 //!
-//! With the gadget of [`KeySwitchKey`], Σ_j c_j·(b_j, a_j) encrypts P·c·s' over Q_l·P for the digits c_j of c;
+//! With the gadget of [`crate::keys::KeySwitchKey`], Σ_j c_j·(b_j, a_j) encrypts P·c·s' over Q_l·P for the digits c_j of c;
 //! dividing by P gives c·s' under s. The decomposition does not depend on the key (hoisting), and sums over Q_l·P
 //! need one division together (lazy mod-down).
 
 use crate::error::RlweError;
-use crate::keys::{GaloisKey, KeySwitchKey};
+use crate::keys::GaloisKey;
 use crate::params::Params;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::ops::{Division, Image, Pair, RnsGadget};
 use sudare_ring::{Eval, Poly, RnsBasis};
 
 /// Why a set of parameters has no keys to switch with.
-pub const NO_SPECIAL_PRIMES: &str = "key switching needs special primes; give p_bits";
+pub(crate) const NO_SPECIAL_PRIMES: &str = "key switching needs special primes; give p_bits";
 
 /// What is precomputed for key switching and division of ciphertexts at one level.
 #[derive(Debug)]
@@ -42,6 +42,14 @@ impl LevelTables {
             mod_down_rescale: when(switching && level > 0, &lower, &last.concat(p)?)?,
             gadget: RnsGadget::new(&here, p, digit_limbs)?,
         })
+    }
+
+    /// Division by P.
+    ///
+    /// # Errors
+    /// [`RlweError::Parameters`] without special primes.
+    pub fn by_p(&self) -> Result<&Division, RlweError> {
+        self.mod_down.as_ref().ok_or_else(|| RlweError::Parameters { reason: NO_SPECIAL_PRIMES.into() })
     }
 }
 
@@ -122,14 +130,6 @@ pub fn mod_down<const K: usize>(params: &Params, level: usize, batch: [Poly<Eval
         Some(division) => division.apply(batch),
         None => batch,
     }
-}
-
-/// Refuses a key that does not reach a level.
-pub fn check_key(key: &KeySwitchKey, operation: &'static str, level: usize) -> Result<(), RlweError> {
-    if level > key.level() {
-        return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: key.level() });
-    }
-    Ok(())
 }
 
 impl GaloisKey {

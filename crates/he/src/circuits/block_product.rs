@@ -16,8 +16,7 @@ use std::sync::Arc;
 use sudare_ring::ops::{AtPoints, PointProduct, PointProducts};
 use sudare_ring::{Coeff, Eval, Poly, RingError, Shoup, threads};
 use sudare_rlwe::keys::KeySwitchKey;
-use sudare_rlwe::switching::NO_SPECIAL_PRIMES;
-use sudare_rlwe::{Counters, KeyId, RlweError};
+use sudare_rlwe::{Counters, KeyId};
 
 /// What the products of all blocks of one encrypted product share.
 pub struct BlockProduct<'a> {
@@ -37,7 +36,7 @@ impl<'a> BlockProduct<'a> {
     ///
     /// # Errors
     /// As [`Evaluator::check_keys`] for the transposition's [`elements`]; as [`Evaluator::relinearize`] if that is
-    /// wanted; [`RlweError::Parameters`] without special primes.
+    /// wanted; `RlweError::Parameters` without special primes.
     pub fn new(
         evaluator: &'a Evaluator,
         key: KeyId,
@@ -102,8 +101,7 @@ impl<'a> BlockProduct<'a> {
     fn finish(&self, [c0, c1, c2]: [Poly<Coeff>; 3], plain: (Poly<Coeff>, Poly<Coeff>)) -> Result<Ciphertext, HeError> {
         let (params, level, State { scale, bound, noise }) = (self.params(), self.level, self.state);
         let tables = params.tables(level);
-        let mod_down = tables.mod_down.as_ref();
-        let mod_down = mod_down.ok_or_else(|| RlweError::Parameters { reason: NO_SPECIAL_PRIMES.into() })?;
+        let mod_down = tables.by_p()?;
         let Some(key) = &self.relin else {
             let [mut c0, mut c1, c2] = mod_down.apply([c0, c1, c2]);
             c0.add_assign(&plain.0);

@@ -71,8 +71,9 @@ impl TraceCosts {
         let per_key = |short: f64, long: f64| ((long - short) / f64::from(many - few)).max(1e-9);
         // Different keys that a cache holds together: one key alone would stay in the nearest one.
         let near_keys = &far_keys[..far_keys.len().min((NEAR_BYTES / key_bytes) as usize).max(1)];
-        let near =
-            |count: usize| least(&now, || sum((0..count).map(|i| Some(near_keys[i % near_keys.len()].image())).collect()));
+        let near = |count: usize| {
+            least(&now, || sum((0..count).map(|i| Some(near_keys[i % near_keys.len()].image())).collect()))
+        };
         let near = per_key(near(few as usize), near(many as usize));
         let mut next = 0;
         let mut far = |count: i32| {

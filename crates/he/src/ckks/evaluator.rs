@@ -71,7 +71,7 @@ impl Evaluator {
     }
 
     /// Counts operations that a circuit does without these methods.
-    pub fn record(&self, done: Counters) {
+    pub(crate) fn record(&self, done: Counters) {
         self.inner.record(done);
     }
 

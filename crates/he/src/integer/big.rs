@@ -5,8 +5,8 @@ use super::params::IntegerParams;
 use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
 use num_bigint::{BigInt, BigUint, Sign};
-use sudare_rlwe::{Params, RlweError};
 use sudare_ring::PlainModulus;
+use sudare_rlwe::{Params, RlweError};
 
 /// Most moduli of one system.
 pub const MAX_MODULI: usize = 64;

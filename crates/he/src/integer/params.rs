@@ -8,8 +8,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::memo::Memo;
-use sudare_ring::prime::ntt_primes;
 use sudare_ring::ops::Division;
+use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Limb, PlainModulus, RingError, RnsBasis, Shoup};
 use sudare_rlwe::{Params, RlweError};
 

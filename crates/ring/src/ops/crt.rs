@@ -49,7 +49,10 @@ impl Poly<Coeff> {
     pub fn to_f64(&self, factor: f64) -> Result<Vec<f64>, RingError> {
         let _crossing = Crossing::begin();
         match self.basis().len() {
-            1 => Ok(self.centered().into_iter().map(|x| x as f64 * factor).collect()),
+            1 => {
+                let q = self.basis().modulus(0);
+                Ok(self.limb(0).iter().map(|x| q.center(*x) as f64 * factor).collect())
+            }
             2 => self.pair_to_f64(factor),
             _ => {
                 let crt = Crt::new(self.basis())?;

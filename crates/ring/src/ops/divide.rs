@@ -107,9 +107,7 @@ impl Division {
     #[must_use]
     pub fn of_products(&self, batch: &[Poly<Eval>], b: &Poly<Eval>) -> Vec<Poly<Eval>> {
         let _crossing = Crossing::begin();
-        let product = |c: &Poly<Eval>| {
-            self.of_limbs(&[c, b], |i, x| b.basis().limb(i).mul(x, c.limb(i), b.limb(i)))
-        };
+        let product = |c: &Poly<Eval>| self.of_limbs(&[c, b], |i, x| b.basis().limb(i).mul(x, c.limb(i), b.limb(i)));
         batch.iter().map(product).collect()
     }
 

@@ -130,8 +130,8 @@ impl Composition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use num_bigint::{BigInt, BigUint};
     use crate::prime::ntt_primes;
+    use num_bigint::{BigInt, BigUint};
 
     #[test]
     fn remainders() {

@@ -20,8 +20,9 @@
 //! Results are those of exact arithmetic modulo each prime, so they do not depend on how a pass is cut. Bases that
 //! do not go together are a fault of the caller: operations panic, where nothing else is said.
 
-pub mod crt;
+pub mod combine;
 pub mod convert;
+pub mod crt;
 pub mod divide;
 pub mod elementwise;
 pub mod gadget;
@@ -35,7 +36,6 @@ pub mod points;
 pub mod rows;
 pub mod sample;
 pub mod sums;
-pub mod combine;
 pub mod tensor;
 
 pub use combine::Combination;

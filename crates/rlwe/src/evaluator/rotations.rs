@@ -4,7 +4,7 @@ use super::{Counters, Evaluator};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::GaloisKey;
-use crate::switching::{ExtendedPair, NO_SPECIAL_PRIMES};
+use crate::switching::ExtendedPair;
 use sudare_ring::ops::{Digits, Image, Pair, RnsGadget};
 
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
@@ -135,8 +135,7 @@ impl Evaluator {
     /// Divides by P, adds c_0 and applies the automorphism.
     fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, [c0, c1]: Pair) -> Result<Ciphertext, RlweError> {
         self.record(Counters::rotations(1));
-        let division = self.params().tables(a.level()).mod_down.as_ref();
-        let division = division.ok_or_else(|| RlweError::Parameters { reason: NO_SPECIAL_PRIMES.into() })?;
+        let division = self.params().tables(a.level()).by_p()?;
         let parts = division.apply_permuted([(c0, Some(&a.parts()[0])), (c1, None)], key.permutation());
         Ok(a.with_parts(parts.into(), a.level()))
     }

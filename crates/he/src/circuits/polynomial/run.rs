@@ -101,7 +101,10 @@ fn rescaled(params: &Params, level: usize, parts: &Parts) -> Result<Parts, HeErr
     let none = RlweError::OutOfLevels { operation: "a circuit", needed: 1, level };
     let division = params.tables(level).rescale.as_ref().ok_or(none)?;
     let operation = "a circuit";
-    division.of(parts).try_into().map_err(|p: Vec<_>| RlweError::Degree { operation, expected: 2, found: p.len() }.into())
+    division
+        .of(parts)
+        .try_into()
+        .map_err(|p: Vec<_>| RlweError::Degree { operation, expected: 2, found: p.len() }.into())
 }
 
 /// A sum before it is relinearised.
