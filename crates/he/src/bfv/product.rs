@@ -26,8 +26,11 @@ fn extend<'a>(
     Ok([side(tables, &c.parts()[0])?, side(tables, &c.parts()[1])?])
 }
 
+/// One modulus's share of operands.
+type Side<T> = Vec<[T; 2]>;
+
 /// Operands over Q, and over R.
-fn split(side: Vec<Operand<'_>>) -> (Vec<[Cow<'_, Poly<Eval>>; 2]>, Vec<[Poly<Eval>; 2]>) {
+fn split(side: Vec<Operand<'_>>) -> (Side<Cow<'_, Poly<Eval>>>, Side<Poly<Eval>>) {
     side.into_iter().map(|[a, b]| ([a.q, b.q], [a.r, b.r])).unzip()
 }
 

@@ -52,8 +52,8 @@ impl IntegerParams {
     /// Binds a plaintext modulus, 2 ≤ t < 2^60, to a parameter set.
     ///
     /// # Errors
-    /// `RlweError::Parameters` if t is out of range, shares a factor with a data prime, or leaves
-    /// no room for a message at the top level; `RlweError::Ring`.
+    /// `RingError::PlainModulus` if t is out of range; `RlweError::Parameters` if it shares a factor with a data
+    /// prime, or leaves no room for a message at the top level; `RlweError::Ring`.
     pub fn new(params: &Params, t: u64) -> Result<Self, HeError> {
         let modulus = PlainModulus::new(t)?;
         if let Some(q) = params.q().primes().find(|q| t.is_multiple_of(*q)) {
