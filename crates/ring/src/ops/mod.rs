@@ -10,12 +10,15 @@
 //! | [`ntt`] | coefficients to values and back |
 //! | [`permute`] | automorphisms in both forms, monomials |
 //! | [`sample`] | the uniform polynomial of a seed |
-//! | [`crt`], [`mixed_radix`] | residues to numbers, and to another modulus |
 //! | [`convert`] | residues of integers, other bases |
+//! | [`crt`], [`mixed_radix`] | residues to numbers, and to another modulus |
 //! | [`divide`] | [`Division`]: rescale, mod-down, both in one, with a product before or an automorphism after |
-//! | [`tensor`] | tensor products, phases |
-//! | [`gadget`] | [`RnsGadget`]: decompositions, products with packed keys, both in one |
+//! | [`mod@tensor`] | tensor products, phases |
+//! | [`gadget`], [`pairs`] | [`RnsGadget`]: decompositions, products with packed pairs, both in one |
 //! | [`sums`] | sums of images under automorphisms |
+//! | [`linear`], [`periodic`] | sums of linear maps, plaintexts whose slots repeat |
+//! | [`combine`] | sums of products and multiples: steps of a polynomial |
+//! | [`rows`], [`points`] | Fourier transforms over rows, matrices over a subring |
 //!
 //! Results are those of exact arithmetic modulo each prime, so they do not depend on how a pass is cut. Bases that
 //! do not go together are a fault of the caller: operations panic, where nothing else is said.
