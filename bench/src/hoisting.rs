@@ -4,6 +4,7 @@
 use crate::Outcome;
 use crate::ops::{Answer, Bench, World};
 use crate::record::Record;
+use std::time::Instant;
 use sudare_he::HeError;
 use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;
@@ -91,7 +92,8 @@ pub fn run(bench: &mut Bench<'_>, w: &World<'_>, memory: u64) -> Outcome<()> {
     let threads = bench.threads;
 
     let function = TraceFunction::total_sum(params)?;
-    let costs = threads.run(|| TraceCosts::measure(params, top))?;
+    let start = Instant::now();
+    let costs = threads.run(|| TraceCosts::measure(params, top, || start.elapsed()))?;
     let total: f64 = w.x.iter().sum();
     let sum = |bench: &mut Bench<'_>, name: String, plan: &TracePlan| -> Outcome<Option<Record>> {
         if !bench.wanted(&name) {

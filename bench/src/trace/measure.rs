@@ -75,9 +75,10 @@ pub fn group(
     let secret = SecretKey::generate(&params)?;
     let input = Encryptor::with_secret_key(&secret)?.encrypt(&Encoder::new(&params).encode_at(&x, at)?)?;
     // What judges the choice also measures the costs: see `Cell::time`.
+    let start = Instant::now();
     let costs = match threads.count() {
-        1 => TraceCosts::measure_by(&params, group.level, cpu_time)?,
-        _ => threads.run(|| TraceCosts::measure(&params, group.level))?,
+        1 => TraceCosts::measure(&params, group.level, cpu_time)?,
+        _ => threads.run(|| TraceCosts::measure(&params, group.level, || start.elapsed()))?,
     };
     let chosen = match function.fastest(&params, &costs, Some(options.memory as u64)) {
         Ok(plan) => Some(plan.iterations()),

@@ -320,6 +320,12 @@ fn read_wiped(mut input: impl Read, length: usize) -> std::io::Result<Zeroizing<
     Ok(bytes)
 }
 
+/// Where measurements of this machine are kept: `$XDG_CACHE_HOME/sudare`, or `~/.cache/sudare`.
+pub fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("sudare"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -223,6 +223,25 @@ fn product_of(s: &Evaluator, a: &Ciphertext) -> Ciphertext {
     s.mul_relin(a, a).unwrap()
 }
 
+/// What would be launches on a device: a product with relinearisation and rescale is a tensor product, a key switch
+/// with the sum, and one division of both parts.
+#[test]
+fn products_cross_into_the_ring_three_times() {
+    for literal in literals() {
+        let w = World::new(literal);
+        let (x, y) = (w.encrypt(&w.message(1)), w.encrypt(&w.message(2)));
+        let crossings = |work: &dyn Fn()| {
+            let before = sudare_ring::ops::crossings();
+            work();
+            sudare_ring::ops::crossings() - before
+        };
+        let product = || drop(w.server.mul_rescale(&x, &y).unwrap());
+        assert_eq!(crossings(&product), 3);
+        let rotation = || drop(w.server.rotate(&x, 1).unwrap());
+        assert_eq!(crossings(&rotation), 2);
+    }
+}
+
 #[test]
 fn secrets_do_not_print() {
     let w = World::new(literals().remove(0));

@@ -198,7 +198,8 @@ fn refusals() {
 fn the_choice_follows_costs_and_memory() {
     let w = World::new(&literal(&[49, 40], &[49], 1));
     let function = TraceFunction::total_sum(&w.params).unwrap();
-    let measured = TraceCosts::measure(&w.params, 1).unwrap();
+    let start = std::time::Instant::now();
+    let measured = TraceCosts::measure(&w.params, 1, || start.elapsed()).unwrap();
     assert!(measured.near > 0.0 && measured.far >= measured.near && measured.iteration > 0.0, "{measured:?}");
     let priced = |h: usize, costs: &TraceCosts| costs.price(&function.unrolled(h).unwrap());
     let h_of =

@@ -11,7 +11,7 @@ fn main() -> Result<(), MatrixError> {
     let left = InputSpec::new("A", (12, 20), 1.0);
     let right = InputSpec::new("B", (20, 6), 1.0);
     let goal = Goal::new(Expr::product(left, right)?, 1e-4);
-    let plan = Planner::new(CostModel::cached()).plan(&goal)?;
+    let plan = Planner::new(CostModel::default()).plan(&goal)?;
     println!("{plan}\n");
 
     // The client holds the secret key; the server gets evaluation keys and ciphertexts.

@@ -21,6 +21,7 @@ mod rounding;
 pub mod session;
 mod sizing;
 pub mod slots;
+pub mod statistics;
 mod tables;
 pub mod work;
 

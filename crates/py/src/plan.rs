@@ -4,10 +4,17 @@ use crate::client::Release;
 use crate::error::{Refusal, Result};
 use crate::work::{Workers, long};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use sudare_matrix::MatrixError;
 use sudare_matrix::expr::Expr;
 use sudare_matrix::plan::{self, CostModel, Goal, Planner};
 use sudare_rlwe::security::Security;
+
+/// Where `sudare calibrate` keeps measurements of this machine.
+fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("sudare"))
+}
 
 /// A number of bits as a level of security.
 pub fn security(bits: u32) -> Result<Security> {
@@ -41,7 +48,7 @@ impl Plan {
         let (security, release) = (self::security(security)?, release.map(|r| r.0));
         long(py, || {
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
-            let planner = Planner::new(CostModel::cached());
+            let planner = Planner::new(CostModel::stored(cache_folder().as_deref()));
             let memory = memory.unwrap_or(planner.memory);
             Ok(Self(Planner { threads: threads.0, memory, method, ..planner }.plan(&goal)?))
         })

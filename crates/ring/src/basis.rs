@@ -2,6 +2,7 @@
 
 use crate::error::RingError;
 use crate::kernel::Limb;
+use crate::modulus::Modulus;
 use num_bigint::BigUint;
 use std::sync::Arc;
 
@@ -86,6 +87,22 @@ impl RnsBasis {
     #[inline]
     pub fn limb(&self, i: usize) -> &Limb {
         &self.limbs[i]
+    }
+
+    /// The modulus of limb `i`.
+    #[inline]
+    pub fn modulus(&self, i: usize) -> &Modulus {
+        self.limbs[i].modulus()
+    }
+
+    /// The moduli in order.
+    pub fn moduli(&self) -> impl Iterator<Item = &Modulus> + '_ {
+        self.limbs.iter().map(|l| l.modulus())
+    }
+
+    /// The product of the primes modulo another.
+    pub fn product_modulo(&self, modulus: &Modulus) -> u64 {
+        self.primes().fold(1, |acc, q| modulus.mul(acc, q))
     }
 
     /// The primes in order.

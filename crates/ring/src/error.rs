@@ -78,6 +78,23 @@ pub enum RingError {
         /// The repeated modulus.
         value: u64,
     },
+    /// A plaintext modulus outside what the schemes serve.
+    #[error(
+        "a plaintext modulus lies between 2 and 2^{}, and {value} does not; take several coprime moduli for larger integers",
+        crate::plain::MAX_PLAIN_BITS
+    )]
+    PlainModulus {
+        /// The refused modulus.
+        value: u64,
+    },
+    /// Moduli that share a factor where an inverse is needed.
+    #[error("{value} has no inverse modulo {modulus}: moduli of one set may not share a factor")]
+    NotCoprime {
+        /// What has no inverse.
+        value: u64,
+        /// The modulus.
+        modulus: u64,
+    },
     /// An even or out-of-range Galois element.
     #[error("{element} is not an odd number below {order}, so it names no automorphism")]
     GaloisElement {
@@ -160,6 +177,8 @@ impl RingError {
             | Self::NotNttFriendly { .. }
             | Self::TooFewPrimes { .. }
             | Self::RepeatedModulus { .. }
+            | Self::PlainModulus { .. }
+            | Self::NotCoprime { .. }
             | Self::GaloisElement { .. }
             | Self::Sigma { .. }
             | Self::HammingWeight { .. } => ErrorKind::Parameters,

@@ -159,6 +159,14 @@ impl Modulus {
         (r0 == 1).then(|| t0.rem_euclid(self.value as i128) as u64)
     }
 
+    /// The inverse of `a`.
+    ///
+    /// # Errors
+    /// [`RingError::NotCoprime`] if there is none.
+    pub fn inverse(&self, a: u64) -> Result<u64, RingError> {
+        self.inv(a).ok_or(RingError::NotCoprime { value: a, modulus: self.value() })
+    }
+
     /// The constant factor `w mod q` with its quotients, by divisions: for a `w` that is public.
     pub const fn shoup(&self, w: u64) -> Shoup {
         let value = self.reduce(w);

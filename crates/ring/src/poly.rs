@@ -1,11 +1,8 @@
-//! Polynomials in RNS, typed by their form.
+//! Polynomials in RNS, typed by their form: how they are kept. What is done with them is [`crate::ops`].
 
-use crate::automorphism::{EvalPermutation, apply_coeff};
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::error::RingError;
-use crate::modulus::Shoup;
-use crate::threads::for_each_chunk;
 use std::marker::PhantomData;
 use zeroize::Zeroize;
 
@@ -16,10 +13,17 @@ pub struct Coeff;
 #[derive(Clone, Copy, Debug)]
 pub struct Eval;
 
-mod sealed {
-    pub trait Form: Send + Sync + 'static {}
-    impl Form for super::Coeff {}
-    impl Form for super::Eval {}
+pub(crate) mod sealed {
+    /// Whether values are kept, or coefficients.
+    pub trait Form: Clone + Copy + Send + Sync + 'static {
+        const VALUES: bool;
+    }
+    impl Form for super::Coeff {
+        const VALUES: bool = false;
+    }
+    impl Form for super::Eval {
+        const VALUES: bool = true;
+    }
 }
 use sealed::Form;
 
@@ -129,186 +133,27 @@ impl<F: Form> Poly<F> {
         self
     }
 
+    /// The same words, said to be of another form.
+    pub(crate) fn of_form<G: Form>(self) -> Poly<G> {
+        Poly { basis: self.basis, data: self.data, form: PhantomData }
+    }
+
+    /// Whether every residue is zero.
+    pub fn is_zero(&self) -> bool {
+        self.data.iter().all(|x| *x == 0)
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        8 * self.data.len()
+    }
+
     /// The limbs at `indices`, as a polynomial of its own.
     pub fn select(&self, indices: &[usize]) -> Self {
         let mut out = Self::dirty(&self.basis.select(indices.iter().copied()));
         for (to, from) in indices.iter().enumerate() {
             out.limb_mut(to).copy_from_slice(self.limb(*from));
         }
-        out
-    }
-
-    fn zip_with(&mut self, other: &Self, work: impl Fn(&crate::Limb, &mut [u64], &[u64]) + Sync + Send) {
-        assert_eq!(self.basis, other.basis, "polynomials of different bases");
-        let (basis, n) = (&self.basis, self.basis.degree());
-        for_each_chunk(&mut self.data, n, |i, x| work(basis.limb(i), x, other.limb(i)));
-    }
-
-    fn for_each(&mut self, work: impl Fn(usize, &crate::Limb, &mut [u64]) + Sync + Send) {
-        let (basis, n) = (&self.basis, self.basis.degree());
-        for_each_chunk(&mut self.data, n, |i, x| work(i, basis.limb(i), x));
-    }
-
-    /// `self += other`.
-    pub fn add_assign(&mut self, other: &Self) {
-        self.zip_with(other, |l, x, y| l.add_assign(x, y));
-    }
-
-    /// `self −= other`.
-    pub fn sub_assign(&mut self, other: &Self) {
-        self.zip_with(other, |l, x, y| l.sub_assign(x, y));
-    }
-
-    /// `self + other`.
-    pub fn add(&self, other: &Self) -> Self {
-        self.merge(other, |l, o, x, y| l.add(o, x, y))
-    }
-
-    /// `self − other`.
-    pub fn sub(&self, other: &Self) -> Self {
-        self.merge(other, |l, o, x, y| l.sub(o, x, y))
-    }
-
-    fn merge(&self, other: &Self, work: impl Fn(&crate::Limb, &mut [u64], &[u64], &[u64]) + Sync + Send) -> Self {
-        assert_eq!(self.basis, other.basis, "polynomials of different bases");
-        let mut out = Self::dirty(&self.basis);
-        out.for_each(|i, l, o| work(l, o, self.limb(i), other.limb(i)));
-        out
-    }
-
-    /// `self = −self`.
-    pub fn neg_assign(&mut self) {
-        self.for_each(|_, l, x| l.neg_assign(x));
-    }
-
-    /// Multiplies limb `i` by `factors[i]`.
-    pub fn mul_scalars(&mut self, factors: &[Shoup]) {
-        assert_eq!(factors.len(), self.basis.len());
-        self.for_each(|i, l, x| l.mul_scalar(x, &factors[i]));
-    }
-
-    /// `self += other · factors`, limb by limb.
-    pub fn mul_scalars_add(&mut self, other: &Self, factors: &[Shoup]) {
-        assert_eq!(self.basis, other.basis, "polynomials of different bases");
-        assert_eq!(factors.len(), self.basis.len());
-        let (basis, n) = (&self.basis, self.basis.degree());
-        for_each_chunk(&mut self.data, n, |i, x| basis.limb(i).mul_scalar_add(x, other.limb(i), &factors[i]));
-    }
-
-    /// The residues of an integer modulo each prime, with quotients: a factor for
-    /// [`Poly::mul_scalars`].
-    pub fn scalar(basis: &RnsBasis, value: i64) -> Vec<Shoup> {
-        basis.limbs().iter().map(|l| l.modulus().shoup(l.modulus().reduce_i64(value))).collect()
-    }
-}
-
-impl Poly<Coeff> {
-    /// The residues of signed coefficients; `coefficients` has N entries.
-    pub fn from_signed(basis: &RnsBasis, coefficients: &[i64]) -> Self {
-        assert_eq!(coefficients.len(), basis.degree());
-        let mut out = Self::dirty(basis);
-        out.for_each(|_, l, x| l.from_i64(x, coefficients));
-        out
-    }
-
-    /// Evaluation form.
-    pub fn into_eval(mut self) -> Poly<Eval> {
-        self.for_each(|_, l, x| l.forward(x));
-        Poly { basis: self.basis, data: self.data, form: PhantomData }
-    }
-
-    /// a(X) → a(X^g).
-    ///
-    /// # Errors
-    /// [`RingError::GaloisElement`] unless `g` is odd and below 2N.
-    pub fn automorphism(&self, g: u64) -> Result<Self, RingError> {
-        let order = 2 * self.degree() as u64;
-        if g.is_multiple_of(2) || g >= order {
-            return Err(RingError::GaloisElement { element: g, order });
-        }
-        let mut out = Self::dirty(&self.basis);
-        out.for_each(|i, l, x| {
-            let applied = apply_coeff(l.modulus(), g, x, self.limb(i));
-            debug_assert!(applied.is_ok(), "the element was checked");
-        });
-        Ok(out)
-    }
-}
-
-impl Poly<Eval> {
-    /// Coefficient form.
-    pub fn into_coeff(mut self) -> Poly<Coeff> {
-        self.for_each(|_, l, x| l.inverse(x));
-        Poly { basis: self.basis, data: self.data, form: PhantomData }
-    }
-
-    /// `self = self · other`.
-    pub fn mul_assign(&mut self, other: &Self) {
-        self.zip_with(other, |l, x, y| l.mul_assign(x, y));
-    }
-
-    /// `self · other`.
-    pub fn mul(&self, other: &Self) -> Self {
-        self.merge(other, |l, o, x, y| l.mul(o, x, y))
-    }
-
-    /// `self += a · b`.
-    pub fn mul_add(&mut self, a: &Self, b: &Self) {
-        assert!(self.basis == a.basis && self.basis == b.basis, "polynomials of different bases");
-        let (basis, n) = (&self.basis, self.basis.degree());
-        for_each_chunk(&mut self.data, n, |i, x| basis.limb(i).mul_add(x, a.limb(i), b.limb(i)));
-    }
-
-    /// Σ_j a_j · b_j with one reduction for all terms.
-    pub fn dot(basis: &RnsBasis, a: &[&Self], b: &[&Self]) -> Self {
-        assert!(a.iter().chain(b).all(|p| p.basis == *basis), "polynomials of different bases");
-        let mut out = Self::dirty(basis);
-        out.for_each(|i, l, x| {
-            let left: Vec<_> = a.iter().map(|p| p.limb(i)).collect();
-            let right: Vec<_> = b.iter().map(|p| p.limb(i)).collect();
-            l.dot(x, &left, &right);
-        });
-        out
-    }
-
-    /// Times X^(N/2), or −X^(N/2) if `negative`: i or −i in every slot. Its values are √−1 on the first half of a
-    /// row and −√−1 on the second.
-    pub fn mul_imaginary_unit(&mut self, negative: bool) {
-        self.for_each(|_, l, x| {
-            let q = l.modulus();
-            let root = q.pow(l.root(), l.degree() as u64 / 2);
-            let (first, second) = x.split_at_mut(l.degree() / 2);
-            let [on_first, on_second] = if negative { [q.neg(root), root] } else { [root, q.neg(root)] };
-            l.mul_scalar(first, &q.shoup(on_first));
-            l.mul_scalar(second, &q.shoup(on_second));
-        });
-    }
-
-    /// The polynomial of the centred residues modulo this one's only prime, over a basis that starts with it.
-    ///
-    /// # Panics
-    /// For a polynomial of another number of primes, or a basis that starts with another.
-    pub fn lifted(&self, basis: &RnsBasis) -> Self {
-        assert_eq!(self.basis.len(), 1, "one prime is lifted");
-        let from = self.basis.limb(0);
-        assert_eq!(basis.limb(0).q(), from.q(), "the basis starts with another prime");
-        let mut coefficients = Buffer::from_slice(self.limb(0));
-        from.inverse(&mut coefficients);
-        let mut out = Self::dirty(basis);
-        out.for_each(|i, l, x| match i {
-            0 => x.copy_from_slice(self.limb(0)),
-            _ => {
-                l.reduce_centered(x, &coefficients, from.q());
-                l.forward(x);
-            }
-        });
-        out
-    }
-
-    /// a(X) → a(X^g), by the prepared permutation.
-    pub fn permuted(&self, permutation: &EvalPermutation) -> Self {
-        let mut out = Self::dirty(&self.basis);
-        out.for_each(|i, _, x| permutation.apply(x, self.limb(i)));
         out
     }
 }

@@ -194,6 +194,20 @@ pub fn map_jobs<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) 
     }
 }
 
+/// `work(i, job)` for each of some jobs, which it uses up, in order, in parallel inside a pool.
+pub fn map_into<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(usize, J) -> T + Sync + Send) -> Vec<T> {
+    let work = |(i, job)| {
+        check();
+        work(i, job)
+    };
+    if parallel() && jobs.len() > 1 {
+        let caller = Inherited::here();
+        jobs.into_par_iter().enumerate().map_init(|| caller.enter(), |_, job| work(job)).collect()
+    } else {
+        jobs.into_iter().enumerate().map(work).collect()
+    }
+}
+
 /// `work(i, item)` for each item, in parallel inside a pool.
 pub fn for_each_mut<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync + Send) {
     let work = |(i, x): (usize, &mut T)| {

@@ -3,9 +3,9 @@
 use crate::error::RlweError;
 use crate::ids::KeyId;
 use crate::params::Params;
-use crate::sample::mask;
 use std::borrow::Cow;
 use std::fmt;
+use sudare_ring::ops::mask;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 
@@ -93,6 +93,11 @@ impl Ciphertext {
         self.parts
     }
 
+    /// c_0 and c_1.
+    pub fn both(&self) -> [&Poly<Eval>; 2] {
+        [&self.parts[0], &self.parts[1]]
+    }
+
     /// The parts for writing.
     pub(crate) fn parts_mut(&mut self) -> &mut Vec<Poly<Eval>> {
         self.seed = None;
@@ -122,7 +127,7 @@ impl Ciphertext {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(|p| p.words().len() * 8).sum()
+        self.parts.iter().map(Poly::bytes).sum()
     }
 
     /// Other parts at a level, of the same parameters and key.

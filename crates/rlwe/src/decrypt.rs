@@ -3,7 +3,7 @@
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::SecretKey;
-use sudare_ring::threads::for_each_chunk;
+use sudare_ring::ops::phase;
 use sudare_ring::{Eval, Poly};
 
 /// Computes phases for the owner of the secret key.
@@ -45,21 +45,4 @@ impl<'a> Decryptor<'a> {
         }
         Ok(phase(ciphertext.parts(), self.secret.s(), level + 1))
     }
-}
-
-/// Σ_i c_i·s^i modulo the first `limbs` primes: Horner in s, without a copy of s or of the parts.
-pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Poly<Eval> {
-    let mut parts = parts.iter().rev();
-    let mut sum = match parts.next() {
-        Some(last) => last.truncated(limbs),
-        None => Poly::zero(&s.basis().prefix(limbs)),
-    };
-    let basis = sum.basis().clone();
-    for part in parts {
-        for_each_chunk(sum.words_mut(), basis.degree(), |i, x| {
-            basis.limb(i).mul_assign(x, s.limb(i));
-            basis.limb(i).add_assign(x, part.limb(i));
-        });
-    }
-    sum
 }

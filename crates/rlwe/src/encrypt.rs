@@ -6,9 +6,9 @@ use crate::ids::KeyId;
 use crate::keys::{PublicKey, SecretKey};
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::sample::{error, error_coefficients, mask};
+use crate::sample::{error, error_coefficients};
+use sudare_ring::ops::mask;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, ternary};
-use sudare_ring::threads::for_each_chunk;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
 
@@ -134,13 +134,7 @@ impl<'a> Encryptor<'a> {
 fn under_secret_key(key: &SecretKey, message: Message<'_>, basis: &RnsBasis, seeds: &ObjectSeeds) -> Vec<Poly<Eval>> {
     let a = mask(basis, &seeds.masks, 0);
     let mut c0 = message.plus(&error_coefficients(&mut seeds.errors.stream(1), basis.degree()));
-    // Limb by limb without a copy of s.
-    for_each_chunk(c0.words_mut(), basis.degree(), |i, x| {
-        let limb = basis.limb(i);
-        limb.neg_assign(x);
-        limb.mul_add(x, a.limb(i), key.s().limb(i));
-        limb.neg_assign(x);
-    });
+    c0.mul_sub(&a, key.s());
     vec![c0, a]
 }
 
@@ -155,7 +149,7 @@ fn under_public_key(key: &PublicKey, message: Message<'_>, basis: &RnsBasis, see
     let c1 = Poly::clone(&*error(&mut errors, basis));
     let mut parts = vec![c0, c1];
     for (part, key) in parts.iter_mut().zip(key.polys()) {
-        for_each_chunk(part.words_mut(), n, |i, x| basis.limb(i).mul_add(x, v.limb(i), key.limb(i)));
+        part.mul_add(&v, key);
     }
     parts
 }

@@ -31,14 +31,6 @@ pub enum RlweError {
         /// Security claimed, in bits.
         claimed: u32,
     },
-    /// Moduli that share a factor where an inverse is needed.
-    #[error("{value} has no inverse modulo {modulus}: moduli of one set may not share a factor")]
-    NotCoprime {
-        /// What has no inverse.
-        value: u64,
-        /// The modulus.
-        modulus: u64,
-    },
     /// Objects of different parameter sets.
     #[error("{what} belongs to parameters {found}, not to {expected}")]
     WrongParameters {
@@ -147,7 +139,7 @@ impl RlweError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Ring(e) => e.kind(),
-            Self::Parameters { .. } | Self::NotCoprime { .. } | Self::ReleasePolicy { .. } => ErrorKind::Parameters,
+            Self::Parameters { .. } | Self::ReleasePolicy { .. } => ErrorKind::Parameters,
             Self::Insecure { .. } => ErrorKind::Insecure,
             Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
             Self::OutOfLevels { .. } | Self::NoSuchLevel { .. } => ErrorKind::Levels,

@@ -33,7 +33,7 @@
 //! let y = Evaluator::new(keys).automorphism(&x, params.conjugation_element(), 0)?;
 //!
 //! let phase = Decryptor::new(&secret).phase(&y, 0)?.into_coeff();
-//! let last = params.q().limb(0).modulus().center(phase.limb(0)[params.degree() - 1]);
+//! let last = phase.centered()[params.degree() - 1];
 //! assert!((last + (1 << 40)).abs() < 1 << 20);
 //! # Ok(())
 //! # }
@@ -47,22 +47,18 @@ pub mod error;
 mod evaluator;
 pub mod ids;
 pub mod keys;
-mod levels;
 pub mod noise;
 pub mod params;
 pub mod release;
-pub mod sample;
+mod sample;
 pub mod security;
 pub mod switching;
-mod tensor;
 pub mod wire;
 
 pub use ciphertext::Ciphertext;
-pub use decrypt::{Decryptor, phase};
+pub use decrypt::Decryptor;
 pub use encrypt::{ENCRYPTION, Encryptor, Message};
 pub use error::RlweError;
 pub use evaluator::{Counters, Evaluator, Hoisted};
 pub use ids::{KeyId, ParamsHash};
-pub use levels::{LevelTables, inverse, product};
 pub use params::Params;
-pub use tensor::tensor;

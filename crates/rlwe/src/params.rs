@@ -2,9 +2,9 @@
 
 use crate::error::RlweError;
 use crate::ids::ParamsHash;
-use crate::levels::LevelTables;
 use crate::noise::Sketch;
 use crate::security::{SecretDistribution, Security, max_log_qp, security_of};
+use crate::switching::LevelTables;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -124,8 +124,7 @@ impl Params {
     /// keys over. Its hash names the primes themselves.
     ///
     /// # Errors
-    /// [`RlweError::Insecure`]; [`RlweError::Ring`], [`RlweError::NotCoprime`] for a prime that is in both
-    /// bases.
+    /// [`RlweError::Insecure`]; [`RlweError::Ring`] for a prime that is in both bases.
     pub fn derived(
         &self,
         q: RnsBasis,
@@ -133,7 +132,7 @@ impl Params {
         digit_limbs: usize,
         secret: SecretDistribution,
     ) -> Result<Self, RlweError> {
-        let bits = |basis: &RnsBasis| basis.limbs().iter().map(|l| l.modulus().bits()).collect();
+        let bits = |basis: &RnsBasis| basis.moduli().map(|q| q.bits()).collect();
         let (q_bits, p_bits) = (bits(&q), bits(&p));
         let literal = ParamsLiteral { q_bits, p_bits, digit_limbs, secret, ..self.literal().clone() };
         Self::over(literal, self.tag(), q, p)
@@ -181,22 +180,22 @@ impl Params {
 
     /// Data primes at a level.
     pub fn q_at(&self, level: usize) -> &RnsBasis {
-        &self.0.levels[level].q
+        self.0.levels[level].gadget.q()
     }
 
     /// Data primes at a level, then the special primes.
     pub fn qp_at(&self, level: usize) -> &RnsBasis {
-        &self.0.levels[level].qp
+        self.0.levels[level].gadget.qp()
     }
 
     /// The prime that a rescale at `level` divides by.
     pub fn prime_at(&self, level: usize) -> u64 {
-        self.0.q.limb(level).q()
+        self.0.q.modulus(level).value()
     }
 
     /// Number of key-switching digits of a ciphertext at a level.
     pub fn digits_at(&self, level: usize) -> usize {
-        self.0.levels[level].digits.len()
+        self.0.levels[level].gadget.digits()
     }
 
     /// log2(Q·P): the modulus that the security rests on.

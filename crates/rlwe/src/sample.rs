@@ -1,23 +1,10 @@
-//! Random polynomials: masks, errors and secrets.
+//! Random polynomials: errors and secrets. Masks are [`sudare_ring::ops::mask`].
 
 use crate::error::RlweError;
 use crate::security::SecretDistribution;
-use sudare_ring::random::{GaussianSampler, MaskSeed, Stream, fixed_weight_ternary, ternary, uniform};
-use sudare_ring::threads::for_each_chunk;
+use sudare_ring::random::{GaussianSampler, Stream, fixed_weight_ternary, ternary};
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
-
-/// The uniform polynomial that a mask seed stands for, in evaluation form.
-///
-/// Limb `i` of mask `index` is drawn from the seed's stream with nonce `index · 2^16 + i`, so any
-/// limb can be expanded alone and on any device.
-pub fn mask(basis: &RnsBasis, seed: &MaskSeed, index: u64) -> Poly<Eval> {
-    let mut out = Poly::dirty(basis);
-    for_each_chunk(out.words_mut(), basis.degree(), |i, x| {
-        uniform(&mut seed.stream((index << 16) | i as u64), basis.limb(i).modulus(), x);
-    });
-    out
-}
 
 /// Signed coefficients with the distribution of secrets.
 pub(crate) fn secret_coefficients(

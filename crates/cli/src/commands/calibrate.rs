@@ -3,12 +3,17 @@
 use super::{print, say};
 use crate::args;
 use crate::error::{Class, CliError};
+use crate::files;
 use crate::progress::Bar;
+use std::io::{Error, ErrorKind};
+use std::time::Instant;
 use sudare_matrix::CostModel;
 
 pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError> {
     let bar = Bar::clock("measuring this machine", 3.0, args.quiet);
-    let model = CostModel::measure()?;
+    let start = Instant::now();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let model = CostModel::measure(threads, &|| start.elapsed())?;
     drop(bar);
     if a.json {
         let text = serde_json::to_string_pretty(&model).map_err(|e| CliError::new(Class::Internal, e.to_string()))?;
@@ -16,7 +21,9 @@ pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError>
     } else {
         say(args, table(&model))?;
     }
-    let path = model.store()?;
+    let folder = files::cache_folder()
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, "neither XDG_CACHE_HOME nor HOME is set"))?;
+    let path = model.store(&folder)?;
     if a.json { Ok(()) } else { say(args, format!("kept in {}", path.display())) }
 }
 

@@ -17,7 +17,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let security =
         Security::from_bits(a.security).ok_or_else(|| CliError::new(Class::Usage, "--security is 128, 192 or 256"))?;
     let goal = Goal { batch: a.batch, security, release: a.release, ..Goal::new(expression, a.error) };
-    let mut planner = Planner::new(CostModel::cached());
+    let mut planner = Planner::new(CostModel::stored(files::cache_folder().as_deref()));
     planner.threads = match args.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,

@@ -9,9 +9,9 @@ use super::{Bfv, Ciphertext, Evaluator};
 use crate::error::HeError;
 use crate::integer::scale::{Extended, ProductTables};
 use crate::integer::{IntegerParams, ProductPlan, Scheme, State, check_fits, sealed};
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
+use sudare_ring::ops::tensor;
 use sudare_ring::{Eval, Poly};
-use sudare_rlwe::tensor;
 
 impl sealed::Sealed for Bfv {}
 
@@ -26,9 +26,16 @@ fn extend<'a>(
     Ok([side(tables, &c.parts()[0])?, side(tables, &c.parts()[1])?])
 }
 
-/// Operands over Q alone.
-fn over_q(side: Vec<Operand<'_>>) -> Vec<[Cow<'_, Poly<Eval>>; 2]> {
-    side.into_iter().map(|c| c.map(|part| part.q)).collect()
+/// One modulus's share of operands.
+type Side<T> = Vec<[T; 2]>;
+
+/// Operands over Q, and over R.
+fn split(side: Vec<Operand<'_>>) -> (Side<Cow<'_, Poly<Eval>>>, Side<Poly<Eval>>) {
+    side.into_iter().map(|[a, b]| ([a.q, b.q], [a.r, b.r])).unzip()
+}
+
+fn by_reference<T: Borrow<Poly<Eval>>>(side: &[[T; 2]]) -> Vec<[&Poly<Eval>; 2]> {
+    side.iter().map(|c| c.each_ref().map(Borrow::borrow)).collect()
 }
 
 /// What Σ a_i·b_i does to levels and noise.
@@ -62,15 +69,15 @@ impl Scheme for Bfv {
         let right = b.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::right));
         let right = right.collect::<Result<Vec<_>, HeError>>()?;
         let tables = tables(plan.level)?;
-        let mut tail = tensor(&tables.aux, &left, &right, |c: &Operand<'_>, part, i| c[part].r.limb(i));
+        let ((left, left_r), (right, right_r)) = (split(left), split(right));
+        let tail = tensor(&tables.aux, &by_reference(&left_r), &by_reference(&right_r));
         // What the first tensor product has read makes room for the second.
-        let (left, right) = (over_q(left), over_q(right));
-        let kept = tensor(&tables.low, &left, &right, |c: &[Cow<'_, Poly<Eval>>; 2], part, i| c[part].limb(i));
+        drop((left_r, right_r));
+        let kept = tensor(&tables.low, &by_reference(&left), &by_reference(&right));
         drop((left, right));
         // −Q·m·m' from factors that are both −Q.
         let factor = Self::fresh_factor(params, plan.level);
-        let divide = |(q, r): (Poly<Eval>, &mut Poly<Eval>)| tables.divide.apply_to_parts(q, r);
-        let parts = kept.into_iter().zip(&mut tail).map(divide).collect();
+        let parts = tables.divide.apply_to_parts(kept, tail).into();
         evaluator.inner.record_products(a.len());
         let inner = a[0].inner().with_parts(parts, plan.level);
         Ok(Ciphertext::new(params, inner, State { factor, noise: plan.noise }))

@@ -1,7 +1,7 @@
 //! BGV products: a tensor product, and one division for key switching and modulus switch.
 //!
 //! On parts kept times t^−1 a product is t·a·b. The factor t waits for the division that comes
-//! anyway: ⌊t·x/(P·q)⌉ costs what ⌊x/(P·q)⌉ costs ([`sudare_rlwe::switching::Division`]).
+//! anyway: ⌊t·x/(P·q)⌉ costs what ⌊x/(P·q)⌉ costs ([`sudare_ring::ops::Division`]).
 
 use super::{Bgv, Ciphertext, Evaluator};
 use crate::error::HeError;

@@ -75,7 +75,7 @@ impl Ciphertext {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(|p| p.words().len() * 8).sum()
+        self.parts.iter().map(Poly::bytes).sum()
     }
 }
 

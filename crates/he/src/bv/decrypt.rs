@@ -4,8 +4,8 @@ use super::ciphertext::Ciphertext;
 use super::keys::SecretKey;
 use super::plaintext::Plaintext;
 use crate::error::HeError;
+use sudare_ring::ops::phase;
 use sudare_ring::{Coeff, Poly};
-use sudare_rlwe::phase;
 use zeroize::Zeroizing;
 
 /// Decrypts for the owner of the secret key.
@@ -32,7 +32,7 @@ impl<'a> Decryptor<'a> {
             limbs += 1;
         }
         let phase = self.phase(ciphertext, limbs)?;
-        let residues = params.composition().modulo_t(phase.basis(), phase.words());
+        let residues = params.composition().modulo_t(&phase);
         Ok(Plaintext { params: params.clone(), residues })
     }
 
@@ -44,8 +44,7 @@ impl<'a> Decryptor<'a> {
     pub fn budget_bits(&self, ciphertext: &Ciphertext) -> Result<f64, HeError> {
         let params = &self.secret.params;
         let phase = self.phase(ciphertext, params.q().len())?;
-        let largest = params.composition().largest(phase.basis(), phase.words());
-        Ok(params.log_q() - 1.0 - largest.max(1.0).log2())
+        Ok(params.log_q() - 1.0 - phase.log2_largest()?)
     }
 
     /// Σ c_i·s^i modulo the first primes of q.

@@ -203,23 +203,8 @@ impl Evaluator {
                     right.push(&y.parts[k - i]);
                 }
             }
-            self.sum_of_products(&left, &right)
+            Poly::dot(self.params.q(), &left, &right)
         };
         Ok(self.with(first, (0..length).map(part).collect(), norms))
-    }
-
-    fn sum_of_products(&self, left: &[&Poly<Eval>], right: &[&Poly<Eval>]) -> Poly<Eval> {
-        let step = sudare_ring::kernel::MAX_TERMS;
-        match (left, right) {
-            ([x], [y]) => x.mul(y),
-            _ if left.len() <= step => Poly::dot(self.params.q(), left, right),
-            _ => {
-                let mut sum = Poly::zero(self.params.q());
-                for (x, y) in left.chunks(step).zip(right.chunks(step)) {
-                    sum.add_assign(&Poly::dot(self.params.q(), x, y));
-                }
-                sum
-            }
-        }
     }
 }

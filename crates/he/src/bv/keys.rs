@@ -3,10 +3,10 @@
 use super::params::Params;
 use crate::error::{HeError, parameters};
 use std::fmt;
+use sudare_ring::ops::mask;
 use sudare_ring::random::{MaskSeed, Seed, Stream};
 use sudare_ring::{Coeff, Eval, Poly};
 use sudare_rlwe::KeyId;
-use sudare_rlwe::sample::mask;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A Gaussian polynomial's coefficients, times a factor.

@@ -28,7 +28,6 @@
 //! ```
 
 mod ciphertext;
-mod compose;
 mod decrypt;
 mod encrypt;
 mod evaluator;

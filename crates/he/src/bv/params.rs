@@ -1,6 +1,5 @@
 //! Parameters of the scheme.
 
-use super::compose::Composition;
 use super::noise::{Norms, equation_9};
 use crate::error::{HeError, parameters};
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use sudare_ring::RnsBasis;
 use sudare_ring::kernel::{IFMA_MODULUS_BITS, MAX_DEGREE, MIN_DEGREE};
+use sudare_ring::ops::Composition;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::GaussianSampler;
 use sudare_rlwe::noise::ERROR_SIGMA;

@@ -9,9 +9,10 @@ use super::unrolled::TracePlan;
 use crate::ckks::{EncodeAt, Encoder, Encryptor, Params};
 use crate::error::HeError;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use sudare_ring::ops::Image;
 use sudare_rlwe::keys::{KeyGenerator, KeySwitchKey, SecretKey};
-use sudare_rlwe::switching;
+use sudare_rlwe::switching::ExtendedPair;
 
 /// Timings of each figure.
 const ROUNDS: usize = 7;
@@ -38,22 +39,13 @@ pub struct TraceCosts {
 
 impl TraceCosts {
     /// Measures this machine with throw-away keys, on as many threads as the caller has: some
-    /// tenths of a second.
+    /// tenths of a second. The clock is the caller's: on one thread of a machine that others load
+    /// too, the processor time of the process tells more than wall time.
     ///
     /// # Errors
     /// `RlweError::NoSuchLevel`; `RlweError::Parameters` without special primes; those of the
     /// system's randomness.
-    pub fn measure(params: &Params, level: usize) -> Result<Self, HeError> {
-        let start = Instant::now();
-        Self::measure_by(params, level, || start.elapsed())
-    }
-
-    /// The same by a clock of the caller's choice: on one thread of a machine that others load
-    /// too, the processor time of the process tells more than wall time.
-    ///
-    /// # Errors
-    /// As [`TraceCosts::measure`].
-    pub fn measure_by(params: &Params, level: usize, now: impl Fn() -> Duration) -> Result<Self, HeError> {
+    pub fn measure(params: &Params, level: usize, now: impl Fn() -> Duration) -> Result<Self, HeError> {
         let secret = SecretKey::generate(params)?;
         let element = params.rotation_element(1);
         let key = KeyGenerator::new(&secret)?.galois_key(element, level)?;
@@ -61,30 +53,32 @@ impl TraceCosts {
         let plain = Encoder::new(params).encode_at(&[0.5], at)?;
         let a = Encryptor::with_secret_key(&secret)?.encrypt(&plain)?;
         let parts = [&a.parts()[0], &a.parts()[1]];
-        let decomposed = switching::decompose(params, level, parts[1]);
+        let tables = params.tables(level);
+        let decomposed = tables.gadget.decompose(parts[1]);
         let far_keys = vec![key.clone(); (FAR_BYTES / key.key().bytes().max(1)).clamp(2, 64)];
         let key_bytes = key.key().bytes() as f64;
 
-        let sum = |keys: Vec<switching::Image<'_>>| {
-            black_box(switching::sum_of_images(params, parts, &decomposed, &keys));
+        let sum = |keys: Vec<Option<Image<'_>>>| {
+            black_box(tables.gadget.sum_of_images(parts, &decomposed, &keys));
         };
         let iteration = least(&now, || {
-            let decomposed = switching::decompose(params, level, parts[1]);
-            let pair = switching::sum_of_images(params, parts, &decomposed, &[None]);
-            black_box(pair.mod_down(params));
+            let decomposed = tables.gadget.decompose(parts[1]);
+            let c = tables.gadget.sum_of_images(parts, &decomposed, &[None]);
+            black_box(ExtendedPair { level, c }.mod_down(params));
         });
         // Differences, so that what a sum costs once does not count.
         let (few, many) = (1, 5);
         let per_key = |short: f64, long: f64| ((long - short) / f64::from(many - few)).max(1e-9);
         // Different keys that a cache holds together: one key alone would stay in the nearest one.
         let near_keys = &far_keys[..far_keys.len().min((NEAR_BYTES / key_bytes) as usize).max(1)];
-        let near =
-            |count: usize| least(&now, || sum((0..count).map(|i| Some(&near_keys[i % near_keys.len()])).collect()));
+        let near = |count: usize| {
+            least(&now, || sum((0..count).map(|i| Some(near_keys[i % near_keys.len()].image())).collect()))
+        };
         let near = per_key(near(few as usize), near(many as usize));
         let mut next = 0;
         let mut far = |count: i32| {
             least(&now, || {
-                let keys = (0..count as usize).map(|i| Some(&far_keys[(next + i) % far_keys.len()])).collect();
+                let keys = (0..count as usize).map(|i| Some(far_keys[(next + i) % far_keys.len()].image())).collect();
                 next += count as usize;
                 sum(keys);
             })

@@ -78,6 +78,11 @@ impl Ciphertext {
         &self.inner
     }
 
+    /// The same, taken out.
+    pub fn into_inner(self) -> rlwe::Ciphertext {
+        self.inner
+    }
+
     /// Its parameters.
     pub fn params(&self) -> &Params {
         self.inner.params()

@@ -4,11 +4,9 @@ use super::noise::TAIL;
 use super::params::Params;
 use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
-use num_bigint::{BigInt, BigUint};
 use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::{Coeff, Poly};
-use sudare_rlwe::inverse;
 use zeroize::Zeroizing;
 
 /// Where a plaintext is encoded: level, scale and the bound it declares.
@@ -164,8 +162,6 @@ impl Encoder {
 
     /// Scaled coefficients past a word: mantissa times a power of two, modulo each prime.
     fn quantise_wide(&self, coefficients: &[f64], at: EncodeAt) -> Poly<Coeff> {
-        let basis = self.params.q_at(at.level);
-        let mut poly = Poly::zero(basis);
         let scaled: Zeroizing<Vec<(i64, u64)>> = coefficients
             .iter()
             .map(|x| {
@@ -175,13 +171,7 @@ impl Encoder {
             })
             .collect::<Vec<_>>()
             .into();
-        for i in 0..basis.len() {
-            let q = *basis.limb(i).modulus();
-            for (o, (mantissa, shift)) in poly.limb_mut(i).iter_mut().zip(scaled.iter()) {
-                *o = q.mul(q.reduce_i64(*mantissa), q.pow(2, *shift));
-            }
-        }
-        poly
+        Poly::<Coeff>::from_mantissas(self.params.q_at(at.level), &scaled)
     }
 
     /// The real parts of all N/2 slots.
@@ -229,57 +219,6 @@ impl Encoder {
         });
         let limbs = fitting.count().max(1);
         let poly = Zeroizing::new(plaintext.poly.truncated(limbs).into_coeff());
-        Ok(match limbs {
-            1 => {
-                let q = poly.basis().limb(0).modulus();
-                poly.limb(0).iter().map(|x| q.center(*x) as f64 * scale).collect()
-            }
-            2 => compose_pair(&poly, scale)?,
-            _ => compose_wide(&poly, scale)?,
-        })
+        Ok(poly.to_f64(scale)?)
     }
-}
-
-/// Garner's formula for two primes.
-fn compose_pair(poly: &Poly<Coeff>, scale: f64) -> Result<Vec<f64>, HeError> {
-    let (q0, q1) = (*poly.basis().limb(0).modulus(), *poly.basis().limb(1).modulus());
-    let w = q1.shoup(inverse(&q1, q0.value())?);
-    let product = i128::from(q0.value()) * i128::from(q1.value());
-    let compose = |(x0, x1): (&u64, &u64)| {
-        let t = q1.mul_shoup(q1.sub(*x1, q1.reduce(*x0)), &w);
-        let x = i128::from(*x0) + i128::from(t) * i128::from(q0.value());
-        (if x > product / 2 { x - product } else { x }) as f64 * scale
-    };
-    Ok(poly.limb(0).iter().zip(poly.limb(1)).map(compose).collect())
-}
-
-/// Garner's formula for any number of primes.
-fn compose_wide(poly: &Poly<Coeff>, scale: f64) -> Result<Vec<f64>, HeError> {
-    let moduli: Vec<_> = poly.basis().limbs().iter().map(|l| *l.modulus()).collect();
-    let product = poly.basis().product();
-    let half = &product >> 1u32;
-    let prefixes: Vec<BigUint> =
-        (0..moduli.len()).map(|i| moduli[..i].iter().map(|q| BigUint::from(q.value())).product()).collect();
-    let residue = |x: &BigUint, q: u64| (x % q).iter_u64_digits().next().unwrap_or(0);
-    let inverses = moduli.iter().zip(&prefixes).map(|(q, prefix)| inverse(q, residue(prefix, q.value())));
-    let inverses = inverses.collect::<Result<Vec<u64>, _>>()?;
-    let compose = |c: usize| {
-        let mut value = BigUint::ZERO;
-        for (i, q) in moduli.iter().enumerate() {
-            let difference = q.sub(poly.limb(i)[c], residue(&value, q.value()));
-            value += &prefixes[i] * q.mul(difference, inverses[i]);
-        }
-        let signed = if value > half { BigInt::from(value) - BigInt::from(product.clone()) } else { value.into() };
-        big_to_f64(&signed) * scale
-    };
-    Ok((0..poly.degree()).map(compose).collect())
-}
-
-fn big_to_f64(x: &BigInt) -> f64 {
-    // Top 64 bits and an exponent: more than a double holds.
-    let bits = x.bits();
-    let shift = bits.saturating_sub(64);
-    let top = (x.magnitude() >> shift).iter_u64_digits().next().unwrap_or(0);
-    let size = top as f64 * (shift as f64).exp2();
-    if x.sign() == num_bigint::Sign::Minus { -size } else { size }
 }

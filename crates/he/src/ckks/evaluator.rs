@@ -71,7 +71,7 @@ impl Evaluator {
     }
 
     /// Counts operations that a circuit does without these methods.
-    pub fn record(&self, done: Counters) {
+    pub(crate) fn record(&self, done: Counters) {
         self.inner.record(done);
     }
 
@@ -470,8 +470,11 @@ impl Evaluator {
         Ok(Ciphertext::new(self.inner.sum_of_automorphisms(&a.inner, elements)?, state))
     }
 
-    /// Refuses before any work what a missing key would refuse in the middle.
-    pub(crate) fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
+    /// Refuses before any work what a missing key would refuse in the middle. Loads no key.
+    ///
+    /// # Errors
+    /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel` if a key does not reach.
+    pub fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
         Ok(self.inner.check_keys(elements, level)?)
     }
 }

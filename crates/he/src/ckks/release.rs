@@ -13,7 +13,7 @@ use super::encode::Encoder;
 use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
 use sudare_ring::random::{Seed, WideGaussian};
-use sudare_ring::threads::for_each_mut;
+use sudare_ring::threads::map_into;
 use sudare_rlwe::release::ReleasePolicy;
 use zeroize::Zeroizing;
 
@@ -29,8 +29,8 @@ fn hide(policy: ReleasePolicy, values: &mut [f64], error: &(impl Fn(usize) -> f6
     // A value and the true one are at most GRID steps apart, and one more for the rounding.
     let sampler = WideGaussian::new((GRID + 1.0) * policy.deviation(values.len()))?;
     let seed = Seed::from_entropy()?;
-    let mut chunks: Vec<&mut [f64]> = values.chunks_mut(CHUNK).collect();
-    for_each_mut(&mut chunks, |at, chunk| {
+    let chunks: Vec<&mut [f64]> = values.chunks_mut(CHUNK).collect();
+    map_into(chunks, |at, chunk| {
         let mut noise = Zeroizing::new(vec![0i128; chunk.len()]);
         sampler.sample(&mut seed.stream(at as u64), &mut noise);
         for (i, (x, noise)) in chunk.iter_mut().zip(noise.iter()).enumerate() {

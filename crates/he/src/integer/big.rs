@@ -1,11 +1,11 @@
 //! Larger integers by several coprime plaintext moduli and the Chinese remainder theorem.
 
 use super::encode::{Encoder, Packing, Wrap};
-use super::modulus::PlainModulus;
 use super::params::IntegerParams;
 use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
 use num_bigint::{BigInt, BigUint, Sign};
+use sudare_ring::PlainModulus;
 use sudare_rlwe::{Params, RlweError};
 
 /// Most moduli of one system.

@@ -69,7 +69,7 @@ impl<S: Scheme> Ciphertext<S> {
             return Err(parameters("the ciphertext's noise bound is no number"));
         }
         let least = params.noise().least();
-        if noise < least && inner.parts()[1..].iter().any(|p| p.words().iter().any(|w| *w != 0)) {
+        if noise < least && !inner.parts()[1..].iter().all(Poly::is_zero) {
             return Err(HeError::NoiseTooSmall { found: noise, least });
         }
         check_fits(params, "loading a ciphertext", level, noise)?;

@@ -5,13 +5,10 @@ use super::params::IntegerParams;
 use super::plaintext::Plaintext;
 use super::scheme::Scheme;
 use crate::error::HeError;
-use num_bigint::BigUint;
 use std::marker::PhantomData;
-use sudare_ring::kernel::round_quotients;
 use sudare_ring::{Coeff, Poly};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::SecretKey;
-use sudare_rlwe::{RlweError, inverse};
 use zeroize::Zeroizing;
 
 /// Decrypts for the owner of the secret key.
@@ -55,37 +52,8 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
         let needed = ciphertext.noise.max(1.0).log2() + 1.0;
         let level = (0..ciphertext.level()).find(|l| model.log_limit(*l) > needed).unwrap_or(ciphertext.level());
         let mut opened = self.open(ciphertext, level)?;
-        // m = c/g modulo t, from c = Σ y_i·(Q/q_i) − v·Q with y_i = [c·(Q/q_i)^−1] modulo q_i.
-        let basis = self.params.q_at(level).clone();
-        let n = basis.degree();
-        let unfactor = t.inverse(ciphertext.factor)?;
-        let product = t.mul(self.params.q_mod_t(level), unfactor);
-        let mut weights = Vec::with_capacity(basis.len());
-        for (i, limb) in basis.limbs().iter().enumerate() {
-            let m = limb.modulus();
-            let others = || basis.primes().enumerate().filter(|(j, _)| *j != i).map(|(_, q)| q);
-            let hat = others().fold(1, |acc, q| m.mul(acc, q));
-            let y = &mut opened.limb_mut(i);
-            limb.mul_scalar(y, &m.shoup(inverse(m, hat)?));
-            weights.push(others().fold(unfactor, |acc, q| t.mul(acc, q)));
-        }
-        let mut quotient = Zeroizing::new(vec![0; n]);
-        let rows: Vec<&[u64]> = (0..basis.len()).map(|i| opened.limb(i)).collect();
-        let reciprocal: Vec<f64> = basis.primes().map(|q| 1.0 / q as f64).collect();
-        round_quotients(&mut quotient, &rows, &reciprocal);
-        let minus = t.neg(product);
-        let mut coefficients = vec![0; n];
-        for (k, out) in coefficients.iter_mut().enumerate() {
-            let mut sum = u128::from(quotient[k]) * u128::from(minus);
-            for (row, w) in rows.iter().zip(&weights) {
-                // Each term is below 2^121.
-                sum += u128::from(row[k]) * u128::from(*w);
-                if sum >> 127 != 0 {
-                    sum = u128::from(t.reduce_u128(sum));
-                }
-            }
-            *out = t.reduce_u128(sum);
-        }
+        // m = c/g modulo t.
+        let coefficients = opened.modulo(t, t.inverse(ciphertext.factor)?)?;
         Ok(Plaintext { params: self.params.clone(), coefficients })
     }
 
@@ -96,38 +64,9 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
     /// # Errors
     /// As [`Decryptor::decrypt`].
     pub fn noise_budget(&self, ciphertext: &Ciphertext<S>) -> Result<f64, HeError> {
-        let (largest, modulus) = self.largest_noise(ciphertext)?;
-        // Both are t times what they stand for.
-        let log2 = |x: &BigUint| {
-            let shift = x.bits().saturating_sub(60);
-            let head: u64 = (x >> shift).try_into().unwrap_or(u64::MAX);
-            (head.max(1) as f64).log2() + shift as f64
-        };
-        Ok(log2(&modulus) - 1.0 - log2(&largest))
-    }
-
-    /// The largest coefficient of c and Q.
-    fn largest_noise(&self, ciphertext: &Ciphertext<S>) -> Result<(BigUint, BigUint), HeError> {
         self.check(ciphertext)?;
         let opened = self.open(ciphertext, ciphertext.level())?;
-        let basis = opened.basis();
-        let modulus = basis.product();
-        let hats: Vec<BigUint> = basis
-            .limbs()
-            .iter()
-            .map(|l| {
-                let hat = &modulus / l.q();
-                let residue = (&hat % l.q()).iter_u64_digits().next().unwrap_or(0);
-                Ok(hat * inverse(l.modulus(), residue)?)
-            })
-            .collect::<Result<_, RlweError>>()?;
-        let half = &modulus / 2u32;
-        let mut largest = BigUint::ZERO;
-        for k in 0..basis.degree() {
-            let sum: BigUint = hats.iter().enumerate().map(|(i, hat)| hat * opened.limb(i)[k]).sum();
-            let x = sum % &modulus;
-            largest = largest.max(if x > half { &modulus - x } else { x });
-        }
-        Ok((largest, modulus))
+        // Both are t times what they stand for.
+        Ok(opened.basis().log2_product() - 1.0 - opened.log2_largest()?)
     }
 }

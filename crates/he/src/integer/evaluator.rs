@@ -8,7 +8,7 @@ use crate::error::HeError;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use sudare_ring::{Eval, Poly};
+use sudare_ring::{Eval, Poly, RingError};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::{Counters, RlweError};
@@ -120,7 +120,7 @@ impl<S: Scheme> Evaluator<S> {
     ) -> Result<Ciphertext<S>, HeError> {
         let t = self.params.modulus();
         let Some((e, f)) = t.balance(a.factor, b.factor) else {
-            return Err(RlweError::NotCoprime { value: a.factor, modulus: t.value() }.into());
+            return Err(RingError::NotCoprime { value: a.factor, modulus: t.value() }.into());
         };
         let noise = a.noise * e.unsigned_abs() as f64 + b.noise * f.unsigned_abs() as f64;
         check_fits(&self.params, operation, a.level(), noise)?;

@@ -1,6 +1,5 @@
 //! A parameter set together with a plaintext modulus, and what exact schemes precompute for both.
 
-use super::modulus::PlainModulus;
 use super::noise::NoiseModel;
 use super::scale::ProductTables;
 use crate::error::{HeError, parameters};
@@ -9,10 +8,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::memo::Memo;
+use sudare_ring::ops::Division;
 use sudare_ring::prime::ntt_primes;
-use sudare_ring::{Limb, RnsBasis, Shoup};
-use sudare_rlwe::switching::Division;
-use sudare_rlwe::{Params, RlweError, inverse};
+use sudare_ring::{Limb, PlainModulus, RingError, RnsBasis, Shoup};
+use sudare_rlwe::{Params, RlweError};
 
 /// Bits of the auxiliary primes of BFV products: the largest that need no reduction within a
 /// transform.
@@ -53,8 +52,8 @@ impl IntegerParams {
     /// Binds a plaintext modulus, 2 ≤ t < 2^60, to a parameter set.
     ///
     /// # Errors
-    /// `RlweError::Parameters` if t is out of range, shares a factor with a data prime, or leaves
-    /// no room for a message at the top level; `RlweError::Ring`.
+    /// `RingError::PlainModulus` if t is out of range; `RlweError::Parameters` if it shares a factor with a data
+    /// prime, or leaves no room for a message at the top level; `RlweError::Ring`.
     pub fn new(params: &Params, t: u64) -> Result<Self, HeError> {
         let modulus = PlainModulus::new(t)?;
         if let Some(q) = params.q().primes().find(|q| t.is_multiple_of(*q)) {
@@ -71,10 +70,9 @@ impl IntegerParams {
         }
         let slots =
             if sudare_ring::prime::is_prime(t) && t % (2 * n as u64) == 1 { Some(Limb::new(t, n)?) } else { None };
-        let limbs = params.q().limbs();
-        let t_inv = limbs.iter().map(|l| Ok(l.modulus().shoup(inverse(l.modulus(), t)?)));
-        let t_inv = t_inv.collect::<Result<_, RlweError>>()?;
-        let t_mod_q = limbs.iter().map(|l| l.modulus().shoup(t)).collect();
+        let t_inv = params.q().moduli().map(|q| Ok(q.shoup(q.inverse(t)?)));
+        let t_inv = t_inv.collect::<Result<_, RingError>>()?;
+        let t_mod_q = params.q().moduli().map(|q| q.shoup(t)).collect();
         let q_mod_t: Vec<u64> = params
             .q()
             .primes()
@@ -163,7 +161,7 @@ impl IntegerParams {
     /// q_(low+1) ··· q_high mod t.
     pub(crate) fn dropped_mod_t(&self, high: usize, low: usize) -> u64 {
         let t = self.modulus();
-        (low + 1..=high).fold(1 % t.value(), |acc, i| t.mul(acc, self.q().limb(i).q()))
+        (low + 1..=high).fold(1 % t.value(), |acc, i| t.mul(acc, self.prime_at(i)))
     }
 
     pub(crate) fn bgv_factor(&self, level: usize) -> u64 {
@@ -186,7 +184,7 @@ impl IntegerParams {
     /// of everything above q_low.
     ///
     /// # Errors
-    /// `RlweError::NotCoprime` if the factor is no unit modulo a prime that stays.
+    /// `RingError::NotCoprime` if the factor is no unit modulo a prime that stays.
     pub(crate) fn division(
         &self,
         high: usize,
@@ -209,7 +207,7 @@ impl IntegerParams {
     /// Tables of BFV products from level `high` to `low` with `aux` auxiliary primes.
     ///
     /// # Errors
-    /// `RlweError::NotCoprime` if primes are equal.
+    /// `RingError::NotCoprime` if primes are equal.
     pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Result<Arc<ProductTables>, RlweError> {
         if let Some(found) = self.0.products.get(&(high, low, aux)) {
             return Ok(found.clone());
@@ -279,7 +277,7 @@ fn bgv_factors(noise: &NoiseModel, t: &PlainModulus, params: &Params) -> Result<
         let target = noise.bgv_target(level, product).min(level - 1);
         let mut plain = factors[level];
         for (l, factor) in factors.iter_mut().enumerate().take(level).skip(target).rev() {
-            plain = t.mul(plain, t.inverse(params.q().limb(l + 1).q())?);
+            plain = t.mul(plain, t.inverse(params.prime_at(l + 1))?);
             *factor = plain;
         }
         factors[target] = t.mul(plain, factors[level]);

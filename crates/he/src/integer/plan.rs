@@ -4,10 +4,10 @@
 //! holds the declared computation by the worst-case bounds, at the smallest ring degree whose
 //! security allows it.
 
-use super::modulus::PlainModulus;
 use super::noise::NoiseModel;
 use super::params::{AUX_BITS, IntegerParams};
 use crate::error::{HeError, parameters};
+use sudare_ring::PlainModulus;
 use sudare_ring::prime::{is_prime, ntt_primes};
 use sudare_rlwe::noise::{Sketch, planned_prime};
 use sudare_rlwe::params::{MAX_PRIMES, ParamsLiteral, SchemeTag};

@@ -5,11 +5,9 @@
 
 use crate::error::{HeError, parameters};
 use std::borrow::Cow;
-use sudare_ring::buffer::Buffer;
-use sudare_ring::convert::{BasisConverter, column_blocks};
-use sudare_ring::{Eval, Poly, RnsBasis, threads};
-use sudare_rlwe::switching::Division;
-use sudare_rlwe::{RlweError, inverse, product};
+use sudare_ring::convert::BasisConverter;
+use sudare_ring::ops::{Division, Rescaling, lifted};
+use sudare_ring::{Eval, Poly, RingError, RnsBasis};
 
 /// What a BFV product needs to go from Q_high to Q_low·R and back to Q_low.
 pub(crate) struct ProductTables {
@@ -20,10 +18,8 @@ pub(crate) struct ProductTables {
     drop: Option<Division>,
     /// Q_low → R.
     lift: BasisConverter,
-    /// Q_high → R, times R/Q_high.
-    shrink: BasisConverter,
-    /// R → Q_low.
-    back: BasisConverter,
+    /// ⌊R·x/Q_high⌉, over R and Q_low.
+    rescaling: Rescaling,
     /// ⌊t·x/R⌉.
     pub(crate) divide: Division,
 }
@@ -34,38 +30,13 @@ pub(crate) struct Extended<'a> {
     pub(crate) r: Poly<Eval>,
 }
 
-fn coefficients(c: &Poly<Eval>) -> Buffer {
-    let mut out = Buffer::dirty(c.words().len());
-    let basis = c.basis();
-    threads::for_each_chunk(&mut out, c.degree(), |i, x| {
-        x.copy_from_slice(c.limb(i));
-        basis.limb(i).inverse(x);
-    });
-    out
-}
-
-/// Evaluation form of what stands in coefficient form.
-fn transform(c: &mut Poly<Eval>) {
-    let basis = c.basis().clone();
-    threads::for_each_chunk(c.words_mut(), basis.degree(), |i, x| basis.limb(i).forward(x));
-}
-
 impl ProductTables {
-    pub(crate) fn new(high: &RnsBasis, low: &RnsBasis, aux: &RnsBasis, t: u64) -> Result<Self, RlweError> {
-        // ⌊R·x/Q⌉ = (R·x − [R·x]_Q)/Q ≡ −[R·x]_Q/Q modulo a prime of R.
-        let pre: Vec<u64> = high.limbs().iter().map(|l| product(aux, l.modulus())).collect();
-        let post = aux
-            .limbs()
-            .iter()
-            .map(|l| Ok(l.modulus().neg(inverse(l.modulus(), product(high, l.modulus()))?)))
-            .collect::<Result<Vec<u64>, RlweError>>()?;
-        let drop =
-            if high.len() == low.len() { None } else { Some(Division::new(low, &high.select(low.len()..high.len()))?) };
+    pub(crate) fn new(high: &RnsBasis, low: &RnsBasis, aux: &RnsBasis, t: u64) -> Result<Self, RingError> {
+        let dropped = (high.len() > low.len()).then(|| high.select(low.len()..high.len()));
         Ok(Self {
-            drop,
+            drop: dropped.map(|dropped| Division::new(low, &dropped)).transpose()?,
             lift: BasisConverter::new(low, aux),
-            shrink: BasisConverter::scaled(high, aux, &pre, &post),
-            back: BasisConverter::new(aux, low),
+            rescaling: Rescaling::new(high, aux, low)?,
             divide: Division::scaled(low, aux, t)?,
             high: high.clone(),
             low: low.clone(),
@@ -87,31 +58,14 @@ impl ProductTables {
             Some(drop) => Cow::Owned(drop.apply_by_columns(c.clone())),
             None => Cow::Borrowed(c),
         };
-        let mut r = Poly::dirty(&self.aux);
-        self.lift.convert(&coefficients(&q), r.words_mut());
-        transform(&mut r);
+        let r = lifted(&self.lift, &q);
         Ok(Extended { q, r })
     }
 
     /// The right operand: scaled by R/Q_high to R, then lifted to Q_low.
     pub(crate) fn right<'a>(&self, c: &'a Poly<Eval>) -> Result<Extended<'a>, HeError> {
         self.check(c)?;
-        let rows = coefficients(c);
-        let n = c.degree();
-        let (mut q, mut r) = (Poly::dirty(&self.low), Poly::dirty(&self.aux));
-        let width = self.shrink.columns().min(self.back.columns());
-        let blocks = column_blocks(q.words_mut(), n, width);
-        let mut blocks: Vec<_> = blocks.into_iter().zip(column_blocks(r.words_mut(), n, width)).collect();
-        threads::for_each_mut(&mut blocks, |b, (q, r)| {
-            let at = b * width..(b + 1) * width;
-            let rows: Vec<&[u64]> = rows.chunks_exact(n).map(|row| &row[at.clone()]).collect();
-            self.shrink.convert_columns(&rows, r);
-            let scaled: Vec<&[u64]> = r.iter().map(|x| &**x).collect();
-            self.back.convert_columns(&scaled, q);
-        });
-        drop(blocks);
-        transform(&mut q);
-        transform(&mut r);
+        let [q, r] = self.rescaling.apply(c);
         Ok(Extended { q: Cow::Owned(q), r })
     }
 }

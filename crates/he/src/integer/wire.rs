@@ -1,10 +1,10 @@
 //! Objects of exact schemes on the wire: parameters with a plaintext modulus, plaintexts,
 //! ciphertexts. Keys are those of the parameter set alone.
 
-use super::modulus::MAX_PLAIN_BITS;
 use super::{Ciphertext, IntegerParams, Plaintext, Scheme, State};
 use crate::error::HeError;
 use std::io::{Read, Write};
+use sudare_ring::plain::MAX_PLAIN_BITS;
 use sudare_rlwe::wire::packing::{pack_words, unpack_words, width};
 use sudare_rlwe::wire::{
     self, Bundled, Fields, Form, Header, ObjectType, Reader, Source, StoredParams, Wire, WireError, Writer,

@@ -2,8 +2,9 @@
 
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_he::integer::{
-    Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, PlainModulus, Plaintext, Scheme, Wrap,
+    Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Plaintext, Scheme, Wrap,
 };
+use sudare_ring::PlainModulus;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 

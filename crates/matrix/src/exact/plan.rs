@@ -96,7 +96,7 @@ impl ExactPlan {
     /// bits or more.
     pub fn new(spec: &ExactSpec) -> Result<Self, MatrixError> {
         spec.check()?;
-        let costs = CostModel::cached();
+        let costs = CostModel::default();
         let mut best: Option<Self> = None;
         for count in 1..=MAX_MODULI {
             let Some(moduli) = moduli(spec.result(), count) else { continue };

@@ -19,10 +19,8 @@
 //! The other coefficients and the imaginary parts of a result hold cross sums of products of
 //! elements: whoever decrypts sees them as well as the product.
 
-mod blocks;
 mod layout;
 mod sizes;
-mod transpose;
 
 use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
@@ -33,8 +31,9 @@ use layout::Layout;
 use serde::{Deserialize, Serialize};
 pub use sizes::{Plan, candidates};
 use sudare_he::HeError;
+use sudare_he::circuits::block_product::BlockProduct;
 use sudare_he::ckks::noise::TAIL;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext, State};
 use sudare_ring::threads;
 use sudare_rlwe::RlweError;
 use zeroize::Zeroizing;
@@ -96,7 +95,12 @@ impl Module {
 
     /// Scale, message bound and noise of the result, before any rescale, and its level; refuses
     /// operands that do not go together.
-    fn state(&self, evaluator: &Evaluator, left: &[Ciphertext], right: &[Ciphertext]) -> Result<State, MatrixError> {
+    fn state(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext],
+        right: &[Ciphertext],
+    ) -> Result<(usize, State), MatrixError> {
         let operation = "module product";
         let mut level = self.params.max_level();
         let mut side = |cts: &[Ciphertext]| -> Result<(f64, f64, f64), HeError> {
@@ -121,7 +125,6 @@ impl Module {
         let variances = [variance(left.2), variance(right.2)];
         let error = self.plan.product_variance([size(left.1), size(right.1)], variances, [left.0, right.0]);
         let state = State {
-            level,
             scale: left.0 * right.0,
             bound: self.plan.shape.k as f64 * size(left.1) * size(right.1),
             noise: TAIL[2] * (n * (error + self.plan.switching_variance())).sqrt(),
@@ -131,17 +134,8 @@ impl Module {
             let (value, scale) = (state.bound.log2(), state.scale.log2());
             return Err(HeError::TooLarge { operation, value, scale, modulus, level }.into());
         }
-        Ok(state)
+        Ok((level, state))
     }
-}
-
-/// What travels with each ciphertext of a result.
-#[derive(Clone, Copy)]
-struct State {
-    level: usize,
-    scale: f64,
-    bound: f64,
-    noise: f64,
 }
 
 impl Product for Module {
@@ -188,7 +182,8 @@ impl Product for Module {
         check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
         let (groups, block_rows, block_cols, terms) = self.plan.counts();
         let state = self.state(evaluator, left, right)?;
-        let worker = blocks::Worker::new(evaluator, state, left[0].key(), &self.plan.options)?;
+        let ModuleOptions { side, relinearize, .. } = self.plan.options;
+        let worker = BlockProduct::new(evaluator, left[0].key(), state, (side, relinearize))?;
         let mut out = Vec::with_capacity(self.ciphertexts(Operand::Output));
         for group in 0..groups {
             let operand = |cts: &[Ciphertext], count: usize| -> Vec<_> {
@@ -198,7 +193,7 @@ impl Product for Module {
             let (left, right) = (operand(left, block_rows), operand(right, block_cols));
             for (i, a) in left.iter().enumerate() {
                 for b in &right {
-                    out.extend(worker.product(a, b, self.rows(i))?);
+                    out.extend(worker.multiply(a, b, self.rows(i))?);
                 }
             }
         }

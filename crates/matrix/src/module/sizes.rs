@@ -149,7 +149,7 @@ impl Outline for Plan {
     }
 
     fn keys(&self) -> KeyDemand {
-        let elements = super::transpose::elements(self.degree(), self.options.side);
+        let elements = sudare_he::circuits::transpose::elements(self.degree(), self.options.side);
         KeyDemand {
             relin: self.options.relinearize.then(|| self.top()),
             galois: elements.filter(|e| *e != 1).map(|e| (e, self.top())).collect(),

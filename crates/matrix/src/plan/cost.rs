@@ -3,17 +3,19 @@
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::hint::black_box;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::env::consts;
+use std::io::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use sudare_he::HeError;
-use sudare_ring::prime::ntt_primes;
-use sudare_ring::{Family, Limb, Modulus, RingError, Threads};
+use sudare_ring::measure;
 
 /// Version of the measurements; a cached model of another one is ignored.
 const VERSION: u32 = 1;
 /// Most bytes of a cache file that are read.
 const MAX_CACHE_BYTES: u64 = 1 << 20;
+/// Its name in the folder that the caller gives.
+const FILE: &str = "cost-model.json";
 /// Measured degrees.
 const LOG_NS: std::ops::RangeInclusive<u32> = 12..=17;
 
@@ -111,60 +113,53 @@ impl CostModel {
         }
     }
 
-    /// Measures this machine: some two seconds.
+    /// Measures this machine, of `threads` threads, by a clock of the caller's: some two seconds.
     ///
     /// # Errors
     /// `RlweError::Ring` if a ring of the measurement cannot be built.
-    pub fn measure() -> Result<Self, HeError> {
-        let mut degrees = Vec::new();
-        for log_n in LOG_NS {
-            let (ntt_ns, pass_ns) = limb_costs(log_n, 46)?;
-            let (ntt_wide_ns, pass_wide_ns) = limb_costs(log_n, 60)?;
-            degrees.push(DegreeCost { log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns });
-        }
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    pub fn measure(threads: usize, now: &impl Fn() -> Duration) -> Result<Self, HeError> {
+        let degree = |log_n| -> Result<DegreeCost, HeError> {
+            let [ntt_ns, pass_ns] = measure::passes(log_n, 46, now)?;
+            let [ntt_wide_ns, pass_wide_ns] = measure::passes(log_n, 60, now)?;
+            Ok(DegreeCost { log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns })
+        };
         Ok(Self {
             version: VERSION,
             machine: machine(),
-            kernels: kernels()?,
-            degrees,
-            mac_ns: mac_cost()?,
-            key_bandwidth: bandwidth(),
+            kernels: measure::families()?.map(Into::into),
+            degrees: LOG_NS.map(degree).collect::<Result<_, _>>()?,
+            mac_ns: measure::multiply_accumulate(now)?,
+            key_bandwidth: measure::bandwidth(now),
             threads,
-            thread_gain: thread_gain(threads)?,
+            thread_gain: measure::thread_gain(threads, now)?,
         })
     }
 
-    /// The model measured on this machine earlier, if it was kept, else the built-in one.
-    pub fn cached() -> Self {
+    /// The model of this machine that [`CostModel::store`] kept in a folder, if there is one, else the built-in one.
+    pub fn stored(folder: Option<&Path>) -> Self {
         let model = || {
-            let key = cache_key().ok()?;
-            let path = cache_path()?;
+            let path = folder?.join(FILE);
             if std::fs::metadata(&path).ok()?.len() > MAX_CACHE_BYTES {
                 return None;
             }
             let text = std::fs::read_to_string(path).ok()?;
             let mut all: BTreeMap<String, Self> = serde_json::from_str(&text).ok()?;
-            all.remove(&key).filter(Self::plausible)
+            all.remove(&cache_key().ok()?).filter(Self::plausible)
         };
         model().unwrap_or_default()
     }
 
-    /// Keeps the model for [`CostModel::cached`] and says where.
+    /// Keeps the model for [`CostModel::stored`], beside those of other machines, and says in which file.
     ///
     /// # Errors
-    /// That of the file system; [`std::io::ErrorKind::NotFound`] if the user has no cache folder.
-    pub fn store(&self) -> std::io::Result<PathBuf> {
-        use std::io::{Error, ErrorKind};
-        let path =
-            cache_path().ok_or_else(|| Error::new(ErrorKind::NotFound, "neither XDG_CACHE_HOME nor HOME is set"))?;
+    /// That of the file system.
+    pub fn store(&self, folder: &Path) -> std::io::Result<PathBuf> {
+        let path = folder.join(FILE);
         let mut all: BTreeMap<String, serde_json::Value> =
             std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
         let key = cache_key().map_err(Error::other)?;
         all.insert(key, serde_json::to_value(self).map_err(Error::other)?);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
+        std::fs::create_dir_all(folder)?;
         // Two processes may calibrate at once: each writes its own file, and the last one stays.
         let scratch = path.with_extension(format!("json.{}", std::process::id()));
         std::fs::write(&scratch, serde_json::to_vec_pretty(&all).map_err(Error::other)?)?;
@@ -187,20 +182,9 @@ impl CostModel {
     }
 }
 
-fn cache_path() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(base.join("sudare").join("cost-model.json"))
-}
-
 fn cache_key() -> Result<String, HeError> {
-    let [narrow, wide] = kernels()?;
+    let [narrow, wide] = measure::families()?;
     Ok(format!("{} / {narrow} {wide} / {}", machine(), env!("CARGO_PKG_VERSION")))
-}
-
-fn kernels() -> Result<[String; 2], HeError> {
-    let name = |q: u64| -> Result<String, RingError> { Ok(Family::choose(&Modulus::new(q)?).name().into()) };
-    Ok([name((1 << 46) - 1)?, name((1 << 60) - 1)?])
 }
 
 /// The processor's own name, as far as the system tells it.
@@ -218,96 +202,8 @@ fn machine() -> String {
                 field("model").unwrap_or_default()
             )
         }
-        None => format!("{} {}", std::env::consts::ARCH, std::env::consts::OS),
+        None => format!("{} {}", consts::ARCH, consts::OS),
     }
-}
-
-/// The median time of one call in nanoseconds, over about `budget_ms` milliseconds.
-fn median_ns(budget_ms: u64, mut work: impl FnMut()) -> f64 {
-    work();
-    let start = Instant::now();
-    let mut samples = Vec::new();
-    while samples.len() < 9 || (start.elapsed().as_millis() as u64) < budget_ms {
-        let t = Instant::now();
-        work();
-        samples.push(t.elapsed().as_nanos() as f64);
-    }
-    samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
-}
-
-fn limb(log_n: u32, bits: u32) -> Result<Limb, HeError> {
-    let n = 1usize << log_n;
-    Ok(Limb::new(ntt_primes(n, bits, 1, &[])?[0], n)?)
-}
-
-fn filled(q: u64, len: usize) -> Vec<u64> {
-    // Any full-size residues do: no kernel's time depends on values.
-    (0..len as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % q).collect()
-}
-
-/// Nanoseconds of a transform and of an element-wise pass.
-fn limb_costs(log_n: u32, bits: u32) -> Result<(f64, f64), HeError> {
-    let limb = limb(log_n, bits)?;
-    let n = 1usize << log_n;
-    // As many limbs as a ciphertext has, so that data comes from where it comes from there.
-    let mut data: Vec<Vec<u64>> = (0..8).map(|_| filled(limb.q(), n)).collect();
-    let other: Vec<Vec<u64>> = (0..8).map(|_| filled(limb.q(), n)).collect();
-    let mut at = 0;
-    let forward = median_ns(25, || {
-        at = (at + 1) % 8;
-        limb.forward(&mut data[at]);
-    });
-    let inverse = median_ns(25, || {
-        at = (at + 1) % 8;
-        limb.inverse(&mut data[at]);
-    });
-    let pass = median_ns(25, || {
-        at = (at + 1) % 8;
-        limb.mul_add(&mut data[at], &other[at], &other[(at + 1) % 8]);
-    });
-    black_box(&data);
-    Ok(((forward + inverse) / 2.0, pass))
-}
-
-/// Nanoseconds of a multiply-accumulate inside a matrix product.
-fn mac_cost() -> Result<f64, HeError> {
-    let limb = limb(12, 46)?;
-    const D: usize = 256;
-    let (a, b) = (filled(limb.q(), D * D), filled(limb.q(), D * D));
-    let mut c = vec![0; D * D];
-    let ns = median_ns(60, || limb.gemm(&mut c, D, &a, D, &b, D, (D, D, D), false));
-    black_box(&c);
-    Ok(ns / (D * D * D) as f64)
-}
-
-/// Bytes a second read from memory by one thread.
-fn bandwidth() -> f64 {
-    const WORDS: usize = 12 << 20;
-    let data: Vec<u64> = (0..WORDS as u64).collect();
-    let ns = median_ns(100, || {
-        let mut sums = [0u64; 8];
-        for chunk in data.chunks_exact(8) {
-            sums.iter_mut().zip(chunk).for_each(|(s, x)| *s = s.wrapping_add(*x));
-        }
-        black_box(sums);
-    });
-    (WORDS * 8) as f64 / ns * 1e9
-}
-
-/// What a thread after the first adds to transforms.
-fn thread_gain(threads: usize) -> Result<f64, HeError> {
-    if threads < 2 {
-        return Ok(1.0);
-    }
-    let limb = limb(13, 46)?;
-    let n = limb.degree();
-    let mut data = filled(limb.q(), n * 16 * threads);
-    let mut time = |pool: &Threads| {
-        median_ns(60, || pool.run(|| sudare_ring::threads::for_each_chunk(&mut data, n, |_, x| limb.forward(x))))
-    };
-    let (one, all) = (time(&Threads::new(1)), time(&Threads::new(threads)));
-    Ok(((one / all - 1.0) / (threads as f64 - 1.0)).clamp(0.0, 1.0))
 }
 
 #[cfg(test)]
@@ -327,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_measured_model_is_plausible() {
-        let model = CostModel::measure().unwrap();
+        let start = std::time::Instant::now();
+        let model = CostModel::measure(2, &|| start.elapsed()).unwrap();
         assert!(model.plausible(), "{model:?}");
         let back: CostModel = serde_json::from_str(&serde_json::to_string(&model).unwrap()).unwrap();
         assert!(back.plausible());

@@ -1,7 +1,7 @@
 //! Statistics of encrypted tables: who encrypts, who computes, who decrypts.
 //!
 //! Both sides agree on a [`TableSpec`]. The server finds means and covariances of the columns
-//! ([`sudare_he::circuits::statistics`]); variances and correlations are theirs, and the key
+//! ([`crate::statistics`]); variances and correlations are theirs, and the key
 //! holder reads them off.
 
 use super::client::{eval_keys, expect_params};
@@ -11,11 +11,11 @@ use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::plan::check_params;
 use crate::product::KeyDemand;
+use crate::statistics::{ColumnStatistics, Moments};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
-use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral, Plaintext};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::KeyId;
@@ -512,7 +512,7 @@ impl TableServer {
     pub fn moments(&self, table: &EncryptedTable) -> Result<EncryptedMoments, MatrixError> {
         let Inner { spec, statistics, evaluator, threads, .. } = &*self.0;
         table.0.expect(spec)?;
-        let values = threads.run(|| evaluator.column_statistics(statistics, table.ciphertexts()))?;
+        let values = threads.run(|| statistics.compute(evaluator, table.ciphertexts()))?;
         Cells::new("moments", spec, table.key(), values).map(EncryptedMoments)
     }
 }

@@ -8,6 +8,7 @@ mod automorphism;
 mod embedding;
 mod external;
 mod limbs;
+mod ops;
 mod platform;
 mod polynomials;
 mod support;

@@ -3,7 +3,7 @@
 use super::{Counters, Evaluator};
 use crate::ciphertext::{Ciphertext, at_level};
 use crate::error::RlweError;
-use crate::switching::{self, Division};
+use sudare_ring::ops::Division;
 use sudare_ring::{Eval, Poly, Shoup};
 
 const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, key_switches: 0 };
@@ -151,8 +151,7 @@ impl Evaluator {
         self.check_poly("product with a plaintext", a, p)?;
         let lower = a.lower("rescale")?;
         self.record(PLAIN_PRODUCT);
-        let part = |x| switching::mul_rescale(self.params(), a.level(), x, p);
-        Ok(a.with_parts(a.parts().iter().map(part).collect(), lower))
+        Ok(a.with_parts(self.rescale_division(a)?.of_products(a.parts(), p), lower))
     }
 
     fn check_poly(&self, operation: &'static str, a: &Ciphertext, p: &Poly<Eval>) -> Result<(), RlweError> {
@@ -197,8 +196,13 @@ impl Evaluator {
     pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
         self.check(a)?;
         let lower = a.lower("rescale")?;
-        let part = |p| switching::rescale(self.params(), a.level(), p);
-        Ok(a.with_parts(a.parts().iter().map(part).collect(), lower))
+        Ok(a.with_parts(self.rescale_division(a)?.of(a.parts()), lower))
+    }
+
+    /// Division by the last prime of a ciphertext.
+    fn rescale_division(&self, a: &Ciphertext) -> Result<&Division, RlweError> {
+        let none = RlweError::OutOfLevels { operation: "rescale", needed: 1, level: a.level() };
+        self.params().tables(a.level()).rescale.as_ref().ok_or(none)
     }
 
     /// ⌊F·a / D⌉ by a division that the scheme made, D a product of the last primes: as many levels down.

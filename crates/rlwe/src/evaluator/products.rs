@@ -3,8 +3,8 @@
 use super::{Counters, Evaluator};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use crate::switching::{self, Division, ExtendedPair};
-use crate::tensor::tensor;
+use crate::switching::ExtendedPair;
+use sudare_ring::ops::{Division, tensor};
 
 impl Evaluator {
     /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
@@ -13,7 +13,8 @@ impl Evaluator {
     /// As [`Evaluator::check_two_parts`]; [`RlweError::Operands`].
     pub fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
         let level = self.check_dot(a, b)?;
-        let parts = tensor(self.params().q_at(level), a, b, |c, part, i| c.parts()[part].limb(i));
+        let [a_parts, b_parts] = [a, b].map(|side| side.iter().map(|c| c.both()).collect::<Vec<_>>());
+        let parts = tensor(self.params().q_at(level), &a_parts, &b_parts);
         self.record_products(a.len());
         Ok(a[0].with_parts(parts.into(), level))
     }
@@ -45,7 +46,7 @@ impl Evaluator {
     /// As [`Evaluator::check`] and [`Evaluator::check_relin`].
     pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
         Ok(match self.relinearize_extended(a)? {
-            Some(pair) => a.with_parts(pair.mod_down(self.params()), a.level()),
+            Some(pair) => a.with_parts(pair.mod_down(self.params()).into(), a.level()),
             None => a.clone(),
         })
     }
@@ -57,7 +58,7 @@ impl Evaluator {
     pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
         let lower = a.lower("rescale")?;
         match self.relinearize_extended(a)? {
-            Some(pair) => Ok(a.with_parts(pair.mod_down_rescale(self.params()), lower)),
+            Some(pair) => Ok(a.with_parts(pair.mod_down_rescale(self.params()).into(), lower)),
             None => self.rescale(a),
         }
     }
@@ -90,9 +91,7 @@ impl Evaluator {
         self.check_relin(a.level())?;
         let key = self.keys.relin()?;
         self.record(Counters { key_switches: 1, ..Counters::default() });
-        let mut pair = switching::switch(self.params(), a.level(), c2, &key);
-        pair.add_scaled(self.params(), 0, c0);
-        pair.add_scaled(self.params(), 1, c1);
-        Ok(Some(pair))
+        let gadget = &self.params().tables(a.level()).gadget;
+        Ok(Some(ExtendedPair { level: a.level(), c: gadget.switch(c2, Some([c0, c1]), key.pairs()) }))
     }
 }

@@ -4,14 +4,14 @@ use super::{Counters, Evaluator};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::GaloisKey;
-use crate::switching::{self, Decomposed, ExtendedPair};
-use std::sync::Arc;
+use crate::switching::ExtendedPair;
+use sudare_ring::ops::{Digits, Image, Pair, RnsGadget};
 
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 #[derive(Debug)]
 pub struct Hoisted<'a> {
     ciphertext: &'a Ciphertext,
-    digits: Decomposed,
+    digits: Digits,
 }
 
 impl Hoisted<'_> {
@@ -21,7 +21,7 @@ impl Hoisted<'_> {
     }
 
     /// The digits of its second part.
-    pub fn digits(&self) -> &Decomposed {
+    pub fn digits(&self) -> &Digits {
         &self.digits
     }
 }
@@ -37,8 +37,8 @@ impl Evaluator {
             return Ok(a.clone());
         }
         let key = self.galois(element, step, a.level())?;
-        let pair = switching::switch(self.params(), a.level(), &a.parts()[1], key.key());
-        Ok(self.finish_rotation(a, &key, pair))
+        let pair = self.gadget(a).switch(&a.parts()[1], None, key.key().pairs());
+        self.finish_rotation(a, &key, pair)
     }
 
     /// Decomposes once for many rotations (hoisting).
@@ -47,7 +47,7 @@ impl Evaluator {
     /// As [`Evaluator::check_two_parts`].
     pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, RlweError> {
         self.check_two_parts("hoisting", a)?;
-        Ok(Hoisted { ciphertext: a, digits: switching::decompose(self.params(), a.level(), &a.parts()[1]) })
+        Ok(Hoisted { ciphertext: a, digits: self.gadget(a).decompose(&a.parts()[1]) })
     }
 
     /// A rotation of a hoisted ciphertext.
@@ -62,8 +62,8 @@ impl Evaluator {
             return Ok(a.clone());
         }
         let key = self.galois(element, step, a.level())?;
-        let pair = switching::inner_product(self.params(), &hoisted.digits, key.key());
-        Ok(self.finish_rotation(a, &key, pair))
+        let pair = self.gadget(a).product(&hoisted.digits, key.key().pairs());
+        self.finish_rotation(a, &key, pair)
     }
 
     /// Many rotations with one decomposition.
@@ -80,15 +80,12 @@ impl Evaluator {
         let mut out = Vec::with_capacity(steps.len());
         for steps in steps.chunks(TOGETHER) {
             let keys = self.galois_keys(&steps.iter().map(element).collect::<Vec<_>>(), a.level())?;
-            let keys: Vec<Arc<GaloisKey>> = keys.into_iter().flatten().collect();
-            match <&[_; TOGETHER]>::try_from(keys.as_slice()) {
-                Ok(keys) => {
-                    let pairs = switching::inner_products(params, &hoisted.digits, keys.each_ref().map(|k| k.key()));
-                    out.extend(pairs.into_iter().zip(keys).map(|(pair, key)| self.finish_rotation(a, key, pair)));
-                }
-                // Fewer than that, or a step of zero among them.
-                Err(_) => {
-                    steps.iter().try_for_each(|step| self.rotate_hoisted(&hoisted, *step).map(|c| out.push(c)))?
+            let pairs: Vec<_> = keys.iter().flatten().map(|key| key.key().pairs()).collect();
+            let mut pairs = self.gadget(a).products(&hoisted.digits, &pairs).into_iter();
+            for key in &keys {
+                match key.as_deref().zip(key.as_ref().and_then(|_| pairs.next())) {
+                    Some((key, pair)) => out.push(self.finish_rotation(a, key, pair)?),
+                    None => out.push(a.clone()),
                 }
             }
         }
@@ -103,7 +100,7 @@ impl Evaluator {
     /// As [`Evaluator::automorphism`]; [`RlweError::Operands`] without elements.
     pub fn sum_of_automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Ciphertext, RlweError> {
         let sum = self.sum_of_automorphisms_extended(a, elements)?;
-        Ok(a.with_parts(sum.mod_down(self.params()), a.level()))
+        Ok(a.with_parts(sum.mod_down(self.params()).into(), a.level()))
     }
 
     /// P times that sum, over Q_l·P.
@@ -130,15 +127,21 @@ impl Evaluator {
         let a = hoisted.ciphertext;
         let keys = self.galois_keys(elements, a.level())?;
         self.record(Counters::rotations(keys.iter().flatten().count()));
-        let keys: Vec<Option<&GaloisKey>> = keys.iter().map(Option::as_deref).collect();
-        Ok(switching::sum_of_images(self.params(), [&a.parts()[0], &a.parts()[1]], &hoisted.digits, &keys))
+        let images: Vec<Option<Image<'_>>> = keys.iter().map(|key| key.as_deref().map(GaloisKey::image)).collect();
+        let c = self.gadget(a).sum_of_images(a.both(), &hoisted.digits, &images);
+        Ok(ExtendedPair { level: a.level(), c })
     }
 
     /// Divides by P, adds c_0 and applies the automorphism.
-    fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, pair: ExtendedPair) -> Ciphertext {
+    fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, [c0, c1]: Pair) -> Result<Ciphertext, RlweError> {
         self.record(Counters::rotations(1));
-        let [c0, c1] = pair.c;
-        let end = |c, plus| switching::mod_down_permuted(self.params(), a.level(), c, plus, key.permutation());
-        a.with_parts(vec![end(c0, Some(&a.parts()[0])), end(c1, None)], a.level())
+        let division = self.params().tables(a.level()).by_p()?;
+        let parts = division.apply_permuted([(c0, Some(&a.parts()[0])), (c1, None)], key.permutation());
+        Ok(a.with_parts(parts.into(), a.level()))
+    }
+
+    /// The digits at a ciphertext's level.
+    fn gadget(&self, a: &Ciphertext) -> &RnsGadget {
+        &self.params().tables(a.level()).gadget
     }
 }

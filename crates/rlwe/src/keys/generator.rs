@@ -3,8 +3,10 @@
 use super::{EvalKeys, GaloisKey, KeySwitchKey, PUBLISHED_KEY, PublicKey, SecretKey};
 use crate::error::RlweError;
 use crate::params::Params;
-use crate::sample::{error, mask};
+use crate::sample::error;
+use crate::switching::NO_SPECIAL_PRIMES;
 use sudare_ring::automorphism::EvalPermutation;
+use sudare_ring::ops::mask;
 use sudare_ring::random::{Entropy, ObjectSeeds};
 use sudare_ring::{Coeff, Eval, Poly, threads};
 use zeroize::Zeroizing;
@@ -61,19 +63,16 @@ impl<'a> KeyGenerator<'a> {
     ) -> Result<KeySwitchKey, RlweError> {
         let params = self.params();
         if params.p().is_empty() {
-            return Err(RlweError::Parameters { reason: "key switching needs special primes; give p_bits".into() });
+            return Err(RlweError::Parameters { reason: NO_SPECIAL_PRIMES.into() });
         }
         let basis = params.qp_at(level);
-        let tables = params.tables(level);
         let (mut all_b, mut all_a) = (Vec::new(), Vec::new());
-        for (j, digit) in tables.digits.iter().enumerate() {
+        for j in 0..params.digits_at(level) {
             let a = mask(basis, &seeds.masks, j as u64);
             let mut b = a.mul(to);
             b.neg_assign();
             b.add_assign(&*error(&mut seeds.errors.stream(j as u64), basis));
-            for i in digit.clone() {
-                basis.limb(i).mul_scalar_add(b.limb_mut(i), from.limb(i), &tables.p_mod_q[i]);
-            }
+            params.tables(level).gadget.add_digit(j, &mut b, from);
             all_a.push(a);
             all_b.push(b);
         }

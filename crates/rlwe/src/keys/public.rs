@@ -3,7 +3,7 @@
 use crate::error::RlweError;
 use crate::ids::KeyId;
 use crate::params::Params;
-use crate::sample::mask;
+use sudare_ring::ops::mask;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 

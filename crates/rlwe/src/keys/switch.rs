@@ -2,25 +2,20 @@
 
 use crate::error::RlweError;
 use crate::params::{Params, ParamsLiteral};
-use crate::sample::mask;
-use crate::switching::Division;
 use sudare_ring::automorphism::EvalPermutation;
-use sudare_ring::packed::PackedPairs;
+use sudare_ring::ops::{Division, PolyPairs, mask};
 use sudare_ring::random::MaskSeed;
-use sudare_ring::{Eval, Poly, RnsBasis, threads};
+use sudare_ring::{Eval, Poly, RnsBasis};
 
 /// A hybrid key-switching key from s' to s: for each digit j the pair (b_j, a_j) over Q·P with
 /// b_j = −a_j·s + e_j + P·g_j·s', g_j ≡ 1 modulo the primes of digit j and 0 modulo the others.
 /// Serves ciphertexts up to its level.
-///
-/// The pairs are held prime by prime, packed and interleaved as the inner product reads them.
 #[derive(Clone, Debug)]
 pub struct KeySwitchKey {
     params: Params,
     level: usize,
     seed: MaskSeed,
-    /// For each prime of Q·P, the digits' pairs.
-    rows: Vec<PackedPairs>,
+    pairs: PolyPairs,
 }
 
 impl KeySwitchKey {
@@ -46,12 +41,7 @@ impl KeySwitchKey {
 
     /// From all pairs.
     pub(crate) fn pack(params: &Params, level: usize, seed: MaskSeed, b: &[Poly<Eval>], a: &[Poly<Eval>]) -> Self {
-        let basis = params.qp_at(level);
-        let rows = threads::map(basis.len(), |t| {
-            let pairs: Vec<_> = b.iter().zip(a).map(|(b, a)| [b.limb(t), a.limb(t)]).collect();
-            PackedPairs::new(basis.limb(t), &pairs)
-        });
-        Self { params: params.clone(), level, seed, rows }
+        Self { params: params.clone(), level, seed, pairs: PolyPairs::new(b, a) }
     }
 
     /// The highest level of the ciphertexts it serves.
@@ -79,15 +69,7 @@ impl KeySwitchKey {
     /// # Panics
     /// If there are no more than `j` digits.
     pub fn b(&self, j: usize) -> Poly<Eval> {
-        self.part(j, 0)
-    }
-
-    /// b_j (0) or a_j (1), over Q·P of the key's level.
-    fn part(&self, j: usize, part: usize) -> Poly<Eval> {
-        let mut out = Poly::dirty(self.params.qp_at(self.level));
-        let n = out.degree();
-        threads::for_each_chunk(out.words_mut(), n, |t, x| self.rows[t].unpack(j, part, x));
-        out
+        self.pairs.get(j, 0)
     }
 
     /// The same key over the first primes of its set: digit 0 modulo them, divided by the special primes that
@@ -111,20 +93,20 @@ impl KeySwitchKey {
         let dropped = (kept < special).then(|| params.p().select(kept..special));
         let division = dropped.map(|dropped| Division::new(low.qp_at(level), &dropped)).transpose()?;
         let [b, a] = [0, 1].map(|part| {
-            let poly = self.part(0, part).select(&selected);
+            let poly = self.pairs.get(0, part).select(&selected);
             division.iter().fold(poly, |poly, division| division.apply_by_columns(poly))
         });
         Ok(Self::pack(low, level, self.seed, &[b], &[a]))
     }
 
-    /// The pairs of limb `t` of Q_l·P, for a ciphertext of `level` no higher than the key's.
-    pub fn limb(&self, level: usize, t: usize) -> &PackedPairs {
-        &self.rows[if t <= level { t } else { t + self.level - level }]
+    /// The pairs (b_j, a_j), as the operations of the ring take them.
+    pub fn pairs(&self) -> &PolyPairs {
+        &self.pairs
     }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.rows.iter().map(PackedPairs::bytes).sum()
+        self.pairs.bytes()
     }
 
     /// Bytes of such a key in memory, before there is one. On the wire it takes about half, since
@@ -132,7 +114,7 @@ impl KeySwitchKey {
     pub fn bytes_at(literal: &ParamsLiteral, level: usize) -> usize {
         let (n, digits) = (1usize << literal.log_n, (level + 1).div_ceil(literal.digit_limbs.max(1)));
         let bits = literal.q_bits.iter().take(level + 1).chain(&literal.p_bits);
-        bits.map(|bits| PackedPairs::bytes_of(n, *bits, digits)).sum()
+        PolyPairs::bytes_of(n, bits.copied(), digits)
     }
 }
 

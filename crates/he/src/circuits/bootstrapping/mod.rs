@@ -12,7 +12,7 @@
 //! | both put together, and the rotation that the transforms left undone | `refresh` | |
 //!
 //! A sparse secret of weight h bounds the multiples of q_0 that raising adds by h/2, so a bootstrap never
-//! fails. It is under a key of its own that leaves modulo q_0·p alone ([`crate::security`] has its rule), and is
+//! fails. It is under a key of its own that leaves modulo q_0·p alone ([`sudare_rlwe::security`] has its rule), and is
 //! forgotten when the keys are made.
 //!
 //! Ciphertexts with slots that repeat every n < N/2 (declared by the set) are bootstrapped at the size of n:

@@ -6,18 +6,18 @@
 
 use super::keys::BootstrapKeys;
 use crate::circuits::polynomial::Parts;
-use sudare_rlwe::switching::{self, Decomposed};
+use sudare_ring::ops::Digits;
+use sudare_rlwe::switching::mod_down;
 
 /// The parts of m modulo q_0 as parts of m + q_0·I modulo all primes.
 pub(super) fn raise(keys: &BootstrapKeys, parts: &Parts) -> Parts {
     let (gate, open) = (keys.params.gate(), keys.params.open());
     let top = keys.params.layout().levels.top;
-    let switched = switching::switch(gate, 0, &parts[1], &keys.to_sparse);
-    let [mut c0, c1] = switched.c.map(|c| switching::mod_down(gate, 0, c));
+    let switched = gate.tables(0).gadget.switch(&parts[1], None, keys.to_sparse.pairs());
+    let [mut c0, c1] = mod_down(gate, 0, switched);
     c0.add_assign(&parts[0]);
-    let digit = c1.lifted(open.qp_at(top));
-    let back = switching::inner_product(open, &Decomposed::of(top, vec![digit]), &keys.to_dense);
-    let [mut d0, d1] = back.c.map(|c| switching::mod_down(open, top, c));
+    let digit = Digits::of(vec![c1.lifted(open.qp_at(top))]);
+    let [mut d0, d1] = mod_down(open, top, open.tables(top).gadget.product(&digit, keys.to_dense.pairs()));
     d0.add_assign(&c0.lifted(open.q_at(top)));
     [d0, d1]
 }

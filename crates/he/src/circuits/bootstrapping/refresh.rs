@@ -6,7 +6,7 @@ use super::noise::Bounds;
 use super::params::BootstrapParams;
 use super::raise::raise;
 use crate::circuits::dft::Stage;
-use crate::circuits::linear_map::{LinearMap, Source};
+use crate::circuits::linear_map::LinearMap;
 use crate::circuits::polynomial::Parts;
 use crate::circuits::polynomial::program::Program;
 use crate::circuits::trace::TraceFunction;
@@ -16,7 +16,7 @@ use sudare_ring::interrupt::check;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::GaloisKey;
-use sudare_rlwe::switching::{self, ExtendedPair};
+use sudare_rlwe::switching::ExtendedPair;
 use sudare_rlwe::{self as rlwe, Counters};
 
 /// Largest integer that small values are multiplied by.
@@ -302,12 +302,7 @@ impl Bootstrapper {
         }
         let level = levels.start + 1;
         let params = self.params().params();
-        let digits: Vec<_> = parts.iter().map(|p| switching::decompose(params, level, &p[1])).collect();
-        let sources: Vec<Source<'_>> =
-            parts.iter().zip(&digits).map(|(p, d)| Source { parts: [&p[0], &p[1]], digits: d }).collect();
-        let pairs = last.extended(&self.evaluator, level, &sources)?;
-        drop(sources);
-        drop(digits);
+        let pairs = last.extended_parts(&self.evaluator, level, &parts.iter().collect::<Vec<_>>())?;
         drop(parts);
         let conjugation = params.conjugation_element();
         self.evaluator.check_keys(&[conjugation], level)?;
@@ -315,16 +310,16 @@ impl Bootstrapper {
         let both = !self.layout().is_sparse() && kind == Kind::Complex;
         let mut out = Vec::new();
         for pair in pairs {
-            let conjugate = pair.clone().turned(params, &key);
             let mut sum = pair.clone();
+            let Some(conjugate) = ExtendedPair::turned(vec![pair.clone()], params, &key).pop() else { continue };
             sum.add_assign(&conjugate);
-            out.push(divided(params, level, sum));
+            out.push(sum.mod_down_rescale(params));
             if both {
                 // −i(c − c̄) = i(c̄ − c).
                 let mut difference = conjugate;
                 difference.sub_assign(&pair);
                 difference.c.iter_mut().for_each(|c| c.mul_imaginary_unit(false));
-                out.push(divided(params, level, difference));
+                out.push(difference.mod_down_rescale(params));
             }
             self.evaluator.record(conjugate_sums(if both { 2 } else { 1 }));
         }
@@ -353,7 +348,7 @@ impl Bootstrapper {
                     let mut difference = switched(params, level, o, None);
                     difference.sub_assign(&conjugate);
                     self.evaluator.record(conjugate_sums(1));
-                    self.over_i(params, level, difference)
+                    self.over_i(params, difference)
                 })
                 .collect();
             return mask.apply_parts(&self.evaluator, level, &imaginary.iter().collect::<Vec<_>>());
@@ -368,20 +363,18 @@ impl Bootstrapper {
             let mut difference = switched(params, level, &w, rotation.as_deref());
             difference.sub_assign(&switched(params, level, &v, Some(&conjugate)));
             self.evaluator.record(join_counters(kind, undo != 1));
-            self.over_i(params, level, difference)
+            self.over_i(params, difference)
         };
         Ok(reduced.chunks(step).map(one).collect())
     }
 
     /// What a pair over Q_l·P becomes when it is divided by P and by i, or by −i where the series' sign asks
     /// for it.
-    fn over_i(&self, params: &Params, level: usize, pair: ExtendedPair) -> Parts {
+    fn over_i(&self, params: &Params, pair: ExtendedPair) -> Parts {
         let minus = self.params().mod1().sign() > 0.0;
-        pair.c.map(|c| {
-            let mut c = switching::mod_down(params, level, c);
-            c.mul_imaginary_unit(minus);
-            c
-        })
+        let mut parts = pair.mod_down(params);
+        parts.iter_mut().for_each(|c| c.mul_imaginary_unit(minus));
+        parts
     }
 
     fn finish(&self, input: &Ciphertext, case: &Case, parts: Parts) -> Ciphertext {
@@ -410,13 +403,10 @@ fn switched(params: &Params, level: usize, parts: &Parts, key: Option<&GaloisKey
         parts.iter().enumerate().for_each(|(i, c)| pair.add_scaled(params, i, c));
         return pair;
     };
-    let mut pair = switching::switch(params, level, &parts[1], key.key());
+    let c = params.tables(level).gadget.switch(&parts[1], None, key.key().pairs());
+    let mut pair = ExtendedPair { level, c };
     pair.add_scaled(params, 0, &parts[0]);
     pair.permuted(key.permutation())
-}
-
-fn divided(params: &Params, level: usize, pair: ExtendedPair) -> Parts {
-    pair.c.map(|c| switching::mod_down_rescale(params, level, c))
 }
 
 fn pair(parts: Vec<Poly<Eval>>) -> Result<Parts, HeError> {

@@ -44,7 +44,7 @@ impl World {
     fn open(&self, parts: &Parts) -> Poly<Coeff> {
         let limbs = parts[0].basis().len();
         let s = Poly::<Coeff>::from_signed(parts[0].basis(), self.secret.coefficients()).into_eval();
-        sudare_rlwe::phase(parts, &s, limbs).into_coeff()
+        sudare_ring::ops::phase(parts, &s, limbs).into_coeff()
     }
 
     /// The same as slots over a scale.

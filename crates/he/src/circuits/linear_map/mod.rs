@@ -15,7 +15,7 @@
 mod apply;
 mod noise;
 
-use super::periodic::{PeriodicRows, period};
+use super::periodic::{encode_rounded, period};
 use crate::ckks::Params;
 use crate::ckks::noise::TAIL;
 use crate::ckks::{EncodeAt, Encoder};
@@ -23,11 +23,10 @@ use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::automorphism::rotation_element;
+use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::Counters;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
-
-pub(crate) use apply::Source;
 
 /// Bits of a scaled value that double precision rounds as it should.
 const MOST_BITS: f64 = 62.0;
@@ -84,7 +83,7 @@ pub struct LinearMap {
     level: usize,
     plan: MapPlan,
     /// The diagonals of each giant step, over Q_l·P.
-    rows: Vec<Vec<PeriodicRows>>,
+    rows: Vec<Vec<PeriodicPoly>>,
 }
 
 /// The diagonals of each giant step, turned back by it.
@@ -165,7 +164,7 @@ impl LinearMap {
             let mut all = Vec::new();
             for (diagonal, values) in giant.diagonals.iter_mut().zip(values) {
                 let basis = params.qp_at(at.level);
-                let (encoded, rounding) = PeriodicRows::encode_rounded(params, basis, &values, at.scale);
+                let (encoded, rounding) = encode_rounded(params, basis, &values, at.scale);
                 diagonal.rounding = rounding;
                 all.push(encoded);
             }
@@ -196,7 +195,7 @@ impl LinearMap {
 
     /// Bytes of its diagonals in memory.
     pub fn bytes(&self) -> usize {
-        self.rows.iter().flatten().map(PeriodicRows::bytes).sum()
+        self.rows.iter().flatten().map(PeriodicPoly::bytes).sum()
     }
 
     /// What one application does.
@@ -331,7 +330,7 @@ impl MapPlan {
 
     /// Rows that its diagonals take of each limb, in words.
     pub fn row_words(&self) -> usize {
-        let kept = |d: &Diagonal| PeriodicRows::words_of(self.degree, d.period);
+        let kept = |d: &Diagonal| PeriodicPoly::words_of(self.degree, d.period);
         self.giants.iter().flat_map(|g| &g.diagonals).map(kept).sum()
     }
 }

@@ -143,7 +143,7 @@ impl Mod1 {
         Mod1Error { largest, rms: (squares / f64::from(count)).sqrt() }
     }
 
-    /// ±1: what [`Mod1::write`]'s value has to be multiplied by before its imaginary part is taken.
+    /// ±1: what the written value has to be multiplied by before its imaginary part is taken.
     pub fn sign(&self) -> f64 {
         self.sines.last().map_or(1.0, |a| a.signum())
     }

@@ -5,10 +5,11 @@
 //! encoded once, at the scale at which each meets its sum: branches of different depth meet without
 //! a mismatch, and at no cost in levels.
 
-use crate::circuits::periodic::PeriodicRows;
+use crate::circuits::periodic::encode;
 use crate::ckks::Params;
 use crate::error::HeError;
 use num_complex::Complex64;
+use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::Counters;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::Sketch;
@@ -63,8 +64,8 @@ impl Sum {
 /// A sum's constants as its rows meet them.
 #[derive(Debug)]
 pub(super) struct Encoded {
-    pub multiples: Vec<PeriodicRows>,
-    pub constant: Option<PeriodicRows>,
+    pub multiples: Vec<PeriodicPoly>,
+    pub constant: Option<PeriodicPoly>,
 }
 
 /// A program without its constants: values, by level and scale, of a chain of primes.
@@ -173,15 +174,15 @@ impl Plan {
 
     /// Encodes all constants.
     pub fn encode(self, params: &Params, output: Value) -> Program {
-        let encode = |sum: &Sum| {
+        let constants = |sum: &Sum| {
             let basis = params.q_at(sum.level);
-            let rows = |slots: &Slots, scale: f64| PeriodicRows::encode(params, basis, slots, scale);
+            let rows = |slots: &Slots, scale: f64| encode(params, basis, slots, scale);
             Encoded {
                 multiples: sum.multiples.iter().map(|(v, c)| rows(c, sum.scale / self.scale(*v))).collect(),
                 constant: (!sum.constant.is_empty()).then(|| rows(&sum.constant, sum.scale)),
             }
         };
-        let encoded = self.sums.iter().map(encode).collect();
+        let encoded = self.sums.iter().map(constants).collect();
         Program { params: params.clone(), plan: self, encoded, output }
     }
 }
@@ -224,7 +225,7 @@ impl Program {
 
     /// Bytes of its constants.
     pub fn bytes(&self) -> usize {
-        let rows = |e: &Encoded| e.multiples.iter().chain(&e.constant).map(PeriodicRows::bytes).sum::<usize>();
+        let rows = |e: &Encoded| e.multiples.iter().chain(&e.constant).map(PeriodicPoly::bytes).sum::<usize>();
         self.encoded.iter().map(rows).sum()
     }
 }

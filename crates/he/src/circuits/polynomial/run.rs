@@ -2,14 +2,13 @@
 //! relinearisation key is read from memory once for all.
 
 use super::program::{Encoded, Program, Sum, Value};
-use crate::circuits::periodic::{Term, weighted_sum};
 use crate::ckks::Evaluator;
 use crate::ckks::Params;
 use crate::error::HeError;
-use sudare_ring::buffer::Buffer;
-use sudare_ring::{Eval, Poly, threads};
+use sudare_ring::ops::Combination;
+use sudare_ring::{Eval, Poly};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::switching::{self, ExtendedPair};
+use sudare_rlwe::switching::ExtendedPair;
 
 /// Two parts of a value, over the primes of its level.
 pub(crate) type Parts = [Poly<Eval>; 2];
@@ -78,75 +77,43 @@ impl Program {
     fn sum(programs: &[&Self], evaluator: &Evaluator, k: usize, values: &[Values<'_>]) -> Result<Vec<Parts>, HeError> {
         let Some(first) = programs.first() else { return Ok(Vec::new()) };
         let (params, level) = (&first.params, first.plan().sums()[k].level);
-        let ones = first.encoded[k].constant.is_some().then(|| ones(params.degree()));
         let mut parts: Vec<Parts> = Vec::with_capacity(values.len());
         let mut squares: Vec<Poly<Eval>> = Vec::new();
         for (program, values) in programs.iter().zip(values) {
-            let (sum, encoded) = (&program.plan().sums()[k], &program.encoded[k]);
-            let row = |part: usize| program.part(sum, encoded, values, ones.as_deref(), part);
-            parts.push([row(0), row(1)]);
-            if !sum.products.is_empty() {
-                squares.push(row(2));
-            }
+            let combination = combination(&program.plan().sums()[k], &program.encoded[k], values);
+            let mut all = combination.parts(params.q_at(level)).into_iter();
+            parts.extend(all.next().zip(all.next()).map(|(c0, c1)| [c0, c1]));
+            squares.extend(all.next());
         }
         if squares.is_empty() {
-            return Ok(parts.into_iter().map(|p| p.map(|c| switching::rescale(params, level, &c))).collect());
+            return parts.iter().map(|p| rescaled(params, level, p)).collect();
         }
         let key = evaluator.keys().relin()?;
-        let mut pairs: Vec<ExtendedPair> = squares.iter().map(|_| ExtendedPair::dirty(params, level)).collect();
-        switching::switch_into(params, level, &squares.iter().collect::<Vec<_>>(), &key, &mut pairs);
-        let finish = |(mut pair, parts): (ExtendedPair, Parts)| {
-            parts.iter().enumerate().for_each(|(i, c)| pair.add_scaled(params, i, c));
-            pair.c.map(|c| switching::mod_down_rescale(params, level, c))
-        };
-        Ok(pairs.into_iter().zip(parts).map(finish).collect())
-    }
-
-    /// Part 0, 1 or 2 of a sum before it is relinearised.
-    fn part(&self, sum: &Sum, encoded: &Encoded, values: &Values<'_>, ones: Option<&[u64]>, part: usize) -> Poly<Eval> {
-        let params: &Params = &self.params;
-        let basis = params.q_at(sum.level);
-        let mut out = Poly::dirty(basis);
-        threads::for_each_chunk(out.words_mut(), params.degree(), |t, x| {
-            let limb = basis.limb(t);
-            let row = |value: Value, part: usize| values.get(value)[part].limb(t);
-            let (mut left, mut right) = (Vec::new(), Vec::new());
-            for (a, b) in &sum.products {
-                for i in part.saturating_sub(1)..=part.min(1) {
-                    left.push(row(*a, i));
-                    right.push(row(*b, part - i));
-                }
-            }
-            let mut terms: Vec<Term<'_>> = Vec::new();
-            if part < 2 {
-                terms.extend(sum.multiples.iter().zip(&encoded.multiples).map(|((v, _), p)| (row(*v, part), p, t)));
-            }
-            if let (0, Some(p), Some(ones)) = (part, &encoded.constant, ones) {
-                terms.push((ones, p, t));
-            }
-            match (left.is_empty(), terms.is_empty()) {
-                (true, true) => x.fill(0),
-                (true, false) => weighted_sum(limb, x, &terms),
-                (false, empty) => {
-                    limb.dot(x, &left, &right);
-                    if sum.factor > 1 {
-                        limb.mul_scalar(x, &limb.modulus().shoup(sum.factor));
-                    }
-                    if !empty {
-                        let mut more = Buffer::dirty(x.len());
-                        weighted_sum(limb, &mut more, &terms);
-                        limb.add_assign(x, &more);
-                    }
-                }
-            }
-        });
-        out
+        let plus: Vec<_> = parts.iter().map(|p| p.each_ref()).collect();
+        let batch: Vec<_> = squares.iter().collect();
+        let pairs = params.tables(level).gadget.switch_many(&batch, &plus, key.pairs());
+        Ok(pairs.into_iter().map(|c| ExtendedPair { level, c }.mod_down_rescale(params)).collect())
     }
 }
 
-/// The polynomial one, evaluated modulo any prime.
-fn ones(n: usize) -> Buffer {
-    let mut out = Buffer::dirty(n);
-    out.fill(1);
-    out
+/// Both parts divided by the last prime.
+fn rescaled(params: &Params, level: usize, parts: &Parts) -> Result<Parts, HeError> {
+    let none = RlweError::OutOfLevels { operation: "a circuit", needed: 1, level };
+    let division = params.tables(level).rescale.as_ref().ok_or(none)?;
+    let operation = "a circuit";
+    division
+        .of(parts)
+        .try_into()
+        .map_err(|p: Vec<_>| RlweError::Degree { operation, expected: 2, found: p.len() }.into())
+}
+
+/// A sum before it is relinearised.
+fn combination<'a>(sum: &Sum, encoded: &'a Encoded, values: &'a Values<'_>) -> Combination<'a> {
+    let value = |v: &Value| values.get(*v);
+    Combination {
+        products: sum.products.iter().map(|(a, b)| [value(a), value(b)]).collect(),
+        factor: sum.factor,
+        multiples: sum.multiples.iter().map(|(v, _)| value(v)).zip(&encoded.multiples).collect(),
+        constant: encoded.constant.as_ref(),
+    }
 }

@@ -114,7 +114,7 @@ impl Evaluator {
         self.inner.record(Counters { cmult: 1, ..Counters::default() });
         let mask = p.at(level);
         sum.c.iter_mut().for_each(|c| c.mul_assign(&mask));
-        let inner = a.inner.with_parts(sum.mod_down_rescale(params), lower);
+        let inner = a.inner.with_parts(sum.mod_down_rescale(params).into(), lower);
         Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)))
     }
 }

@@ -1,8 +1,7 @@
 //! Plaintext moduli: any integer from 2 to 2^60, even ones and composite ones included.
 
-use crate::error::{HeError, parameters};
-use sudare_ring::Modulus;
-use sudare_rlwe::RlweError;
+use crate::error::RingError;
+use crate::modulus::Modulus;
 
 /// Most bits of a plaintext modulus.
 pub const MAX_PLAIN_BITS: u32 = 60;
@@ -19,12 +18,10 @@ impl PlainModulus {
     /// Checks the range.
     ///
     /// # Errors
-    /// `RlweError::Parameters` unless 2 ≤ t < 2^60.
-    pub fn new(value: u64) -> Result<Self, HeError> {
+    /// [`RingError::PlainModulus`] unless 2 ≤ t < 2^60.
+    pub fn new(value: u64) -> Result<Self, RingError> {
         if value < 2 || value >> MAX_PLAIN_BITS != 0 {
-            return Err(parameters(format!(
-                "a plaintext modulus lies between 2 and 2^{MAX_PLAIN_BITS}, and {value} does not; take several coprime moduli for larger integers"
-            )));
+            return Err(RingError::PlainModulus { value });
         }
         Ok(Self { value, odd: Modulus::new(value).ok() })
     }
@@ -100,14 +97,14 @@ impl PlainModulus {
     /// The inverse of a unit.
     ///
     /// # Errors
-    /// `RlweError::NotCoprime` if there is none.
-    pub(crate) fn inverse(&self, a: u64) -> Result<u64, RlweError> {
-        self.inv(a).ok_or(RlweError::NotCoprime { value: a, modulus: self.value })
+    /// [`RingError::NotCoprime`] if there is none.
+    pub fn inverse(&self, a: u64) -> Result<u64, RingError> {
+        self.inv(a).ok_or(RingError::NotCoprime { value: a, modulus: self.value })
     }
 
     /// Two small factors (e, f) with e·a ≡ f·b, `a` and `b` units: the remainders of Euclid's
     /// algorithm on (t, b/a) where they pass √t, so both are about √t at most.
-    pub(crate) fn balance(&self, a: u64, b: u64) -> Option<(i64, i64)> {
+    pub fn balance(&self, a: u64, b: u64) -> Option<(i64, i64)> {
         if a == b {
             return Some((1, 1));
         }

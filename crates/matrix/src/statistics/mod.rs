@@ -16,12 +16,12 @@ mod precision;
 
 pub use precision::MomentErrors;
 
-use super::trace::TraceFunction;
-use super::unrolled::TracePlan;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
-use crate::error::{HeError, parameters};
 use precision::Bits;
 use std::collections::{BTreeMap, BTreeSet};
+use sudare_he::HeError;
+use sudare_he::circuits::trace::TraceFunction;
+use sudare_he::circuits::unrolled::TracePlan;
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext, State};
 use sudare_ring::threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
@@ -81,7 +81,7 @@ impl ColumnStatistics {
     /// `RlweError::Parameters` for parameters without 4 levels, fewer than two rows, or a table
     /// larger than there is room for.
     pub fn new(params: &Params, rows: usize, columns: usize) -> Result<Self, HeError> {
-        let refuse = |reason: String| Err(parameters(reason));
+        let refuse = |reason: String| Err(RlweError::Parameters { reason }.into());
         if params.max_level() < TOP {
             return refuse(format!("column statistics need {TOP} levels and there are {}", params.max_level()));
         }
@@ -220,7 +220,7 @@ pub struct Moments {
     pub covariance: Vec<f64>,
 }
 
-impl Evaluator {
+impl ColumnStatistics {
     /// Means and covariances of an encrypted table, collected in
     /// [`ColumnStatistics::result_ciphertexts`] ciphertexts.
     ///
@@ -228,94 +228,91 @@ impl Evaluator {
     /// `RlweError::Operands` for another number of ciphertexts; `RlweError::WrongParameters`,
     /// `RlweError::WrongKey`, `RlweError::NoSuchLevel`; `RlweError::MissingRotationKey` and
     /// `RlweError::MissingRelinKey` before any work.
-    pub fn column_statistics(
-        &self,
-        statistics: &ColumnStatistics,
-        table: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, HeError> {
+    pub fn compute(&self, evaluator: &Evaluator, table: &[Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
         let operation = "column statistics";
-        self.params().expect("the statistics", statistics.params())?;
-        if table.len() != statistics.table_ciphertexts() {
-            let (left, right) = (statistics.table_ciphertexts(), table.len());
+        evaluator.params().expect("the statistics", self.params())?;
+        if table.len() != self.table_ciphertexts() {
+            let (left, right) = (self.table_ciphertexts(), table.len());
             return Err(RlweError::Operands { operation, left, right }.into());
         }
         for c in table {
-            self.check(c)?;
+            evaluator.check(c)?;
             if c.level() != TOP {
                 return Err(RlweError::NoSuchLevel { operation, wanted: TOP, highest: c.level() }.into());
             }
         }
-        self.keys().relin()?;
-        for (element, level) in statistics.keys() {
-            self.check_keys(&[element], level)?;
+        evaluator.keys().relin()?;
+        for (element, level) in self.keys() {
+            evaluator.check_keys(&[element], level)?;
         }
-        let groups = statistics.groups();
+        let groups = self.groups();
         // All scales follow from the first.
-        if table.iter().any(|c| (c.scale() / statistics.scale() - 1.0).abs() > (-40f64).exp2()) {
-            let (left, right) = (table[0].scale().log2(), statistics.scale().log2());
+        if table.iter().any(|c| (c.scale() / self.scale() - 1.0).abs() > (-40f64).exp2()) {
+            let (left, right) = (table[0].scale().log2(), self.scale().log2());
             return Err(HeError::ScaleMismatch { operation, left, right });
         }
         let sums = collect(threads::map(groups, |g| {
             let mut total = table[g].clone();
-            table.iter().skip(g + groups).step_by(groups).try_for_each(|c| self.add_assign(&mut total, c))?;
+            table.iter().skip(g + groups).step_by(groups).try_for_each(|c| evaluator.add_assign(&mut total, c))?;
             // Padding is zero: what is summed are n values.
-            Ok(self.trace(&total, &statistics.sum)?.with_bound(statistics.rows as f64))
+            Ok(evaluator.trace(&total, &self.sum)?.with_bound(self.rows as f64))
         }))?;
-        let centred = self.centre(statistics, table, &sums)?;
-        let turned = self.turn(statistics, &centred)?;
-        let keys: Vec<_> = statistics.products.keys().copied().collect();
+        let centred = self.centre(evaluator, table, &sums)?;
+        let turned = self.turn(evaluator, &centred)?;
+        let keys: Vec<_> = self.products.keys().copied().collect();
         let mut items = sums;
         items.extend(collect(threads::map(keys.len(), |at| {
             let (g, h, distance) = keys[at];
             let left: Vec<&Ciphertext> = centred.iter().skip(g).step_by(groups).collect();
             let right: Vec<&Ciphertext> = turned[&(h, distance)].iter().collect();
-            let sum = self.trace(&self.relinearize_rescale(&self.dot(&left, &right)?)?, &statistics.sum)?;
+            let sum = evaluator.trace(&evaluator.relinearize_rescale(&evaluator.dot(&left, &right)?)?, &self.sum)?;
             // By Cauchy and Schwarz, as Σ (x − m)² ≤ Σ x² ≤ n.
-            Ok(sum.with_bound(statistics.rows as f64))
+            Ok(sum.with_bound(self.rows as f64))
         }))?);
-        self.collect_rows(statistics, &items)
+        self.collect_rows(evaluator, &items)
     }
 
     /// Each column less its mean, at the scale of centred values; padding stays zero.
     fn centre(
         &self,
-        statistics: &ColumnStatistics,
+        evaluator: &Evaluator,
         table: &[Ciphertext],
         sums: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, HeError> {
-        let (groups, chunks) = (statistics.groups(), statistics.chunks());
-        let factor = statistics.centred_factor();
-        let scale = self.params().prime_at(TOP) as f64 * factor as f64;
+        let (groups, chunks) = (self.groups(), self.chunks());
+        let factor = self.centred_factor();
+        let scale = evaluator.params().prime_at(TOP) as f64 * factor as f64;
         let means = |valid: usize| {
-            let mask = statistics.mask(|row| row < valid, 1.0 / statistics.rows as f64, TOP, scale)?;
-            collect(threads::map(groups, |g| self.mul_plain_rescale(&sums[g], &mask)))
+            let mask = self.mask(|row| row < valid, 1.0 / self.rows as f64, TOP, scale)?;
+            collect(threads::map(groups, |g| evaluator.mul_plain_rescale(&sums[g], &mask)))
         };
         // All chunks but the last are full.
-        let full = if chunks > 1 { means(statistics.chunk_rows())? } else { Vec::new() };
-        let last = means(statistics.rows - (chunks - 1) * statistics.chunk_rows())?;
+        let full = if chunks > 1 { means(self.chunk_rows())? } else { Vec::new() };
+        let last = means(self.rows - (chunks - 1) * self.chunk_rows())?;
         collect(threads::map(table.len(), |at| {
             let means = if at / groups + 1 < chunks { &full } else { &last };
             // The same values in finer units.
-            let mut fine = self.mul_integer(&self.drop_to(&table[at], TOP - 1)?, factor)?;
-            (fine.scale, fine.bound) = (statistics.centred_scale(), table[at].bound);
-            Ok(self.sub(&fine, &means[at % groups])?.with_bound(2.0))
+            let fine = evaluator.mul_integer(&evaluator.drop_to(&table[at], TOP - 1)?, factor)?;
+            let state = State { scale: self.centred_scale(), bound: table[at].bound(), noise: fine.noise() };
+            let fine = Ciphertext::from_parts(fine.into_inner(), state)?;
+            Ok(evaluator.sub(&fine, &means[at % groups])?.with_bound(2.0))
         }))
     }
 
     /// The centred columns of each group turned by every distance that a product asks for.
     fn turn(
         &self,
-        statistics: &ColumnStatistics,
+        evaluator: &Evaluator,
         centred: &[Ciphertext],
     ) -> Result<BTreeMap<(usize, i64), Vec<Ciphertext>>, HeError> {
-        let groups = statistics.groups();
+        let groups = self.groups();
         let mut distances = vec![BTreeSet::new(); groups];
-        statistics.products.keys().for_each(|(_, h, distance)| {
+        self.products.keys().for_each(|(_, h, distance)| {
             distances[*h].insert(*distance);
         });
         let turned = collect(threads::map(centred.len(), |at| {
             let steps: Vec<i64> = distances[at % groups].iter().copied().collect();
-            self.rotate_many(&centred[at], &steps)
+            evaluator.rotate_many(&centred[at], &steps)
         }))?;
         let mut out: BTreeMap<(usize, i64), Vec<Ciphertext>> = BTreeMap::new();
         for (at, images) in turned.into_iter().enumerate() {
@@ -327,35 +324,35 @@ impl Evaluator {
     }
 
     /// Row t of the results is one row of item t; sums become means and covariances on the way.
-    fn collect_rows(&self, statistics: &ColumnStatistics, items: &[Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
+    fn collect_rows(&self, evaluator: &Evaluator, items: &[Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
         let level = RESULT_LEVEL + 1;
-        let n = statistics.rows as f64;
+        let n = self.rows as f64;
         // The results' scale grows with the rows, so that masks stay as precise as their prime.
-        let target = statistics.collected_scale();
-        let error = statistics.expected().error;
-        let rows = statistics.chunk_rows();
+        let target = self.collected_scale();
+        let error = self.expected().error;
+        let rows = self.chunk_rows();
         let bundles: Vec<&[Ciphertext]> = items.chunks(rows).collect();
         collect(threads::map(bundles.len(), |bundle| {
             let mut sum: Option<Ciphertext> = None;
             for (row, item) in bundles[bundle].iter().enumerate() {
-                let is_mean = bundle * rows + row < statistics.groups();
-                let item = self.drop_to(item, level)?;
+                let is_mean = bundle * rows + row < self.groups();
+                let item = evaluator.drop_to(item, level)?;
                 let weight = if is_mean { 1.0 / n } else { 1.0 / (n - 1.0) };
-                let mask = statistics.mask(|r| r == row, weight, level, target / item.scale())?;
-                let part = self.mul_plain(&item, &mask)?;
+                let mask = self.mask(|r| r == row, weight, level, target / item.scale())?;
+                let part = evaluator.mul_plain(&item, &mask)?;
                 match &mut sum {
                     None => sum = Some(part),
-                    Some(sum) => {
+                    Some(total) => {
                         // Rows do not meet: values stay as large as the largest.
-                        let bound = sum.bound().max(part.bound());
-                        self.add_assign(sum, &part)?;
-                        sum.bound = bound;
+                        let bound = total.bound().max(part.bound());
+                        evaluator.add_assign(total, &part)?;
+                        sum = sum.map(|total| total.with_bound(bound));
                     }
                 }
             }
             match sum {
                 // Whoever releases it looks for the error that both sides know of.
-                Some(sum) => Ok(self.rescale(&sum)?.with_error_of(error)),
+                Some(sum) => Ok(evaluator.rescale(&sum)?.with_error_of(error)),
                 None => Err(RlweError::Operands { operation: "collecting results", left: 0, right: 0 }.into()),
             }
         }))

@@ -5,7 +5,7 @@
 //! whatever the size of the other columns.
 
 use super::{ColumnStatistics, RESULT_LEVEL, TOP};
-use crate::ckks::{Expected, Params};
+use sudare_he::ckks::{Expected, Params};
 use sudare_rlwe::noise::ROUNDING_VARIANCE;
 
 /// Standard deviations of a slot's real part to the bound: products of Gaussians have heavier tails

@@ -1,8 +1,8 @@
 //! Means and covariances of encrypted columns against plain sums.
 
 use sudare_he::HeError;
-use sudare_he::circuits::statistics::{ColumnStatistics, Moments};
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Params};
+use sudare_matrix::statistics::{ColumnStatistics, Moments};
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
@@ -53,7 +53,7 @@ fn moments_with(params: &Params) {
         let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
         assert_eq!(table.len(), statistics.table_ciphertexts());
         let server = Evaluator::new(params, keys).unwrap();
-        let results = server.column_statistics(&statistics, &table).unwrap();
+        let results = statistics.compute(&server, &table).unwrap();
         let slots: Vec<Vec<f64>> = results
             .iter()
             .map(|c| Encoder::new(params).decode(&Decryptor::new(&secret).decrypt(c).unwrap()).unwrap())
@@ -76,12 +76,9 @@ fn moments_with(params: &Params) {
             nearest = nearest.max(largest / bound);
         }
         // Others count as many ciphertexts, and threads change nothing.
-        assert!(matches!(
-            server.column_statistics(&statistics, &table[1..]),
-            Err(HeError::Rlwe(RlweError::Operands { .. }))
-        ));
+        assert!(matches!(statistics.compute(&server, &table[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
         assert!(matches!(statistics.decode(&slots[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
-        let again = Threads::new(3).run(|| server.column_statistics(&statistics, &table)).unwrap();
+        let again = Threads::new(3).run(|| statistics.compute(&server, &table)).unwrap();
         assert!(results.iter().zip(&again).all(|(a, b)| a.parts()[0].words() == b.parts()[0].words()));
     }
     assert!(nearest > 0.01, "the bounds say something: the nearest error is {nearest:e} of its bound");
@@ -108,13 +105,10 @@ fn refusals() {
     let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
     let generator = KeyGenerator::new(&secret).unwrap();
     let no_relin = Evaluator::new(&params, generator.eval_keys(None, &statistics.keys()).unwrap()).unwrap();
-    assert!(matches!(no_relin.column_statistics(&statistics, &table), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
+    assert!(matches!(statistics.compute(&no_relin, &table), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
     let keys = statistics.keys();
     let fewer = Evaluator::new(&params, generator.eval_keys(Some(3), &keys[1..]).unwrap()).unwrap();
-    assert!(matches!(
-        fewer.column_statistics(&statistics, &table),
-        Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))
-    ));
+    assert!(matches!(statistics.compute(&fewer, &table), Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))));
     for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
         assert!(ColumnStatistics::literal(security, false).build().is_ok());
         assert!(ColumnStatistics::literal(security, true).build().is_ok());

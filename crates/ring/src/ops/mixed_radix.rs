@@ -1,24 +1,27 @@
 //! From residues modulo the primes of q to the centred integer modulo t, exactly.
 
-use sudare_ring::{RnsBasis, Shoup};
+use super::Crossing;
+use crate::basis::RnsBasis;
+use crate::modulus::Shoup;
+use crate::poly::{Coeff, Poly};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Division by a fixed t ≥ 2 with a precomputed reciprocal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Remainder {
+struct Remainder {
     t: u64,
     /// floor((2^64 − 1) / t).
     reciprocal: u64,
 }
 
 impl Remainder {
-    pub(crate) fn new(t: u64) -> Self {
+    fn new(t: u64) -> Self {
         Self { t, reciprocal: u64::MAX / t }
     }
 
     /// `x mod t`.
     #[inline(always)]
-    pub(crate) fn of(self, x: u64) -> u64 {
+    fn of(self, x: u64) -> u64 {
         // The reciprocal is low by less than one, the product's floor by another: the estimate is
         // at most one too small, since x < 2^64.
         let estimate = ((u128::from(x) * u128::from(self.reciprocal)) >> 64) as u64;
@@ -41,7 +44,7 @@ impl Remainder {
 /// x = d_0 + d_1·q_0 + d_2·q_0·q_1 + …, digit by digit (Garner). (Q−1)/2 has the digits
 /// (q_i − 1)/2, so comparing digits from the top tells whether x stands for x − Q.
 #[derive(Debug)]
-pub(crate) struct Composition {
+pub struct Composition {
     remainder: Remainder,
     /// Row i: q_j^−1 mod q_i for each j < i.
     inverses: Vec<Vec<Shoup>>,
@@ -50,10 +53,11 @@ pub(crate) struct Composition {
 }
 
 impl Composition {
-    pub(crate) fn new(basis: &RnsBasis, t: u64) -> Self {
+    /// Prepares the composition modulo the primes of a basis, or the first of them, for t ≥ 2.
+    pub fn new(basis: &RnsBasis, t: u64) -> Self {
         let remainder = Remainder::new(t);
         let row = |i: usize| {
-            let m = basis.limb(i).modulus();
+            let m = basis.modulus(i);
             let inverse = |q: u64| m.inv(m.reduce(q)).expect("the primes of a basis are distinct");
             basis.primes().take(i).map(|q| m.shoup(inverse(q))).collect()
         };
@@ -64,10 +68,11 @@ impl Composition {
         Self { remainder, inverses: (0..basis.len()).map(row).collect(), weights }
     }
 
-    /// The residues in [0, t) of the centred integers that `words` (residues modulo all primes of
-    /// `basis`, limb after limb) stand for. `basis` holds the first primes of the one that the
-    /// composition was made for.
-    pub(crate) fn modulo_t(&self, basis: &RnsBasis, words: &[u64]) -> Vec<u64> {
+    /// The residues in [0, t) of the centred integers that a polynomial over the first primes of the basis has for
+    /// coefficients.
+    pub fn modulo_t(&self, poly: &Poly<Coeff>) -> Vec<u64> {
+        let _crossing = Crossing::begin();
+        let (basis, words) = (poly.basis(), poly.words());
         let (n, r) = (basis.degree(), self.remainder);
         if basis.len() == 1 {
             let q = basis.limb(0).q();
@@ -93,7 +98,7 @@ impl Composition {
     /// The same for two primes, the most usual number after one.
     fn modulo_t_of_two(&self, basis: &RnsBasis, words: &[u64]) -> Vec<u64> {
         let (r, inverse, weight) = (self.remainder, &self.inverses[1][0], self.weights[1]);
-        let (m, back) = (basis.limb(1).modulus(), r.t - self.weights[2]);
+        let (m, back) = (basis.modulus(1), r.t - self.weights[2]);
         let (half0, half1) = (basis.limb(0).q() / 2, m.value() / 2);
         let (low, high) = words.split_at(basis.degree());
         let compose = |(x0, x1): (&u64, &u64)| {
@@ -120,27 +125,13 @@ impl Composition {
         }
         above
     }
-
-    /// The largest absolute value among the centred integers, in double precision.
-    pub(crate) fn largest(&self, basis: &RnsBasis, words: &[u64]) -> f64 {
-        let mut digits = Zeroizing::new(vec![0u64; basis.len()]);
-        (0..basis.degree()).fold(0.0, |most, c| {
-            let above = self.digits(basis, words, c, &mut digits);
-            // Q − 1 − x has the digits q_i − 1 − d_i: nothing small is lost in a difference.
-            let size = (0..basis.len()).rev().fold(0.0, |sum, i| {
-                let q = basis.limb(i).q();
-                sum * q as f64 + if above { q - 1 - digits[i] } else { digits[i] } as f64
-            });
-            f64::max(most, size + if above { 1.0 } else { 0.0 })
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prime::ntt_primes;
     use num_bigint::{BigInt, BigUint};
-    use sudare_ring::prime::ntt_primes;
 
     #[test]
     fn remainders() {
@@ -174,7 +165,8 @@ mod tests {
                     .extend((values.len()..n).map(|i| BigUint::from(i as u64).pow(23) * 0x9E37_79B9_7F4A_7C15u64 % &q));
                 let words: Vec<u64> =
                     basis.primes().flat_map(|p| values.iter().map(move |v| u64::try_from(v % p).unwrap())).collect();
-                let found = composition.modulo_t(&basis, &words);
+                let poly = Poly::from_words(&basis, &words).unwrap();
+                let found = composition.modulo_t(&poly);
                 let mut largest = 0f64;
                 for (value, residue) in values.iter().zip(&found) {
                     let centered = if *value > half {
@@ -186,7 +178,7 @@ mod tests {
                     assert_eq!(BigInt::from(*residue), ((&centered % &t) + &t) % &t);
                     largest = largest.max(centered.magnitude().to_string().parse().unwrap());
                 }
-                assert!((composition.largest(&basis, &words) / largest - 1.0).abs() < 1e-12);
+                assert!((poly.log2_largest().unwrap() - largest.log2()).abs() < 1e-12);
             }
         }
     }

@@ -1,0 +1,100 @@
+//! From integers to residues, and from one basis to another.
+
+use super::Crossing;
+use crate::basis::RnsBasis;
+use crate::buffer::Buffer;
+use crate::convert::{BasisConverter, column_blocks};
+use crate::error::RingError;
+use crate::poly::{Coeff, Eval, Poly};
+use crate::threads;
+
+impl Poly<Coeff> {
+    /// The residues of signed coefficients; `coefficients` has N entries.
+    pub fn from_signed(basis: &RnsBasis, coefficients: &[i64]) -> Self {
+        assert_eq!(coefficients.len(), basis.degree());
+        let mut out = Self::dirty(basis);
+        out.for_each(|_, l, x| l.from_i64(x, coefficients));
+        out
+    }
+}
+
+impl Poly<Eval> {
+    /// The polynomial of the centred residues modulo this one's only prime, over a basis that starts with it.
+    ///
+    /// # Panics
+    /// For a polynomial of another number of primes, or a basis that starts with another.
+    pub fn lifted(&self, basis: &RnsBasis) -> Self {
+        assert_eq!(self.basis().len(), 1, "one prime is lifted");
+        let from = self.basis().limb(0);
+        assert_eq!(basis.limb(0).q(), from.q(), "the basis starts with another prime");
+        let mut coefficients = Buffer::from_slice(self.limb(0));
+        from.inverse(&mut coefficients);
+        let mut out = Self::dirty(basis);
+        out.for_each(|i, l, x| match i {
+            0 => x.copy_from_slice(self.limb(0)),
+            _ => {
+                l.reduce_centered(x, &coefficients, from.q());
+                l.forward(x);
+            }
+        });
+        out
+    }
+}
+
+/// The centred polynomials over another basis, in evaluation form.
+///
+/// # Panics
+/// If the polynomial is over other primes than the converter's.
+pub fn lifted(converter: &BasisConverter, c: &Poly<Eval>) -> Poly<Eval> {
+    let _crossing = Crossing::begin();
+    assert_eq!(c.basis(), converter.from(), "a polynomial over other primes");
+    let mut out = Poly::<Coeff>::dirty(converter.to());
+    converter.convert(c.to_coeff().words(), out.words_mut());
+    out.into_eval()
+}
+
+/// ⌊R·x/Q⌉ of polynomials over Q, over R and over some primes of Q.
+#[derive(Debug)]
+pub struct Rescaling {
+    /// Q → R, times R/Q.
+    shrink: BasisConverter,
+    /// R → the primes of Q that are wanted.
+    back: BasisConverter,
+}
+
+impl Rescaling {
+    /// From `q` to `r`, and from there to `low`.
+    ///
+    /// # Errors
+    /// [`RingError::NotCoprime`] for a prime in both of `q` and `r`.
+    pub fn new(q: &RnsBasis, r: &RnsBasis, low: &RnsBasis) -> Result<Self, RingError> {
+        // ⌊R·x/Q⌉ = (R·x − [R·x]_Q)/Q ≡ −[R·x]_Q/Q modulo a prime of R.
+        let pre: Vec<u64> = q.moduli().map(|m| r.product_modulo(m)).collect();
+        let post = r.moduli().map(|m| Ok(m.neg(m.inverse(q.product_modulo(m))?)));
+        let post = post.collect::<Result<Vec<u64>, RingError>>()?;
+        Ok(Self { shrink: BasisConverter::scaled(q, r, &pre, &post), back: BasisConverter::new(r, low) })
+    }
+
+    /// The result over `low`, and over R: both conversions of a block of columns while it is in the nearest cache.
+    ///
+    /// # Panics
+    /// If the polynomial is over other primes than Q's.
+    pub fn apply(&self, c: &Poly<Eval>) -> [Poly<Eval>; 2] {
+        let _crossing = Crossing::begin();
+        assert_eq!(c.basis(), self.shrink.from(), "a polynomial over other primes");
+        let (rows, n) = (c.to_coeff(), c.degree());
+        let (mut low, mut r) = (Poly::<Coeff>::dirty(self.back.to()), Poly::<Coeff>::dirty(self.shrink.to()));
+        let width = self.shrink.columns().min(self.back.columns());
+        let blocks = column_blocks(low.words_mut(), n, width);
+        let mut blocks: Vec<_> = blocks.into_iter().zip(column_blocks(r.words_mut(), n, width)).collect();
+        threads::for_each_mut(&mut blocks, |b, (low, r)| {
+            let at = b * width..(b + 1) * width;
+            let rows: Vec<&[u64]> = rows.words().chunks_exact(n).map(|row| &row[at.clone()]).collect();
+            self.shrink.convert_columns(&rows, r);
+            let scaled: Vec<&[u64]> = r.iter().map(|x| &**x).collect();
+            self.back.convert_columns(&scaled, low);
+        });
+        drop(blocks);
+        [low, r].map(Poly::into_eval)
+    }
+}

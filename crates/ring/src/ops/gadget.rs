@@ -1,0 +1,298 @@
+//! Hybrid key switching's sums of products: digits of a polynomial times pairs of polynomials over more primes
+//! (`004`, Algorithms 2.4.3–2.4.4).
+//!
+//! A polynomial c over Q is cut into digits c_j = \[c\] modulo the primes of digit j, each lifted (centred) to Q·P.
+//! With pairs that hold P·g_j·s', g_j ≡ 1 modulo the primes of digit j and 0 modulo the others,
+//! Σ_j c_j·(b_j, a_j) holds P·c·s'. The digits do not depend on the pairs (hoisting).
+
+use super::{Crossing, PolyPairs, begins_with, group};
+use crate::basis::RnsBasis;
+use crate::buffer::Buffer;
+use crate::convert::{BasisConverter, Prepared};
+use crate::error::RingError;
+use crate::modulus::Shoup;
+use crate::poly::sealed::Form;
+use crate::poly::{Eval, Poly};
+use crate::threads;
+use std::ops::Range;
+
+/// Two polynomials over Q·P.
+pub type Pair = [Poly<Eval>; 2];
+
+/// The digits of polynomials over Q = q_0·…·q_l, over Q·P.
+#[derive(Debug)]
+pub struct RnsGadget {
+    q: RnsBasis,
+    qp: RnsBasis,
+    /// Which limbs of Q each digit holds.
+    digits: Vec<Range<usize>>,
+    /// From each digit to all of Q·P; the digit's own limbs are not asked for. None without special primes.
+    mod_up: Vec<BasisConverter>,
+    /// P modulo each q.
+    p: Vec<Shoup>,
+}
+
+/// A polynomial cut into digits over Q·P, ready for any number of products.
+#[derive(Debug)]
+pub struct Digits(Vec<Poly<Eval>>);
+
+impl Digits {
+    /// Digits that come from elsewhere, over Q·P.
+    pub fn of(digits: Vec<Poly<Eval>>) -> Self {
+        Self(digits)
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(Poly::bytes).sum()
+    }
+
+    /// Limb `t` of every digit.
+    pub(super) fn limb(&self, t: usize) -> Vec<&[u64]> {
+        self.0.iter().map(|d| d.limb(t)).collect()
+    }
+}
+
+/// A digit on its way to coefficient form: its number, its rows, and what a mod-up makes of them.
+type Digit<'a> = (usize, &'a mut [u64], Option<Prepared<'a>>);
+
+impl RnsGadget {
+    /// Digits of `digit_limbs` primes of `q` each, over `q` and the special primes `p`.
+    ///
+    /// # Errors
+    /// [`RingError::RepeatedModulus`], [`RingError::Degree`] as [`RnsBasis::concat`].
+    pub fn new(q: &RnsBasis, p: &RnsBasis, digit_limbs: usize) -> Result<Self, RingError> {
+        let (q, qp, limbs) = (q.clone(), q.concat(p)?, q.len());
+        let digits: Vec<Range<usize>> =
+            (0..limbs).step_by(digit_limbs).map(|start| start..limbs.min(start + digit_limbs)).collect();
+        let mod_up = match p.is_empty() {
+            true => Vec::new(),
+            false => digits.iter().map(|d| BasisConverter::new(&qp.select(d.clone()), &qp)).collect(),
+        };
+        let p = q.moduli().map(|m| m.shoup(p.product_modulo(m))).collect();
+        Ok(Self { q, qp, digits, mod_up, p })
+    }
+
+    /// q_0 … q_l.
+    pub fn q(&self) -> &RnsBasis {
+        &self.q
+    }
+
+    /// q_0 … q_l, p_0 … p_(k−1).
+    pub fn qp(&self) -> &RnsBasis {
+        &self.qp
+    }
+
+    /// Number of digits.
+    pub fn digits(&self) -> usize {
+        self.digits.len()
+    }
+
+    /// P modulo prime `t` of Q·P; none for its own primes, where it is zero.
+    pub(super) fn p(&self, t: usize) -> Option<&Shoup> {
+        self.p.get(t)
+    }
+
+    pub(super) fn pairs<'a>(&self, key: &'a PolyPairs, t: usize) -> &'a crate::packed::PackedPairs {
+        key.limb(self.q.len(), self.qp.len(), t)
+    }
+
+    /// A pair of unspecified content, to be overwritten.
+    pub(super) fn dirty(&self) -> Pair {
+        [Poly::dirty(&self.qp), Poly::dirty(&self.qp)]
+    }
+
+    fn expect<F: Form>(&self, c: &Poly<F>) {
+        assert_eq!(*c.basis(), self.q, "digits of a polynomial over other primes");
+    }
+
+    /// `acc += P · c` for `acc` over Q·P and `c` over Q.
+    ///
+    /// # Panics
+    /// For polynomials over other primes.
+    pub fn add_scaled<F: Form>(&self, acc: &mut Poly<F>, c: &Poly<F>) {
+        self.expect(c);
+        acc.mul_scalars_add(c, &self.p);
+    }
+
+    /// `b += P · g_j · c`, both over primes that begin with Q: what the pair of digit `j` holds of c.
+    ///
+    /// # Panics
+    /// For polynomials over other primes, or if there are no more than `j` digits.
+    pub fn add_digit(&self, j: usize, b: &mut Poly<Eval>, c: &Poly<Eval>) {
+        let _crossing = Crossing::begin();
+        assert!([b.basis(), c.basis()].iter().all(|basis| begins_with(basis, &self.q)), "another gadget's digit");
+        for i in self.digits[j].clone() {
+            self.q.limb(i).mul_scalar_add(b.limb_mut(i), c.limb(i), &self.p[i]);
+        }
+    }
+
+    /// The digits' mod-ups, prepared where `rows` stand (one for each data prime, all of them). Digit by digit, so
+    /// that the preparation finds the coefficients in the cache.
+    fn prepare<'a, F: Form>(&'a self, rows: &'a mut [u64], c: &Poly<F>) -> Vec<Prepared<'a>> {
+        let n = c.degree();
+        let mut rest = rows;
+        let mut digits: Vec<Digit<'a>> = Vec::with_capacity(self.digits.len());
+        for (j, digit) in self.digits.iter().enumerate() {
+            let (rows, more) = std::mem::take(&mut rest).split_at_mut(n * digit.len());
+            rest = more;
+            digits.push((j, rows, None));
+        }
+        threads::for_each_mut(&mut digits, |_, (j, rows, prepared)| {
+            let (rows, first) = (std::mem::take(rows), self.digits[*j].start);
+            threads::for_each_chunk(rows, n, |i, x| {
+                x.copy_from_slice(c.limb(first + i));
+                if F::VALUES {
+                    self.q.limb(first + i).inverse(x);
+                }
+            });
+            *prepared = Some(self.mod_up[*j].prepare(rows, true));
+        });
+        digits.into_iter().filter_map(|(_, _, prepared)| prepared).collect()
+    }
+
+    /// RNSDecompModUp (`004`, Algorithm 2.4.3).
+    ///
+    /// # Panics
+    /// For a polynomial over other primes.
+    pub fn decompose(&self, c: &Poly<Eval>) -> Digits {
+        let _crossing = Crossing::begin();
+        self.expect(c);
+        let mut rows = Buffer::dirty(c.words().len());
+        let prepared = self.prepare(&mut rows, c);
+        let digit = |j: usize| {
+            let mut out = Poly::dirty(&self.qp);
+            out.for_each(|t, limb, x| match self.digits[j].contains(&t) {
+                true => x.copy_from_slice(c.limb(t)),
+                false => {
+                    self.mod_up[j].finish(&prepared[j], t, x);
+                    limb.forward(x);
+                }
+            });
+            out
+        };
+        Digits((0..self.digits.len()).map(digit).collect())
+    }
+
+    /// Σ_j d_j · (b_j, a_j) over Q·P.
+    ///
+    /// # Panics
+    /// As [`RnsGadget::products`].
+    pub fn product(&self, digits: &Digits, pairs: &PolyPairs) -> Pair {
+        only(self.products(digits, &[pairs]))
+    }
+
+    /// [`RnsGadget::product`] with each of several lists of pairs: limb after limb, so that each limb of the digits is
+    /// read from far memory once for all of them.
+    ///
+    /// # Panics
+    /// If pairs are fewer than the digits, or over other primes.
+    pub fn products(&self, digits: &Digits, keys: &[&PolyPairs]) -> Vec<Pair> {
+        let _crossing = Crossing::begin();
+        let mut out: Vec<Pair> = keys.iter().map(|_| self.dirty()).collect();
+        let mut limbs = limbs_of(&mut out, self.qp.degree());
+        threads::for_each_mut(&mut limbs, |t, outs| {
+            let digits = digits.limb(t);
+            for ([x, y], key) in outs.iter_mut().zip(keys) {
+                self.qp.limb(t).dot_pair_packed([x, y], &digits, self.pairs(key, t), None);
+            }
+        });
+        drop(limbs);
+        out
+    }
+
+    /// Decomposition and product in one pass over the target primes; plus P times a pair over Q, if there is one.
+    ///
+    /// # Panics
+    /// As [`RnsGadget::products`], and for polynomials over other primes.
+    pub fn switch<F: Form>(&self, c: &Poly<F>, plus: Option<[&Poly<Eval>; 2]>, pairs: &PolyPairs) -> Pair {
+        only(self.switch_many(&[c], plus.as_slice(), pairs))
+    }
+
+    /// [`RnsGadget::switch`] of each of a batch, so that each limb of the pairs is read from far memory once for all
+    /// of them.
+    ///
+    /// # Panics
+    /// As there, and if `plus` is neither empty nor as long as the batch.
+    pub fn switch_many<F: Form>(&self, batch: &[&Poly<F>], plus: &[[&Poly<Eval>; 2]], key: &PolyPairs) -> Vec<Pair> {
+        let _crossing = Crossing::begin();
+        assert!(plus.is_empty() || plus.len() == batch.len(), "a pair for each polynomial, or none");
+        batch.iter().for_each(|c| self.expect(c));
+        plus.iter().flatten().for_each(|c| self.expect(c));
+        let mut rows: Vec<Buffer> = batch.iter().map(|c| Buffer::dirty(c.words().len())).collect();
+        let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, c)| self.prepare(rows, c)).collect();
+        let mut out: Vec<Pair> = batch.iter().map(|_| self.dirty()).collect();
+        // Two targets at a time: more would not leave their digits in the cache.
+        let size = group(self.qp.len()).min(2);
+        let mut groups = limbs_of(&mut out, self.qp.degree() * size);
+        threads::for_each_mut(&mut groups, |g, outs| {
+            for (i, out) in outs.iter_mut().enumerate() {
+                self.switch_targets(batch[i], &prepared[i], plus.get(i), key, g * size, out);
+            }
+        });
+        drop(groups);
+        out
+    }
+
+    /// The limbs from `first` on of one product, as many as `out` has rows.
+    fn switch_targets<F: Form>(
+        &self,
+        c: &Poly<F>,
+        prepared: &[Prepared<'_>],
+        plus: Option<&[&Poly<Eval>; 2]>,
+        key: &PolyPairs,
+        first: usize,
+        [xs, ys]: &mut [&mut [u64]; 2],
+    ) {
+        let (n, count) = (c.degree(), self.digits.len());
+        let targets = first..first + xs.len() / n;
+        let mut lifted = Buffer::dirty(n * count * targets.len());
+        for (j, rows) in lifted.chunks_exact_mut(n * targets.len()).enumerate() {
+            let own = |t: &usize| self.digits[j].contains(t);
+            let (own, wanted): (Vec<_>, Vec<_>) =
+                targets.clone().zip(rows.chunks_exact_mut(n)).partition(|(t, _)| own(t));
+            let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) = wanted.into_iter().unzip();
+            self.mod_up[j].finish_many(&prepared[j], &wanted, &mut rows);
+            wanted.into_iter().zip(rows).for_each(|(t, row)| self.qp.limb(t).forward(row));
+            for (t, row) in own.into_iter().filter(|_| !F::VALUES) {
+                row.copy_from_slice(c.limb(t));
+                self.qp.limb(t).forward(row);
+            }
+        }
+        for (i, (x, y)) in xs.chunks_exact_mut(n).zip(ys.chunks_exact_mut(n)).enumerate() {
+            let t = targets.start + i;
+            let digit = |j: usize| match F::VALUES && self.digits[j].contains(&t) {
+                true => c.limb(t),
+                false => &lifted[(j * targets.len() + i) * n..][..n],
+            };
+            let digits: Vec<&[u64]> = (0..count).map(digit).collect();
+            let limb = self.qp.limb(t);
+            limb.dot_pair_packed([&mut *x, &mut *y], &digits, self.pairs(key, t), None);
+            if let (Some([c0, c1]), Some(p)) = (plus, self.p(t)) {
+                limb.mul_scalar_add(x, c0.limb(t), p);
+                limb.mul_scalar_add(y, c1.limb(t), p);
+            }
+        }
+    }
+}
+
+/// The result of a batch of one.
+fn only(pairs: Vec<Pair>) -> Pair {
+    let mut pairs = pairs.into_iter();
+    let Some(pair) = pairs.next() else { unreachable!("a batch has as many results as operands") };
+    pair
+}
+
+/// Both polynomials of each pair, cut into runs of `size` words: for each run, those of all pairs.
+pub(super) fn limbs_of(pairs: &mut [Pair], size: usize) -> Vec<Vec<[&mut [u64]; 2]>> {
+    let mut limbs: Vec<Vec<[&mut [u64]; 2]>> = Vec::new();
+    for [x, y] in pairs {
+        for (t, (x, y)) in x.words_mut().chunks_mut(size).zip(y.words_mut().chunks_mut(size)).enumerate() {
+            if limbs.len() == t {
+                limbs.push(Vec::new());
+            }
+            limbs[t].push([x, y]);
+        }
+    }
+    limbs
+}

@@ -1,0 +1,100 @@
+//! The device seam: what is done with whole polynomials, and batches of them.
+//!
+//! Nothing above this crate loops over limbs, words or the threads that share them; it calls an operation of this
+//! module, which is one pass (or the few that the mathematics needs) over its operands. Another device implements
+//! these operations, bit by bit alike, and nothing above it changes.
+//!
+//! | File | Operations |
+//! |---|---|
+//! | [`elementwise`] | [`Poly`](crate::Poly)'s sums, products, scalings, inner products |
+//! | [`ntt`] | coefficients to values and back |
+//! | [`permute`] | automorphisms in both forms, monomials |
+//! | [`sample`] | the uniform polynomial of a seed |
+//! | [`convert`] | residues of integers, other bases |
+//! | [`crt`], [`mixed_radix`] | residues to numbers, and to another modulus |
+//! | [`divide`] | [`Division`]: rescale, mod-down, both in one, with a product before or an automorphism after |
+//! | [`mod@tensor`] | tensor products, phases |
+//! | [`gadget`], [`pairs`] | [`RnsGadget`]: decompositions, products with packed pairs, both in one |
+//! | [`sums`] | sums of images under automorphisms |
+//! | [`linear`], [`periodic`] | sums of linear maps, plaintexts whose slots repeat |
+//! | [`combine`] | sums of products and multiples: steps of a polynomial |
+//! | [`rows`], [`points`] | Fourier transforms over rows, matrices over a subring |
+//!
+//! Results are those of exact arithmetic modulo each prime, so they do not depend on how a pass is cut. Bases that
+//! do not go together are a fault of the caller: operations panic, where nothing else is said.
+
+pub mod combine;
+pub mod convert;
+pub mod crt;
+pub mod divide;
+pub mod elementwise;
+pub mod gadget;
+pub mod linear;
+pub mod mixed_radix;
+pub mod ntt;
+pub mod pairs;
+pub mod periodic;
+pub mod permute;
+pub mod points;
+pub mod rows;
+pub mod sample;
+pub mod sums;
+pub mod tensor;
+
+pub use combine::Combination;
+pub use convert::{Rescaling, lifted};
+pub use divide::Division;
+pub use gadget::{Digits, Pair, RnsGadget};
+pub use linear::{Root, Term};
+pub use mixed_radix::Composition;
+pub use pairs::PolyPairs;
+pub use periodic::PeriodicPoly;
+pub use points::{AtPoints, PointProduct, PointProducts};
+pub use rows::fourier;
+pub use sample::mask;
+pub use sums::Image;
+pub use tensor::{phase, tensor};
+
+use crate::RnsBasis;
+use std::cell::Cell;
+
+thread_local! {
+    /// Operations inside one another, and operations that this thread began outside of any.
+    static CROSSINGS: Cell<(u32, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// How many operations this thread has called from outside the crate: launches, on a device.
+pub fn crossings() -> u64 {
+    CROSSINGS.get().1
+}
+
+/// One operation of the seam, until it is dropped.
+pub(crate) struct Crossing;
+
+impl Crossing {
+    pub(crate) fn begin() -> Self {
+        let (depth, count) = CROSSINGS.get();
+        CROSSINGS.set((depth + 1, count + u64::from(depth == 0)));
+        Self
+    }
+}
+
+impl Drop for Crossing {
+    fn drop(&mut self) {
+        let (depth, count) = CROSSINGS.get();
+        CROSSINGS.set((depth - 1, count));
+    }
+}
+
+/// Whether `basis` begins with the primes of `first`.
+fn begins_with(basis: &RnsBasis, first: &RnsBasis) -> bool {
+    basis.degree() == first.degree()
+        && basis.len() >= first.len()
+        && basis.primes().zip(first.primes()).all(|(a, b)| a == b)
+}
+
+/// How many of `limbs` target primes share one reading of a conversion's source: enough to save
+/// most of the memory traffic, and no more than leaves every thread its share.
+fn group(limbs: usize) -> usize {
+    (limbs / crate::threads::count()).clamp(1, 4)
+}

@@ -1,0 +1,162 @@
+//! Operations on whole polynomials: fused ones against their parts, both forms against each other, one thread
+//! against several, divisions against big integers.
+
+use num_bigint::{BigInt, BigUint};
+use std::slice::from_ref;
+use sudare_ring::automorphism::EvalPermutation;
+use sudare_ring::ops::{self, Division, Image, PolyPairs, RnsGadget, mask};
+use sudare_ring::prime::ntt_primes;
+use sudare_ring::random::Seed;
+use sudare_ring::{Coeff, Eval, Poly, RnsBasis, Threads};
+
+const N: usize = 512;
+
+fn bases(q: &[u32], p: &[u32]) -> (RnsBasis, RnsBasis) {
+    let mut taken = Vec::new();
+    let mut pick = |bits: &[u32]| {
+        let primes: Vec<u64> = bits
+            .iter()
+            .map(|bits| {
+                taken.push(ntt_primes(N, *bits, 1, &taken).unwrap()[0]);
+                taken[taken.len() - 1]
+            })
+            .collect();
+        RnsBasis::new(N, &primes).unwrap()
+    };
+    (pick(q), pick(p))
+}
+
+fn random(basis: &RnsBasis, index: u64) -> Poly<Eval> {
+    mask(basis, &Seed::from_bytes([7; 32]).derive_mask("operations", 0), index)
+}
+
+fn assert_same(found: &[Poly<Eval>], wanted: &[Poly<Eval>]) {
+    assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(|(x, y)| x.words() == y.words()));
+}
+
+#[test]
+fn fused_products_are_their_parts() {
+    for (q_bits, p_bits, digit) in [(vec![60, 40, 40, 45], vec![61], 1), (vec![49; 5], vec![49, 50], 2)] {
+        let (q, p) = bases(&q_bits, &p_bits);
+        // Pairs of a level above, of which the gadget leaves out a prime.
+        let whole = RnsGadget::new(&q, &p, digit).unwrap();
+        let low = q.prefix(q.len() - 1);
+        let gadget = RnsGadget::new(&low, &p, digit).unwrap();
+        let pairs = |salt: u64| {
+            let half = |part: u64| -> Vec<_> {
+                (0..whole.digits() as u64).map(|j| random(whole.qp(), 100 * salt + 10 * part + j)).collect()
+            };
+            PolyPairs::new(&half(0), &half(1))
+        };
+        let (key, other) = (pairs(1), pairs(2));
+        let [c0, c1, c2] = [1, 2, 3].map(|i| random(&low, i));
+
+        let digits = gadget.decompose(&c2);
+        let mut wanted = gadget.product(&digits, &key);
+        assert_same(&gadget.switch(&c2, None, &key), &wanted);
+        assert_same(&gadget.switch(&c2.clone().into_coeff(), None, &key), &wanted);
+        assert_same(&gadget.products(&digits, &[&other, &key])[1], &wanted);
+        let many = gadget.switch_many(&[&c1, &c2], &[], &key);
+        assert_same(&many[1], &wanted);
+        let permutation = EvalPermutation::new(N, 5).unwrap();
+        let images = [Some(Image { pairs: &key, permutation: &permutation }), None];
+        let sum = gadget.sum_of_images([&c0, &c1], &digits, &images);
+        let in_threads = Threads::new(3).run(|| gadget.sum_of_images([&c0, &c1], &digits, &images));
+        assert_same(&in_threads, &sum);
+        assert_same(&Threads::new(3).run(|| gadget.switch(&c2, None, &key)), &wanted);
+
+        let mut image = wanted.clone();
+        gadget.add_scaled(&mut image[0], &c0);
+        let mut image = image.map(|c| c.permuted(&permutation));
+        gadget.add_scaled(&mut image[0], &c0);
+        gadget.add_scaled(&mut image[1], &c1);
+        assert_same(&sum, &image);
+
+        gadget.add_scaled(&mut wanted[0], &c0);
+        gadget.add_scaled(&mut wanted[1], &c1);
+        assert_same(&gadget.switch(&c2, Some([&c0, &c1]), &key), &wanted);
+    }
+}
+
+#[test]
+fn divisions_agree_and_round() {
+    for (kept_bits, tail_bits) in [(vec![45, 60, 40], vec![50]), (vec![49, 30], vec![47, 61, 40])] {
+        let (kept, tail) = bases(&kept_bits, &tail_bits);
+        let all = kept.concat(&tail).unwrap();
+        let division = Division::new(&kept, &tail).unwrap();
+        let (c, b) = (random(&all, 1), random(&all, 2));
+        let [wanted] = division.apply([c.clone()]);
+        let [coefficients] = division.apply([c.clone().into_coeff()]);
+        assert_same(
+            &[coefficients.clone().into_eval(), division.apply_by_columns(c.clone())],
+            &[wanted.clone(), wanted.clone()],
+        );
+        let mut rest = Poly::<Eval>::dirty(&tail);
+        (0..tail.len()).for_each(|i| rest.limb_mut(i).copy_from_slice(c.limb(kept.len() + i)));
+        assert_same(&division.apply_to_parts([c.truncated(kept.len())], [rest]), from_ref(&wanted));
+        if tail.len() == 1 {
+            assert_same(&division.of(from_ref(&c)), from_ref(&wanted));
+            assert_same(&division.of_products(from_ref(&c), &b), &division.apply([c.mul(&b)]));
+        }
+        let permutation = EvalPermutation::new(N, 2 * N as u64 - 1).unwrap();
+        let plus = random(&kept, 3);
+        let turned = division.apply_permuted([(c.clone(), Some(&plus))], &permutation);
+        assert_same(&turned, &[wanted.add(&plus).permuted(&permutation)]);
+
+        let divisor = BigInt::from(tail.product());
+        let (c, modulus) = (c.into_coeff(), all.product());
+        for k in 0..8 {
+            let value = BigInt::from(composed(&c, k, &modulus));
+            let low = BigUint::from(coefficients.limb(0)[k]);
+            // Within half a unit, and one for the estimate of the quotient.
+            let found = (0..3i32).map(|e| (&value + &divisor / 2 + (e - 1) * &divisor) / &divisor);
+            let q = BigInt::from(kept.limb(0).q());
+            assert!({ found }.any(|x| ((x % &q) + &q) % &q == BigInt::from(low.clone())), "coefficient {k}");
+        }
+    }
+}
+
+/// Coefficient k in [0, modulus), by the Chinese remainder theorem.
+fn composed(c: &Poly<Coeff>, k: usize, modulus: &BigUint) -> BigUint {
+    let term = |i: usize| {
+        let m = c.basis().limb(i).modulus();
+        let hat = modulus / m.value();
+        let residue = u64::try_from(&hat % m.value()).unwrap();
+        hat * m.mul(m.inv(residue).unwrap(), c.limb(i)[k])
+    };
+    (0..c.basis().len()).map(term).sum::<BigUint>() % modulus
+}
+
+#[test]
+fn tensors_phases_and_longer_operands() {
+    let (basis, more) = bases(&[45, 60], &[50]);
+    let all = basis.concat(&more).unwrap();
+    let [a0, a1, b0, b1] = [1, 2, 3, 4].map(|i| random(&all, i));
+    let parts = ops::tensor(&basis, &[[&a0, &a1], [&b0, &a1]], &[[&b0, &b1], [&a1, &b1]]);
+    let short = |p: &Poly<Eval>| p.truncated(2);
+    let [x0, x1, y0, y1] = [&a0, &a1, &b0, &b1].map(short);
+    let middle = [x0.mul(&y1), x1.mul(&y0), y0.mul(&y1), x1.mul(&x1)];
+    let wanted = [x0.mul(&y0).add(&y0.mul(&x1)), sum(&middle), x1.mul(&y1).add(&x1.mul(&y1))];
+    assert_same(&parts, &wanted);
+
+    // c_0 + s·(c_1 + s·c_2), s over more primes.
+    let phase = ops::phase(&wanted, &a0, 2);
+    let horner = wanted[2].mul(&x0).add(&wanted[1]).mul(&x0).add(&wanted[0]);
+    assert_same(&[phase], &[horner]);
+    let mut difference = x0.clone();
+    difference.mul_sub(&a1, &b1);
+    assert_same(&[difference], &[x0.sub(&x1.mul(&y1))]);
+}
+
+fn sum(list: &[Poly<Eval>]) -> Poly<Eval> {
+    list[1..].iter().fold(list[0].clone(), |acc, x| acc.add(x))
+}
+
+#[test]
+fn only_calls_from_outside_are_counted() {
+    let (basis, tail) = bases(&[45, 40], &[50]);
+    let before = ops::crossings();
+    let a = random(&basis.concat(&tail).unwrap(), 1);
+    drop(Division::new(&basis, &tail).unwrap().apply([a.clone(), a]));
+    assert_eq!(ops::crossings() - before, 2);
+}
