@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Ciphertext, switching};
+use sudare_rlwe::Ciphertext;
 
 /// Processor time of the parts of a product, in milliseconds, on one thread.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -48,15 +48,16 @@ pub(super) fn of<W: World>(
     let (params, level) = (w.params(), product.level());
     let last = &product.parts()[2];
     let key = keys.relin()?;
-    let digits = switching::decompose(params, level, last);
+    let gadget = &params.tables(level).gadget;
+    let digits = gadget.decompose(last);
     let all = time(unit, budget, || w.multiply().map(drop))?;
     let three = time(unit, budget, products)?;
     let decomposition = time(unit, budget, || {
-        black_box(switching::decompose(params, level, last));
+        black_box(gadget.decompose(last));
         Ok(())
     })?;
     let inner = time(unit, budget, || {
-        black_box(switching::inner_product(params, &digits, &key));
+        black_box(gadget.product(&digits, key.pairs()));
         Ok(())
     })?;
     let add = time(unit, budget, || w.add().map(drop))?;
