@@ -190,17 +190,24 @@ fn pack(width: Width, out: &mut [u64], values: &[u64]) {
 }
 
 /// 64 residues from one unit.
-fn unpack(width: Width, out: &mut [u64], unit: &[u64]) {
-    if width == Width::Bytes8 {
-        out.copy_from_slice(unit);
-        return;
-    }
+#[inline(always)]
+pub(crate) fn unpack(width: Width, out: &mut [u64], unit: &[u64]) {
     let (low, high) = unit.split_at(BLOCK / 2);
-    let per_word = BLOCK / high.len();
-    let bits = 64 / per_word;
-    for (i, x) in out.iter_mut().enumerate() {
-        let lower = low[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX);
-        let upper = high[i / per_word] >> (bits * (i % per_word)) & ((1 << bits) - 1);
-        *x = lower | upper << 32;
+    match width {
+        Width::Bytes8 => out.copy_from_slice(unit),
+        Width::Bytes5 => unpack_by::<8>(out, low, high),
+        Width::Bytes6 => unpack_by::<4>(out, low, high),
+    }
+}
+
+/// The same where a word holds the upper parts of `COUNT` residues.
+#[inline(always)]
+fn unpack_by<const COUNT: usize>(out: &mut [u64], low: &[u64], high: &[u64]) {
+    let bits = 64 / COUNT;
+    for ((out, low), high) in out.as_chunks_mut::<COUNT>().0.iter_mut().zip(low.chunks_exact(COUNT / 2)).zip(high) {
+        for (i, x) in out.iter_mut().enumerate() {
+            let upper = high >> (bits * i) & ((1 << bits) - 1);
+            *x = low[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX) | upper << 32;
+        }
     }
 }

@@ -16,7 +16,8 @@
 use super::Ahead;
 use super::external::{MonomialTable, PackedMatrix};
 use super::gadget::Gadget;
-use super::generic::{digits, external, random, words};
+use super::generic::additive::subtract_once;
+use super::generic::{digits, random, words};
 use super::permute::BlockPermutation;
 use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
@@ -156,9 +157,7 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
     /// `out_c = Σ_g w_g Σ_r digits_r · m_g[r][c]` over the groups, rows and columns of `m`, which is of
     /// this limb, with `w_g = X^(e_g) − 1` for `monomials` of this limb and 1 without; rows and columns
     /// of N words one after the other, exponents modulo 2N.
-    fn external_product(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>) {
-        external::product(self.modulus(), out, digits, m, monomials);
-    }
+    fn external_product(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>);
 
     // Digits and rotations of one polynomial in coefficient form, residues in and out.
 
@@ -200,8 +199,7 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
     /// `out[i] += src[π(i)]` modulo `q < 2^63`, residues.
     fn permute_add(&self, p: &BlockPermutation, q: u64, out: &mut [u64], src: &[u64]) {
         p.apply_plain(out, src, |o, x| {
-            let sum = *o + x;
-            *o = if sum >= q { sum - q } else { sum };
+            *o = subtract_once(*o + x, q);
         });
     }
 

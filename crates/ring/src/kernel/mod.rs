@@ -7,6 +7,9 @@
 //! of one call have the same length.
 
 mod ahead;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[allow(unsafe_code)]
+mod arm;
 mod contract;
 mod external;
 mod gadget;

@@ -10,5 +10,6 @@ mod external;
 mod limbs;
 mod platform;
 mod polynomials;
+mod reference;
 mod support;
 mod transforms;

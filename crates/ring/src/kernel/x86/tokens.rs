@@ -52,6 +52,13 @@ macro_rules! featured {
     };
 }
 
+/// [`with_features`] of the token [`Avx2`].
+macro_rules! with_avx2 {
+    ($($methods:tt)*) => {
+        crate::kernel::x86::tokens::with_features! { "avx2,fma,bmi2,adx", crate::kernel::x86::tokens::Avx2; $($methods)* }
+    };
+}
+
 /// [`with_features`] of the token [`Avx512`].
 macro_rules! with_avx512 {
     ($($methods:tt)*) => {
@@ -66,6 +73,29 @@ macro_rules! with_ifma {
             "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi", crate::kernel::x86::tokens::Ifma; $($methods)*
         }
     };
+}
+
+/// Proof of AVX2, FMA, BMI2 and ADX: the features of [`with_avx2`]. (Processors with AVX2 and FMA have BMI2, and
+/// all since 2014 from one maker, 2017 from the other, ADX.)
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct Avx2(());
+
+impl Avx2 {
+    /// The token, where the processor has the features.
+    pub(in crate::kernel) fn detect() -> Option<Self> {
+        let found = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("adx");
+        found.then_some(Self(()))
+    }
+}
+
+impl Proof<Avx2> for Avx2 {
+    #[inline(always)]
+    fn proof(&self) -> Self {
+        *self
+    }
 }
 
 /// Proof of AVX-512 F and DQ: the features of [`with_avx512`].
@@ -115,4 +145,4 @@ impl Proof<Ifma> for Ifma {
     }
 }
 
-pub(super) use {featured, with_avx512, with_features, with_ifma};
+pub(super) use {featured, with_avx2, with_avx512, with_features, with_ifma};
