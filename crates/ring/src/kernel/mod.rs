@@ -12,6 +12,8 @@ mod ahead;
 mod arm;
 mod contract;
 mod external;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+mod features;
 mod gadget;
 mod generic;
 mod permute;

@@ -53,6 +53,7 @@ pub struct BlockPermutation {
     /// For each shift.
     pub(super) mixes: Vec<Mix>,
     /// Rows in the order in which g dilates them.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) rows: [usize; 8],
 }
 

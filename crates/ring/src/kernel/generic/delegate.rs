@@ -12,9 +12,13 @@ macro_rules! without_features {
 }
 
 /// The kernels of `$type`: all are methods of `$limb` (an expression of `$this`) with the names of the
-/// contract, expanded in functions that `$with` compiles for the family's processor.
+/// contract, expanded in functions that `$with` compiles for the family's processor; whole transforms may be those of
+/// another expression.
 macro_rules! limb_kernels_of {
     ($type:ty, $($with:ident)::+, $this:ident => $limb:expr) => {
+        crate::kernel::generic::limb_kernels_of!($type, $($with)::+, $this => $limb, transforms $limb);
+    };
+    ($type:ty, $($with:ident)::+, $this:ident => $limb:expr, transforms $whole:expr) => {
         impl crate::kernel::contract::LimbKernels for $type {
             fn modulus(&self) -> &crate::modulus::Modulus {
                 let $this = self;
@@ -27,8 +31,8 @@ macro_rules! limb_kernels_of {
             }
 
             $($with)::+! { $this: &$type;
-                fn forward(a: &mut [u64]) = $limb.forward(a);
-                fn inverse(a: &mut [u64]) = $limb.inverse(a);
+                fn forward(a: &mut [u64]) = $whole.forward(a);
+                fn inverse(a: &mut [u64]) = $whole.inverse(a);
                 fn forward_partial(a: &mut [u64], layers: u32) = $limb.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = $limb.inverse_partial(a, layers);
 

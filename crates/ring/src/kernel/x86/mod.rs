@@ -3,7 +3,7 @@
 //! A family's type is a *token* ([`tokens`]): it can be made by detection alone, so a value is the proof
 //! that the processor has the family's features, and its methods are safe. Kernels are
 //! `#[target_feature]` functions, which call each other and the processor's intrinsics without `unsafe`;
-//! [`tokens::with_features`] alone calls into them from code without the features, on a token's word.
+//! `with_features` ([`super::features`]) alone calls into them from code without the features, on a token's word.
 
 mod avx2;
 mod avx512;

@@ -42,13 +42,6 @@ fn inverse_four(word: Word, v: [u64; 4], w: [Factor; 3]) -> [u64; 4] {
     [subtract_once(a, word.two_q), subtract_once(b, word.two_q), c, d]
 }
 
-/// Keeps a loop from becoming vector code: no processor that runs this has the upper halves of 64-bit products
-/// in vectors, and to take words out of vectors and back costs more than the rest of a butterfly.
-#[inline(always)]
-fn stay_scalar() {
-    std::hint::black_box(0u8);
-}
-
 /// `step` on every four words that are a quarter of `block` apart.
 #[inline(always)]
 fn each_four(block: &mut [u64], mut step: impl FnMut([u64; 4]) -> [u64; 4]) {
@@ -56,7 +49,6 @@ fn each_four(block: &mut [u64], mut step: impl FnMut([u64; 4]) -> [u64; 4]) {
     let (low, high) = block.split_at_mut(2 * quarter);
     let ((r0, r1), (r2, r3)) = (low.split_at_mut(quarter), high.split_at_mut(quarter));
     for ((a, b), (c, d)) in r0.iter_mut().zip(r1).zip(r2.iter_mut().zip(r3)) {
-        stay_scalar();
         [*a, *b, *c, *d] = step([*a, *b, *c, *d]);
     }
 }
@@ -92,7 +84,6 @@ impl ScalarLimb {
         if layers % 2 == 1 {
             let (low, high) = a.split_at_mut(self.n / 2);
             for (x, y) in low.iter_mut().zip(high) {
-                stay_scalar();
                 (*x, *y) = butterfly(word, *x, *y, self.forward[1]);
             }
         }
@@ -132,7 +123,6 @@ impl ScalarLimb {
         if first == 1 {
             let (low, high) = a.split_at_mut(self.n / 2);
             for (x, y) in low.iter_mut().zip(high) {
-                stay_scalar();
                 (*x, *y) = last(*x, *y);
             }
         } else {

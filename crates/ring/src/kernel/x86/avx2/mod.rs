@@ -5,8 +5,9 @@ pub(super) mod lanes;
 mod wide;
 mod words;
 
-use super::tokens::{Avx2, Proof};
+use super::tokens::Avx2;
 use crate::kernel::contract::{Kernels, LimbKernels, WordKernels};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::doubles::DoubleLimb;
 use crate::kernel::generic::limb_kernels_of;
 use crate::modulus::Modulus;
@@ -38,4 +39,4 @@ impl Proof<Avx2> for DoubleLimb<Avx2> {
 
 limb_kernels_of!(DoubleLimb<Avx2>, crate::kernel::x86::tokens::with_avx2, this => this);
 
-limb_kernels_of!(WideLimb, crate::kernel::x86::tokens::with_avx2, this => this);
+limb_kernels_of!(WideLimb, crate::kernel::x86::tokens::with_avx2, this => this.limb, transforms this);

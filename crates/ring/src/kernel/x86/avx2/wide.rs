@@ -5,15 +5,15 @@
 //! take three 64-bit products each. Words stay below 2^63, so that the sign of a difference tells its order:
 //! lazy products are below 4q, values between layers below 8q.
 
-use super::super::tokens::{Avx2, Proof, with_avx2};
+use super::super::tokens::{Avx2, with_avx2};
 use super::lanes::{load_half, store_half, transpose};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::scalar::ScalarLimb;
 use crate::kernel::generic::vectors::lanes::Lanes;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan, LaneWord, VectorTables};
 use crate::modulus::Modulus;
 use std::arch::x86_64::*;
-use std::ops::Deref;
 
 /// Eight words in two registers.
 type Words = [__m256i; 2];
@@ -178,7 +178,8 @@ impl Arithmetic for Butterflies {
 #[derive(Debug)]
 pub(super) struct WideLimb {
     token: Avx2,
-    limb: ScalarLimb,
+    /// What vectors do not do better.
+    pub(super) limb: ScalarLimb,
     /// For primes of up to 60 bits.
     tables: Option<VectorTables>,
 }
@@ -187,16 +188,6 @@ impl Proof<Avx2> for WideLimb {
     #[inline(always)]
     fn proof(&self) -> Avx2 {
         self.token
-    }
-}
-
-/// What vectors do not do better.
-impl Deref for WideLimb {
-    type Target = ScalarLimb;
-
-    #[inline(always)]
-    fn deref(&self) -> &ScalarLimb {
-        &self.limb
     }
 }
 
@@ -209,7 +200,7 @@ impl WideLimb {
     #[inline]
     #[target_feature(enable = "avx2,fma,bmi2,adx")]
     fn transform(&self, t: &VectorTables) -> Transform<Butterflies, false> {
-        let multiple = |k: u64| Lanes::splat(self.token, self.q.value() * k);
+        let multiple = |k: u64| Lanes::splat(self.token, self.limb.q.value() * k);
         let (q, two_q, four_q) = (multiple(1), multiple(2), multiple(4));
         Transform::new(Butterflies { token: self.token, q, two_q, four_q }, t)
     }

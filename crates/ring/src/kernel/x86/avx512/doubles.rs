@@ -2,7 +2,8 @@
 
 use super::super::avx2::lanes::unpack_words;
 use super::super::lanes::{load, store};
-use super::super::tokens::{Avx512, Proof, with_avx512};
+use super::super::tokens::{Avx512, with_avx512};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::doubles::DoubleLimb;
 use crate::kernel::generic::doubles::lanes::{Doubles, Packing};
 use crate::kernel::generic::limb_kernels_of;

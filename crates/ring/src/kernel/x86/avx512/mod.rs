@@ -7,8 +7,9 @@ mod ntt;
 mod sums;
 
 use super::limb_kernels;
-use super::tokens::{Avx512, Proof};
+use super::tokens::Avx512;
 use crate::kernel::contract::{Kernels, LimbKernels, Monomials, Rows, RowsMut, WordKernels};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::digits;
 use crate::kernel::generic::doubles::DoubleLimb;
 use crate::kernel::generic::scalar::external;
