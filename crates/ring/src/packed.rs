@@ -7,7 +7,6 @@
 
 use crate::Limb;
 use crate::buffer::Buffer;
-use crate::kernel::LimbKernels;
 
 /// Residues in a unit: one row's share of a block.
 pub const BLOCK: usize = 64;
@@ -133,36 +132,6 @@ impl PackedPairs {
     fn unit(&self, block: usize, term: usize, part: usize) -> &[u64] {
         let unit = self.width.unit_words();
         &self.block(block)[(2 * term + part) * unit..][..unit]
-    }
-}
-
-/// [`LimbKernels::dot_pair_packed`] without a kernel of its own: a few unpacked blocks at a time through
-/// [`LimbKernels::dot_pair`].
-pub(crate) fn dot_by_blocks<K: LimbKernels + ?Sized>(
-    limb: &K,
-    out: [&mut [u64]; 2],
-    a: &[&[u64]],
-    b: &PackedPairs,
-    start: Option<&[u64]>,
-) {
-    /// Residues of a row at a time: the rows of a usual key fit in the first cache.
-    const CHUNK: usize = 4 * BLOCK;
-    let mut scratch = vec![0u64; 2 * a.len() * CHUNK];
-    let [out0, out1] = out;
-    for (at, (x, y)) in out0.chunks_exact_mut(CHUNK).zip(out1.chunks_exact_mut(CHUNK)).enumerate() {
-        for (row, out) in scratch.chunks_exact_mut(CHUNK).enumerate() {
-            for (block, out) in out.chunks_exact_mut(BLOCK).enumerate() {
-                unpack(b.width, out, b.unit(at * CHUNK / BLOCK + block, row / 2, row % 2));
-            }
-        }
-        let left: Vec<&[u64]> = a.iter().map(|row| &row[at * CHUNK..][..CHUNK]).collect();
-        let rows = scratch.chunks_exact(2 * CHUNK);
-        let first: Vec<&[u64]> = rows.clone().map(|pair| &pair[..CHUNK]).collect();
-        let second: Vec<&[u64]> = rows.map(|pair| &pair[CHUNK..]).collect();
-        limb.dot_pair([&mut *x, y], &left, &first, &second);
-        if let Some(start) = start {
-            limb.add_assign(x, &start[at * CHUNK..][..CHUNK]);
-        }
     }
 }
 

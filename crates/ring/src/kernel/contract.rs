@@ -21,7 +21,7 @@ use super::generic::{digits, random, words};
 use super::permute::BlockPermutation;
 use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::{PackedPairs, dot_by_blocks};
+use crate::packed::PackedPairs;
 use std::fmt::Debug;
 
 /// A family on a processor that has what it needs: existing is the proof.
@@ -143,9 +143,7 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
 
     /// [`LimbKernels::dot_pair`] with the first pairs of `b`, which are of this limb, on top of `start`
     /// for `out[0]`; rows of N words.
-    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
-        dot_by_blocks(self, out, a, b, start);
-    }
+    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>);
 
     /// `out = Σ_i src_i · w_i`, sources in `[0, 2^bound_bits)`, `bound_bits ≤ 61`, `w_i` residues.
     fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32);
