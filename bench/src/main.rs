@@ -66,8 +66,48 @@ struct Cli {
     /// Threads; 0 means one for each processor.
     #[arg(long, global = true, default_value_t = 1)]
     threads: usize,
+    /// Kernel families to measure under, or `all` that the machine has: transforms in turn in one process, other suites
+    /// in a process for each.
+    #[arg(long, global = true, value_delimiter = ',')]
+    family: Vec<String>,
     #[command(subcommand)]
     suite: Suite,
+}
+
+impl Cli {
+    /// The families that were asked for, the most general first.
+    fn families(&self) -> Outcome<Vec<Family>> {
+        let here = || Family::ALL.into_iter().filter(|f| f.available());
+        if self.family.iter().any(|name| name == "all") {
+            return Ok(here().collect());
+        }
+        let named = self.family.iter().map(|name| name.parse()).collect::<Result<Vec<Family>, _>>()?;
+        if let Some(missing) = named.iter().find(|f| !f.available()) {
+            return Err(format!("this machine cannot run the kernel family {}", missing.name()).into());
+        }
+        Ok(here().filter(|f| named.contains(f)).collect())
+    }
+}
+
+/// Runs the same command once for each family: what a process uses is decided once.
+fn run_each(families: &[Family]) -> Outcome<()> {
+    let mut rest = std::env::args_os().skip(1);
+    let mut arguments = Vec::new();
+    while let Some(argument) = rest.next() {
+        match argument.to_str() {
+            Some("--family") => drop(rest.next()),
+            Some(text) if text.starts_with("--family=") => {}
+            _ => arguments.push(argument),
+        }
+    }
+    for family in families {
+        let mut child = std::process::Command::new(std::env::current_exe()?);
+        let status = child.args(&arguments).args(["--family", family.name()]).status()?;
+        if !status.success() {
+            return Err(format!("under {}: {status}", family.name()).into());
+        }
+    }
+    Ok(())
 }
 
 #[derive(Debug, Subcommand)]
@@ -138,12 +178,23 @@ fn run(cli: &Cli) -> Outcome<()> {
     if let Some(name) = std::env::var_os("SUDARE_KERNEL") {
         name.to_string_lossy().parse::<Family>().and_then(Family::limit).map_err(|e| format!("SUDARE_KERNEL: {e}"))?;
     }
+    let families = cli.families()?;
+    // Added to the names of stored runs.
+    let mut tag = String::new();
+    match (&cli.suite, families.as_slice()) {
+        (Suite::Ntt(_), _) | (_, []) => {}
+        (_, [family]) => {
+            family.limit()?;
+            tag = format!("-{}", family.name());
+        }
+        _ => return run_each(&families),
+    }
     let machine = Machine::here();
     let budget = Budget { seconds: cli.seconds, least: cli.least };
     let threads = Threads::new(cli.threads);
     let mut sink = Sink::new(cli.json, cli.save.then(|| cli.runs.clone()));
     let name = match &cli.suite {
-        Suite::Ntt(options) => ntt::run(options, budget, &machine, &mut sink).map(|()| "ntt"),
+        Suite::Ntt(options) => ntt::run(options, &families, budget, &machine, &mut sink).map(|()| "ntt"),
         Suite::Ops(options) => ops::run(options, budget, &threads, &machine, &mut sink).map(|()| "ops"),
         Suite::Schemes(options) => schemes::run(options, budget, &threads, &machine, &mut sink).map(|_| "schemes"),
         Suite::Papers001(options) => {
@@ -172,7 +223,7 @@ fn run(cli: &Cli) -> Outcome<()> {
             let mut lines = lines::Lines::new(cli.json);
             let all = tfhe::run(options, budget, &machine, &mut lines)?;
             if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe-{}.json", machine.date)), &all)?;
+                lines::store(&cli.runs.join(format!("tfhe{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }
@@ -180,7 +231,7 @@ fn run(cli: &Cli) -> Outcome<()> {
             let mut lines = lines::Lines::new(cli.json);
             let all = tfhe::failure::run(options, &threads, &machine, &mut lines)?;
             if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe-failure-{}.json", machine.date)), &all)?;
+                lines::store(&cli.runs.join(format!("tfhe-failure{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }
@@ -188,7 +239,7 @@ fn run(cli: &Cli) -> Outcome<()> {
             let mut lines = lines::Lines::new(cli.json);
             let all = tfhe::noise::run(options, &threads, &machine, &mut lines)?;
             if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe-noise-{}.json", machine.date)), &all)?;
+                lines::store(&cli.runs.join(format!("tfhe-noise{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }
@@ -196,7 +247,7 @@ fn run(cli: &Cli) -> Outcome<()> {
             let mut lines = lines::Lines::new(cli.json);
             let all = bootstrap::run(options, budget, &threads, &machine, &mut lines)?;
             if cli.save {
-                lines::store(&cli.runs.join(format!("bootstrap-{}.json", machine.date)), &all)?;
+                lines::store(&cli.runs.join(format!("bootstrap{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }
@@ -207,7 +258,7 @@ fn run(cli: &Cli) -> Outcome<()> {
             let mut lines = lines::Lines::new(cli.json);
             let all = genome::run(options, budget, &machine, &mut lines)?;
             if cli.save {
-                lines::store(&cli.runs.join(format!("genome-{}.json", machine.date)), &all)?;
+                lines::store(&cli.runs.join(format!("genome{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }
@@ -216,7 +267,7 @@ fn run(cli: &Cli) -> Outcome<()> {
         }
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
-    sink.finish(name)
+    sink.finish(&format!("{name}{tag}"))
 }
 
 #[cfg(test)]
@@ -226,5 +277,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn families_are_named_or_all() {
+        let families = |words: &str| {
+            let line = std::iter::once("sudare-bench").chain(words.split(' '));
+            <super::Cli as clap::Parser>::parse_from(line).families()
+        };
+        assert!(families("ntt").unwrap().is_empty());
+        assert_eq!(families("ops --family portable").unwrap(), [super::Family::Portable]);
+        assert_eq!(families("ops --family all").unwrap()[0], super::Family::Portable);
+        assert!(families("ops --family avx").is_err());
     }
 }

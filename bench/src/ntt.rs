@@ -19,16 +19,13 @@ pub struct Options {
     /// Bits of the primes; each is the largest of its length.
     #[arg(long, value_delimiter = ',', default_values_t = [40, 46, 50, 60])]
     bits: Vec<u32>,
-    /// Kernel families; all that the machine has if not given.
-    #[arg(long, value_delimiter = ',')]
-    family: Vec<String>,
 }
 
 /// Values whose transform is checked against the definition.
 const PROBES: usize = 16;
 
-/// Runs the suite.
-pub fn run(options: &Options, budget: Budget, machine: &Machine, sink: &mut Sink) -> Outcome<()> {
+/// Runs the suite, under all families if none is given.
+pub fn run(options: &Options, families: &[Family], budget: Budget, machine: &Machine, sink: &mut Sink) -> Outcome<()> {
     let mut unit = Unit::new()?;
     for &n in &options.n {
         for &bits in &options.bits {
@@ -37,7 +34,7 @@ pub fn run(options: &Options, budget: Budget, machine: &Machine, sink: &mut Sink
             let peer_q = if bits <= 50 { ntt_primes(n, 50, 1, &[])?[0] } else { ntt_primes(n, 60, 1, &[])?[0] };
             let plan = Plan::try_new(n, peer_q).ok_or("the peer refuses a prime")?;
             for family in Family::ALL {
-                let wanted = options.family.is_empty() || options.family.iter().any(|f| f == family.name());
+                let wanted = families.is_empty() || families.contains(&family);
                 if !wanted || !family.serves(&sudare_ring::Modulus::new(q)?) {
                     continue;
                 }

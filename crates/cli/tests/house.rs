@@ -88,8 +88,8 @@ fn only_the_ring_may_be_unsafe() {
 #[test]
 fn the_kernel_family_is_chosen_in_one_file() {
     let detection = ["is_x86_feature_detected!", "is_aarch64_feature_detected!"];
-    only("detection", LIBRARIES, &detection, &["ring/src/kernel/x86/tokens.rs"]);
-    only("a family by its name", ABOVE_RING, &["Family::Portable", "Family::Avx"], &[]);
+    only("detection", LIBRARIES, &detection, &["ring/src/kernel/arm/mod.rs", "ring/src/kernel/x86/tokens.rs"]);
+    only("a family by its name", ABOVE_RING, &["Family::Portable", "Family::Neon", "Family::Avx"], &[]);
 }
 
 #[test]

@@ -7,7 +7,6 @@
 
 use crate::Limb;
 use crate::buffer::Buffer;
-use crate::kernel::LimbKernels;
 
 /// Residues in a unit: one row's share of a block.
 pub const BLOCK: usize = 64;
@@ -136,36 +135,6 @@ impl PackedPairs {
     }
 }
 
-/// [`LimbKernels::dot_pair_packed`] without a kernel of its own: a few unpacked blocks at a time through
-/// [`LimbKernels::dot_pair`].
-pub(crate) fn dot_by_blocks<K: LimbKernels + ?Sized>(
-    limb: &K,
-    out: [&mut [u64]; 2],
-    a: &[&[u64]],
-    b: &PackedPairs,
-    start: Option<&[u64]>,
-) {
-    /// Residues of a row at a time: the rows of a usual key fit in the first cache.
-    const CHUNK: usize = 4 * BLOCK;
-    let mut scratch = vec![0u64; 2 * a.len() * CHUNK];
-    let [out0, out1] = out;
-    for (at, (x, y)) in out0.chunks_exact_mut(CHUNK).zip(out1.chunks_exact_mut(CHUNK)).enumerate() {
-        for (row, out) in scratch.chunks_exact_mut(CHUNK).enumerate() {
-            for (block, out) in out.chunks_exact_mut(BLOCK).enumerate() {
-                unpack(b.width, out, b.unit(at * CHUNK / BLOCK + block, row / 2, row % 2));
-            }
-        }
-        let left: Vec<&[u64]> = a.iter().map(|row| &row[at * CHUNK..][..CHUNK]).collect();
-        let rows = scratch.chunks_exact(2 * CHUNK);
-        let first: Vec<&[u64]> = rows.clone().map(|pair| &pair[..CHUNK]).collect();
-        let second: Vec<&[u64]> = rows.map(|pair| &pair[CHUNK..]).collect();
-        limb.dot_pair([&mut *x, y], &left, &first, &second);
-        if let Some(start) = start {
-            limb.add_assign(x, &start[at * CHUNK..][..CHUNK]);
-        }
-    }
-}
-
 impl std::fmt::Debug for PackedPairs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PackedPairs({} × {}, {:?})", self.terms, self.n, self.width)
@@ -190,17 +159,24 @@ fn pack(width: Width, out: &mut [u64], values: &[u64]) {
 }
 
 /// 64 residues from one unit.
-fn unpack(width: Width, out: &mut [u64], unit: &[u64]) {
-    if width == Width::Bytes8 {
-        out.copy_from_slice(unit);
-        return;
-    }
+#[inline(always)]
+pub(crate) fn unpack(width: Width, out: &mut [u64], unit: &[u64]) {
     let (low, high) = unit.split_at(BLOCK / 2);
-    let per_word = BLOCK / high.len();
-    let bits = 64 / per_word;
-    for (i, x) in out.iter_mut().enumerate() {
-        let lower = low[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX);
-        let upper = high[i / per_word] >> (bits * (i % per_word)) & ((1 << bits) - 1);
-        *x = lower | upper << 32;
+    match width {
+        Width::Bytes8 => out.copy_from_slice(unit),
+        Width::Bytes5 => unpack_by::<8>(out, low, high),
+        Width::Bytes6 => unpack_by::<4>(out, low, high),
+    }
+}
+
+/// The same where a word holds the upper parts of `COUNT` residues.
+#[inline(always)]
+fn unpack_by<const COUNT: usize>(out: &mut [u64], low: &[u64], high: &[u64]) {
+    let bits = 64 / COUNT;
+    for ((out, low), high) in out.as_chunks_mut::<COUNT>().0.iter_mut().zip(low.chunks_exact(COUNT / 2)).zip(high) {
+        for (i, x) in out.iter_mut().enumerate() {
+            let upper = high >> (bits * i) & ((1 << bits) - 1);
+            *x = low[i / 2] >> (32 * (i % 2)) & u64::from(u32::MAX) | upper << 32;
+        }
     }
 }

@@ -30,7 +30,7 @@ pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError>
 /// The figures for a person.
 fn table(model: &CostModel) -> String {
     let mut lines = vec![
-        format!("{}, kernels {} and {}", model.machine, model.kernels[0], model.kernels[1]),
+        format!("{}, kernels {} below 2^50 and {} above", model.machine, model.kernels[0], model.kernels[1]),
         "         N   NTT below 2^50   larger   pass below 2^50   larger   (µs)".into(),
     ];
     lines.extend(model.degrees.iter().map(|d| {

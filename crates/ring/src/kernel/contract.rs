@@ -16,11 +16,12 @@
 use super::Ahead;
 use super::external::{MonomialTable, PackedMatrix};
 use super::gadget::Gadget;
-use super::generic::{digits, external, random, words};
+use super::generic::additive::subtract_once;
+use super::generic::{digits, random, words};
 use super::permute::BlockPermutation;
 use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::{PackedPairs, dot_by_blocks};
+use crate::packed::PackedPairs;
 use std::fmt::Debug;
 
 /// A family on a processor that has what it needs: existing is the proof.
@@ -142,9 +143,7 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
 
     /// [`LimbKernels::dot_pair`] with the first pairs of `b`, which are of this limb, on top of `start`
     /// for `out[0]`; rows of N words.
-    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
-        dot_by_blocks(self, out, a, b, start);
-    }
+    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>);
 
     /// `out = Σ_i src_i · w_i`, sources in `[0, 2^bound_bits)`, `bound_bits ≤ 61`, `w_i` residues.
     fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32);
@@ -156,9 +155,7 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
     /// `out_c = Σ_g w_g Σ_r digits_r · m_g[r][c]` over the groups, rows and columns of `m`, which is of
     /// this limb, with `w_g = X^(e_g) − 1` for `monomials` of this limb and 1 without; rows and columns
     /// of N words one after the other, exponents modulo 2N.
-    fn external_product(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>) {
-        external::product(self.modulus(), out, digits, m, monomials);
-    }
+    fn external_product(&self, out: &mut [u64], digits: &[u64], m: &PackedMatrix, monomials: Option<Monomials<'_>>);
 
     // Digits and rotations of one polynomial in coefficient form, residues in and out.
 
@@ -200,8 +197,7 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
     /// `out[i] += src[π(i)]` modulo `q < 2^63`, residues.
     fn permute_add(&self, p: &BlockPermutation, q: u64, out: &mut [u64], src: &[u64]) {
         p.apply_plain(out, src, |o, x| {
-            let sum = *o + x;
-            *o = if sum >= q { sum - q } else { sum };
+            *o = subtract_once(*o + x, q);
         });
     }
 

@@ -152,7 +152,7 @@ impl PackedMatrix {
 
     /// The eight values from byte `at` on: whole words, of which the next values' bytes are cut off.
     #[inline]
-    pub(super) fn read_eight(&self, at: usize, out: &mut [u64; 8]) {
+    fn read_eight(&self, at: usize, out: &mut [u64; 8]) {
         let (width, mask) = (self.width, u64::MAX >> (64 - 8 * self.width));
         let bytes: &[u8] = &bytemuck::cast_slice(self.words())[at..at + 7 * width + 8];
         for (l, x) in out.iter_mut().enumerate() {
@@ -245,8 +245,7 @@ impl Limb {
 }
 
 impl PackedMatrix {
-    /// What the vector kernels read: the bytes (with their padding) and the width of a value.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    /// What kernels read: the bytes (with their padding) and the width of a value.
     pub(super) fn raw(&self) -> (&[u8], usize) {
         (bytemuck::cast_slice(self.words()), self.width)
     }

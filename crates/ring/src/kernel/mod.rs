@@ -7,8 +7,13 @@
 //! of one call have the same length.
 
 mod ahead;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[allow(unsafe_code)]
+mod arm;
 mod contract;
 mod external;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+mod features;
 mod gadget;
 mod generic;
 mod permute;

@@ -28,6 +28,22 @@ pub(super) struct Mix {
     pub rotate2: u8,
     /// Lanes whose rows rotate by 1 more.
     pub rotate1: u8,
+    /// The same in plain words: the source place of each place of the block.
+    places: [u8; BLOCK],
+}
+
+impl Mix {
+    /// Fills in the places, for the order of rows of its permutation.
+    fn place(&mut self, rows: &[usize; 8]) {
+        for j in 0..8 {
+            for lane in 0..8 {
+                let from = self.lanes[lane] as usize;
+                let (r2, r1) = (self.rotate2 >> lane & 1, self.rotate1 >> lane & 1);
+                let rotated = (j + (from >> 3) * 4 + usize::from(2 * r2 + r1)) % 8;
+                self.places[8 * bit_reverse(j, 3) + lane] = (8 * rows[rotated] + (from & 7)) as u8;
+            }
+        }
+    }
 }
 
 /// The map `out[i] = src[index of g · exponent(i)]`.
@@ -37,6 +53,7 @@ pub struct BlockPermutation {
     /// For each shift.
     pub(super) mixes: Vec<Mix>,
     /// Rows in the order in which g dilates them.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) rows: [usize; 8],
 }
 
@@ -51,9 +68,9 @@ impl BlockPermutation {
                 Source { block: bit_reverse(y & ((1 << bits) - 1), bits) as u32, shift }
             })
             .collect();
-        let mixes = (0..BLOCK)
+        let mut mixes: Vec<Mix> = (0..BLOCK)
             .map(|shift| {
-                let mut mix = Mix { lanes: [0; 8], rotate2: 0, rotate1: 0 };
+                let mut mix = Mix { lanes: [0; 8], rotate2: 0, rotate1: 0, places: [0; BLOCK] };
                 for lane in 0..8 {
                     let x = (g * bit_reverse(lane, 3) + shift) % BLOCK;
                     // g is its own inverse modulo 8.
@@ -69,23 +86,19 @@ impl BlockPermutation {
         for (j, row) in rows.iter_mut().enumerate() {
             *row = bit_reverse(g * j % 8, 3);
         }
+        mixes.iter_mut().for_each(|mix| mix.place(&rows));
         Self { sources, mixes, rows }
     }
 
     /// `put(out[i], src[…])` for every `i`; both have the `n` words of [`BlockPermutation::new`].
     #[inline(always)]
     pub(super) fn apply_plain(&self, out: &mut [u64], src: &[u64], put: impl Fn(&mut u64, u64)) {
+        let src = src.as_chunks::<BLOCK>().0;
         for (out, source) in out.chunks_exact_mut(BLOCK).zip(&self.sources) {
-            let src = &src[BLOCK * source.block as usize..][..BLOCK];
-            let mix = &self.mixes[source.shift as usize];
-            for j in 0..8 {
-                let row = &mut out[8 * bit_reverse(j, 3)..][..8];
-                for (lane, o) in row.iter_mut().enumerate() {
-                    let from = mix.lanes[lane] as usize;
-                    let (r2, r1) = (mix.rotate2 >> lane & 1, mix.rotate1 >> lane & 1);
-                    let rotated = (j + (from >> 3) * 4 + usize::from(2 * r2 + r1)) % 8;
-                    put(o, src[8 * self.rows[rotated] + (from & 7)]);
-                }
+            let src = &src[source.block as usize];
+            for (o, place) in out.iter_mut().zip(&self.mixes[source.shift as usize].places) {
+                // A place is below 64.
+                put(o, src[usize::from(*place) % BLOCK]);
             }
         }
     }

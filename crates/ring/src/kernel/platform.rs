@@ -4,6 +4,8 @@
 //! by the program ([`Family::limit`]) or by the first use of any; from then on everything in the process
 //! follows that choice: limbs as [`Family::choose`] says, work without a modulus as [`words`].
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use super::arm;
 use super::contract::{Kernels, WordKernels};
 use super::portable::Portable;
 #[cfg(target_arch = "x86_64")]
@@ -54,7 +56,11 @@ macro_rules! families {
 families! {
     /// Plain Rust: runs everywhere.
     Portable "portable" Portable::detect;
-    /// AVX-512 F + DQ, primes up to 61 bits.
+    /// 64-bit Arm: doubles for primes below 2^50, 64-bit words above.
+    Neon "neon" [all(target_arch = "aarch64", target_endian = "little")] arm::Neon::detect;
+    /// AVX2 + FMA, BMI2, ADX: doubles for primes below 2^50, 64-bit words above.
+    Avx2 "avx2" [target_arch = "x86_64"] x86::Avx2::detect;
+    /// AVX-512 F + DQ: doubles for primes below 2^50, 32-bit products above.
     Avx512Dq "avx512dq" [target_arch = "x86_64"] x86::Avx512::detect;
     /// AVX-512 IFMA, primes below 2^50.
     Avx512Ifma "avx512ifma" [target_arch = "x86_64"] x86::Ifma::detect;

@@ -11,5 +11,6 @@ mod limbs;
 mod ops;
 mod platform;
 mod polynomials;
+mod reference;
 mod support;
 mod transforms;

@@ -36,7 +36,7 @@ impl Words {
 pub fn limbs() -> Vec<Limb> {
     let largest =
         [20, 28, 30, 40, 46, 47, 48, 49, 50, 51, 55, 60, 61].map(|bits| ntt_primes(N, bits, 1, &[]).unwrap()[0]);
-    let above = [39u32, 40, 49, 60].map(|bits| {
+    let above = [39u32, 40, 46, 47, 48, 49, 60].map(|bits| {
         let first = (1u64 << bits) + 1;
         (0..).map(|i| first + i * 2 * N as u64).find(|p| is_prime(*p)).unwrap()
     });

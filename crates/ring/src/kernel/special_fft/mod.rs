@@ -113,11 +113,13 @@ impl SpecialFft {
     }
 
     /// Values to coefficients by the plain loops, in place; both arrays have M numbers.
+    #[inline(always)]
     pub(super) fn inverse_plain(&self, re: &mut [f64], im: &mut [f64]) {
         portable::inverse(self, re, im);
     }
 
     /// Coefficients to values by the plain loops, in place; both arrays have M numbers.
+    #[inline(always)]
     pub(super) fn forward_plain(&self, re: &mut [f64], im: &mut [f64]) {
         portable::forward(self, re, im);
     }

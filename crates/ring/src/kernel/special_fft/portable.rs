@@ -1,4 +1,4 @@
-//! Radix 2 in plain Rust.
+//! Radix 2 in plain Rust, which becomes vector code where it is expanded.
 
 use super::SpecialFft;
 use crate::order::bit_reverse;
@@ -14,6 +14,7 @@ fn reverse(re: &mut [f64], im: &mut [f64]) {
     }
 }
 
+#[inline(always)]
 pub fn inverse(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
     for (k, w) in t.layers.iter().enumerate().skip(1).rev() {
         let half = 1 << (k - 1);
@@ -33,6 +34,7 @@ pub fn inverse(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
     re.iter_mut().chain(im).for_each(|x| *x *= scale);
 }
 
+#[inline(always)]
 pub fn forward(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
     reverse(re, im);
     for (k, w) in t.layers.iter().enumerate().skip(1) {

@@ -3,8 +3,9 @@
 //! A family's type is a *token* ([`tokens`]): it can be made by detection alone, so a value is the proof
 //! that the processor has the family's features, and its methods are safe. Kernels are
 //! `#[target_feature]` functions, which call each other and the processor's intrinsics without `unsafe`;
-//! [`tokens::with_features`] alone calls into them from code without the features, on a token's word.
+//! `with_features` ([`super::features`]) alone calls into them from code without the features, on a token's word.
 
+mod avx2;
 mod avx512;
 mod chacha;
 mod ifma;
@@ -14,7 +15,7 @@ mod special_fft;
 mod tokens;
 mod words;
 
-pub(super) use tokens::{Avx512, Ifma};
+pub(super) use tokens::{Avx2, Avx512, Ifma};
 
 /// [`LimbKernels`](super::contract::LimbKernels) of a type with `q` and `n`, the bodies compiled by
 /// `with`: what differs between families is a method of the type itself, what does not works in its

@@ -3,8 +3,6 @@
 pub(crate) mod elementwise;
 pub(crate) mod lanes;
 pub(crate) mod ntt;
-#[allow(unsafe_code)]
-mod rows;
 pub(crate) mod tables;
 #[allow(unsafe_code)]
 pub(crate) mod tile;

@@ -13,8 +13,8 @@
 //!
 //! Everything here is expanded into the family's entry points, which have the processor's features.
 
+use super::super::rows::{Columns, Rows};
 use super::lanes::Lanes;
-use super::rows::{Columns, Rows};
 use super::tables::{ForwardPlan, InversePlan, LaneBlock, Pair, VectorTables};
 
 /// A vector of a family's lanes.
@@ -217,7 +217,7 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
     #[inline(always)]
     fn load<const ROWS: usize, const C: usize>(self, columns: &Columns<'_, ROWS, C>, i: usize, c: usize) -> V<A> {
         self.ask(columns.address(i, c));
-        columns.load(self.arithmetic.lanes(), i, c)
+        self.arithmetic.lanes().load(columns.at(i, c))
     }
 
     /// A block of the last six layers.
@@ -316,7 +316,7 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 v = self.layers::<PLAN, R, ROWS, FIRST, C>(v, [&wide; C]);
                 for (c, column) in v.into_iter().enumerate() {
                     for (i, x) in column.into_iter().enumerate() {
-                        columns.store(lanes, i, c, x);
+                        lanes.store(columns.at_mut(i, c), x);
                     }
                 }
             }
@@ -580,7 +580,7 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 }
                 for i in 0..ROWS {
                     for c in 0..C {
-                        columns.store(lanes, i, c, self.inverse_product::<LAST>(i, v[i][c], w[i]));
+                        lanes.store(columns.at_mut(i, c), self.inverse_product::<LAST>(i, v[i][c], w[i]));
                     }
                 }
             }
@@ -738,10 +738,10 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 let mut columns = rows.columns::<1>(k);
                 let mut v = [lanes.splat(0); ROWS];
                 for (i, x) in v.iter_mut().enumerate() {
-                    *x = columns.load(lanes, i, 0);
+                    *x = lanes.load(columns.at(i, 0));
                 }
                 for (i, x) in self.inverse_layers::<R, ROWS>(v, &w).into_iter().enumerate() {
-                    columns.store(lanes, i, 0, x);
+                    lanes.store(columns.at_mut(i, 0), x);
                 }
             }
         }

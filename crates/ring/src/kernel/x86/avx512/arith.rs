@@ -5,7 +5,8 @@
 //! few q larger, for which words of 64 bits have room (8q < 2^64).
 
 use super::super::lanes::{add_mod, csub, splat, sub_mod};
-use super::super::tokens::{Avx512, Proof, with_avx512};
+use super::super::tokens::{Avx512, with_avx512};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::lanes::Field;
 use crate::modulus::{Modulus, Shoup};
 use std::arch::x86_64::*;

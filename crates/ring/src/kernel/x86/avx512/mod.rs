@@ -1,19 +1,23 @@
-//! AVX-512 F + DQ kernels, for primes up to 61 bits.
+//! AVX-512 F + DQ kernels: doubles for primes below 2^50, 32-bit products for those up to 61 bits.
 
 mod arith;
+mod doubles;
 mod gemm;
 mod ntt;
 mod sums;
 
 use super::limb_kernels;
-use super::tokens::{Avx512, Proof};
+use super::tokens::Avx512;
 use crate::kernel::contract::{Kernels, LimbKernels, Monomials, Rows, RowsMut, WordKernels};
+use crate::kernel::features::Proof;
+use crate::kernel::generic::digits;
+use crate::kernel::generic::doubles::DoubleLimb;
+use crate::kernel::generic::scalar::external;
 use crate::kernel::generic::vectors::elementwise;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
-use crate::kernel::generic::{digits, external};
 use crate::kernel::{Ahead, Gadget, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::{PackedPairs, Width, dot_by_blocks};
+use crate::packed::PackedPairs;
 use arith::DqField;
 
 impl Kernels for Avx512 {
@@ -22,7 +26,10 @@ impl Kernels for Avx512 {
     }
 
     fn limb(&self, q: &Modulus, n: usize, root: u64) -> Box<dyn LimbKernels> {
-        Box::new(DqLimb { token: *self, q: *q, n, t: VectorTables::new(q, n, root, LaneWord::Bits64) })
+        match DoubleLimb::<Self>::serves(q) {
+            true => Box::new(DoubleLimb::new(*self, q, n, root)),
+            false => Box::new(DqLimb { token: *self, q: *q, n, t: VectorTables::new(q, n, root, LaneWord::Bits64) }),
+        }
     }
 
     fn words(&self) -> &dyn WordKernels {
@@ -30,7 +37,7 @@ impl Kernels for Avx512 {
     }
 }
 
-/// One prime and its twiddles.
+/// One prime of 51 bits or more and its twiddles.
 #[derive(Debug)]
 struct DqLimb {
     token: Avx512,
@@ -78,10 +85,7 @@ impl DqLimb {
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
-        match b.width() {
-            Width::Bytes8 => self.dot_pair_words(out, a, b, start),
-            _ => dot_by_blocks(self, out, a, b, start),
-        }
+        self.dot_pair_words(out, a, b, start);
     }
 
     #[inline]

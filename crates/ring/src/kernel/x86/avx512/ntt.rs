@@ -1,9 +1,10 @@
 //! The transform with 64-bit products emulated from 32-bit ones, for primes below 2^61.
 
 use super::super::lanes::{csub, splat};
-use super::super::tokens::{Avx512, Proof, with_avx512};
+use super::super::tokens::{Avx512, with_avx512};
 use super::DqLimb;
 use crate::kernel::Ahead;
+use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
 use std::arch::x86_64::*;

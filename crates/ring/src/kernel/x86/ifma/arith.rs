@@ -5,7 +5,8 @@
 //! lies under 2^52 wherever it is masked.
 
 use super::super::lanes::{add_mod, csub, splat, sub_mod};
-use super::super::tokens::{Avx512, Ifma, Proof, with_ifma};
+use super::super::tokens::{Avx512, Ifma, with_ifma};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::lanes::Field;
 use crate::modulus::{Modulus, Shoup};
 use std::arch::x86_64::*;

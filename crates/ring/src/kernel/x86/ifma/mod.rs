@@ -8,8 +8,9 @@ mod packed;
 mod sums;
 
 use super::limb_kernels;
-use super::tokens::{Ifma, Proof};
+use super::tokens::Ifma;
 use crate::kernel::contract::{Kernels, LimbKernels, Monomials, Rows, RowsMut, WordKernels};
+use crate::kernel::features::Proof;
 use crate::kernel::generic::digits;
 use crate::kernel::generic::vectors::elementwise;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};

@@ -4,9 +4,10 @@
 //! ignored by the multiplications and masked off at the end.
 
 use super::super::lanes::splat;
-use super::super::tokens::{Avx512, Ifma, Proof, with_ifma};
+use super::super::tokens::{Avx512, Ifma, with_ifma};
 use super::IfmaLimb;
 use crate::kernel::Ahead;
+use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
 use std::arch::x86_64::*;

@@ -1,6 +1,5 @@
-//! Rows of vectors that one pass of a transform works on together.
+//! Rows of eights of words that one pass of a transform works on together.
 
-use super::lanes::Lanes;
 use std::marker::PhantomData;
 
 /// A block of words as `ROWS` rows of equal length.
@@ -57,19 +56,19 @@ impl<const ROWS: usize, const C: usize> Columns<'_, ROWS, C> {
     /// # Panics
     /// As for [`Columns::address`].
     #[inline(always)]
-    pub(crate) fn load<L: Lanes>(&self, lanes: L, i: usize, c: usize) -> L::V {
+    pub(crate) fn at(&self, i: usize, c: usize) -> &[u64; 8] {
         // SAFETY: `Rows` found ROWS rows of `stride` words in the block that it borrows, and C vectors of
         // each from `start` on; the address is that of one of them.
-        lanes.load(unsafe { &*self.address(i, c).cast() })
+        unsafe { &*self.address(i, c).cast() }
     }
 
-    /// Writes vector `c` of row `i`.
+    /// The same, to be written.
     ///
     /// # Panics
     /// As for [`Columns::address`].
     #[inline(always)]
-    pub(crate) fn store<L: Lanes>(&mut self, lanes: L, i: usize, c: usize, x: L::V) {
-        // SAFETY: as in `load`; the block is borrowed mutably.
-        lanes.store(unsafe { &mut *self.address(i, c).cast() }, x);
+    pub(crate) fn at_mut(&mut self, i: usize, c: usize) -> &mut [u64; 8] {
+        // SAFETY: as in `at`; the block is borrowed mutably.
+        unsafe { &mut *self.address(i, c).cast() }
     }
 }

@@ -1,0 +1,123 @@
+//! Sums of products: added up in 128 bits, a few words side by side, and reduced once.
+
+use super::ScalarLimb;
+use crate::kernel::contract::{Rows, RowsMut};
+use crate::modulus::Modulus;
+use crate::packed::{BLOCK, PackedPairs, unpack};
+
+/// Words side by side: their sums stay in registers.
+const SIDE: usize = 4;
+
+/// Products of words of so many bits in all that 128 bits hold with what a reduction leaves.
+#[inline(always)]
+pub(super) fn lazy_terms(bits: u32) -> usize {
+    1 << (127 - bits).min(20)
+}
+
+/// `out = start + Σ_j a_j · b_j` of [`SIDE`] words each; `b(j)` gives those of term `j`.
+#[inline(always)]
+fn sum<'a>(
+    q: &Modulus,
+    lazy: usize,
+    terms: usize,
+    start: [u64; SIDE],
+    row: impl Fn(usize) -> (&'a [u64; SIDE], [u64; SIDE]),
+) -> [u64; SIDE] {
+    let mut total = start;
+    let mut first = 0;
+    loop {
+        let end = terms.min(first + lazy);
+        let mut sums = total.map(u128::from);
+        for j in first..end {
+            let (x, y) = row(j);
+            for l in 0..SIDE {
+                sums[l] += u128::from(x[l]) * u128::from(y[l]);
+            }
+        }
+        total = sums.map(|s| q.reduce_u128(s));
+        if end == terms {
+            return total;
+        }
+        first = end;
+    }
+}
+
+/// The [`SIDE`] words from `at` on.
+#[inline(always)]
+fn words(row: &[u64], at: usize) -> &[u64; SIDE] {
+    &row[at..at + SIDE].as_chunks().0[0]
+}
+
+impl ScalarLimb {
+    #[inline(always)]
+    pub(crate) fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+        let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
+        for (i, o) in out.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+            *o = sum(q, lazy, a.len(), [0; SIDE], |j| (words(a[j], SIDE * i), *words(b[j], SIDE * i)));
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn dot_pair(&self, out: [&mut [u64]; 2], a: &[&[u64]], b0: &[&[u64]], b1: &[&[u64]]) {
+        let [out0, out1] = out;
+        self.dot(out0, a, b0);
+        self.dot(out1, a, b1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+        let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
+        let unit = b.width().unit_words();
+        let [out0, out1] = out;
+        let mut pairs = vec![[[0u64; BLOCK]; 2]; a.len()];
+        let blocks = out0.as_chunks_mut::<BLOCK>().0.iter_mut().zip(out1.as_chunks_mut::<BLOCK>().0);
+        for (at, (out0, out1)) in blocks.enumerate() {
+            for (pair, units) in pairs.iter_mut().zip(b.block(at).chunks_exact(2 * unit)) {
+                let (first, second) = units.split_at(unit);
+                unpack(b.width(), &mut pair[0], first);
+                unpack(b.width(), &mut pair[1], second);
+            }
+            for (part, out) in [out0, out1].into_iter().enumerate() {
+                for (i, o) in out.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+                    let place = at * BLOCK + SIDE * i;
+                    let first = start.filter(|_| part == 0).map_or([0; SIDE], |row| *words(row, place));
+                    let row = |j: usize| (words(a[j], place), *words(&pairs[j][part], SIDE * i));
+                    *o = sum(q, lazy, a.len(), first, row);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32) {
+        let (q, lazy) = (&self.q, lazy_terms(self.q.bits() + bound_bits));
+        for (i, o) in out.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+            *o = sum(q, lazy, src.len(), [0; SIDE], |j| (words(src[j], SIDE * i), [w[j]; SIDE]));
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn gemm(
+        &self,
+        c: RowsMut<'_>,
+        a: Rows<'_>,
+        b: Rows<'_>,
+        (m, k, n): (usize, usize, usize),
+        accumulate: bool,
+    ) {
+        let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
+        // A panel of columns, copied once for all rows.
+        let mut panel = vec![[0u64; SIDE]; k];
+        for at in (0..n).step_by(SIDE) {
+            for (t, row) in panel.iter_mut().enumerate() {
+                *row = *words(&b.words[t * b.stride..], at);
+            }
+            for i in 0..m {
+                let x = &a.words[i * a.stride..][..k];
+                let place = &mut c.words[i * c.stride + at..][..SIDE];
+                let start = if accumulate { *words(place, 0) } else { [0; SIDE] };
+                place.copy_from_slice(&sum(q, lazy, k, start, |t| (&panel[t], [x[t]; SIDE])));
+            }
+        }
+    }
+}
