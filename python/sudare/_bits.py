@@ -160,8 +160,8 @@ def bits(*, security: int = 128, parameters: str = PARAMETERS, threads: int = 0)
     """A context with new keys for encrypted booleans and integers.
 
     `security` is in bits, `threads` 0 for one for each processor. `parameters` names a set: those of
-    integers hold booleans too; `"gates"` holds booleans alone, computes on them in less than half the
-    time and has smaller keys. Sets whose names begin with `insecure` are for tests alone.
+    integers hold booleans too; `"gates"` holds booleans alone, computes on them in half the
+    time or less and has smaller keys. Sets whose names begin with `insecure` are for tests alone.
 
     >>> ctx = bits(parameters="insecure_test")
     >>> x = ctx.encrypt(np.uint8([3, 200]))
