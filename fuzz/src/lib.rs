@@ -13,11 +13,13 @@ use sudare_rlwe::wire::{
     secret_key_from_bytes, secret_key_to_bytes,
 };
 use sudare_tfhe::TfheParams;
+use sudare_tfhe::boolean::fhew::FhewParams;
 use sudare_tfhe::circuit_bootstrap::CircuitParams;
 use sudare_tfhe::wire::{
-    read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes, tfhe_client_key_from_bytes,
-    tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes, tfhe_server_key_from_bytes,
-    write_tfhe_server_key,
+    circuit_key_from_bytes, circuit_params_from_bytes, circuit_params_to_bytes, fhew_key_from_bytes,
+    fhew_params_from_bytes, fhew_params_to_bytes, read_tfhe_server_key, tfhe_array_from_bytes, tfhe_array_to_bytes,
+    tfhe_client_key_from_bytes, tfhe_client_key_to_bytes, tfhe_params_from_bytes, tfhe_params_to_bytes,
+    tfhe_server_key_from_bytes, write_circuit_key, write_fhew_key, write_tfhe_server_key,
 };
 
 /// The parameters of the golden files.
@@ -148,6 +150,46 @@ pub fn tfhe_array(data: &[u8]) {
     both_ways(data, |bytes| {
         if let Ok(array) = tfhe_array_from_bytes(golden_tfhe(), bytes) {
             assert!(tfhe_array_to_bytes(golden_tfhe(), &array).expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoders of circuit bootstrapping's parameters and keys; small sets are built too.
+pub fn circuit(data: &[u8]) {
+    static PARAMS: OnceLock<CircuitParams> = OnceLock::new();
+    let golden = PARAMS.get_or_init(|| {
+        let file = include_bytes!("../../crates/tfhe/tests/golden/v1/circuit_params.bin");
+        circuit_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    });
+    both_ways(data, |bytes| {
+        let stored = circuit_params_from_bytes(bytes).ok().filter(|stored| stored.literal.tfhe.log_n <= 10);
+        if let Some(params) = stored.and_then(|stored| stored.build().ok()) {
+            assert!(circuit_params_to_bytes(&params).expect("what was read can be written") == bytes);
+        }
+        if let Ok(key) = circuit_key_from_bytes(golden, bytes) {
+            let mut out = Vec::new();
+            write_circuit_key(&key, &mut out).expect("what was read can be written");
+            assert!(out == bytes);
+        }
+    });
+}
+
+/// The decoders of FHEW's parameters and keys; small sets are built too.
+pub fn fhew(data: &[u8]) {
+    static PARAMS: OnceLock<FhewParams> = OnceLock::new();
+    let golden = PARAMS.get_or_init(|| {
+        let file = include_bytes!("../../crates/tfhe/tests/golden/v1/fhew_params.bin");
+        fhew_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    });
+    both_ways(data, |bytes| {
+        let stored = fhew_params_from_bytes(bytes).ok().filter(|stored| stored.literal.tfhe.log_n <= 10);
+        if let Some(params) = stored.and_then(|stored| stored.build().ok()) {
+            assert!(fhew_params_to_bytes(&params).expect("what was read can be written") == bytes);
+        }
+        if let Ok(key) = fhew_key_from_bytes(golden, bytes) {
+            let mut out = Vec::new();
+            write_fhew_key(&key, &mut out).expect("what was read can be written");
+            assert!(out == bytes);
         }
     });
 }

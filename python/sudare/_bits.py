@@ -1,4 +1,4 @@
-"""Who encrypts integers, who computes on them, who decrypts."""
+"""Who encrypts integers and booleans, who computes on them, who decrypts."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         return self._server
 
     def encrypt(self, x: Any) -> EncryptedBits:
-        """Encrypt an array of booleans or of integers of 8 to 64 bits."""
+        """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits."""
         if isinstance(x, EncryptedBits):
             raise UnsupportedError("this array is encrypted already")
         values = plain(x)
@@ -159,12 +159,17 @@ class BitsContext(BitsClient):
 def bits(*, security: int = 128, parameters: str = PARAMETERS, threads: int = 0) -> BitsContext:
     """A context with new keys for encrypted booleans and integers.
 
-    `security` is in bits, `threads` 0 for one for each processor. `parameters` names a set; sets
-    whose names begin with `insecure` are for tests alone.
+    `security` is in bits, `threads` 0 for one for each processor. `parameters` names a set: those of
+    integers hold booleans too; `"gates"` holds booleans alone, computes on them in half the
+    time or less and has smaller keys. Sets whose names begin with `insecure` are for tests alone.
 
     >>> ctx = bits(parameters="insecure_test")
     >>> x = ctx.encrypt(np.uint8([3, 200]))
     >>> ctx.decrypt(x + x)
     array([  6, 144], dtype=uint8)
+    >>> gates = bits(parameters="insecure_test_gates")
+    >>> a, b = gates.encrypt([True, True]), gates.encrypt([True, False])
+    >>> gates.decrypt(a & ~b)
+    array([False,  True])
     """
     return BitsContext(parameters=parameters, security=security, threads=threads)

@@ -56,7 +56,8 @@ class EncryptedBits(Opaque):
     """An array that nobody can read without the client's key.
 
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
-    as in NumPy. Comparisons give encrypted booleans.
+    as in NumPy. Comparisons give encrypted booleans. Sums and differences leave their carries to the
+    first operation that needs them, which propagates them once for all that follow (see `settle`).
     """
 
     def __init__(
@@ -311,6 +312,14 @@ class EncryptedBits(Opaque):
     def __invert__(self) -> EncryptedBits:
         return self._wrap(self._do().invert(self._core))
 
+    def settle(self) -> EncryptedBits:
+        """The same array with its carries propagated now, not by the operation that needs them first.
+
+        Whoever decrypts sums whose carries wait can tell how their two-bit blocks were added up;
+        of settled arrays they learn the numbers alone.
+        """
+        return self._wrap(self._do().settle(self._core))
+
     def lookup(self, table: Any) -> EncryptedBits:
         """`table[x]` for a public table with an entry for each value, 2^8 for `uint8`.
 
@@ -334,26 +343,26 @@ class EncryptedBits(Opaque):
     ) -> EncryptedBits:
         """The sum over an axis or everything, in NumPy's type for it unless `dtype` says another."""
         wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
-        return self.astype(wanted)._reduce("add", axis, keepdims)
+        return self.astype(wanted)._halve("add", axis, keepdims)
 
     def min(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
         """The smallest element."""
-        return self._reduce("minimum", axis, keepdims)
+        return self._halve("minimum", axis, keepdims)
 
     def max(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
         """The largest element."""
-        return self._reduce("maximum", axis, keepdims)
+        return self._halve("maximum", axis, keepdims)
 
     def any(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether an element is true."""
-        return self.astype(bool)._reduce("bitwise_or", axis, keepdims)
+        return self.astype(bool)._join("any", axis, keepdims)
 
     def all(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether every element is true."""
-        return self.astype(bool)._reduce("bitwise_and", axis, keepdims)
+        return self.astype(bool)._join("all", axis, keepdims)
 
-    def _reduce(self, name: str, axis: int | None, keepdims: bool) -> EncryptedBits:
-        """Halves the axis until one element is left."""
+    def _along(self, axis: int | None, keepdims: bool) -> tuple[EncryptedBits, Shape]:
+        """The axis to reduce (or everything) first, and the shape of the result."""
         x = self.reshape(-1) if axis is None else self
         at = 0 if axis is None else axis
         if not -x.ndim <= at < x.ndim:
@@ -361,11 +370,6 @@ class EncryptedBits(Opaque):
         order = np.moveaxis(x._indices, at, 0)
         if not order.shape[0]:
             raise ShapeError("a reduction of no elements")
-        x = x._take(order)
-        while len(x) > 1:
-            half = len(x) // 2
-            joined = x[:half]._binary(name, x[half : 2 * half])
-            x = concatenate([joined, x[2 * half :]]) if len(x) % 2 else joined
         shape = list(self.shape)
         if axis is None:
             shape = [1] * self.ndim if keepdims else []
@@ -373,7 +377,21 @@ class EncryptedBits(Opaque):
             shape[at] = 1
         else:
             del shape[at]
-        return x.reshape(tuple(shape))
+        return x._take(order), tuple(shape)
+
+    def _halve(self, name: str, axis: int | None, keepdims: bool) -> EncryptedBits:
+        """Halves the axis until one element is left."""
+        x, shape = self._along(axis, keepdims)
+        while len(x) > 1:
+            half = len(x) // 2
+            joined = x[:half]._binary(name, x[half : 2 * half])
+            x = concatenate([joined, x[2 * half :]]) if len(x) % 2 else joined
+        return x.reshape(shape)
+
+    def _join(self, name: str, axis: int | None, keepdims: bool) -> EncryptedBits:
+        """Booleans joined, as many at once as the parameters allow."""
+        x, shape = self._along(axis, keepdims)
+        return x._wrap(x._do().reduce(name, x._core, list(shape)))
 
     # NumPy's protocols.
 

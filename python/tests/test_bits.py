@@ -101,6 +101,31 @@ def test_booleans(ctx: sd.BitsContext) -> None:
         _ = x - y
 
 
+def test_carries_wait(ctx: sd.BitsContext) -> None:
+    rng = np.random.default_rng(5)
+    for dtype in ("uint8", "int8", "uint16"):
+        terms = [numbers(rng, dtype, 3) for _ in range(7)]
+        x, a = ctx.encrypt(terms[0]), terms[0]
+        for i, term in enumerate(terms[1:]):
+            y = ctx.encrypt(term) if i != 3 else term
+            x, a = (x - y, a - term) if i % 3 == 2 else (x + y, a + term)
+            same(ctx, x, a)
+        same(ctx, x.settle(), a)
+        same(ctx, pickle.loads(pickle.dumps(x)), a)
+        waiting = ctx.encrypt(terms[0]) + ctx.encrypt(terms[1])
+        b = terms[0] + terms[1]
+        for _ in range(2):
+            same(ctx, waiting < terms[2], b < terms[2])
+            same(ctx, waiting ^ waiting[::-1], b ^ b[::-1])
+            same(ctx, ~waiting, ~b)
+            same(ctx, waiting.astype("int32"), b.astype("int32"))
+            same(ctx, sd.where(waiting == b[0], waiting, 1), np.where(b == b[0], b, b.dtype.type(1)))
+    flags = rng.integers(0, 2, 11).astype(bool)
+    same(ctx, ctx.encrypt(flags).sum(), flags.sum())
+    counts = numbers(rng, "uint8", 6)
+    same(ctx, ctx.encrypt(counts).sum(), counts.sum())
+
+
 def test_choices_and_tables(ctx: sd.BitsContext) -> None:
     a, b = np.array([3, 250, 77], "uint8"), np.array([200, 4, 77], "uint8")
     x, y = ctx.encrypt(a), ctx.encrypt(b)

@@ -6,9 +6,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_ring::Threads;
-use sudare_tfhe::radix::{
-    BitOperation, Comparison, ElementType, Elementwise, IntegerArray, IntegerEvaluator, IntegerType, Shift,
-};
+use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray, Reduction};
+use sudare_tfhe::radix::{BitOperation, Comparison, IntegerType, Shift};
 use sudare_tfhe::{self as tfhe, Plaintext, TfheError, TfheLiteral};
 
 /// A refusal of the scheme, as the layers above know it.
@@ -64,7 +63,7 @@ fn shift(name: &str) -> Result<Shift> {
     })
 }
 
-/// A parameter set for integers.
+/// A parameter set for integers, or for booleans alone.
 #[pyclass(frozen, module = "sudare._core")]
 #[derive(Clone)]
 pub struct BitsParams(tfhe::TfheParams);
@@ -79,7 +78,11 @@ impl BitsParams {
             "message_2_carry_2_lwe_switch" => TfheLiteral::message_2_carry_2_lwe_switch(),
             "message_2_carry_2_failure_64" => TfheLiteral::message_2_carry_2_failure_64(),
             "message_2_carry_2_failure_40" => TfheLiteral::message_2_carry_2_failure_40(),
+            "gates" => TfheLiteral::gates(),
+            "gates_failure_64" => TfheLiteral::gates_failure_64(),
+            "gates_failure_40" => TfheLiteral::gates_failure_40(),
             "insecure_test" => TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 }),
+            "insecure_test_gates" => TfheLiteral::insecure_test(Plaintext::Bit),
             _ => return unknown("parameter set", name),
         };
         long(py, || Ok(Self(literal.build().map_err(refused)?)))
@@ -117,7 +120,7 @@ impl BitsParams {
 
 /// An encrypted array.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct BitsArray(IntegerArray);
+pub struct BitsArray(EncryptedArray);
 
 #[pymethods]
 impl BitsArray {
@@ -165,8 +168,8 @@ impl BitsArray {
     /// Arrays one after the other, flat.
     #[staticmethod]
     fn concatenated(arrays: Vec<PyRef<'_, Self>>) -> Result<Self> {
-        let all: Vec<&IntegerArray> = arrays.iter().map(|a| &a.0).collect();
-        Ok(Self(IntegerArray::concatenated(&all).map_err(refused)?))
+        let all: Vec<&EncryptedArray> = arrays.iter().map(|a| &a.0).collect();
+        Ok(Self(EncryptedArray::concatenated(&all).map_err(refused)?))
     }
 }
 
@@ -235,9 +238,9 @@ impl BitsServer {
     fn work(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&IntegerEvaluator<'_>) -> std::result::Result<IntegerArray, TfheError> + Send,
+        work: impl FnOnce(&dyn ArrayEvaluator) -> std::result::Result<EncryptedArray, TfheError> + Send,
     ) -> Result<BitsArray> {
-        long(py, || Ok(BitsArray(self.1.run(|| work(&self.0.integers()?)).map_err(refused)?)))
+        long(py, || Ok(BitsArray(self.1.run(|| work(&*self.0.arrays()?)).map_err(refused)?)))
     }
 }
 
@@ -321,6 +324,21 @@ impl BitsServer {
         second: &BitsArray,
     ) -> Result<BitsArray> {
         self.work(py, |e| e.choice(&condition.0, &first.0, &second.0))
+    }
+
+    /// Whether any (or all) of the booleans along the first axis are true.
+    fn reduce(&self, py: Python<'_>, name: &str, operand: &BitsArray, shape: Vec<usize>) -> Result<BitsArray> {
+        let how = match name {
+            "any" => Reduction::Any,
+            "all" => Reduction::All,
+            _ => return unknown("reduction", name),
+        };
+        self.work(py, |e| e.reduced(how, &operand.0, shape))
+    }
+
+    /// The same array with no carry waiting.
+    fn settle(&self, py: Python<'_>, operand: &BitsArray) -> Result<BitsArray> {
+        self.work(py, |e| e.settled(&operand.0))
     }
 
     /// A shift by a public number for each element.

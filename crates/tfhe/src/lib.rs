@@ -5,7 +5,8 @@
 //! ciphertexts between key switch and blind rotation live modulo 2^32.
 //!
 //! ```
-//! use sudare_tfhe::radix::{ElementType, Elementwise, IntegerType};
+//! use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise};
+//! use sudare_tfhe::radix::IntegerType;
 //! use sudare_tfhe::{ClientKey, Plaintext, TfheLiteral};
 //!
 //! # fn main() -> Result<(), sudare_tfhe::TfheError> {
@@ -24,6 +25,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod array;
 pub mod boolean;
 pub mod circuit_bootstrap;
 mod core;

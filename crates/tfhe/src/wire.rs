@@ -1,11 +1,20 @@
-//! TFHE's objects on the wire: parameters, keys, arrays of encrypted integers.
+//! TFHE's objects on the wire: parameters, keys, arrays of encrypted integers; FHEW and circuit bootstrapping.
 //!
 //! Keys and fresh arrays travel as seeds and bodies.
 
-use crate::radix::{ElementType, IntegerArray, IntegerType, MAX_AXES, elements_of};
+mod circuit;
+mod fhew;
+
+pub use circuit::{
+    StoredCircuitParams, circuit_key_from_bytes, circuit_params_from_bytes, circuit_params_to_bytes, write_circuit_key,
+};
+pub use fhew::{StoredFhewParams, fhew_key_from_bytes, fhew_params_from_bytes, fhew_params_to_bytes, write_fhew_key};
+
+use crate::array::{ElementType, EncryptedArray, MAX_AXES, check_element, elements_of};
+use crate::radix::IntegerType;
 use crate::{
-    BootstrapKey, ClientKey, EncryptedInt, LweCiphertext, Noise, Plaintext, ServerKey, SwitchKey, TfheLiteral,
-    TfheParams,
+    BootstrapKey, ClientKey, EncryptedInt, LweCiphertext, Noise, Plaintext, ServerKey, SwitchKey, TfheError,
+    TfheLiteral, TfheParams,
 };
 use std::io::{Read, Write};
 use sudare_ring::random::MaskSeed;
@@ -40,11 +49,14 @@ impl StoredTfheParams {
     /// [`WireError::WrongParameters`] if another set comes out than was stored.
     pub fn build(&self) -> Result<TfheParams, WireError> {
         let params = self.literal.clone().build()?;
-        if params.hash() == self.hash {
-            return Ok(params);
-        }
-        Err(WireError::WrongParameters { found: params.hash(), expected: self.hash })
+        expect_hash(params.hash(), self.hash)?;
+        Ok(params)
     }
+}
+
+/// Refuses a set that is another than was stored.
+fn expect_hash(found: ParamsHash, expected: ParamsHash) -> Result<(), WireError> {
+    if found == expected { Ok(()) } else { Err(WireError::WrongParameters { found, expected }) }
 }
 
 fn write_noise(noise: Noise, meta: &mut Vec<u8>) {
@@ -72,12 +84,8 @@ fn read_noise(fields: &mut Fields<'_>) -> Result<Noise, WireError> {
     }
 }
 
-/// A parameter set's bytes.
-///
-/// # Errors
-/// None for a set that was built.
-pub fn tfhe_params_to_bytes(params: &TfheParams) -> Result<Vec<u8>, WireError> {
-    let l = params.literal();
+/// What a literal says, behind what `meta` holds.
+fn write_literal(l: &TfheLiteral, meta: &mut Vec<u8>) {
     let (message, carry) = match l.plaintext {
         Plaintext::Bit => (0, 0),
         Plaintext::Integer { message_bits, carry_bits } => (message_bits, carry_bits),
@@ -93,58 +101,51 @@ pub fn tfhe_params_to_bytes(params: &TfheParams) -> Result<Vec<u8>, WireError> {
         u32::from(l.module_switch),
         l.security.bits(),
     ];
-    let mut meta = Vec::new();
     for x in [message, carry, bootstrap.0, bootstrap.1, switch.0, switch.1].into_iter().chain(numbers) {
         meta.extend(x.to_le_bytes());
     }
-    write_noise(l.lwe_noise, &mut meta);
-    write_noise(l.glwe_noise, &mut meta);
+    write_noise(l.lwe_noise, meta);
+    write_noise(l.glwe_noise, meta);
     meta.extend(l.noise_factor.to_le_bytes());
     meta.extend(l.log_failure.to_le_bytes());
-    let owner = (params.hash(), KeyId([0; 16]));
-    Ok(Header::new(ObjectType::TfheParams, owner, State::default(), meta, Vec::new())?.to_bytes())
 }
 
-/// Reads a parameter set without building it.
-///
-/// # Errors
-/// Every [`WireError`] but those about residues and streams.
-pub fn tfhe_params_from_bytes(bytes: &[u8]) -> Result<StoredTfheParams, WireError> {
-    let reader = Reader::open(Source::Bytes(bytes), ObjectType::TfheParams)?;
-    let header = reader.header();
-    header.expect_no_state()?;
-    header.expect_key(KeyId([0; 16]))?;
-    header.expect_segments([])?;
-    let mut fields = Fields::new(header.meta());
-    let mut number = |what, limit: u32| {
-        let found = fields.u32()?;
-        if found <= limit {
-            return Ok(found);
-        }
-        Err(WireError::Oversize { what, found: found.into(), limit: limit.into() })
-    };
-    let plaintext = match (number("message bits", 16)?, number("carry bits", 16)?) {
+/// A number of at most `limit`.
+fn number(fields: &mut Fields<'_>, what: &'static str, limit: u32) -> Result<u32, WireError> {
+    let found = fields.u32()?;
+    if found <= limit {
+        return Ok(found);
+    }
+    Err(WireError::Oversize { what, found: found.into(), limit: limit.into() })
+}
+
+/// Digits and how many.
+fn read_digits(fields: &mut Fields<'_>) -> Result<(u32, u32), WireError> {
+    Ok((number(fields, "a digit", 64)?, number(fields, "digits", 64)?))
+}
+
+fn read_literal(fields: &mut Fields<'_>) -> Result<TfheLiteral, WireError> {
+    let plaintext = match (number(fields, "message bits", 16)?, number(fields, "carry bits", 16)?) {
         (0, 0) => Plaintext::Bit,
         (message_bits, carry_bits) => Plaintext::Integer { message_bits, carry_bits },
     };
-    let bootstrap_digits = (number("a digit", 64)?, number("digits", 64)?);
-    let switch_digits = (number("a digit", 64)?, number("digits", 64)?);
-    let lwe_dimension = number("an LWE dimension", MAX_DIMENSION)? as usize;
-    let log_n = number("log2 N", 14)?;
-    let rank = number("a rank", 16)? as usize;
-    let (modulus_bits, unroll) = (number("modulus bits", 64)?, number("key bits a step", 16)? as usize);
-    let module_switch = number("a flag", 1)? == 1;
-    let security = match number("security", 256)? {
+    let (bootstrap_digits, switch_digits) = (read_digits(fields)?, read_digits(fields)?);
+    let lwe_dimension = number(fields, "an LWE dimension", MAX_DIMENSION)? as usize;
+    let log_n = number(fields, "log2 N", 14)?;
+    let rank = number(fields, "a rank", 16)? as usize;
+    let modulus_bits = number(fields, "modulus bits", 64)?;
+    let unroll = number(fields, "key bits a step", 16)? as usize;
+    let module_switch = number(fields, "a flag", 1)? == 1;
+    let security = match number(fields, "security", 256)? {
         0 => Security::Insecure,
         bits => Security::from_bits(bits).ok_or(WireError::Corrupt { what: "an unknown security level" })?,
     };
-    let (lwe_noise, glwe_noise) = (read_noise(&mut fields)?, read_noise(&mut fields)?);
+    let (lwe_noise, glwe_noise) = (read_noise(fields)?, read_noise(fields)?);
     let (noise_factor, log_failure) = (fields.u64()?, fields.f64()?);
-    fields.finish()?;
     if !log_failure.is_finite() {
         return Err(WireError::Corrupt { what: "a failure bound that is no number" });
     }
-    let literal = TfheLiteral {
+    Ok(TfheLiteral {
         plaintext,
         lwe_dimension,
         lwe_noise,
@@ -159,10 +160,50 @@ pub fn tfhe_params_from_bytes(bytes: &[u8]) -> Result<StoredTfheParams, WireErro
         noise_factor,
         log_failure,
         security,
-    };
-    let stored = StoredTfheParams { hash: header.params(), literal };
+    })
+}
+
+/// The file of a parameter set, which is metadata alone.
+fn params_file(kind: ObjectType, hash: ParamsHash, meta: Vec<u8>) -> Result<Vec<u8>, WireError> {
+    Ok(Header::new(kind, (hash, KeyId([0; 16])), State::default(), meta, Vec::new())?.to_bytes())
+}
+
+/// What `read` finds in such a file, and the hash that the set must have.
+fn read_params_file<T>(
+    bytes: &[u8],
+    kind: ObjectType,
+    read: impl FnOnce(&mut Fields<'_>) -> Result<T, WireError>,
+) -> Result<(ParamsHash, T), WireError> {
+    let reader = Reader::open(Source::Bytes(bytes), kind)?;
+    let header = reader.header();
+    header.expect_no_state()?;
+    header.expect_key(KeyId([0; 16]))?;
+    header.expect_segments([])?;
+    let mut fields = Fields::new(header.meta());
+    let found = read(&mut fields)?;
+    fields.finish()?;
+    let hash = header.params();
     reader.finish()?;
-    Ok(stored)
+    Ok((hash, found))
+}
+
+/// A parameter set's bytes.
+///
+/// # Errors
+/// None for a set that was built.
+pub fn tfhe_params_to_bytes(params: &TfheParams) -> Result<Vec<u8>, WireError> {
+    let mut meta = Vec::new();
+    write_literal(params.literal(), &mut meta);
+    params_file(ObjectType::TfheParams, params.hash(), meta)
+}
+
+/// Reads a parameter set without building it.
+///
+/// # Errors
+/// Every [`WireError`] but those about residues and streams.
+pub fn tfhe_params_from_bytes(bytes: &[u8]) -> Result<StoredTfheParams, WireError> {
+    let (hash, literal) = read_params_file(bytes, ObjectType::TfheParams, read_literal)?;
+    Ok(StoredTfheParams { hash, literal })
 }
 
 /// Bits of a binary key, the first lowest.
@@ -267,16 +308,35 @@ pub fn tfhe_server_key_bytes(key: &ServerKey) -> Result<u64, WireError> {
 pub fn write_tfhe_server_key(key: &ServerKey, out: impl Write) -> Result<(), WireError> {
     let header = server_key_header(key)?;
     let mut writer = Writer::new(out, &header)?;
-    let (bodies, length) = (key.switch_key().bodies(), switch_width(key.params()));
-    let mut bytes: Vec<u8> = bodies.iter().flat_map(|b| b.to_le_bytes().into_iter().take(length)).collect();
-    writer.segment(&bytes)?;
+    write_server_segments(key, &mut writer)?;
+    writer.finish()
+}
+
+fn write_switch(switch: &SwitchKey, params: &TfheParams, writer: &mut Writer<impl Write>) -> Result<(), WireError> {
+    let (bodies, length) = (switch.bodies(), switch_width(params));
+    let bytes: Vec<u8> = bodies.iter().flat_map(|b| b.to_le_bytes().into_iter().take(length)).collect();
+    writer.segment(&bytes)
+}
+
+fn read_switch(params: &TfheParams, masks: MaskSeed, reader: &mut Reader<'_>) -> Result<SwitchKey, WireError> {
+    let bodies = reader.segment()?.chunks_exact(switch_width(params)).map(|b| {
+        let mut word = [0; 8];
+        word[..b.len()].copy_from_slice(b);
+        u64::from_le_bytes(word)
+    });
+    Ok(SwitchKey::from_bodies(params, masks, &bodies.collect::<Vec<_>>())?)
+}
+
+fn write_server_segments(key: &ServerKey, writer: &mut Writer<impl Write>) -> Result<(), WireError> {
+    write_switch(key.switch_key(), key.params(), writer)?;
     let (bootstrap, q) = (key.bootstrap_key(), key.params().context().q());
+    let mut bytes = Vec::new();
     for step in 0..bootstrap.steps().len() {
         bytes.clear();
         append_words(&bootstrap.bodies(step), q, &mut bytes);
         writer.segment(&bytes)?;
     }
-    writer.finish()
+    Ok(())
 }
 
 /// Reads a server key that the stream ends with.
@@ -306,26 +366,42 @@ fn load_server_key(params: &TfheParams, source: Source<'_>) -> Result<ServerKey,
     let (bootstrap, switch) = (MaskSeed::from_bytes(fields.bytes32()?), MaskSeed::from_bytes(fields.bytes32()?));
     fields.finish()?;
     let id = header.key();
-    let bodies = reader.segment()?.chunks_exact(switch_width(params)).map(|b| {
-        let mut word = [0; 8];
-        word[..b.len()].copy_from_slice(b);
-        u64::from_le_bytes(word)
-    });
-    let switch = SwitchKey::from_bodies(params, switch, &bodies.collect::<Vec<_>>())?;
-    let (q, count) = (params.context().q(), BootstrapKey::steps_of(params));
-    let mut steps = Vec::with_capacity(count);
-    while steps.len() < count {
-        let first = steps.len();
-        let bodies = (first..count.min(first + STEPS_AT_ONCE))
-            .map(|step| read_words(reader.segment()?, q, step + 1))
+    let key = read_server_segments(params, id, (bootstrap, switch), &mut reader)?;
+    reader.finish()?;
+    Ok(key)
+}
+
+fn read_server_segments(
+    params: &TfheParams,
+    id: KeyId,
+    (bootstrap, switch): (MaskSeed, MaskSeed),
+    reader: &mut Reader<'_>,
+) -> Result<ServerKey, WireError> {
+    let switch = read_switch(params, switch, reader)?;
+    let expand = |i: usize, bodies: &[u64]| BootstrapKey::step_from_bodies(params, &bootstrap, i, bodies);
+    let steps = read_parts(params, (1, BootstrapKey::steps_of(params)), reader, expand)?;
+    Ok(ServerKey::from_parts(params, id, BootstrapKey::from_steps(params, bootstrap, steps)?, switch)?)
+}
+
+/// `count` parts of a key, made of the residues of a segment each, from segment `first` on; expanded in parallel
+/// inside a thread pool.
+fn read_parts<T: Send>(
+    params: &TfheParams,
+    (first, count): (usize, usize),
+    reader: &mut Reader<'_>,
+    expand: impl Fn(usize, &[u64]) -> Result<T, TfheError> + Sync + Send,
+) -> Result<Vec<T>, WireError> {
+    let mut parts = Vec::with_capacity(count);
+    while parts.len() < count {
+        let done = parts.len();
+        let bodies = (done..count.min(done + STEPS_AT_ONCE))
+            .map(|i| read_words(reader.segment()?, params.context().q(), first + i))
             .collect::<Result<Vec<_>, _>>()?;
-        let expand = |i: usize| BootstrapKey::step_from_bodies(params, &bootstrap, first + i, &bodies[i]);
-        for step in threads::map(bodies.len(), expand) {
-            steps.push(step?);
+        for part in threads::map(bodies.len(), |i| expand(done + i, &bodies[i])) {
+            parts.push(part?);
         }
     }
-    reader.finish()?;
-    Ok(ServerKey::from_parts(params, id, BootstrapKey::from_steps(params, bootstrap, steps)?, switch)?)
+    Ok(parts)
 }
 
 /// Bytes of a block of an array on the wire.
@@ -344,11 +420,12 @@ fn array_segments(params: &TfheParams, blocks: usize, seeded: bool) -> impl Iter
 ///
 /// # Errors
 /// [`WireError::WrongParameters`] for an array of other parameters, [`WireError::Oversize`].
-pub fn tfhe_array_to_bytes(params: &TfheParams, array: &IntegerArray) -> Result<Vec<u8>, WireError> {
+pub fn tfhe_array_to_bytes(params: &TfheParams, array: &EncryptedArray) -> Result<Vec<u8>, WireError> {
     let (hash, key) = array.owner();
     if hash != params.hash() {
         return Err(WireError::WrongParameters { found: hash, expected: params.hash() });
     }
+    let array = array.known();
     let (kind, bits) = match array.element() {
         ElementType::Bool => (0u32, 1),
         ElementType::Integer(t) => (if t.signed() { 2 } else { 1 }, t.bits()),
@@ -371,7 +448,7 @@ pub fn tfhe_array_to_bytes(params: &TfheParams, array: &IntegerArray) -> Result<
             if seeded {
                 append_words(&[b.ciphertext().body()], q, &mut bytes);
             } else {
-                // Both are at most 3.
+                // Both are at most 12.
                 bytes.extend([b.largest() as u8, b.noise() as u8]);
                 append_words(b.ciphertext().words(), q, &mut bytes);
             }
@@ -386,7 +463,7 @@ pub fn tfhe_array_to_bytes(params: &TfheParams, array: &IntegerArray) -> Result<
 ///
 /// # Errors
 /// Every [`WireError`] but [`WireError::Io`].
-pub fn tfhe_array_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<IntegerArray, WireError> {
+pub fn tfhe_array_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<EncryptedArray, WireError> {
     let mut reader = Reader::open(Source::Bytes(bytes), ObjectType::TfheArray)?;
     let header = reader.header();
     header.expect_params(params.hash())?;
@@ -397,6 +474,7 @@ pub fn tfhe_array_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Intege
         (kind @ (1 | 2), bits) => ElementType::Integer(IntegerType::new(bits, kind == 2)?),
         _ => return Err(WireError::Corrupt { what: "an unknown type of elements" }),
     };
+    check_element(params, element)?;
     let axes = fields.u32()? as usize;
     if axes > MAX_AXES {
         return Err(WireError::Oversize { what: "a number of axes", found: axes as u64, limit: MAX_AXES as u64 });
@@ -435,7 +513,7 @@ pub fn tfhe_array_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Intege
     }
     reader.finish()?;
     Ok(match seed {
-        Some(seed) => IntegerArray::from_bodies(params, (element, shape), key, seed, &bodies)?,
-        None => IntegerArray::from_blocks(element, shape, (params.hash(), key), blocks)?,
+        Some(seed) => EncryptedArray::from_bodies(params, (element, shape), key, seed, &bodies)?,
+        None => EncryptedArray::from_blocks(element, shape, (params.hash(), key), blocks)?,
     })
 }

@@ -7,7 +7,10 @@ use edits::edits;
 use std::path::PathBuf;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::wire::*;
-use sudare_tfhe::radix::{ElementType, Elementwise, IntegerArray, IntegerType};
+use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
+use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral, FhewMethod};
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
+use sudare_tfhe::radix::IntegerType;
 use sudare_tfhe::wire::*;
 use sudare_tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParams};
 
@@ -15,6 +18,37 @@ use sudare_tfhe::{ClientKey, Noise, Plaintext, ServerKey, TfheLiteral, TfheParam
 fn literal() -> TfheLiteral {
     let small = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 });
     TfheLiteral { lwe_dimension: 8, log_n: 9, unroll: 1, ..small }
+}
+
+/// The same for circuit bootstrapping and FHEW.
+fn circuit_literal() -> CircuitLiteral {
+    let set = CircuitLiteral::insecure_test();
+    CircuitLiteral { tfhe: TfheLiteral { lwe_dimension: 16, unroll: 1, ..set.tfhe.clone() }, ..set }
+}
+
+fn fhew_literal() -> FhewLiteral {
+    let set = FhewLiteral::insecure_test(FhewMethod::Automorphisms { window: 1 });
+    FhewLiteral { tfhe: TfheLiteral { lwe_dimension: 8, ..set.tfhe.clone() }, ..set }
+}
+
+/// A client of this set whose entropy is fixed.
+fn fixed_client(params: &TfheParams) -> ClientKey {
+    let client = ClientKey::from_seed(params, &Seed::from_bytes([5; 32])).unwrap();
+    client.with_entropy(Entropy::fixed(Seed::from_bytes([6; 32])))
+}
+
+fn circuit_files() -> [(&'static str, Vec<u8>); 2] {
+    let params = circuit_literal().build().unwrap();
+    let mut key = Vec::new();
+    write_circuit_key(&CircuitKey::generate(&params, &fixed_client(params.tfhe())).unwrap(), &mut key).unwrap();
+    [("circuit_params", circuit_params_to_bytes(&params).unwrap()), ("circuit_key", key)]
+}
+
+fn fhew_files() -> [(&'static str, Vec<u8>); 2] {
+    let params = fhew_literal().build().unwrap();
+    let mut key = Vec::new();
+    write_fhew_key(&FhewKey::generate(&params, &fixed_client(params.tfhe())).unwrap(), &mut key).unwrap();
+    [("fhew_params", fhew_params_to_bytes(&params).unwrap()), ("fhew_key", key)]
 }
 
 /// The stored key: when the files were made, a seed stood for another key.
@@ -38,9 +72,9 @@ fn server_bytes(key: &ServerKey) -> Vec<u8> {
 
 struct Objects {
     client: ClientKey,
-    fresh: IntegerArray,
+    fresh: EncryptedArray,
     server: ServerKey,
-    computed: IntegerArray,
+    computed: EncryptedArray,
 }
 
 impl Objects {
@@ -53,19 +87,22 @@ impl Objects {
         let fresh = client.encrypt_array(byte(), vec![3], &VALUES).unwrap();
         let server = client.server_key().unwrap();
         let one = fresh.take(vec![1], &[1]).unwrap();
-        let computed = server.integers().unwrap().elementwise(Elementwise::Add, &one, &one).unwrap();
+        let e = server.integers().unwrap();
+        let computed = e.settled(&e.elementwise(Elementwise::Add, &one, &one).unwrap()).unwrap();
         Self { client, fresh, server, computed }
     }
 
     fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let params = self.client.params();
-        vec![
+        let mut files = vec![
             ("tfhe_params", tfhe_params_to_bytes(params).unwrap()),
             ("tfhe_client_key", tfhe_client_key_to_bytes(&self.client).unwrap().to_vec()),
             ("tfhe_server_key", server_bytes(&self.server)),
             ("tfhe_array_seeded", tfhe_array_to_bytes(params, &self.fresh).unwrap()),
             ("tfhe_array", tfhe_array_to_bytes(params, &self.computed).unwrap()),
-        ]
+        ];
+        files.extend(circuit_files().into_iter().chain(fhew_files()));
+        files
     }
 }
 
@@ -80,6 +117,16 @@ fn reread(params: &TfheParams, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Wire
             assert_eq!(streamed.is_ok(), mapped.is_ok());
             mapped
         }
+        "circuit_params" => circuit_params_to_bytes(&circuit_params_from_bytes(bytes)?.build()?),
+        "circuit_key" => {
+            let mut out = Vec::new();
+            write_circuit_key(&circuit_key_from_bytes(&circuit_literal().build()?, bytes)?, &mut out).map(|()| out)
+        }
+        "fhew_params" => fhew_params_to_bytes(&fhew_params_from_bytes(bytes)?.build()?),
+        "fhew_key" => {
+            let mut out = Vec::new();
+            write_fhew_key(&fhew_key_from_bytes(&fhew_literal().build()?, bytes)?, &mut out).map(|()| out)
+        }
         _ => tfhe_array_to_bytes(params, &tfhe_array_from_bytes(params, bytes)?),
     }
 }
@@ -88,12 +135,12 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/{name}.bin"))
 }
 
-/// Makes the files, once for a format version: `cargo test -p sudare-he --test wire tfhe -- --ignored`.
+/// Makes the files that are missing, once for a format version: `cargo test -p sudare-tfhe --test wire -- --ignored`.
 #[test]
 #[ignore = "writes the golden files of this format version"]
 fn write_golden_files() {
     let client = ClientKey::from_seed(&literal().build().unwrap(), &Seed::from_bytes([1; 32])).unwrap();
-    for (name, bytes) in Objects::under(client).files() {
+    for (name, bytes) in Objects::under(client).files().into_iter().filter(|(name, _)| !path(name).exists()) {
         std::fs::write(path(name), bytes).unwrap();
     }
 }
@@ -213,7 +260,9 @@ fn every_header_field_at_its_extremes_is_refused_or_harmless() {
         let (seeds, free): (_, &[usize]) = match name {
             "tfhe_params" => (0..0, &[]),
             "tfhe_client_key" => (0..0, &[64, 68, 72, 76]),
-            "tfhe_server_key" => (128..192, &[64, 68, 72, 76]),
+            "circuit_params" | "fhew_params" => (0..0, &[]),
+            "tfhe_server_key" | "fhew_key" => (128..192, &[64, 68, 72, 76]),
+            "circuit_key" => (128..256, &[64, 68, 72, 76]),
             // Its elements may be read with a sign or without.
             _ => (144..176, &[64, 68, 72, 76, 128]),
         };

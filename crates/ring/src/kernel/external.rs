@@ -10,6 +10,7 @@ use super::{Ahead, Limb};
 use crate::buffer::{Buffer, Pages};
 use crate::interrupt::check;
 use crate::order::exponent;
+use crate::threads;
 use std::sync::Arc;
 
 /// Most columns of a [`PackedMatrix`].
@@ -75,6 +76,41 @@ impl PackedMatrix {
                 Self { storage: Storage::Shared(Arc::clone(&block), start), ..m }
             })
             .collect()
+    }
+
+    /// Matrices of `groups[i]` groups of `rows × columns`, filled in parallel inside a pool, one after the other in one
+    /// block of memory, for streaming. A thread fills one at a time, in memory that it uses again for the next.
+    ///
+    /// # Panics
+    /// As for [`PackedMatrix::zeroed`].
+    pub fn streamed(
+        limb: &Limb,
+        groups: &[usize],
+        (rows, columns): (usize, usize),
+        fill: impl Fn(usize, &mut Self) + Sync + Send,
+    ) -> Vec<Self> {
+        let (degree, width) = (limb.degree(), limb.modulus().bits().div_ceil(8) as usize);
+        let words = |groups: &usize| (groups * rows * columns * degree * width + PADDING).div_ceil(64) * 8;
+        let mut block = Pages::zeroed(groups.iter().map(words).sum());
+        let (mut places, mut rest) = (Vec::with_capacity(groups.len()), &mut block[..]);
+        for g in groups {
+            let (place, behind) = rest.split_at_mut(words(g));
+            places.push(place);
+            rest = behind;
+        }
+        threads::for_each_mut(&mut places, |i, place| {
+            let mut m = Self::zeroed(limb, groups[i], rows, columns);
+            fill(i, &mut m);
+            let source = m.words();
+            place[..source.len()].copy_from_slice(source);
+        });
+        let (block, mut at) = (Arc::new(block), 0);
+        let shared = |groups: &usize| {
+            let start = at;
+            at += words(groups);
+            Self { groups: *groups, rows, columns, degree, width, storage: Storage::Shared(Arc::clone(&block), start) }
+        };
+        groups.iter().map(shared).collect()
     }
 
     /// The words that hold the values and their padding.

@@ -82,6 +82,14 @@ object_types! {
     TfheServerKey = 34, "a TFHE server key";
     /// An array of encrypted integers or booleans.
     TfheArray = 35, "an array of encrypted integers";
+    /// Parameters of circuit bootstrapping.
+    CircuitParams = 36, "parameters of circuit bootstrapping";
+    /// Keys of circuit bootstrapping.
+    CircuitKey = 37, "keys of circuit bootstrapping";
+    /// Parameters of FHEW's gates.
+    FhewParams = 38, "parameters of FHEW";
+    /// Keys of FHEW's gates.
+    FhewKey = 39, "keys of FHEW";
     /// A haplotype panel.
     GenomePanel = 64, "a haplotype panel";
     /// The public description of a panel.

@@ -94,10 +94,8 @@ impl ClientKey {
     /// gives no entropy.
     pub fn encrypt_bit(&self, bit: bool) -> Result<EncryptedBit, TfheError> {
         check_plaintext(self.params(), true)?;
-        // Both are public, and a mask chooses between them.
-        let [low, high] = [-1, 1].map(|count| eighths(self.params().context().q(), count));
-        let eighth = low ^ (u64::from(bit).wrapping_neg() & (low ^ high));
-        Ok(EncryptedBit { c: self.encrypt_phase(eighth)?, params: self.params().hash(), key: self.id() })
+        let c = self.encrypt_phase(eighth(self.params().context().q(), bit))?;
+        Ok(EncryptedBit { c, params: self.params().hash(), key: self.id() })
     }
 
     /// Decrypts a bit.
@@ -114,6 +112,12 @@ impl ClientKey {
 pub(super) fn eighths(q: u64, count: i64) -> u64 {
     let q = i128::from(q);
     ((q * i128::from(count) + 4).div_euclid(8)).rem_euclid(q) as u64
+}
+
+/// The phase of a bit, +1/8 or −1/8 of the modulus: both are public, and a mask chooses between them.
+pub(crate) fn eighth(q: u64, bit: bool) -> u64 {
+    let [low, high] = [-1, 1].map(|count| eighths(q, count));
+    low ^ (u64::from(bit).wrapping_neg() & (low ^ high))
 }
 
 impl ServerKey {
@@ -189,14 +193,31 @@ impl ServerKey {
     /// # Errors
     /// As for [`ServerKey::gate`].
     pub fn mux(&self, condition: &EncryptedBit, a: &EncryptedBit, b: &EncryptedBit) -> Result<EncryptedBit, TfheError> {
-        [condition, a, b].into_iter().try_for_each(|x| self.check_bit(x))?;
-        let branches =
-            [self.linear(Gate::And.linear(), condition, a)?, self.linear(Gate::AndNot.linear(), b, condition)?];
+        Ok(self.muxes(&[(condition, a, b)])?.remove(0))
+    }
+
+    /// Many of them, side by side and in parallel inside a thread pool.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::gate`].
+    pub fn muxes(
+        &self,
+        choices: &[(&EncryptedBit, &EncryptedBit, &EncryptedBit)],
+    ) -> Result<Vec<EncryptedBit>, TfheError> {
+        let mut branches = Vec::with_capacity(2 * choices.len());
+        for (condition, a, b) in choices {
+            [condition, a, b].into_iter().try_for_each(|x| self.check_bit(x))?;
+            branches.push(self.linear(Gate::And.linear(), condition, a)?);
+            branches.push(self.linear(Gate::AndNot.linear(), b, condition)?);
+        }
         let signs = self.signs(&branches)?;
-        let mut sum = signs[0].clone();
-        sum.add_assign(&signs[1])?;
-        sum.add_plain(eighths(self.params().context().q(), 1));
-        Ok(self.wrap(sum))
+        let outputs = signs.chunks_exact(2).map(|pair| {
+            let mut sum = pair[0].clone();
+            sum.add_assign(&pair[1])?;
+            sum.add_plain(eighths(self.params().context().q(), 1));
+            Ok(self.wrap(sum))
+        });
+        outputs.collect()
     }
 
     /// Many gates, side by side and in parallel inside a thread pool.

@@ -4,9 +4,11 @@ use crate::circuit_bootstrap::variance;
 use crate::core::ggsw::check_gadget;
 use crate::leveled::{LeveledParams, SelectorNoise};
 use crate::noise::variance as formulas;
+use crate::params::gadget;
 use crate::{Gadget, GlweContext, Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use sudare_rlwe::ParamsHash;
 use sudare_rlwe::security::Security;
 
 /// A circuit bootstrapping set in plain numbers.
@@ -31,17 +33,10 @@ impl CircuitLiteral {
                 plaintext: Plaintext::Bit,
                 lwe_dimension: 672,
                 lwe_noise: Noise::Uniform { bound: 336_000 },
-                log_n: 11,
-                rank: 1,
-                modulus_bits: 48,
-                glwe_noise: Noise::Gaussian { sigma: 3.19 },
                 bootstrap_digits: (15, 2),
                 switch_digits: (1, 12),
-                module_switch: true,
-                unroll: 2,
                 noise_factor: 8,
-                log_failure: -128.0,
-                security: Security::Bits128,
+                ..TfheLiteral::message_2_carry_2()
             },
             output_digits: (5, 3),
             trace_digits: (10, 4),
@@ -84,10 +79,6 @@ struct Inner {
 #[derive(Clone)]
 pub struct CircuitParams(Arc<Inner>);
 
-fn gadget((base_log, levels): (u32, u32)) -> Gadget {
-    Gadget { base_log, levels }
-}
-
 impl CircuitParams {
     fn new(literal: CircuitLiteral) -> Result<Self, TfheError> {
         if literal.tfhe.plaintext != Plaintext::Bit {
@@ -115,6 +106,14 @@ impl CircuitParams {
     /// The literal it was built from.
     pub fn literal(&self) -> &CircuitLiteral {
         &self.0.literal
+    }
+
+    /// The hash that its keys carry.
+    pub fn hash(&self) -> ParamsHash {
+        let l = self.literal();
+        let digits = [l.output_digits, l.trace_digits, l.scheme_digits];
+        let numbers = digits.map(|(base_log, levels)| u64::from(base_log) << 32 | u64::from(levels));
+        self.tfhe().hash_with("sudare circuit bootstrap parameters v1", &numbers)
     }
 
     /// Bits, gates and keys.

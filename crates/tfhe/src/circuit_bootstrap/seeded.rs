@@ -2,42 +2,12 @@
 
 use super::{CircuitKey, CircuitParams, SchemeSwitchKey, TraceKey};
 use crate::core::context::check_shape;
-use crate::core::glwe::check_below;
+use crate::core::seeded::{bodies_of, expanded};
 use crate::keyswitch::automorphism::AutomorphismKey;
-use crate::{GlweContext, ServerKey, TfheError};
+use crate::{ServerKey, TfheError};
 use sudare_ring::automorphism::EvalPermutation;
-use sudare_ring::kernel::PackedMatrix;
-use sudare_ring::random::{MaskSeed, uniform};
+use sudare_ring::random::MaskSeed;
 use sudare_ring::threads;
-
-/// The bodies of a matrix of GLWE rows, row after row.
-fn bodies_of(m: &PackedMatrix, degree: usize) -> Vec<u64> {
-    let mut out = vec![0; m.rows() * degree];
-    out.chunks_exact_mut(degree).enumerate().for_each(|(row, p)| m.get(0, row, m.columns() - 1, p));
-    out
-}
-
-/// Rows with these bodies and the masks of a stream.
-fn rows(
-    context: &GlweContext,
-    masks: &MaskSeed,
-    stream: u64,
-    count: usize,
-    bodies: &[u64],
-) -> Result<PackedMatrix, TfheError> {
-    let (n, k) = (context.degree(), context.rank());
-    check_shape("body coefficients", count * n, bodies.len())?;
-    check_below(context, bodies)?;
-    let mut m = PackedMatrix::zeroed(context.limb(), 1, count, k + 1);
-    let mut stream = masks.stream(stream);
-    let mut mask = vec![0; k * n];
-    for (row, body) in bodies.chunks_exact(n).enumerate() {
-        uniform(&mut stream, context.modulus(), &mut mask);
-        mask.chunks_exact(n).enumerate().for_each(|(c, a)| m.set(0, row, c, a));
-        m.set(0, row, k, body);
-    }
-    Ok(m)
-}
 
 impl TraceKey {
     /// Bodies of each of the log2 N steps.
@@ -61,7 +31,10 @@ impl TraceKey {
         let count = context.rank() * gadget.levels as usize;
         let steps = threads::map(bodies.len(), |t| {
             let permutation = EvalPermutation::new(n, (n >> t) as u64 + 1)?;
-            Ok(AutomorphismKey::from_parts(permutation, rows(context, &masks, t as u64, count, &bodies[t])?))
+            Ok(AutomorphismKey::from_parts(
+                permutation,
+                expanded(context, &mut masks.stream(t as u64), (1, count), &bodies[t])?,
+            ))
         });
         let steps = steps.into_iter().collect::<Result<_, TfheError>>()?;
         Ok(Self { context: context.clone(), gadget, masks, steps })
@@ -87,7 +60,8 @@ impl SchemeSwitchKey {
         let (context, gadget) = (params.context(), params.scheme_gadget());
         check_shape("matrices of the scheme switch", context.rank(), bodies.len())?;
         let count = context.rank() * gadget.levels as usize;
-        let matrices = bodies.iter().enumerate().map(|(c, b)| rows(context, &masks, c as u64, count, b));
+        let matrices =
+            bodies.iter().enumerate().map(|(c, b)| expanded(context, &mut masks.stream(c as u64), (1, count), b));
         let matrices = matrices.collect::<Result<_, _>>()?;
         Ok(Self { context: context.clone(), gadget, masks, matrices })
     }

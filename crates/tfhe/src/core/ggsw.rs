@@ -27,6 +27,19 @@ pub(crate) fn check_gadget(context: &GlweContext, gadget: Gadget) -> Result<(), 
     Ok(())
 }
 
+/// A message with small coefficients in evaluation form, to be encrypted by a gadget.
+///
+/// # Errors
+/// [`TfheError::Parameters`], [`TfheError::Shape`].
+fn evaluated(context: &GlweContext, message: &[i64], gadget: Gadget) -> Result<Zeroizing<Vec<u64>>, TfheError> {
+    check_gadget(context, gadget)?;
+    check_shape("polynomial coefficients", context.degree(), message.len())?;
+    let mut eval = Zeroizing::new(vec![0u64; message.len()]);
+    context.limb().from_i64(&mut eval, message);
+    context.limb().forward(&mut eval);
+    Ok(eval)
+}
+
 /// Writes the GLev of a message as `levels` rows of a packed matrix, from row `first` of a group:
 /// row l encrypts `g_l·message`. The message is in evaluation form.
 pub(crate) fn write_glev(
@@ -130,12 +143,7 @@ impl GgswCiphertext {
         gadget: Gadget,
         seeds: &ObjectSeeds,
     ) -> Result<Self, TfheError> {
-        let context = key.context();
-        check_gadget(context, gadget)?;
-        check_shape("polynomial coefficients", context.degree(), message.len())?;
-        let mut eval = Zeroizing::new(vec![0u64; message.len()]);
-        context.limb().from_i64(&mut eval, message);
-        context.limb().forward(&mut eval);
+        let (context, eval) = (key.context(), evaluated(key.context(), message, gadget)?);
         let columns = context.rank() + 1;
         let mut matrix = PackedMatrix::zeroed(context.limb(), 1, columns * gadget.levels as usize, columns);
         let (mut masks, mut errors) = (seeds.masks.stream(0), seeds.errors.stream(0));
@@ -249,12 +257,7 @@ impl GlevCiphertext {
         gadget: Gadget,
         seeds: &ObjectSeeds,
     ) -> Result<Self, TfheError> {
-        let context = key.context();
-        check_gadget(context, gadget)?;
-        check_shape("polynomial coefficients", context.degree(), message.len())?;
-        let mut eval = Zeroizing::new(vec![0u64; message.len()]);
-        context.limb().from_i64(&mut eval, message);
-        context.limb().forward(&mut eval);
+        let (context, eval) = (key.context(), evaluated(key.context(), message, gadget)?);
         let mut matrix = PackedMatrix::zeroed(context.limb(), 1, gadget.levels as usize, context.rank() + 1);
         let (mut masks, mut errors) = (seeds.masks.stream(0), seeds.errors.stream(0));
         write_glev(key, &eval, gadget, &mut matrix, (0, 0), (&mut masks, &mut errors));

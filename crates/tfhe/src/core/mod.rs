@@ -5,6 +5,7 @@ pub(crate) mod encoding;
 pub(crate) mod ggsw;
 pub(crate) mod glwe;
 pub(crate) mod lwe;
+pub(crate) mod seeded;
 
 pub use context::GlweContext;
 pub use ggsw::{GgswCiphertext, GlevCiphertext};

@@ -3,10 +3,10 @@
 use super::{LeveledClient, LeveledGlwe, LeveledParams, Selector, SelectorNoise};
 use crate::core::context::check_shape;
 use crate::core::glwe::check_below;
+use crate::core::seeded::expanded;
 use crate::noise::variance;
 use crate::{GgswCiphertext, GlweCiphertext, TfheError};
 use std::fmt;
-use sudare_ring::kernel::PackedMatrix;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_rlwe::KeyId;
 
@@ -54,18 +54,7 @@ impl SeededSelector {
     /// [`TfheError::Shape`] for a selector of other parameters.
     pub fn expand(&self, params: &LeveledParams, key: KeyId) -> Result<Selector, TfheError> {
         let (context, rows) = (params.context(), Self::bodies_of(params));
-        check_bodies(params, rows, &self.bodies)?;
-        let (n, k) = (context.degree(), context.rank());
-        let mut m = PackedMatrix::zeroed(context.limb(), 1, rows, k + 1);
-        let mut stream = self.masks.stream(0);
-        let mut mask = vec![0; k * n];
-        for (row, body) in self.bodies.chunks_exact(n).enumerate() {
-            uniform(&mut stream, context.modulus(), &mut mask);
-            for (c, a) in mask.chunks_exact(n).enumerate() {
-                m.set(0, row, c, a);
-            }
-            m.set(0, row, k, body);
-        }
+        let m = expanded(context, &mut self.masks.stream(0), (1, rows), &self.bodies)?;
         let ggsw = GgswCiphertext::from_matrix(context, params.gadget(), m)?;
         Ok(Selector::from_parts(ggsw, SelectorNoise::fresh(params), (params.hash(), key)))
     }

@@ -191,6 +191,11 @@ impl TfheLiteral {
     }
 }
 
+/// log2 of the base, and the levels, as a gadget.
+pub(crate) fn gadget((base_log, levels): (u32, u32)) -> Gadget {
+    Gadget { base_log, levels }
+}
+
 struct Inner {
     literal: TfheLiteral,
     hash: ParamsHash,
@@ -217,7 +222,6 @@ impl TfheParams {
         {
             return refuse("there is at least one message bit, and 2^(message + carry + 2) is at most N");
         }
-        let digits = |(base_log, levels): (u32, u32)| Gadget { base_log, levels };
         for ((base_log, levels), bits) in
             [(literal.bootstrap_digits, literal.modulus_bits), (literal.switch_digits, 24)]
         {
@@ -249,7 +253,7 @@ impl TfheParams {
         let claim = literal.security;
         security::check("GLWE", context.lwe_dimension(), SecretKind::Binary, literal.glwe_noise, log_q, claim)?;
         security::check("LWE", literal.lwe_dimension, SecretKind::Binary, literal.lwe_noise, 32.0, claim)?;
-        let variance = decision_variance(&literal, &context, digits(literal.bootstrap_digits));
+        let variance = decision_variance(&literal, &context, gadget(literal.bootstrap_digits));
         let log_failure = variance::log2_tail(literal.plaintext.half_box(), variance);
         if log_failure > literal.log_failure {
             return Err(TfheError::FailureProbability { found: log_failure, declared: literal.log_failure });
@@ -266,6 +270,16 @@ impl TfheParams {
     /// The hash that keys and ciphertexts carry.
     pub fn hash(&self) -> ParamsHash {
         self.0.hash
+    }
+
+    /// The hash of a set that stands on this one and says `numbers` more.
+    pub(crate) fn hash_with(&self, domain: &str, numbers: &[u64]) -> ParamsHash {
+        let mut hasher = blake3::Hasher::new_derive_key(domain);
+        hasher.update(&self.hash().0);
+        numbers.iter().for_each(|x| {
+            hasher.update(&x.to_le_bytes());
+        });
+        ParamsHash(*hasher.finalize().as_bytes())
     }
 
     /// Ring, rank and distributions of GLWE ciphertexts.
@@ -285,14 +299,12 @@ impl TfheParams {
 
     /// The blind rotation's decomposition.
     pub fn bootstrap_gadget(&self) -> Gadget {
-        let (base_log, levels) = self.0.literal.bootstrap_digits;
-        Gadget { base_log, levels }
+        gadget(self.0.literal.bootstrap_digits)
     }
 
     /// The key switch's decomposition.
     pub fn switch_gadget(&self) -> Gadget {
-        let (base_log, levels) = self.0.literal.switch_digits;
-        Gadget { base_log, levels }
+        gadget(self.0.literal.switch_digits)
     }
 
     /// log2 of the probability that a bootstrap of the noisiest ciphertext allowed fails.
@@ -350,8 +362,7 @@ fn decision_variance(literal: &TfheLiteral, context: &GlweContext, gadget: Gadge
 }
 
 fn switched_variance(literal: &TfheLiteral, context: &GlweContext, input: f64) -> f64 {
-    let (base_log, levels) = literal.switch_digits;
-    let (gadget, dimension) = (Gadget { base_log, levels }, context.lwe_dimension());
+    let (gadget, dimension) = (gadget(literal.switch_digits), context.lwe_dimension());
     match module_switch_noise(literal) {
         Some(noise) => variance::module_switch(context, gadget, literal.lwe_dimension, noise.variance(), input),
         None => variance::lwe_switch(gadget, dimension, SecretKind::Binary, literal.lwe_noise.variance(), input),

@@ -2,6 +2,7 @@
 
 use crate::TfheError;
 use crate::radix::combination::Combination;
+use crate::radix::value::LARGEST_NOISE;
 use crate::radix::{BASE, IntegerEvaluator, IntegerType, RadixInt};
 
 /// What stays in a block.
@@ -36,9 +37,7 @@ impl IntegerEvaluator<'_> {
     /// integers of different types.
     pub fn add(&self, a: &RadixInt, b: &RadixInt) -> Result<RadixInt, TfheError> {
         self.check_pair(a, b)?;
-        let sums = self.blocks(a).into_iter().zip(self.blocks(b)).map(|(x, y)| x.plus(&y));
-        let sums = sums.collect::<Result<_, _>>()?;
-        Ok(self.wrap(a.kind(), self.propagate(sums)?))
+        Ok(self.wrap(a.kind(), self.propagate(self.sums(a, b)?)?))
     }
 
     /// a − b, wrapping: a plus the complement of b plus one.
@@ -47,11 +46,19 @@ impl IntegerEvaluator<'_> {
     /// As for [`IntegerEvaluator::add`].
     pub fn sub(&self, a: &RadixInt, b: &RadixInt) -> Result<RadixInt, TfheError> {
         self.check_pair(a, b)?;
-        let mut sums = Vec::with_capacity(a.blocks().len());
-        for (i, (x, y)) in self.blocks(a).into_iter().zip(self.blocks(b)).enumerate() {
-            sums.push(x.minus(&y)?.plus_constant(self.key, BASE - 1 + i64::from(i == 0)));
-        }
-        Ok(self.wrap(a.kind(), self.propagate(sums)?))
+        Ok(self.wrap(a.kind(), self.propagate(self.differences(a, b)?)?))
+    }
+
+    /// Block by block, carries not propagated.
+    pub(super) fn sums(&self, a: &RadixInt, b: &RadixInt) -> Result<Vec<Combination>, TfheError> {
+        self.blocks(a).into_iter().zip(self.blocks(b)).map(|(x, y)| x.plus(&y)).collect()
+    }
+
+    /// The same of a and the complement of b, plus one.
+    pub(super) fn differences(&self, a: &RadixInt, b: &RadixInt) -> Result<Vec<Combination>, TfheError> {
+        let pairs = self.blocks(a).into_iter().zip(self.blocks(b)).enumerate();
+        let sums = pairs.map(|(i, (x, y))| Ok(x.minus(&y)?.plus_constant(self.key, BASE - 1 + i64::from(i == 0))));
+        sums.collect()
     }
 
     /// −a, wrapping.
@@ -89,8 +96,9 @@ impl IntegerEvaluator<'_> {
         }
     }
 
-    /// Blocks of messages from sums with at most two messages (and a one in the first): one rotation
-    /// a block, one after the other, or a parallel prefix of carry states where that takes fewer rounds.
+    /// Blocks of messages from sums of up to twice the largest message (and a one in the first), or of up to
+    /// four times: one rotation a block (two where the values are many), one after the other, or a parallel
+    /// prefix of carry states where that takes fewer rounds. A block that has no carry and takes none in stays.
     pub(super) fn propagate(&self, sums: Vec<Combination>) -> Result<Vec<Combination>, TfheError> {
         let n = sums.len();
         let mut rounds = self.rounds(n) + self.rounds(n - 1);
@@ -99,7 +107,8 @@ impl IntegerEvaluator<'_> {
             rounds += self.rounds(n / 2);
             distance *= 2;
         }
-        let prefix = rounds < n && sums.iter().skip(1).all(|s| s.high <= 2 * (BASE - 1));
+        let most = |i: usize| 2 * (BASE - 1) + i64::from(i == 0);
+        let prefix = rounds < n && sums.iter().enumerate().all(|(i, s)| s.high <= most(i));
         if prefix { self.propagate_prefix(&sums) } else { self.propagate_ripple(&sums) }
     }
 
@@ -111,6 +120,11 @@ impl IntegerEvaluator<'_> {
                 Some(c) => sum.clone().plus(c)?,
                 None => sum.clone(),
             };
+            if sum.low >= 0 && sum.high < BASE && sum.noise <= LARGEST_NOISE {
+                out.push(sum);
+                incoming = None;
+                continue;
+            }
             if i + 1 == sums.len() {
                 out.push(self.table(&sum, &message)?);
                 break;

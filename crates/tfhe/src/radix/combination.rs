@@ -6,7 +6,7 @@ use crate::{EncryptedInt, LweCiphertext, ServerKey, TfheError, TfheParams};
 /// A sum of multiples of blocks and constants, of one integer or of the same blocks of several that are
 /// computed side by side (lanes). Costs no bootstrap.
 #[derive(Clone)]
-pub(super) struct Combination {
+pub(crate) struct Combination {
     /// One for each lane, or one for all of them where everybody can read it.
     c: Vec<LweCiphertext>,
     /// Least value.
@@ -26,7 +26,7 @@ pub(super) fn half_units(params: &TfheParams, halves: i64) -> u64 {
 }
 
 /// Whether everybody can read a block.
-pub(super) fn is_public(x: &EncryptedInt) -> bool {
+pub(crate) fn is_public(x: &EncryptedInt) -> bool {
     x.noise() == 0 && x.ciphertext().mask().iter().all(|a| *a == 0)
 }
 
@@ -48,6 +48,11 @@ impl Combination {
     /// Of ciphertexts that a rotation made, one for each lane.
     pub(super) fn rotated(c: Vec<LweCiphertext>, (low, high): (i64, i64)) -> Self {
         Self { c, low, high, noise: 1 }
+    }
+
+    /// The range and noise of a sum of flags, with no ciphertext behind it.
+    pub(super) fn flags(count: u64, noise: u64) -> Self {
+        Self { c: Vec::new(), low: 0, high: count as i64, noise: count * noise }
     }
 
     /// A constant.

@@ -33,8 +33,10 @@ impl Comparison {
     }
 }
 
-/// How many signs or flags one bootstrap joins.
+/// How many signs one bootstrap joins, and flags at least.
 const JOINED: usize = 3;
+/// How many flags it joins at most.
+const MOST_JOINED: usize = 16;
 
 impl IntegerEvaluator<'_> {
     /// Whether the comparison holds: one bootstrap a block (an order of signed numbers: one more).
@@ -156,9 +158,10 @@ impl IntegerEvaluator<'_> {
     ) -> Result<Combination, TfheError> {
         let nonzero = |v: i64| i64::from(v != 0);
         loop {
-            let settled = flags.len() <= JOINED;
-            flags = self.run(flags.len().div_ceil(JOINED), |g| {
-                let group = &flags[g * JOINED..flags.len().min((g + 1) * JOINED)];
+            let size = self.joinable(&flags);
+            let settled = flags.len() <= size;
+            flags = self.run(flags.len().div_ceil(size), |g| {
+                let group = &flags[g * size..flags.len().min((g + 1) * size)];
                 let mut sum = group[0].clone();
                 for f in &group[1..] {
                     sum = sum.plus(f)?;
@@ -169,6 +172,13 @@ impl IntegerEvaluator<'_> {
                 return flags.pop().ok_or(TfheError::Shape { what: "flags", expected: 1, found: 0 });
             }
         }
+    }
+
+    /// How many of these flags one bootstrap joins whatever they are: as many as its boxes hold at their noise.
+    fn joinable(&self, flags: &[Combination]) -> usize {
+        let noise = flags.iter().map(|f| f.noise).fold(1, u64::max);
+        let fits = |count: usize| self.fits(&Combination::flags(count as u64, noise), &[&|v| i64::from(v != 0)]);
+        (JOINED..=flags.len().clamp(JOINED, MOST_JOINED)).rev().find(|count| fits(*count)).unwrap_or(JOINED)
     }
 
     /// Into how many runs of blocks a comparison is cut.

@@ -1,87 +1,79 @@
-//! Operations on whole arrays, element by element, spread over the threads of a pool.
+//! Operations on whole arrays of integers and booleans, element by element, spread over the threads of a pool.
 
+use crate::array::{
+    ArrayEvaluator, ElementType, Elementwise, EncryptedArray, Reduction, elements_of, evaluator::refuse,
+};
 use crate::core::context::check_shape;
-use crate::radix::array::{ElementType, IntegerArray, elements_of};
-use crate::radix::{BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
+use crate::radix::combination::Combination;
+use crate::radix::value::{MOST_WAITING, WAITING_NOISE};
+use crate::radix::{BASE, BitOperation, Comparison, EncryptedBool, IntegerEvaluator, IntegerType, RadixInt, Shift};
 use crate::{EncryptedInt, TfheError};
 use std::ops::Range;
 
-/// An operation of two arrays of one type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Elementwise {
-    Add,
-    Sub,
-    Mul,
-    Min,
-    Max,
-    Bits(BitOperation),
-    Compare(Comparison),
-}
-
-fn refuse<T>(reason: String) -> Result<T, TfheError> {
-    Err(TfheError::Parameters { reason })
-}
-
 impl IntegerEvaluator<'_> {
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`].
-    fn check_arrays(&self, arrays: &[&IntegerArray]) -> Result<(), TfheError> {
-        for a in arrays {
-            let (hash, id) = a.owner();
-            self.key.check("the array", hash, id)?;
-            check_shape("elements", arrays[0].len(), a.len())?;
-        }
-        Ok(())
-    }
-
     /// `work` of elements of arrays of one length, which were checked.
     fn side_by_side<T: Send>(
         &self,
-        arrays: &[&IntegerArray],
+        arrays: &[&EncryptedArray],
         work: impl Fn(&Self, Range<usize>) -> Result<T, TfheError> + Sync + Send,
     ) -> Result<Vec<T>, TfheError> {
         self.each(arrays[0].len(), |at| arrays.iter().all(|a| a.alike(at)), work)
     }
 
-    /// An operation, element by element; arrays have the same number of elements and type. On
-    /// booleans `+` and the larger are *or*, `·` and the smaller *and*, as in NumPy.
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`];
-    /// [`TfheError::Parameters`] for different types or a difference of booleans.
-    pub fn elementwise(
+    /// The same array with no carry waiting, which it keeps for the next operation.
+    fn ready<'a>(&self, a: &'a EncryptedArray) -> Result<&'a EncryptedArray, TfheError> {
+        let ElementType::Integer(kind) = a.element() else { return Ok(a) };
+        a.settled(|| {
+            let elements = self.side_by_side(&[a], |e, at| {
+                let x = a.integers(kind, &at);
+                if a.carries(&at) { Ok(e.wrap(kind, e.propagate(e.blocks(&x))?)) } else { Ok(x) }
+            })?;
+            Ok(a.of_integers(kind, elements))
+        })
+    }
+
+    /// a + b or a − b without a bootstrap, its carries waiting, if blocks have room for them.
+    fn waiting(
         &self,
-        operation: Elementwise,
-        a: &IntegerArray,
-        b: &IntegerArray,
-    ) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a, b])?;
-        let (ElementType::Integer(kind), true) = (a.element(), a.element() == b.element()) else {
-            if a.element() == b.element() {
-                let all =
-                    self.side_by_side(&[a, b], |e, at| e.booleans(operation, &a.booleans(&at), &b.booleans(&at)))?;
-                return Ok(a.of_booleans(all));
-            }
-            return refuse(format!("an operation on {} and {}; cast one of them first", a.element(), b.element()));
-        };
-        let integers = |work: &(dyn Fn(&Self, &RadixInt, &RadixInt) -> Result<RadixInt, TfheError> + Sync)| {
-            let all = self.side_by_side(&[a, b], |e, at| work(e, &a.integers(kind, &at), &b.integers(kind, &at)))?;
-            Ok(a.of_integers(kind, all))
-        };
-        match operation {
-            Elementwise::Add => integers(&|e, a, b| e.add(a, b)),
-            Elementwise::Sub => integers(&|e, a, b| e.sub(a, b)),
-            Elementwise::Mul => integers(&|e, a, b| e.mul(a, b)),
-            Elementwise::Min => integers(&|e, a, b| e.min(a, b)),
-            Elementwise::Max => integers(&|e, a, b| e.max(a, b)),
-            Elementwise::Bits(operation) => integers(&|e, a, b| e.bitwise(operation, a, b)),
-            Elementwise::Compare(c) => {
-                let all =
-                    self.side_by_side(&[a, b], |e, at| e.compare(c, &a.integers(kind, &at), &b.integers(kind, &at)))?;
-                Ok(a.of_booleans(all))
-            }
+        kind: IntegerType,
+        (a, b): (&EncryptedArray, &EncryptedArray),
+        subtract: bool,
+    ) -> Result<Option<EncryptedArray>, TfheError> {
+        let ((x, noise), (y, more)) = (a.extent(), b.extent());
+        // A difference adds the complement of b, and one.
+        let largest = x + if subtract { BASE as u64 } else { y };
+        if largest > MOST_WAITING || noise + more > WAITING_NOISE.min(self.key.largest_noise().saturating_sub(1)) {
+            return Ok(None);
         }
+        let sums = self.side_by_side(&[a, b], |e, at| {
+            let (x, y) = (a.integers(kind, &at), b.integers(kind, &at));
+            Ok(e.wrap(kind, if subtract { e.differences(&x, &y)? } else { e.sums(&x, &y)? }))
+        })?;
+        Ok(Some(a.of_integers(kind, sums)))
+    }
+
+    /// a + b or a − b, whose carries wait where that is possible, at least once carries that wait already
+    /// have been propagated.
+    fn sum(
+        &self,
+        kind: IntegerType,
+        (a, b): (&EncryptedArray, &EncryptedArray),
+        subtract: bool,
+    ) -> Result<EncryptedArray, TfheError> {
+        // The complement is that of a message.
+        let b = if subtract { self.ready(b)? } else { b };
+        if let Some(sum) = self.waiting(kind, (a, b), subtract)? {
+            return Ok(sum);
+        }
+        let (a, b) = (self.ready(a)?, self.ready(b)?);
+        if let Some(sum) = self.waiting(kind, (a, b), subtract)? {
+            return Ok(sum);
+        }
+        let all = self.side_by_side(&[a, b], |e, at| {
+            let (x, y) = (a.integers(kind, &at), b.integers(kind, &at));
+            if subtract { e.sub(&x, &y) } else { e.add(&x, &y) }
+        })?;
+        Ok(a.of_integers(kind, all))
     }
 
     fn booleans(
@@ -103,27 +95,87 @@ impl IntegerEvaluator<'_> {
             Elementwise::Sub => refuse("booleans are not subtracted; use ^".into()),
         }
     }
+}
 
-    /// −a.
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`TfheError::Parameters`] for booleans.
-    pub fn negative(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a])?;
-        match a.element() {
-            ElementType::Bool => refuse("booleans have no negative; use ~".into()),
-            ElementType::Integer(kind) => {
-                Ok(a.of_integers(kind, self.side_by_side(&[a], |e, at| e.neg(&a.integers(kind, &at)))?))
+impl ArrayEvaluator for IntegerEvaluator<'_> {
+    fn elementwise(
+        &self,
+        operation: Elementwise,
+        a: &EncryptedArray,
+        b: &EncryptedArray,
+    ) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a, b])?;
+        let kind = match (a.element(), b.element()) {
+            (ElementType::Integer(kind), other) if a.element() == other => kind,
+            (ElementType::Bool, ElementType::Bool) => {
+                let all =
+                    self.side_by_side(&[a, b], |e, at| e.booleans(operation, &a.booleans(&at), &b.booleans(&at)))?;
+                return Ok(a.of_booleans(all));
+            }
+            (a, b) => return refuse(format!("an operation on {a} and {b}; cast one of them first")),
+        };
+        type Work<'w> = &'w (dyn Fn(&IntegerEvaluator<'_>, &RadixInt, &RadixInt) -> Result<RadixInt, TfheError> + Sync);
+        let integers = |work: Work<'_>| {
+            let (a, b) = (self.ready(a)?, self.ready(b)?);
+            let all = self.side_by_side(&[a, b], |e, at| work(e, &a.integers(kind, &at), &b.integers(kind, &at)))?;
+            Ok(a.of_integers(kind, all))
+        };
+        match operation {
+            Elementwise::Add => self.sum(kind, (a, b), false),
+            Elementwise::Sub => self.sum(kind, (a, b), true),
+            Elementwise::Mul => integers(&|e, a, b| e.mul(a, b)),
+            Elementwise::Min => integers(&|e, a, b| e.min(a, b)),
+            Elementwise::Max => integers(&|e, a, b| e.max(a, b)),
+            Elementwise::Bits(operation) => integers(&|e, a, b| e.bitwise(operation, a, b)),
+            Elementwise::Compare(c) => {
+                let (a, b) = (self.ready(a)?, self.ready(b)?);
+                let all =
+                    self.side_by_side(&[a, b], |e, at| e.compare(c, &a.integers(kind, &at), &b.integers(kind, &at)))?;
+                Ok(a.of_booleans(all))
             }
         }
     }
 
-    /// Every bit flipped.
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
-    pub fn inverted(&self, a: &IntegerArray) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a])?;
+    fn settled(&self, a: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
+        Ok(self.ready(a)?.clone())
+    }
+
+    fn reduced(&self, how: Reduction, a: &EncryptedArray, shape: Vec<usize>) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
+        let (count, m) = (a.reduces_to(&shape)?, elements_of(&shape)?);
+        let all = self.each(
+            m,
+            |_| false,
+            |e, at| {
+                let flags = (0..count).map(|i| {
+                    let index = i * m + at.start;
+                    let flag = Combination::of(e.key, a.booleans(&(index..index + 1)).blocks().iter());
+                    // All are true where none is false.
+                    if how == Reduction::All { flag.times(-1).plus_constant(e.key, 1) } else { flag }
+                });
+                let relation = |v: i64| i64::from((v != 0) == (how == Reduction::Any));
+                Ok(e.wrap_bool(e.any(flags.collect(), &relation)?))
+            },
+        )?;
+        let blocks = all.into_iter().flat_map(EncryptedBool::into_blocks).collect();
+        Ok(EncryptedArray::computed(ElementType::Bool, shape, a.owner(), blocks))
+    }
+
+    fn negative(&self, a: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
+        match a.element() {
+            ElementType::Bool => refuse("booleans have no negative; use ~".into()),
+            ElementType::Integer(kind) => {
+                let zeros = self.public_array(a.element(), a.shape().to_vec(), &vec![0; a.len()])?;
+                self.sum(kind, (&zeros, a), true)
+            }
+        }
+    }
+
+    fn inverted(&self, a: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
+        let a = self.ready(a)?;
         match a.element() {
             ElementType::Bool => Ok(a.of_booleans(self.side_by_side(&[a], |e, at| e.bool_not(&a.booleans(&at)))?)),
             ElementType::Integer(kind) => {
@@ -132,21 +184,18 @@ impl IntegerEvaluator<'_> {
         }
     }
 
-    /// Elements of a where the condition holds, of b elsewhere.
-    ///
-    /// # Errors
-    /// As for [`IntegerEvaluator::elementwise`].
-    pub fn choice(
+    fn choice(
         &self,
-        condition: &IntegerArray,
-        a: &IntegerArray,
-        b: &IntegerArray,
-    ) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[condition, a, b])?;
+        condition: &EncryptedArray,
+        a: &EncryptedArray,
+        b: &EncryptedArray,
+    ) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[condition, a, b])?;
         if condition.element() != ElementType::Bool || a.element() != b.element() {
             let (c, a, b) = (condition.element(), a.element(), b.element());
             return refuse(format!("a choice by {c} between {a} and {b}; it is by bool between equal types"));
         }
+        let (a, b) = (self.ready(a)?, self.ready(b)?);
         match a.element() {
             ElementType::Bool => Ok(a.of_booleans(self.side_by_side(&[condition, a, b], |e, at| {
                 e.bool_select(&condition.booleans(&at), &a.booleans(&at), &b.booleans(&at))
@@ -160,17 +209,13 @@ impl IntegerEvaluator<'_> {
         }
     }
 
-    /// A shift by a public number for each element, or one for all.
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`TfheError::Shape`];
-    /// [`TfheError::Parameters`] for booleans.
-    pub fn shifted(&self, shift: Shift, a: &IntegerArray, by: &[u64]) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a])?;
+    fn shifted(&self, shift: Shift, a: &EncryptedArray, by: &[u64]) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
         check_shape("shifts", a.len(), by.len())?;
         let ElementType::Integer(kind) = a.element() else {
             return refuse("booleans are not shifted".into());
         };
+        let a = self.ready(a)?;
         let alike = |at: &Range<usize>| a.alike(at) && at.clone().all(|i| by[i] == by[at.start]);
         Ok(a.of_integers(
             kind,
@@ -178,26 +223,20 @@ impl IntegerEvaluator<'_> {
         ))
     }
 
-    /// A shift by an encrypted number for each element.
-    ///
-    /// # Errors
-    /// As for [`IntegerEvaluator::shifted`].
-    pub fn shifted_by(&self, shift: Shift, a: &IntegerArray, by: &IntegerArray) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a, by])?;
+    fn shifted_by(&self, shift: Shift, a: &EncryptedArray, by: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a, by])?;
         let (ElementType::Integer(kind), ElementType::Integer(amount)) = (a.element(), by.element()) else {
             return refuse("booleans are not shifted, nor shifted by".into());
         };
+        let (a, by) = (self.ready(a)?, self.ready(by)?);
         let all =
             self.side_by_side(&[a, by], |e, at| e.shift_by(shift, &a.integers(kind, &at), &by.integers(amount, &at)))?;
         Ok(a.of_integers(kind, all))
     }
 
-    /// `table[a]`, element by element; the table's entries are two's complement, or 0 and 1.
-    ///
-    /// # Errors
-    /// As for [`IntegerEvaluator::lookup`]; a boolean indexes a table of two entries.
-    pub fn looked_up(&self, a: &IntegerArray, table: &[u64], to: ElementType) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a])?;
+    fn looked_up(&self, a: &EncryptedArray, table: &[u64], to: ElementType) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
+        let a = self.ready(a)?;
         let kind = match a.element() {
             ElementType::Integer(kind) => kind,
             ElementType::Bool => {
@@ -218,14 +257,13 @@ impl IntegerEvaluator<'_> {
         }
     }
 
-    /// The same numbers as another type, wrapping; a number is true unless it is zero.
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
-    pub fn converted(&self, a: &IntegerArray, to: ElementType) -> Result<IntegerArray, TfheError> {
-        self.check_arrays(&[a])?;
+    fn converted(&self, a: &EncryptedArray, to: ElementType) -> Result<EncryptedArray, TfheError> {
+        self.key.check_arrays(&[a])?;
+        if a.element() == to {
+            return Ok(a.clone());
+        }
+        let a = self.ready(a)?;
         match (a.element(), to) {
-            (from, to) if from == to => Ok(a.clone()),
             (ElementType::Integer(from), ElementType::Integer(to)) => {
                 Ok(a.of_integers(to, self.side_by_side(&[a], |e, at| e.cast(&a.integers(from, &at), to))?))
             }
@@ -241,16 +279,12 @@ impl IntegerEvaluator<'_> {
         }
     }
 
-    /// An array that everybody knows.
-    ///
-    /// # Errors
-    /// [`TfheError::Shape`] for the wrong number of values.
-    pub fn public_array(
+    fn public_array(
         &self,
         element: ElementType,
         shape: Vec<usize>,
         values: &[u64],
-    ) -> Result<IntegerArray, TfheError> {
+    ) -> Result<EncryptedArray, TfheError> {
         check_shape("values", elements_of(&shape)?, values.len())?;
         let mut blocks: Vec<EncryptedInt> = Vec::with_capacity(values.len() * element.blocks());
         for v in values {
@@ -259,6 +293,6 @@ impl IntegerEvaluator<'_> {
                 ElementType::Integer(kind) => blocks.extend(self.public(kind, *v)?.into_blocks()),
             }
         }
-        IntegerArray::from_blocks(element, shape, (self.key.params().hash(), self.key.id()), blocks)
+        EncryptedArray::from_blocks(element, shape, (self.key.params().hash(), self.key.id()), blocks)
     }
 }

@@ -3,7 +3,9 @@
 //! A block is a small encrypted integer with room for carries above its message
 //! ([`TfheLiteral::message_2_carry_2`](crate::TfheLiteral::message_2_carry_2)). Arithmetic wraps as
 //! two's complement does. Between operations blocks hold messages alone, with noise that is known,
-//! so every operation is one pass of as few bootstraps as its tables allow:
+//! so every operation is one pass of as few bootstraps as its tables allow. (Sums of arrays, see
+//! [`crate::array`], leave their carries to the first operation that needs them.)
+//!
 //!
 //! | operation on n blocks | blind rotations, one core |
 //! |---|---|
@@ -22,9 +24,8 @@
 //! section 3.2 (several tables from one rotation).
 
 mod arithmetic;
-mod array;
 mod bits;
-mod combination;
+pub(crate) mod combination;
 mod comparison;
 mod elementwise;
 pub(crate) mod integer;
@@ -34,11 +35,8 @@ mod shift;
 mod table;
 pub(crate) mod value;
 
-pub(crate) use array::elements_of;
-pub use array::{ElementType, IntegerArray, MAX_AXES, MAX_ELEMENTS};
 pub use bits::BitOperation;
 pub use comparison::Comparison;
-pub use elementwise::Elementwise;
 pub use integer::EncryptedInt;
 pub use shift::Shift;
 pub use table::MAX_INDEX_BITS;

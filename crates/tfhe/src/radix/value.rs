@@ -1,9 +1,10 @@
 //! Encrypted integers and booleans, and how their owner makes and reads them.
 
+use crate::boolean::eighth;
 use crate::keys::check_owner;
-use crate::radix::{BLOCK_BITS, check_blocks};
+use crate::radix::{BASE, BLOCK_BITS, check_blocks};
 use crate::rotation::table::{decode, encode};
-use crate::{ClientKey, EncryptedInt, TfheError};
+use crate::{ClientKey, EncryptedInt, Plaintext, TfheError};
 use std::fmt;
 use sudare_ring::random::ObjectSeeds;
 use sudare_rlwe::{KeyId, ParamsHash};
@@ -62,16 +63,23 @@ impl fmt::Display for IntegerType {
 
 /// Largest noise that a block may have between operations, in units of a bootstrap's output.
 pub(crate) const LARGEST_NOISE: u64 = 3;
+/// Largest value of a block of an array whose carry waits: with the carry of the block below, which is then at
+/// most three, it still fits message and carry.
+pub(crate) const MOST_WAITING: u64 = 12;
+/// Its largest noise: with that of the carry it is what a table of message and carry takes.
+pub(crate) const WAITING_NOISE: u64 = 4;
+/// Largest value and noise of a block of an integer.
+const MESSAGE: (u64, u64) = (BASE as u64 - 1, LARGEST_NOISE);
 
 /// # Errors
 /// [`TfheError::CarrySpace`], [`TfheError::NoiseBudget`] for a block that can hold or be more than this.
-pub(super) fn check_block(block: &EncryptedInt, largest: u64) -> Result<(), TfheError> {
+pub(crate) fn check_block(block: &EncryptedInt, (largest, allowed): (u64, u64)) -> Result<(), TfheError> {
     if block.largest() > largest {
         let space = largest + 1;
         return Err(TfheError::CarrySpace { operation: "an integer's block", found: block.largest(), space });
     }
-    if block.noise() > LARGEST_NOISE {
-        let (found, allowed) = (block.noise(), LARGEST_NOISE);
+    if block.noise() > allowed {
+        let found = block.noise();
         return Err(TfheError::NoiseBudget { operation: "an integer's block", found, allowed });
     }
     Ok(())
@@ -95,14 +103,14 @@ impl RadixInt {
     pub fn from_blocks(kind: IntegerType, blocks: Vec<EncryptedInt>) -> Result<Self, TfheError> {
         crate::core::context::check_shape("blocks", kind.blocks(), blocks.len())?;
         for b in &blocks {
-            check_block(b, crate::radix::BASE as u64 - 1)?;
+            check_block(b, MESSAGE)?;
             check_owner("the block", blocks[0].owner(), b.owner())?;
         }
         Ok(Self { kind, blocks })
     }
 
     /// Blocks that an operation made.
-    pub(super) fn from_checked(kind: IntegerType, blocks: Vec<EncryptedInt>) -> Self {
+    pub(crate) fn from_checked(kind: IntegerType, blocks: Vec<EncryptedInt>) -> Self {
         Self { kind, blocks }
     }
 
@@ -116,7 +124,7 @@ impl RadixInt {
         &self.blocks
     }
 
-    pub(super) fn into_blocks(self) -> Vec<EncryptedInt> {
+    pub(crate) fn into_blocks(self) -> Vec<EncryptedInt> {
         self.blocks
     }
 
@@ -149,12 +157,12 @@ impl EncryptedBool {
     /// [`TfheError::CarrySpace`], [`TfheError::NoiseBudget`] for a block that can hold more than one
     /// or is too noisy.
     pub fn from_block(block: EncryptedInt) -> Result<Self, TfheError> {
-        check_block(&block, 1)?;
+        check_block(&block, (1, LARGEST_NOISE))?;
         Ok(Self(vec![block]))
     }
 
     /// Blocks that an operation made, at least one.
-    pub(super) fn from_checked(blocks: Vec<EncryptedInt>) -> Self {
+    pub(crate) fn from_checked(blocks: Vec<EncryptedInt>) -> Self {
         Self(blocks)
     }
 
@@ -167,7 +175,7 @@ impl EncryptedBool {
         &self.0
     }
 
-    pub(super) fn into_blocks(self) -> Vec<EncryptedInt> {
+    pub(crate) fn into_blocks(self) -> Vec<EncryptedInt> {
         self.0
     }
 
@@ -189,12 +197,15 @@ impl fmt::Debug for EncryptedBool {
 }
 
 impl ClientKey {
-    /// Encrypts messages as blocks that can hold `largest`, number i with stream i of `seeds`.
+    /// Encrypts messages, or bits for gates, as blocks that can hold `largest`, number i with stream i of `seeds`.
     pub(crate) fn encrypt_blocks(&self, messages: &[u64], largest: u64, seeds: &ObjectSeeds) -> Vec<EncryptedInt> {
         let (context, owner) = (self.params().context(), (self.params().hash(), self.id()));
         let blocks = messages.iter().enumerate().map(|(i, m)| {
             let (mut masks, mut errors) = (seeds.masks.stream(i as u64), seeds.errors.stream(i as u64));
-            let phase = encode(self.params(), *m);
+            let phase = match self.params().literal().plaintext {
+                Plaintext::Bit => eighth(context.q(), *m == 1),
+                Plaintext::Integer { .. } => encode(self.params(), *m),
+            };
             let c = self.extracted().encrypt(context.modulus(), phase, context.noise(), &mut masks, &mut errors);
             EncryptedInt::from_parts(c, owner, largest, 1)
         });
@@ -216,12 +227,17 @@ impl ClientKey {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn decrypt_integer(&self, x: &RadixInt) -> Result<u64, TfheError> {
-        x.blocks.iter().enumerate().try_fold(0, |sum, (i, b)| Ok(sum | self.read_block(b)? << (2 * i)))
+        let value = x.blocks.iter().enumerate().try_fold(0u64, |sum, (i, b)| {
+            // Blocks of an array may hold more than a message.
+            Ok::<_, TfheError>(sum.wrapping_add(self.read_block(b)? << (2 * i)))
+        })?;
+        Ok(x.kind.wrap(value))
     }
 
     fn read_block(&self, b: &EncryptedInt) -> Result<u64, TfheError> {
         check_owner("the integer", (self.params().hash(), self.id()), b.owner())?;
-        Ok(decode(self.params(), self.extracted().phase(b.ciphertext())?) & 3)
+        // The space is a power of two.
+        Ok(decode(self.params(), self.extracted().phase(b.ciphertext())?) & (self.params().space() - 1))
     }
 
     /// Encrypts a boolean.

@@ -9,7 +9,6 @@ use sudare_ring::buffer::Buffer;
 use sudare_ring::interrupt::check;
 use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};
-use sudare_ring::threads;
 use zeroize::Zeroizing;
 
 /// Steps of a blind rotation, each of some 20 µs, between two looks whether the work was asked to end.
@@ -56,31 +55,22 @@ impl BootstrapKey {
         }
         let (dimension, columns) = (lwe.dimension(), context.rank() + 1);
         let rows = columns * gadget.levels as usize;
-        let steps = threads::map(dimension.div_ceil(unroll), |step| {
-            let bits = &lwe.coefficients()[step * unroll..dimension.min((step + 1) * unroll)];
-            let groups = (1usize << bits.len()) - 1;
-            let mut m = PackedMatrix::zeroed(context.limb(), groups, rows, columns);
+        let bits = |step: usize| &lwe.coefficients()[step * unroll..dimension.min((step + 1) * unroll)];
+        let groups: Vec<usize> = (0..dimension.div_ceil(unroll)).map(|step| (1 << bits(step).len()) - 1).collect();
+        let steps = PackedMatrix::streamed(context.limb(), &groups, (rows, columns), |step, m| {
             let (mut masks, mut errors) = (seeds.masks.stream(step as u64), seeds.errors.stream(step as u64));
-            for group in 0..groups {
+            for group in 0..groups[step] {
                 let set = group + 1;
-                let indicator = bits
+                let indicator = bits(step)
                     .iter()
                     .enumerate()
                     .fold(1i64, |product, (j, s)| product * if set >> j & 1 == 1 { *s } else { 1 - *s });
                 // A constant is its own evaluation.
                 let message = Zeroizing::new(vec![indicator as u64; context.degree()]);
-                write_ggsw(glwe, &message, gadget, &mut m, group, (&mut masks, &mut errors));
+                write_ggsw(glwe, &message, gadget, m, group, (&mut masks, &mut errors));
             }
-            m
         });
-        Ok(Self {
-            context: context.clone(),
-            gadget,
-            unroll,
-            dimension,
-            masks: seeds.masks,
-            steps: PackedMatrix::gather(steps),
-        })
+        Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps })
     }
 
     /// Ring and rank of the accumulator.

@@ -5,8 +5,12 @@ use crate::support::{context, key, streams, words};
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_rlwe::RlweError;
+use sudare_rlwe::wire::WireError;
 use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey, SchemeSwitchKey};
 use sudare_tfhe::leveled::*;
+use sudare_tfhe::wire::{
+    circuit_key_from_bytes, circuit_params_from_bytes, circuit_params_to_bytes, write_circuit_key,
+};
 use sudare_tfhe::*;
 
 struct Side {
@@ -174,4 +178,35 @@ fn rows_of_the_body() {
     let c = key.encrypt(&words(&seed, 0, context.q(), 512), &mut masks, &mut errors).unwrap();
     let ggsw = scheme.switch(std::slice::from_ref(&c), output).unwrap();
     assert_eq!(row(&context, &ggsw, 1).unwrap().words(), c.words());
+}
+
+/// Parameters and keys travel as seeds and bodies, and what arrives makes the same selectors.
+#[test]
+fn keys_travel() {
+    let small = CircuitLiteral::insecure_test();
+    let rank2 = TfheLiteral { rank: 2, unroll: 1, ..small.tfhe.clone() };
+    for (number, literal) in
+        [small.clone(), CircuitLiteral { tfhe: rank2, output_digits: (4, 4), ..small.clone() }].into_iter().enumerate()
+    {
+        let mut sent = side(literal.clone(), 30 + number as u8);
+        let stored = circuit_params_from_bytes(&circuit_params_to_bytes(sent.key.params()).unwrap()).unwrap();
+        assert_eq!((&stored.literal, stored.hash), (&literal, sent.key.params().hash()));
+        let params = stored.build().unwrap();
+        let mut bytes = Vec::new();
+        write_circuit_key(&sent.key, &mut bytes).unwrap();
+        assert!(bytes.len() < sent.key.byte_len() * 2 / 3);
+        let again = Threads::new(2).run(|| circuit_key_from_bytes(&params, &bytes)).unwrap();
+        let mut rewritten = Vec::new();
+        write_circuit_key(&again, &mut rewritten).unwrap();
+        assert!(rewritten == bytes && again.server().id() == sent.client.id());
+        sent.key = again;
+        every_bit(&sent);
+        crate::damaged(&bytes, |b| circuit_key_from_bytes(&params, b).map(|_| ()));
+        let file = circuit_params_to_bytes(&params).unwrap();
+        crate::damaged(&file, |b| circuit_params_from_bytes(b)?.build().map(|_| ()));
+        let other = CircuitLiteral { scheme_digits: (14, 3), ..literal }.build().unwrap();
+        assert_eq!(other.tfhe().hash(), params.tfhe().hash());
+        let refused = circuit_key_from_bytes(&other, &bytes);
+        assert!(matches!(refused, Err(WireError::WrongParameters { .. } | WireError::Rlwe(_))), "{:?}", refused.err());
+    }
 }

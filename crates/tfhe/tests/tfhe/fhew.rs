@@ -4,7 +4,9 @@ use crate::support::{context, key, words};
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, ObjectSeeds, Seed};
 use sudare_rlwe::RlweError;
+use sudare_rlwe::wire::WireError;
 use sudare_tfhe::boolean::fhew::{AutomorphismBootstrapKey, FhewKey, FhewLiteral, FhewMethod};
+use sudare_tfhe::wire::{fhew_key_from_bytes, fhew_params_from_bytes, fhew_params_to_bytes, write_fhew_key};
 use sudare_tfhe::*;
 
 fn side(literal: FhewLiteral, number: u8) -> (ClientKey, FhewKey) {
@@ -119,4 +121,46 @@ fn counted_automorphisms() {
         counted += count as f64 / rounds as f64;
     }
     assert!((0.97..1.03).contains(&(counted / mean)), "{counted} {mean}");
+}
+
+/// Parameters and keys travel as seeds and bodies, and what arrives makes the same gates.
+#[test]
+fn keys_travel() {
+    let automorphisms = FhewLiteral::insecure_test(FhewMethod::Automorphisms { window: 3 });
+    let rank2 = TfheLiteral { rank: 2, bootstrap_digits: (8, 3), ..automorphisms.tfhe.clone() };
+    let ring = TfheLiteral {
+        module_switch: true,
+        lwe_noise: Noise::Uniform { bound: 5 },
+        ..FhewLiteral::insecure_test(FhewMethod::Digits { base_log: 4 }).tfhe
+    };
+    let sets = [
+        FhewLiteral { tfhe: ring, method: FhewMethod::Digits { base_log: 4 } },
+        FhewLiteral { tfhe: rank2, ..automorphisms.clone() },
+    ];
+    for (number, literal) in sets.into_iter().enumerate() {
+        let literal = FhewLiteral { tfhe: TfheLiteral { lwe_dimension: 16, ..literal.tfhe }, ..literal };
+        let (client, key) = side(literal.clone(), 20 + number as u8);
+        let stored = fhew_params_from_bytes(&fhew_params_to_bytes(key.params()).unwrap()).unwrap();
+        assert_eq!((&stored.literal, stored.hash), (&literal, key.params().hash()));
+        let params = stored.build().unwrap();
+        let mut bytes = Vec::new();
+        write_fhew_key(&key, &mut bytes).unwrap();
+        assert!(bytes.len() < key.byte_len() * 2 / 3);
+        let again = Threads::new(2).run(|| fhew_key_from_bytes(&params, &bytes)).unwrap();
+        let mut rewritten = Vec::new();
+        write_fhew_key(&again, &mut rewritten).unwrap();
+        assert!(rewritten == bytes && again.id() == key.id());
+        every_gate(&client, &again);
+        let bits = [false, true].map(|b| client.encrypt_bit(b).unwrap());
+        let work: Vec<_> = Gate::ALL.iter().map(|g| (*g, &bits[0], &bits[1])).collect();
+        assert_eq!(key.gates(&work).unwrap(), again.gates(&work).unwrap());
+        crate::damaged(&bytes, |b| fhew_key_from_bytes(&params, b).map(|_| ()));
+        crate::damaged(&fhew_params_to_bytes(&params).unwrap(), |b| fhew_params_from_bytes(b)?.build().map(|_| ()));
+        let other = match literal.method {
+            FhewMethod::Automorphisms { .. } => automorphisms.clone(),
+            _ => FhewLiteral::insecure_test(FhewMethod::Digits { base_log: 2 }),
+        };
+        let refused = fhew_key_from_bytes(&other.build().unwrap(), &bytes);
+        assert!(matches!(refused, Err(WireError::WrongParameters { .. } | WireError::Rlwe(_))), "{:?}", refused.err());
+    }
 }

@@ -4,6 +4,7 @@ use crate::{cases, word};
 use sudare_ring::random::{Seed, Stream};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::RlweError;
+use sudare_tfhe::array::*;
 use sudare_tfhe::radix::*;
 use sudare_tfhe::*;
 
@@ -357,7 +358,7 @@ fn arrays_are_their_elements() {
     let values = |salt: u64| (0..count as u64).map(|i| kind.wrap(37 * i * i + 101 * salt)).collect::<Vec<_>>();
     let array = |values: &[u64]| client.encrypt_array(bytes, vec![count], values).unwrap();
     let public = |values: &[u64]| e.public_array(bytes, vec![count], values).unwrap();
-    let single = |a: &IntegerArray, i: usize| {
+    let single = |a: &EncryptedArray, i: usize| {
         let n = kind.blocks();
         RadixInt::from_blocks(kind, a.blocks()[i * n..(i + 1) * n].to_vec()).unwrap()
     };
@@ -366,11 +367,13 @@ fn arrays_are_their_elements() {
     let operations =
         [Elementwise::Add, Elementwise::Sub, Elementwise::Mul, Elementwise::Min, Elementwise::Bits(BitOperation::Xor)];
     // Both encrypted; a public array of one value; one of several, in which some elements are public alone.
-    let mixed = IntegerArray::concatenated(&[
+    let mixed = EncryptedArray::concatenated(&[
         &public(&b).take(vec![4], &[0, 1, 2, 3]).unwrap(),
         &array(&b).take(vec![5], &[4, 5, 6, 7, 8]).unwrap(),
     ]);
-    for (right, plain) in [(array(&b), &b), (public(&alike), &alike), (public(&b), &b), (mixed.unwrap(), &b)] {
+    for (number, (right, plain)) in
+        [(array(&b), &b), (public(&alike), &alike), (public(&b), &b), (mixed.unwrap(), &b)].into_iter().enumerate()
+    {
         let left = array(&a);
         for operation in operations {
             let (name, expected, alone) = OPERATIONS[match operation {
@@ -381,13 +384,17 @@ fn arrays_are_their_elements() {
                 _ => 5,
             }];
             let before = e.rotations();
-            let all = e.elementwise(operation, &left, &right).unwrap();
+            // Sums leave their carries to whoever needs them.
+            let all = e.settled(&e.elementwise(operation, &left, &right).unwrap()).unwrap();
             let rotations = e.rotations() - before;
             let found = client.decrypt_array(&all).unwrap();
             let wanted: Vec<u64> = a.iter().zip(plain).map(|(a, b)| kind.wrap(expected(kind, *a, *b))).collect();
             assert_eq!(found, wanted, "{name}");
             let one_by_one: Vec<RadixInt> =
                 (0..count).map(|i| alone(&e, &single(&left, i), &single(&right, i)).unwrap()).collect();
+            if number > 0 && matches!(operation, Elementwise::Add | Elementwise::Sub) {
+                continue; // What waits has forgotten which numbers were public.
+            }
             assert_eq!(e.rotations() - before, 2 * rotations, "{name}");
             assert!(all.blocks().iter().eq(one_by_one.iter().flat_map(|x| x.blocks())), "{name}");
         }
@@ -406,4 +413,150 @@ fn arrays_are_their_elements() {
         let wanted: Vec<u64> = a.iter().zip(&by).map(|(a, by)| Shift::RotateLeft.plain(kind, *a, *by)).collect();
         assert_eq!(client.decrypt_array(&e.shifted(Shift::RotateLeft, &left, &by).unwrap()).unwrap(), wanted);
     }
+}
+
+/// Sums and differences of arrays take no bootstrap while blocks have room; what needs their carries propagates
+/// them once for all, and decryption needs none.
+#[test]
+fn carries_wait_until_they_are_needed() {
+    let client = client(tiny(), 11);
+    let server = client.server_key().unwrap();
+    for threads in [1, 16] {
+        Threads::new(threads).run(|| waiting_carries(&client, &server));
+    }
+}
+
+fn waiting_carries(client: &ClientKey, server: &ServerKey) {
+    let e = server.integers().unwrap();
+    let mut stream = Seed::from_bytes([17; 32]).stream(0);
+    for (bits, signed) in [(8, false), (8, true), (16, false), (64, true)] {
+        let kind = IntegerType::new(bits, signed).unwrap();
+        let element = ElementType::Integer(kind);
+        let mut values = || -> Vec<u64> { (0..5).map(|_| kind.wrap(word(&mut stream))).collect() };
+        let terms: Vec<Vec<u64>> = (0..12).map(|_| values()).collect();
+        let arrays: Vec<_> = terms.iter().map(|t| client.encrypt_array(element, vec![5], t).unwrap()).collect();
+        // Four of them wait; the fifth has them propagated, each of the two sums once.
+        let before = e.rotations();
+        let sum = |x: &EncryptedArray, y: &EncryptedArray| e.elementwise(Elementwise::Add, x, y).unwrap();
+        let mut all = arrays[0].clone();
+        let mut plain = terms[0].clone();
+        for (i, (array, term)) in arrays.iter().zip(&terms).enumerate().skip(1) {
+            all = if i % 3 == 2 { e.elementwise(Elementwise::Sub, &all, array).unwrap() } else { sum(&all, array) };
+            for (p, t) in plain.iter_mut().zip(term) {
+                *p = kind.wrap(if i % 3 == 2 { p.wrapping_sub(*t) } else { p.wrapping_add(*t) });
+            }
+            assert_eq!(client.decrypt_array(&all).unwrap(), plain, "{kind}, {i} terms");
+            if i == 2 {
+                assert_eq!(e.rotations(), before, "{kind}");
+            }
+            assert!(all.blocks().iter().all(|b| b.largest() <= 12 && b.noise() <= 4), "{kind}");
+        }
+        // As many bootstraps as eager sums would have taken, and two more for what holds over seven, at most.
+        assert!(e.rotations() - before < 11 * 5 * kind.blocks() as u64, "{kind}");
+        let waiting = sum(&arrays[0], &arrays[1]);
+        let expected: Vec<u64> = terms[0].iter().zip(&terms[1]).map(|(a, b)| kind.wrap(a.wrapping_add(*b))).collect();
+        let once = |work: &dyn Fn()| {
+            let before = e.rotations();
+            work();
+            e.rotations() - before
+        };
+        let order = |a: u64, b: u64| kind.to_i128(a) < kind.to_i128(b);
+        let compare = || {
+            let less = e.elementwise(Elementwise::Compare(Comparison::Lt), &waiting, &arrays[2]).unwrap();
+            let wanted: Vec<u64> = expected.iter().zip(&terms[2]).map(|(a, b)| order(*a, *b).into()).collect();
+            assert_eq!(client.decrypt_array(&less).unwrap(), wanted);
+        };
+        let [first, second] = [once(&compare), once(&compare)];
+        assert!(first > second, "{first} {second}");
+        // Elements that are picked, negated or made wider keep the value.
+        let picked = waiting.take(vec![2], &[3, 1]).unwrap();
+        assert_eq!(client.decrypt_array(&picked).unwrap(), [expected[3], expected[1]]);
+        let negative = e.negative(&waiting).unwrap();
+        let wanted: Vec<u64> = expected.iter().map(|v| kind.wrap(v.wrapping_neg())).collect();
+        assert_eq!(client.decrypt_array(&negative).unwrap(), wanted);
+        let settled = e.settled(&negative).unwrap();
+        assert!(settled.blocks().iter().all(|b| b.largest() <= 3 && b.noise() <= 3));
+        assert_eq!(client.decrypt_array(&settled).unwrap(), wanted);
+        let wider = IntegerType::new(bits.min(32) + 6, signed).unwrap();
+        if bits < wider.bits() {
+            let cast = e.converted(&waiting, ElementType::Integer(wider)).unwrap();
+            let wanted: Vec<u64> = expected.iter().map(|v| wider.wrap(kind.to_i128(*v) as u64)).collect();
+            assert_eq!(client.decrypt_array(&cast).unwrap(), wanted);
+        }
+        let not = e.inverted(&waiting).unwrap();
+        let wanted: Vec<u64> = expected.iter().map(|v| kind.wrap(!v)).collect();
+        assert_eq!(client.decrypt_array(&not).unwrap(), wanted);
+    }
+}
+
+/// What waits is bootstrapped within the bound that the set declares, by the noise formulas: the noisiest block
+/// that can wait, and the carry of the one below.
+#[test]
+fn waiting_blocks_keep_the_failure_bound() {
+    let integers = Plaintext::Integer { message_bits: 2, carry_bits: 2 };
+    for literal in [
+        TfheLiteral::message_2_carry_2(),
+        TfheLiteral::message_2_carry_2_lwe_switch(),
+        TfheLiteral::message_2_carry_2_failure_64(),
+        TfheLiteral::message_2_carry_2_failure_40(),
+        TfheLiteral::insecure_test(integers),
+    ] {
+        let params = literal.build().unwrap();
+        let variance = params.decision_variance((4 + 1) * (4 + 1));
+        let found = noise::variance::log2_tail(integers.half_box(), variance);
+        assert!(found <= params.literal().log_failure, "{found} {params:?}");
+    }
+    // A set of less noise refuses to wait with more.
+    let quiet = TfheLiteral { noise_factor: 9, ..tiny() };
+    let client = client(quiet, 12);
+    let server = client.server_key().unwrap();
+    let e = server.integers().unwrap();
+    let byte = ElementType::Integer(IntegerType::new(8, false).unwrap());
+    let x = client.encrypt_array(byte, vec![1], &[77]).unwrap();
+    let twice = e.elementwise(Elementwise::Add, &x, &x).unwrap();
+    assert_eq!(e.rotations(), 0);
+    let thrice = e.elementwise(Elementwise::Add, &twice, &x).unwrap();
+    assert!(e.rotations() >= 4 && thrice.blocks().iter().all(|b| b.noise() <= 2));
+    assert_eq!(client.decrypt_array(&thrice).unwrap(), [231]);
+}
+
+/// `any` and `all` join up to eight booleans by one bootstrap.
+#[test]
+fn reductions_join_many_booleans() {
+    let client = client(tiny(), 13);
+    let server = client.server_key().unwrap();
+    for threads in [1, 3] {
+        Threads::new(threads).run(|| {
+            let e = server.integers().unwrap();
+            for (count, m) in [(1, 3), (2, 1), (8, 2), (9, 1), (20, 2), (64, 1)] {
+                for pattern in 0..4u64 {
+                    let value = |i: usize| match pattern {
+                        0 => 0,
+                        1 => 1,
+                        2 => u64::from(i == count * m - 1),
+                        _ => u64::from(i != 0),
+                    };
+                    let values: Vec<u64> = (0..count * m).map(value).collect();
+                    let x = client.encrypt_array(ElementType::Bool, vec![count, m], &values).unwrap();
+                    for how in [Reduction::Any, Reduction::All] {
+                        let found = client.decrypt_array(&e.reduced(how, &x, vec![m]).unwrap()).unwrap();
+                        let column = |j: usize| (0..count).map(move |i| value(i * m + j) == 1);
+                        let wanted: Vec<u64> = (0..m)
+                            .map(|j| match how {
+                                Reduction::Any => column(j).any(|x| x).into(),
+                                Reduction::All => column(j).all(|x| x).into(),
+                            })
+                            .collect();
+                        assert_eq!(found, wanted, "{how:?} of {count} x {m}, {pattern}");
+                    }
+                }
+            }
+        });
+    }
+    let e = server.integers().unwrap();
+    let x = client.encrypt_array(ElementType::Bool, vec![64], &[0; 64]).unwrap();
+    e.reduced(Reduction::Any, &x, vec![]).unwrap();
+    assert!(e.rotations() <= 8 + 1, "{}", e.rotations());
+    assert!(matches!(e.reduced(Reduction::Any, &x, vec![3]), Err(TfheError::Shape { .. })));
+    assert!(matches!(e.reduced(Reduction::Any, &x, vec![0]), Err(TfheError::Shape { .. })));
 }

@@ -5,7 +5,7 @@ use crate::core::context::check_shape;
 use crate::core::ggsw::{check_gadget, evaluate_digits, write_ggsw};
 use crate::keyswitch::automorphism::AutomorphismKey;
 use crate::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, TfheError};
-use sudare_ring::automorphism::apply_coeff;
+use sudare_ring::automorphism::{EvalPermutation, apply_coeff};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::kernel::{Gadget, PackedMatrix};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};
@@ -64,12 +64,7 @@ impl AutomorphismBootstrapKey {
             write_ggsw(glwe, &message, gadget, &mut m, 0, (&mut masks, &mut errors));
             m
         });
-        let two_n = 2 * n as u64;
-        let mut elements = vec![1];
-        for j in 0..window {
-            elements.push(elements[j] * GENERATOR % two_n);
-        }
-        elements[0] = two_n - GENERATOR;
+        let elements = elements(n, window);
         let keys = threads::map(window + 1, |j| {
             let key = AutomorphismKey::generate(glwe, elements[j], gadget, seeds, (dimension + j) as u64)?;
             Ok((elements[j], key))
@@ -85,6 +80,41 @@ impl AutomorphismBootstrapKey {
             products,
             positions: positions(n),
         })
+    }
+
+    /// A key from the matrices of its products and then those of its automorphisms, that of −5 first.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] for too few of them.
+    pub(super) fn from_parts(
+        context: GlweContext,
+        gadget: Gadget,
+        masks: MaskSeed,
+        dimension: usize,
+        mut products: Vec<PackedMatrix>,
+    ) -> Result<Self, TfheError> {
+        let n = context.degree();
+        if products.len() < dimension + 2 {
+            let found = products.len();
+            return Err(TfheError::Shape { what: "parts of a key", expected: dimension + 2, found });
+        }
+        let automorphisms = products.split_off(dimension);
+        let elements = elements(n, automorphisms.len() - 1);
+        let keys = elements.into_iter().zip(automorphisms).map(|(element, matrix)| {
+            Ok((element, AutomorphismKey::from_parts(EvalPermutation::new(n, element)?, matrix)))
+        });
+        let mut jumps = keys.collect::<Result<Vec<_>, TfheError>>()?;
+        let turn = jumps.remove(0);
+        Ok(Self { gadget, masks, jumps, turn, products, positions: positions(n), context })
+    }
+
+    /// The matrix of a product, or behind them of an automorphism, that of −5 first.
+    pub(super) fn part(&self, i: usize) -> &PackedMatrix {
+        match i.checked_sub(self.products.len()) {
+            None => &self.products[i],
+            Some(0) => self.turn.1.matrix(),
+            Some(j) => self.jumps[j - 1].1.matrix(),
+        }
     }
 
     /// The seed of its masks.
@@ -197,6 +227,13 @@ impl AutomorphismBootstrapKey {
 
 /// Products, and the automorphism after them.
 type Step<'a> = (std::ops::Range<usize>, Option<(u64, &'a AutomorphismKey)>);
+
+/// −5, then 5^1 … 5^window modulo 2N.
+fn elements(n: usize, window: usize) -> Vec<u64> {
+    let two_n = 2 * n as u64;
+    let powers = std::iter::successors(Some(GENERATOR), |power| Some(power * GENERATOR % two_n));
+    std::iter::once(two_n - GENERATOR).chain(powers.take(window)).collect()
+}
 
 /// The position of each odd number modulo 2N, `a` at index (a − 1)/2.
 fn positions(n: usize) -> Vec<u32> {

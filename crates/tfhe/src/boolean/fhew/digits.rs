@@ -13,18 +13,23 @@ use zeroize::Zeroizing;
 ///
 /// Source: Ducas and Micciancio, 2014/816, section 4.2 (refreshing key, accumulator).
 pub struct DigitBootstrapKey {
-    context: GlweContext,
-    gadget: Gadget,
-    base_log: u32,
-    dimension: usize,
-    masks: MaskSeed,
+    pub(super) context: GlweContext,
+    pub(super) gadget: Gadget,
+    pub(super) base_log: u32,
+    pub(super) dimension: usize,
+    pub(super) masks: MaskSeed,
     /// For each coefficient, place after place, digit after digit.
-    keys: Vec<Vec<PackedMatrix>>,
+    pub(super) keys: Vec<Vec<PackedMatrix>>,
 }
 
 /// Bits of the digit at each place of an exponent modulo 2N.
 fn places(log_two_n: u32, base_log: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..log_two_n).step_by(base_log as usize).map(move |at| (at, base_log.min(log_two_n - at)))
+}
+
+/// Keys of a coefficient: one for each digit that is not zero.
+pub(super) fn keys_of(two_n: usize, base_log: u32) -> usize {
+    places(two_n.trailing_zeros(), base_log).map(|(_, bits)| (1 << bits) - 1).sum()
 }
 
 impl DigitBootstrapKey {

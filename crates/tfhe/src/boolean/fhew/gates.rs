@@ -8,7 +8,7 @@ use std::fmt;
 use sudare_ring::threads;
 use sudare_rlwe::KeyId;
 
-enum Accumulator {
+pub(super) enum Accumulator {
     Digits(DigitBootstrapKey),
     Automorphisms(Box<AutomorphismBootstrapKey>),
 }
@@ -16,10 +16,10 @@ enum Accumulator {
 /// What a server needs for gates, and nothing secret. Bits are those of the same parameters' and client's
 /// [`crate::ServerKey`].
 pub struct FhewKey {
-    params: FhewParams,
-    id: KeyId,
-    switch: SwitchKey,
-    accumulator: Accumulator,
+    pub(super) params: FhewParams,
+    pub(super) id: KeyId,
+    pub(super) switch: SwitchKey,
+    pub(super) accumulator: Accumulator,
 }
 
 impl FhewKey {

@@ -9,6 +9,7 @@ mod automorphism;
 mod digits;
 mod gates;
 mod params;
+mod seeded;
 pub mod variance;
 
 pub use automorphism::AutomorphismBootstrapKey;

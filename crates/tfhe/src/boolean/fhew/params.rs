@@ -4,6 +4,7 @@ use crate::boolean::fhew::{automorphism, digits, variance};
 use crate::noise::variance as formulas;
 use crate::{Noise, Plaintext, SecretKind, TfheError, TfheLiteral, TfheParams};
 use serde::{Deserialize, Serialize};
+use sudare_rlwe::ParamsHash;
 
 /// The blind rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,6 +99,15 @@ impl FhewParams {
             return Err(TfheError::FailureProbability { found, declared });
         }
         Ok(params)
+    }
+
+    /// The hash that its keys carry; bits carry that of [`FhewParams::tfhe`].
+    pub fn hash(&self) -> ParamsHash {
+        let (kind, size) = match self.method {
+            FhewMethod::Digits { base_log } => (0, u64::from(base_log)),
+            FhewMethod::Automorphisms { window } => (1, window as u64),
+        };
+        self.tfhe.hash_with("sudare fhew parameters v1", &[kind, size])
     }
 
     /// Bits, rings and keys.

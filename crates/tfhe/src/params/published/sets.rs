@@ -43,6 +43,9 @@ const fn integers(name: &'static str, source: &'static str, log_failure: f64) ->
     }
 }
 
+/// The ring of the sets with Gaussian noise among them.
+const GAUSSIAN_RING: PublishedLwe = lwe(2048, 64, Fraction(2.845267479601915e-15), Binary);
+
 /// The sets of TFHEpp, tfhe-rs and FHEW.
 pub const SETS: [PublishedSet; 12] = [
     PublishedSet {
@@ -110,7 +113,7 @@ pub const SETS: [PublishedSet; 12] = [
     },
     PublishedSet {
         lwe: lwe(866, 64, Fraction(2.046151696979124e-6), Binary),
-        glwe: lwe(2048, 64, Fraction(2.845267479601915e-15), Binary),
+        glwe: GAUSSIAN_RING,
         ..integers(
             "tfhe-rs 2_2 gaussian 2^-128",
             "tfhe-rs 1.8.2, V1_4_PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M128, also of 1.8",
@@ -128,7 +131,7 @@ pub const SETS: [PublishedSet; 12] = [
     },
     PublishedSet {
         lwe: lwe(834, 64, Fraction(3.5539902359442825e-6), Binary),
-        glwe: lwe(2048, 64, Fraction(2.845267479601915e-15), Binary),
+        glwe: GAUSSIAN_RING,
         ..integers(
             "tfhe-rs 2_2 gaussian 2^-64",
             "tfhe-rs 1.8.2, V0_11_PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M64",
@@ -137,7 +140,7 @@ pub const SETS: [PublishedSet; 12] = [
     },
     PublishedSet {
         lwe: lwe(796, 64, Fraction(6.8462551852215656e-6), Binary),
-        glwe: lwe(2048, 64, Fraction(2.845267479601915e-15), Binary),
+        glwe: GAUSSIAN_RING,
         ..integers(
             "tfhe-rs 2_2 gaussian 2^-40",
             "tfhe-rs 1.8.2, V1_1_PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M40",

@@ -1,11 +1,11 @@
 //! Bootstrapping keys from their seed and bodies: what travels.
 
 use crate::core::context::check_shape;
-use crate::core::glwe::check_below;
+use crate::core::seeded::{bodies_of, expanded};
 use crate::rotation::blind::BootstrapKey;
-use crate::{GlweContext, TfheError, TfheParams};
+use crate::{TfheError, TfheParams};
 use sudare_ring::kernel::PackedMatrix;
-use sudare_ring::random::{MaskSeed, uniform};
+use sudare_ring::random::MaskSeed;
 use sudare_ring::threads;
 
 impl BootstrapKey {
@@ -24,12 +24,7 @@ impl BootstrapKey {
     /// The bodies of a step, polynomial after polynomial in evaluation form: those of its first
     /// encryption, then of the next.
     pub fn bodies(&self, step: usize) -> Vec<u64> {
-        let (m, n) = (&self.steps[step], self.context.degree());
-        let mut out = vec![0; m.groups() * m.rows() * n];
-        for (i, p) in out.chunks_exact_mut(n).enumerate() {
-            m.get(i / m.rows(), i % m.rows(), self.context.rank(), p);
-        }
-        out
+        bodies_of(&self.steps[step], self.context.degree())
     }
 
     /// A step of a key from the seed of its masks and its bodies, in the order of
@@ -43,23 +38,9 @@ impl BootstrapKey {
         step: usize,
         bodies: &[u64],
     ) -> Result<PackedMatrix, TfheError> {
-        let context: &GlweContext = params.context();
-        let (n, rank) = (context.degree(), context.rank());
-        let count = Self::bodies_of(params, step);
-        check_shape("body coefficients", count * n, bodies.len())?;
-        check_below(context, bodies)?;
-        let rows = (rank + 1) * params.bootstrap_gadget().levels as usize;
-        let mut m = PackedMatrix::zeroed(context.limb(), count / rows, rows, rank + 1);
-        let mut stream = masks.stream(step as u64);
-        let mut mask = vec![0; rank * n];
-        for (i, body) in bodies.chunks_exact(n).enumerate() {
-            uniform(&mut stream, context.modulus(), &mut mask);
-            for (c, a) in mask.chunks_exact(n).enumerate() {
-                m.set(i / rows, i % rows, c, a);
-            }
-            m.set(i / rows, i % rows, rank, body);
-        }
-        Ok(m)
+        let rows = (params.context().rank() + 1) * params.bootstrap_gadget().levels as usize;
+        let groups = Self::bodies_of(params, step) / rows;
+        expanded(params.context(), &mut masks.stream(step as u64), (groups, rows), bodies)
     }
 
     /// A key from its steps.

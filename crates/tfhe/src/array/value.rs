@@ -1,12 +1,14 @@
-//! Arrays of encrypted integers or booleans, as they travel and as a NumPy user sees them.
+//! The array itself, and how its owner makes and reads it.
 
 use crate::core::context::check_shape;
 use crate::keys::check_owner;
 use crate::radix::combination::is_public;
+use crate::radix::value::{LARGEST_NOISE, MOST_WAITING, WAITING_NOISE};
 use crate::radix::{EncryptedBool, IntegerType, RadixInt, check_blocks};
-use crate::{ClientKey, EncryptedInt, LweCiphertext, TfheError, TfheParams};
+use crate::{ClientKey, EncryptedBit, EncryptedInt, LweCiphertext, Plaintext, TfheError, TfheParams};
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, ParamsHash};
@@ -34,9 +36,31 @@ impl ElementType {
         }
     }
 
-    /// Largest value of a block.
+    /// Largest value of a block whose carry does not wait.
     pub(crate) fn largest(self) -> u64 {
         if self == Self::Bool { 1 } else { 3 }
+    }
+
+    /// Largest value and noise of a block.
+    fn limits(self) -> (u64, u64) {
+        match self {
+            Self::Bool => (1, LARGEST_NOISE),
+            Self::Integer(_) => (MOST_WAITING, WAITING_NOISE),
+        }
+    }
+}
+
+/// # Errors
+/// [`TfheError::Parameters`] unless such elements exist under these parameters.
+pub(crate) fn check_element(params: &TfheParams, element: ElementType) -> Result<(), TfheError> {
+    match (params.literal().plaintext, element) {
+        (Plaintext::Bit, ElementType::Bool) => Ok(()),
+        (Plaintext::Bit, ElementType::Integer(kind)) => Err(TfheError::Parameters {
+            reason: format!(
+                "a set of gates holds booleans alone, not {kind}; take a set of integers (message_2_carry_2)"
+            ),
+        }),
+        _ => check_blocks(params),
     }
 }
 
@@ -50,14 +74,19 @@ impl fmt::Display for ElementType {
 }
 
 /// An encrypted array in C order.
+///
+/// Its elements are blocks of two bits, or a block for a boolean. After sums, blocks of integers may hold more
+/// than a message: their carries wait until an operation needs them, which propagates them once for all.
 #[derive(Clone)]
-pub struct IntegerArray {
+pub struct EncryptedArray {
     element: ElementType,
     shape: Vec<usize>,
     owner: (ParamsHash, KeyId),
     blocks: Vec<EncryptedInt>,
     /// Where the masks come from, while they are all fresh.
     seed: Option<MaskSeed>,
+    /// The same with no carry waiting, once something needed it.
+    settled: OnceLock<Box<Self>>,
 }
 
 /// # Errors
@@ -74,7 +103,7 @@ pub(crate) fn elements_of(shape: &[usize]) -> Result<usize, TfheError> {
     }
 }
 
-impl IntegerArray {
+impl EncryptedArray {
     /// An array from the blocks of its elements.
     ///
     /// # Errors
@@ -89,10 +118,20 @@ impl IntegerArray {
     ) -> Result<Self, TfheError> {
         check_shape("blocks", elements_of(&shape)? * element.blocks(), blocks.len())?;
         for b in &blocks {
-            crate::radix::value::check_block(b, element.largest())?;
+            crate::radix::value::check_block(b, element.limits())?;
             check_owner("the block", owner, b.owner())?;
         }
-        Ok(Self { element, shape, owner, blocks, seed: None })
+        Ok(Self::computed(element, shape, owner, blocks))
+    }
+
+    /// An array of blocks that an operation made.
+    pub(crate) fn computed(
+        element: ElementType,
+        shape: Vec<usize>,
+        owner: (ParamsHash, KeyId),
+        blocks: Vec<EncryptedInt>,
+    ) -> Self {
+        Self { element, shape, owner, blocks, seed: None, settled: OnceLock::new() }
     }
 
     /// An array from fresh bodies and the seed of their masks: block i has those of stream i.
@@ -116,7 +155,7 @@ impl IntegerArray {
             Ok(EncryptedInt::from_parts(c, owner, element.largest(), 1))
         });
         let blocks = blocks.into_iter().collect::<Result<_, TfheError>>()?;
-        Ok(Self { element, shape, owner, blocks, seed: Some(seed) })
+        Ok(Self { seed: Some(seed), ..Self::computed(element, shape, owner, blocks) })
     }
 
     /// What it is made of.
@@ -156,39 +195,78 @@ impl IntegerArray {
 
     /// Bytes that it holds in memory.
     pub fn byte_len(&self) -> usize {
-        self.blocks.iter().map(|b| 8 * b.ciphertext().words().len()).sum()
+        let settled = self.settled.get().map_or(0, |s| s.byte_len());
+        settled + self.blocks.iter().map(|b| 8 * b.ciphertext().words().len()).sum::<usize>()
+    }
+
+    /// Whether a carry, or noise over that of other operations, waits in one of these elements.
+    pub(crate) fn carries(&self, at: &Range<usize>) -> bool {
+        let (n, largest) = (self.element.blocks(), self.element.largest());
+        self.blocks[at.start * n..at.end * n].iter().any(|b| b.largest() > largest || b.noise() > LARGEST_NOISE)
+    }
+
+    /// Largest value and noise of its blocks; a public block counts as noise too.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        self.blocks.iter().fold((0, 1), |(l, n), b| (l.max(b.largest()), n.max(b.noise())))
+    }
+
+    /// The same with no carry waiting: itself, or what `settle` makes of it, which is kept.
+    ///
+    /// # Errors
+    /// Those of `settle`.
+    pub(crate) fn settled(&self, settle: impl FnOnce() -> Result<Self, TfheError>) -> Result<&Self, TfheError> {
+        if !self.carries(&(0..self.len())) {
+            return Ok(self);
+        }
+        match self.settled.get() {
+            Some(settled) => Ok(settled),
+            None => {
+                let made = Box::new(settle()?);
+                Ok(self.settled.get_or_init(|| made))
+            }
+        }
+    }
+
+    /// With no carry waiting where that is known already: what is best to send or to pick from.
+    pub(crate) fn known(&self) -> &Self {
+        self.settled.get().map_or(self, |settled| settled)
+    }
+
+    /// Element i, of a set of gates.
+    pub(crate) fn bit(&self, i: usize) -> EncryptedBit {
+        EncryptedBit::from_parts(self.blocks[i].ciphertext().clone(), self.owner.0, self.owner.1)
     }
 
     /// Elements of integers, side by side.
-    pub(super) fn integers(&self, kind: IntegerType, at: &Range<usize>) -> RadixInt {
+    pub(crate) fn integers(&self, kind: IntegerType, at: &Range<usize>) -> RadixInt {
         let n = kind.blocks();
         RadixInt::from_checked(kind, self.blocks[at.start * n..at.end * n].to_vec())
     }
 
     /// Elements of booleans, side by side.
-    pub(super) fn booleans(&self, at: &Range<usize>) -> EncryptedBool {
+    pub(crate) fn booleans(&self, at: &Range<usize>) -> EncryptedBool {
         EncryptedBool::from_checked(self.blocks[at.clone()].to_vec())
     }
 
     /// Whether what is public of the elements is the same, so that side by side they take the same steps.
-    pub(super) fn alike(&self, at: &Range<usize>) -> bool {
+    pub(crate) fn alike(&self, at: &Range<usize>) -> bool {
         let n = self.element.blocks();
         let public = |i: usize, b: usize| {
             let block = &self.blocks[i * n + b];
-            is_public(block).then(|| block.ciphertext().body())
+            let value = is_public(block).then(|| block.ciphertext().body());
+            (value, block.largest(), block.noise())
         };
         at.clone().all(|i| (0..n).all(|b| public(i, b) == public(at.start, b)))
     }
 
-    pub(super) fn of_integers(&self, kind: IntegerType, elements: Vec<RadixInt>) -> Self {
+    pub(crate) fn of_integers(&self, kind: IntegerType, elements: Vec<RadixInt>) -> Self {
         let blocks = elements.into_iter().flat_map(RadixInt::into_blocks).collect();
-        let (shape, owner) = (self.shape.clone(), self.owner);
-        Self { element: ElementType::Integer(kind), shape, owner, blocks, seed: None }
+        Self::computed(ElementType::Integer(kind), self.shape.clone(), self.owner, blocks)
     }
 
-    pub(super) fn of_booleans(&self, elements: Vec<EncryptedBool>) -> Self {
+    pub(crate) fn of_booleans(&self, elements: Vec<EncryptedBool>) -> Self {
         let blocks = elements.into_iter().flat_map(EncryptedBool::into_blocks).collect();
-        Self { element: ElementType::Bool, shape: self.shape.clone(), owner: self.owner, blocks, seed: None }
+        Self::computed(ElementType::Bool, self.shape.clone(), self.owner, blocks)
     }
 
     /// Elements by number, as a new array: what indexing, broadcasting and transposing do.
@@ -200,9 +278,9 @@ impl IntegerArray {
         if let Some(found) = indices.iter().find(|i| **i >= self.len()) {
             return Err(TfheError::Shape { what: "element number", expected: self.len(), found: *found });
         }
-        let n = self.element.blocks();
-        let blocks = indices.iter().flat_map(|i| self.blocks[i * n..(i + 1) * n].iter().cloned()).collect();
-        Ok(Self { element: self.element, shape, owner: self.owner, blocks, seed: None })
+        let (n, from) = (self.element.blocks(), &self.known().blocks);
+        let blocks = indices.iter().flat_map(|i| from[i * n..(i + 1) * n].iter().cloned()).collect();
+        Ok(Self::computed(self.element, shape, self.owner, blocks))
     }
 
     /// Arrays of one type one after the other, as a flat array.
@@ -219,17 +297,17 @@ impl IntegerArray {
                 let reason = format!("arrays of {} and {}; cast one of them first", first.element, a.element);
                 return Err(TfheError::Parameters { reason });
             }
-            blocks.extend(a.blocks.iter().cloned());
+            blocks.extend(a.known().blocks.iter().cloned());
         }
         let shape = vec![blocks.len() / first.element.blocks()];
         elements_of(&shape)?;
-        Ok(Self { element: first.element, shape, owner: first.owner, blocks, seed: None })
+        Ok(Self::computed(first.element, shape, first.owner, blocks))
     }
 }
 
-impl fmt::Debug for IntegerArray {
+impl fmt::Debug for EncryptedArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IntegerArray({:?} {}, key {})", self.shape, self.element, self.owner.1)
+        write!(f, "EncryptedArray({:?} {}, key {})", self.shape, self.element, self.owner.1)
     }
 }
 
@@ -239,14 +317,14 @@ impl ClientKey {
     ///
     /// # Errors
     /// [`TfheError::Shape`] for the wrong number of values, [`TfheError::Parameters`] unless the
-    /// parameters are those of such blocks; [`TfheError::Message`] for a boolean above one.
+    /// parameters have such elements; [`TfheError::Message`] for a boolean above one.
     pub fn encrypt_array(
         &self,
         element: ElementType,
         shape: Vec<usize>,
         values: &[u64],
-    ) -> Result<IntegerArray, TfheError> {
-        check_blocks(self.params())?;
+    ) -> Result<EncryptedArray, TfheError> {
+        check_element(self.params(), element)?;
         check_shape("values", elements_of(&shape)?, values.len())?;
         if element == ElementType::Bool
             && let Some(value) = values.iter().find(|v| **v > 1)
@@ -258,16 +336,18 @@ impl ClientKey {
         let seeds = self.object_seeds()?;
         let blocks = self.encrypt_blocks(&messages, element.largest(), &seeds);
         let owner = (self.params().hash(), self.id());
-        Ok(IntegerArray { element, shape, owner, blocks, seed: Some(seeds.masks) })
+        Ok(EncryptedArray { seed: Some(seeds.masks), ..EncryptedArray::computed(element, shape, owner, blocks) })
     }
 
     /// Decrypts an array: elements in C order as two's complement, or 0 and 1.
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
-    pub fn decrypt_array(&self, x: &IntegerArray) -> Result<Vec<u64>, TfheError> {
+    pub fn decrypt_array(&self, x: &EncryptedArray) -> Result<Vec<u64>, TfheError> {
         check_owner("the array", (self.params().hash(), self.id()), x.owner)?;
+        let bits = self.params().literal().plaintext == Plaintext::Bit;
         let elements = threads::map(x.len(), |i| match x.element {
+            ElementType::Bool if bits => self.decrypt_bit(&x.bit(i)).map(u64::from),
             ElementType::Bool => self.decrypt_bool(&x.booleans(&(i..i + 1))).map(u64::from),
             ElementType::Integer(kind) => self.decrypt_integer(&x.integers(kind, &(i..i + 1))),
         });
