@@ -61,7 +61,7 @@ def serve(client: multiprocessing.connection.Connection) -> None:
     keys, left, right = (client.recv_bytes() for _ in range(3))
     started = time.perf_counter()
     server = sd.Server.from_bytes(plan, keys)
-    x, y = (sd.EncryptedMatrix.from_bytes(plan, data) for data in (left, right))
+    x, y = (sd.Encrypted.from_bytes(plan, data) for data in (left, right))
     loaded = time.perf_counter()
     product = server.bind(x) @ y
     computed = time.perf_counter()
@@ -110,7 +110,7 @@ def main() -> None:
     sent = [plan.to_json().encode(), server.to_bytes(), *(x.to_bytes() for x in encrypted)]
     for data in sent:
         here.send_bytes(data)
-    product = sd.EncryptedMatrix.from_bytes(plan, here.recv_bytes())
+    product = sd.Encrypted.from_bytes(plan, here.recv_bytes())
     times |= json.loads(here.recv_bytes())
     process.join()
 

@@ -14,7 +14,7 @@ from . import _core
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsServer, bits
 from ._bits_array import EncryptedBits, maximum, minimum, where
-from ._context import Context, ContextMatrix, context
+from ._context import Context, context
 from ._errors import (
     FormatError,
     InputError,
@@ -29,13 +29,12 @@ from ._errors import (
     SudareError,
     UnsupportedError,
 )
-from ._integers import EncryptedIntegers, IntegerClient, IntegerPlan, IntegerServer
-from ._matrix import EncryptedMatrix
+from ._matrix import Encrypted
+from ._moments import Moments, table
 from ._plan import Plan, plan
 from ._release import Release
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
-from ._table import EncryptedMoments, EncryptedTable, Moments, TableClient, TableServer, TableSpec, table
 
 __version__ = _core.VERSION
 
@@ -45,17 +44,10 @@ __all__ = [
     "BitsServer",
     "Client",
     "Context",
-    "ContextMatrix",
+    "Encrypted",
     "EncryptedBits",
-    "EncryptedIntegers",
-    "EncryptedMatrix",
-    "EncryptedMoments",
-    "EncryptedTable",
     "FormatError",
     "InputError",
-    "IntegerClient",
-    "IntegerPlan",
-    "IntegerServer",
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",
@@ -71,9 +63,6 @@ __all__ = [
     "ShapeError",
     "Spec",
     "SudareError",
-    "TableClient",
-    "TableServer",
-    "TableSpec",
     "UnsupportedError",
     "__version__",
     "bits",

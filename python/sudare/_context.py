@@ -4,110 +4,23 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ._array import COLUMN, MATRIX, Floats, Shape, plain
-from ._core import Context as CoreContext
-from ._core import ContextMatrix as Core
-from ._core import ContextServer as CoreServer
+from . import _core
+from ._array import Floats, plain
 from ._errors import ShapeError, UnsupportedError
-from ._matrix import EncryptedArray
+from ._matrix import Encrypted, members, rows
 from ._progress import progress
 from ._release import Release, declared, wanted
+from ._session import Server
 from ._values import count, real
 
-__all__ = ["Context", "ContextMatrix", "context"]
-
-
-class ContextOperations:
-    """The operators on the matrices of a context, done by the part of it that has no secret."""
-
-    def __init__(self, server: CoreServer) -> None:
-        self._server = server
-
-    def matmul(self, left: Core, right: Core) -> Core:
-        """The matrix product."""
-        return self._server.matmul(left, right)
-
-    def elementwise(self, operation: str, left: Core, right: Core) -> Core:
-        """A sum, difference or product, element by element."""
-        made: Core = getattr(self._server, operation)(left, right)
-        return made
-
-    def negative(self, operand: Core) -> Core:
-        """The negative."""
-        return self._server.negative(operand)
-
-    def scale(self, operand: Core, factor: float) -> Core:
-        """The multiple by a number."""
-        return self._server.scale(operand, factor)
-
-    def shift(self, operand: Core, number: float) -> Core:
-        """A number added to every element."""
-        return self._server.shift(operand, number)
-
-    def transpose(self, operand: Core) -> Core:
-        """The transpose."""
-        return self._server.transpose(operand)
-
-    def sum(self, operand: Core, axis: int) -> Core:
-        """The sum over an axis."""
-        return self._server.sum(operand, axis)
-
-    def lift(self, values: Floats) -> Core:
-        """A plain matrix as an operand."""
-        return self._server.plain(rows_and_columns(values))
-
-
-class ContextMatrix(EncryptedArray):
-    """A matrix or vector that nobody can read without the context that encrypted it.
-
-    Computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's functions of these.
-    """
-
-    _core: Core
-
-    def __init__(self, core: Core, server: CoreServer, dropped: Shape) -> None:
-        self._core, self._server, self._dropped = core, server, dropped
-
-    @property
-    def _do(self) -> ContextOperations:
-        return ContextOperations(self._server)
-
-    def _wrap(self, core: Any, dropped: Shape) -> ContextMatrix:
-        return ContextMatrix(core, self._server, dropped)
-
-    @property
-    def max_abs(self) -> float:
-        """The public bound on its elements."""
-        return self._core.max_abs
-
-    @property
-    def error(self) -> float:
-        """Bound on the error of its elements, in the worst case."""
-        return self._core.error
-
-    @property
-    def level(self) -> int:
-        """Levels left; in a context that bootstraps, those to the next refresh."""
-        return self._server.levels_left(self._core)
-
-    def refresh(self, max_abs: float | None = None) -> ContextMatrix:
-        """The same matrix with the levels of a fresh one: bootstrapping.
-
-        The bound that a matrix carries grows with every product. Where you know that its elements are
-        smaller, say so with `max_abs`; elements over it come back wrong. A bound over 1 takes a level, and
-        bits in proportion. The context has to be made with `bootstrap`.
-        """
-        bound = None if max_abs is None else real(max_abs, "max_abs")
-        return ContextMatrix(self._server.refresh(self._core, bound), self._server, self._dropped)
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError(
-            "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
-        )
+__all__ = ["Context", "context"]
 
 
 class Context:
-    """Encrypts, computes and decrypts in one place: it holds the secret key and all others."""
+    """Encrypts, computes and decrypts in one place: it holds the secret key and all others.
+
+    Its matrices are those of any server, and every operation is done as it is called.
+    """
 
     def __init__(
         self,
@@ -125,11 +38,11 @@ class Context:
             raise UnsupportedError(
                 f"bootstrap is the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}"
             )
-        own_scale, own_depth = (40, 3) if bootstrap is None else CoreServer.bootstrap_set(bootstrap)
+        own_scale, own_depth = (40, 3) if bootstrap is None else _core.Context.bootstrap_set(bootstrap)
         depth = own_depth if depth is None else depth
         scale_bits = own_scale if scale_bits is None else scale_bits
         with progress("making keys") as report:
-            self._core = CoreContext(
+            self._core = _core.Context(
                 count(depth, "depth"),
                 scale_bits=count(scale_bits, "scale_bits"),
                 security=count(security, "security"),
@@ -139,7 +52,7 @@ class Context:
                 bootstrap=bootstrap,
                 progress=report,
             )
-        self._server, self._depth = self._core.server(), depth
+        self._server, self._depth = Server(self._core.server(), None), depth
 
     @property
     def depth(self) -> int:
@@ -149,7 +62,7 @@ class Context:
     @property
     def levels(self) -> int:
         """Levels of a fresh matrix."""
-        return self._server.levels
+        return self._server._core.levels
 
     @property
     def threads(self) -> int:
@@ -166,27 +79,27 @@ class Context:
         """Results that may still be shown under its key, of those that it declares."""
         return self._core.releases_left
 
-    def encrypt(self, x: Any, max_abs: float | None = None) -> ContextMatrix:
+    def encrypt(self, x: Any, max_abs: float | None = None) -> Encrypted:
         """Encrypt a matrix or vector with elements up to `max_abs`.
 
         The bound is public. Without one it is the least power of two that holds all elements.
         """
-        if isinstance(x, EncryptedArray):
+        if isinstance(x, Encrypted):
             raise UnsupportedError("this matrix is encrypted already")
-        values = plain(x)
-        vector = values.ndim == 1
+        values, dropped = rows(plain(x))
+        if values.ndim != 2:
+            raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
         bound = None if max_abs is None else real(max_abs, "max_abs")
-        core = self._core.encrypt(rows_and_columns(values.reshape(-1, 1) if vector else values), bound)
-        return ContextMatrix(core, self._server, COLUMN if vector else MATRIX)
+        return Encrypted(self._core.encrypt(members(values), bound), None, self._server, dropped)
 
-    def decrypt(self, x: ContextMatrix, *, release: bool = False) -> Floats:
+    def decrypt(self, x: Encrypted, *, release: bool = False) -> Floats:
         """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
 
         A released matrix has noise on it: see `released_error`. The context has to declare it.
         """
         return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
 
-    def released_error(self, x: ContextMatrix) -> float:
+    def released_error(self, x: Encrypted) -> float:
         """How far a released matrix is from the true one at most.
 
         The bounds of a context are worst-case; a plan's are tighter.
@@ -195,7 +108,7 @@ class Context:
 
     def __repr__(self) -> str:
         return (
-            f"<sudare context depth {self.depth}, N = 2^{self._server.log_n}, {self.levels} levels, "
+            f"<sudare context depth {self.depth}, N = 2^{self._server._core.log_n}, {self.levels} levels, "
             f"{self.threads} threads, keys {self.key_bytes / 1e6:.0f} MB, secret key hidden>"
         )
 
@@ -203,17 +116,10 @@ class Context:
         raise UnsupportedError("a context holds a secret key and does not pickle; use a plan and its client")
 
 
-def _checked(x: ContextMatrix) -> Core:
-    if not isinstance(x, ContextMatrix):
+def _checked(x: Encrypted) -> _core.Encrypted:
+    if not isinstance(x, Encrypted):
         raise UnsupportedError(f"a matrix of a context is decrypted, not {type(x).__name__}")
     return x._core
-
-
-def rows_and_columns(values: Floats) -> Floats:
-    """One matrix with the axes batch, row, column."""
-    if values.ndim != 2:
-        raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
-    return values.reshape((1, *values.shape))
 
 
 def context(

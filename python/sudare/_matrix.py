@@ -6,16 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ._array import ArrayOperators, Floats, Shape
-from ._core import Encrypted
-from ._errors import PlanError, UnsupportedError
+import numpy as np
+
+from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
+from ._core import Encrypted as Core
+from ._errors import PlanError, ShapeError, UnsupportedError
 from ._plan import Plan
 from ._trace import NAMES, constant_name
+from ._values import real
 
 if TYPE_CHECKING:
     from ._session import Server
 
-__all__ = ["EncryptedMatrix"]
+__all__ = ["Encrypted"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class PlainOperand:
         return self.values.shape[0] if self.values.ndim == 3 else 1
 
 
-Operand: TypeAlias = "Encrypted | PlainOperand"
+Operand: TypeAlias = "Core | PlainOperand"
 
 
 class Computation:
@@ -44,12 +47,12 @@ class Computation:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def _one(self, operand: Operand) -> Encrypted:
+    def _one(self, operand: Operand) -> Core:
         if isinstance(operand, PlainOperand):
             raise PlanError("an operation on plain matrices alone is done before they are given here")
         return operand
 
-    def _both(self, op: str, left: Operand, right: Operand) -> tuple[Encrypted, Encrypted]:
+    def _both(self, op: str, left: Operand, right: Operand) -> tuple[Core, Core]:
         """Operands of an operation, a plain one in the form that the plan has for it."""
         if isinstance(left, PlainOperand):
             other = self._one(right)
@@ -58,9 +61,9 @@ class Computation:
             return left, self._planned(op, right, left, "right", "left")
         return left, right
 
-    def _planned(self, op: str, plain: PlainOperand, other: Encrypted, side: str, across: str) -> Encrypted:
+    def _planned(self, op: str, plain: PlainOperand, other: Core, side: str, across: str) -> Core:
         """Finds the plain input that the plan combines with `other` here."""
-        expression = self._server.plan._expression
+        expression = self._server._planned._expression
         nodes, inputs = expression["nodes"], expression["inputs"]
         sides = [(side, across)] if op in ("matmul", "sub") else [(side, across), (across, side)]
         names = set()
@@ -85,24 +88,24 @@ class Computation:
             "plan with sudare.spec(…, plain=True), or encrypt the matrix"
         )
 
-    def matmul(self, left: Operand, right: Operand) -> Encrypted:
+    def matmul(self, left: Operand, right: Operand) -> Core:
         """The matrix product."""
         return self._server._core.matmul(*self._both("matmul", left, right))
 
-    def elementwise(self, operation: str, left: Operand, right: Operand) -> Encrypted:
+    def elementwise(self, operation: str, left: Operand, right: Operand) -> Core:
         """A sum, difference or product, element by element."""
-        done: Callable[..., Encrypted] = getattr(self._server._core, operation)
+        done: Callable[..., Core] = getattr(self._server._core, operation)
         return done(*self._both(NAMES[operation], left, right))
 
-    def negative(self, operand: Operand) -> Encrypted:
+    def negative(self, operand: Operand) -> Core:
         """The negative."""
         return self._server._core.negative(self._one(operand))
 
-    def scale(self, operand: Operand, factor: float) -> Encrypted:
+    def scale(self, operand: Operand, factor: float) -> Core:
         """The multiple by a number."""
         return self._server._core.scale(self._one(operand), factor)
 
-    def shift(self, operand: Operand, number: float) -> Encrypted:
+    def shift(self, operand: Operand, number: float) -> Core:
         """A number added to every element."""
         return self._server._core.shift(self._one(operand), number)
 
@@ -112,63 +115,38 @@ class Computation:
             return PlainOperand(operand.values.swapaxes(-1, -2))
         return self._server._core.transpose(operand)
 
-    def sum(self, operand: Operand, axis: int) -> Encrypted:
+    def sum(self, operand: Operand, axis: int) -> Core:
         """The sum over an axis."""
         return self._server._core.sum(self._one(operand), axis)
 
-    def lift(self, values: Floats) -> PlainOperand:
-        """A plain matrix as an operand."""
-        return PlainOperand(values)
+    def refresh(self, operand: Core, max_abs: float | None) -> Core:
+        """The levels of a fresh matrix."""
+        return self._server._core.refresh(operand, max_abs)
+
+    def lift(self, values: Floats) -> Operand:
+        """A plain matrix as an operand: an input of the plan, or in a context any."""
+        return PlainOperand(values) if self._server.plan else self._server._core.lift(members(values))
 
 
-class EncryptedArray(ArrayOperators):
-    """What every encrypted matrix shows of itself."""
+class Encrypted(ArrayOperators):
+    """A matrix, vector or table, or a result, that nobody reads without the client or context that made it.
 
-    @property
-    def level(self) -> int:
-        """Multiplications in a row that are left."""
-        level: int = self._core.level
-        return level
-
-    @property
-    def max_abs(self) -> float:
-        """Bound on the absolute values of its elements; public."""
-        bound: float = self._core.max_abs
-        return bound
-
-    @property
-    def error(self) -> float | None:
-        """Bound on the error of its elements; `None` for an input of a plan that decrypts results only."""
-        bound: float | None = self._core.error
-        return bound
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory."""
-        size: int = self._core.nbytes
-        return size
-
-    def __repr__(self) -> str:
-        text, core = repr(self._core), (*self._batch, *self._core.shape)
-        return text.replace(str(core), str(self.shape), 1) if self._dropped else text
-
-
-class EncryptedMatrix(EncryptedArray):
-    """A matrix that nobody can read without the client.
-
-    Made by `Client.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's functions
-    of these, as its plan says, and read by `Client.decrypt`. It travels by `to_bytes` and `from_bytes`,
-    and pickles for your own processes; what was read computes again with `server.bind(x)`, or
+    Made by `Client.encrypt` or `Context.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's
+    functions of these, as its plan says, and read by `decrypt`. The values of a plan travel by `to_bytes` and
+    `from_bytes`, and pickle for your own processes; what was read computes again with `server.bind(x)`, or
     together with a matrix that is bound.
     """
 
-    _core: Encrypted
+    _core: Core
 
-    def __init__(self, core: Encrypted, plan: Plan, server: Server | None, dropped: Shape = ()) -> None:
+    def __init__(self, core: Core, plan: Plan | None, server: Server | None, dropped: Shape = ()) -> None:
         self._core, self._plan, self._server, self._dropped = core, plan, server, dropped
 
     @property
     def _do(self) -> Computation:
+        if self._server is None and self._plan is not None and self._plan.exact:
+            # It takes no keys: anybody can compute it.
+            self._server = self._plan.keyless()
         if self._server is None:
             raise UnsupportedError(
                 "this matrix is bound to no server; make it by client.server() before encrypting, "
@@ -176,32 +154,90 @@ class EncryptedMatrix(EncryptedArray):
             )
         return Computation(self._server)
 
-    def _wrap(self, core: Any, dropped: Shape) -> EncryptedMatrix:
-        return EncryptedMatrix(core, self._plan, self._server, dropped)
+    def _wrap(self, core: Any, dropped: Shape) -> Encrypted:
+        return Encrypted(core, self._plan, self._server, dropped)
 
-    def _adopt(self, other: Any) -> EncryptedMatrix:
-        if self._server is None and isinstance(other, EncryptedMatrix) and other._server is not None:
-            return EncryptedMatrix(self._core, self._plan, other._server, self._dropped)
+    def _adopt(self, other: Any) -> Encrypted:
+        if self._server is None and isinstance(other, Encrypted) and other._server is not None:
+            return Encrypted(self._core, self._plan, other._server, self._dropped)
         return self
 
     @property
-    def plan(self) -> Plan:
-        """The plan that it belongs to."""
+    def plan(self) -> Plan | None:
+        """The plan that it belongs to; a matrix of a context has none."""
         return self._plan
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What decryption gives."""
+        return np.dtype(np.int64 if self._plan is not None and self._plan.exact else np.float64)
+
+    @property
+    def level(self) -> int:
+        """Multiplications in a row that are left; in a context that bootstraps, to the next refresh."""
+        return self._core.level
+
+    @property
+    def max_abs(self) -> float:
+        """Bound on the absolute values of its elements; public."""
+        return self._core.max_abs
+
+    @property
+    def error(self) -> float | None:
+        """Bound on the error of its elements, in a context in the worst case.
+
+        `None` for an input of a plan that decrypts results only, and for statistics: see `plan.errors`.
+        """
+        return self._core.error
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self._core.nbytes
+
+    def refresh(self, max_abs: float | None = None) -> Encrypted:
+        """In a context made with `bootstrap`, the same matrix with the levels of a fresh one.
+
+        The bound that a matrix carries grows with every product. Where you know that its elements are
+        smaller, say so with `max_abs`; elements over it come back wrong. A bound over 1 takes a level, and
+        bits in proportion.
+        """
+        bound = None if max_abs is None else real(max_abs, "max_abs")
+        return self._wrap(self._do.refresh(self._core, bound), self._dropped)
 
     def to_bytes(self) -> bytes:
         """Its bytes on the wire; fresh ones take half their size."""
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, plan: Plan, data: bytes) -> EncryptedMatrix:
-        """Read a matrix of a plan, a vector as a matrix of one column. Every size and value is checked."""
-        return cls(Encrypted.from_bytes(plan._core, data), plan, None)
+    def from_bytes(cls, plan: Plan, data: bytes) -> Encrypted:
+        """Read a value of a plan, a vector as a matrix of one column. Every size and value is checked."""
+        return cls(Core.from_bytes(plan._core, data), plan, None)
 
-    def __reduce__(self) -> tuple[Callable[..., EncryptedMatrix], tuple[Any, ...]]:
+    def __repr__(self) -> str:
+        text, core = repr(self._core), (*self._batch, *self._core.shape)
+        return text.replace(str(core), str(self.shape), 1) if self._dropped else text
+
+    def __reduce__(self) -> tuple[Callable[..., Encrypted], tuple[Any, ...]]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""
+        if self._plan is None:
+            raise UnsupportedError(
+                "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
+            )
         return _unpickle, (self._plan, self.to_bytes(), self._dropped)
 
 
-def _unpickle(plan: Plan, data: bytes, dropped: Shape) -> EncryptedMatrix:
-    return EncryptedMatrix(Encrypted.from_bytes(plan._core, data), plan, None, dropped)
+def _unpickle(plan: Plan, data: bytes, dropped: Shape) -> Encrypted:
+    return Encrypted(Core.from_bytes(plan._core, data), plan, None, dropped)
+
+
+def members(values: Floats) -> Floats:
+    """A matrix or a batch of them with the axes batch, row, column."""
+    if values.ndim not in (2, 3):
+        raise ShapeError(f"a matrix or a batch of matrices is wanted, not an array of shape {values.shape}")
+    return np.ascontiguousarray(values.reshape((-1, *values.shape[-2:])))
+
+
+def rows(values: Any) -> tuple[Any, Shape]:
+    """Values with rows and columns, a vector as a column."""
+    return (values.reshape(-1, 1), COLUMN) if values.ndim == 1 else (values, MATRIX)

@@ -6,24 +6,29 @@ import json
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import _core
-from ._errors import PlanError
-from ._integers import IntegerPlan, plan_integers
+from ._array import Floats
+from ._errors import PlanError, UnsupportedError
 from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
 from ._values import count, real
 
 if TYPE_CHECKING:
-    from ._session import Client
+    from ._session import Client, Server
 
 __all__ = ["Plan", "plan"]
 
 
 class Plan:
     """Everything that a client and a server have to agree on; nothing in it is secret.
+
+    Made by `plan` for products and expressions, of real matrices or exactly of integers, and by `table` for
+    statistics. One client and one server serve all of them.
 
     `print(plan)` shows the scheme, its parameters, the method, keys, sizes, time and what else was
     considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`. It pickles for your own
@@ -62,6 +67,17 @@ class Plan:
 
         return Client(self, threads=threads)
 
+    def keyless(self, *, threads: int = 0) -> Server:
+        """A server without any key, which an exact product takes none of."""
+        from ._session import Server
+
+        return Server(_core.Server.keyless(self._core, threads), self)
+
+    @property
+    def hash(self) -> str:
+        """Its name, on everything that belongs to it."""
+        return self._core.hash_hex()
+
     @property
     def summary(self) -> dict[str, Any]:
         """The figures of the table: method, modulus, security, keys, sizes, time, error."""
@@ -79,7 +95,10 @@ class Plan:
 
     @property
     def error(self) -> float:
-        """The largest error of a result element that is promised; released, if the plan has releases."""
+        """The largest error of a result element that is promised; released, if the plan has releases.
+
+        Of a table it is in units of the columns' bounds.
+        """
         return float(self._file["summary"]["predicted_error"])
 
     @property
@@ -97,9 +116,36 @@ class Plan:
     def inputs(self) -> dict[str, Spec]:
         """The inputs by name; vectors as columns."""
         return {
-            entry["name"]: Spec((entry["rows"], entry["cols"]), entry["max_abs"], entry.get("plain", False))
+            entry["name"]: Spec(
+                (entry["rows"], entry["cols"]),
+                entry.get("integers", entry["max_abs"]),
+                entry.get("plain", False),
+                "integers" in entry,
+            )
             for entry in self._expression["inputs"]
         }
+
+    @property
+    def max_abs(self) -> Floats:
+        """The bound on the absolute values of each column of a table; other bounds are in `inputs`."""
+        if not self._statistics:
+            raise UnsupportedError("only a table has a bound for each column; see plan.inputs")
+        return np.array(self._expression["inputs"][0]["columns"])
+
+    @property
+    def errors(self) -> Floats:
+        """A bound on the error of each element of the result; as it is released, if the plan has releases."""
+        errors: Floats = self._core.errors(True)[0]
+        return errors
+
+    @property
+    def exact(self) -> bool:
+        """Whether it computes with integers, exactly."""
+        return self._core.exact
+
+    @property
+    def _statistics(self) -> bool:
+        return bool(self._file["program"]["kind"] == "table")
 
     @property
     def _expression(self) -> dict[str, Any]:
@@ -120,51 +166,7 @@ class Plan:
 
     def __reduce__(self) -> tuple[Callable[[str], Plan], tuple[str]]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""
-        return _load, (self.to_json(),)
-
-
-_loaded: dict[str, Plan] = {}
-
-
-def _load(text: str) -> Plan:
-    """Unpickles; many matrices of one plan share it, and the last few stay built."""
-    found = _loaded.pop(text, None) or Plan.from_json(text)
-    _loaded[text] = found
-    while len(_loaded) > 4:
-        _loaded.pop(next(iter(_loaded)))
-    return found
-
-
-@overload
-def plan(
-    function: Callable[..., Any],
-    /,
-    *,
-    error: float,
-    security: int = 128,
-    batch: int = 1,
-    threads: int = 1,
-    memory: int | None = None,
-    method: str | None = None,
-    release: Release | None = None,
-    **inputs: Spec,
-) -> Plan: ...
-
-
-@overload
-def plan(
-    function: Callable[..., Any],
-    /,
-    *,
-    error: None = None,
-    security: int = 128,
-    batch: int = 1,
-    threads: int = 1,
-    memory: int | None = None,
-    method: str | None = None,
-    release: Release | None = None,
-    **inputs: Spec,
-) -> IntegerPlan: ...
+        return Plan.from_json, (self.to_json(),)
 
 
 def plan(
@@ -179,7 +181,7 @@ def plan(
     method: str | None = None,
     release: Release | None = None,
     **inputs: Spec,
-) -> Plan | IntegerPlan:
+) -> Plan:
     """Choose scheme, parameters, method and keys for a function of matrices.
 
     `function` is called once with stand-ins for its inputs, which only record what is done with
@@ -189,27 +191,22 @@ def plan(
     method instead of leaving the choice to the planner. With a `release`, so many results will be
     shown to others: `error` is then that of a released result, the noise that it takes included.
 
-    If the inputs are described with `dtype=int`, the function is `A @ B` and the result exact: `error`
-    and the server's options are not asked for, and an `IntegerPlan` comes back.
+    If the inputs are described with `dtype=int`, the function is `A @ B`, of inputs as they are or
+    transposed, and the result exact: there is no `error`, batch or release.
 
     Raises `PlanError` with what the nearest miss would need.
     """
-    if any(isinstance(spec, Spec) and spec.integer for spec in inputs.values()):
-        if error is not None:
-            raise PlanError("an exact product has no error; leave it out")
-        if (batch, memory, method, release) != (1, None, None, None):
-            raise PlanError(
-                "an exact product has no batch, memory limit, other method or release; leave them out"
-            )
-        return plan_integers(function, inputs, count(security, "security"))
-    if error is None:
+    exact = any(isinstance(spec, Spec) and spec.integer for spec in inputs.values())
+    if exact and error is not None:
+        raise PlanError("an exact product has no error; leave it out")
+    if error is None and not exact:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
         )
     return Plan(
         _core.Plan.make(
             trace(function, inputs),
-            error=real(error, "error"),
+            error=0.0 if exact else real(error, "error"),
             security=count(security, "security"),
             batch=count(batch, "batch"),
             threads=threads,

@@ -3,58 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._array import COLUMN, MATRIX, Floats, plain
-from ._errors import ShapeError, UnsupportedError
-from ._integers import IntegerClient, IntegerPlan
+from ._array import Floats, plain, whole
+from ._errors import PlanError, UnsupportedError
 from ._keys import KeyedServer, SecretHolder
-from ._matrix import EncryptedMatrix
+from ._matrix import Encrypted, members, rows
+from ._moments import moments, warn_of_columns
 from ._plan import Plan
 from ._progress import progress
 from ._release import wanted
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["Client", "PublicClient", "Server"]
 
 
 class Server(KeyedServer[_core.Server]):
-    """Computes by a plan. It holds evaluation keys and nothing secret.
+    """Computes by a plan, or in a context without one. It holds evaluation keys and nothing secret.
 
     It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
     """
 
-    def __init__(self, core: _core.Server, plan: Plan) -> None:
+    def __init__(self, core: _core.Server, plan: Plan | None) -> None:
         self._core, self._plan = core, plan
 
     @property
-    def plan(self) -> Plan:
-        """The plan."""
+    def plan(self) -> Plan | None:
+        """The plan, but for a context's."""
+        return self._plan
+
+    @property
+    def _planned(self) -> Plan:
+        if self._plan is None:
+            raise PlanError("a context computes without a plan")
         return self._plan
 
     @property
     def counters(self) -> dict[str, int]:
-        """Operations done so far: add, rot, cmult, mult, key_switches."""
+        """Operations done so far: add, rot, cmult, mult, key_switches. None are counted of exact products."""
         return self._core.counters()
 
-    def bind(self, x: EncryptedMatrix) -> EncryptedMatrix:
+    def bind(self, x: Encrypted) -> Encrypted:
         """The same matrix, computed with by this server."""
-        return EncryptedMatrix(x._core, x._plan, self, x._dropped)
+        return Encrypted(x._core, x._plan, self, x._dropped)
 
-    def plain(self, x: Any, name: str) -> EncryptedMatrix:
+    def plain(self, x: Any, name: str) -> Encrypted:
         """A matrix that the plan gives to the server unencrypted, ready to compute with."""
-        values = plain(x)
-        vector = values.ndim == 1
-        core = self._plain(name, values.reshape(-1, 1) if vector else values)
-        return EncryptedMatrix(core, self._plan, self, COLUMN if vector else MATRIX)
+        shaped, dropped = rows(plain(x))
+        return Encrypted(self._plain(name, shaped), self._plan, self, dropped)
 
     def _plain(self, name: str, values: Floats) -> _core.Encrypted:
         return self._core.plain(name, members(values))
+
+    def moments(self, x: Encrypted) -> Encrypted:
+        """Means of a table's columns, and under them their covariances."""
+        if not isinstance(x, Encrypted):
+            raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
+        return Encrypted(self._core.moments(x._core), self._plan, self)
 
     @classmethod
     def from_bytes(cls, plan: Plan, data: bytes, threads: int = 0) -> Server:
@@ -62,29 +69,21 @@ class Server(KeyedServer[_core.Server]):
         return cls(_core.Server.from_bytes(plan._core, data, threads), plan)
 
     def __repr__(self) -> str:
-        megabytes = self.key_bytes / 1e6
-        return (
-            f"<sudare server {self.plan.method} {self.threads} threads, keys {megabytes:.1f} MB, no secret>"
-        )
+        kind, megabytes = self._plan.method if self._plan else "context", self.key_bytes / 1e6
+        return f"<sudare server {kind} {self.threads} threads, keys {megabytes:.1f} MB, no secret>"
 
     def __reduce__(self) -> tuple[Callable[..., Server], tuple[Any, ...]]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""
-        return Server.from_bytes, (self._plan, self.to_bytes(), self.threads)
+        return Server.from_bytes, (self._planned, self.to_bytes(), self.threads)
 
 
 class Client(SecretHolder[_core.Client]):
-    """Owns the secret key: encrypts the inputs of a plan and decrypts its result.
+    """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor).
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
-
-    def __new__(cls, plan: Plan | IntegerPlan | None = None, **options: Any) -> Self:
-        if isinstance(plan, IntegerPlan):
-            # A plan of integers has a client of its own, which `IntegerPlan.client` names.
-            return IntegerClient(plan, **options)  # type: ignore[return-value]
-        return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
         self._setup(_core.Client(plan._core, threads), plan, threads)
@@ -116,34 +115,55 @@ class Client(SecretHolder[_core.Client]):
                 self._server = Server(self._core.server(self._threads, report), self._plan)
         return self._server
 
-    def encrypt(self, x: Any, name: str) -> EncryptedMatrix:
-        """Encrypt an input of the plan; of a batch, all members at once along the first axis."""
-        core, dropped = _encrypt(self._core, x, name)
-        return EncryptedMatrix(core, self._plan, self._server, dropped)
+    def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
+        """Encrypt an input of the plan; of a batch, all members at once along the first axis.
+
+        The name may be left out where there is one input. Integers are within their bound to the last digit.
+        """
+        name = _named(self._plan, x, name)
+        values: Any = whole(x) if self._plan.exact else plain(x)
+        shaped, dropped = rows(values)
+        with progress(f"encrypting {name}") as report:
+            if self._plan.exact:
+                core = self._core.encrypt_integers(name, shaped, report)
+            else:
+                core = self._core.encrypt(name, members(shaped), report)
+        if self._plan._statistics:
+            warn_of_columns(self._plan, values)
+        return Encrypted(core, self._plan, self._server, dropped)
 
     @property
     def releases_left(self) -> int:
         """Results that may still be shown under this key, of those that the plan declares."""
         return self._core.releases_left
 
-    def decrypt(self, x: EncryptedMatrix, *, release: bool = False) -> Floats:
-        """Decrypt the result of the plan.
+    def decrypt(self, x: Encrypted, *, release: bool = False) -> Any:
+        """Decrypt the result of the plan: an array, or the `Moments` of a table.
 
         Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
-        can compute the secret key. With it, noise hides that, and the result is within `plan.error`
+        can compute the secret key. With it, noise hides that, and the result is within `plan.errors`
         all the same; the plan has to declare it. The count of releases is in what `secret_bytes`
-        gives: save it again after each.
+        gives: save it again after each. Integers are int64, or Python's where 64 bits may not hold the
+        planned bound.
         """
-        if not isinstance(x, EncryptedMatrix):
+        if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
-        return self._core.decrypt(x._core, wanted(release)).reshape(x.shape)
+        released, largest = wanted(release), self._plan._core.largest_integer
+        if largest is not None and not released:
+            found = self._core.decrypt_integers(x._core)
+            return np.array(found, dtype=np.int64 if largest < 2**63 else object).reshape(x.shape)
+        shown = self._core.decrypt(x._core, released)
+        return moments(self._plan, shown[0], released) if self._plan._statistics else shown.reshape(x.shape)
 
     def __repr__(self) -> str:
         return f"<sudare client {self._plan.method}, secret key hidden>"
 
 
 class PublicClient:
-    """Encrypts for a client under its public key, and can do no more."""
+    """Encrypts for a client under its public key, and can do no more.
+
+    Exact products and statistics are planned for the noise of the secret key's encryptions, and have none.
+    """
 
     def __init__(self, plan: Plan, public: bytes, *, threads: int = 0) -> None:
         self._core, self._plan = _core.PublicClient(plan._core, public, threads), plan
@@ -153,29 +173,25 @@ class PublicClient:
         """The plan."""
         return self._plan
 
-    def encrypt(self, x: Any, name: str) -> EncryptedMatrix:
+    def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
         """Encrypt an input of the plan."""
-        core, dropped = _encrypt(self._core, x, name)
-        return EncryptedMatrix(core, self._plan, None, dropped)
+        name = _named(self._plan, x, name)
+        shaped, dropped = rows(plain(x))
+        with progress(f"encrypting {name}") as report:
+            core = self._core.encrypt(name, members(shaped), report)
+        return Encrypted(core, self._plan, None, dropped)
 
     def __repr__(self) -> str:
         return f"<sudare public client {self._plan.method}>"
 
 
-def _encrypt(
-    core: _core.Client | _core.PublicClient, x: Any, name: str
-) -> tuple[_core.Encrypted, tuple[int, ...]]:
-    if isinstance(x, EncryptedMatrix):
+def _named(plan: Plan, x: Any, name: str | None) -> str:
+    """The input that is meant; nothing is encrypted twice."""
+    if isinstance(x, Encrypted):
         raise UnsupportedError("this matrix is encrypted already")
-    values = plain(x)
-    vector = values.ndim == 1
-    with progress(f"encrypting {name}") as report:
-        made = core.encrypt(name, members(values.reshape(-1, 1) if vector else values), report)
-    return made, COLUMN if vector else MATRIX
-
-
-def members(values: Floats) -> Floats:
-    """A matrix or a batch of them with the axes batch, row, column."""
-    if values.ndim not in (2, 3):
-        raise ShapeError(f"a matrix or a batch of matrices is wanted, not an array of shape {values.shape}")
-    return np.ascontiguousarray(values.reshape((-1, *values.shape[-2:])))
+    if name is not None:
+        return name
+    encrypted = [known for known, spec in plan.inputs.items() if not spec.plain]
+    if len(encrypted) != 1:
+        raise PlanError(f"say which input this is: {', '.join(encrypted)}")
+    return encrypted[0]

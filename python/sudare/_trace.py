@@ -39,14 +39,17 @@ class Graph:
         self.nodes.append({"op": op, **operands})
         return Node(len(self.nodes) - 1, shape)
 
-    def input(self, name: str, shape: tuple[int, int], max_abs: float, plain: bool) -> Node:
-        """A matrix that goes in."""
+    def input(
+        self, name: str, shape: tuple[int, int], max_abs: float, plain: bool, integer: bool = False
+    ) -> Node:
+        """A matrix that goes in. Bounds of integers stay exact beyond 2^53."""
         known = [i for i, entry in enumerate(self.inputs) if entry["name"] == name]
         if known:
             at = next(i for i, n in enumerate(self.nodes) if n == {"op": "input", "input": known[0]})
             return Node(at, shape)
         rows, cols = shape
-        self.inputs.append({"name": name, "rows": rows, "cols": cols, "max_abs": max_abs, "plain": plain})
+        entry = {"name": name, "rows": rows, "cols": cols, "max_abs": float(max_abs), "plain": plain}
+        self.inputs.append({**entry, "integers": int(max_abs)} if integer else entry)
         return self._node(shape, "input", input=len(self.inputs) - 1)
 
     def matmul(self, left: Node, right: Node) -> Node:
@@ -131,7 +134,9 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
             raise PlanError(f"{name} is described by sudare.spec(shape, max_abs=…), not by {spec!r}")
         vector = len(spec.shape) == 1
         shape = (spec.shape[0], 1) if vector else (spec.shape[0], spec.shape[1])
-        core = graph.input(name, shape, spec.max_abs, spec.plain)
+        if spec.integer and spec.max_abs != int(spec.max_abs):
+            raise InputError(f"max_abs of integers is an integer, not {spec.max_abs!r}")
+        core = graph.input(name, shape, spec.max_abs, spec.plain, spec.integer)
         operands[name] = Expression(graph, core, COLUMN if vector else MATRIX)
     result = function(**operands)
     if not isinstance(result, Expression):

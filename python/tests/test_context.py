@@ -20,7 +20,7 @@ def ctx() -> sd.Context:
 
 
 def close(ctx: sd.Context, got: Any, expected: Floats) -> None:
-    assert isinstance(got, sd.ContextMatrix)
+    assert isinstance(got, sd.Encrypted)
     assert got.shape == expected.shape
     assert np.abs(ctx.decrypt(got) - expected).max() < ERROR
 
@@ -97,6 +97,7 @@ def test_repr(ctx: sd.Context) -> None:
     assert ", level 6/6, " in repr(x)
     # What is smaller than its error is seen to be.
     y = x * 1e-12
+    assert y.error is not None
     assert y.max_abs <= 2e-12 < 1e-9 < y.error
 
 

@@ -44,7 +44,7 @@ KINDS = {
     """,
     "tables": """
         X = np.arange(12.0).reshape(6, 2)
-        client = sd.TableClient(sd.table((6, 2), max_abs=20), threads=3)
+        client = sd.Client(sd.table((6, 2), max_abs=20), threads=3)
         server = client.server()
 
         def work():
@@ -59,7 +59,7 @@ KINDS = {
         server = client.server()
 
         def work():
-            product = server.multiply(client.encrypt(A, "A"), client.encrypt(A.T, "B"))
+            product = server.bind(client.encrypt(A, "A")) @ client.encrypt(A.T, "B")
             return np.array_equal(client.decrypt(product), A @ A.T)
     """,
     "bits": """

@@ -96,14 +96,14 @@ def integers(threads: int) -> Iterator[Work]:
     a = np.arange(90000).reshape(shape) % bound
     x, y = client.encrypt(a, "A"), client.encrypt(a, "B")
     server = client.server()
-    yield repeated(lambda: server.multiply(x, y))
+    yield repeated(lambda: server.bind(x) @ y)
     yield repeated(lambda: client.encrypt(a, "A").to_bytes())
-    assert np.array_equal(client.decrypt(server.multiply(x, y)), a @ a)
+    assert np.array_equal(client.decrypt(server.bind(x) @ y), a @ a)
 
 
 def tables(threads: int) -> Iterator[Work]:
     x = np.linspace(-1, 1, 48000).reshape(4000, 12)
-    client = sd.TableClient(sd.table(x.shape), threads=threads)
+    client = sd.Client(sd.table(x.shape), threads=threads)
     yield repeated(client.server)
     server, table = client.server(), client.encrypt(x)
     yield repeated(lambda: server.moments(table))

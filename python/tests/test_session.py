@@ -27,7 +27,8 @@ def multiply(plan: sd.Plan, left: Floats, right: Floats) -> Floats:
     server = client.server()
     product = server.bind(client.encrypt(left, "A")) @ client.encrypt(right, "B")
     assert product.shape == (left @ right).shape
-    return client.decrypt(product)
+    found: Floats = client.decrypt(product)
+    return found
 
 
 def product_plan(a: tuple[int, ...], b: tuple[int, ...], max_abs: float = 1, **options: Any) -> sd.Plan:
@@ -194,11 +195,11 @@ from pathlib import Path
 import sudare as sd
 plan = sd.Plan.load("plan.json")
 server = sd.Server.from_bytes(plan, Path("keys").read_bytes(), threads=1)
-a, b = (sd.EncryptedMatrix.from_bytes(plan, Path(n).read_bytes()) for n in "ab")
+a, b = (sd.Encrypted.from_bytes(plan, Path(n).read_bytes()) for n in "ab")
 Path("c").write_bytes((server.bind(a) @ b).to_bytes())
 """
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
-    c = sd.EncryptedMatrix.from_bytes(plan, (tmp_path / "c").read_bytes())
+    c = sd.Encrypted.from_bytes(plan, (tmp_path / "c").read_bytes())
     assert np.abs(client.decrypt(c) - a @ b).max() < ERROR
 
 
@@ -233,19 +234,19 @@ def test_bad_bytes(product: Session, matrices: Matrices) -> None:
     rng = np.random.default_rng(3)
     for cut in (0, 1, 63, 64, 4096, len(data) // 2, len(data) - 1):
         with pytest.raises(sd.SudareError):
-            sd.EncryptedMatrix.from_bytes(plan, data[:cut])
+            sd.Encrypted.from_bytes(plan, data[:cut])
     for at in rng.integers(0, len(data), 100):
         flipped = bytearray(data)
         flipped[at] ^= 1 << int(rng.integers(8))
         with pytest.raises(sd.SudareError):
-            sd.EncryptedMatrix.from_bytes(plan, bytes(flipped))
+            sd.Encrypted.from_bytes(plan, bytes(flipped))
     for read in (sd.Server.from_bytes, sd.Client.from_secret_bytes, sd.PublicClient):
         with pytest.raises(sd.SudareError):
             read(plan, data)
     with pytest.raises(sd.FormatError):
         sd.Plan.from_json("{}")
     with pytest.raises(sd.SudareError):
-        sd.EncryptedMatrix.from_bytes(plan, server.to_bytes())
+        sd.Encrypted.from_bytes(plan, server.to_bytes())
 
 
 def test_strangers(product: Session, matrices: Matrices) -> None:

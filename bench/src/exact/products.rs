@@ -6,10 +6,11 @@ use crate::record::{Record, Stages};
 use crate::schemes::Bench;
 use crate::timing::{Random, measure};
 use std::time::Instant;
-use sudare_matrix::exact::{EncryptedIntegers, ExactClient, ExactPlan, ExactServer, ExactSpec};
+use sudare_matrix::expr::InputSpec;
 use sudare_matrix::packing::IntMatrix;
-use sudare_matrix::{Operand, Shape};
-use sudare_rlwe::security::Security;
+use sudare_matrix::plan::Program;
+use sudare_matrix::session::QUIET;
+use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Planner, Server};
 
 /// Side of square matrices and bits of their entries; the first is the paper's.
 const PRODUCTS: [(usize, u32); 4] = [(16, 10), (64, 8), (128, 8), (16, 40)];
@@ -17,15 +18,16 @@ const PRODUCTS: [(usize, u32); 4] = [(16, 10), (64, 8), (128, 8), (16, 40)];
 const WANTED_MS: f64 = 10.0;
 
 struct Session {
-    client: ExactClient,
-    server: ExactServer,
+    client: Client,
+    server: Server,
     a: IntMatrix,
     b: IntMatrix,
 }
 
 impl Session {
-    fn encrypt(&self) -> Outcome<[EncryptedIntegers; 2]> {
-        Ok([self.client.encrypt(Operand::Left, &self.a)?, self.client.encrypt(Operand::Right, &self.b)?])
+    fn encrypt(&self) -> Outcome<[Encrypted; 2]> {
+        let one = |name: &str, matrix: &IntMatrix| self.client.encrypt_integers(name, matrix, QUIET);
+        Ok([one("A", &self.a)?, one("B", &self.b)?])
     }
 
     /// Seconds of each stage.
@@ -33,9 +35,9 @@ impl Session {
         let start = Instant::now();
         let [x, y] = self.encrypt()?;
         let encrypted = start.elapsed().as_secs_f64();
-        let product = self.server.multiply(&x, &y)?;
+        let product = self.server.matmul(&x, &y)?;
         let multiplied = start.elapsed().as_secs_f64();
-        self.client.decrypt(&product)?;
+        self.client.decrypt_integers(&product)?;
         let decrypted = start.elapsed().as_secs_f64();
         Ok([encrypted, multiplied - encrypted, decrypted - multiplied])
     }
@@ -49,8 +51,10 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
             continue;
         }
         let bound = (1u64 << bits) - 1;
-        let shape = Shape::new(d, d, d);
-        let plan = ExactPlan::new(&ExactSpec { shape, left: bound, right: bound, security: Security::Bits128 })?;
+        let input = |name| InputSpec::integers(name, (d, d), bound);
+        let goal = Goal::new(Expr::product(input("A"), input("B"))?, 0.0);
+        let plan = Planner::new(CostModel::default()).plan(&goal)?;
+        let Program::Exact { exact } = plan.program() else { return Err("the plan is not exact".into()) };
         let threads = bench.threads.count();
         let mut random = Random::new(u64::from(bits));
         let mut matrix = || {
@@ -58,8 +62,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
             IntMatrix::new(d, d, data)
         };
         let (a, b) = (matrix()?, matrix()?);
-        let session =
-            Session { client: ExactClient::new(&plan, threads)?, server: ExactServer::new(&plan, threads)?, a, b };
+        let session = Session { client: Client::new(&plan, threads)?, server: Server::keyless(&plan, threads)?, a, b };
         reset_peak_rss();
         let mut found = None;
         let timing = measure(
@@ -67,7 +70,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
             bench.budget,
             || {
                 let [x, y] = session.encrypt()?;
-                found = Some(session.client.decrypt(&session.server.multiply(&x, &y)?)?);
+                found = Some(session.client.decrypt_integers(&session.server.matmul(&x, &y)?)?);
                 Ok(())
             },
             None,
@@ -77,10 +80,10 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
             stages.sort_by(|x, y| x[i].total_cmp(&y[i]));
             Some(stages[stages.len() / 2][i] * 1e3)
         };
-        let params = plan.params.build()?;
-        let mut record = Record::new("exact", name, threads, bench.machine).with_params(&params).with_timing(timing);
+        let mut record =
+            Record::new("exact", name, threads, bench.machine).with_params(plan.params()).with_timing(timing);
         record.shape = Some([d, d, d]);
-        record.method = Some(format!("BGV blocks, {} moduli", plan.moduli.len()));
+        record.method = Some(format!("BGV blocks, {} moduli", exact.moduli.len()));
         record.stages =
             Some(Stages { encrypt_ms: median(0), evaluate_ms: median(1), decrypt_ms: median(2), ..Stages::default() });
         if (d, bits) == (16, 10) {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
-use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::Ciphertext;
+use sudare_rlwe::keys::KeySource;
 
 /// Processor time of the parts of a product, in milliseconds, on one thread.
 #[derive(Clone, Debug, Default, Serialize)]

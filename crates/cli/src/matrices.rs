@@ -5,6 +5,7 @@ use crate::files::{self, Access, Output, Whole};
 use std::io::Write;
 use std::path::Path;
 use sudare_matrix::Matrix;
+use sudare_matrix::packing::IntMatrix;
 
 /// Most bytes of a matrix file.
 const MAX_BYTES: u64 = 4 << 30;
@@ -68,6 +69,32 @@ pub fn read(path: &Path, batch: usize, (rows, cols): (usize, usize)) -> Result<V
     }
     let each = array.data.chunks_exact(rows * cols).map(|m| Matrix::new(rows, cols, m.to_vec()));
     each.collect::<Result<Vec<_>, _>>().in_file(path)
+}
+
+/// Largest integer up to which all of them are doubles.
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// The integers of an exact plan's only matrix, which files hold as numbers.
+pub fn integers(matrices: &[Matrix]) -> Result<IntMatrix, CliError> {
+    let [matrix] = matrices else { return Err(bad("an exact plan takes one matrix at a time")) };
+    let whole = |x: &f64| x.fract() == 0.0 && x.abs() <= MAX_WHOLE;
+    if let Some(at) = matrix.data().iter().position(|x| !whole(x)) {
+        let (row, col, x) = (at / matrix.cols(), at % matrix.cols(), matrix.data()[at]);
+        return Err(bad(format!("element ({row}, {col}) is {x}, and the plan computes with integers up to 2^53 here")));
+    }
+    let data = matrix.data().iter().map(|x| *x as i128).collect();
+    Ok(IntMatrix::new(matrix.rows(), matrix.cols(), data)?)
+}
+
+/// The result of an exact plan as numbers for a file.
+pub fn reals(found: &IntMatrix) -> Result<Vec<Matrix>, CliError> {
+    let (rows, cols) = found.shape();
+    if found.data().iter().any(|x| x.unsigned_abs() > MAX_WHOLE as u128) {
+        return Err(bad(
+            "the result has integers over 2^53, which a file of doubles would round; decrypt it in Python",
+        ));
+    }
+    Ok(vec![Matrix::new(rows, cols, found.data().iter().map(|x| *x as f64).collect())?])
 }
 
 /// Refuses a header that claims more than a matrix of at most three axes can have, so that the

@@ -145,3 +145,48 @@ fn calibration_is_kept() {
     assert!(text.contains("\"mac_ns\""));
     assert!(exists(&place.path("cache/sudare/cost-model.json")));
 }
+
+/// Exact products and statistics go through the same steps as every other plan.
+#[test]
+fn plans_of_every_kind() {
+    let place = Place::new();
+    let exact = r#"{"inputs": [
+        {"name": "A", "rows": 4, "cols": 3, "max_abs": 1000.0, "integers": 1000},
+        {"name": "B", "rows": 4, "cols": 2, "max_abs": 7.0, "integers": 7}],
+        "nodes": [{"op": "input", "input": 0}, {"op": "transpose", "of": 0}, {"op": "input", "input": 1},
+        {"op": "matmul", "left": 1, "right": 2}], "output": 3}"#;
+    let table = r#"{"inputs": [{"name": "X", "rows": 4, "cols": 3, "max_abs": 1000.0, "columns": [1000.0, 1000.0, 1000.0]}],
+        "nodes": [{"op": "input", "input": 0}, {"op": "moments", "of": 0}], "output": 1}"#;
+    let a: Vec<f64> = (0..12).map(|i| f64::from(i * i * 8 - 500)).collect();
+    let b: Vec<f64> = (0..8).map(|i| f64::from(i - 3)).collect();
+    place.matrix("a.npy", 4, 3, &a);
+    place.matrix("b.csv", 4, 2, &b);
+    place.write("exact.json", exact);
+    place.write("table.json", table);
+
+    let shown = place.ok("plan --expression exact.json --error 0 -o plan.json");
+    assert!(shown.contains("none: the result is exact") && shown.contains("bgv, N = "), "{shown}");
+    place.ok("keygen plan.json -o keys");
+    place.ok("encrypt plan.json --keys keys/secret.key --as A a.npy -o a.ct");
+    place.ok("encrypt plan.json --keys keys/secret.key --as B b.csv -o b.ct");
+    place.ok("run plan.json --keys keys/eval.keys A=a.ct B=b.ct -o c.ct");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c.npy");
+    let turned: Vec<f64> = (0..12).map(|i| a[i % 4 * 3 + i / 4]).collect();
+    assert_eq!(place.load("c.npy"), (3, 2, product(3, 4, 2, &turned, &b)));
+    place.write("half.csv", "0.5,1\n1,1\n1,1\n1,1\n");
+    place.fails("encrypt plan.json --keys keys/secret.key --as B half.csv -o h.ct", 3, "element (0, 0) is 0.5");
+    place.fails("encrypt plan.json --keys keys/public.key --as A a.npy -o p.ct", 4, "noise of the secret key");
+
+    place.ok("plan --expression table.json --error 0.1 -o plan.json");
+    place.ok("keygen plan.json -o keys --force");
+    place.ok("encrypt plan.json --keys keys/secret.key --as X a.npy -o x.ct");
+    place.ok("run plan.json --keys keys/eval.keys X=x.ct -o m.ct");
+    place.ok("decrypt plan.json --keys keys/secret.key m.ct -o m.csv");
+    let (rows, columns, found) = place.load("m.csv");
+    let mean = |j: usize| (0..4).map(|i| a[i * 3 + j]).sum::<f64>() / 4.0;
+    let covariance =
+        |j: usize, k: usize| (0..4).map(|i| (a[i * 3 + j] - mean(j)) * (a[i * 3 + k] - mean(k))).sum::<f64>() / 3.0;
+    let wanted: Vec<f64> = (0..12).map(|at| if at < 3 { mean(at) } else { covariance(at / 3 - 1, at % 3) }).collect();
+    assert_eq!((rows, columns), (4, 3));
+    assert!(largest_difference(&found, &wanted) < 1e-2, "{found:?} {wanted:?}");
+}

@@ -17,10 +17,11 @@ use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_tfhe::array::ElementType;
 use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral, FhewMethod, FhewParams};
 use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, CircuitParams, PrivateSwitchKey};
 use sudare_tfhe::leveled::{LeveledClient, LeveledLiteral, LeveledServer, Selector};
-use sudare_tfhe::radix::{ElementType, IntegerType};
+use sudare_tfhe::radix::IntegerType;
 use sudare_tfhe::{ClientKey, EncryptedBit, Gadget, Gate, LweCiphertext, Plaintext, TfheLiteral, TfheParams};
 
 /// One test at a time: a child has no other thread, and must not find a lock that one of them held.

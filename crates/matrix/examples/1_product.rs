@@ -3,7 +3,7 @@
 //! Run with `cargo run -p sudare-matrix --example 1_product`.
 
 use sudare_matrix::expr::InputSpec;
-use sudare_matrix::{Client, CostModel, EncryptedMatrix, Expr, Goal, Matrix, MatrixError, Planner, Server};
+use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Planner, Server};
 
 fn main() -> Result<(), MatrixError> {
     // What is computed, and how exact it has to be. Shapes and bounds on the values are all that
@@ -26,7 +26,7 @@ fn main() -> Result<(), MatrixError> {
     println!("{product}");
 
     // It travels as bytes; every size and every residue is checked on the way in.
-    let arrived = EncryptedMatrix::from_bytes(&plan, &product.to_bytes()?)?;
+    let arrived = Encrypted::from_bytes(&plan, &product.to_bytes()?)?;
     let result = client.decrypt(&arrived)?;
     let error = result.max_difference(&a.matmul(&b)?);
     println!("largest error {error:.1e}, predicted {:.1e}", plan.summary().predicted_error);

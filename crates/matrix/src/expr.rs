@@ -4,6 +4,7 @@
 //! when it is made, so that shapes and value bounds of every node are known from then on.
 
 use crate::error::MatrixError;
+use crate::matrix::Matrix;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,6 +16,8 @@ pub const MAX_SIDE: usize = 1 << 24;
 pub const MAX_ELEMENTS: usize = 1 << 28;
 /// Most bytes of an input's name.
 pub const MAX_NAME: usize = 64;
+/// Largest bound of a table's column, and the inverse of the least: its square is a double.
+const MAX_COLUMN_BOUND: f64 = 1e150;
 
 /// A matrix that goes in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,12 +34,46 @@ pub struct InputSpec {
     /// Whether the server knows it: it is not encrypted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
+    /// For integers, which are computed with exactly, the bound to the last digit; `max_abs` is the double next to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integers: Option<u64>,
+    /// For a table of which statistics are found, a bound for each column; `max_abs` is the largest of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<f64>,
 }
 
 impl InputSpec {
     /// An encrypted input.
     pub fn new(name: &str, (rows, cols): (usize, usize), max_abs: f64) -> Self {
-        Self { name: name.to_owned(), rows, cols, max_abs, plain: false }
+        Self { name: name.to_owned(), rows, cols, max_abs, plain: false, integers: None, columns: Vec::new() }
+    }
+
+    /// An encrypted input of integers.
+    pub fn integers(name: &str, shape: (usize, usize), bound: u64) -> Self {
+        Self { integers: Some(bound), ..Self::new(name, shape, bound as f64) }
+    }
+
+    /// An encrypted table with a bound for each of its columns.
+    pub fn table(name: &str, rows: usize, columns: Vec<f64>) -> Self {
+        let largest = columns.iter().copied().fold(0.0, f64::max);
+        Self { cols: columns.len(), columns, ..Self::new(name, (rows, 0), largest) }
+    }
+
+    /// Refuses a matrix of another shape or with elements over their bounds.
+    ///
+    /// # Errors
+    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`].
+    pub fn check(&self, matrix: &Matrix) -> Result<(), MatrixError> {
+        let expected = (self.rows, self.cols);
+        if matrix.shape() != expected {
+            return Err(MatrixError::PlannedShape { what: "the matrix", found: matrix.shape(), expected });
+        }
+        let bound = |col: usize| self.columns.get(col).copied().unwrap_or(self.max_abs);
+        let places = matrix.data().iter().enumerate().map(|(at, x)| (at / self.cols, at % self.cols, x));
+        match places.into_iter().find(|(_, col, x)| x.abs() > bound(*col)) {
+            Some((row, col, _)) => Err(MatrixError::OverBound { row, col, bound: bound(col) }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -109,6 +146,11 @@ pub enum Op {
         /// 0 or 1.
         axis: u8,
     },
+    /// Means of the columns in the first row, and under it their covariances with n − 1 degrees of freedom.
+    Moments {
+        /// Operand.
+        of: usize,
+    },
 }
 
 impl Op {
@@ -124,6 +166,7 @@ impl Op {
             | Self::Scale { of, .. }
             | Self::Shift { of, .. }
             | Self::Transpose { of }
+            | Self::Moments { of }
             | Self::Sum { of, .. } => (Some(of), None),
         };
         a.into_iter().chain(b)
@@ -142,6 +185,7 @@ impl Op {
             Self::Shift { of, by } => Self::Shift { of: f(of), by },
             Self::Transpose { of } => Self::Transpose { of: f(of) },
             Self::Sum { of, axis } => Self::Sum { of: f(of), axis },
+            Self::Moments { of } => Self::Moments { of: f(of) },
         }
     }
 
@@ -158,6 +202,7 @@ impl Op {
             Self::Shift { .. } => "addition of a number",
             Self::Transpose { .. } => "transpose",
             Self::Sum { .. } => "sum",
+            Self::Moments { .. } => "means and covariances",
         }
     }
 }
@@ -169,6 +214,15 @@ pub struct NodeInfo {
     pub shape: (usize, usize),
     /// Bound on the absolute values.
     pub max_abs: f64,
+}
+
+/// A factor of a product: an input, or the transpose of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// Position of the input.
+    pub input: usize,
+    /// Node of its transpose, if that is the factor.
+    pub node: Option<usize>,
 }
 
 /// An expression as it is written down: unchecked.
@@ -248,6 +302,7 @@ impl Expr {
         if inputs.iter().all(|i| i.plain) {
             return refuse("nothing in it is encrypted".into());
         }
+        check_kind(&inputs, &nodes, output)?;
         Ok(Self { written: Written { inputs, nodes, output }, info })
     }
 
@@ -258,6 +313,14 @@ impl Expr {
     pub fn product(left: InputSpec, right: InputSpec) -> Result<Self, MatrixError> {
         let nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Matmul { left: 0, right: 1 }];
         Self::new(vec![left, right], nodes, 2)
+    }
+
+    /// Means and covariances of a table's columns.
+    ///
+    /// # Errors
+    /// As [`Expr::new`].
+    pub fn moments(table: InputSpec) -> Result<Self, MatrixError> {
+        Self::new(vec![table], vec![Op::Input { input: 0 }, Op::Moments { of: 0 }], 1)
     }
 
     /// Reads `{"inputs": […], "nodes": […], "output": …}`.
@@ -308,11 +371,33 @@ impl Expr {
 
     /// The two inputs' positions, if the expression is one product of two different inputs.
     pub fn as_product(&self) -> Option<(usize, usize)> {
+        let [left, right] = self.factors()?;
+        (left.node.is_none() && right.node.is_none()).then_some((left.input, right.input))
+    }
+
+    /// Both factors, if the expression is one product of two different inputs, each as it is or transposed.
+    pub fn factors(&self) -> Option<[Factor; 2]> {
         let Op::Matmul { left, right } = self.nodes()[self.output()] else { return None };
-        match (self.nodes()[left], self.nodes()[right]) {
-            (Op::Input { input: a }, Op::Input { input: b }) if a != b => Some((a, b)),
+        let factor = |node: usize| match self.nodes()[node] {
+            Op::Input { input } => Some(Factor { input, node: None }),
+            Op::Transpose { of } => match self.nodes()[of] {
+                Op::Input { input } => Some(Factor { input, node: Some(node) }),
+                _ => None,
+            },
             _ => None,
-        }
+        };
+        let (left, right) = (factor(left)?, factor(right)?);
+        (left.input != right.input).then_some([left, right])
+    }
+
+    /// Whether its inputs are integers and it is computed exactly.
+    pub fn is_exact(&self) -> bool {
+        self.inputs().iter().any(|i| i.integers.is_some())
+    }
+
+    /// The table, if it is the means and covariances of one that are computed.
+    pub fn as_moments(&self) -> Option<&InputSpec> {
+        matches!(self.nodes()[self.output()], Op::Moments { .. }).then(|| &self.inputs()[0])
     }
 
     /// Whether a node's value is known to the server without any key.
@@ -365,6 +450,11 @@ impl Expr {
                 self.write(f, of, 4)?;
                 write!(f, ".sum({axis})")
             }
+            Op::Moments { of } => {
+                write!(f, "moments(")?;
+                self.write(f, of, 0)?;
+                write!(f, ")")
+            }
         }
     }
 }
@@ -406,14 +496,64 @@ fn check_input(input: &InputSpec) -> Result<(), MatrixError> {
     if name.is_empty() || name.len() > MAX_NAME || !printable {
         return refuse(format!("an input's name has 1 to {MAX_NAME} bytes, all printable"));
     }
-    let sides = (1..=MAX_SIDE).contains(rows) && (1..=MAX_SIDE).contains(cols);
+    // A table's rows are no side of a product.
+    let most = if input.columns.is_empty() { MAX_SIDE } else { MAX_ELEMENTS };
+    let sides = (1..=most).contains(rows) && (1..=MAX_SIDE).contains(cols);
     if !sides || rows.saturating_mul(*cols) > MAX_ELEMENTS {
         return refuse(format!(
             "{name} is {rows}×{cols}, and 1×1 to {MAX_SIDE} a side and {MAX_ELEMENTS} elements are possible"
         ));
     }
+    if let Some(bound) = input.integers {
+        if bound == 0 || *max_abs != bound as f64 {
+            return refuse(format!("the bound on the integers of {name} is {bound}, and max_abs says {max_abs}"));
+        }
+        return Ok(());
+    }
+    if !input.columns.is_empty() {
+        return check_columns(input);
+    }
     if !(max_abs.is_finite() && *max_abs > 0.0 && *max_abs <= 1e15 && *max_abs >= 1e-15) {
         return refuse(format!("the bound on {name} is {max_abs}, and it has to be from 1e-15 to 1e15"));
+    }
+    Ok(())
+}
+
+/// Refuses bounds of columns that are none, or others than as many as there are columns.
+fn check_columns(input: &InputSpec) -> Result<(), MatrixError> {
+    let (name, bounds) = (&input.name, &input.columns);
+    if let Some(bound) = bounds.iter().find(|b| !(**b >= 1.0 / MAX_COLUMN_BOUND && **b <= MAX_COLUMN_BOUND)) {
+        return refuse(format!("a column's max_abs is above zero, 1e-150 to 1e150, not {bound}"));
+    }
+    if bounds.len() != input.cols || bounds.iter().copied().fold(0.0, f64::max) != input.max_abs {
+        return refuse(format!(
+            "{name} has {} columns up to {}, and bounds for {} of them",
+            input.cols,
+            input.max_abs,
+            bounds.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what mixes the kinds of expressions: on real matrices, a product of integers, moments of a table.
+fn check_kind(inputs: &[InputSpec], nodes: &[Op], output: usize) -> Result<(), MatrixError> {
+    let exact = inputs.iter().filter(|i| i.integers.is_some()).count();
+    if exact != 0 && exact != inputs.len() {
+        return refuse(
+            "integer and real matrices do not mix; describe all inputs as integers (dtype=int), or none".into(),
+        );
+    }
+    if exact != 0 && inputs.iter().any(|i| i.plain) {
+        return refuse("both inputs of an exact product are encrypted; plain ones are not supported".into());
+    }
+    let tables = inputs.iter().filter(|i| !i.columns.is_empty()).count();
+    let moments = nodes.iter().any(|op| matches!(op, Op::Moments { .. }));
+    let alone = matches!(nodes[output], Op::Moments { .. }) && nodes.len() == 2 && exact == 0;
+    if (moments || tables != 0) && !(alone && tables == 1 && !inputs[0].plain) {
+        let reason = "means and covariances are those of one encrypted table with a bound for each column, and nothing \
+                      else is computed of it";
+        return refuse(reason.into());
     }
     Ok(())
 }
@@ -470,11 +610,18 @@ fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, M
                 _ => return refuse(format!("a matrix has axes 0 and 1, not {axis}")),
             }
         }
+        Op::Moments { of } => {
+            let (NodeInfo { shape: (_, cols), max_abs }, means) = (info[of], 1);
+            // n / (n − 1) is at most two.
+            NodeInfo { shape: (means + cols, cols), max_abs: max_abs.max(2.0 * max_abs * max_abs) }
+        }
     };
     if node.shape.0.saturating_mul(node.shape.1) > MAX_ELEMENTS {
         return refuse(format!("{} makes a {}×{} matrix, too large", op.name(), node.shape.0, node.shape.1));
     }
-    if node.max_abs.is_nan() || node.max_abs > 1e100 {
+    // Bounds of inputs were checked, and covariances are as large as theirs allow.
+    let largest = if matches!(op, Op::Input { .. } | Op::Moments { .. }) { f64::MAX } else { 1e100 };
+    if node.max_abs.is_nan() || node.max_abs > largest {
         return refuse(format!("{} makes values of up to {:e}, too large", op.name(), node.max_abs));
     }
     Ok(node)

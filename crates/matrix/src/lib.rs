@@ -30,5 +30,5 @@ pub use expr::Expr;
 pub use matrix::Matrix;
 pub use plan::{CostModel, Goal, Plan, Planner};
 pub use product::{KeyDemand, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
-pub use session::{Client, Context, ContextMatrix, ContextOptions, EncryptedMatrix, PublicClient, Server};
+pub use session::{Client, Context, ContextOptions, Encrypted, PublicClient, Server};
 pub use work::Work;

@@ -116,7 +116,7 @@ pub(crate) fn secure(literal: &ParamsLiteral) -> bool {
 
 /// Bytes of a polynomial as it is sent, over Q_level or Q_level·P: residues of whole bytes, a
 /// checksum, and the next one starts at a page.
-pub(crate) fn sent_bytes(literal: &ParamsLiteral, level: usize, extended: bool) -> u64 {
+pub(crate) fn sent_bytes(literal: &sudare_rlwe::params::ParamsLiteral, level: usize, extended: bool) -> u64 {
     let special: &[u32] = if extended { &literal.p_bits } else { &[] };
     let residues: u64 =
         literal.q_bits.iter().take(level + 1).chain(special).map(|bits| u64::from(bits.div_ceil(8))).sum();

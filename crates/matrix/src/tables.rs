@@ -11,6 +11,12 @@ impl<T> Tables<T> {
         Self(OnceLock::new())
     }
 
+    /// Whether anything is there.
+    #[cfg(test)]
+    pub(crate) fn is_made(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     /// What is there, or what `make` makes of it. Two threads that ask at once both make it.
     pub(crate) fn get(&self, make: impl FnOnce() -> Result<T, MatrixError>) -> Result<&T, MatrixError> {
         if let Some(made) = self.0.get() {

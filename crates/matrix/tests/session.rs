@@ -3,7 +3,7 @@
 
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::{
-    Client, CostModel, EncryptedMatrix, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient, Server, expr,
+    Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient, Server, expr,
 };
 
 fn values(rows: usize, cols: usize, seed: u64) -> Matrix {
@@ -31,7 +31,7 @@ fn plan(inputs: Vec<InputSpec>, nodes: Vec<Op>, error: f64) -> Plan {
 fn run(plan: &Plan, matrices: &[(&str, &Matrix)]) -> Matrix {
     let client = Client::new(plan, 2).unwrap();
     let server = client.server().unwrap();
-    let inputs: Vec<EncryptedMatrix> = matrices
+    let inputs: Vec<Encrypted> = matrices
         .iter()
         .map(|(name, m)| {
             let plain = plan.expression().inputs().iter().any(|i| i.name == *name && i.plain);
@@ -53,7 +53,7 @@ fn one_product_each_way() {
     let server = Server::new(&loaded, client.eval_keys().unwrap(), 2).unwrap();
     let public = PublicClient::new(&plan, client.public_key().unwrap(), 1).unwrap();
     let (ea, eb) = (client.encrypt("A", &a).unwrap(), public.encrypt("B", &b).unwrap());
-    let moved = EncryptedMatrix::from_bytes(&loaded, &ea.to_bytes().unwrap()).unwrap();
+    let moved = Encrypted::from_bytes(&loaded, &ea.to_bytes().unwrap()).unwrap();
     let c = server.matmul(&moved, &eb).unwrap();
     assert!(client.decrypt(&c).unwrap().max_difference(&a.matmul(&b).unwrap()) < 1e-4);
     let (error, text) = (plan.summary().predicted_error, c.to_string());

@@ -2,11 +2,10 @@
 
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, State};
-use sudare_matrix::session::{EncryptedMoments, TableClient, TableMoments, TableSpec};
-use sudare_matrix::{Matrix, MatrixError};
+use sudare_matrix::session::Moments;
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, Matrix, MatrixError, Planner, PublicClient};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::security::Security;
 use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 /// Rows of heights in metres, incomes, a constant and what follows from the first.
@@ -33,28 +32,35 @@ fn moments(table: &Matrix) -> (Vec<f64>, Matrix) {
 }
 
 /// The largest share of its error that a moment is off by.
-fn share(found: &TableMoments, table: &Matrix) -> f64 {
+fn share(found: &Moments, table: &Matrix) -> f64 {
     let (mean, covariance) = moments(table);
     let means = found.mean.iter().zip(&mean).zip(&found.mean_error).map(|((a, b), e)| (a - b).abs() / e);
     let pairs = found.covariance.data().iter().zip(covariance.data()).zip(found.covariance_error.data());
     means.chain(pairs.map(|((a, b), e)| (a - b).abs() / e)).fold(0.0, f64::max)
 }
 
-fn client(rows: usize, release: Option<ReleasePolicy>) -> TableClient {
-    let spec = TableSpec::new(rows, BOUNDS.to_vec(), Security::Bits128, release).unwrap();
-    TableClient::new(&spec, 2).unwrap()
+fn client(rows: usize, release: Option<ReleasePolicy>) -> Client {
+    let goal = Goal { release, ..Goal::moments(rows, BOUNDS.to_vec()).unwrap() };
+    Client::new(&Planner::new(CostModel::default()).plan(&goal).unwrap(), 2).unwrap()
 }
 
-fn encrypted(client: &TableClient, table: &Matrix) -> EncryptedMoments {
-    client.server().unwrap().moments(&client.encrypt(table).unwrap()).unwrap()
+fn encrypted(client: &Client, table: &Matrix) -> Encrypted {
+    client.server().unwrap().moments(&client.encrypt("table", table).unwrap()).unwrap()
+}
+
+/// What is promised of each mean, and of each covariance.
+fn promised(client: &Client) -> (Vec<f64>, Matrix) {
+    let errors = client.plan().errors(true).unwrap();
+    let covariance = Matrix::from_fn(4, 4, |j, k| errors.get(j + 1, k)).unwrap();
+    ((0..4).map(|j| errors.get(0, j)).collect(), covariance)
 }
 
 #[test]
 fn every_moment_is_within_its_error() {
     let (client, table) = (client(60, None), table(60));
-    let found = client.decrypt(&encrypted(&client, &table)).unwrap();
+    let found = client.decrypt_moments(&encrypted(&client, &table)).unwrap();
     assert!(share(&found, &table) < 1.0, "{}", share(&found, &table));
-    assert_eq!((found.mean_error.clone(), found.covariance_error.clone()), client.spec().errors().unwrap());
+    assert_eq!((found.mean_error.clone(), found.covariance_error.clone()), promised(&client));
     // Columns of very different size have errors of their own size: seven digits and more of each.
     for (j, bound) in BOUNDS.iter().enumerate() {
         assert!(found.mean_error[j] < 1e-8 * bound);
@@ -75,7 +81,20 @@ fn every_moment_is_within_its_error() {
         }
     }
     assert!(found.to_string().contains('±'));
-    assert_eq!(client.decrypt_for_release(&encrypted(&client, &table)), Err(MatrixError::NoRelease { what: "table" }));
+    let refused = client.decrypt_moments_for_release(&encrypted(&client, &table));
+    assert_eq!(refused, Err(MatrixError::NoRelease { what: "plan" }));
+    // As a matrix: means above, covariances below.
+    let all = client.decrypt(&encrypted(&client, &table)).unwrap();
+    assert_eq!(all.shape(), (5, 4));
+    // Its table is not given back, is no matrix of another shape, and is encrypted under the secret key.
+    let x = client.encrypt("table", &table).unwrap();
+    assert!(matches!(client.decrypt(&x), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(client.encrypt("table", &table.transpose()), Err(MatrixError::PlannedShape { .. })));
+    let over = Matrix::from_fn(60, 4, |i, j| if (i, j) == (3, 3) { 0.0021 } else { 0.0 }).unwrap();
+    let refused = client.encrypt("table", &over);
+    assert!(matches!(refused, Err(MatrixError::OverBound { row: 3, col: 3, .. })), "{refused:?}");
+    let public = PublicClient::new(client.plan(), client.public_key().unwrap(), 1);
+    assert!(matches!(public, Err(MatrixError::NotPlanned { .. })));
 }
 
 #[test]
@@ -83,15 +102,15 @@ fn released_moments_keep_their_promise_and_are_counted() {
     let policy = ReleasePolicy::new(3, 30).unwrap();
     let (client, table) = (client(60, Some(policy)), table(60));
     let secret = encrypted(&client, &table);
-    let private = client.decrypt(&secret).unwrap();
+    let private = client.decrypt_moments(&secret).unwrap();
     assert!(share(&private, &table) < 1.0);
-    let shown = client.decrypt_for_release(&secret).unwrap();
+    let shown = client.decrypt_moments_for_release(&secret).unwrap();
     assert!(share(&shown, &table) < 1.0 && share(&shown, &table) > 0.01, "{}", share(&shown, &table));
     // Its noise is told, and far above what is hidden.
     assert!(shown.covariance_error.get(1, 1) > 1e5 * private.covariance_error.get(1, 1));
     assert!(shown.covariance_error.get(1, 1) < 1e-4 * BOUNDS[1] * BOUNDS[1]);
     assert_eq!(shown.covariance, shown.covariance.transpose());
-    assert_eq!((shown.mean_error.clone(), shown.covariance_error.clone()), client.spec().errors().unwrap());
+    assert_eq!((shown.mean_error.clone(), shown.covariance_error.clone()), promised(&client));
     assert!(shown.correlation()[2 * 4].is_nan());
     assert_eq!(client.releases_left(), 2);
 
@@ -103,7 +122,7 @@ fn released_moments_keep_their_promise_and_are_counted() {
         };
         let cts = bundle.ciphertexts().iter().map(change).collect();
         let bundle = Bundle::new(bundle.params(), bundle.key(), bundle.application().to_vec(), cts).unwrap();
-        EncryptedMoments::from_bytes(client.spec(), &bundle.to_bytes().unwrap()).unwrap()
+        Encrypted::from_bytes(client.plan(), &bundle.to_bytes().unwrap()).unwrap()
     };
     for (scale, noise) in [(1.0, 0.0), (0.5, 1.0), (2.0, 1.0)] {
         let refused = client.decrypt_for_release(&forged(scale, noise));
@@ -113,26 +132,9 @@ fn released_moments_keep_their_promise_and_are_counted() {
 
     let saved = secret_key_to_bytes(client.secret_key()).unwrap();
     let key = secret_key_from_bytes(client.secret_key().params(), &saved).unwrap();
-    let again = TableClient::with_secret_key(client.spec(), key, 1).unwrap();
+    let again = Client::with_secret_key(client.plan(), key, 1).unwrap();
     again.decrypt_for_release(&secret).unwrap();
     again.decrypt_for_release(&secret).unwrap();
     let refused = again.decrypt_for_release(&secret);
     assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::ReleasesUsedUp { declared: 3 })))));
-}
-
-#[test]
-fn what_leaves_no_digits_is_refused_with_the_figure() {
-    let spec = |rows, columns, release| TableSpec::new(rows, vec![1.0; columns], Security::Bits128, release);
-    let most = ReleasePolicy::new(1 << 24, 64).unwrap();
-    for (rows, release, remedy) in [(1usize << 40, None, "fewer rows"), (100, Some(most), "fewer results")] {
-        let refused = spec(rows, 3, release).unwrap_err().to_string();
-        assert!(refused.contains("wrong by up to") && refused.contains(remedy), "{refused}");
-    }
-    for bound in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e160] {
-        assert!(TableSpec::new(5, vec![bound], Security::Bits128, None).is_err(), "{bound}");
-    }
-    for security in [Security::Bits192, Security::Bits256] {
-        let release = Some(ReleasePolicy::new(10, 30).unwrap());
-        assert!(TableSpec::new(1000, vec![1.0; 20], security, release).is_ok());
-    }
 }

@@ -1,9 +1,11 @@
 //! Arrays in, arrays out.
 
 use crate::error::Result;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use sudare_matrix::Matrix;
+use sudare_matrix::packing::IntMatrix;
+use sudare_matrix::{Matrix, MatrixError};
 
 /// Copies an array of the axes batch, row, column.
 pub fn matrices(values: &PyReadonlyArray3<'_, f64>) -> Result<Vec<Matrix>> {
@@ -16,10 +18,34 @@ pub fn matrices(values: &PyReadonlyArray3<'_, f64>) -> Result<Vec<Matrix>> {
         .collect::<std::result::Result<_, _>>()?)
 }
 
+/// The only matrix of an array of the axes batch, row, column.
+pub fn one(values: &PyReadonlyArray3<'_, f64>) -> Result<Matrix> {
+    let mut all = matrices(values)?;
+    match (all.pop(), all.len()) {
+        (Some(one), 0) => Ok(one),
+        (_, others) => Err(MatrixError::Count { what: "matrices", found: others + 1, expected: 1 }.into()),
+    }
+}
+
 /// A new array of the axes batch, row, column.
 pub fn array<'py>(py: Python<'py>, all: Vec<Matrix>) -> PyResult<Bound<'py, PyArray3<f64>>> {
     let (rows, cols) = all.first().map_or((0, 0), Matrix::shape);
     let batch = all.len();
     let values = all.into_iter().flat_map(Matrix::into_data).collect();
     PyArray1::from_vec(py, values).reshape([batch, rows, cols])
+}
+
+/// Copies an array of integers with the axes row, column.
+pub fn integers(values: &PyReadonlyArray2<'_, i64>) -> Result<IntMatrix> {
+    let [rows, cols] = <[usize; 2]>::try_from(values.shape()).unwrap_or_default();
+    Ok(IntMatrix::new(rows, cols, values.as_array().iter().map(|x| i128::from(*x)).collect())?)
+}
+
+/// The elements of a matrix of integers row by row: an array of 64-bit ones, or a list where one does not fit.
+pub fn whole<'py>(py: Python<'py>, matrix: &IntMatrix) -> PyResult<Bound<'py, PyAny>> {
+    let narrow: std::result::Result<Vec<i64>, _> = matrix.data().iter().map(|x| i64::try_from(*x)).collect();
+    match narrow {
+        Ok(narrow) => Ok(PyArray1::from_vec(py, narrow).into_any()),
+        Err(_) => matrix.data().to_vec().into_bound_py_any(py),
+    }
 }

@@ -1,12 +1,12 @@
 //! The sides that encrypt.
 
-use crate::array::{array, matrices};
+use crate::array::{array, integers, matrices, whole};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::server::Server;
 use crate::work::{Workers, long, told};
-use numpy::{PyArray3, PyReadonlyArray3};
+use numpy::{PyArray3, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_matrix::session;
@@ -84,6 +84,18 @@ impl Client {
         told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
     }
 
+    /// Encrypts an input of integers.
+    fn encrypt_integers(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        values: PyReadonlyArray2<'_, i64>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<Encrypted> {
+        let matrix = integers(&values)?;
+        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers(name, &matrix, progress)?)))
+    }
+
     /// Results that may still be shown under the key.
     #[getter]
     fn releases_left(&self) -> u64 {
@@ -97,6 +109,11 @@ impl Client {
             true => Ok(self.0.decrypt_batch_for_release(&value.0)?),
         })?;
         array(py, all)
+    }
+
+    /// Decrypts a result of integers, row by row: an array of 64-bit ones, or a list where one does not fit.
+    fn decrypt_integers<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyAny>> {
+        whole(py, &long(py, || Ok(self.0.decrypt_integers(&value.0)?))?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Encrypted matrices.
+//! Encrypted values.
 
 use crate::error::Result;
 use crate::plan::Plan;
@@ -7,16 +7,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_matrix::session;
 
-/// The value of a node of a plan, encrypted.
+/// The value of a node of a plan, or a matrix of a context, encrypted.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Encrypted(pub session::EncryptedMatrix);
+pub struct Encrypted(pub session::Encrypted);
 
 #[pymethods]
 impl Encrypted {
     /// Reads a value of a plan.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, plan: &Plan, data: &[u8]) -> Result<Self> {
-        long(py, || Ok(Self(session::EncryptedMatrix::from_bytes(&plan.0, data)?)))
+        long(py, || Ok(Self(session::Encrypted::from_bytes(&plan.0, data)?)))
     }
 
     /// Its bytes on the wire.
@@ -46,7 +46,7 @@ impl Encrypted {
     /// Levels left.
     #[getter]
     fn level(&self) -> usize {
-        self.0.level()
+        self.0.levels_left()
     }
 
     /// Bound on the absolute values of its elements.

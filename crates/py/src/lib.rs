@@ -1,6 +1,6 @@
 //! The extension module `sudare._core`: one-line wrappers of plans and sessions, without logic.
 //!
-//! Matrices pass as C-ordered arrays of doubles with the axes batch, row, column. The interpreter
+//! Matrices pass as C-ordered arrays with the axes batch, row, column, of doubles or of integers. The interpreter
 //! lock is released wherever work is done, and signals end it (`work`). Errors become the classes of
 //! `sudare._errors`.
 #![forbid(unsafe_code)]
@@ -12,10 +12,8 @@ mod context;
 mod encrypted;
 mod error;
 mod genome;
-mod integers;
 mod plan;
 mod server;
-mod table;
 mod work;
 
 use pyo3::exceptions::PyValueError;
@@ -37,19 +35,15 @@ mod _core {
     #[pymodule_export]
     use crate::client::{Client, PublicClient, Release};
     #[pymodule_export]
-    use crate::context::{Context, ContextMatrix, ContextServer};
+    use crate::context::Context;
     #[pymodule_export]
     use crate::encrypted::Encrypted;
     #[pymodule_export]
     use crate::genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
     #[pymodule_export]
-    use crate::integers::{EncryptedIntegers, IntegerClient, IntegerPlan, IntegerServer};
-    #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::server::Server;
-    #[pymodule_export]
-    use crate::table::{EncryptedMoments, EncryptedTable, TableClient, TableServer, TableSpec};
 
     /// The version of the package.
     #[pymodule_export]

@@ -1,8 +1,10 @@
 //! Plans.
 
+use crate::array::array;
 use crate::client::Release;
 use crate::error::{Refusal, Result};
 use crate::work::{Workers, long};
+use numpy::PyArray3;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use sudare_matrix::MatrixError;
@@ -52,6 +54,39 @@ impl Plan {
             let memory = memory.unwrap_or(planner.memory);
             Ok(Self(Planner { threads: threads.0, memory, method, ..planner }.plan(&goal)?))
         })
+    }
+
+    /// Plans means and covariances of a table whose columns have these bounds.
+    #[staticmethod]
+    fn moments(
+        py: Python<'_>,
+        rows: usize,
+        max_abs: Vec<f64>,
+        security: u32,
+        release: Option<&Release>,
+    ) -> Result<Self> {
+        let (security, release) = (self::security(security)?, release.map(|r| r.0));
+        long(py, || {
+            let goal = Goal { security, release, ..Goal::moments(rows, max_abs)? };
+            Ok(Self(Planner::new(CostModel::stored(cache_folder().as_deref())).plan(&goal)?))
+        })
+    }
+
+    /// Bounds on the errors of the result's elements, for the owner's eyes or as they are released.
+    fn errors<'py>(&self, py: Python<'py>, released: bool) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        array(py, vec![long(py, || Ok(self.0.errors(released)?))?])
+    }
+
+    /// Whether it computes with integers.
+    #[getter]
+    fn exact(&self) -> bool {
+        self.0.is_exact()
+    }
+
+    /// The largest integer that a result can have, if it computes with integers.
+    #[getter]
+    fn largest_integer(&self) -> Option<i128> {
+        self.0.largest_integer()
     }
 
     /// Reads a plan.

@@ -1,6 +1,6 @@
 //! The side that computes.
 
-use crate::array::matrices;
+use crate::array::{matrices, one};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use sudare_matrix::session;
-use sudare_rlwe::keys::{EvalKeys, KeySource};
+use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
 
 /// Computes by a plan with evaluation keys.
@@ -28,16 +28,34 @@ impl Server {
         })
     }
 
+    /// A server for a plan that takes no keys.
+    #[staticmethod]
+    fn keyless(py: Python<'_>, plan: &Plan, threads: Workers) -> Result<Self> {
+        long(py, || Ok(Self(session::Server::keyless(&plan.0, threads.0)?)))
+    }
+
     /// The bytes of its evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let bytes = long(py, || Ok(self.0.eval_keys().to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Bytes of its keys in memory.
+    /// Bytes of its keys in memory, and of what bootstrapping has prepared.
     #[getter]
     fn key_bytes(&self) -> usize {
-        self.0.eval_keys().bytes()
+        self.0.bytes()
+    }
+
+    /// log2 of the ring degree.
+    #[getter]
+    fn log_n(&self) -> u32 {
+        self.0.eval_keys().params().literal().log_n
+    }
+
+    /// Levels of a fresh matrix.
+    #[getter]
+    fn levels(&self) -> usize {
+        self.0.levels()
     }
 
     /// The name of the key whose data it computes on.
@@ -54,7 +72,7 @@ impl Server {
 
     /// Operations done so far, by name.
     fn counters(&self) -> BTreeMap<&'static str, u64> {
-        let c = self.0.evaluator().counters();
+        let c = self.0.counters();
         [("add", c.add), ("rot", c.rot), ("cmult", c.cmult), ("mult", c.mult), ("key_switches", c.key_switches)].into()
     }
 
@@ -62,6 +80,17 @@ impl Server {
     fn plain(&self, py: Python<'_>, name: &str, values: PyReadonlyArray3<'_, f64>) -> Result<Encrypted> {
         let all = matrices(&values)?;
         long(py, || Ok(Encrypted(self.0.plain(name, &all)?)))
+    }
+
+    /// In a context, a matrix that the server sees.
+    fn lift(&self, py: Python<'_>, values: PyReadonlyArray3<'_, f64>) -> Result<Encrypted> {
+        let matrix = one(&values)?;
+        long(py, || Ok(Encrypted(self.0.lift(&matrix)?)))
+    }
+
+    /// In a context, the same matrix with the levels of a fresh one.
+    fn refresh(&self, py: Python<'_>, operand: &Encrypted, max_abs: Option<f64>) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.refresh(&operand.0, max_abs)?)))
     }
 
     /// The matrix product.
@@ -107,5 +136,10 @@ impl Server {
     /// The sum over an axis, which stays.
     fn sum(&self, py: Python<'_>, operand: &Encrypted, axis: u8) -> Result<Encrypted> {
         long(py, || Ok(Encrypted(self.0.sum(&operand.0, axis)?)))
+    }
+
+    /// Means and covariances of a table's columns.
+    fn moments(&self, py: Python<'_>, table: &Encrypted) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.moments(&table.0)?)))
     }
 }

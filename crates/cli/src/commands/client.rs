@@ -8,7 +8,7 @@ use crate::key_file::KeyFile;
 use crate::matrices;
 use crate::progress::Bar;
 use std::path::Path;
-use sudare_matrix::{Client, EncryptedMatrix, Plan, PublicClient};
+use sudare_matrix::{Client, Encrypted, Plan, PublicClient};
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 use sudare_rlwe::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_key_to_bytes};
 
@@ -76,6 +76,9 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     let bar = Bar::steps("encrypting", args.quiet);
     let progress = |done, all| bar.set(done, all);
     let value = match &encryptor {
+        Encryptor::Secret(client) if plan.is_exact() => {
+            client.encrypt_integers(&a.name, &matrices::integers(&matrix).in_file(&a.matrix)?, &progress)
+        }
         Encryptor::Secret(client) => client.encrypt_batch(&a.name, &matrix, &progress),
         Encryptor::Public(client) => client.encrypt_batch(&a.name, &matrix, &progress),
     }
@@ -85,7 +88,7 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
 }
 
 /// Writes an encrypted matrix and says what it is.
-pub fn store(args: &args::Args, value: &EncryptedMatrix, path: &Path) -> Result<(), CliError> {
+pub fn store(args: &args::Args, value: &Encrypted, path: &Path) -> Result<(), CliError> {
     let mut out = Output::create(path, Access::Usual)?;
     value.write_to(&mut out).in_file(path)?;
     let whole = out.finish()?;
@@ -119,8 +122,9 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     // One process at a time counts in the key's file.
     let counted = a.release.then(|| KeyFile::lock(&a.keys)).transpose()?;
     let client = Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?;
-    let value = EncryptedMatrix::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?;
+    let value = Encrypted::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?;
     let matrix = match &counted {
+        None if plan.is_exact() => matrices::reals(&client.decrypt_integers(&value).in_file(&a.result)?)?,
         None => client.decrypt_batch(&value).in_file(&a.result)?,
         Some(file) => {
             let matrix = client.decrypt_batch_for_release(&value).in_file(&a.result)?;

@@ -3,36 +3,39 @@
 //! Operands are packed into coefficients of BGV ciphertexts ([`Blocks`]); one multiplication is
 //! the product of two blocks, without rotations and without keys on the server. Larger matrices
 //! are cut into blocks and summed before anything is sent; larger results use several coprime
-//! plaintext moduli. [`ExactPlan`] chooses ring, cut and moduli by cost. The packings of Duong et
+//! plaintext moduli. A planner chooses ring, cut and moduli ([`ExactSpec`]) by cost. The packings of Duong et
 //! al. under the scheme of Brakerski and Vaikuntanathan are in [`crate::packing`].
 //!
 //! The coefficients beside the answer are sums of products of entries: whoever decrypts sees them
 //! too.
 //!
 //! ```
-//! use sudare_rlwe::security::Security;
-//! use sudare_matrix::exact::{ExactClient, ExactPlan, ExactServer, ExactSpec};
+//! use sudare_matrix::expr::InputSpec;
 //! use sudare_matrix::packing::IntMatrix;
-//! use sudare_matrix::{Operand, Shape};
+//! use sudare_matrix::session::QUIET;
+//! use sudare_matrix::{Client, CostModel, Expr, Goal, Planner, Server};
 //!
 //! # fn main() -> Result<(), sudare_matrix::MatrixError> {
-//! let shape = Shape::new(3, 5, 2);
-//! let plan = ExactPlan::new(&ExactSpec { shape, left: 1000, right: 50, security: Security::Bits128 })?;
+//! let expr = Expr::product(InputSpec::integers("A", (3, 5), 1000), InputSpec::integers("B", (5, 2), 50))?;
+//! let plan = Planner::new(CostModel::default()).plan(&Goal::new(expr, 0.0))?;
 //! let a = IntMatrix::from_fn(3, 5, |i, t| (i * 400) as i128 - (t * 200) as i128)?;
 //! let b = IntMatrix::from_fn(5, 2, |t, j| 50 - (10 * t + j) as i128)?;
 //!
-//! let client = ExactClient::new(&plan, 1)?;
-//! let (x, y) = (client.encrypt(Operand::Left, &a)?, client.encrypt(Operand::Right, &b)?);
-//! let product = ExactServer::new(&plan, 1)?.multiply(&x, &y)?;
-//! assert_eq!(client.decrypt(&product)?, a.matmul(&b)?);
+//! let client = Client::new(&plan, 1)?;
+//! let (x, y) = (client.encrypt_integers("A", &a, QUIET)?, client.encrypt_integers("B", &b, QUIET)?);
+//! let product = Server::keyless(&plan, 1)?.matmul(&x, &y)?;
+//! assert_eq!(client.decrypt_integers(&product)?, a.matmul(&b)?);
 //! # Ok(())
 //! # }
 //! ```
 
 mod blocks;
-mod plan;
-mod session;
+mod engine;
+mod garner;
+mod moduli;
+mod spec;
 
 pub use blocks::Blocks;
-pub use plan::{ExactPlan, ExactSpec};
-pub use session::{EncryptedIntegers, ExactClient, ExactServer};
+pub(crate) use engine::{ExactEngine, Residues};
+pub use spec::ExactSpec;
+pub(crate) use spec::{ExactSketch, Request, candidates};

@@ -16,6 +16,7 @@
 //! plan's own bound, as it is for the size of their messages.
 
 use super::Goal;
+use super::program::{self, CkksEngine, NodeSize};
 use crate::error::MatrixError;
 use crate::expr::{Expr, Op};
 use crate::matrix::Matrix;
@@ -30,7 +31,7 @@ use crate::tables::Tables;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
 /// Sides of tiles that are tried.
@@ -77,6 +78,10 @@ struct Walk {
 
 fn out_of_levels(depth: usize) -> MatrixError {
     MatrixError::NoPlan { reason: format!("the expression needs more than {depth} levels") }
+}
+
+fn no_statistics() -> MatrixError {
+    MatrixError::NoPlan { reason: "statistics of a table are no circuit on tiles".into() }
 }
 
 pub(crate) fn is_integer(by: f64) -> bool {
@@ -145,6 +150,7 @@ impl Walk {
                     }
                     State { level: l.level.min(r.level), scale: l.scale }
                 }
+                Op::Moments { .. } => return Err(no_statistics()),
             };
             states.push(state);
             aligns.push(align);
@@ -355,6 +361,7 @@ impl<'a> Figures<'a> {
                 }
                 sum.plus(Error { own: 0.0, common: unlike.abs() * size(of) })
             }
+            Op::Moments { .. } => return Err(no_statistics()),
         };
         self.errors.push(error);
         let mut followed = self.followed(expr, tile, walk, at)?;
@@ -406,6 +413,7 @@ impl<'a> Figures<'a> {
                 }
                 follow.add(l, r)
             }
+            Op::Moments { .. } => return Err(no_statistics()),
         })
     }
 
@@ -449,6 +457,7 @@ pub(crate) struct Sketch {
     noise: Vec<f64>,
     /// Error of each node once it is read.
     read: Vec<f64>,
+    output: usize,
     batch: usize,
 }
 
@@ -482,6 +491,7 @@ impl Sketch {
             keys,
             noise,
             read,
+            output: expr.output(),
             batch: goal.batch,
         })
     }
@@ -492,40 +502,49 @@ impl Sketch {
         Self::new(goal, spec, |l| model_prime(&spec.params, l))
     }
 
-    pub(super) fn literal(&self) -> &ParamsLiteral {
-        &self.literal
-    }
-
-    pub(super) fn keys(&self) -> &KeyDemand {
-        &self.keys
-    }
-
-    pub(super) fn work(&self) -> Work {
-        self.work
-    }
-
-    pub(super) fn table_bytes(&self) -> u64 {
-        self.table_bytes
-    }
-
-    pub(super) fn peaks(&self) -> &[Peak] {
-        &self.peaks
-    }
-
-    /// Error of a node's elements once they are read.
-    pub(super) fn error(&self, node: usize) -> f64 {
-        self.read[node]
-    }
-
     /// Level and scale of a node's value.
     pub(super) fn state(&self, node: usize) -> (usize, f64) {
         let State { level, scale } = self.walk.states[node];
         (level, scale)
     }
+}
 
-    /// Ciphertexts of a whole batch, and level.
-    pub(super) fn size(&self, node: usize) -> (usize, usize) {
-        (self.layouts[node].ciphertexts() * self.batch, self.walk.states[node].level)
+impl program::Sketch for Sketch {
+    fn method(&self) -> &'static str {
+        "circuit"
+    }
+
+    fn literal(&self) -> &sudare_rlwe::params::ParamsLiteral {
+        &self.literal
+    }
+
+    fn keys(&self) -> KeyDemand {
+        self.keys.clone()
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.table_bytes
+    }
+
+    fn error(&self) -> f64 {
+        self.read[self.output]
+    }
+
+    fn holds(&self) -> bool {
+        sizing::holds(&self.literal, &self.peaks)
+    }
+
+    fn node_error(&self, node: usize) -> Option<f64> {
+        Some(self.read[node])
+    }
+
+    fn size(&self, node: usize) -> Option<NodeSize> {
+        let count = self.layouts[node].ciphertexts() * self.batch;
+        Some(NodeSize { count, parts: 2, level: self.walk.states[node].level })
     }
 }
 
@@ -654,22 +673,20 @@ pub(crate) struct Circuit {
 }
 
 impl Circuit {
-    pub(super) fn new(goal: &Goal, spec: &CircuitSpec, params: &Params) -> Result<Self, MatrixError> {
+    pub(super) fn new(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
+        let params = spec.params.build()?;
         let sketch = Sketch::new(goal, spec, |l| params.prime_at(l) as f64)?;
-        Ok(Self { params: params.clone(), sketch, prepared: Tables::new() })
-    }
-
-    pub(super) fn params(&self) -> &Params {
-        &self.params
-    }
-
-    pub(super) fn sketch(&self) -> &Sketch {
-        &self.sketch
+        Ok(Self { params, sketch, prepared: Tables::new() })
     }
 
     /// What each node needs, made at the first call.
-    pub(super) fn prepare(&self, goal: &Goal) -> Result<&[Prepared], MatrixError> {
+    fn tables(&self, goal: &Goal) -> Result<&[Prepared], MatrixError> {
         self.prepared.get(|| self.make_tables(&goal.expression)).map(Vec::as_slice)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_prepared(&self) -> bool {
+        self.prepared.is_made()
     }
 
     fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared>, MatrixError> {
@@ -689,56 +706,6 @@ impl Circuit {
             })
         };
         expr.nodes().iter().enumerate().map(node).collect()
-    }
-
-    pub(super) fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
-        let encoder = Encoder::new(&self.params);
-        let at = encoder.at_top(goal.expression.info(node).max_abs);
-        let all = matrices.iter().map(|m| self.sketch.layouts[node].encode(&encoder, m, at));
-        Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-    }
-
-    pub(super) fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        let layout = &self.sketch.layouts[node];
-        check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
-        values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
-    }
-
-    pub(super) fn evaluate(
-        &self,
-        goal: &Goal,
-        e: &Evaluator,
-        node: usize,
-        operands: &[&[Ciphertext]],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (expr, prepared) = (&goal.expression, &self.prepare(goal)?[node]);
-        let op = expr.nodes()[node];
-        let sizes: Vec<usize> = op.operands().map(|o| self.sketch.layouts[o].ciphertexts()).collect();
-        for (given, size) in operands.iter().zip(&sizes) {
-            let expected = size * goal.batch;
-            if given.len() != expected {
-                return Err(MatrixError::Count { what: "ciphertexts", found: given.len(), expected });
-            }
-        }
-        let bound = expr.info(node).max_abs;
-        let mut out = Vec::new();
-        for member in 0..goal.batch {
-            let part = |i: usize| &operands[i][member * sizes[i]..(member + 1) * sizes[i]];
-            let value = match (op, operands.len()) {
-                (Op::Neg { .. } | Op::Scale { .. } | Op::Shift { .. } | Op::Transpose { .. } | Op::Sum { .. }, 1) => {
-                    self.unary(e, node, op, prepared, part(0))?
-                }
-                (Op::Matmul { .. } | Op::Add { .. } | Op::Sub { .. } | Op::Mul { .. }, 2) => {
-                    self.binary(e, (node, op), prepared, part(0), part(1))?
-                }
-                (_, found) => {
-                    let expected = op.operands().count();
-                    return Err(MatrixError::Count { what: "operands", found, expected });
-                }
-            };
-            out.extend(value.into_iter().map(|c| self.settled(c, node, bound)).collect::<Result<Vec<_>, _>>()?);
-        }
-        Ok(out)
     }
 
     /// A node's ciphertext with the plan's own bounds where they are tighter than the evaluator's.
@@ -817,6 +784,75 @@ impl Circuit {
             }
             _ => Err(MatrixError::NoPlan { reason: format!("{} takes one operand", op.name()) }),
         }
+    }
+}
+
+impl CkksEngine for Circuit {
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn sketch(&self) -> &dyn program::Sketch {
+        &self.sketch
+    }
+
+    fn prepare(&self, goal: &Goal) -> Result<(), MatrixError> {
+        self.tables(goal).map(drop)
+    }
+
+    fn expected(&self) -> Expected {
+        let (level, scale) = self.sketch.state(self.sketch.output);
+        Expected { level, scale, error: program::Sketch::error(&self.sketch) }
+    }
+
+    fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
+        let encoder = Encoder::new(&self.params);
+        let at = encoder.at_top(goal.expression.info(node).max_abs);
+        let all = matrices.iter().map(|m| self.sketch.layouts[node].encode(&encoder, m, at));
+        Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+        let layout = &self.sketch.layouts[node];
+        check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
+        values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
+    }
+
+    fn evaluate(
+        &self,
+        goal: &Goal,
+        e: &Evaluator,
+        node: usize,
+        operands: &[&[Ciphertext]],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        let (expr, prepared) = (&goal.expression, &self.tables(goal)?[node]);
+        let op = expr.nodes()[node];
+        let sizes: Vec<usize> = op.operands().map(|o| self.sketch.layouts[o].ciphertexts()).collect();
+        for (given, size) in operands.iter().zip(&sizes) {
+            let expected = size * goal.batch;
+            if given.len() != expected {
+                return Err(MatrixError::Count { what: "ciphertexts", found: given.len(), expected });
+            }
+        }
+        let bound = expr.info(node).max_abs;
+        let mut out = Vec::new();
+        for member in 0..goal.batch {
+            let part = |i: usize| &operands[i][member * sizes[i]..(member + 1) * sizes[i]];
+            let value = match (op, operands.len()) {
+                (Op::Neg { .. } | Op::Scale { .. } | Op::Shift { .. } | Op::Transpose { .. } | Op::Sum { .. }, 1) => {
+                    self.unary(e, node, op, prepared, part(0))?
+                }
+                (Op::Matmul { .. } | Op::Add { .. } | Op::Sub { .. } | Op::Mul { .. }, 2) => {
+                    self.binary(e, (node, op), prepared, part(0), part(1))?
+                }
+                (_, found) => {
+                    let expected = op.operands().count();
+                    return Err(MatrixError::Count { what: "operands", found, expected });
+                }
+            };
+            out.extend(value.into_iter().map(|c| self.settled(c, node, bound)).collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(out)
     }
 }
 

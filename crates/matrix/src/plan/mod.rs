@@ -1,31 +1,41 @@
 //! Plans: what is computed, by which method, under which parameters and keys.
 //!
 //! A [`Plan`] is made by a [`Planner`], travels as JSON, and is all that a client and a server
-//! have to agree on. Everything in it that can be worked out is worked out again when it is
+//! have to agree on, whatever it computes: products and circuits of real matrices, exact products of integers,
+//! statistics of tables. Everything in it that can be worked out is worked out again when it is
 //! loaded; nothing in a file is believed.
 
 pub(crate) mod circuit;
 pub mod cost;
+mod file;
+mod goal;
 mod planner;
+mod product;
 mod program;
+mod shown;
+mod statistics;
 mod summary;
-mod table;
 
 pub use circuit::CircuitSpec;
 pub use cost::CostModel;
+pub use goal::Goal;
 pub use planner::Planner;
-pub(crate) use planner::bytes;
 pub use program::Program;
+pub(crate) use program::{CkksEngine, Engine, NodeSize, Sketch};
+pub(crate) use shown::number;
+pub use statistics::TableSpec;
 pub use summary::{Considered, KeyLine, OperandLine, Summary};
-pub(crate) use table::number;
 
 use crate::error::MatrixError;
+use crate::exact::ExactEngine;
 use crate::expr::Expr;
-use program::Engine;
-use serde::{Deserialize, Serialize};
+use crate::matrix::Matrix;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use sudare_he::ckks::{Expected, MAX_RELEASED_VALUES, Params, ParamsLiteral};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use sudare_he::ckks::{self, Expected};
+use sudare_rlwe::Params;
+use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::MAX_BUNDLE;
@@ -59,214 +69,156 @@ impl PlanHash {
     }
 }
 
-/// What is asked for: an expression, how exact, how secure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Goal {
-    /// What is computed.
-    pub expression: Expr,
-    /// Independent sets of inputs that one run takes.
-    pub batch: usize,
-    /// Largest absolute error of a result element that is wanted.
-    pub error: f64,
-    /// Security.
-    pub security: Security,
-    /// Whether others will see results, and how many of them: then `error` is what released results
-    /// are within.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release: Option<ReleasePolicy>,
-}
+/// A checked plan, ready to run. Cloning shares it.
+#[derive(Clone)]
+pub struct Plan(Arc<Told>);
 
-impl Goal {
-    /// One set of inputs at 128-bit security, with results for the owner's eyes.
-    pub fn new(expression: Expr, error: f64) -> Self {
-        Self { expression, batch: 1, error, security: Security::Bits128, release: None }
-    }
-
-    /// Values of a result, all members of a batch together.
-    fn values(&self) -> usize {
-        let (rows, cols) = self.expression.info(self.expression.output()).shape;
-        rows.saturating_mul(cols).saturating_mul(self.batch)
-    }
-
-    /// How exactly results have to be computed: to within the wanted error, or so much better that
-    /// they are within it once the noise of a release hides the difference.
-    pub(crate) fn private_error(&self) -> f64 {
-        self.release.map_or(self.error, |policy| policy.private_error(self.values(), self.error))
-    }
-
-    /// What is promised of results that are computed to within `error`.
-    pub(crate) fn promised_error(&self, error: f64) -> f64 {
-        self.release.map_or(error, |policy| policy.released_error(self.values(), error))
-    }
-
-    /// Nodes of the inputs and of the result.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = usize> {
-        let expr = &self.expression;
-        (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain([expr.output()])
-    }
-
-    fn check(&self) -> Result<(), MatrixError> {
-        if !(1..=MAX_BATCH).contains(&self.batch) {
-            return Err(MatrixError::NoPlan { reason: format!("a batch has 1 to {MAX_BATCH} members") });
-        }
-        if !(self.error.is_finite() && self.error > 0.0) {
-            return Err(MatrixError::NoPlan {
-                reason: format!("the wanted error is {}, and it has to be above zero", self.error),
-            });
-        }
-        if self.release.is_some() && self.values() > MAX_RELEASED_VALUES {
-            return Err(MatrixError::NoPlan {
-                reason: format!(
-                    "a release shows at most {MAX_RELEASED_VALUES} values, and the result has {}; release it in parts",
-                    self.values()
-                ),
-            });
-        }
-        Ok(())
-    }
-}
-
-/// A plan as its file has it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct File {
-    version: u32,
-    made_by: String,
-    hash: String,
-    goal: Goal,
-    program: Program,
+/// A plan with what was found out beside it.
+struct Told {
+    built: Arc<Built>,
     summary: Summary,
     considered: Vec<Considered>,
 }
 
-/// A checked plan, ready to run. Cloning shares it.
-#[derive(Clone)]
-pub struct Plan(Arc<Inner>);
-
-struct Inner {
+/// A goal and its program under built parameters.
+struct Built {
     goal: Goal,
     program: Program,
     engine: Engine,
     hash: PlanHash,
     summary: Summary,
-    considered: Vec<Considered>,
+}
+
+impl Built {
+    fn new(goal: Goal, program: Program, written: &[u8]) -> Result<Self, MatrixError> {
+        goal.check()?;
+        check_secret(&goal, program.literal())?;
+        let engine = program.build(&goal)?;
+        check_promise(&goal, engine.sketch())?;
+        let summary = Summary::new(&goal, &engine);
+        let hash = hash_of(engine.params(), written);
+        Ok(Self { goal, program, engine, hash, summary })
+    }
+
+    /// What the process has built of this goal and program already, or something new.
+    fn shared(goal: Goal, program: Program) -> Result<Arc<Self>, MatrixError> {
+        static BUILT: Mutex<BTreeMap<[u8; 32], Weak<Built>>> = Mutex::new(BTreeMap::new());
+        let known = || BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = written(&goal, &program)?;
+        let key = *blake3::hash(&written).as_bytes();
+        if let Some(found) = known().get(&key).and_then(Weak::upgrade) {
+            return Ok(found);
+        }
+        let made = Arc::new(Self::new(goal, program, &written)?);
+        let mut known = known();
+        known.retain(|_, built| built.strong_count() > 0);
+        known.insert(key, Arc::downgrade(&made));
+        Ok(made)
+    }
 }
 
 impl Plan {
-    /// A plan by a chosen program, without an estimate of its time.
+    /// A plan by a chosen program, without an estimate of its time. Plans of one goal and program share what is
+    /// built for them.
     ///
     /// # Errors
     /// [`MatrixError::PlanField`] for a program that does not keep what the goal asks for, or
     /// whatever its parts refuse.
     pub(crate) fn new(goal: Goal, program: Program) -> Result<Self, MatrixError> {
-        goal.check()?;
-        check_secret(&goal, program.literal())?;
-        let engine = program.build(&goal)?;
-        check_promise(&goal, &engine)?;
-        let summary = Summary::new(&goal, &engine);
-        let hash = hash_of(&goal, &program, engine.params())?;
-        Ok(Self(Arc::new(Inner { goal, program, engine, hash, summary, considered: Vec::new() })))
+        let built = Built::shared(goal, program)?;
+        Ok(Self(Arc::new(Told { summary: built.summary.clone(), considered: Vec::new(), built })))
     }
 
-    /// The same with what was found out beside it: for a plan that nobody shares yet.
-    fn told(mut self, seconds: f64, considered: Vec<Considered>) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.0) {
-            inner.summary.seconds = seconds;
-            inner.considered = considered;
-        }
-        self
-    }
-
-    /// The plan as JSON.
-    ///
-    /// # Errors
-    /// [`MatrixError::PlanFile`] if it cannot be written down.
-    pub fn to_json(&self) -> Result<String, MatrixError> {
-        let file = File {
-            version: PLAN_VERSION,
-            made_by: env!("CARGO_PKG_VERSION").into(),
-            hash: self.hash().hex(),
-            goal: self.0.goal.clone(),
-            program: self.0.program.clone(),
-            summary: self.0.summary.clone(),
-            considered: self.0.considered.clone(),
-        };
-        let text = serde_json::to_string_pretty(&file);
-        text.map_err(|e| MatrixError::PlanFile { reason: e.to_string() })
-    }
-
-    /// Reads a plan and works everything in it out again: what is shown of it afterwards is what its
-    /// parameters have, not what the text says.
-    ///
-    /// # Errors
-    /// [`MatrixError::PlanFile`] for text that is no plan, one of another version, or one that
-    /// was changed since it was made; [`MatrixError::PlanField`] for a field that does not go with
-    /// the goal, with its name.
-    pub fn from_json(text: &str) -> Result<Self, MatrixError> {
-        let fail = |reason: String| MatrixError::PlanFile { reason };
-        if text.len() > MAX_PLAN_BYTES {
-            return Err(fail(format!("{} bytes are too many; a plan has at most {MAX_PLAN_BYTES}", text.len())));
-        }
-        /// What every version has.
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-        }
-        let version = serde_json::from_str::<Version>(text).map_err(|e| fail(e.to_string()))?.version;
-        if version != PLAN_VERSION {
-            return Err(fail(format!("its version is {version} and this is for version {PLAN_VERSION}; plan again")));
-        }
-        let file: File = serde_json::from_str(text).map_err(|e| fail(e.to_string()))?;
-        check_claim("goal.security", file.goal.security)?;
-        let plan = Self::new(file.goal, file.program).map_err(|e| match e {
-            MatrixError::PlanField { .. } => e,
-            other => fail(other.to_string()),
-        })?;
-        if plan.hash().hex() != file.hash {
-            return Err(fail("it was changed since it was made, or made by another version; plan again".into()));
-        }
-        // What carries no weight is taken as it stands, within reason.
-        let seconds = if file.summary.seconds.is_finite() { file.summary.seconds.max(0.0) } else { 0.0 };
-        if !file.considered.iter().all(Considered::plausible) || file.considered.len() > planner::MAX_CONSIDERED {
-            return Err(field("considered", "no list of methods and prices", "one that a planner wrote"));
-        }
-        Ok(plan.told(seconds, file.considered))
+    /// The same with what was found out beside it.
+    fn told(self, seconds: f64, considered: Vec<Considered>) -> Self {
+        let built = self.0.built.clone();
+        Self(Arc::new(Told { summary: Summary { seconds, ..built.summary.clone() }, considered, built }))
     }
 
     /// What is asked for.
     pub fn goal(&self) -> &Goal {
-        &self.0.goal
+        &self.0.built.goal
     }
 
     /// What may be released of its results, if anything.
     pub fn release(&self) -> Option<ReleasePolicy> {
-        self.0.goal.release
+        self.goal().release
+    }
+
+    /// Whether it computes with integers, exactly.
+    pub fn is_exact(&self) -> bool {
+        self.expression().is_exact()
+    }
+
+    /// The largest absolute value that an element of the result can have, if it computes with integers.
+    pub fn largest_integer(&self) -> Option<i128> {
+        match self.engine() {
+            Engine::Exact(engine) => Some(engine.sketch().largest()),
+            Engine::Ckks(_) => None,
+        }
     }
 
     /// What the result is under encryption, worked out from the program and not read from a file.
-    pub fn expected(&self) -> Expected {
-        let (level, scale) = self.engine().result();
-        Expected { level, scale, error: self.engine().sketch().error() }
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for integers, whose results have no error.
+    pub fn expected(&self) -> Result<Expected, MatrixError> {
+        Ok(self.real()?.expected())
+    }
+
+    /// What computes with integers.
+    pub(crate) fn exact(&self) -> Result<&ExactEngine, MatrixError> {
+        match self.engine() {
+            Engine::Exact(engine) => Ok(engine),
+            Engine::Ckks(_) => Err(MatrixError::NotPlanned {
+                operation: "a computation with integers",
+                planned: "the plan computes with real numbers; describe its inputs as integers".into(),
+            }),
+        }
+    }
+
+    /// What computes with real matrices.
+    pub(crate) fn real(&self) -> Result<&dyn CkksEngine, MatrixError> {
+        match self.engine() {
+            Engine::Ckks(engine) => Ok(&**engine),
+            Engine::Exact(_) => Err(MatrixError::NotPlanned {
+                operation: "a computation with real numbers",
+                planned: "the plan computes with integers, exactly".into(),
+            }),
+        }
+    }
+
+    /// Bounds on the errors of the result's elements, for the owner's eyes or as they are `released`.
+    ///
+    /// # Errors
+    /// None for a plan that exists.
+    pub fn errors(&self, released: bool) -> Result<Matrix, MatrixError> {
+        let (expr, sketch) = (self.expression(), self.engine().sketch());
+        let (rows, cols) = expr.info(expr.output()).shape;
+        Matrix::from_fn(rows, cols, |row, col| {
+            let (error, unit) = sketch.element_error((row, col));
+            unit * if released { self.goal().promised_error(error) } else { error }
+        })
     }
 
     /// What is computed.
     pub fn expression(&self) -> &Expr {
-        &self.0.goal.expression
+        &self.goal().expression
     }
 
     /// Independent sets of inputs that one run takes.
     pub fn batch(&self) -> usize {
-        self.0.goal.batch
+        self.goal().batch
     }
 
     /// How it is computed.
     pub fn program(&self) -> &Program {
-        &self.0.program
+        &self.0.built.program
     }
 
-    /// The parameters.
+    /// The parameters that keys belong to.
     pub fn params(&self) -> &Params {
-        self.0.engine.params()
+        self.engine().params()
     }
 
     /// Keys, sizes, time, memory and error.
@@ -281,11 +233,11 @@ impl Plan {
 
     /// The plan's name on everything that belongs to it.
     pub fn hash(&self) -> PlanHash {
-        self.0.hash
+        self.0.built.hash
     }
 
     pub(crate) fn engine(&self) -> &Engine {
-        &self.0.engine
+        &self.0.built.engine
     }
 }
 
@@ -325,11 +277,18 @@ pub(crate) fn check_params(found: &ParamsLiteral, expected: &ParamsLiteral) -> R
         ("params.q_bits", format!("{:?}", found.q_bits), format!("{:?}", expected.q_bits)),
         ("params.p_bits", format!("{:?}", found.p_bits), format!("{:?}", expected.p_bits)),
         ("params.digit_limbs", found.digit_limbs.to_string(), expected.digit_limbs.to_string()),
-        ("params.log_scale", found.log_scale.to_string(), expected.log_scale.to_string()),
     ];
     match fields.into_iter().find(|(_, found, expected)| found != expected) {
         Some((name, found, expected)) => Err(field(name, found, expected)),
         None => check_claim("params.security", found.security),
+    }
+}
+
+/// Refuses a scale of a file that differs from the one that is worked out.
+pub(crate) fn check_scale(found: &ckks::ParamsLiteral, expected: &ckks::ParamsLiteral) -> Result<(), MatrixError> {
+    match found.log_scale == expected.log_scale {
+        true => Ok(()),
+        false => Err(field("params.log_scale", found.log_scale, expected.log_scale)),
     }
 }
 
@@ -347,8 +306,7 @@ fn check_secret(goal: &Goal, literal: &ParamsLiteral) -> Result<(), MatrixError>
 
 /// Refuses a program whose modulus does not hold what it computes or whose error is over the wanted
 /// one, or that nobody could send.
-fn check_promise(goal: &Goal, engine: &Engine) -> Result<(), MatrixError> {
-    let sketch = engine.sketch();
+fn check_promise(goal: &Goal, sketch: &dyn Sketch) -> Result<(), MatrixError> {
     if !sketch.holds() {
         let found = format!("{:?} bits", sketch.literal().q_bits);
         let expected = "primes that hold the values, declared bounds and scale together";
@@ -366,176 +324,17 @@ fn check_promise(goal: &Goal, engine: &Engine) -> Result<(), MatrixError> {
     Ok(())
 }
 
-fn hash_of(goal: &Goal, program: &Program, params: &Params) -> Result<PlanHash, MatrixError> {
-    let bytes = serde_json::to_vec(&(goal, program)).map_err(|e| MatrixError::PlanFile { reason: e.to_string() })?;
+/// A goal and a program as they are hashed.
+fn written(goal: &Goal, program: &Program) -> Result<Vec<u8>, MatrixError> {
+    serde_json::to_vec(&(goal, program)).map_err(|e| MatrixError::PlanFile { reason: e.to_string() })
+}
+
+fn hash_of(params: &Params, written: &[u8]) -> PlanHash {
     let mut hasher = blake3::Hasher::new_derive_key("sudare plan v1");
     hasher.update(&params.hash().0);
-    hasher.update(&bytes);
-    Ok(PlanHash(*hasher.finalize().as_bytes()))
+    hasher.update(written);
+    PlanHash(*hasher.finalize().as_bytes())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::expr::{InputSpec, Op};
-    use serde_json::{Value, json};
-
-    fn planner() -> Planner {
-        Planner { memory: 4 << 30, ..Planner::new(CostModel::default()) }
-    }
-
-    fn product(method: &str, error: f64) -> Plan {
-        let input = |name, shape| InputSpec::new(name, shape, 2.0);
-        let expr = Expr::product(input("A", (6, 10)), input("B", (10, 5))).unwrap();
-        Planner { method: Some(method.into()), ..planner() }.plan(&Goal::new(expr, error)).unwrap()
-    }
-
-    fn circuit() -> Plan {
-        let nodes = vec![Op::Input { input: 0 }, Op::Mul { left: 0, right: 0 }, Op::Sum { of: 1, axis: 0 }];
-        let expr = Expr::new(vec![InputSpec::new("A", (5, 7), 2.0)], nodes, 2).unwrap();
-        planner().plan(&Goal::new(expr, 1e-4)).unwrap()
-    }
-
-    /// A plan's text with one value in another's place, and the hash of what it then says, as whoever
-    /// edits a file can write it.
-    fn edited(plan: &Plan, pointer: &str, value: &Value) -> String {
-        let mut text: Value = serde_json::from_str(&plan.to_json().unwrap()).unwrap();
-        *text.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value.clone();
-        let parts = (serde_json::from_value(text["goal"].clone()), serde_json::from_value(text["program"].clone()));
-        if let (Ok(goal), Ok(program)) = parts {
-            let program: Program = program;
-            if let Ok(params) = program.literal().build() {
-                text["hash"] = json!(hash_of(&goal, &program, &params).unwrap().hex());
-            }
-        }
-        text.to_string()
-    }
-
-    /// What is refused with this field's name, or, named "", refused by what the parameters or the
-    /// text themselves have to be.
-    fn refused(plan: &Plan, edits: &[(&str, Value, &str)]) {
-        for (pointer, value, named) in edits {
-            let told = Plan::from_json(&edited(plan, pointer, value)).expect_err(pointer);
-            let field = matches!(&told, MatrixError::PlanField { field, .. } if field == named);
-            let other = matches!(told, MatrixError::PlanFile { .. });
-            assert!(if named.is_empty() { other } else { field }, "{pointer} = {value}: {told}");
-        }
-    }
-
-    /// Every field that security, noise, scale or bounds hang on.
-    fn edits_of_parameters(program: &str) -> Vec<(String, Value, &'static str)> {
-        let at = |name: &str| format!("/program/{program}/params/{name}");
-        vec![
-            (at("security"), json!("Insecure"), "program.params.security"),
-            (at("security"), json!("Bits256"), ""),
-            (at("secret"), json!({"FixedWeight": {"weight": 1}}), "program.params.secret"),
-            (at("secret"), json!("Gaussian"), "program.params.secret"),
-            (at("log_n"), json!(9), ""),
-            (at("log_n"), json!(70), ""),
-            (at("q_bits"), json!([]), ""),
-            (at("q_bits"), json!([60, 60, 60, 60, 60, 60, 60, 60, 60]), ""),
-            (at("log_scale"), json!(0), ""),
-            (at("digit_limbs"), json!(0), ""),
-        ]
-    }
-
-    #[test]
-    fn a_file_lowers_nothing() {
-        for method in ["spread3d", "coefficient", "module", "improved3d", "jiang-bsgs"] {
-            let plan = product(method, 1e-4);
-            assert_eq!(Plan::from_json(&plan.to_json().unwrap()).unwrap(), plan);
-            let own = edits_of_parameters("product");
-            refused(&plan, &own.iter().map(|(p, v, n)| (p.as_str(), v.clone(), *n)).collect::<Vec<_>>());
-            refused(
-                &plan,
-                &[
-                    ("/goal/error", json!(1e-30), "goal.error"),
-                    ("/goal/error", json!(0.0), ""),
-                    ("/goal/security", json!("Insecure"), "goal.security"),
-                    ("/goal/security", json!("Bits256"), "program.params.security"),
-                    ("/goal/batch", json!(0), ""),
-                    ("/goal/batch", json!(3), ""),
-                    ("/goal/expression/inputs/0/rows", json!(7), ""),
-                    ("/goal/expression/inputs/0/max_abs", json!(-1.0), ""),
-                    ("/program/product/shape/m", json!(0), ""),
-                    ("/program/product/shape/k", json!(1u64 << 40), ""),
-                    ("/program/product/params/log_scale", json!(12), "goal.error"),
-                    ("/version", json!(1), ""),
-                    ("/considered/0/verdict", json!("\u{1b}[2J"), "considered"),
-                    ("/considered/0/method", json!("x".repeat(1000)), "considered"),
-                    ("/considered/0/seconds", json!(-1.0), "considered"),
-                    ("/considered/0/log_n", json!(200), "considered"),
-                ],
-            );
-            let text = plan.to_json().unwrap().replace(&plan.hash().hex(), "00");
-            assert!(matches!(Plan::from_json(&text), Err(MatrixError::PlanFile { .. })));
-            // Larger values than the modulus holds.
-            let bound = edited(&plan, "/goal/expression/inputs/0/max_abs", &json!(1e15));
-            assert!(matches!(Plan::from_json(&bound), Err(MatrixError::PlanField { .. })), "{method}");
-            let prime = edited(&plan, "/program/product/params/q_bits/0", &json!(20));
-            assert!(Plan::from_json(&prime).is_err(), "{method}");
-        }
-    }
-
-    #[test]
-    fn a_file_of_a_circuit_lowers_nothing() {
-        let plan = circuit();
-        let own = edits_of_parameters("circuit");
-        refused(&plan, &own.iter().map(|(p, v, n)| (p.as_str(), v.clone(), *n)).collect::<Vec<_>>());
-        refused(
-            &plan,
-            &[
-                ("/goal/error", json!(1e-30), "goal.error"),
-                ("/goal/security", json!("Bits192"), "program.params.security"),
-                ("/goal/expression/inputs/0/max_abs", json!(1e9), "program.params.q_bits"),
-                ("/program/circuit/tile", json!(3), ""),
-                ("/program/circuit/tile", json!(1u64 << 40), ""),
-                ("/program/circuit/params/log_scale", json!(14), "goal.error"),
-            ],
-        );
-    }
-
-    /// Methods' own options: none makes a plan of less than it says.
-    #[test]
-    fn options_in_a_file_keep_the_promise_or_are_refused() {
-        let options = [
-            ("coefficient", "block", json!([1 << 20, 1 << 20, 1])),
-            ("coefficient", "block", json!([0, 1, 1])),
-            ("coefficient", "block", json!([1, 1, 1])),
-            ("coefficient", "relinearize", json!(true)),
-            ("module", "side", json!(3)),
-            ("module", "side", json!(1u64 << 40)),
-            ("module", "slots", json!(1u64 << 40)),
-            ("spread3d", "unroll", json!(4_000_000_000u32)),
-            ("spread3d", "fold", json!(true)),
-            ("improved3d", "exact_ring", json!(false)),
-            ("improved3d", "clean_output", json!(true)),
-            ("improved3d", "rescale_first", json!(false)),
-        ];
-        for (method, option, value) in options {
-            let plan = product(method, 1e-4);
-            let text = edited(&plan, &format!("/program/product/method/{option}"), &value);
-            let Ok(changed) = Plan::from_json(&text) else { continue };
-            let (s, goal) = (changed.summary(), changed.goal());
-            assert!(s.predicted_error <= goal.error && s.security_bits >= 128, "{method} {option}: {changed}");
-        }
-    }
-
-    /// What is shown is worked out: the text's own figures are not looked at.
-    #[test]
-    fn figures_of_a_file_carry_no_weight() {
-        let plan = product("spread3d", 1e-4);
-        for (name, value) in [
-            ("predicted_error", json!(1e-30)),
-            ("security_bits", json!(256)),
-            ("log_qp", json!(1.0)),
-            ("memory", json!(1)),
-            ("key_switches", json!(-5.0)),
-            ("method", json!("magic")),
-            ("params", json!("00")),
-        ] {
-            let loaded = Plan::from_json(&edited(&plan, &format!("/summary/{name}"), &value)).unwrap();
-            assert_eq!((loaded.summary(), loaded.to_string()), (plan.summary(), plan.to_string()), "{name}");
-        }
-    }
-}
+mod tests;

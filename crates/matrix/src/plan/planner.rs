@@ -5,7 +5,7 @@ use super::program::Program;
 use super::summary::{self, Considered};
 use super::{Goal, Plan, circuit};
 use crate::error::MatrixError;
-use crate::exact::{ExactPlan, ExactSpec};
+use crate::exact::{self, Request};
 use crate::product::{Requirements, Shape};
 use crate::registry::candidates;
 use crate::work::Work;
@@ -48,6 +48,9 @@ impl Planner {
     /// [`MatrixError::NoPlan`] with what the nearest miss would need.
     pub fn plan(&self, goal: &Goal) -> Result<Plan, MatrixError> {
         goal.check()?;
+        if goal.expression.as_moments().is_some() {
+            return Plan::new(goal.clone(), Program::of_moments(goal));
+        }
         let mut priced = self.priced(goal);
         while let Some(chosen) = self.choose(&priced) {
             match Plan::new(goal.clone(), priced[chosen].0.clone()) {
@@ -103,6 +106,11 @@ impl Planner {
     /// All that could compute the goal.
     fn programs(&self, goal: &Goal) -> Vec<Program> {
         let expr = &goal.expression;
+        let price = |work: &Work, log_n: u32| self.cost.price(work, log_n, self.threads);
+        if expr.is_exact() {
+            let exact = Request::new(goal).map(|request| exact::candidates(&request, price)).unwrap_or_default();
+            return exact.into_iter().map(|exact| Program::Exact { exact }).collect();
+        }
         let mut programs = Vec::new();
         if let Some((left, right)) = expr.as_product() {
             let (l, r) = (&expr.inputs()[left], &expr.inputs()[right]);
@@ -116,7 +124,6 @@ impl Planner {
             };
             programs.extend(candidates(&requirements).into_iter().map(|product| Program::Product { product }));
         }
-        let price = |work: &Work, log_n: u32| self.cost.price(work, log_n, self.threads);
         programs.extend(circuit::candidates(goal, price).into_iter().map(|circuit| Program::Circuit { circuit }));
         programs
     }
@@ -125,7 +132,7 @@ impl Planner {
     fn price(&self, goal: &Goal, program: &Program) -> Result<Considered, MatrixError> {
         let literal = program.literal();
         program.sketched(goal, |sketch| {
-            let (error, memory) = (goal.promised_error(sketch.error()), summary::memory(goal, &sketch));
+            let (error, memory) = (goal.promised_error(sketch.error()), summary::memory(goal, sketch));
             let verdict = if error.is_nan() || error > goal.error {
                 format!("error {error:.1e} is over the wanted {:.1e}", goal.error)
             } else if memory > self.memory {
@@ -139,7 +146,7 @@ impl Planner {
                 method: sketch.method().to_owned(),
                 log_n: literal.log_n,
                 log_qp: literal.q_bits.iter().chain(&literal.p_bits).sum(),
-                key_bytes: summary::all_key_bytes(&sketch),
+                key_bytes: summary::all_key_bytes(sketch),
                 memory,
                 seconds: self.cost.price(&sketch.work(), literal.log_n, self.threads),
                 error,
@@ -184,9 +191,12 @@ impl Planner {
 
     /// That the wanted error is too small, and by how much.
     fn too_exact(&self, goal: &Goal) -> String {
+        if goal.expression.is_exact() {
+            return format!("no ring of degree up to 32768 holds {} exactly; state tighter bounds", goal.expression);
+        }
         let (expr, size) = (&goal.expression, goal.expression.info(goal.expression.output()).max_abs);
         let integers =
-            if integers_would_do(goal) { "; integers are exact: describe both inputs with dtype=int" } else { "" };
+            if self.integers_would_do(goal) { "; integers are exact: describe both inputs with dtype=int" } else { "" };
         let release = if goal.release.is_some() { ", or release fewer results or with fewer bits" } else { "" };
         match self.least_error(goal) {
             Some(least) if least < size => {
@@ -209,6 +219,11 @@ impl Planner {
         }
     }
 
+    /// Whether an exact product computes the goal, should its elements be integers.
+    fn integers_would_do(&self, goal: &Goal) -> bool {
+        Request::of_doubles(goal).is_some_and(|exact| exact.check().is_ok() && !self.programs(&exact).is_empty())
+    }
+
     /// The least error, rounded up to two digits, for which there is a plan.
     fn least_error(&self, goal: &Goal) -> Option<f64> {
         let serves = |error: f64| self.priced(&Goal { error, ..goal.clone() }).iter().any(|(_, c)| self.would_do(c));
@@ -224,27 +239,6 @@ impl Planner {
         }
         Some(rounded_up(high))
     }
-}
-
-/// Whether an exact product computes the goal, should its elements be integers.
-fn integers_would_do(goal: &Goal) -> bool {
-    let expr = &goal.expression;
-    let Some((left, right)) = expr.as_product() else { return false };
-    let (l, r) = (&expr.inputs()[left], &expr.inputs()[right]);
-    let shape = Shape::new(l.rows, l.cols, r.cols);
-    // Between −1 and 1 there is hardly an integer.
-    let bounded = |x: f64| (2.0..9e18).contains(&x);
-    let plain = l.plain || r.plain || goal.batch != 1;
-    !plain
-        && bounded(l.max_abs)
-        && bounded(r.max_abs)
-        && ExactPlan::new(&ExactSpec {
-            shape,
-            left: l.max_abs as u64,
-            right: r.max_abs as u64,
-            security: goal.security,
-        })
-        .is_ok()
 }
 
 /// The least number of two digits that is not under `x`.

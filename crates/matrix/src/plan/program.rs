@@ -2,13 +2,17 @@
 
 use super::Goal;
 use super::circuit::{self, Circuit, CircuitSpec};
+use super::product::{ProductEngine, ProductSketch};
+use super::statistics::{TableEngine, TableSpec};
 use crate::error::MatrixError;
+use crate::exact::{ExactEngine, ExactSketch, ExactSpec};
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Operand, Outline, Product, ProductSpec};
-use crate::sizing;
+use crate::product::{KeyDemand, ProductSpec};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
+use sudare_rlwe::Params;
+use sudare_rlwe::params::ParamsLiteral;
 
 /// The computation that was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,51 +29,20 @@ pub enum Program {
         /// Tiles and parameters.
         circuit: CircuitSpec,
     },
-}
-
-/// The two inputs of a product, and where its nodes are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    /// Positions of the left and the right input.
-    inputs: [usize; 2],
-    /// Nodes of the left and the right input and of the product.
-    nodes: [usize; 3],
-}
-
-impl Places {
-    fn new(goal: &Goal, product: &ProductSpec) -> Result<Self, MatrixError> {
-        let expr = &goal.expression;
-        let Some((left, right)) = expr.as_product() else {
-            return Err(MatrixError::NoPlan { reason: format!("{expr} is not one product of two inputs") });
-        };
-        let (l, r, s) = (&expr.inputs()[left], &expr.inputs()[right], product.shape);
-        if (l.rows, l.cols, r.rows, r.cols, goal.batch) != (s.m, s.k, s.k, s.n, s.batch) {
-            return Err(MatrixError::NoPlan { reason: format!("the program's shapes are not those of {expr}") });
-        }
-        let nodes = [expr.node_of_input(left), expr.node_of_input(right), expr.output()];
-        Ok(Self { inputs: [left, right], nodes })
-    }
-
-    /// Which matrix of the product a node is.
-    fn operand(&self, node: usize) -> Option<Operand> {
-        let operands = [Operand::Left, Operand::Right, Operand::Output];
-        self.nodes.iter().position(|n| *n == node).map(|at| operands[at])
-    }
-
-    fn max_abs(&self, goal: &Goal) -> [f64; 2] {
-        self.inputs.map(|i| goal.expression.inputs()[i].max_abs)
-    }
-}
-
-/// What a program takes and promises, read off its literals.
-pub(crate) enum Sketch<'a> {
-    /// A product, where its matrices are, and the bounds of its operands.
-    Product(&'a dyn Outline, Places, [f64; 2]),
-    /// A circuit and its output.
-    Circuit(&'a circuit::Sketch, usize),
+    /// One product of two inputs of integers, exactly.
+    Exact {
+        /// Cut, plaintext moduli and parameters.
+        exact: ExactSpec,
+    },
+    /// Means and covariances of a table's columns.
+    Table {
+        /// Parameters.
+        table: TableSpec,
+    },
 }
 
 /// Ciphertexts of a node's value.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeSize {
     /// How many.
     pub count: usize,
@@ -79,100 +52,140 @@ pub(crate) struct NodeSize {
     pub level: usize,
 }
 
-impl Sketch<'_> {
+/// What a program takes and promises, read off its literals.
+pub(crate) trait Sketch: Send + Sync {
     /// The method's name.
-    pub(crate) fn method(&self) -> &'static str {
-        match self {
-            Self::Product(outline, ..) => outline.name(),
-            Self::Circuit(..) => "circuit",
-        }
+    fn method(&self) -> &'static str;
+
+    /// The scheme's name.
+    fn scheme(&self) -> &'static str {
+        "ckks"
     }
 
-    pub(crate) fn literal(&self) -> &ParamsLiteral {
-        match self {
-            Self::Product(outline, ..) => outline.literal(),
-            Self::Circuit(c, _) => c.literal(),
-        }
+    fn literal(&self) -> &ParamsLiteral;
+
+    fn keys(&self) -> KeyDemand;
+
+    fn work(&self) -> Work;
+
+    /// Bytes of what a server prepares.
+    fn table_bytes(&self) -> u64 {
+        0
     }
 
-    pub(crate) fn keys(&self) -> KeyDemand {
-        match self {
-            Self::Product(outline, ..) => outline.keys(),
-            Self::Circuit(c, _) => c.keys().clone(),
-        }
-    }
-
-    pub(crate) fn work(&self) -> Work {
-        match self {
-            Self::Product(outline, ..) => outline.work(),
-            Self::Circuit(c, _) => c.work(),
-        }
-    }
-
-    pub(crate) fn table_bytes(&self) -> u64 {
-        match self {
-            Self::Product(outline, ..) => outline.table_bytes(),
-            Self::Circuit(c, _) => c.table_bytes(),
-        }
-    }
-
-    /// Largest error of a result element that is promised.
-    pub(crate) fn error(&self) -> f64 {
-        match self {
-            Self::Product(outline, _, max_abs) => outline.error(*max_abs),
-            Self::Circuit(c, output) => c.error(*output),
-        }
-    }
+    /// Largest error of a result element that is promised; in units of the columns' bounds for a table.
+    fn error(&self) -> f64;
 
     /// Whether the modulus holds all values that arise.
-    pub(crate) fn holds(&self) -> bool {
-        match self {
-            Self::Product(outline, _, max_abs) => sizing::holds(outline.literal(), &outline.peaks(*max_abs)),
-            Self::Circuit(c, _) => sizing::holds(c.literal(), c.peaks()),
-        }
+    fn holds(&self) -> bool {
+        true
     }
 
+    /// Largest error of a node's elements, once they are read, where one bound holds for all of them: of the result
+    /// of a product, of any node of a circuit.
+    fn node_error(&self, node: usize) -> Option<f64>;
+
+    /// The error of an element of the result, and the unit that it is in.
+    fn element_error(&self, _at: (usize, usize)) -> (f64, f64) {
+        (self.error(), 1.0)
+    }
+
+    /// The element of the result that this one is equal to: itself, or its mirror image.
+    fn twin(&self, at: (usize, usize)) -> (usize, usize) {
+        at
+    }
+
+    /// Ciphertexts of an input or of the result; of a circuit, of any node.
+    fn size(&self, node: usize) -> Option<NodeSize>;
+
+    /// Whether inputs under the public key, which have more noise, are allowed for.
+    fn fresh_public(&self) -> bool {
+        true
+    }
+
+    /// What else people are told of the program.
+    fn details(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+impl dyn Sketch + '_ {
     /// Ciphertexts of the input or result that has most.
     pub(crate) fn most_ciphertexts(&self, goal: &Goal) -> usize {
         goal.ends().filter_map(|node| self.size(node)).map(|size| size.count).max().unwrap_or(0)
     }
+}
 
-    /// Largest error of a node's elements, once they are read: of the result of a product, of any
-    /// node of a circuit.
-    pub(crate) fn node_error(&self, node: usize) -> Option<f64> {
+/// A program of CKKS under built parameters.
+pub(crate) trait CkksEngine: Send + Sync {
+    fn params(&self) -> &ckks::Params;
+
+    fn sketch(&self) -> &dyn Sketch;
+
+    /// Makes the tables that computing needs, unless they are there: clients do without.
+    fn prepare(&self, goal: &Goal) -> Result<(), MatrixError>;
+
+    /// What the result is under encryption, worked out from the program alone.
+    fn expected(&self) -> Expected;
+
+    /// Encodes the members of a batch as the value of an input's node.
+    fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError>;
+
+    /// Decodes the value of a node.
+    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+
+    /// Computes a node from its operands' values.
+    fn evaluate(
+        &self,
+        goal: &Goal,
+        evaluator: &Evaluator,
+        node: usize,
+        operands: &[&[Ciphertext]],
+    ) -> Result<Vec<Ciphertext>, MatrixError>;
+}
+
+/// A program under built parameters.
+pub(crate) enum Engine {
+    /// Of real matrices.
+    Ckks(Box<dyn CkksEngine>),
+    /// Of integers.
+    Exact(Box<ExactEngine>),
+}
+
+impl Engine {
+    /// The parameters that keys belong to.
+    pub(crate) fn params(&self) -> &Params {
         match self {
-            Self::Product(_, places, _) => (places.operand(node) == Some(Operand::Output)).then(|| self.error()),
-            Self::Circuit(c, _) => Some(c.error(node)),
+            Self::Ckks(engine) => engine.params().rlwe(),
+            Self::Exact(engine) => engine.params(),
         }
     }
 
-    /// Ciphertexts of an input or of the result; of a circuit, of any node.
-    pub(crate) fn size(&self, node: usize) -> Option<NodeSize> {
+    pub(crate) fn sketch(&self) -> &dyn Sketch {
         match self {
-            Self::Product(outline, places, _) => {
-                let operand = places.operand(node)?;
-                let (count, parts) = (outline.ciphertexts(operand), outline.parts(operand));
-                Some(NodeSize { count, parts, level: outline.level(operand) })
-            }
-            Self::Circuit(c, _) => {
-                let (count, level) = c.size(node);
-                Some(NodeSize { count, parts: 2, level })
-            }
+            Self::Ckks(engine) => engine.sketch(),
+            Self::Exact(engine) => engine.sketch(),
         }
+    }
+
+    pub(crate) fn keys(&self) -> KeyDemand {
+        self.sketch().keys()
     }
 }
 
 impl Program {
-    /// Runs `read` on what the program takes and promises; nothing is built for it.
-    pub(crate) fn sketched<T>(&self, goal: &Goal, read: impl FnOnce(Sketch<'_>) -> T) -> Result<T, MatrixError> {
+    /// Statistics of a goal's table, whose parameters follow from the goal.
+    pub(super) fn of_moments(goal: &Goal) -> Self {
+        Self::Table { table: TableSpec::new(goal) }
+    }
+
+    /// Runs `read` on what the program takes and promises; nothing is built for it, but for a table.
+    pub(crate) fn sketched<T>(&self, goal: &Goal, read: impl FnOnce(&dyn Sketch) -> T) -> Result<T, MatrixError> {
         Ok(match self {
-            Self::Product { product } => {
-                let (places, outline) = (Places::new(goal, product)?, product.outline()?);
-                read(Sketch::Product(&*outline, places, places.max_abs(goal)))
-            }
-            Self::Circuit { circuit } => {
-                read(Sketch::Circuit(&circuit::Sketch::of(goal, circuit)?, goal.expression.output()))
-            }
+            Self::Product { product } => read(&ProductSketch::new(goal, product)?),
+            Self::Circuit { circuit } => read(&circuit::Sketch::of(goal, circuit)?),
+            Self::Exact { exact } => read(&ExactSketch::new(goal, exact)?),
+            Self::Table { table } => read(&TableEngine::new(goal, table)?),
         })
     }
 
@@ -181,119 +194,18 @@ impl Program {
         match self {
             Self::Product { product } => &product.params,
             Self::Circuit { circuit } => &circuit.params,
+            Self::Exact { exact } => &exact.params,
+            Self::Table { table } => &table.params,
         }
     }
 
     /// The program under built parameters.
     pub(crate) fn build(&self, goal: &Goal) -> Result<Engine, MatrixError> {
         Ok(match self {
-            Self::Product { product } => {
-                let places = Places::new(goal, product)?;
-                let built = product.build()?;
-                let result = product.result(built.params());
-                Engine::Product { product: built, places, max_abs: places.max_abs(goal), result }
-            }
-            Self::Circuit { circuit } => {
-                let params = circuit.params.build()?;
-                Engine::Circuit(Box::new(Circuit::new(goal, circuit, &params)?), goal.expression.output())
-            }
+            Self::Product { product } => Engine::Ckks(Box::new(ProductEngine::new(goal, product)?)),
+            Self::Circuit { circuit } => Engine::Ckks(Box::new(Circuit::new(goal, circuit)?)),
+            Self::Exact { exact } => Engine::Exact(Box::new(ExactEngine::new(ExactSketch::new(goal, exact)?)?)),
+            Self::Table { table } => Engine::Ckks(Box::new(TableEngine::new(goal, table)?)),
         })
-    }
-}
-
-/// A program under built parameters. Its tables are made by [`Engine::prepare`].
-pub(crate) enum Engine {
-    /// One product of two inputs.
-    Product {
-        /// The method.
-        product: Box<dyn Product>,
-        /// Where its matrices are.
-        places: Places,
-        /// Bounds of its operands.
-        max_abs: [f64; 2],
-        /// Level and scale of the product.
-        result: (usize, f64),
-    },
-    /// Any expression, on tiled matrices, and its output.
-    Circuit(Box<Circuit>, usize),
-}
-
-impl Engine {
-    pub(crate) fn params(&self) -> &Params {
-        match self {
-            Self::Product { product, .. } => product.params(),
-            Self::Circuit(c, _) => c.params(),
-        }
-    }
-
-    pub(crate) fn sketch(&self) -> Sketch<'_> {
-        match self {
-            Self::Product { product, places, max_abs, .. } => Sketch::Product(product.outline(), *places, *max_abs),
-            Self::Circuit(c, output) => Sketch::Circuit(c.sketch(), *output),
-        }
-    }
-
-    pub(crate) fn keys(&self) -> KeyDemand {
-        self.sketch().keys()
-    }
-
-    /// Makes the tables that computing needs, unless they are there.
-    pub(crate) fn prepare(&self, goal: &Goal) -> Result<(), MatrixError> {
-        match self {
-            Self::Product { product, .. } => product.prepare(),
-            Self::Circuit(c, _) => c.prepare(goal).map(|_| ()),
-        }
-    }
-
-    /// Level and scale of the result, worked out from the program alone.
-    pub(crate) fn result(&self) -> (usize, f64) {
-        match self {
-            Self::Product { result, .. } => *result,
-            Self::Circuit(c, output) => c.sketch().state(*output),
-        }
-    }
-
-    /// Encodes the members of a batch as the value of an input's node.
-    pub(crate) fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
-        match self {
-            Self::Product { product, places, .. } => match places.operand(node) {
-                Some(operand @ (Operand::Left | Operand::Right)) => {
-                    product.encode(operand, matrices, goal.expression.info(node).max_abs)
-                }
-                _ => Err(MatrixError::NoPlan { reason: format!("node {node} is no input") }),
-            },
-            Self::Circuit(c, _) => c.encode(goal, node, matrices),
-        }
-    }
-
-    /// Decodes the value of a node.
-    pub(crate) fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        match self {
-            Self::Product { product, places, .. } => match places.operand(node) {
-                Some(Operand::Output) => product.decode(values),
-                _ => Err(MatrixError::NotPlanned {
-                    operation: "decryption of an operand",
-                    planned: "the result is decrypted; an operand is encrypted in a form of its own".into(),
-                }),
-            },
-            Self::Circuit(c, _) => c.decode(goal, node, values),
-        }
-    }
-
-    /// Computes a node from its operands' values.
-    pub(crate) fn evaluate(
-        &self,
-        goal: &Goal,
-        evaluator: &Evaluator,
-        node: usize,
-        operands: &[&[Ciphertext]],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        match self {
-            Self::Product { product, places, .. } => match operands {
-                [left, right] if node == places.nodes[2] => product.multiply(evaluator, left, right),
-                _ => Err(MatrixError::NoPlan { reason: format!("node {node} is not the product") }),
-            },
-            Self::Circuit(c, _) => c.evaluate(goal, evaluator, node, operands),
-        }
     }
 }

@@ -6,8 +6,9 @@ use crate::expr::InputSpec;
 use crate::sizing;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::Params;
 use sudare_rlwe::keys::KeySwitchKey;
+use sudare_rlwe::params::ParamsLiteral;
 
 /// What a server needs besides keys, ciphertexts and a method's own tables: tables of the parameters and scratch.
 const BASE_MEMORY: u64 = 64 << 20;
@@ -130,7 +131,7 @@ pub(super) fn key_bytes(literal: &ParamsLiteral, level: usize) -> (u64, u64) {
 
 /// Steps of the Galois elements that are rotations.
 fn steps(params: &Params) -> HashMap<u64, i64> {
-    let (order, slots) = (2 * params.degree() as u64, params.slots() as i64);
+    let (order, slots) = (2 * params.degree() as u64, params.degree() as i64 / 2);
     let mut element = 1;
     (0..slots)
         .map(|i| {
@@ -159,10 +160,10 @@ impl Summary {
             security_bits: params.security().bits(),
             depth: params.max_level(),
             keys,
-            operands: operands(goal, &sketch, error),
+            operands: operands(goal, sketch, error),
             key_switches: sketch.work().key_switches,
             seconds: 0.0,
-            memory: memory(goal, &sketch),
+            memory: memory(goal, sketch),
             predicted_error: error,
         }
     }
@@ -179,7 +180,7 @@ impl Summary {
 }
 
 /// Inputs and result.
-fn operands(goal: &Goal, sketch: &Sketch<'_>, error: f64) -> Vec<OperandLine> {
+fn operands(goal: &Goal, sketch: &dyn Sketch, error: f64) -> Vec<OperandLine> {
     let expr = &goal.expression;
     let line = |name: &str, node: usize, input: Option<&InputSpec>| {
         let NodeSize { count, parts, level } = sketch.size(node).unwrap_or(NodeSize { count: 0, parts: 2, level: 0 });
@@ -207,7 +208,7 @@ fn operands(goal: &Goal, sketch: &Sketch<'_>, error: f64) -> Vec<OperandLine> {
 }
 
 /// Bytes of all keys in memory.
-pub(super) fn all_key_bytes(sketch: &Sketch<'_>) -> u64 {
+pub(super) fn all_key_bytes(sketch: &dyn Sketch) -> u64 {
     let (literal, demand) = (sketch.literal(), sketch.keys());
     let levels = demand.relin.into_iter().chain(demand.galois.iter().map(|(_, level)| *level));
     levels.map(|level| key_bytes(literal, level).0).sum()
@@ -215,7 +216,7 @@ pub(super) fn all_key_bytes(sketch: &Sketch<'_>) -> u64 {
 
 /// Bytes of memory of the server while it runs: operands, a product of as many parts and half again
 /// before it is relinearised, keys and tables.
-pub(super) fn memory(goal: &Goal, sketch: &Sketch<'_>) -> u64 {
+pub(super) fn memory(goal: &Goal, sketch: &dyn Sketch) -> u64 {
     let moving: u64 = goal
         .ends()
         .filter_map(|node| sketch.size(node))

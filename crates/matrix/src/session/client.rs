@@ -1,11 +1,13 @@
 //! The side that owns the data.
 
-use super::encrypted::EncryptedMatrix;
+use super::encrypted::Encrypted;
+use super::moments::Moments;
 use super::server::Server;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::plan::Plan;
+use crate::packing::IntMatrix;
+use crate::plan::{Plan, PlanHash};
 use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +17,7 @@ use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::wire::WireError;
 use sudare_rlwe::{KeyId, Params};
 
-/// Holds the secret key: makes all other keys, encrypts and decrypts.
+/// Holds the secret key: makes all other keys, encrypts and decrypts, by a plan of any kind.
 pub struct Client {
     plan: Plan,
     secret: SecretKey,
@@ -99,7 +101,7 @@ impl Client {
     /// # Errors
     /// [`MatrixError::NotPlanned`] for a name that the plan does not have,
     /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
-    pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
         self.encrypt_batch(name, std::slice::from_ref(matrix), QUIET)
     }
 
@@ -112,9 +114,27 @@ impl Client {
         name: &str,
         matrices: &[Matrix],
         progress: Progress<'_>,
-    ) -> Result<EncryptedMatrix, MatrixError> {
+    ) -> Result<Encrypted, MatrixError> {
         let encryptor = Encryptor::with_secret_key(&self.secret)?;
         encrypt(&self.plan, &self.threads, &encryptor, self.secret.id(), (name, matrices), progress)
+    }
+
+    /// Encrypts an input of integers, telling how far it has come.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a name that the plan does not have or a plan of real matrices,
+    /// [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over the planned bound.
+    pub fn encrypt_integers(
+        &self,
+        name: &str,
+        matrix: &IntMatrix,
+        progress: Progress<'_>,
+    ) -> Result<Encrypted, MatrixError> {
+        let engine = self.plan.exact()?;
+        let expr = self.plan.expression();
+        let node = expr.node_of_input(input_called(&self.plan, name)?);
+        let made = self.threads.run(|| engine.encrypt(self.plan.goal(), node, matrix, &self.secret, progress))?;
+        Encrypted::bgv(&self.plan, node, self.secret.id(), made)
     }
 
     /// Decrypts the result of a plan without a batch, for the owner's eyes: what is shown to
@@ -124,7 +144,7 @@ impl Client {
     /// [`MatrixError::WrongPlan`], [`MatrixError::He`] for another key,
     /// [`MatrixError::NotPlanned`] for a value that is not to be decrypted,
     /// [`MatrixError::Count`] for a batch.
-    pub fn decrypt(&self, value: &EncryptedMatrix) -> Result<Matrix, MatrixError> {
+    pub fn decrypt(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {
         self.only(self.decrypt_batch(value)?)
     }
 
@@ -140,14 +160,43 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::decrypt`].
-    pub fn decrypt_batch(&self, value: &EncryptedMatrix) -> Result<Vec<Matrix>, MatrixError> {
-        expect_plan(&self.plan, value)?;
-        let (decryptor, cts) = (Decryptor::new(&self.secret), value.ciphertexts());
+    pub fn decrypt_batch(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
+        expect_plan(self.plan.hash(), value)?;
+        let (engine, cts) = (self.plan.real()?, value.ciphertexts()?);
+        let decryptor = Decryptor::new(&self.secret);
         self.threads.run(|| {
             let plain = threads::map(cts.len(), |i| decryptor.decrypt(&cts[i]));
             let plain = plain.into_iter().collect::<Result<Vec<Plaintext>, _>>()?;
-            self.plan.engine().decode(self.plan.goal(), value.node(), &plain)
+            engine.decode(self.plan.goal(), value.node(), &plain)
         })
+    }
+
+    /// Decrypts the result of a plan of integers, exactly.
+    ///
+    /// # Errors
+    /// [`MatrixError::WrongPlan`]; [`MatrixError::NotPlanned`] for an operand or a plan of real matrices;
+    /// [`MatrixError::He`] for another key.
+    pub fn decrypt_integers(&self, value: &Encrypted) -> Result<IntMatrix, MatrixError> {
+        expect_plan(self.plan.hash(), value)?;
+        let engine = self.plan.exact()?;
+        self.threads.run(|| engine.decrypt(value.node(), &value.residues()?, &self.secret))
+    }
+
+    /// Decrypts statistics, for the owner's eyes.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt`]; [`MatrixError::NotPlanned`] for a plan of anything else.
+    pub fn decrypt_moments(&self, value: &Encrypted) -> Result<Moments, MatrixError> {
+        Moments::new(&self.plan, &self.decrypt(value)?, false)
+    }
+
+    /// Decrypts statistics for others to see: one of the releases that the plan declares. The errors that come with
+    /// the moments are those of what is shown.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt_for_release`]; [`MatrixError::NotPlanned`] for a plan of anything else.
+    pub fn decrypt_moments_for_release(&self, value: &Encrypted) -> Result<Moments, MatrixError> {
+        Moments::new(&self.plan, &self.decrypt_for_release(value)?, true)
     }
 
     /// Decrypts the result of a plan without a batch, for others to see: one of the releases that
@@ -165,7 +214,7 @@ impl Client {
     /// [`HeError::NotAsComputed`] for a result that states a smaller error than the plan, another
     /// scale or another level; `RlweError::ReleasesUsedUp`; `RlweError::OtherRelease` if the key's
     /// releases were declared otherwise.
-    pub fn decrypt_for_release(&self, value: &EncryptedMatrix) -> Result<Matrix, MatrixError> {
+    pub fn decrypt_for_release(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {
         self.only(self.decrypt_batch_for_release(value)?)
     }
 
@@ -173,8 +222,8 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::decrypt_for_release`].
-    pub fn decrypt_batch_for_release(&self, value: &EncryptedMatrix) -> Result<Vec<Matrix>, MatrixError> {
-        expect_plan(&self.plan, value)?;
+    pub fn decrypt_batch_for_release(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
+        expect_plan(self.plan.hash(), value)?;
         let policy = release::declared(self.plan.release(), "plan")?;
         if value.node() != self.plan.expression().output() {
             return Err(MatrixError::NotPlanned {
@@ -182,11 +231,16 @@ impl Client {
                 planned: "the result of the expression is released".into(),
             });
         }
-        let (decryptor, expected) = (Decryptor::new(&self.secret), self.plan.expected());
+        let (engine, cts) = (self.plan.real()?, value.ciphertexts()?);
+        let (decryptor, expected, sketch) = (Decryptor::new(&self.secret), engine.expected(), engine.sketch());
+        let error = |at| {
+            let (error, unit) = sketch.element_error(at);
+            error * unit
+        };
         self.threads.run(|| {
-            let plain = release::decrypt(&decryptor, value.ciphertexts(), |_| expected)?;
-            let matrices = self.plan.engine().decode(self.plan.goal(), value.node(), &plain)?;
-            release::release(&decryptor, policy, matrices, expected.error)
+            let plain = release::decrypt(&decryptor, cts, |_| expected)?;
+            let matrices = engine.decode(self.plan.goal(), value.node(), &plain)?;
+            release::release(&decryptor, policy, matrices, (error, |at| sketch.twin(at)))
         })
     }
 
@@ -206,8 +260,15 @@ impl PublicClient {
     /// A client that encrypts for the owner of a public key.
     ///
     /// # Errors
-    /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
+    /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's; [`MatrixError::NotPlanned`] for
+    /// exact products and statistics, which are planned for the noise of a secret key.
     pub fn new(plan: &Plan, public: PublicKey, threads: usize) -> Result<Self, MatrixError> {
+        if !plan.engine().sketch().fresh_public() {
+            return Err(MatrixError::NotPlanned {
+                operation: "encryption under a public key",
+                planned: "exact products and statistics have room for the noise of the secret key's encryptions".into(),
+            });
+        }
         expect_params(plan.params(), public.params())?;
         Ok(Self { plan: plan.clone(), public, threads: Arc::new(Threads::new(threads)) })
     }
@@ -221,7 +282,7 @@ impl PublicClient {
     ///
     /// # Errors
     /// As there.
-    pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
         self.encrypt_batch(name, std::slice::from_ref(matrix), QUIET)
     }
 
@@ -234,7 +295,7 @@ impl PublicClient {
         name: &str,
         matrices: &[Matrix],
         progress: Progress<'_>,
-    ) -> Result<EncryptedMatrix, MatrixError> {
+    ) -> Result<Encrypted, MatrixError> {
         let encryptor = Encryptor::with_public_key(&self.public)?;
         encrypt(&self.plan, &self.threads, &encryptor, self.public.id(), (name, matrices), progress)
     }
@@ -253,7 +314,7 @@ fn encrypt(
     key: KeyId,
     (name, matrices): (&str, &[Matrix]),
     progress: Progress<'_>,
-) -> Result<EncryptedMatrix, MatrixError> {
+) -> Result<Encrypted, MatrixError> {
     let node = input_node(plan, name, matrices)?;
     if plan.expression().is_plain(node) {
         return Err(MatrixError::NotPlanned {
@@ -261,8 +322,9 @@ fn encrypt(
             planned: format!("{name} is given to the server as it is"),
         });
     }
+    let engine = plan.real()?;
     let values = pool.run(|| {
-        let plain = plan.engine().encode(plan.goal(), node, matrices)?;
+        let plain = engine.encode(plan.goal(), node, matrices)?;
         let (all, done) = (plain.len(), AtomicUsize::new(0));
         progress(0, all);
         let made = threads::map(all, |i| {
@@ -272,37 +334,36 @@ fn encrypt(
         });
         made.into_iter().collect::<Result<Vec<Ciphertext>, _>>().map_err(MatrixError::from)
     })?;
-    EncryptedMatrix::new(plan, node, key, values)
+    Encrypted::ckks(plan, node, key, values)
+}
+
+/// The position of an input.
+fn input_called(plan: &Plan, name: &str) -> Result<usize, MatrixError> {
+    let expr = plan.expression();
+    expr.input(name).ok_or_else(|| {
+        let names: Vec<&str> = expr.inputs().iter().map(|i| i.name.as_str()).collect();
+        MatrixError::NotPlanned {
+            operation: "an input of this name",
+            planned: format!("the inputs are {}", names.join(", ")),
+        }
+    })
 }
 
 /// The node of an input, with matrices that fit it.
 pub(super) fn input_node(plan: &Plan, name: &str, matrices: &[Matrix]) -> Result<usize, MatrixError> {
-    let expr = plan.expression();
-    let Some(input) = expr.input(name) else {
-        let names: Vec<&str> = expr.inputs().iter().map(|i| i.name.as_str()).collect();
-        return Err(MatrixError::NotPlanned {
-            operation: "an input of this name",
-            planned: format!("the inputs are {}", names.join(", ")),
-        });
-    };
-    let expected = &expr.inputs()[input];
+    let (expr, input) = (plan.expression(), input_called(plan, name)?);
     if matrices.len() != plan.batch() {
         return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: plan.batch() });
     }
-    for m in matrices {
-        let shape = (expected.rows, expected.cols);
-        if m.shape() != shape {
-            return Err(MatrixError::PlannedShape { what: "the matrix", found: m.shape(), expected: shape });
-        }
-        m.check_bound(expected.max_abs)?;
-    }
+    matrices.iter().try_for_each(|m| expr.inputs()[input].check(m))?;
     Ok(expr.node_of_input(input))
 }
 
-pub(super) fn expect_plan(plan: &Plan, value: &EncryptedMatrix) -> Result<(), MatrixError> {
-    let (found, expected) = (value.plan(), plan.hash());
+/// Refuses a value of another plan or context.
+pub(super) fn expect_plan(expected: PlanHash, value: &Encrypted) -> Result<(), MatrixError> {
+    let found = value.plan();
     if found != expected {
-        return Err(MatrixError::WrongPlan { what: "the encrypted matrix", found, expected });
+        return Err(MatrixError::WrongPlan { what: "the encrypted value", found, expected });
     }
     Ok(())
 }

@@ -1,26 +1,26 @@
-//! Encrypted matrices without a plan, for trying things out.
+//! Encrypted matrices without a plan, for trying things out: the same operations, done as they are called.
 //!
 //! A plan knows what will be computed and chooses the least that serves it. A [`Context`] is told
 //! only how many products in a row there may be, and has the keys of every operation at every
 //! level: larger, slower, and ready for whatever comes next. Matrices of any shape are cut into
 //! tiles of one side ([`TileLayout`]).
 
-use super::client::{eval_keys, expect_params};
-use super::context_server::ContextServer;
+use super::client::{eval_keys, expect_params, expect_plan};
+use super::encrypted::{Encrypted, Tiled};
+use super::free::{Free, scale_of};
+use super::server::Server;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
-use crate::plan::check_params;
-use crate::slots::error_model::reading_error;
+use crate::plan::{PlanHash, check_params, check_scale};
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper};
-use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, ParamsLiteral};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, Params, ParamsLiteral};
 use sudare_ring::{Threads, threads};
-use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
@@ -98,6 +98,7 @@ impl TryFrom<Written> for ContextSpec {
         let options = ContextOptions { scale_bits, security, tile, threads: 0, release, bootstrap };
         let spec = Self::new(w.depth, &options)?;
         check_params(&w.params, &spec.params)?;
+        check_scale(&w.params, &spec.params)?;
         Ok(spec)
     }
 }
@@ -204,6 +205,12 @@ impl ContextSpec {
         self.bootstrap.map(|set| bootstrap_literal(set, self.params.security, self.tile)).transpose()
     }
 
+    /// The name on the matrices of its contexts.
+    pub(super) fn hash(&self) -> Result<PlanHash, MatrixError> {
+        let bytes = serde_json::to_vec(self).map_err(|e| MatrixError::PlanFile { reason: e.to_string() })?;
+        Ok(PlanHash(*blake3::Hasher::new_derive_key("sudare context v1").update(&bytes).finalize().as_bytes()))
+    }
+
     /// The level at which a matrix has to be refreshed, and that of a fresh one.
     pub(super) fn levels(&self) -> Result<(usize, usize), MatrixError> {
         match self.literal()? {
@@ -233,7 +240,9 @@ fn bootstrap_literal(set: BootstrapSet, security: Security, tile: usize) -> Resu
 /// Encrypts, decrypts, and has a server to compute with. Holds the secret key.
 pub struct Context {
     secret: SecretKey,
-    server: ContextServer,
+    spec: ContextSpec,
+    params: Params,
+    server: Server,
     threads: Arc<Threads>,
 }
 
@@ -252,8 +261,9 @@ impl Context {
     /// As [`Context::new`].
     pub fn new_with(depth: usize, options: &ContextOptions, progress: Progress<'_>) -> Result<Self, MatrixError> {
         let spec = ContextSpec::new(depth, options)?;
-        let secret = SecretKey::generate(spec.params.build()?.rlwe())?;
-        Self::with_secret_key(&spec, secret, options.threads, progress)
+        let params = spec.params.build()?;
+        let secret = SecretKey::generate(params.rlwe())?;
+        Self::make(spec, params, secret, options.threads, progress)
     }
 
     /// A context with a secret key of before and new evaluation keys.
@@ -268,8 +278,18 @@ impl Context {
     ) -> Result<Self, MatrixError> {
         let params = spec.params.build()?;
         expect_params(&params, secret.params())?;
+        Self::make(spec.clone(), params, secret, threads, progress)
+    }
+
+    fn make(
+        spec: ContextSpec,
+        params: Params,
+        secret: SecretKey,
+        threads: usize,
+        progress: Progress<'_>,
+    ) -> Result<Self, MatrixError> {
         let threads = Arc::new(Threads::new(threads));
-        let demand = ContextServer::demand(spec)?;
+        let demand = Free::demand(&spec)?;
         let keys: EvalKeys = eval_keys(&secret, &demand, &threads, progress)?;
         let bootstrapper = match spec.literal()? {
             Some(literal) => Some(threads.run(|| {
@@ -278,13 +298,18 @@ impl Context {
             })?),
             None => None,
         };
-        let server = ContextServer::with_threads(spec, keys, bootstrapper, threads.clone())?;
-        Ok(Self { secret, server, threads })
+        let server = Server::free(&params, Free::new(&spec, bootstrapper)?, keys, threads.clone())?;
+        Ok(Self { secret, spec, params, server, threads })
     }
 
     /// The side that computes; it holds no secret. Cloning it shares it.
-    pub fn server(&self) -> &ContextServer {
+    pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// What it was made for.
+    pub fn spec(&self) -> &ContextSpec {
+        &self.spec
     }
 
     /// The secret key. Whoever gets it reads everything.
@@ -300,17 +325,18 @@ impl Context {
     /// # Errors
     /// [`MatrixError::OverBound`], [`MatrixError::Method`] for too large a matrix,
     /// [`MatrixError::He`] for a bound that is no positive number or that the modulus cannot hold.
-    pub fn encrypt(&self, matrix: &Matrix, max_abs: Option<f64>) -> Result<ContextMatrix, MatrixError> {
+    pub fn encrypt(&self, matrix: &Matrix, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
         let bound = max_abs.unwrap_or_else(|| public_bound(matrix));
-        let layout = self.server.spec().layout(matrix.rows(), matrix.cols())?;
+        let layout = self.spec.layout(matrix.rows(), matrix.cols())?;
+        let (free, _) = self.server.unplanned("encryption")?;
         let tiles = self.threads.run(|| {
-            let encoder = Encoder::new(self.server.params());
-            let plain = layout.encode(&encoder, matrix, self.server.fresh(&encoder, bound))?;
+            let encoder = Encoder::new(&self.params);
+            let plain = layout.encode(&encoder, matrix, free.fresh(&encoder, bound))?;
             let encryptor = Encryptor::with_secret_key(&self.secret)?;
             let made = threads::map(plain.len(), |i| encryptor.encrypt(&plain[i]));
             made.into_iter().collect::<Result<Vec<_>, _>>().map_err(MatrixError::from)
         })?;
-        Ok(ContextMatrix::new(layout, bound, true, tiles))
+        free.made(layout, bound, true, self.secret.id(), tiles)
     }
 
     /// Decrypts a matrix, for the owner's eyes: what is shown to others needs a decryption for
@@ -318,14 +344,19 @@ impl Context {
     ///
     /// # Errors
     /// [`MatrixError::He`] for a matrix of another context.
-    pub fn decrypt(&self, value: &ContextMatrix) -> Result<Matrix, MatrixError> {
-        let decryptor = Decryptor::new(&self.secret);
+    pub fn decrypt(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {
+        let (decryptor, (tiles, tiled)) = (Decryptor::new(&self.secret), self.own(value)?);
         self.threads.run(|| {
-            let tiles = value.ciphertexts();
             let plain = threads::map(tiles.len(), |i| decryptor.decrypt(&tiles[i]));
             let plain = plain.into_iter().collect::<Result<Vec<_>, _>>()?;
-            value.layout.decode(self.server.params(), &plain)
+            tiled.layout.decode(&self.params, &plain)
         })
+    }
+
+    /// The tiles of a matrix of this context, and how it lies in them.
+    fn own<'v>(&self, value: &'v Encrypted) -> Result<(&'v [Ciphertext], &'v Tiled), MatrixError> {
+        expect_plan(self.server.unplanned("decryption")?.0.hash(), value)?;
+        value.tiles()
     }
 
     /// Decrypts a matrix for others to see: one of the releases that the context declares. Elements
@@ -339,19 +370,20 @@ impl Context {
     /// As [`Context::decrypt`]; [`MatrixError::NoRelease`] for a context without releases;
     /// [`HeError::NoPrecision`] if the noise would leave nothing of the largest value;
     /// `RlweError::ReleasesUsedUp`, `RlweError::OtherRelease`.
-    pub fn decrypt_for_release(&self, value: &ContextMatrix) -> Result<Matrix, MatrixError> {
-        let policy = release::declared(self.server.spec().release, "context")?;
-        let (released, error) = (self.released_error(value)?, value.error());
-        if 2.0 * released > value.max_abs {
-            let (operation, scale) = ("a release at this precision", value.scale());
+    pub fn decrypt_for_release(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {
+        let policy = release::declared(self.spec.release, "context")?;
+        let (released, error) = (self.released_error(value)?, value.error().unwrap_or(f64::INFINITY));
+        let (tiles, tiled) = self.own(value)?;
+        if 2.0 * released > value.max_abs() {
+            let (operation, scale) = ("a release at this precision", scale_of(tiles));
             let noise = (released * scale).log2();
-            return Err(HeError::NoPrecision { operation, noise, scale: (value.max_abs * scale).log2() }.into());
+            return Err(HeError::NoPrecision { operation, noise, scale: (value.max_abs() * scale).log2() }.into());
         }
         let decryptor = Decryptor::new(&self.secret);
         let mut all = self.threads.run(|| {
-            let plain = release::decrypt(&decryptor, value.ciphertexts(), Expected::of)?;
-            let matrix = value.layout.decode(self.server.params(), &plain)?;
-            release::release(&decryptor, policy, vec![matrix], error)
+            let plain = release::decrypt(&decryptor, tiles, Expected::of)?;
+            let matrix = tiled.layout.decode(&self.params, &plain)?;
+            release::release(&decryptor, policy, vec![matrix], (|_| error, |at| at))
         })?;
         all.pop().ok_or(MatrixError::Count { what: "matrices", found: 0, expected: 1 })
     }
@@ -360,15 +392,15 @@ impl Context {
     ///
     /// # Errors
     /// [`MatrixError::NoRelease`] for a context without releases.
-    pub fn released_error(&self, value: &ContextMatrix) -> Result<f64, MatrixError> {
-        let policy = release::declared(self.server.spec().release, "context")?;
+    pub fn released_error(&self, value: &Encrypted) -> Result<f64, MatrixError> {
+        let policy = release::declared(self.spec.release, "context")?;
         let (rows, cols) = value.shape();
-        Ok(policy.released_error(rows * cols, value.error()))
+        Ok(policy.released_error(rows * cols, value.error().unwrap_or(f64::INFINITY)))
     }
 
     /// Releases that the context declares and its key has left.
     pub fn releases_left(&self) -> u64 {
-        release::left(self.server.spec().release, &self.secret)
+        release::left(self.spec.release, &self.secret)
     }
 }
 
@@ -387,82 +419,4 @@ pub(super) fn public_bound(matrix: &Matrix) -> f64 {
     let bound = largest.log2().ceil().exp2();
     // Rounding of the logarithm.
     if bound < largest { 2.0 * bound } else { bound }
-}
-
-/// A matrix under a context's key. Cloning shares it.
-#[derive(Clone)]
-pub struct ContextMatrix {
-    pub(super) layout: TileLayout,
-    pub(super) max_abs: f64,
-    /// Whether slots beside the tile hold zeros; a matrix product leaves copies there.
-    pub(super) clean: bool,
-    tiles: Arc<Vec<Ciphertext>>,
-}
-
-impl ContextMatrix {
-    pub(super) fn new(layout: TileLayout, max_abs: f64, clean: bool, tiles: Vec<Ciphertext>) -> Self {
-        // The evaluator counts whole tiles; what the elements themselves can reach is tighter.
-        let tighter = |c: Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
-        Self { layout, max_abs, clean, tiles: Arc::new(tiles.into_iter().map(tighter).collect()) }
-    }
-
-    /// How it lies in tiles.
-    pub fn layout(&self) -> &TileLayout {
-        &self.layout
-    }
-
-    /// Rows and columns.
-    pub fn shape(&self) -> (usize, usize) {
-        (self.layout.rows, self.layout.cols)
-    }
-
-    /// The public bound on its elements.
-    pub fn max_abs(&self) -> f64 {
-        self.max_abs
-    }
-
-    /// The ciphertexts, a tile each.
-    pub fn ciphertexts(&self) -> &[Ciphertext] {
-        &self.tiles
-    }
-
-    /// The name of the secret key it is under.
-    pub fn key(&self) -> Option<KeyId> {
-        self.tiles.first().map(Ciphertext::key)
-    }
-
-    /// Levels left.
-    pub fn level(&self) -> usize {
-        self.tiles.iter().map(Ciphertext::level).min().unwrap_or(0)
-    }
-
-    /// The scale.
-    pub fn scale(&self) -> f64 {
-        self.tiles.first().map_or(1.0, Ciphertext::scale)
-    }
-
-    /// Static bound on the error of its elements, once they are read.
-    pub fn error(&self) -> f64 {
-        let noise = self.tiles.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
-        let params = self.tiles.first().map(Ciphertext::params);
-        let read = params.map(|p| reading_error(p.degree() as f64, self.max_abs, p.q().len()));
-        noise + read.unwrap_or(0.0)
-    }
-
-    /// Bytes in memory.
-    pub fn bytes(&self) -> usize {
-        self.tiles.iter().map(Ciphertext::bytes).sum()
-    }
-}
-
-impl fmt::Display for ContextMatrix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::encrypted::describe(f, (1, self.shape()), (self.max_abs, Some(self.error())), &self.tiles)
-    }
-}
-
-impl fmt::Debug for ContextMatrix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }

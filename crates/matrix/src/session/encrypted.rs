@@ -1,61 +1,144 @@
-//! Matrices under encryption, as they travel.
+//! Values under encryption, as they travel.
 
 use crate::error::MatrixError;
-use crate::plan::{Plan, PlanHash, number};
+use crate::exact::Residues;
+use crate::plan::{Engine, NodeSize, Plan, PlanHash, number};
+use crate::slots::error_model::reading_error;
+use crate::slots::tiles::TileLayout;
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
-use sudare_he::ckks::Ciphertext;
-use sudare_rlwe::wire::{Bundle, Wire, WireError};
-use sudare_rlwe::{KeyId, Params};
+use sudare_he::{bgv, ckks};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::wire::{Bundle, Wire, WireError, peek};
 
 /// Version of the header.
 const VERSION: u32 = 1;
 /// Bytes of the header: version, plan, node, batch, rows, columns.
 const HEADER_BYTES: usize = 4 + 32 + 4 * 8;
+/// Bytes that headers and records of bundles may take beside the ciphertexts.
+const MOST_HEADERS: u64 = 32 << 20;
 
-/// An encrypted matrix, or as many as the plan's batch has: ciphertexts, and which value of
-/// which plan they are. Cloning shares it.
+/// An encrypted value of a plan: a matrix, or as many as the plan's batch has, real or of integers, a table, or its
+/// statistics. Ciphertexts, and which value of which plan they are. Or a matrix of a context, which has no plan and
+/// does not travel. Cloning shares it.
 #[derive(Clone)]
-pub struct EncryptedMatrix {
+pub struct Encrypted {
     plan: PlanHash,
     node: usize,
     batch: usize,
     shape: (usize, usize),
     max_abs: f64,
     error: Option<f64>,
-    bundle: Arc<Bundle<Ciphertext>>,
+    key: KeyId,
+    top: usize,
+    values: Values,
+    tiled: Option<Tiled>,
 }
 
-impl EncryptedMatrix {
-    pub(crate) fn new(plan: &Plan, node: usize, key: KeyId, values: Vec<Ciphertext>) -> Result<Self, MatrixError> {
-        let (hash, batch, shape) = (plan.hash(), plan.batch(), plan.expression().info(node).shape);
-        let bundle = Bundle::new(plan.params().rlwe(), key, header(hash, node, batch, shape), values)?;
-        Ok(Self::of(plan, node, bundle))
+/// How a matrix of a context lies in its ciphertexts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tiled {
+    pub layout: TileLayout,
+    /// Whether slots beside the tile hold zeros; a matrix product leaves copies there.
+    pub clean: bool,
+    /// The level at which it has to be refreshed.
+    pub floor: usize,
+}
+
+/// Ciphertexts by their scheme.
+#[derive(Clone)]
+pub(super) enum Values {
+    Ckks(Arc<Bundle<ckks::Ciphertext>>),
+    /// A bundle for each plaintext modulus.
+    Bgv(Arc<Vec<Bundle<bgv::Ciphertext>>>),
+}
+
+impl Encrypted {
+    /// The value of a node of real matrices.
+    pub(super) fn ckks(
+        plan: &Plan,
+        node: usize,
+        key: KeyId,
+        values: Vec<ckks::Ciphertext>,
+    ) -> Result<Self, MatrixError> {
+        let bundle = Bundle::new(plan.params(), key, header(plan, node), values)?;
+        Ok(Self::of(plan, node, key, Values::Ckks(Arc::new(bundle))))
+    }
+
+    /// The value of a node of integers.
+    pub(super) fn bgv(plan: &Plan, node: usize, key: KeyId, values: Residues) -> Result<Self, MatrixError> {
+        let bundles =
+            plan.exact()?.moduli().iter().zip(values).map(|(p, cts)| Bundle::new(p, key, header(plan, node), cts));
+        let bundles = bundles.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::of(plan, node, key, Values::Bgv(Arc::new(bundles))))
     }
 
     /// The value of a node of a plan.
-    fn of(plan: &Plan, node: usize, bundle: Bundle<Ciphertext>) -> Self {
-        let info = plan.expression().info(node);
-        let error = plan.engine().sketch().node_error(node);
-        let (batch, bundle) = (plan.batch(), Arc::new(bundle));
-        Self { plan: plan.hash(), node, batch, shape: info.shape, max_abs: info.max_abs, error, bundle }
+    fn of(plan: &Plan, node: usize, key: KeyId, values: Values) -> Self {
+        let (info, sketch) = (plan.expression().info(node), plan.engine().sketch());
+        let (plan, batch, error, top) = (plan.hash(), plan.batch(), sketch.node_error(node), plan.params().max_level());
+        let (shape, max_abs, tiled) = (info.shape, info.max_abs, None);
+        Self { plan, node, batch, shape, max_abs, error, key, top, values, tiled }
+    }
+
+    /// A matrix of the context of this name.
+    pub(super) fn tiled(
+        plan: PlanHash,
+        key: KeyId,
+        tiled: Tiled,
+        max_abs: f64,
+        tiles: Vec<ckks::Ciphertext>,
+    ) -> Result<Self, MatrixError> {
+        let Some(params) = tiles.first().map(|c| c.params().clone()) else {
+            return Err(MatrixError::Count { what: "tiles", found: 0, expected: tiled.layout.ciphertexts() });
+        };
+        // The evaluator counts whole tiles; what the elements themselves can reach is tighter.
+        let tighter = |c: ckks::Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
+        let tiles: Vec<_> = tiles.into_iter().map(tighter).collect();
+        let noise = tiles.iter().map(ckks::Ciphertext::error_bound).fold(0.0, f64::max);
+        let error = Some(noise + reading_error(params.degree() as f64, max_abs, params.q().len()));
+        let (shape, top) = ((tiled.layout.rows, tiled.layout.cols), params.max_level());
+        let values = Values::Ckks(Arc::new(Bundle::new(&params, key, Vec::new(), tiles)?));
+        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, tiled: Some(tiled) })
+    }
+
+    /// The tiles of a matrix of a context, and how it lies in them.
+    pub(super) fn tiles(&self) -> Result<(&[ckks::Ciphertext], &Tiled), MatrixError> {
+        match &self.tiled {
+            Some(tiled) => Ok((self.ciphertexts()?, tiled)),
+            None => Err(MatrixError::NotPlanned {
+                operation: "a value of a plan in a context",
+                planned: "a context computes with the matrices that it encrypted".into(),
+            }),
+        }
     }
 
     /// Writes it; a fresh one under a secret key takes half its size.
     ///
     /// # Errors
-    /// [`WireError::Io`], [`WireError::Oversize`].
-    pub fn write_to(&self, out: impl Write) -> Result<(), WireError> {
-        self.bundle.write_to(out)
+    /// [`MatrixError::Wire`]; [`MatrixError::NotPlanned`] for a matrix of a context.
+    pub fn write_to(&self, mut out: impl Write) -> Result<(), MatrixError> {
+        if self.tiled.is_some() {
+            return Err(MatrixError::NotPlanned {
+                operation: "sending a matrix of a context",
+                planned: "the matrices of a plan travel".into(),
+            });
+        }
+        Ok(match &self.values {
+            Values::Ckks(bundle) => bundle.write_to(out),
+            Values::Bgv(bundles) => bundles.iter().try_for_each(|bundle| bundle.write_to(&mut out)),
+        }?)
     }
 
     /// Its bytes on the wire.
     ///
     /// # Errors
-    /// [`WireError::Oversize`].
-    pub fn to_bytes(&self) -> Result<Vec<u8>, WireError> {
-        self.bundle.to_bytes()
+    /// As [`Encrypted::write_to`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, MatrixError> {
+        let mut out = Vec::new();
+        self.write_to(&mut out)?;
+        Ok(out)
     }
 
     /// Reads a value of a plan.
@@ -64,52 +147,59 @@ impl EncryptedMatrix {
     /// [`MatrixError::Wire`] for bytes that are no such object or belong to other parameters,
     /// [`MatrixError::WrongPlan`], [`MatrixError::Count`].
     pub fn read_from(plan: &Plan, input: impl Read) -> Result<Self, MatrixError> {
-        Self::checked(plan, Bundle::read_from(plan.params().rlwe(), input)?)
+        match plan.engine() {
+            Engine::Ckks(_) => Self::checked_ckks(plan, Bundle::read_from(plan.params(), input)?),
+            Engine::Exact(_) => {
+                // What is longer than any value of the plan is cut off and refused.
+                let mut bytes = Vec::new();
+                input.take(most_bytes(plan)).read_to_end(&mut bytes).map_err(WireError::from)?;
+                Self::from_bytes(plan, &bytes)
+            }
+        }
     }
 
     /// Reads a value of a plan from memory.
     ///
     /// # Errors
-    /// As [`EncryptedMatrix::read_from`].
+    /// As [`Encrypted::read_from`].
     pub fn from_bytes(plan: &Plan, bytes: &[u8]) -> Result<Self, MatrixError> {
-        Self::checked(plan, Bundle::from_bytes(plan.params().rlwe(), bytes)?)
-    }
-
-    fn checked(plan: &Plan, bundle: Bundle<Ciphertext>) -> Result<Self, MatrixError> {
-        let corrupt = |what| MatrixError::Wire(WireError::Corrupt { what });
-        let header = bundle.application();
-        if header.len() != HEADER_BYTES {
-            return Err(corrupt("no encrypted matrix's header"));
-        }
-        let word = |at: usize| {
-            let mut b = [0; 8];
-            b.copy_from_slice(&header[at..at + 8]);
-            usize::try_from(u64::from_le_bytes(b)).unwrap_or(usize::MAX)
+        let Engine::Exact(engine) = plan.engine() else {
+            return Self::checked_ckks(plan, Bundle::from_bytes(plan.params(), bytes)?);
         };
-        if header[..4] != VERSION.to_le_bytes() {
-            return Err(corrupt("a header of another version"));
+        let mut rest = bytes;
+        let mut bundles: Vec<Bundle<bgv::Ciphertext>> = Vec::with_capacity(engine.moduli().len());
+        for params in engine.moduli() {
+            let length = usize::try_from(peek(rest)?.total_bytes()).unwrap_or(usize::MAX);
+            let (one, more) = rest.split_at_checked(length).ok_or_else(|| corrupt("a value that ends early"))?;
+            bundles.push(Bundle::from_bytes(params, one)?);
+            rest = more;
         }
-        let mut hash = [0; 32];
-        hash.copy_from_slice(&header[4..36]);
-        let (found, expected) = (PlanHash(hash), plan.hash());
-        if found != expected {
-            return Err(MatrixError::WrongPlan { what: "the encrypted matrix", found, expected });
+        if !rest.is_empty() {
+            return Err(corrupt("bytes after the last ciphertext"));
         }
-        let (node, batch, shape) = (word(36), word(44), (word(52), word(60)));
-        let expr = plan.expression();
-        if node >= expr.nodes().len() || batch != plan.batch() || shape != expr.info(node).shape {
-            return Err(corrupt("a header that does not fit its plan"));
-        }
-        if let Some(size) = plan.engine().sketch().size(node) {
-            let (found, expected) = (bundle.ciphertexts().len(), size.count);
-            if found != expected {
-                return Err(MatrixError::Count { what: "ciphertexts of the encrypted matrix", found, expected });
-            }
-        }
-        Ok(Self::of(plan, node, bundle))
+        Self::checked_bgv(plan, bundles)
     }
 
-    /// The plan it belongs to.
+    fn checked_ckks(plan: &Plan, bundle: Bundle<ckks::Ciphertext>) -> Result<Self, MatrixError> {
+        let node = node_of(plan, bundle.application())?;
+        expect_count(plan, node, bundle.ciphertexts().len(), 1)?;
+        let key = bundle.key();
+        Ok(Self::of(plan, node, key, Values::Ckks(Arc::new(bundle))))
+    }
+
+    fn checked_bgv(plan: &Plan, bundles: Vec<Bundle<bgv::Ciphertext>>) -> Result<Self, MatrixError> {
+        let first = bundles.first().ok_or_else(|| corrupt("a value without parts"))?;
+        let (node, key) = (node_of(plan, first.application())?, first.key());
+        for bundle in &bundles {
+            if bundle.application() != first.application() || bundle.key() != key {
+                return Err(corrupt("parts of different values"));
+            }
+            expect_count(plan, node, bundle.ciphertexts().len(), bundles.len())?;
+        }
+        Ok(Self::of(plan, node, key, Values::Bgv(Arc::new(bundles))))
+    }
+
+    /// The plan it belongs to; of a matrix of a context the name of that.
     pub fn plan(&self) -> PlanHash {
         self.plan
     }
@@ -131,22 +221,57 @@ impl EncryptedMatrix {
 
     /// The name of the secret key it is under.
     pub fn key(&self) -> KeyId {
-        self.bundle.key()
+        self.key
     }
 
-    /// The parameters.
-    pub fn params(&self) -> &Params {
-        self.bundle.params()
+    /// Its ciphertexts, if it is one of real matrices.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a value of integers.
+    pub fn ciphertexts(&self) -> Result<&[ckks::Ciphertext], MatrixError> {
+        match &self.values {
+            Values::Ckks(bundle) => Ok(bundle.ciphertexts()),
+            Values::Bgv(_) => Err(MatrixError::NotPlanned {
+                operation: "reading integers as real numbers",
+                planned: "the plan computes with integers, exactly".into(),
+            }),
+        }
     }
 
-    /// The ciphertexts.
-    pub fn ciphertexts(&self) -> &[Ciphertext] {
-        self.bundle.ciphertexts()
+    /// Its ciphertexts, if it is one of integers: a list for each plaintext modulus.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a value of real matrices.
+    pub fn residues(&self) -> Result<Vec<&[bgv::Ciphertext]>, MatrixError> {
+        match &self.values {
+            Values::Bgv(bundles) => Ok(bundles.iter().map(Bundle::ciphertexts).collect()),
+            Values::Ckks(_) => Err(MatrixError::NotPlanned {
+                operation: "reading real numbers as integers",
+                planned: "the plan computes with real numbers".into(),
+            }),
+        }
     }
 
-    /// Levels left.
+    /// Ciphertexts in it.
+    pub fn count(&self) -> usize {
+        match &self.values {
+            Values::Ckks(bundle) => bundle.ciphertexts().len(),
+            Values::Bgv(bundles) => bundles.iter().map(|b| b.ciphertexts().len()).sum(),
+        }
+    }
+
+    /// Levels left; in a context those down to the next refresh.
+    pub fn levels_left(&self) -> usize {
+        self.level().saturating_sub(self.tiled.map_or(0, |t| t.floor))
+    }
+
+    /// Level.
     pub fn level(&self) -> usize {
-        self.ciphertexts().iter().map(Ciphertext::level).min().unwrap_or(0)
+        let level = match &self.values {
+            Values::Ckks(bundle) => bundle.ciphertexts().iter().map(ckks::Ciphertext::level).min(),
+            Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::level).min(),
+        };
+        level.unwrap_or(0)
     }
 
     /// Bound on the absolute values of its elements.
@@ -154,57 +279,104 @@ impl EncryptedMatrix {
         self.max_abs
     }
 
-    /// Bound on the error of its elements, as the plan promises it; `None` for an operand that the
-    /// plan does not decrypt.
+    /// Bound on the error of its elements, as the plan promises it, or in a context in the worst case; `None` for an operand that the
+    /// plan does not decrypt, and for statistics, whose elements have bounds of their own.
     pub fn error(&self) -> Option<f64> {
         self.error
     }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.ciphertexts().iter().map(Ciphertext::bytes).sum()
+        match &self.values {
+            Values::Ckks(bundle) => bundle.ciphertexts().iter().map(ckks::Ciphertext::bytes).sum(),
+            Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::bytes).sum(),
+        }
     }
 }
 
-fn header(plan: PlanHash, node: usize, batch: usize, shape: (usize, usize)) -> Vec<u8> {
+fn corrupt(what: &'static str) -> MatrixError {
+    MatrixError::Wire(WireError::Corrupt { what })
+}
+
+fn header(plan: &Plan, node: usize) -> Vec<u8> {
+    let (batch, shape) = (plan.batch(), plan.expression().info(node).shape);
     let mut out = Vec::with_capacity(HEADER_BYTES);
     out.extend(VERSION.to_le_bytes());
-    out.extend(plan.0);
+    out.extend(plan.hash().0);
     for x in [node, batch, shape.0, shape.1] {
         out.extend((x as u64).to_le_bytes());
     }
     out
 }
 
-impl fmt::Display for EncryptedMatrix {
+/// The node whose value a header announces.
+fn node_of(plan: &Plan, header: &[u8]) -> Result<usize, MatrixError> {
+    if header.len() != HEADER_BYTES {
+        return Err(corrupt("no header of an encrypted value"));
+    }
+    let word = |at: usize| {
+        let mut b = [0; 8];
+        b.copy_from_slice(&header[at..at + 8]);
+        usize::try_from(u64::from_le_bytes(b)).unwrap_or(usize::MAX)
+    };
+    if header[..4] != VERSION.to_le_bytes() {
+        return Err(corrupt("a header of another version"));
+    }
+    let mut hash = [0; 32];
+    hash.copy_from_slice(&header[4..36]);
+    let (found, expected) = (PlanHash(hash), plan.hash());
+    if found != expected {
+        return Err(MatrixError::WrongPlan { what: "the encrypted value", found, expected });
+    }
+    let (node, batch, shape) = (word(36), word(44), (word(52), word(60)));
+    let expr = plan.expression();
+    if node >= expr.nodes().len() || batch != plan.batch() || shape != expr.info(node).shape {
+        return Err(corrupt("a header that does not fit its plan"));
+    }
+    Ok(node)
+}
+
+/// Refuses another number of ciphertexts than the plan has for a node, in each of `parts` parts.
+fn expect_count(plan: &Plan, node: usize, found: usize, parts: usize) -> Result<(), MatrixError> {
+    match plan.engine().sketch().size(node) {
+        Some(size) if size.count != found * parts => {
+            let expected = size.count / parts;
+            Err(MatrixError::Count { what: "ciphertexts of the encrypted value", found, expected })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Most bytes that a value of a plan takes on the wire: what it takes in memory, and headers.
+fn most_bytes(plan: &Plan) -> u64 {
+    let (sketch, params) = (plan.engine().sketch(), plan.params());
+    let one = |NodeSize { count, parts, .. }: NodeSize| (count * parts * params.q().len() * 8 * params.degree()) as u64;
+    let most = plan.goal().ends().filter_map(|node| sketch.size(node)).map(one).max();
+    most.unwrap_or(0).saturating_mul(2).saturating_add(MOST_HEADERS)
+}
+
+impl fmt::Display for Encrypted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe(f, (self.batch, self.shape), (self.max_abs, self.error), self.ciphertexts())
+        let (rows, cols) = self.shape;
+        let size = format!("{} ct × {:.1} MB", self.count(), self.bytes() as f64 / self.count().max(1) as f64 / 1e6);
+        let scheme = if matches!(self.values, Values::Ckks(_)) { "ckks" } else { "bgv" };
+        write!(f, "<sudare {scheme} ")?;
+        match self.batch {
+            1 => write!(f, "({rows}, {cols})")?,
+            b => write!(f, "({b}, {rows}, {cols})")?,
+        }
+        if scheme == "bgv" {
+            return write!(f, " integers up to {}, exact, {size}>", number(self.max_abs));
+        }
+        write!(f, " float64 up to {}", number(self.max_abs))?;
+        if let Some(error) = self.error {
+            write!(f, " ± {error:.1e}")?;
+        }
+        write!(f, ", level {}/{}, {size}>", self.level(), self.top)
     }
 }
 
-/// How an encrypted matrix shows itself: what is public about it.
-pub(super) fn describe(
-    f: &mut fmt::Formatter<'_>,
-    (batch, (rows, cols)): (usize, (usize, usize)),
-    (max_abs, error): (f64, Option<f64>),
-    ciphertexts: &[Ciphertext],
-) -> fmt::Result {
-    write!(f, "<sudare ckks ")?;
-    match batch {
-        1 => write!(f, "({rows}, {cols})")?,
-        b => write!(f, "({b}, {rows}, {cols})")?,
-    }
-    write!(f, " float64 up to {}", number(max_abs))?;
-    if let Some(error) = error {
-        write!(f, " ± {error:.1e}")?;
-    }
-    let count = ciphertexts.len();
-    let (level, top) = ciphertexts.iter().map(|c| (c.level(), c.params().max_level())).min().unwrap_or((0, 0));
-    let bytes: usize = ciphertexts.iter().map(Ciphertext::bytes).sum();
-    write!(f, ", level {level}/{top}, {count} ct × {:.1} MB>", bytes as f64 / count.max(1) as f64 / 1e6)
-}
-
-impl fmt::Debug for EncryptedMatrix {
+impl fmt::Debug for Encrypted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

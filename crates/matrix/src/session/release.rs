@@ -6,12 +6,16 @@
 
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use std::collections::BTreeMap;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext};
 use sudare_ring::threads;
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::release::ReleasePolicy;
 use zeroize::Zeroizing;
+
+/// Row and column.
+type Place = (usize, usize);
 
 /// The policy that a plan, context or table was made with.
 pub(super) fn declared(release: Option<ReleasePolicy>, what: &'static str) -> Result<ReleasePolicy, MatrixError> {
@@ -37,25 +41,25 @@ pub(super) fn decrypt(
     Ok(Zeroizing::new(plain.into_iter().collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The elements of matrices made fit to be shown, all of them as one release. Each is within `error`.
+/// The elements of matrices made fit to be shown, all of them as one release. An element is within
+/// `error(row, col)`; one whose `twin(row, col)` is another shows what that one shows.
 pub(super) fn release(
     decryptor: &Decryptor<'_>,
     policy: ReleasePolicy,
     matrices: Vec<Matrix>,
-    error: f64,
+    (error, twin): (impl Fn(Place) -> f64 + Sync, impl Fn(Place) -> Place),
 ) -> Result<Vec<Matrix>, MatrixError> {
-    let shapes: Vec<(usize, usize)> = matrices.iter().map(Matrix::shape).collect();
-    let count = shapes.iter().map(|(rows, cols)| rows * cols).sum();
-    let mut values = Zeroizing::new(Vec::with_capacity(count));
+    let shape = matrices.first().map_or((0, 0), Matrix::shape);
+    let places = || (0..shape.0).flat_map(|row| (0..shape.1).map(move |col| (row, col)));
+    let own: Vec<Place> = places().filter(|at| twin(*at) == *at).collect();
+    // Room for all of them: growing would leave values behind.
+    let mut values = Zeroizing::new(Vec::with_capacity(own.len() * matrices.len()));
     for matrix in matrices {
-        values.extend_from_slice(&Zeroizing::new(matrix.into_data()));
+        let data = Zeroizing::new(matrix.into_data());
+        values.extend(own.iter().map(|(row, col)| data[row * shape.1 + col]));
     }
-    decryptor.release(policy, &mut values, |_| error)?;
-    let mut rest = values.as_slice();
-    let take = |(rows, cols): (usize, usize)| {
-        let (data, others) = rest.split_at(rows * cols);
-        rest = others;
-        Matrix::new(rows, cols, data.to_vec())
-    };
-    shapes.into_iter().map(take).collect()
+    decryptor.release(policy, &mut values, |i| error(own[i % own.len()]))?;
+    let rank: BTreeMap<Place, usize> = own.iter().enumerate().map(|(i, at)| (*at, i)).collect();
+    let show = |shown: &[f64]| Matrix::from_fn(shape.0, shape.1, |row, col| shown[rank[&twin((row, col))]]);
+    values.chunks(own.len().max(1)).map(show).collect()
 }

@@ -1,27 +1,38 @@
-//! The side that computes.
+//! The side that computes, by a plan of any kind.
 
 use super::client::{expect_params, expect_plan, input_node};
-use super::encrypted::EncryptedMatrix;
+use super::context::ContextSpec;
+use super::encrypted::Encrypted;
+use super::free::Free;
 use crate::error::MatrixError;
 use crate::expr::Op;
 use crate::matrix::Matrix;
-use crate::plan::Plan;
+use crate::plan::{Engine, Plan};
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{EvalKeys, KeySource};
-use sudare_rlwe::{KeyId, RlweError};
+use sudare_rlwe::{Counters, KeyId, RlweError};
 
-/// Computes on encrypted matrices by a plan. Holds evaluation keys and nothing secret. Cloning
-/// shares it.
+/// Computes on encrypted values by a plan, or in a context without one. Holds evaluation keys and nothing secret.
+/// Cloning shares it.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
+/// What is computed, and with what.
+enum Mode {
+    /// What a plan of real matrices or tables says.
+    Real(Plan, Evaluator),
+    /// The exact product of a plan of integers, which takes no keys.
+    Exact(Plan),
+    /// Anything, within the depth of a context.
+    Free(Box<Free>, Evaluator),
+}
+
 struct Inner {
-    plan: Plan,
+    mode: Mode,
     keys: Arc<EvalKeys>,
-    evaluator: Evaluator,
     threads: Arc<Threads>,
 }
 
@@ -34,6 +45,20 @@ impl Server {
     /// [`MatrixError::He`] if one that the plan needs is missing.
     pub fn new(plan: &Plan, keys: EvalKeys, threads: usize) -> Result<Self, MatrixError> {
         Self::with_threads(plan, keys, Arc::new(Threads::new(threads)))
+    }
+
+    /// A server for a plan that takes no keys at all: an exact product, which anybody can compute.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for any other plan.
+    pub fn keyless(plan: &Plan, threads: usize) -> Result<Self, MatrixError> {
+        if !plan.is_exact() {
+            return Err(MatrixError::NotPlanned {
+                operation: "a server without keys",
+                planned: "only exact products are computed without evaluation keys; make it by client.server()".into(),
+            });
+        }
+        Self::new(plan, EvalKeys::new(plan.params(), KeyId::NONE), threads)
     }
 
     pub(super) fn with_threads(plan: &Plan, keys: EvalKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
@@ -51,15 +76,79 @@ impl Server {
             let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step);
             reaches(*level, keys.galois(*element, step.unwrap_or(0))?.key().level())?;
         }
-        // Tables are made here, not within the first operation.
-        threads.run(|| plan.engine().prepare(plan.goal()))?;
-        let (keys, evaluator) = evaluator(plan.params(), keys)?;
-        Ok(Self(Arc::new(Inner { plan: plan.clone(), keys, evaluator, threads })))
+        let keys = Arc::new(keys);
+        let mode = match plan.engine() {
+            Engine::Ckks(engine) => {
+                // Tables are made here, not within the first operation.
+                threads.run(|| engine.prepare(plan.goal()))?;
+                Mode::Real(plan.clone(), evaluator(engine.params(), &keys)?)
+            }
+            Engine::Exact(_) => Mode::Exact(plan.clone()),
+        };
+        Ok(Self(Arc::new(Inner { mode, keys, threads })))
     }
 
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.0.plan
+    /// A server of a context with its evaluation keys, on `threads` threads (0: one for each processor). It refreshes
+    /// nothing: bootstrapping keys do not travel yet.
+    ///
+    /// # Errors
+    /// [`MatrixError::Wire`] if the keys are for other parameters than the specification's.
+    pub fn of_context(spec: &ContextSpec, keys: EvalKeys, threads: usize) -> Result<Self, MatrixError> {
+        Self::free(&spec.params.build()?, Free::new(spec, None)?, keys, Arc::new(Threads::new(threads)))
+    }
+
+    pub(super) fn free(
+        params: &Params,
+        free: Free,
+        keys: EvalKeys,
+        threads: Arc<Threads>,
+    ) -> Result<Self, MatrixError> {
+        expect_params(params, keys.params())?;
+        let keys = Arc::new(keys);
+        let mode = Mode::Free(Box::new(free), evaluator(params, &keys)?);
+        Ok(Self(Arc::new(Inner { mode, keys, threads })))
+    }
+
+    /// The plan, but for a context's.
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.0.mode {
+            Mode::Real(plan, _) | Mode::Exact(plan) => Some(plan),
+            Mode::Free(..) => None,
+        }
+    }
+
+    fn planned(&self, operation: &'static str) -> Result<&Plan, MatrixError> {
+        let planned = || "a context computes without a plan".into();
+        self.plan().ok_or_else(|| MatrixError::NotPlanned { operation, planned: planned() })
+    }
+
+    /// What a context's server has, with its evaluator.
+    pub(super) fn unplanned(&self, operation: &'static str) -> Result<(&Free, &Evaluator), MatrixError> {
+        match &self.0.mode {
+            Mode::Free(free, evaluator) => Ok((free, evaluator)),
+            _ => Err(MatrixError::NotPlanned {
+                operation,
+                planned: "only a context does it; a plan knows its inputs".into(),
+            }),
+        }
+    }
+
+    /// What the server of a context was made for.
+    pub fn spec(&self) -> Option<&ContextSpec> {
+        self.unplanned("a specification").ok().map(|(free, _)| free.spec())
+    }
+
+    /// Levels of a fresh matrix of a context, down to the next refresh; those of a plan's input.
+    pub fn levels(&self) -> usize {
+        match &self.0.mode {
+            Mode::Real(plan, _) | Mode::Exact(plan) => plan.params().max_level(),
+            Mode::Free(free, _) => free.levels().1 - free.levels().0,
+        }
+    }
+
+    /// Bytes of its keys in memory, and of what bootstrapping has prepared.
+    pub fn bytes(&self) -> usize {
+        self.0.keys.bytes() + self.unplanned("bootstrapping").map_or(0, |(free, _)| free.bytes())
     }
 
     /// The evaluation keys that it computes with.
@@ -67,14 +156,17 @@ impl Server {
         &self.0.keys
     }
 
-    /// The evaluator with its counters.
-    pub fn evaluator(&self) -> &Evaluator {
-        &self.0.evaluator
+    /// Operations done so far; none are counted of exact products.
+    pub fn counters(&self) -> Counters {
+        match &self.0.mode {
+            Mode::Real(_, evaluator) | Mode::Free(_, evaluator) => evaluator.counters(),
+            Mode::Exact(_) => Counters::default(),
+        }
     }
 
     /// The name of the secret key whose data it computes on.
     pub fn key_id(&self) -> KeyId {
-        self.evaluator().keys().id()
+        self.0.keys.id()
     }
 
     /// How many threads work.
@@ -88,8 +180,8 @@ impl Server {
     /// # Errors
     /// [`MatrixError::NotPlanned`] for an input that the plan does not have or has encrypted;
     /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
-    pub fn plain(&self, name: &str, matrices: &[Matrix]) -> Result<EncryptedMatrix, MatrixError> {
-        let plan = self.plan();
+    pub fn plain(&self, name: &str, matrices: &[Matrix]) -> Result<Encrypted, MatrixError> {
+        let plan = self.planned("an input by its name")?;
         let node = input_node(plan, name, matrices)?;
         if !plan.expression().is_plain(node) {
             return Err(MatrixError::NotPlanned {
@@ -97,17 +189,43 @@ impl Server {
                 planned: format!("{name} comes encrypted"),
             });
         }
-        let plain = self.0.threads.run(|| plan.engine().encode(plan.goal(), node, matrices))?;
-        let values = plain.iter().map(|p| trivial(plan.params(), self.key_id(), p)).collect::<Result<Vec<_>, _>>()?;
-        EncryptedMatrix::new(plan, node, self.key_id(), values)
+        let engine = plan.real()?;
+        let plain = self.0.threads.run(|| engine.encode(plan.goal(), node, matrices))?;
+        let values = plain.iter().map(|p| trivial(engine.params(), self.key_id(), p)).collect::<Result<Vec<_>, _>>()?;
+        Encrypted::ckks(plan, node, self.key_id(), values)
+    }
+
+    /// In a context, a matrix that the server sees, ready to compute with encrypted ones.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::Method`] for too large a matrix; [`MatrixError::He`] if the
+    /// modulus cannot hold its elements.
+    pub fn lift(&self, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
+        let (free, evaluator) = self.unplanned("a plain matrix without a name")?;
+        self.0.threads.run(|| free.plain(evaluator, matrix))
+    }
+
+    /// In a context that bootstraps, the same matrix with the levels of a fresh one. Elements are up to `max_abs`, or
+    /// without one up to the bound that the matrix carries; what lies beside it in slots may not be larger either. One
+    /// level where the bound times the scale is over the set's scale.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoBootstrap`]; [`MatrixError::OutOfDepth`] for a matrix that has to be scaled down first and has no
+    /// level left for it; [`MatrixError::He`].
+    pub fn refresh(&self, a: &Encrypted, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
+        let (free, evaluator) = self.unplanned("a refresh")?;
+        self.expect(a)?;
+        self.one_key(&[a])?;
+        self.0.threads.run(|| free.refresh(evaluator, a, max_abs))
     }
 
     /// `a @ b`.
     ///
     /// # Errors
     /// [`MatrixError::WrongPlan`]; [`MatrixError::Shapes`]; [`MatrixError::NotPlanned`] if the
-    /// plan's expression does not have this operation on these values; [`MatrixError::He`].
-    pub fn matmul(&self, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<EncryptedMatrix, MatrixError> {
+    /// plan's expression does not have this operation on these values; [`MatrixError::OutOfDepth`] in a context;
+    /// [`MatrixError::He`].
+    pub fn matmul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
         if a.shape().1 != b.shape().0 {
             return Err(MatrixError::Shapes { operation: "matrix product", left: a.shape(), right: b.shape() });
         }
@@ -118,7 +236,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn add(&self, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn add(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
         same_shape("addition", a, b)?;
         self.apply(Op::Add { left: a.node(), right: b.node() }, &[a, b])
     }
@@ -127,7 +245,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn sub(&self, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn sub(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
         same_shape("subtraction", a, b)?;
         self.apply(Op::Sub { left: a.node(), right: b.node() }, &[a, b])
     }
@@ -136,7 +254,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn mul(&self, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn mul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
         same_shape("element-wise product", a, b)?;
         self.apply(Op::Mul { left: a.node(), right: b.node() }, &[a, b])
     }
@@ -145,7 +263,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn neg(&self, a: &EncryptedMatrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn neg(&self, a: &Encrypted) -> Result<Encrypted, MatrixError> {
         self.apply(Op::Neg { of: a.node() }, &[a])
     }
 
@@ -153,7 +271,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn scale(&self, a: &EncryptedMatrix, by: f64) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn scale(&self, a: &Encrypted, by: f64) -> Result<Encrypted, MatrixError> {
         self.apply(Op::Scale { of: a.node(), by }, &[a])
     }
 
@@ -161,7 +279,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn shift(&self, a: &EncryptedMatrix, by: f64) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn shift(&self, a: &Encrypted, by: f64) -> Result<Encrypted, MatrixError> {
         self.apply(Op::Shift { of: a.node(), by }, &[a])
     }
 
@@ -169,7 +287,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn transpose(&self, a: &EncryptedMatrix) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn transpose(&self, a: &Encrypted) -> Result<Encrypted, MatrixError> {
         self.apply(Op::Transpose { of: a.node() }, &[a])
     }
 
@@ -177,23 +295,32 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn sum(&self, a: &EncryptedMatrix, axis: u8) -> Result<EncryptedMatrix, MatrixError> {
+    pub fn sum(&self, a: &Encrypted, axis: u8) -> Result<Encrypted, MatrixError> {
         self.apply(Op::Sum { of: a.node(), axis }, &[a])
+    }
+
+    /// Means of a table's columns in the first row, and under it their covariances.
+    ///
+    /// # Errors
+    /// As [`Server::matmul`].
+    pub fn moments(&self, table: &Encrypted) -> Result<Encrypted, MatrixError> {
+        self.apply(Op::Moments { of: table.node() }, &[table])
     }
 
     /// The value of the whole expression from its inputs, in any order, each once.
     ///
     /// # Errors
     /// As [`Server::matmul`]; [`MatrixError::Count`] for a missing or surplus input.
-    pub fn run(&self, inputs: &[EncryptedMatrix]) -> Result<EncryptedMatrix, MatrixError> {
-        let expr = self.plan().expression();
+    pub fn run(&self, inputs: &[Encrypted]) -> Result<Encrypted, MatrixError> {
+        let plan = self.planned("a run of the whole expression")?;
+        let expr = plan.expression();
         if inputs.len() != expr.inputs().len() {
             let (found, expected) = (inputs.len(), expr.inputs().len());
             return Err(MatrixError::Count { what: "inputs of the plan", found, expected });
         }
-        let mut values: Vec<Option<EncryptedMatrix>> = vec![None; expr.nodes().len()];
+        let mut values: Vec<Option<Encrypted>> = vec![None; expr.nodes().len()];
         for value in inputs {
-            expect_plan(self.plan(), value)?;
+            self.expect(value)?;
             values[value.node()] = Some(value.clone());
         }
         let mut uses = vec![0usize; values.len()];
@@ -208,7 +335,7 @@ impl Server {
                     planned: format!("{} is missing", expr.inputs()[*input].name),
                 });
             }
-            let operands: Vec<EncryptedMatrix> = op.operands().filter_map(|o| values[o].clone()).collect();
+            let operands: Vec<Encrypted> = op.operands().filter_map(|o| values[o].clone()).collect();
             let value = self.apply(*op, &operands.iter().collect::<Vec<_>>())?;
             values[at] = Some(value);
             for o in op.operands() {
@@ -223,46 +350,74 @@ impl Server {
         values[expr.output()].take().ok_or_else(missing)
     }
 
-    fn apply(&self, op: Op, operands: &[&EncryptedMatrix]) -> Result<EncryptedMatrix, MatrixError> {
-        let plan = self.plan();
-        operands.iter().try_for_each(|v| expect_plan(plan, v))?;
-        for v in operands {
-            if v.key() != self.key_id() {
-                let (found, expected) = (v.key(), self.key_id());
-                return Err(HeError::Rlwe(RlweError::WrongKey { what: "the encrypted matrix", found, expected }).into());
+    /// Refuses a value of another plan or context.
+    fn expect(&self, value: &Encrypted) -> Result<(), MatrixError> {
+        match &self.0.mode {
+            Mode::Real(plan, _) | Mode::Exact(plan) => expect_plan(plan.hash(), value),
+            Mode::Free(free, _) => expect_plan(free.hash(), value),
+        }
+    }
+
+    fn apply(&self, op: Op, operands: &[&Encrypted]) -> Result<Encrypted, MatrixError> {
+        operands.iter().try_for_each(|v| self.expect(v))?;
+        let (key, pool) = (self.one_key(operands)?, &self.0.threads);
+        match &self.0.mode {
+            Mode::Real(plan, evaluator) => {
+                let (node, operands) = find(plan, op, operands)?;
+                let values = operands.iter().map(|v| v.ciphertexts()).collect::<Result<Vec<&[Ciphertext]>, _>>()?;
+                let engine = plan.real()?;
+                let mut out = pool.run(|| engine.evaluate(plan.goal(), evaluator, node, &values))?;
+                if plan.release().is_some() && node == plan.expression().output() {
+                    // Whoever releases it looks for the plan's own error.
+                    let error = engine.expected().error;
+                    out = out.into_iter().map(|c| c.with_error_of(error)).collect();
+                }
+                Encrypted::ckks(plan, node, key, out)
             }
+            Mode::Exact(plan) => {
+                let (node, operands) = find(plan, op, operands)?;
+                let values = operands.iter().map(|v| v.residues()).collect::<Result<Vec<_>, _>>()?;
+                Encrypted::bgv(plan, node, key, pool.run(|| plan.exact()?.evaluate(op, key, &values))?)
+            }
+            Mode::Free(free, evaluator) => pool.run(|| free.apply(evaluator, op, operands)),
         }
-        let nodes = plan.expression().nodes();
-        let swapped = match op {
-            Op::Add { left, right } => Op::Add { left: right, right: left },
-            Op::Mul { left, right } => Op::Mul { left: right, right: left },
-            other => other,
+    }
+
+    /// The key that all operands are under: the server's own, where it has keys.
+    fn one_key(&self, operands: &[&Encrypted]) -> Result<KeyId, MatrixError> {
+        let expected = match &self.0.mode {
+            Mode::Exact(_) => operands.first().map_or(KeyId::NONE, |v| v.key()),
+            _ => self.key_id(),
         };
-        let mut operands = operands.to_vec();
-        let node = nodes.iter().position(|n| *n == op).or_else(|| {
-            let at = nodes.iter().position(|n| *n == swapped)?;
-            operands.reverse();
-            Some(at)
-        });
-        let Some(node) = node else {
-            return Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() });
-        };
-        let values: Vec<&[Ciphertext]> = operands.iter().map(|v| v.ciphertexts()).collect();
-        let mut out = self.0.threads.run(|| plan.engine().evaluate(plan.goal(), &self.0.evaluator, node, &values))?;
-        if plan.release().is_some() && node == plan.expression().output() {
-            // Whoever releases it looks for the plan's own error.
-            let error = plan.expected().error;
-            out = out.into_iter().map(|c| c.with_error_of(error)).collect();
+        match operands.iter().find(|v| v.key() != expected) {
+            Some(other) => {
+                let (what, found) = ("the encrypted value", other.key());
+                Err(HeError::Rlwe(RlweError::WrongKey { what, found, expected }).into())
+            }
+            None => Ok(expected),
         }
-        EncryptedMatrix::new(plan, node, self.key_id(), out)
     }
 }
 
-/// Keys, and an evaluator that has them.
-pub(super) fn evaluator(params: &Params, keys: EvalKeys) -> Result<(Arc<EvalKeys>, Evaluator), HeError> {
-    let keys = Arc::new(keys);
+/// The node of a plan whose operation this is, and its operands in the order that the node has them.
+fn find<'v>(plan: &Plan, op: Op, operands: &[&'v Encrypted]) -> Result<(usize, Vec<&'v Encrypted>), MatrixError> {
+    let nodes = plan.expression().nodes();
+    let swapped = match op {
+        Op::Add { left, right } => Op::Add { left: right, right: left },
+        Op::Mul { left, right } => Op::Mul { left: right, right: left },
+        other => other,
+    };
+    let place = |op: Op| nodes.iter().position(|n| *n == op);
+    match (place(op), place(swapped)) {
+        (Some(node), _) => Ok((node, operands.to_vec())),
+        (None, Some(node)) => Ok((node, operands.iter().rev().copied().collect())),
+        (None, None) => Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() }),
+    }
+}
+
+fn evaluator(params: &Params, keys: &Arc<EvalKeys>) -> Result<Evaluator, HeError> {
     let source: Arc<dyn KeySource> = keys.clone();
-    Ok((keys, Evaluator::new(params, source)?))
+    Evaluator::new(params, source)
 }
 
 /// A plaintext as a ciphertext that anybody can read.
@@ -272,7 +427,7 @@ pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciph
     Ciphertext::from_parts(sudare_rlwe::Ciphertext::from_parts(params, key, parts, p.level())?, state)
 }
 
-fn same_shape(operation: &'static str, a: &EncryptedMatrix, b: &EncryptedMatrix) -> Result<(), MatrixError> {
+fn same_shape(operation: &'static str, a: &Encrypted, b: &Encrypted) -> Result<(), MatrixError> {
     if a.shape() != b.shape() {
         return Err(MatrixError::Shapes { operation, left: a.shape(), right: b.shape() });
     }
@@ -281,6 +436,14 @@ fn same_shape(operation: &'static str, a: &EncryptedMatrix, b: &EncryptedMatrix)
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Server({:?}, key {}, {:?})", self.plan(), self.key_id(), self.0.threads)
+        match &self.0.mode {
+            Mode::Real(plan, _) | Mode::Exact(plan) => {
+                write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.0.threads)
+            }
+            Mode::Free(free, _) => {
+                let ContextSpec { depth, tile, .. } = free.spec();
+                write!(f, "Server(context of depth {depth}, tiles of {tile}, key {})", self.key_id())
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! A plan for people to read.
 
-use super::Plan;
 use super::planner::bytes;
 use super::summary::KeyLine;
+use super::{Engine, Plan};
+use crate::expr::InputSpec;
 use std::fmt::{self, Write};
 use sudare_rlwe::security::max_log_qp;
 
@@ -56,6 +57,26 @@ fn key_list(keys: &[KeyLine]) -> String {
     out
 }
 
+/// The scale, where there is one.
+fn scale(plan: &Plan) -> String {
+    match plan.engine() {
+        Engine::Ckks(engine) => format!(", scale 2^{}", engine.params().literal().log_scale),
+        Engine::Exact(_) => String::new(),
+    }
+}
+
+/// Bounds of an input for people.
+fn bounds(input: &InputSpec) -> String {
+    match (input.integers, input.columns.as_slice()) {
+        (Some(bound), _) => format!("integers up to {bound}"),
+        (_, []) => format!("up to {}", number(input.max_abs)),
+        (_, columns) => {
+            let least = columns.iter().copied().fold(f64::INFINITY, f64::min);
+            format!("with columns up to {} to {}", number(least), number(input.max_abs))
+        }
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (goal, s, params) = (self.goal(), self.summary(), self.params());
@@ -67,16 +88,24 @@ impl fmt::Display for Plan {
             .iter()
             .map(|i| {
                 let kind = if i.plain { "plain" } else { "encrypted" };
-                format!("{} {}×{} up to {} {kind}", i.name, i.rows, i.cols, number(i.max_abs))
+                format!("{} {}×{} {} {kind}", i.name, i.rows, i.cols, bounds(i))
             })
             .collect();
         row("computes", format!("{} with {}", goal.expression, inputs.join(", ")))?;
         if goal.batch > 1 {
             row("batch", format!("{} at once", goal.batch))?;
         }
-        row("error", format!("{:.1e} predicted, {:.1e} wanted", s.predicted_error, goal.error))?;
+        let sketch = self.engine().sketch();
+        row(
+            "error",
+            match (self.is_exact(), goal.expression.as_moments()) {
+                (true, _) => "none: the result is exact".into(),
+                (_, Some(_)) => format!("{:.1e} of the columns' bounds", s.predicted_error),
+                _ => format!("{:.1e} predicted, {:.1e} wanted", s.predicted_error, goal.error),
+            },
+        )?;
         if let Some(policy) = self.release() {
-            let (results, bits, private) = (policy.releases(), policy.security_bits(), self.expected().error);
+            let (results, bits, private) = (policy.releases(), policy.security_bits(), sketch.error());
             let plural = if results == 1 { "" } else { "s" };
             row("release", format!("{results} result{plural}, {bits} bits; {private:.1e} before its noise"))?;
         }
@@ -85,7 +114,8 @@ impl fmt::Display for Plan {
         row(
             "scheme",
             format!(
-                "ckks, N = {}, log QP = {:.0}{of}, {}-bit security, depth {}",
+                "{}, N = {}, log QP = {:.0}{of}, {}-bit security, depth {}",
+                sketch.scheme(),
                 params.degree(),
                 s.log_qp,
                 s.security_bits,
@@ -93,8 +123,14 @@ impl fmt::Display for Plan {
             ),
         )?;
         let special = if literal.p_bits.is_empty() { "none".into() } else { primes(&literal.p_bits) };
-        row("primes", format!("{} | {special} bits, scale 2^{}", primes(&literal.q_bits), literal.log_scale))?;
-        row("method", format!("{}, {:.0} key switches", s.method, s.key_switches))?;
+        row("primes", format!("{} | {special} bits{}", primes(&literal.q_bits), scale(self)))?;
+        for (name, value) in sketch.details() {
+            row(name, value)?;
+        }
+        // Nobody counted and timed statistics.
+        let priced = goal.expression.as_moments().is_none();
+        let switches = if priced { format!(", {:.0} key switches", s.key_switches) } else { String::new() };
+        row("method", format!("{}{switches}", s.method))?;
         row(
             "keys",
             format!(
@@ -118,7 +154,9 @@ impl fmt::Display for Plan {
             };
             row(&o.name, text)?;
         }
-        row("time", format!("about {}", time(s.seconds)))?;
+        if priced {
+            row("time", format!("about {}", time(s.seconds)))?;
+        }
         row("memory", bytes(s.memory))?;
         if self.considered().len() > 1 {
             writeln!(

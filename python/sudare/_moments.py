@@ -1,0 +1,154 @@
+"""Statistics of encrypted tables: means, variances, covariances, correlations of columns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._array import Floats
+from ._errors import InputError, ShapeError
+from ._plan import Plan
+from ._release import Release, declared
+from ._values import array, count
+
+__all__ = ["Moments", "table"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Decrypted statistics of a table's columns, with n - 1 degrees of freedom as in pandas.
+
+    Each comes with a bound on its error, which follows from the table's size and the bounds of the
+    columns, and from the noise of a release.
+    """
+
+    rows: int
+    mean: Floats
+    covariance: Floats
+    mean_error: Floats
+    """A bound on the error of each mean."""
+    covariance_error: Floats
+    """A bound on the error of each covariance."""
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of each column."""
+        return self.covariance.diagonal().copy()
+
+    @property
+    def variance_error(self) -> Floats:
+        """A bound on the error of each variance."""
+        return self.covariance_error.diagonal().copy()
+
+    @property
+    def std(self) -> Floats:
+        """The standard deviation of each column; 0 where noise left a variance below zero."""
+        return np.sqrt(np.maximum(self.variance, 0.0))
+
+    @property
+    def std_error(self) -> Floats:
+        """A bound on the error of each standard deviation."""
+        low, high = (np.sqrt(np.maximum(v, 0.0)) for v in self._variances())
+        return np.maximum(high - self.std, self.std - low)
+
+    @property
+    def correlation(self) -> Floats:
+        """Pearson correlations; not numbers for columns whose variance is not above its error.
+
+        Those are constant columns, and columns that their bounds are far too large for.
+        """
+        std = self._known(self.std)
+        found = self.covariance / np.outer(std, std)
+        np.fill_diagonal(found, std / std)
+        return np.clip(found, -1.0, 1.0)
+
+    @property
+    def correlation_error(self) -> Floats:
+        """A bound on the error of each correlation; not a number where there is none."""
+        found = self.correlation
+        worst = np.zeros_like(found)
+        for variances in self._variances():
+            std = self._known(np.sqrt(np.abs(variances)))
+            for covariance in (
+                self.covariance - self.covariance_error,
+                self.covariance + self.covariance_error,
+            ):
+                corner = np.clip(covariance / np.outer(std, std), -1.0, 1.0)
+                worst = np.maximum(worst, np.abs(corner - found))
+        np.fill_diagonal(worst, 0.0 * self._known(self.std))
+        # And what doubles round in the quotient.
+        return worst + 1e-15
+
+    def _variances(self) -> tuple[Floats, Floats]:
+        """The least and the largest that each variance can be."""
+        return self.variance - self.variance_error, self.variance + self.variance_error
+
+    def _known(self, per_column: Floats) -> Floats:
+        """The values of columns that have a variance above its error."""
+        return np.where(self.variance > self.variance_error, per_column, np.nan)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"<sudare moments of {self.rows} rows",
+            "column            mean       ±        variance       ±",
+        ]
+        columns = zip(self.mean, self.mean_error, self.variance, self.variance_error, strict=True)
+        for j, (mean, mean_error, variance, variance_error) in enumerate(columns):
+            lines.append(f"{j:>6} {mean:>15.8g} {mean_error:7.1e} {variance:>15.8g} {variance_error:7.1e}")
+            if j == 9 and len(self.mean) > 10:
+                lines.append(f"and {len(self.mean) - 10} more columns")
+                break
+        return "\n".join(lines) + ">"
+
+
+def moments(plan: Plan, found: Floats, released: bool) -> Moments:
+    """Statistics from the result of a plan: means in the first row, covariances under it."""
+    errors, (spec,) = plan._core.errors(released)[0], plan.inputs.values()
+    return Moments(spec.shape[0], found[0], found[1:], errors[0], errors[1:])
+
+
+def warn_of_columns(plan: Plan, values: Floats) -> None:
+    """Tells the owner of columns whose variance will have fewer than two digits."""
+    variance, errors = values.var(axis=0, ddof=1), plan.errors[1:].diagonal()
+    for j in np.flatnonzero((variance > 0) & (variance < 100 * errors)):
+        warnings.warn(
+            f"column {j} has the variance {variance[j]:.1e}, which comes back within {errors[j]:.1e};"
+            f" declare a max_abs that is nearer to its values than {plan.max_abs[j]:g},"
+            " or subtract a public number from them first",
+            stacklevel=4,
+        )
+
+
+def table(
+    shape: tuple[int, int], *, max_abs: Any = 1.0, security: int = 128, release: Release | None = None
+) -> Plan:
+    """Plan for a table of which a server will find statistics without seeing a value.
+
+    `max_abs` bounds the absolute values, one number or one for each column; it is public, so
+    choose it from what a column can be, not from the data. Errors are in proportion to it, for each
+    column to its own: `Plan.errors` tells them beforehand, the means' in the first row and the covariances'
+    under it. A `release` declares how many results will be shown to others.
+
+    >>> import numpy as np, sudare as sd
+    >>> client = sd.Client(sd.table((5, 2), max_abs=[10, 1]))
+    >>> server = client.server()
+    >>> X = np.array([[1, 0.5], [2, 0.25], [3, 0.75], [4, 0.5], [5, 1.0]])
+    >>> moments = client.decrypt(server.moments(client.encrypt(X)))
+    >>> bool(np.allclose(moments.covariance, np.cov(X, rowvar=False), atol=1e-5))
+    True
+    """
+    if len(shape) != 2:
+        raise ShapeError(f"a table has rows and columns, not the shape {tuple(shape)}")
+    rows, columns = (count(side, "a side of the table") for side in shape)
+    bounds = array(max_abs)
+    if bounds.dtype.kind not in "iuf":
+        raise InputError(f"max_abs is a number or one for each column, not {max_abs!r}")
+    bounds = bounds.astype(float)
+    if bounds.ndim > 1 or (bounds.ndim == 1 and bounds.size != columns):
+        raise ShapeError(f"max_abs is one number or {columns}, not an array of shape {bounds.shape}")
+    each = np.broadcast_to(bounds, (columns,)).tolist()
+    return Plan(_core.Plan.moments(rows, each, count(security, "security"), declared(release)))
