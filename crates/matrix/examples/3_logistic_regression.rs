@@ -11,7 +11,7 @@ use std::error::Error;
 use std::time::Instant;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper};
 use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit, fit};
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, State};
 use sudare_matrix::Matrix;
 use sudare_matrix::slots::grid::{Clean, Grid, GridLayout};
 use sudare_matrix::slots::tiles::Axis;
@@ -22,11 +22,13 @@ use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// η.
-const RATE: f64 = 1.0;
+const RATE: f64 = 0.7;
 /// ⟨z, w⟩ stays within this: what the data's owner knows of standardised columns and few iterations. Rows are encrypted
 /// over it, so that the polynomial's interval is [−1, 1], where it is most precise.
-const RANGE: f64 = 24.0;
+const RANGE: f64 = 32.0;
 const DEGREE: usize = 15;
+/// What is known of the weights' errors.
+const ERROR: f64 = 1.0 / (1 << 16) as f64;
 
 fn sigmoid(t: f64) -> f64 {
     1.0 / (1.0 + (-t).exp())
@@ -137,7 +139,8 @@ fn main() -> Result<(), Failure> {
     println!(
         "largest error of a weight {error:.1e}; accuracy {ours:.4}, in the clear with the exact sigmoid {theirs:.4}"
     );
-    assert!(error < 1e-3 && (ours - theirs).abs() <= 0.01);
+    // Not a largest one, which passes over what is no number.
+    assert!(found.iter().zip(&same).all(|(x, y)| (x - y).abs() < 1e-3) && (ours - theirs).abs() <= 0.01);
     Ok(())
 }
 
@@ -156,8 +159,12 @@ fn step(
     let gradient = rows.mul(e, &push)?.sum(e, Axis::Rows)?;
     let scale = gradient.tiles[0].scale();
     let weights = weights.map(|c| Ok(e.set_scale(c, scale)?), true)?.add(e, &gradient)?;
-    // Weights of standardised columns stay below one.
-    let bounded: Vec<Ciphertext> = weights.tiles.into_iter().map(|c| c.with_bound(1.0)).collect();
+    // Weights of standardised columns stay below one; and descent on a convex function does not amplify errors, which the
+    // bound that travels, made for the worst case of every operation, cannot know.
+    let known = |c: &Ciphertext| {
+        Ciphertext::from_parts(c.inner().clone(), State { bound: 1.0, noise: ERROR * c.scale(), ..c.state() })
+    };
+    let bounded = weights.tiles.iter().map(known).collect::<Result<Vec<_>, _>>()?;
     let tiles = bootstrapper.refresh_many_real(&bounded.iter().collect::<Vec<_>>())?;
     Ok(Grid { layout: weights.layout, clean: weights.clean, tiles })
 }
