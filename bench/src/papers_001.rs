@@ -5,9 +5,9 @@ use crate::Outcome;
 use crate::bootstrap::{self, Measured};
 use crate::lines::Lines;
 use crate::machine::Machine;
-use crate::record::{Sink, replace};
+use crate::record::{Record, Sink, replace};
 use crate::schemes::{self, Found, Options};
-use crate::timing::Budget;
+use crate::timing::{Budget, Samples};
 use std::fmt::Write;
 use std::path::Path;
 use sudare_ring::Threads;
@@ -37,7 +37,7 @@ pub fn run(
     out.finish()?;
     let mut lines: Vec<String> = Vec::new();
     for record in sink.records() {
-        lines.push(serde_json::to_string(record)?);
+        lines.push(serde_json::to_string(&Record { samples_ms: Samples::default(), ..record.clone() })?);
     }
     for steps in &found.steps {
         lines.push(serde_json::to_string(steps)?);

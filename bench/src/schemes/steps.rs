@@ -66,14 +66,14 @@ pub(super) fn of<W: World>(
         product.parts()[..2].iter().for_each(|part| sum.add_assign(part));
         Ok(())
     })?;
-    // What is left is one division; with the noise of the clock it could come out below zero.
+    // What is left are divisions, by P and in BGV and CKKS by primes that go; with the noise of the clock it could come out below zero.
     let known = three + decomposition + inner;
     let all = all.max(known);
     let parts = BTreeMap::from([
         ("1 products of parts", three),
         ("2 decomposition", decomposition),
         ("3 inner products with the key", inner),
-        ("4 division by P", all - known),
+        ("4 divisions", all - known),
     ]);
     Ok(Steps {
         suite: "schemes",
