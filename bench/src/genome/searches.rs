@@ -17,6 +17,7 @@ use sudare_genome::search::longest;
 use sudare_genome::{Pending, Protocol, Question, Sites, simd, trie};
 use sudare_ring::random::Seed;
 use sudare_tfhe::circuit_bootstrap::CircuitKey;
+use sudare_tfhe::wire::{circuit_key_from_bytes, write_circuit_key};
 
 /// One window to ask for, and the answer in the clear.
 struct Case {
@@ -293,11 +294,12 @@ fn lookups(lab: &mut Lab<'_>, source: &Source) -> Outcome<()> {
     let clock = Clock::start();
     let keys = lab.one.run(|| client.circuit_key())?;
     clock.stop(1, &mut timing.ours);
-    let stored = lookup::keys::to_bytes(&keys)?;
+    let mut stored = Vec::new();
+    write_circuit_key(&keys, &mut stored)?;
     lab.unit.sample(&mut timing.unit);
     let mut made = line(lab, "lookup, keys", source, Protocol::Lookup, 10, 1).with_timing(timing);
     (made.q, made.starts, made.key_bytes) = (None, None, Some(stored.len()));
-    let again = lookup::keys::from_bytes(client.params(), &stored)?;
+    let again = circuit_key_from_bytes(client.params(), &stored)?;
     lab.put(made.with_answers(usize::from(again.server().id() != keys.server().id()), 1))?;
     let figures = lab.options.wants("figures");
     let by_q = (1..=10usize).filter(|q| figures || *q == 10).map(|q| (q, 1));

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use sudare_rlwe::KeyId;
-use sudare_rlwe::wire::{ObjectType, Reader, peek};
+use sudare_rlwe::wire::{ObjectType, peek};
 use sudare_tfhe::ServerKey;
-use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitParams};
+use sudare_tfhe::circuit_bootstrap::CircuitKey;
 use sudare_tfhe::wire::tfhe_server_key_from_bytes;
 
 /// A client's evaluation keys.
@@ -44,7 +44,6 @@ pub struct Options<'a> {
 pub struct Server {
     store: Store,
     trie: trie::Params,
-    lookup: [CircuitParams; 2],
     keys: BTreeMap<KeyId, Keys>,
     most_queries: Option<u64>,
     queries: Mutex<BTreeMap<KeyId, u64>>,
@@ -56,11 +55,9 @@ impl Server {
     /// # Errors
     /// None for the sets of this release.
     pub fn new(panel: Arc<Panel>) -> Result<Self, GenomeError> {
-        let lookup = [lookup::Set::standard().build()?, lookup::Set::deep().build()?];
         Ok(Self {
             store: Store::new(panel),
             trie: trie::Set::standard().build()?,
-            lookup,
             keys: BTreeMap::new(),
             most_queries: None,
             queries: Mutex::default(),
@@ -102,18 +99,13 @@ impl Server {
                 let key = tfhe_server_key_from_bytes(self.trie.tfhe(), bytes)?;
                 (key.id(), Keys::Trie(Box::new(key)))
             }
+            ObjectType::CircuitKey => {
+                let key = lookup::read_keys(bytes)?;
+                (key.server().id(), Keys::Lookup(Box::new(key)))
+            }
             _ => {
-                let hash = Reader::plain(bytes, ObjectType::GenomeKeys)?.header().params();
-                match self.lookup.iter().find(|p| p.leveled().hash() == hash) {
-                    Some(params) => {
-                        let key = lookup::keys::from_bytes(params, bytes)?;
-                        (key.server().id(), Keys::Lookup(Box::new(key)))
-                    }
-                    None => {
-                        let keys = simd::Keys::from_bytes(bytes)?;
-                        (keys.id(), Keys::Simd(Box::new(keys)))
-                    }
-                }
+                let keys = simd::Keys::from_bytes(bytes)?;
+                (keys.id(), Keys::Simd(Box::new(keys)))
             }
         };
         self.keys.insert(id, keys);

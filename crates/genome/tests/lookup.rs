@@ -2,13 +2,14 @@
 
 mod common;
 use common::*;
-use sudare_genome::lookup::{Client, EncryptedTables, Search, Set, Stage, Tables, keys};
+use sudare_genome::lookup::{Client, EncryptedTables, Search, Set, Stage, Tables};
 use sudare_genome::search::longest;
 use sudare_genome::{GenomeError, Panel, Question, Shape};
 use sudare_ring::random::Seed;
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::wire::reseal_for_tests;
 use sudare_tfhe::circuit_bootstrap::CircuitKey;
+use sudare_tfhe::wire::circuit_key_from_bytes;
 
 struct World {
     place: Place,
@@ -90,8 +91,7 @@ fn encrypted_tables_and_keys_travel() {
     let tables = EncryptedTables::open(w.client.params(), &path).unwrap();
     assert_eq!((tables.sites(), tables.starts(), tables.bytes()), (4, &starts[..], bytes.len() as u64));
     let stored = w.client.evaluation_keys().unwrap();
-    let keys = keys::from_bytes(w.client.params(), &stored).unwrap();
-    assert_eq!(keys::to_bytes(&keys).unwrap(), stored);
+    let keys = circuit_key_from_bytes(w.client.params(), &stored).unwrap();
     let mut r = Random(5);
     for (start, q) in [(2usize, 4usize), (9, 3), (17, 4)] {
         let symbols = query(&w.haplotypes, start, q, &mut r);
@@ -124,13 +124,13 @@ fn encrypted_tables_and_keys_travel() {
         let mut bad = stored.clone();
         let at = r.below(stored.len());
         bad[at] ^= 1 << r.below(8);
-        assert!(keys::from_bytes(w.client.params(), &bad).is_err());
+        assert!(circuit_key_from_bytes(w.client.params(), &bad).is_err());
         let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.below(6)].to_le_bytes();
         for good in [&bytes, &stored] {
             let (mut bad, at) = (good.clone(), r.below(300));
             bad[at..at + 8].copy_from_slice(&edge);
             reseal_for_tests(&mut bad);
-            let _ = keys::from_bytes(w.client.params(), &bad);
+            let _ = circuit_key_from_bytes(w.client.params(), &bad);
             let _ = EncryptedTables::open(w.client.params(), &w.place.write("bad", &bad));
         }
     }

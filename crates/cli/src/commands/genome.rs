@@ -362,16 +362,9 @@ fn search_encrypted(
     query: &[u8],
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(Vec<u8>, Counters), CliError> {
-    let hash = peek(keys)?.params();
-    for set in [lookup::Set::standard(), lookup::Set::deep()] {
-        let params = set.build()?;
-        if params.leveled().hash() == hash {
-            let keys = lookup::keys::from_bytes(&params, keys)?;
-            let tables = EncryptedTables::open(&params, path).in_file(path)?;
-            return Ok(Server::search_encrypted(&keys, &tables, query, progress)?);
-        }
-    }
-    Err(CliError::new(Class::Mismatch, "these are no keys of protocol \"lookup\", which encrypted tables take"))
+    let keys = lookup::read_keys(keys)?;
+    let tables = EncryptedTables::open(keys.params(), path).in_file(path)?;
+    Ok(Server::search_encrypted(&keys, &tables, query, progress)?)
 }
 
 fn answer(all: &Args, a: &args::Answer) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use sudare_rlwe::KeyId;
 use sudare_tfhe::ClientKey;
 use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitParams};
 use sudare_tfhe::leveled::LeveledClient;
-use sudare_tfhe::wire::{tfhe_client_key_from_bytes, tfhe_client_key_to_bytes};
+use sudare_tfhe::wire::{tfhe_client_key_from_bytes, tfhe_client_key_to_bytes, write_circuit_key};
 use zeroize::Zeroizing;
 
 /// Holds the secret key.
@@ -67,7 +67,9 @@ impl Client {
     /// # Errors
     /// [`GenomeError::Tfhe`], [`GenomeError::Wire`].
     pub fn evaluation_keys(&self) -> Result<Vec<u8>, GenomeError> {
-        super::keys::to_bytes(&self.circuit_key()?)
+        let mut bytes = Vec::new();
+        write_circuit_key(&self.circuit_key()?, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// The key's public name.

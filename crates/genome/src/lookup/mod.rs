@@ -8,12 +8,11 @@
 
 mod client;
 pub mod compare;
-pub mod keys;
 mod params;
 mod server;
 mod tables;
 
 pub use client::Client;
-pub use params::{Set, check, index_bits};
+pub use params::{Set, check, index_bits, read_keys};
 pub use server::{Counters, Search, Stage};
 pub use tables::{EncryptedTables, Tables};

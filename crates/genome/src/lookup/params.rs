@@ -2,9 +2,11 @@
 
 use super::compare::at_least;
 use crate::{GenomeError, Shape};
-use sudare_tfhe::circuit_bootstrap::{CircuitLiteral, CircuitParams};
+use sudare_rlwe::wire::peek;
+use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, CircuitParams};
 use sudare_tfhe::leveled::{SelectorNoise, rerandomised};
 use sudare_tfhe::noise::variance;
+use sudare_tfhe::wire::circuit_key_from_bytes;
 
 /// The circuit bootstrapping set in plain numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +35,17 @@ impl Set {
     pub fn build(&self) -> Result<CircuitParams, GenomeError> {
         Ok(self.0.clone().build()?)
     }
+}
+
+/// A server's keys from their bytes, under the set that they name; masks are expanded in parallel inside a thread pool.
+///
+/// # Errors
+/// [`GenomeError::Wire`], for keys of another set among others.
+pub fn read_keys(bytes: &[u8]) -> Result<CircuitKey, GenomeError> {
+    let named = peek(bytes)?.params();
+    let deep = Set::deep().build()?;
+    let params = if named == deep.hash() { deep } else { Set::standard().build()? };
+    Ok(circuit_key_from_bytes(&params, bytes)?)
 }
 
 /// Bits of a place among D concatenated tables of n + 1 entries.

@@ -51,7 +51,7 @@ impl Planner {
         if goal.expression.as_moments().is_some() {
             return Plan::new(goal.clone(), Program::of_moments(goal));
         }
-        let mut priced = self.priced(goal);
+        let mut priced = self.priced(goal)?;
         while let Some(chosen) = self.choose(&priced) {
             match Plan::new(goal.clone(), priced[chosen].0.clone()) {
                 Ok(plan) => {
@@ -63,15 +63,18 @@ impl Planner {
                 Err(_) => drop(priced.remove(chosen)),
             }
         }
-        Err(self.refusal(goal, &priced))
+        Err(MatrixError::NoPlan { reason: self.refusal(goal, &priced)? })
     }
 
     /// Programs with their prices, the cheapest first; the verdict is empty for those that would do.
-    fn priced(&self, goal: &Goal) -> Vec<(Program, Considered)> {
-        let all = self.programs(goal).into_iter();
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for integers in an expression that is not one exact product.
+    fn priced(&self, goal: &Goal) -> Result<Vec<(Program, Considered)>, MatrixError> {
+        let all = self.programs(goal)?.into_iter();
         let mut priced: Vec<_> = all.filter_map(|p| self.price(goal, &p).map(|c| (p, c)).ok()).collect();
         priced.sort_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
-        priced
+        Ok(priced)
     }
 
     /// Whether a program would do, being by the method that was asked for.
@@ -104,12 +107,12 @@ impl Planner {
     }
 
     /// All that could compute the goal.
-    fn programs(&self, goal: &Goal) -> Vec<Program> {
+    fn programs(&self, goal: &Goal) -> Result<Vec<Program>, MatrixError> {
         let expr = &goal.expression;
         let price = |work: &Work, log_n: u32| self.cost.price(work, log_n, self.threads);
         if expr.is_exact() {
-            let exact = Request::new(goal).map(|request| exact::candidates(&request, price)).unwrap_or_default();
-            return exact.into_iter().map(|exact| Program::Exact { exact }).collect();
+            let exact = exact::candidates(&Request::new(goal)?, price);
+            return Ok(exact.into_iter().map(|exact| Program::Exact { exact }).collect());
         }
         let mut programs = Vec::new();
         if let Some((left, right)) = expr.as_product() {
@@ -125,7 +128,7 @@ impl Planner {
             programs.extend(candidates(&requirements).into_iter().map(|product| Program::Product { product }));
         }
         programs.extend(circuit::candidates(goal, price).into_iter().map(|circuit| Program::Circuit { circuit }));
-        programs
+        Ok(programs)
     }
 
     /// Prices a program; the verdict is empty if it would do.
@@ -156,21 +159,23 @@ impl Planner {
     }
 
     /// Why there is no plan, and what would help.
-    fn refusal(&self, goal: &Goal, priced: &[(Program, Considered)]) -> MatrixError {
-        let reason = self.wrong_method(goal).or_else(|| self.too_large(goal, priced));
-        MatrixError::NoPlan { reason: reason.unwrap_or_else(|| self.too_exact(goal)) }
+    fn refusal(&self, goal: &Goal, priced: &[(Program, Considered)]) -> Result<String, MatrixError> {
+        match self.wrong_method(goal)?.or_else(|| self.too_large(goal, priced)) {
+            Some(reason) => Ok(reason),
+            None => self.too_exact(goal),
+        }
     }
 
     /// That the method which was asked for cannot compute this at all, if it is so.
-    fn wrong_method(&self, goal: &Goal) -> Option<String> {
-        let method = self.method.as_ref()?;
+    fn wrong_method(&self, goal: &Goal) -> Result<Option<String>, MatrixError> {
+        let Some(method) = &self.method else { return Ok(None) };
         let goal = Goal { error: f64::MAX, ..goal.clone() };
-        let mut names: Vec<String> = self.priced(&goal).into_iter().map(|(_, c)| c.method).collect();
+        let mut names: Vec<String> = self.priced(&goal)?.into_iter().map(|(_, c)| c.method).collect();
         names.sort_unstable();
         names.dedup();
         let serve = names.join(", ");
-        (!names.contains(method))
-            .then(|| format!("method {method} does not serve {}; these do: {serve}", goal.expression))
+        Ok((!names.contains(method))
+            .then(|| format!("method {method} does not serve {}; these do: {serve}", goal.expression)))
     }
 
     /// That there is too little memory, or that nobody could send the matrices, if that is all.
@@ -190,15 +195,21 @@ impl Planner {
     }
 
     /// That the wanted error is too small, and by how much.
-    fn too_exact(&self, goal: &Goal) -> String {
+    fn too_exact(&self, goal: &Goal) -> Result<String, MatrixError> {
         if goal.expression.is_exact() {
-            return format!("no ring of degree up to 32768 holds {} exactly; state tighter bounds", goal.expression);
+            return Ok(format!(
+                "no ring of degree up to 32768 holds {} exactly; state tighter bounds",
+                goal.expression
+            ));
         }
         let (expr, size) = (&goal.expression, goal.expression.info(goal.expression.output()).max_abs);
-        let integers =
-            if self.integers_would_do(goal) { "; integers are exact: describe both inputs with dtype=int" } else { "" };
+        let integers = if self.integers_would_do(goal)? {
+            "; integers are exact: describe both inputs with dtype=int"
+        } else {
+            ""
+        };
         let release = if goal.release.is_some() { ", or release fewer results or with fewer bits" } else { "" };
-        match self.least_error(goal) {
+        Ok(match self.least_error(goal)? {
             Some(least) if least < size => {
                 let doubles = match least < size * NEAR_DOUBLES {
                     true => format!(" (doubles of that size are {:.1e} apart)", size * f64::EPSILON),
@@ -216,28 +227,33 @@ impl Planner {
                  to {size:.1e}) with an error under {size:.1e}; declare smaller bounds or compute it in parts{release}{integers}",
                 goal.security.bits()
             ),
-        }
+        })
     }
 
     /// Whether an exact product computes the goal, should its elements be integers.
-    fn integers_would_do(&self, goal: &Goal) -> bool {
-        Request::of_doubles(goal).is_some_and(|exact| exact.check().is_ok() && !self.programs(&exact).is_empty())
+    fn integers_would_do(&self, goal: &Goal) -> Result<bool, MatrixError> {
+        match Request::of_doubles(goal) {
+            Some(exact) if exact.check().is_ok() => Ok(!self.programs(&exact)?.is_empty()),
+            _ => Ok(false),
+        }
     }
 
     /// The least error, rounded up to two digits, for which there is a plan.
-    fn least_error(&self, goal: &Goal) -> Option<f64> {
-        let serves = |error: f64| self.priced(&Goal { error, ..goal.clone() }).iter().any(|(_, c)| self.would_do(c));
+    fn least_error(&self, goal: &Goal) -> Result<Option<f64>, MatrixError> {
+        let serves = |error: f64| -> Result<bool, MatrixError> {
+            Ok(self.priced(&Goal { error, ..goal.clone() })?.iter().any(|(_, c)| self.would_do(c)))
+        };
         let most = goal.expression.info(goal.expression.output()).max_abs.max(goal.error);
-        if !serves(most) {
-            return None;
+        if !serves(most)? {
+            return Ok(None);
         }
         // Between errors that are too small and large enough, by halves of their quotient.
         let (mut low, mut high) = (goal.error.min(most * f64::EPSILON), most);
         while high > low * 1.05 {
             let middle = (low.ln() / 2.0 + high.ln() / 2.0).exp();
-            if serves(middle) { high = middle } else { low = middle }
+            if serves(middle)? { high = middle } else { low = middle }
         }
-        Some(rounded_up(high))
+        Ok(Some(rounded_up(high)))
     }
 }
 
