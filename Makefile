@@ -56,8 +56,8 @@ test: lint test-rust test-families-quick test-python test-docs ## everything tha
 lint: $(BIN)/.ready ## formatting, clippy, ruff
 	@echo '== formatting and lints'
 	cargo fmt --all --check
-	$(BIN)/ruff format --check --quiet python
-	$(BIN)/ruff check --quiet python
+	$(BIN)/ruff format --check --quiet python $(wildcard bench)
+	$(BIN)/ruff check --quiet python $(wildcard bench)
 	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
 	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
 # Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
@@ -99,8 +99,8 @@ test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against Nu
 
 fmt: $(BIN)/.ready ## format everything
 	cargo fmt --all
-	$(BIN)/ruff format python
-	$(BIN)/ruff check --fix python
+	$(BIN)/ruff format python $(wildcard bench)
+	$(BIN)/ruff check --fix python $(wildcard bench)
 
 fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)
