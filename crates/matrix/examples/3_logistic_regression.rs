@@ -105,7 +105,7 @@ fn main() -> Result<(), Failure> {
     })?;
     let server = Evaluator::new(params, keys)?;
     let (encoder, encryptor) = (Encoder::new(params), Encryptor::with_secret_key(&secret)?);
-    let encrypt = |m: &Matrix, max_abs: f64| -> Result<Grid, Failure> {
+    let encrypt = |m: &Matrix, max_abs: f64| -> Result<Grid<'static>, Failure> {
         let layout = GridLayout::new(m.rows(), m.cols(), columns, params.literal())?;
         let at = EncodeAt { level: set.output_level(), scale: params.scale(), max_abs };
         let tiles = layout.encode(&encoder, m, at)?.iter().map(|p| encryptor.encrypt(p)).collect::<Result<_, _>>()?;
@@ -149,9 +149,9 @@ fn step(
     e: &Evaluator,
     bootstrapper: &Bootstrapper,
     sigmoid: &Polynomial,
-    rows: &Grid,
-    weights: &Grid,
-) -> Result<Grid, Failure> {
+    rows: &Grid<'_>,
+    weights: &Grid<'_>,
+) -> Result<Grid<'static>, Failure> {
     let margins = rows.mul(e, weights)?.sum(e, Axis::Columns)?;
     let first = &margins.tiles[0];
     let circuit = PolynomialCircuit::new(e.params(), sigmoid, first.level(), first.scale(), e.params().scale())?;
@@ -166,5 +166,5 @@ fn step(
     };
     let bounded = weights.tiles.iter().map(known).collect::<Result<Vec<_>, _>>()?;
     let tiles = bootstrapper.refresh_many_real(&bounded.iter().collect::<Vec<_>>())?;
-    Ok(Grid { layout: weights.layout, clean: weights.clean, tiles })
+    Ok(Grid { layout: weights.layout, clean: weights.clean, tiles: tiles.into() })
 }

@@ -134,7 +134,7 @@ fn releases_keep_their_promise_and_are_counted() {
         threads: 2,
         scale_bits: 55,
         release: Some(policy),
-        bootstrap: None,
+        ..ContextOptions::default()
     };
     let c = Context::new(1, &options).unwrap();
     let (a, b) = (random(1, 3, 4), random(2, 4, 3));

@@ -38,7 +38,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
 });
 
 impl World {
-    fn encrypt(&self, m: &Matrix) -> Grid {
+    fn encrypt(&self, m: &Matrix) -> Grid<'static> {
         let layout = GridLayout::new(m.rows(), m.cols(), COLUMNS, self.params.literal()).unwrap();
         let encoder = Encoder::new(&self.params);
         let encryptor = Encryptor::with_secret_key(&self.secret).unwrap();
@@ -47,7 +47,7 @@ impl World {
     }
 
     #[track_caller]
-    fn expect(&self, found: &Grid, wanted: impl Fn(usize, usize) -> f64) {
+    fn expect(&self, found: &Grid<'_>, wanted: impl Fn(usize, usize) -> f64) {
         let plains: Vec<_> =
             found.tiles.iter().map(|c: &Ciphertext| Decryptor::new(&self.secret).decrypt(c).unwrap()).collect();
         let (rows, cols) = found.layout.shape();
@@ -90,6 +90,24 @@ proptest! {
         w.expect(&a.mul(e, &b).unwrap(), |i, j| at(&x, i, j) * at(&y, i, j));
     }
 
+    /// Vectors of any length, over several tiles, turned there and back.
+    #[test]
+    fn vectors_turn(length in 1usize..90, down: bool, seed: u32) {
+        let w = &*WORLD;
+        let (rows, cols) = if down { (length, 1) } else { (1, length) };
+        let x = random(u64::from(seed), rows, cols);
+        let a = w.encrypt(&x);
+        let turned = a.transpose(&w.evaluator).unwrap();
+        prop_assert_eq!(turned.layout.shape(), (cols, rows));
+        prop_assert!(turned.is_clean());
+        prop_assert_eq!(turned.tiles[0].level() + a.transpose_levels(), a.tiles[0].level());
+        w.expect(&turned, |i, j| x.get(j, i));
+        // It is replicated as a fresh one is.
+        let other = random(u64::from(seed) + 1, cols, rows);
+        let product = turned.mul(&w.evaluator, &w.encrypt(&other)).unwrap();
+        w.expect(&product, |i, j| x.get(j, i) * other.get(i, j));
+    }
+
     /// Sums of sums and products: whatever stands beside a table does not get into one.
     #[test]
     fn sums_count_the_table_alone(rows in 1usize..70, cols in 1usize..36, which in 0usize..16, seed: u32, product: bool,
@@ -127,6 +145,6 @@ fn shapes_that_do_not_meet_are_refused() {
     for (rows, cols, columns) in [(0, 3, 4), (3, 3, 3), (3, 3, 512), (1 << 20, 1 << 12, 4)] {
         assert!(GridLayout::new(rows, cols, columns, literal).is_err(), "{rows}×{cols} in {columns}");
     }
-    let short = Grid { tiles: Vec::new(), ..a.clone() };
+    let short = Grid { tiles: Vec::new().into(), ..a.clone() };
     assert!(short.add(&w.evaluator, &a).is_err() && short.sum(&w.evaluator, Axis::Rows).is_err());
 }

@@ -4,12 +4,13 @@ use crate::array::{array, one};
 use crate::client::Release;
 use crate::encrypted::Encrypted;
 use crate::error::Result;
-use crate::plan::security;
+use crate::plan;
 use crate::server::Server;
 use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use sudare_matrix::session;
+use sudare_rlwe::security::Security;
 
 /// Encrypts, decrypts, and has a server. Holds the secret key.
 #[pyclass(frozen, module = "sudare._core")]
@@ -18,7 +19,7 @@ pub struct Context(session::Context);
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, release, bootstrap, progress))]
+    #[pyo3(signature = (depth, *, scale_bits, security, threads, tile, columns, release, bootstrap, automatic, progress))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn new(
         py: Python<'_>,
@@ -27,13 +28,18 @@ impl Context {
         security: u32,
         threads: Workers,
         tile: usize,
+        columns: Option<usize>,
         release: Option<&Release>,
         bootstrap: Option<&str>,
+        automatic: bool,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
-        let (security, release) = (self::security(security)?, release.map(|r| r.0));
-        let bootstrap = bootstrap.map(str::parse).transpose()?;
-        let options = session::ContextOptions { scale_bits, security, threads: threads.0, tile, release, bootstrap };
+        // A context is made and used in one process: its owner may try things without security.
+        let security = if security == 0 { Security::Insecure } else { plan::security(security)? };
+        let (release, bootstrap) = (release.map(|r| r.0), bootstrap.map(str::parse).transpose()?);
+        let threads = threads.0;
+        let options =
+            session::ContextOptions { scale_bits, security, threads, tile, release, bootstrap, automatic, columns };
         told(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
     }
 

@@ -13,6 +13,7 @@ mod encrypted;
 mod error;
 mod genome;
 mod plan;
+mod polynomial;
 mod server;
 mod work;
 
@@ -42,6 +43,8 @@ mod _core {
     use crate::genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::polynomial::Polynomial;
     #[pymodule_export]
     use crate::server::Server;
 

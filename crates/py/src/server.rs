@@ -4,6 +4,7 @@ use crate::array::{matrices, one};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::polynomial::Polynomial;
 use crate::work::{Workers, long};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
@@ -58,6 +59,12 @@ impl Server {
         self.0.levels()
     }
 
+    /// Columns of a tile, in a context of tables over whole ciphertexts.
+    #[getter]
+    fn columns(&self) -> Option<usize> {
+        self.0.spec()?.columns
+    }
+
     /// The name of the key whose data it computes on.
     #[getter]
     fn key_id(&self) -> String {
@@ -91,6 +98,16 @@ impl Server {
     /// In a context, the same matrix with the levels of a fresh one.
     fn refresh(&self, py: Python<'_>, operand: &Encrypted, max_abs: Option<f64>) -> Result<Encrypted> {
         long(py, || Ok(Encrypted(self.0.refresh(&operand.0, max_abs)?)))
+    }
+
+    /// In a context, the same matrix with a bound that the caller knows.
+    fn bounded(&self, py: Python<'_>, operand: &Encrypted, max_abs: f64) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.bounded(&operand.0, max_abs)?)))
+    }
+
+    /// In a context, a polynomial of every element.
+    fn polynomial(&self, py: Python<'_>, operand: &Encrypted, polynomial: &Polynomial) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.polynomial(&operand.0, &polynomial.0)?)))
     }
 
     /// The matrix product.

@@ -3,16 +3,18 @@
 //! A plan knows what will be computed and chooses the least that serves it. A [`Context`] is told
 //! only how many products in a row there may be, and has the keys of every operation at every
 //! level: larger, slower, and ready for whatever comes next. Matrices of any shape are cut into
-//! tiles of one side ([`TileLayout`]).
+//! tiles of one side ([`TileLayout`]), or lie as tables over whole ciphertexts ([`GridLayout`]).
 
 use super::client::{eval_keys, expect_params, expect_plan};
-use super::encrypted::{Encrypted, Tiled};
+use super::encrypted::Encrypted;
 use super::free::{Free, scale_of};
+use super::layout::{Layout, Tabled, Tiled};
 use super::server::Server;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::plan::{PlanHash, check_params, check_scale};
+use crate::slots::grid::GridLayout;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -49,11 +51,26 @@ pub struct ContextOptions {
     pub release: Option<ReleasePolicy>,
     /// The set whose ring, levels and scale the context has, so that its matrices can be refreshed.
     pub bootstrap: Option<BootstrapSet>,
+    /// Whether a matrix is refreshed by itself where an operation needs more levels than it has left.
+    pub automatic: bool,
+    /// For matrices that lie as tables over whole ciphertexts, in place of square tiles, the columns of a tile: a power of
+    /// two, best the least that is not under the tables' own. Operations element by element, with vectors and by polynomials
+    /// are cheapest there; there are no products of matrices.
+    pub columns: Option<usize>,
 }
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { scale_bits: 40, security: Security::Bits128, threads: 0, tile: 16, release: None, bootstrap: None }
+        Self {
+            scale_bits: 40,
+            security: Security::Bits128,
+            threads: 0,
+            tile: 16,
+            release: None,
+            bootstrap: None,
+            automatic: false,
+            columns: None,
+        }
     }
 }
 
@@ -73,6 +90,12 @@ pub struct ContextSpec {
     /// The bootstrapping set, if its matrices can be refreshed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<BootstrapSet>,
+    /// Whether they are where levels end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
+    /// Columns of a tile, if matrices are tables over whole ciphertexts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<usize>,
 }
 
 /// A specification as a file has it: unchecked.
@@ -86,6 +109,10 @@ struct Written {
     release: Option<ReleasePolicy>,
     #[serde(default)]
     bootstrap: Option<BootstrapSet>,
+    #[serde(default)]
+    automatic: bool,
+    #[serde(default)]
+    columns: Option<usize>,
 }
 
 impl TryFrom<Written> for ContextSpec {
@@ -94,8 +121,8 @@ impl TryFrom<Written> for ContextSpec {
     /// Works the parameters out again and refuses others.
     fn try_from(w: Written) -> Result<Self, MatrixError> {
         let (scale_bits, security) = (w.params.log_scale, w.params.security);
-        let (tile, release, bootstrap) = (w.tile, w.release, w.bootstrap);
-        let options = ContextOptions { scale_bits, security, tile, threads: 0, release, bootstrap };
+        let Written { tile, release, bootstrap, automatic, columns, .. } = w;
+        let options = ContextOptions { scale_bits, security, tile, threads: 0, release, bootstrap, automatic, columns };
         let spec = Self::new(w.depth, &options)?;
         check_params(&w.params, &spec.params)?;
         check_scale(&w.params, &spec.params)?;
@@ -118,7 +145,7 @@ impl ContextSpec {
     /// [`MatrixError::NoPlan`] for a depth, scale or tile out of range, or if no ring is secure.
     pub fn new(depth: usize, options: &ContextOptions) -> Result<Self, MatrixError> {
         let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
-        let ContextOptions { scale_bits: scale, security, tile, release, bootstrap, .. } = *options;
+        let ContextOptions { scale_bits: scale, security, tile, release, bootstrap, automatic, columns, .. } = *options;
         if !(1..=MAX_DEPTH).contains(&depth) {
             return refuse(format!("a context has a depth of 1 to {MAX_DEPTH} products, not {depth}"));
         }
@@ -131,10 +158,13 @@ impl ContextSpec {
         if let Some(set) = bootstrap {
             return Self::refreshed(depth, options, set);
         }
+        if automatic {
+            return refuse("only a context with a bootstrapping set refreshes by itself".into());
+        }
         let levels = LEVELS_PER_PRODUCT * depth;
         let q_bits: Vec<u32> = std::iter::once(FIRST_BITS).chain(std::iter::repeat_n(scale, levels)).collect();
         let total: u32 = q_bits.iter().sum();
-        let least = (1 + tile.pow(3).trailing_zeros()).max(11);
+        let least = least_ring(tile, columns);
         let found = (least..=17).find_map(|log_n| {
             let limit = max_log_qp(log_n, SecretDistribution::Ternary, security)?;
             // A key has a row of all primes for each digit.
@@ -165,14 +195,20 @@ impl ContextSpec {
             },
             log_scale: scale,
         };
-        Ok(Self { depth, tile, params, release, bootstrap })
+        Self { depth, tile, params, release, bootstrap, automatic, columns }.checked()
+    }
+
+    /// Refuses columns that no tile of the ring has.
+    fn checked(self) -> Result<Self, MatrixError> {
+        self.layout(1, 1)?;
+        Ok(self)
     }
 
     /// A bootstrapping set's parameters.
     fn refreshed(depth: usize, options: &ContextOptions, set: BootstrapSet) -> Result<Self, MatrixError> {
         let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
-        let ContextOptions { scale_bits, security, tile, release, .. } = *options;
-        let literal = bootstrap_literal(set, security, tile)?;
+        let ContextOptions { scale_bits, security, tile, release, automatic, columns, .. } = *options;
+        let literal = bootstrap_literal(set, security, least_ring(tile, columns))?;
         if literal.log_slots + 1 < literal.params.log_n {
             return refuse(format!("a context takes bootstrapping sets with all slots, A, A12, B or C, not {set}"));
         }
@@ -187,7 +223,7 @@ impl ContextSpec {
                 security.bits()
             ));
         }
-        Ok(Self { depth, tile, params, release, bootstrap: Some(set) })
+        Self { depth, tile, params, release, bootstrap: Some(set), automatic, columns }.checked()
     }
 
     /// Bits of the scale, and most products in a row between refreshes, that a context with a bootstrapping set has.
@@ -202,7 +238,8 @@ impl ContextSpec {
 
     /// The bootstrapping set, if its matrices can be refreshed.
     fn literal(&self) -> Result<Option<BootstrapLiteral>, MatrixError> {
-        self.bootstrap.map(|set| bootstrap_literal(set, self.params.security, self.tile)).transpose()
+        let least = least_ring(self.tile, self.columns);
+        self.bootstrap.map(|set| bootstrap_literal(set, self.params.security, least)).transpose()
     }
 
     /// The name on the matrices of its contexts.
@@ -224,15 +261,30 @@ impl ContextSpec {
         ((1usize << self.params.log_n.clamp(1, 30).saturating_sub(1)) / self.tile.pow(3)).max(1)
     }
 
-    pub(super) fn layout(&self, rows: usize, cols: usize) -> Result<TileLayout, MatrixError> {
+    /// The layout of a matrix in square tiles.
+    pub(super) fn tiles(&self, rows: usize, cols: usize) -> Result<TileLayout, MatrixError> {
         TileLayout::new(rows, cols, self.tile, self.stride())
+    }
+
+    /// The layout of a matrix, with zeros beside it.
+    pub(super) fn layout(&self, rows: usize, cols: usize) -> Result<Layout, MatrixError> {
+        match self.columns {
+            Some(columns) => Ok(Tabled::new(GridLayout::new(rows, cols, columns, &self.params)?)),
+            None => Ok(Tiled::new(self.tiles(rows, cols)?)),
+        }
     }
 }
 
-/// A set, or where no security is claimed its shape over the least ring that holds a tile.
-fn bootstrap_literal(set: BootstrapSet, security: Security, tile: usize) -> Result<BootstrapLiteral, MatrixError> {
+/// log2 of the degree of the least ring that holds a product's cube of tiles, or a square tile of a table.
+fn least_ring(tile: usize, columns: Option<usize>) -> u32 {
+    let slots = columns.map_or(tile.pow(3), |c| c.saturating_mul(c));
+    (1 + slots.checked_next_power_of_two().map_or(usize::BITS, usize::trailing_zeros)).clamp(11, 17)
+}
+
+/// A set, or where no security is claimed its shape over the least ring that serves.
+fn bootstrap_literal(set: BootstrapSet, security: Security, least: u32) -> Result<BootstrapLiteral, MatrixError> {
     match security {
-        Security::Insecure => Ok(set.literal().insecure((1 + tile.pow(3).trailing_zeros()).max(11))?),
+        Security::Insecure => Ok(set.literal().insecure(least)?),
         _ => Ok(set.literal()),
     }
 }
@@ -336,7 +388,7 @@ impl Context {
             let made = threads::map(plain.len(), |i| encryptor.encrypt(&plain[i]));
             made.into_iter().collect::<Result<Vec<_>, _>>().map_err(MatrixError::from)
         })?;
-        free.made(layout, bound, true, self.secret.id(), tiles)
+        free.made(layout, bound, self.secret.id(), tiles)
     }
 
     /// Decrypts a matrix, for the owner's eyes: what is shown to others needs a decryption for
@@ -345,18 +397,18 @@ impl Context {
     /// # Errors
     /// [`MatrixError::He`] for a matrix of another context.
     pub fn decrypt(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {
-        let (decryptor, (tiles, tiled)) = (Decryptor::new(&self.secret), self.own(value)?);
+        let (decryptor, (tiles, layout)) = (Decryptor::new(&self.secret), self.own(value)?);
         self.threads.run(|| {
             let plain = threads::map(tiles.len(), |i| decryptor.decrypt(&tiles[i]));
             let plain = plain.into_iter().collect::<Result<Vec<_>, _>>()?;
-            tiled.layout.decode(&self.params, &plain)
+            layout.decode(&self.params, &plain)
         })
     }
 
     /// The tiles of a matrix of this context, and how it lies in them.
-    fn own<'v>(&self, value: &'v Encrypted) -> Result<(&'v [Ciphertext], &'v Tiled), MatrixError> {
+    fn own<'v>(&self, value: &'v Encrypted) -> Result<(&'v [Ciphertext], &'v Layout), MatrixError> {
         expect_plan(self.server.unplanned("decryption")?.0.hash(), value)?;
-        value.tiles()
+        value.laid()
     }
 
     /// Decrypts a matrix for others to see: one of the releases that the context declares. Elements
@@ -373,7 +425,7 @@ impl Context {
     pub fn decrypt_for_release(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {
         let policy = release::declared(self.spec.release, "context")?;
         let (released, error) = (self.released_error(value)?, value.error().unwrap_or(f64::INFINITY));
-        let (tiles, tiled) = self.own(value)?;
+        let (tiles, layout) = self.own(value)?;
         if 2.0 * released > value.max_abs() {
             let (operation, scale) = ("a release at this precision", scale_of(tiles));
             let noise = (released * scale).log2();
@@ -382,7 +434,7 @@ impl Context {
         let decryptor = Decryptor::new(&self.secret);
         let mut all = self.threads.run(|| {
             let plain = release::decrypt(&decryptor, tiles, Expected::of)?;
-            let matrix = tiled.layout.decode(&self.params, &plain)?;
+            let matrix = layout.decode(&self.params, &plain)?;
             release::release(&decryptor, policy, vec![matrix], (|_| error, |at| at))
         })?;
         all.pop().ok_or(MatrixError::Count { what: "matrices", found: 0, expected: 1 })

@@ -1,10 +1,11 @@
 //! Values under encryption, as they travel.
 
+use super::layout::{Layout, Tabled, Tiled};
 use crate::error::MatrixError;
 use crate::exact::Residues;
 use crate::plan::{Engine, NodeSize, Plan, PlanHash, number};
 use crate::slots::error_model::reading_error;
-use crate::slots::tiles::TileLayout;
+use crate::slots::grid::Grid;
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -33,17 +34,15 @@ pub struct Encrypted {
     key: KeyId,
     top: usize,
     values: Values,
-    tiled: Option<Tiled>,
+    free: Option<Unplanned>,
 }
 
-/// How a matrix of a context lies in its ciphertexts.
+/// What is known of a matrix of a context.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tiled {
-    pub layout: TileLayout,
-    /// Whether slots beside the tile hold zeros; a matrix product leaves copies there.
-    pub clean: bool,
-    /// The level at which it has to be refreshed.
-    pub floor: usize,
+pub(super) struct Unplanned {
+    pub layout: Layout,
+    /// The level at which it has to be refreshed, and that of a fresh one.
+    pub levels: (usize, usize),
 }
 
 /// Ciphertexts by their scheme.
@@ -78,39 +77,54 @@ impl Encrypted {
     fn of(plan: &Plan, node: usize, key: KeyId, values: Values) -> Self {
         let (info, sketch) = (plan.expression().info(node), plan.engine().sketch());
         let (plan, batch, error, top) = (plan.hash(), plan.batch(), sketch.node_error(node), plan.params().max_level());
-        let (shape, max_abs, tiled) = (info.shape, info.max_abs, None);
-        Self { plan, node, batch, shape, max_abs, error, key, top, values, tiled }
+        let (shape, max_abs, free) = (info.shape, info.max_abs, None);
+        Self { plan, node, batch, shape, max_abs, error, key, top, values, free }
     }
 
     /// A matrix of the context of this name.
-    pub(super) fn tiled(
+    pub(super) fn unplanned(
         plan: PlanHash,
         key: KeyId,
-        tiled: Tiled,
+        free: Unplanned,
         max_abs: f64,
         tiles: Vec<ckks::Ciphertext>,
     ) -> Result<Self, MatrixError> {
         let Some(params) = tiles.first().map(|c| c.params().clone()) else {
-            return Err(MatrixError::Count { what: "tiles", found: 0, expected: tiled.layout.ciphertexts() });
+            return Err(MatrixError::Count { what: "tiles", found: 0, expected: free.layout.ciphertexts() });
         };
         // The evaluator counts whole tiles; what the elements themselves can reach is tighter.
         let tighter = |c: ckks::Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
         let tiles: Vec<_> = tiles.into_iter().map(tighter).collect();
         let noise = tiles.iter().map(ckks::Ciphertext::error_bound).fold(0.0, f64::max);
         let error = Some(noise + reading_error(params.degree() as f64, max_abs, params.q().len()));
-        let (shape, top) = ((tiled.layout.rows, tiled.layout.cols), params.max_level());
+        let (shape, top) = (free.layout.shape(), params.max_level());
         let values = Values::Ckks(Arc::new(Bundle::new(&params, key, Vec::new(), tiles)?));
-        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, tiled: Some(tiled) })
+        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, free: Some(free) })
     }
 
-    /// The tiles of a matrix of a context, and how it lies in them.
+    /// The ciphertexts of a matrix of a context, and how it lies in them.
+    pub(super) fn laid(&self) -> Result<(&[ckks::Ciphertext], &Layout), MatrixError> {
+        match &self.free {
+            Some(free) => Ok((self.ciphertexts()?, &free.layout)),
+            None => Err(foreign()),
+        }
+    }
+
+    /// The same of a matrix in square tiles.
     pub(super) fn tiles(&self) -> Result<(&[ckks::Ciphertext], &Tiled), MatrixError> {
-        match &self.tiled {
-            Some(tiled) => Ok((self.ciphertexts()?, tiled)),
-            None => Err(MatrixError::NotPlanned {
-                operation: "a value of a plan in a context",
-                planned: "a context computes with the matrices that it encrypted".into(),
-            }),
+        match self.laid()? {
+            (tiles, Layout::Tiles(tiled)) => Ok((tiles, tiled)),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// The same of a table over whole ciphertexts.
+    pub(super) fn table(&self) -> Result<Grid<'_>, MatrixError> {
+        match self.laid()? {
+            (tiles, Layout::Table(Tabled { layout, clean })) => {
+                Ok(Grid { layout: *layout, clean: *clean, tiles: tiles.into() })
+            }
+            _ => Err(foreign()),
         }
     }
 
@@ -119,7 +133,7 @@ impl Encrypted {
     /// # Errors
     /// [`MatrixError::Wire`]; [`MatrixError::NotPlanned`] for a matrix of a context.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), MatrixError> {
-        if self.tiled.is_some() {
+        if self.free.is_some() {
             return Err(MatrixError::NotPlanned {
                 operation: "sending a matrix of a context",
                 planned: "the matrices of a plan travel".into(),
@@ -262,7 +276,7 @@ impl Encrypted {
 
     /// Levels left; in a context those down to the next refresh.
     pub fn levels_left(&self) -> usize {
-        self.level().saturating_sub(self.tiled.map_or(0, |t| t.floor))
+        self.level().saturating_sub(self.free.map_or(0, |f| f.levels.0))
     }
 
     /// Level.
@@ -292,6 +306,12 @@ impl Encrypted {
             Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::bytes).sum(),
         }
     }
+}
+
+/// The refusal of a value where one of a context belongs.
+fn foreign() -> MatrixError {
+    let planned = "a context computes with the matrices that it encrypted".into();
+    MatrixError::NotPlanned { operation: "a value of a plan in a context", planned }
 }
 
 fn corrupt(what: &'static str) -> MatrixError {
@@ -372,7 +392,13 @@ impl fmt::Display for Encrypted {
         if let Some(error) = self.error {
             write!(f, " ± {error:.1e}")?;
         }
-        write!(f, ", level {}/{}, {size}>", self.level(), self.top)
+        match self.free.map(|free| free.levels) {
+            // What is under the floor is the bootstrap's own.
+            Some((floor, fresh)) if floor > 0 => {
+                write!(f, ", {} of {} levels to the next refresh, {size}>", self.levels_left(), fresh - floor)
+            }
+            _ => write!(f, ", level {}/{}, {size}>", self.level(), self.top),
+        }
     }
 }
 

@@ -12,9 +12,11 @@ mod client;
 mod context;
 mod encrypted;
 mod free;
+mod layout;
 mod moments;
 mod release;
 mod server;
+mod tables;
 
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};

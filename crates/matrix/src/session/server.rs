@@ -10,6 +10,7 @@ use crate::matrix::Matrix;
 use crate::plan::{Engine, Plan};
 use std::sync::Arc;
 use sudare_he::HeError;
+use sudare_he::circuits::polynomial::fit::Minimax;
 use sudare_he::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{EvalKeys, KeySource};
@@ -219,6 +220,35 @@ impl Server {
         self.0.threads.run(|| free.refresh(evaluator, a, max_abs))
     }
 
+    /// In a context, the same matrix, of which the caller knows that elements are up to `max_abs`: bounds that travel grow with
+    /// every operation, and a refresh is precise to a part of its bound. It must hold. One level for a table that has something
+    /// other than zeros beside it in slots.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::He`] for a bound that is no number above zero.
+    pub fn bounded(&self, a: &Encrypted, max_abs: f64) -> Result<Encrypted, MatrixError> {
+        let (free, evaluator) = self.unplanned("a bound of its own")?;
+        self.expect(a)?;
+        self.one_key(&[a])?;
+        self.0.threads.run(|| free.bounded(evaluator, a, max_abs))
+    }
+
+    /// In a context, a function of every element by its polynomial. Elements lie in the polynomial's interval; others come
+    /// back wrong. [`Polynomial::depth`](sudare_he::circuits::polynomial::Polynomial::depth) levels, and one more unless the
+    /// interval reaches about as far from its middle as the scale is over the context's: fresh matrices take none on an interval
+    /// of length one to four.
+    ///
+    /// The bound on errors that the result carries has the polynomial's own distance to the function in it.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::OutOfDepth`]; [`MatrixError::He`] for a constant.
+    pub fn polynomial(&self, a: &Encrypted, f: &Minimax) -> Result<Encrypted, MatrixError> {
+        let (free, evaluator) = self.unplanned("a polynomial")?;
+        self.expect(a)?;
+        self.one_key(&[a])?;
+        self.0.threads.run(|| free.polynomial(evaluator, a, f))
+    }
+
     /// `a @ b`.
     ///
     /// # Errors
@@ -237,7 +267,7 @@ impl Server {
     /// # Errors
     /// As [`Server::matmul`].
     pub fn add(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        same_shape("addition", a, b)?;
+        self.same_shape("addition", a, b)?;
         self.apply(Op::Add { left: a.node(), right: b.node() }, &[a, b])
     }
 
@@ -246,7 +276,7 @@ impl Server {
     /// # Errors
     /// As [`Server::matmul`].
     pub fn sub(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        same_shape("subtraction", a, b)?;
+        self.same_shape("subtraction", a, b)?;
         self.apply(Op::Sub { left: a.node(), right: b.node() }, &[a, b])
     }
 
@@ -255,7 +285,7 @@ impl Server {
     /// # Errors
     /// As [`Server::matmul`].
     pub fn mul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        same_shape("element-wise product", a, b)?;
+        self.same_shape("element-wise product", a, b)?;
         self.apply(Op::Mul { left: a.node(), right: b.node() }, &[a, b])
     }
 
@@ -383,6 +413,14 @@ impl Server {
         }
     }
 
+    /// Refuses operands of different shapes, but for a context of tables, which broadcasts.
+    fn same_shape(&self, operation: &'static str, a: &Encrypted, b: &Encrypted) -> Result<(), MatrixError> {
+        if a.shape() != b.shape() && self.spec().is_none_or(|spec| spec.columns.is_none()) {
+            return Err(MatrixError::Shapes { operation, left: a.shape(), right: b.shape() });
+        }
+        Ok(())
+    }
+
     /// The key that all operands are under: the server's own, where it has keys.
     fn one_key(&self, operands: &[&Encrypted]) -> Result<KeyId, MatrixError> {
         let expected = match &self.0.mode {
@@ -427,13 +465,6 @@ pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciph
     Ciphertext::from_parts(sudare_rlwe::Ciphertext::from_parts(params, key, parts, p.level())?, state)
 }
 
-fn same_shape(operation: &'static str, a: &Encrypted, b: &Encrypted) -> Result<(), MatrixError> {
-    if a.shape() != b.shape() {
-        return Err(MatrixError::Shapes { operation, left: a.shape(), right: b.shape() });
-    }
-    Ok(())
-}
-
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0.mode {
@@ -441,8 +472,9 @@ impl std::fmt::Debug for Server {
                 write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.0.threads)
             }
             Mode::Free(free, _) => {
-                let ContextSpec { depth, tile, .. } = free.spec();
-                write!(f, "Server(context of depth {depth}, tiles of {tile}, key {})", self.key_id())
+                let ContextSpec { depth, tile, columns, .. } = free.spec();
+                let tiles = columns.map_or(format!("tiles of {tile}"), |c| format!("tables of {c} columns"));
+                write!(f, "Server(context of depth {depth}, {tiles}, key {})", self.key_id())
             }
         }
     }

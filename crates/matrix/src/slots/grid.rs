@@ -7,11 +7,12 @@
 //! which go around: its result is replicated without a mask (Han, Hong, Cheon, Park, ePrint 2018/662,
 //! have this packing for gradient descent). A sum over columns takes a mask and rotations back.
 
-use super::common::{KeyList, check_count, check_shape, fold, mask_at, mask_values, plain_mask, slots_of, stages};
+use super::common::{KeyList, check_count, check_shape, fold, mask_values, plain_mask, slots_of, stages};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Shape};
 use crate::slots::tiles::Axis;
+use std::borrow::Cow;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
 
@@ -48,13 +49,13 @@ impl Clean {
 
 /// A table with what is known of the slots beside it.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub struct Grid<'a> {
     /// How it lies.
     pub layout: GridLayout,
     /// What lies beside it.
     pub clean: Clean,
     /// Tiles, row by row.
-    pub tiles: Vec<Ciphertext>,
+    pub tiles: Cow<'a, [Ciphertext]>,
 }
 
 impl GridLayout {
@@ -154,6 +155,23 @@ impl GridLayout {
         }
     }
 
+    /// Whether a slot of a tile holds an element.
+    pub fn holds(&self, tile: usize, slot: usize) -> bool {
+        self.element(tile, slot).is_some()
+    }
+
+    /// The layout of the transpose.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        Self { rows: self.cols, cols: self.rows, ..*self }
+    }
+
+    /// Whether entry `row` of a column in its tile `down`, and entry `col` of a row in its tile `across`, are one of `length`.
+    fn meet(&self, length: usize, (down, row): (usize, usize), (across, col): (usize, usize)) -> bool {
+        let entry = down * self.tile_rows + row;
+        entry < length && entry == across * self.tile_cols + col
+    }
+
     /// The tile of an operand that meets tile `t` of the result.
     fn tile_of(&self, result: &Self, t: usize) -> usize {
         let (down, across) = (t / result.tiles().1, t % result.tiles().1);
@@ -189,7 +207,7 @@ impl GridLayout {
     }
 }
 
-impl Grid {
+impl<'a> Grid<'a> {
     fn level(&self) -> usize {
         self.tiles.iter().map(Ciphertext::level).min().unwrap_or(0)
     }
@@ -198,7 +216,7 @@ impl Grid {
     fn zip(
         &self,
         operation: &'static str,
-        other: &Self,
+        other: &Grid<'_>,
         work: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, MatrixError> + Sync,
     ) -> Result<(GridLayout, [Clean; 2], Vec<Ciphertext>), MatrixError> {
         let layout = self.layout.broadcast(operation, &other.layout)?;
@@ -215,27 +233,27 @@ impl Grid {
     ///
     /// # Errors
     /// [`MatrixError::Shapes`], [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn add(&self, e: &Evaluator, other: &Self) -> Result<Self, MatrixError> {
+    pub fn add(&self, e: &Evaluator, other: &Grid<'_>) -> Result<Self, MatrixError> {
         let (layout, [x, y], tiles) = self.zip("addition", other, |a, b| Ok(e.add(a, b)?))?;
-        Ok(Self { layout, clean: Clean { rows: x.rows && y.rows, cols: x.cols && y.cols }, tiles })
+        Ok(Self { layout, clean: Clean { rows: x.rows && y.rows, cols: x.cols && y.cols }, tiles: tiles.into() })
     }
 
     /// A − B. No level.
     ///
     /// # Errors
     /// As [`Grid::add`].
-    pub fn sub(&self, e: &Evaluator, other: &Self) -> Result<Self, MatrixError> {
+    pub fn sub(&self, e: &Evaluator, other: &Grid<'_>) -> Result<Self, MatrixError> {
         let (layout, [x, y], tiles) = self.zip("subtraction", other, |a, b| Ok(e.sub(a, b)?))?;
-        Ok(Self { layout, clean: Clean { rows: x.rows && y.rows, cols: x.cols && y.cols }, tiles })
+        Ok(Self { layout, clean: Clean { rows: x.rows && y.rows, cols: x.cols && y.cols }, tiles: tiles.into() })
     }
 
     /// A ⊙ B, element by element. One level.
     ///
     /// # Errors
     /// As [`Grid::add`].
-    pub fn mul(&self, e: &Evaluator, other: &Self) -> Result<Self, MatrixError> {
+    pub fn mul(&self, e: &Evaluator, other: &Grid<'_>) -> Result<Self, MatrixError> {
         let (layout, [x, y], tiles) = self.zip("element-wise product", other, |a, b| Ok(e.mul_rescale(a, b)?))?;
-        Ok(Self { layout, clean: Clean { rows: x.rows || y.rows, cols: x.cols || y.cols }, tiles })
+        Ok(Self { layout, clean: Clean { rows: x.rows || y.rows, cols: x.cols || y.cols }, tiles: tiles.into() })
     }
 
     /// Levels that a sum over an axis takes.
@@ -246,6 +264,11 @@ impl Grid {
         }
     }
 
+    /// Whether all that lies beside the table is zero.
+    pub fn is_clean(&self) -> bool {
+        self.known(Axis::Rows) && self.known(Axis::Columns)
+    }
+
     /// Whether what lies beside the table along an axis is zero.
     fn known(&self, axis: Axis) -> bool {
         let own = self.layout.clean_in(self.clean, &self.layout);
@@ -253,16 +276,71 @@ impl Grid {
     }
 
     /// The table with zeros beside it. One level.
-    fn cleaned(&self, e: &Evaluator) -> Result<Self, MatrixError> {
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn cleaned(&self, e: &Evaluator) -> Result<Self, MatrixError> {
         let (level, slots) = (self.level(), e.params().slots());
         let tiles = threads::map(self.tiles.len(), |t| {
-            let keep = |slot| self.layout.element(t, slot).is_some();
-            let mask = plain_mask(e.params(), level, &mask_values(slots, 1.0, keep))?;
+            let mask = plain_mask(e.params(), level, &mask_values(slots, 1.0, |slot| self.layout.holds(t, slot)))?;
             let c = e.drop_to(&self.tiles[t], level)?;
             Ok::<_, MatrixError>(e.rescale(&e.mul_plain(&c, &mask)?)?.with_bound(c.bound()))
         });
         let tiles = tiles.into_iter().collect::<Result<_, _>>()?;
         Ok(Self { layout: self.layout, clean: Clean::ALL, tiles })
+    }
+
+    /// Levels that a vector's transpose takes: one from a column to a row, two back.
+    pub fn transpose_levels(&self) -> usize {
+        match self.layout.shape() {
+            (1, 1) => 0,
+            (1, _) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The transpose of a row or a column: its tiles are masked to one entry in each row or column of a tile, and summed.
+    /// [`Grid::transpose_levels`] levels.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a table of several rows and columns, [`MatrixError::Count`], [`MatrixError::He`].
+    pub fn transpose(&self, e: &Evaluator) -> Result<Self, MatrixError> {
+        check_count("tiles", self.tiles.len(), self.layout.ciphertexts())?;
+        let (layout, level, slots) = (self.layout.transposed(), self.level(), e.params().slots());
+        let (to_row, length) = match self.layout.shape() {
+            (1, 1) => return Ok(self.clone()),
+            (rows, 1) => (true, rows),
+            (1, cols) => (false, cols),
+            _ => {
+                let planned = "a table over whole ciphertexts turns its vectors alone; Xᵀ v is v X".into();
+                return Err(MatrixError::NotPlanned { operation: "a transpose of a table", planned });
+            }
+        };
+        let tiles = threads::map(layout.ciphertexts(), |to| {
+            let mut sum: Option<Ciphertext> = None;
+            for (from, c) in self.tiles.iter().enumerate() {
+                let (down, across) = if to_row { (from, to) } else { (to, from) };
+                let place = |slot: usize| (slot / layout.tile_cols, slot % layout.tile_cols);
+                let keep = |slot| layout.meet(length, (down, place(slot).0), (across, place(slot).1));
+                if !(0..slots).any(keep) {
+                    continue;
+                }
+                let mask = plain_mask(e.params(), level, &mask_values(slots, 1.0, keep))?;
+                let part = e.mul_plain(&e.drop_to(c, level)?, &mask)?;
+                match &mut sum {
+                    Some(sum) => e.add_assign(sum, &part)?,
+                    None => sum = Some(part),
+                }
+            }
+            let none = MatrixError::Count { what: "tiles", found: 0, expected: self.tiles.len() };
+            let masked = e.rescale(&sum.ok_or(none)?)?;
+            if to_row {
+                return fold(e, masked, &layout.stages(Axis::Rows), true);
+            }
+            spread(e, &layout, &fold(e, masked, &layout.stages(Axis::Columns), true)?)
+        });
+        let tiles = tiles.into_iter().collect::<Result<_, MatrixError>>()?;
+        Ok(Self { layout, clean: Clean::ALL, tiles })
     }
 
     /// The sum over an axis, which stays with length one and is replicated. [`Grid::sum_levels`] levels; none for an axis of
@@ -294,11 +372,7 @@ impl Grid {
             if axis == Axis::Rows {
                 return Ok(sum);
             }
-            // Only the first column has sums of one row alone.
-            let first = |slot: usize| slot.is_multiple_of(self.layout.tile_cols);
-            let mask = Encoder::new(e.params())
-                .encode_at(&mask_values(e.params().slots(), 1.0, first), mask_at(e.params(), level))?;
-            fold(e, e.rescale(&e.mul_plain(&sum, &mask)?)?, &self.layout.spread(), true)
+            spread(e, &self.layout, &sum)
         });
         let tiles = tiles.into_iter().collect::<Result<_, MatrixError>>()?;
         Ok(Self { layout, clean: self.clean, tiles })
@@ -317,4 +391,11 @@ impl Grid {
         let clean = if keeps_zero { self.clean } else { Clean { rows: false, cols: false } };
         Ok(Self { layout: self.layout, clean, tiles: tiles.into_iter().collect::<Result<_, _>>()? })
     }
+}
+
+/// The first column of a tile in all of its columns: it alone has sums of one row. One level.
+fn spread(e: &Evaluator, layout: &GridLayout, sum: &Ciphertext) -> Result<Ciphertext, MatrixError> {
+    let first = |slot: usize| slot.is_multiple_of(layout.tile_cols);
+    let mask = plain_mask(e.params(), sum.level(), &mask_values(e.params().slots(), 1.0, first))?;
+    fold(e, e.rescale(&e.mul_plain(sum, &mask)?)?, &layout.spread(), true)
 }

@@ -75,6 +75,13 @@ impl TileLayout {
         self.tiles().0 * self.tiles().1
     }
 
+    /// Whether a slot of a tile holds an element.
+    pub fn holds(&self, tile: usize, slot: usize) -> bool {
+        let (place, d, across) = (slot / self.stride, self.tile, self.tiles().1);
+        let (row, col) = (tile / across * d + place / d, tile % across * d + place % d);
+        slot.is_multiple_of(self.stride) && place / d < d && row < self.rows && col < self.cols
+    }
+
     /// The layout of the transpose.
     #[must_use]
     pub fn transposed(&self) -> Self {
