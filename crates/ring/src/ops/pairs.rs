@@ -45,6 +45,11 @@ impl PolyPairs {
         &self.basis
     }
 
+    /// Number of pairs.
+    pub fn terms(&self) -> usize {
+        self.rows.first().map_or(0, PackedPairs::terms)
+    }
+
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         self.rows.iter().map(PackedPairs::bytes).sum()

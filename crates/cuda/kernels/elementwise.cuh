@@ -1,0 +1,114 @@
+// Sums, products and permutations of residues: any prime below 2^61, two neighbours a thread. These wait for memory, so
+// they work in words whichever family transforms the prime.
+#pragma once
+#include "transform.cuh"
+
+// Polynomial number i of a launch is that of a, b and out; limb y, words from 2 * (thread) on.
+struct Elementwise {
+  Rows a, b, out;
+  const Prime* primes;
+  const Factor* factors;   // of each limb, for products with constants
+  u64 log_n;
+};
+// Grid (polynomials * N / 512, limbs), 256 threads.
+struct Place { u64 polynomial, word; };
+D Place place(u32 log_n) {
+  const u32 blocks = log_n - 9;
+  return Place{blockIdx.x >> blocks, ((u64)blockIdx.y << log_n) + 2 * ((blockIdx.x & ((1u << blocks) - 1)) * 256 + threadIdx.x)};
+}
+
+KERNEL(256, 4, add, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial, q = g.primes[blockIdx.y].q;
+  const Two x = load_two(g.a.at(i) + at.word), y = load_two(g.b.at(i) + at.word);
+  store_two(g.out.at(i) + at.word, fold(x.x + y.x, q), fold(x.y + y.y, q));
+}
+KERNEL(256, 4, sub, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial, q = g.primes[blockIdx.y].q;
+  const Two x = load_two(g.a.at(i) + at.word), y = load_two(g.b.at(i) + at.word);
+  store_two(g.out.at(i) + at.word, fold(x.x + q - y.x, q), fold(x.y + q - y.y, q));
+}
+KERNEL(256, 4, negate, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial, q = g.primes[blockIdx.y].q;
+  const Two x = load_two(g.a.at(i) + at.word);
+  store_two(g.out.at(i) + at.word, fold(q - x.x, q), fold(q - x.y, q));
+}
+KERNEL(256, 4, multiply, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial;
+  const Prime p = g.primes[blockIdx.y];
+  const Two x = load_two(g.a.at(i) + at.word), y = load_two(g.b.at(i) + at.word);
+  store_two(g.out.at(i) + at.word, mul_mod(x.x, y.x, p), mul_mod(x.y, y.y, p));
+}
+// out = out + a * b
+KERNEL(256, 4, multiply_add, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial;
+  const Prime p = g.primes[blockIdx.y];
+  const Two x = load_two(g.a.at(i) + at.word), y = load_two(g.b.at(i) + at.word);
+  u64* out = g.out.at(i) + at.word;
+  const Two z = load_two(out);
+  store_two(out, fold(mul_mod(x.x, y.x, p) + z.x, p.q), fold(mul_mod(x.y, y.y, p) + z.y, p.q));
+}
+KERNEL(256, 4, scale, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial, q = g.primes[blockIdx.y].q;
+  const Factor w = g.factors[blockIdx.y];
+  const Two x = load_two(g.a.at(i) + at.word);
+  store_two(g.out.at(i) + at.word, fold(shoup(x.x, w.value, w.quotient, q), q), fold(shoup(x.y, w.value, w.quotient, q), q));
+}
+// (a0, a1) * (b0, b1) = (a0*b0, a0*b1 + a1*b0, a1*b1): items of two polynomials, results of three.
+KERNEL(256, 3, tensor, Elementwise) {
+  const Place at = place(g.log_n);
+  const u64 i = at.polynomial;
+  const Prime p = g.primes[blockIdx.y];
+  const Two a0 = load_two(g.a.at(2 * i) + at.word), a1 = load_two(g.a.at(2 * i + 1) + at.word);
+  const Two b0 = load_two(g.b.at(2 * i) + at.word), b1 = load_two(g.b.at(2 * i + 1) + at.word);
+  store_two(g.out.at(3 * i) + at.word, mul_mod(a0.x, b0.x, p), mul_mod(a0.y, b0.y, p));
+  store_two(g.out.at(3 * i + 1) + at.word, mul_two_mod(a0.x, b1.x, a1.x, b0.x, p), mul_two_mod(a0.y, b1.y, a1.y, b0.y, p));
+  store_two(g.out.at(3 * i + 2) + at.word, mul_mod(a1.x, b1.x, p), mul_mod(a1.y, b1.y, p));
+}
+
+// An automorphism X -> X^element. Value i of the evaluation form is that at psi^e, e = exponent(i).
+D u32 transposed(u32 i) { return (i & ~63u) | ((i & 7) << 3) | ((i >> 3) & 7); }
+D u32 exponent(u32 i, u32 log_n) { return 2 * (reverse_bits(transposed(i)) >> (32 - log_n)) + 1; }
+D u32 index_of(u32 e, u32 log_n) { return transposed(reverse_bits((e >> 1) & ((1u << log_n) - 1)) >> (32 - log_n)); }
+struct Permutation {
+  Rows in, out;
+  const Prime* primes;
+  u32 log_n;
+  u32 element;
+  u64 accumulate;   // out += image, where 1
+};
+// Values: out[i] = in[index of element * exponent(i)]. Grid (polynomials * N / 512, limbs), 256 threads.
+KERNEL(256, 4, permute_values, Permutation) {
+  const Place at = place(g.log_n);
+  const u64 row = (u64)blockIdx.y << g.log_n, q = g.primes[blockIdx.y].q;
+  const u64* in = g.in.at(at.polynomial) + row;
+  u64* out = g.out.at(at.polynomial) + at.word;
+  const u32 i = (u32)(at.word - row);
+  u64 x = in[index_of(g.element * exponent(i, g.log_n), g.log_n)], y = in[index_of(g.element * exponent(i + 1, g.log_n), g.log_n)];
+  if (g.accumulate) {
+    const Two sum = load_two(out);
+    x = fold(x + sum.x, q);
+    y = fold(y + sum.y, q);
+  }
+  store_two(out, x, y);
+}
+// Coefficients: out[e*i mod N] = +-in[i]; the inverse element is given, so that a thread reads where it must and
+// writes neighbours.
+KERNEL(256, 4, permute_coefficients, Permutation) {
+  const Place at = place(g.log_n);
+  const u64 row = (u64)blockIdx.y << g.log_n, q = g.primes[blockIdx.y].q;
+  const u64* in = g.in.at(at.polynomial) + row;
+  const u32 i = (u32)(at.word - row), n = 1u << g.log_n;
+  u64 x[2];
+  UNROLL for (u32 k = 0; k < 2; k++) {
+    const u32 from = g.element * (i + k);
+    const u64 value = in[from & (n - 1)];
+    x[k] = from & n ? fold(q - value, q) : value;
+  }
+  store_two(g.out.at(at.polynomial) + at.word, x[0], x[1]);
+}

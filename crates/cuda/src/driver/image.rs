@@ -1,0 +1,113 @@
+//! The kernels in machine code: compiled ahead, or by NVRTC when they are first wanted.
+
+use crate::error::{CudaError, Result};
+use cudarc::nvrtc::{result as nvrtc, sys};
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+/// Where a card's kernels come from.
+#[derive(Clone, Debug, Default)]
+pub enum Kernels {
+    /// Those in this program if it was built with some, else compiled by NVRTC.
+    #[default]
+    Any,
+    /// A file that `make cuda-kernels` wrote: cubin, fatbin or PTX.
+    File(PathBuf),
+    /// Compiled by NVRTC, and kept in a folder so that the next start finds them.
+    Compiled {
+        /// The folder; nothing is kept without one.
+        cache: Option<PathBuf>,
+    },
+}
+
+/// What `make cuda-kernels` compiled, where a build was given it.
+const BUILT: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/built.rs"));
+
+/// The source, a file after the other as `kernels.cu` includes them.
+const FILES: [&str; 6] = [
+    include_str!("../../kernels/dialect.cuh"),
+    include_str!("../../kernels/arith.cuh"),
+    include_str!("../../kernels/transform.cuh"),
+    include_str!("../../kernels/elementwise.cuh"),
+    include_str!("../../kernels/switch.cuh"),
+    include_str!("../../kernels/kernels.cu"),
+];
+
+/// One text without includes of our own, as a compiler without a file system takes it.
+pub fn source() -> String {
+    let line = |l: &&str| !l.starts_with("#include \"") && !l.starts_with("#pragma once");
+    FILES.iter().flat_map(|f| f.lines()).filter(line).fold(String::new(), |all, l| all + l + "\n")
+}
+
+impl Kernels {
+    /// The machine code for a card.
+    pub(crate) fn image(&self, capability: (u32, u32)) -> Result<Vec<u8>> {
+        match self {
+            Self::Any => match BUILT {
+                Some(built) => Ok(built.to_vec()),
+                None => compiled(capability, None),
+            },
+            Self::File(path) => std::fs::read(path)
+                .map_err(|e| CudaError::NoKernels { capability, reason: format!("{}: {e}", path.display()) }),
+            Self::Compiled { cache } => compiled(capability, cache.as_deref()),
+        }
+    }
+}
+
+/// Compiles, or takes what an earlier start kept.
+fn compiled(capability: (u32, u32), cache: Option<&Path>) -> Result<Vec<u8>> {
+    let source = source();
+    let kept = cache.map(|folder| {
+        let digest =
+            source.bytes().fold(0xCBF2_9CE4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
+        folder.join(format!("kernels-{digest:016x}-sm_{}{}.cubin", capability.0, capability.1))
+    });
+    if let Some(cubin) = kept.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|c| c.starts_with(b"\x7FELF")) {
+        return Ok(cubin);
+    }
+    let cubin = compile(&source, capability).map_err(|reason| CudaError::NoKernels { capability, reason })?;
+    if let Some(path) = kept {
+        // A folder that cannot be written costs the next start its compilation, and no more.
+        let beside = path.with_extension(format!("{}.part", std::process::id()));
+        if std::fs::write(&beside, &cubin).and_then(|()| std::fs::rename(&beside, &path)).is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+    }
+    Ok(cubin)
+}
+
+/// A cubin by NVRTC, or what it says of the source.
+fn compile(source: &str, capability: (u32, u32)) -> std::result::Result<Vec<u8>, String> {
+    // SAFETY: asks whether the library can be loaded.
+    if !unsafe { sys::is_culib_present() } {
+        return Err("this program holds none that were compiled ahead, and libnvrtc.so is not installed".into());
+    }
+    let text = CString::new(source).map_err(|e| e.to_string())?;
+    let program = nvrtc::create_program(&text, Some(c"sudare.cu")).map_err(|e| e.to_string())?;
+    let options = [format!("--gpu-architecture=sm_{}{}", capability.0, capability.1), "--std=c++17".into()];
+    // SAFETY: the program was just made, and is destroyed after this.
+    let done = unsafe { nvrtc::compile_program(program, &options) };
+    let result = match done {
+        Ok(()) => cubin(program),
+        // SAFETY: the program lives.
+        Err(e) => Err(format!(
+            "{e}: {}",
+            unsafe { nvrtc::get_program_log(program) }
+                .map_or_else(|e| e.to_string(), |log| log.iter().map(|c| char::from(*c as u8)).take(400).collect(),)
+        )),
+    };
+    // SAFETY: nothing uses the program after this.
+    unsafe { nvrtc::destroy_program(program) }.map_err(|e| e.to_string())?;
+    result
+}
+
+fn cubin(program: sys::nvrtcProgram) -> std::result::Result<Vec<u8>, String> {
+    let mut size = 0;
+    // SAFETY: the program is compiled, and the buffer as large as the library says.
+    unsafe {
+        sys::nvrtcGetCUBINSize(program, &raw mut size).result().map_err(|e| e.to_string())?;
+        let mut cubin = vec![0u8; size];
+        sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast()).result().map_err(|e| e.to_string())?;
+        Ok(cubin)
+    }
+}

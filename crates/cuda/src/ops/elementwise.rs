@@ -1,0 +1,193 @@
+//! Sums and products, value by value: one launch for a whole batch.
+
+use crate::arena::Memory;
+use crate::batch::{Batch, Rows};
+use crate::error::{CudaError, Result};
+use crate::tables::factors;
+use bytemuck::NoUninit;
+use std::sync::Arc;
+use sudare_ring::Eval;
+
+/// Threads of a block, two words each.
+const THREADS: usize = 256;
+
+/// Twin of `Elementwise` in `elementwise.cuh`.
+#[derive(Clone, Copy, Debug, NoUninit)]
+#[repr(C)]
+struct Arguments {
+    a: Rows,
+    b: Rows,
+    out: Rows,
+    primes: u64,
+    factors: u64,
+    log_n: u64,
+}
+
+/// Blocks for `polynomials` polynomials of a batch.
+pub(super) fn grid<F>(batch: &Batch<F>, polynomials: usize) -> [usize; 3] {
+    [polynomials * batch.basis().degree() / (2 * THREADS), batch.basis().len(), 1]
+}
+
+/// Which items of its operands an operation works on: the lab runs them one by one as well.
+pub(crate) type Span = std::ops::Range<usize>;
+
+/// Runs a kernel on polynomials of items `span`, `parts` of each in `out`.
+fn run<F, G, H>(
+    kernel: &str,
+    [a, b]: [&Batch<F>; 2],
+    out: &Batch<H>,
+    span: Span,
+    scales: Option<&Arc<Memory>>,
+    per_item: &Batch<G>,
+) -> Result<()> {
+    let polynomials = |batch: &Batch<F>| batch.rows().from(span.start * batch.parts());
+    let arguments = Arguments {
+        a: polynomials(a),
+        b: polynomials(b),
+        out: out.rows().from(span.start * out.parts()),
+        primes: a.primes().at(0),
+        factors: scales.map_or(0, |m| m.address()),
+        log_n: u64::from(a.basis().degree().trailing_zeros()),
+    };
+    // A tensor product counts items, everything else polynomials.
+    let count = if kernel == "tensor" { span.len() } else { span.len() * per_item.parts() };
+    // SAFETY: the callers checked that all batches are of one device and basis and have the items of `span`, and
+    // hold them until their memory goes back to the queue's pool.
+    unsafe { a.device().core().launch(kernel, grid(a, count), THREADS, 0, &arguments) }
+}
+
+impl<F> Batch<F> {
+    fn zipped(&self, other: &Self, kernel: &str) -> Result<Self> {
+        self.expect_same(other)?;
+        let out = self.like(self.parts())?;
+        run(kernel, [self, other], &out, 0..self.len(), None, self)?;
+        Ok(out)
+    }
+
+    /// `self + other`.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for batches of other shapes, [`CudaError::OutOfMemory`].
+    pub fn add(&self, other: &Self) -> Result<Self> {
+        self.zipped(other, "add")
+    }
+
+    /// `self − other`.
+    ///
+    /// # Errors
+    /// As [`Batch::add`].
+    pub fn sub(&self, other: &Self) -> Result<Self> {
+        self.zipped(other, "sub")
+    }
+
+    /// `−self`.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`].
+    pub fn neg(&self) -> Result<Self> {
+        let out = self.like(self.parts())?;
+        run("negate", [self, self], &out, 0..self.len(), None, self)?;
+        Ok(out)
+    }
+
+    /// Times an integer.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`].
+    pub fn mul_integer(&self, factor: i64) -> Result<Self> {
+        let scales = factors(self.device(), self.basis().moduli(), |q| Ok(q.reduce_i64(factor)))?;
+        let out = self.like(self.parts())?;
+        run("scale", [self, self], &out, 0..self.len(), Some(&scales), self)?;
+        Ok(out)
+    }
+
+    /// `self + other` of items `span` alone, into items `span` of `out`: what the lab times one by one.
+    ///
+    /// # Errors
+    /// As [`Batch::add`], and for items that there are not.
+    pub fn add_into(&self, other: &Self, out: &mut Self, span: Span) -> Result<()> {
+        self.expect_same(other)?;
+        self.expect_same(out)?;
+        self.expect_items(&span)?;
+        run("add", [self, other], out, span, None, self)
+    }
+
+    fn expect_items(&self, span: &Span) -> Result<()> {
+        if span.start > span.end || span.end > self.len() {
+            return Err(CudaError::Mismatch("a batch has no items of these numbers"));
+        }
+        Ok(())
+    }
+}
+
+impl Batch<Eval> {
+    /// `self · other`, part by part.
+    ///
+    /// # Errors
+    /// As [`Batch::add`].
+    pub fn mul(&self, other: &Self) -> Result<Self> {
+        self.zipped(other, "multiply")
+    }
+
+    /// `self += a · b`, part by part.
+    ///
+    /// # Errors
+    /// As [`Batch::add`], and where other batches share this one's memory.
+    pub fn mul_add(&mut self, a: &Self, b: &Self) -> Result<()> {
+        self.expect_same(a)?;
+        self.expect_same(b)?;
+        self.expect_own()?;
+        run("multiply_add", [a, b], self, 0..a.len(), None, a)
+    }
+
+    /// (a_0·b_0, a_0·b_1 + a_1·b_0, a_1·b_1) of each item: products of ciphertexts before relinearisation.
+    ///
+    /// # Errors
+    /// As [`Batch::add`], and for items of other than two parts.
+    pub fn tensor(&self, other: &Self) -> Result<Self> {
+        let mut out = self.like(3)?;
+        self.tensor_into(other, &mut out, 0..self.len())?;
+        Ok(out)
+    }
+
+    /// The same of items `span` alone, into items `span` of `out`.
+    ///
+    /// # Errors
+    /// As [`Batch::tensor`], and for items that there are not.
+    pub fn tensor_into(&self, other: &Self, out: &mut Self, span: Span) -> Result<()> {
+        self.expect_same(other)?;
+        self.expect_items(&span)?;
+        let fits = self.parts() == 2 && out.parts() == 3 && out.len() == self.len() && out.basis() == self.basis();
+        if !fits || !out.device().is(self.device()) {
+            return Err(CudaError::Mismatch("a tensor product takes items of two parts to as many of three"));
+        }
+        run("tensor", [self, other], out, span, None, self)
+    }
+
+    /// An empty batch of items of `parts` polynomials each, to be written by operations that end in `_into`.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`].
+    pub fn room(&self, parts: usize) -> Result<Self> {
+        self.like(parts)
+    }
+
+    /// Copies an item on the device, into the first parts of item `to` of `out`.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for items that there are not or that have no room.
+    pub fn copy_item(&self, item: usize, out: &mut Self, to: usize) -> Result<()> {
+        self.expect_items(&(item..item + 1))?;
+        out.expect_items(&(to..to + 1))?;
+        if self.basis() != out.basis() || self.parts() > out.parts() || !self.device().is(out.device()) {
+            return Err(CudaError::Mismatch("an item is copied to one over the same primes, with room for its parts"));
+        }
+        for part in 0..self.parts() {
+            let (from, to) = (self.address(item * self.parts() + part), out.address(to * out.parts() + part));
+            let bytes = 8 * self.basis().degree() * self.basis().len();
+            // SAFETY: both are whole polynomials over one basis, of different batches.
+            unsafe { self.device().core().driver().copy(to, from, bytes) }?;
+        }
+        Ok(())
+    }
+}

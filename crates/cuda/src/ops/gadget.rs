@@ -1,0 +1,382 @@
+//! Hybrid key switching of a batch: what `sudare_ring::ops::RnsGadget` does with one polynomial, in five launches for
+//! any number of them.
+
+use super::divide::{Divide, Division};
+use super::{PARTS, exchange_words, lift_threads, part_kernel, part_layers, part_threads};
+use crate::arena::Memory;
+use crate::batch::{Batch, Rows};
+use crate::device::Device;
+use crate::error::{CudaError, Result};
+use crate::tables::{Conversions, Lifting, Primes, factors};
+use bytemuck::NoUninit;
+use std::sync::Arc;
+use sudare_ring::ops::PolyPairs;
+use sudare_ring::{Eval, RnsBasis};
+
+/// Twin of `Start` in `switch.cuh`.
+#[derive(Clone, Copy, Debug, NoUninit)]
+#[repr(C)]
+pub(super) struct Start {
+    pub a: Rows,
+    pub b: Rows,
+    pub out: Rows,
+    pub primes: u64,
+    pub first: u32,
+    pub product: u32,
+}
+
+impl Start {
+    /// Inverse layers of the parts of `limbs` limbs of polynomials.
+    pub(super) fn launch(&self, device: &Device, basis: &RnsBasis, polynomials: usize, limbs: usize) -> Result<()> {
+        let (kernel, grid) = (part_kernel("start", basis), [polynomials, PARTS, limbs]);
+        // SAFETY: the rows are of polynomials with these limbs that live until the queue is past them.
+        unsafe { device.core().launch(&kernel, grid, part_threads(basis), exchange_words(basis), self) }
+    }
+}
+
+/// Twin of `Lift` in `switch.cuh`.
+#[derive(Clone, Copy, Debug, NoUninit)]
+#[repr(C)]
+pub(super) struct Lift {
+    pub input: Rows,
+    pub out: Rows,
+    pub primes: u64,
+    pub conversions: u64,
+    pub log_n: u32,
+    pub words: u32,
+}
+
+impl Lift {
+    /// Every conversion of every item: last inverse layers, change of basis, first forward layers.
+    pub(super) fn launch(&self, device: &Device, basis: &RnsBasis, items: usize, list: &Conversions) -> Result<()> {
+        let threads = lift_threads(device, basis, list.sources)?;
+        let grid = [items, basis.degree() / PARTS / threads, list.count];
+        // SAFETY: as for `Start`; the conversions name rows inside.
+        unsafe { device.core().launch("lift", grid, threads, 16 * list.sources * threads, self) }
+    }
+}
+
+/// Twin of `Switch` in `switch.cuh`.
+#[derive(Clone, Copy, Debug, NoUninit)]
+#[repr(C)]
+struct Switch {
+    a0: Rows,
+    a1: Rows,
+    b0: Rows,
+    b1: Rows,
+    raised: Rows,
+    sums: Rows,
+    tail: Rows,
+    primes: u64,
+    special: u64,
+    key: u64,
+    limbs: u32,
+    count: u32,
+    digit: u32,
+    digits: u32,
+    key_digits: u32,
+    key_skip: u32,
+    kept: u32,
+    product: u32,
+    plus: u32,
+    pad: u32,
+}
+
+/// What is switched: a product of pairs, or a polynomial with up to two others that P times are added.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Product([Rows; 4]),
+    Given { c: Rows, plus: [Rows; 2], count: u32 },
+}
+
+impl Source {
+    /// From item `first` on.
+    fn from(self, first: usize) -> Self {
+        match self {
+            Self::Product(rows) => Self::Product(rows.map(|r| r.from(first))),
+            Self::Given { c, plus, count } => {
+                Self::Given { c: c.from(first), plus: plus.map(|r| r.from(first)), count }
+            }
+        }
+    }
+}
+
+/// Digits of polynomials over Q = q_0·…·q_l, over Q·P: `sudare_ring::ops::RnsGadget` for batches.
+#[derive(Debug)]
+pub struct Gadget {
+    device: Device,
+    q: RnsBasis,
+    qp: RnsBasis,
+    primes: Primes,
+    digit: usize,
+    conversions: Conversions,
+    /// P modulo each q.
+    special: Arc<Memory>,
+}
+
+/// Pairs on the device, in the order in which a key switch reads them: prime, digit, pair.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    device: Device,
+    memory: Arc<Memory>,
+    basis: RnsBasis,
+    terms: usize,
+}
+
+impl Pairs {
+    /// Copies pairs to a device, as whole words.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`].
+    pub fn from_host(device: &Device, pairs: &PolyPairs) -> Result<Self> {
+        let (basis, terms) = (pairs.basis(), pairs.terms());
+        let n = basis.degree();
+        let memory = device.core().memory(basis.len() * terms * 2 * n)?;
+        for (j, part) in (0..terms).flat_map(|j| [(j, 0), (j, 1)]) {
+            let polynomial = pairs.get(j, part);
+            for e in 0..basis.len() {
+                let at = memory.address() + 8 * (((e * terms + j) * 2 + part) * n) as u64;
+                // SAFETY: the memory has N words for each prime, term and part.
+                unsafe { device.core().driver().upload(at, polynomial.limb(e)) }?;
+            }
+        }
+        Ok(Self { device: device.clone(), memory, basis: basis.clone(), terms })
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> usize {
+        16 * self.terms * self.basis.len() * self.basis.degree()
+    }
+}
+
+impl Gadget {
+    /// Digits of `digit_limbs` primes of `q` each, over `q` and the special primes `p`.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] without special primes or with digits of none, [`CudaError::Ring`] for a prime in both,
+    /// [`CudaError::Degree`], [`CudaError::OutOfMemory`].
+    pub fn new(device: &Device, q: &RnsBasis, p: &RnsBasis, digit_limbs: usize) -> Result<Self> {
+        if p.is_empty() || q.is_empty() || digit_limbs == 0 {
+            return Err(CudaError::Mismatch(
+                "key switching on the GPU takes special primes, and digits of at least one",
+            ));
+        }
+        let qp = q.concat(p)?;
+        let primes = Primes::new(device, &qp)?;
+        let lifting = |j: usize| {
+            let digit = j * digit_limbs..q.len().min((j + 1) * digit_limbs);
+            Lifting {
+                sources: digit.clone().map(|i| (i, i)).collect(),
+                targets: (0..qp.len()).filter(|e| !digit.contains(e)).map(|e| (e, j * qp.len() + e)).collect(),
+            }
+        };
+        let list: Vec<Lifting> = (0..q.len().div_ceil(digit_limbs)).map(lifting).collect();
+        let conversions = Conversions::new(device, &qp, &primes, &list)?;
+        let special = factors(device, q.moduli(), |m| Ok(p.product_modulo(m)))?;
+        Ok(Self { device: device.clone(), q: q.clone(), qp, primes, digit: digit_limbs, conversions, special })
+    }
+
+    /// q_0 … q_l.
+    pub fn q(&self) -> &RnsBasis {
+        &self.q
+    }
+
+    /// q_0 … q_l, p_0 ….
+    pub fn qp(&self) -> &RnsBasis {
+        &self.qp
+    }
+
+    /// Number of digits.
+    pub fn digits(&self) -> usize {
+        self.conversions.count
+    }
+
+    /// Σ_j d_j·(b_j, a_j) over Q·P for the digits d of each item's one polynomial, plus P times the item of `plus`,
+    /// which has two parts: `RnsGadget::switch_many`.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for operands of other shapes, primes or devices or too few pairs,
+    /// [`CudaError::SharedMemory`], [`CudaError::OutOfMemory`].
+    pub fn switch(&self, batch: &Batch<Eval>, plus: Option<&Batch<Eval>>, pairs: &Pairs) -> Result<Batch<Eval>> {
+        self.expect(batch, 1)?;
+        if let Some(plus) = plus {
+            self.expect(plus, 2)?;
+            if plus.len() != batch.len() {
+                return Err(CudaError::Mismatch("what is added to a key switch has an item for each polynomial"));
+            }
+        }
+        let (plus, count) = match plus {
+            Some(plus) => ([plus.rows().every(2), plus.rows().from(1).every(2)], 2),
+            None => ([Rows::none(); 2], 0),
+        };
+        self.run(Source::Given { c: batch.rows(), plus, count }, batch.len(), pairs, None, 1)
+    }
+
+    /// Products a·b of pairs: the part with s² is switched to s, and all is divided. `division` is by P, or by P and
+    /// the last primes of Q, which rescales at once.
+    ///
+    /// # Errors
+    /// As [`Gadget::switch`], and for a division of other primes.
+    pub fn product(&self, a: &Batch<Eval>, b: &Batch<Eval>, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
+        self.expect(a, 2)?;
+        a.expect_same(b)?;
+        let [a0, a1, b0, b1] = [a, a, b, b].map(|x| x.rows().every(2));
+        let [a1, b1] = [(a, a1), (b, b1)].map(|(x, _)| x.rows().from(1).every(2));
+        self.run(Source::Product([a0, a1, b0, b1]), a.len(), pairs, Some(division), 1)
+    }
+
+    /// Items of three parts, whose last is switched from s² to s, divided by P (or more, as for a product).
+    ///
+    /// # Errors
+    /// As [`Gadget::product`].
+    pub fn relinearize(&self, batch: &Batch<Eval>, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
+        self.expect(batch, 3)?;
+        let [d0, d1, d2] = [0, 1, 2].map(|part| batch.rows().from(part).every(3));
+        self.run(Source::Given { c: d2, plus: [d0, d1], count: 2 }, batch.len(), pairs, Some(division), 1)
+    }
+
+    /// The images of pairs under X → X^g, switched back to s: `pairs` hold P·g_j·s' for the s' that the automorphism
+    /// takes to s.
+    ///
+    /// # Errors
+    /// As [`Gadget::product`], and [`RingError::GaloisElement`](sudare_ring::RingError::GaloisElement).
+    pub fn rotate(&self, batch: &Batch<Eval>, g: u64, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
+        self.expect(batch, 2)?;
+        let inverse = super::permute::inverse_element(self.q.degree(), g)?;
+        let [c0, c1] = [0, 1].map(|part| batch.rows().from(part).every(2));
+        self.run(Source::Given { c: c1, plus: [c0, c0], count: 1 }, batch.len(), pairs, Some(division), inverse)
+    }
+
+    fn expect(&self, batch: &Batch<Eval>, parts: usize) -> Result<()> {
+        if !batch.device().is(&self.device) {
+            return Err(CudaError::Mismatch("a batch is on another device than the tables of its key switch"));
+        }
+        if *batch.basis() != self.q || batch.parts() != parts {
+            return Err(CudaError::Mismatch(
+                "a key switch takes items over its own primes, of as many parts as it says",
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many data primes more than Q the pairs have.
+    fn key_skip(&self, pairs: &Pairs) -> Result<usize> {
+        let (own, theirs): (Vec<u64>, Vec<u64>) = (self.qp.primes().collect(), pairs.basis.primes().collect());
+        let limbs = self.q.len();
+        let fits = theirs.len() >= own.len()
+            && own[..limbs] == theirs[..limbs]
+            && own[limbs..] == theirs[theirs.len() - (own.len() - limbs)..]
+            && pairs.terms >= self.digits()
+            && pairs.device.is(&self.device)
+            && pairs.basis.degree() == self.q.degree();
+        if !fits {
+            return Err(CudaError::Mismatch("pairs of another gadget, too few for its digits, or on another device"));
+        }
+        Ok(theirs.len() - own.len())
+    }
+
+    /// The five launches (three without a division), in waves of as many items as the intermediate results have room.
+    fn run(
+        &self,
+        source: Source,
+        items: usize,
+        pairs: &Pairs,
+        division: Option<&Division>,
+        inverse_element: u64,
+    ) -> Result<Batch<Eval>> {
+        let skip = self.key_skip(pairs)?;
+        if division.is_some_and(|d| !d.device().is(&self.device) || *d.basis() != self.qp) {
+            return Err(CudaError::Mismatch("a key switch is divided by its last primes, on its own device"));
+        }
+        let (n, count, limbs) = (self.q.degree(), self.qp.len(), self.q.len());
+        let kept = division.map_or(count, |d| d.kept().len());
+        let gone = count - kept;
+        let shared = exchange_words(&self.q) + (2 << part_layers(&self.q));
+        let available = self.device.info().shared;
+        if 8 * shared > available {
+            return Err(CudaError::SharedMemory { what: "a key switch", wanted: 8 * shared, available });
+        }
+        let out = match division {
+            Some(division) => Batch::dirty(&self.device, division.kept(), division.primes(), 2, items)?,
+            None => Batch::dirty(&self.device, &self.qp, &self.primes, 2, items)?,
+        };
+        let summed = if division.is_some() { kept } else { 0 };
+        let each = limbs + self.digits() * count + 2 * (summed + gone + summed);
+        let wave = self.device.wave(each * n).min(items.max(1));
+        let core = self.device.core();
+        let room = |rows: usize| core.memory((wave * rows * n).max(1));
+        let (half, raised) = (room(limbs)?, room(self.digits() * count)?);
+        let (sums, tail, lowered) = (room(2 * summed)?, room(2 * gone)?, room(2 * summed)?);
+        for first in (0..items).step_by(wave) {
+            let now = wave.min(items - first);
+            let source = source.from(first);
+            let (start, [a0, a1, b0, b1], product, plus) = match source {
+                Source::Product(rows) => ([rows[1], rows[3]], rows, 1, 0),
+                Source::Given { c, plus, count } => ([c, Rows::none()], [c, c, plus[0], plus[1]], 0, count),
+            };
+            Start {
+                a: start[0],
+                b: start[1],
+                out: Rows::even(&half, limbs * n),
+                primes: self.primes.at(0),
+                first: 0,
+                product,
+            }
+            .launch(&self.device, &self.q, now, limbs)?;
+            Lift {
+                input: Rows::even(&half, limbs * n),
+                out: Rows::even(&raised, self.digits() * count * n),
+                primes: self.primes.at(0),
+                conversions: self.conversions.address(),
+                log_n: n.trailing_zeros(),
+                words: 0,
+            }
+            .launch(&self.device, &self.q, now, &self.conversions)?;
+            let direct = out.rows();
+            let arguments = Switch {
+                a0,
+                a1,
+                b0,
+                b1,
+                raised: Rows::even(&raised, n),
+                // Limb by limb: a result over Q·P has 2·count of them for each item.
+                sums: match division {
+                    Some(_) => Rows::even(&sums, n),
+                    None => Rows { stride: n as u64, ..direct }.from(2 * count * first),
+                },
+                tail: Rows::even(&tail, n),
+                primes: self.primes.at(0),
+                special: self.special.address(),
+                key: pairs.memory.address(),
+                limbs: limbs as u32,
+                count: count as u32,
+                digit: self.digit as u32,
+                digits: self.digits() as u32,
+                key_digits: pairs.terms as u32,
+                key_skip: skip as u32,
+                kept: kept as u32,
+                product,
+                plus,
+                pad: 0,
+            };
+            let (kernel, grid) = (part_kernel("switch", &self.q), [now, PARTS, count]);
+            // SAFETY: the rows name polynomials and intermediate results of these shapes, which live until the queue
+            // is past them.
+            unsafe { core.launch(&kernel, grid, part_threads(&self.q), shared, &arguments) }?;
+            if let Some(division) = division {
+                division.lift(Rows::even(&tail, gone * n), Rows::even(&lowered, kept * n), 2 * now)?;
+                let ends = Divide {
+                    sums: Rows::even(&sums, kept * n),
+                    lowered: Rows::even(&lowered, kept * n),
+                    out: direct.from(2 * first),
+                    primes: division.primes().at(0),
+                    factors: division.factors(),
+                    inverse_element: inverse_element as u32,
+                    pad: 0,
+                };
+                ends.launch(division, 2 * now)?;
+            }
+        }
+        Ok(out)
+    }
+}
