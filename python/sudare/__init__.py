@@ -29,6 +29,7 @@ from ._errors import (
     SudareError,
     UnsupportedError,
 )
+from ._files import load
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
@@ -68,6 +69,7 @@ __all__ = [
     "bits",
     "context",
     "genome",
+    "load",
     "maximum",
     "minimum",
     "plan",

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._bits_array import EncryptedBits, parameters, plain, words
-from ._errors import FormatError, SecurityError, UnsupportedError
-from ._keys import KeyedServer, SecretHolder
+from ._errors import SecurityError, UnsupportedError
+from ._files import Source, octets
+from ._keys import Home, KeyedServer, SecretHolder
 from ._progress import progress
 
 __all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
@@ -20,45 +21,47 @@ PARAMETERS = "message_2_carry_2"
 class BitsServer(KeyedServer[_core.BitsServer]):
     """Computes on encrypted integers. It holds evaluation keys and nothing secret.
 
-    It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
+    It travels by `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickles for your own
+    processes.
     """
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
-        self._core, self._params = core, params
+        self._core, self._params, self._home = core, params, Home(core)
 
     @property
     def wire_bytes(self) -> int:
         """Bytes of `to_bytes`: masks travel as seeds."""
         return self._core.wire_bytes
 
-    @property
-    def key_id(self) -> str:
-        """The public name of the key whose data it computes on."""
-        return self._core.key_id
-
     def bind(self, x: EncryptedBits) -> EncryptedBits:
         """The same array, computed with by this server."""
-        return EncryptedBits(x._core, x._params, self._core)
+        return EncryptedBits(x._core, x._params, self._home)
 
     def plain(self, x: Any) -> EncryptedBits:
         """A public array as an operand; nothing about it is secret."""
         values = plain(x)
         core = self._core.plain(str(values.dtype), list(values.shape), words(values))
-        return EncryptedBits(core, self._params, self._core)
+        return EncryptedBits(core, self._params, self._home)
 
-    def load(self, data: bytes) -> EncryptedBits:
-        """An array from `x.to_bytes()`, ready to compute with."""
-        return EncryptedBits(_core.BitsArray.from_bytes(self._params, data), self._params, self._core)
+    def load(self, data: Source) -> EncryptedBits:
+        """An array from `x.to_bytes()`, ready to compute with.
+
+        `data` is bytes-like, a path or a binary file.
+        """
+        return EncryptedBits(_core.BitsArray.from_bytes(self._params, octets(data)), self._params, self._home)
+
+    def _saved(self) -> bytes:
+        return self.params_bytes() + self.to_bytes()
 
     def params_bytes(self) -> bytes:
         """The parameters, as they travel."""
         return self._params.to_bytes()
 
     @classmethod
-    def from_bytes(cls, params: bytes, data: bytes, threads: int = 0) -> BitsServer:
+    def from_bytes(cls, params: Source, data: Source, threads: int = 0) -> BitsServer:
         """A server from parameters and keys, on `threads` threads (0: one for each processor)."""
         made = parameters(params)
-        return cls(_core.BitsServer.from_bytes(made, data, threads), made)
+        return cls(_core.BitsServer.from_bytes(made, octets(data), threads), made)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""
@@ -88,32 +91,32 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         self._params = _core.BitsParams(parameters)
         self._core = _core.BitsClient(self._params, threads)
         self._threads = threads
-        self._server: BitsServer | None = None
+        self._made: BitsServer | None = None
+        self._home: Home[_core.BitsServer] = Home()
 
     @classmethod
-    def from_secret_bytes(cls, params: bytes, secret: bytes, threads: int = 0) -> BitsClient:
-        """The client again from its parameters and secret key."""
+    def from_secret_bytes(cls, params: Source, secret: Source, threads: int = 0) -> BitsClient:
+        """The client again from its parameters and secret key, both bytes-like, paths or binary files."""
         client = cls.__new__(cls)
         client._params = parameters(params)
-        client._core = _core.BitsClient.from_secret_bytes(client._params, secret, threads)
-        client._threads, client._server = threads, None
+        client._core = _core.BitsClient.from_secret_bytes(client._params, octets(secret), threads)
+        client._threads, client._made, client._home = threads, None, Home()
         return client
+
+    def _saved(self) -> bytes:
+        return self.params_bytes() + self.secret_bytes()
 
     def params_bytes(self) -> bytes:
         """The parameters, as they travel."""
         return self._params.to_bytes()
 
-    @property
-    def key_id(self) -> str:
-        """The secret key's public name."""
-        return self._core.key_id
-
     def server(self) -> BitsServer:
         """The server for this client's data, made once: evaluation keys only."""
-        if self._server is None:
+        if self._made is None:
             with progress("making keys"):
-                self._server = BitsServer(self._core.server(self._threads), self._params)
-        return self._server
+                self._made = BitsServer(self._core.server(self._threads), self._params)
+            self._home.server = self._made._core
+        return self._made
 
     def encrypt(self, x: Any) -> EncryptedBits:
         """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits."""
@@ -121,7 +124,7 @@ class BitsClient(SecretHolder[_core.BitsClient]):
             raise UnsupportedError("this array is encrypted already")
         values = plain(x)
         core = self._core.encrypt(str(values.dtype), list(values.shape), words(values))
-        return EncryptedBits(core, self._params, self._server._core if self._server else None)
+        return EncryptedBits(core, self._params, self._home)
 
     def decrypt(self, x: EncryptedBits) -> NDArray[Any]:
         """Decrypt an array, in its type and shape."""
@@ -130,12 +133,10 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         words = self._core.decrypt(x._core)
         return words.astype(x.dtype).reshape(x.shape)
 
-    def load(self, data: bytes) -> EncryptedBits:
-        """An array from `x.to_bytes()`."""
-        if not isinstance(data, bytes):
-            raise FormatError(f"an array is read from bytes, not from {type(data).__name__}")
-        core = _core.BitsArray.from_bytes(self._params, data)
-        return EncryptedBits(core, self._params, self._server._core if self._server else None)
+    def load(self, data: Source) -> EncryptedBits:
+        """An array from `x.to_bytes()`; `data` is bytes-like, a path or a binary file."""
+        core = _core.BitsArray.from_bytes(self._params, octets(data))
+        return EncryptedBits(core, self._params, self._home)
 
     def __repr__(self) -> str:
         return f"<sudare bits client {_described(self._params)}, secret key hidden>"

@@ -12,6 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._files import Source, Travels, octets
+from ._keys import Home
 from ._opaque import Opaque
 from ._values import array
 
@@ -24,8 +26,13 @@ BOOL = np.dtype(np.bool_)
 
 
 @lru_cache(maxsize=8)
-def parameters(data: bytes) -> _core.BitsParams:
+def _parameters(data: bytes) -> _core.BitsParams:
     return _core.BitsParams.from_bytes(data)
+
+
+def parameters(data: Source) -> _core.BitsParams:
+    """A set of parameters from its bytes, built once."""
+    return _parameters(octets(data))
 
 
 def words(values: NDArray[Any]) -> Words:
@@ -52,7 +59,7 @@ def plain(x: Any) -> NDArray[Any]:
     return values
 
 
-class EncryptedBits(Opaque):
+class EncryptedBits(Opaque, Travels):
     """An array that nobody can read without the client's key.
 
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
@@ -61,9 +68,10 @@ class EncryptedBits(Opaque):
     """
 
     def __init__(
-        self, core: _core.BitsArray, params: _core.BitsParams, server: _core.BitsServer | None
+        self, core: _core.BitsArray, params: _core.BitsParams, home: Home[_core.BitsServer] | None
     ) -> None:
-        self._core, self._params, self._server = core, params, server
+        self._core, self._params = core, params
+        self._home: Home[_core.BitsServer] = home or Home()
 
     # What everybody may see.
 
@@ -101,6 +109,9 @@ class EncryptedBits(Opaque):
         """Its bytes on the wire; an array straight from encryption is a seed and one word a block."""
         return self._core.to_bytes(self._params)
 
+    def _saved(self) -> bytes:
+        return self._params.to_bytes() + self.to_bytes()
+
     def __len__(self) -> int:
         if not self.shape:
             raise UnsupportedError("a number has no length")
@@ -117,16 +128,22 @@ class EncryptedBits(Opaque):
 
     # Shapes.
 
+    def _at(self, *others: EncryptedBits) -> Home[_core.BitsServer]:
+        """Where something is computed, if anywhere."""
+        return next((x._home for x in (self, *others) if x._home.server is not None), self._home)
+
     def _do(self, *others: EncryptedBits) -> _core.BitsServer:
         """What computes."""
-        for x in (self, *others):
-            if x._server is not None:
-                return x._server
-        raise UnsupportedError("these arrays have no server to compute with; bind one: server.bind(x)")
+        server = self._at(*others).server
+        if server is None:
+            raise UnsupportedError(
+                "these arrays have no server to compute with; make their client's by client.server(), "
+                "or bind one: server.bind(x)"
+            )
+        return server
 
     def _wrap(self, core: _core.BitsArray, *others: EncryptedBits) -> EncryptedBits:
-        servers = (x._server for x in (self, *others))
-        return EncryptedBits(core, self._params, next((s for s in servers if s is not None), None))
+        return EncryptedBits(core, self._params, self._at(*others))
 
     def _take(self, indices: NDArray[Any]) -> EncryptedBits:
         order = np.ascontiguousarray(indices).reshape(-1).tolist()
@@ -190,15 +207,14 @@ class EncryptedBits(Opaque):
             values = np.asarray(x, dtype)
         else:
             values = plain(x)
-        core = self._do().plain(str(values.dtype), list(values.shape), words(values))
-        return self._wrap(core)
+        return self._wrap(self._do().plain(str(values.dtype), list(values.shape), words(values)))
 
     def _both(self, other: Any) -> tuple[EncryptedBits, EncryptedBits]:
         """Both operands in one type and shape."""
         y = self._lift(other)
-        server = self._do(y)
-        left = EncryptedBits(self._core, self._params, server)
-        right = EncryptedBits(y._core, y._params, server)
+        home = self._at(y)
+        left = EncryptedBits(self._core, self._params, home)
+        right = EncryptedBits(y._core, y._params, home)
         return _same((left, right))
 
     def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
@@ -472,7 +488,7 @@ def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
     else:
         b, a = y._both(x)
     c = ours._lift(np.asarray(condition, np.bool_)) if not isinstance(condition, EncryptedBits) else condition
-    c = EncryptedBits(c._core, c._params, c._do(a, b)).astype(bool)
+    c = EncryptedBits(c._core, c._params, c._at(a, b)).astype(bool)
     shape = _shape((a, b, c))
     a, b, c = a._to(shape), b._to(shape), c._to(shape)
     return a._wrap(c._do(a, b).choice(c._core, a._core, b._core), c)
@@ -495,7 +511,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> EncryptedBits:
     ours = _first(arrays)
     lifted = [ours._lift(x) for x in arrays]
     dtype = _check_dtype(np.result_type(*(x.dtype for x in lifted)))
-    lifted = [EncryptedBits(x._core, x._params, x._server or ours._server).astype(dtype) for x in lifted]
+    lifted = [EncryptedBits(x._core, x._params, x._at(ours)).astype(dtype) for x in lifted]
     offsets = np.cumsum([0, *(x.size for x in lifted)])
     try:
         order = np.concatenate([x._indices + o for x, o in zip(lifted, offsets, strict=False)], axis=axis)

@@ -112,6 +112,12 @@ class Context:
             f"{self.threads} threads, keys {self.key_bytes / 1e6:.0f} MB, secret key hidden>"
         )
 
+    def save(self, target: Any) -> NoReturn:
+        """Refused: what a context encrypts belongs to this process."""
+        raise UnsupportedError(
+            "a context and its matrices are not saved; a plan's client, server and values are"
+        )
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a context holds a secret key and does not pickle; use a plan and its client")
 

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 VERSION: str
 
+def peek(data: bytes) -> tuple[int, str, int, str]: ...
+
 _Progress = Callable[[int, int], None] | None
 
 @final

@@ -23,13 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._files import PathLike as Path
+from ._files import Source, Travels, octets
 from ._keys import SecretHolder
 from ._progress import progress
 from ._values import array, count, real
 
 __all__ = ["ANSWER", "Client", "Panel", "Policy", "Query", "Server", "Sites"]
 
-Path = str | os.PathLike[str]
 Bits = NDArray[np.bool_]
 
 #: What `Client.answer` returns: an array of such records, which pandas takes as it is.
@@ -79,20 +80,23 @@ def _shape(sites: int, starts: int, batch: int, eps: int) -> tuple[int, int, int
     return _number(sites, "sites"), _number(starts, "starts"), _number(batch, "batch"), _number(eps, "eps")
 
 
-class Sites:
+class Sites(Travels):
     """The public description of a panel: its sites, and nothing of any haplotype."""
 
     def __init__(self, core: _core.GenomeSites) -> None:
         self._core = core
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Sites:
-        """A description from `sites.to_bytes()`."""
-        return cls(_core.GenomeSites.from_bytes(data))
+    def from_bytes(cls, data: Source) -> Sites:
+        """A description from `sites.to_bytes()`: bytes-like, a path or a binary file."""
+        return cls(_core.GenomeSites.from_bytes(octets(data)))
 
     def to_bytes(self) -> bytes:
         """Its bytes, for clients."""
         return self._core.to_bytes()
+
+    def _saved(self) -> bytes:
+        return self.to_bytes()
 
     @property
     def hash(self) -> str:
@@ -296,21 +300,16 @@ class Client(SecretHolder[_core.GenomeClient]):
         self._core = _core.GenomeClient(protocol, _number(sites, "sites"), hidden, threads)
 
     @classmethod
-    def from_secret_bytes(cls, secret: bytes, threads: int = 0) -> Client:
-        """The client again from its secret key."""
+    def from_secret_bytes(cls, secret: Source, threads: int = 0) -> Client:
+        """The client again from its secret key: bytes-like, a path or a binary file."""
         client = cls.__new__(cls)
-        client._core = _core.GenomeClient.from_secret_bytes(secret, threads)
+        client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
         return client
 
     @property
     def protocol(self) -> str:
         """Its protocol."""
         return self._core.protocol
-
-    @property
-    def key_id(self) -> str:
-        """The secret key's public name."""
-        return self._core.key_id
 
     def evaluation_keys(self) -> bytes:
         """What a server needs besides queries; for "trie" only for circuit-private answers."""
@@ -375,11 +374,11 @@ class Client(SecretHolder[_core.GenomeClient]):
         )
         return Query(data, private, sites)
 
-    def answer(self, query: Query, answer: bytes) -> NDArray[np.void]:
+    def answer(self, query: Query, answer: Source) -> NDArray[np.void]:
         """Decrypts an answer: records as `ANSWER` says, one for each haplotype asked."""
         if not isinstance(query, Query):
             raise UnsupportedError(f"an answer is read with its query, not with {type(query).__name__}")
-        return np.array(self._core.answer(query.sites._core, query.private, answer), ANSWER)
+        return np.array(self._core.answer(query.sites._core, query.private, octets(answer)), ANSWER)
 
     def __repr__(self) -> str:
         return f"<sudare genome client {self.protocol}, key {self.key_id}, secret key hidden>"
@@ -411,13 +410,13 @@ class Server:
         """How many threads work."""
         return self._core.threads
 
-    def add_keys(self, keys: bytes) -> str:
+    def add_keys(self, keys: Source) -> str:
         """Takes a client's evaluation keys over; returns the key's name."""
-        return self._core.add_keys(keys)
+        return self._core.add_keys(octets(keys))
 
-    def search(self, query: bytes | Query, *, pad: int | None = None) -> bytes:
+    def search(self, query: Source | Query, *, pad: int | None = None) -> bytes:
         """Answers a query; with `pad` the work for each start is that of the class."""
-        data = query.data if isinstance(query, Query) else query
+        data = query.data if isinstance(query, Query) else octets(query)
         work = None if pad is None else count(pad, "pad")
         with progress("searching") as report:
             answer, counted = self._core.search(data, work, report)

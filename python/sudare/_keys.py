@@ -5,13 +5,30 @@ from __future__ import annotations
 from typing import ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 from ._errors import UnsupportedError
+from ._files import Travels
+
+Computes = TypeVar("Computes")
+
+
+class Home(Generic[Computes]):
+    """Where the values of a client are computed with: at its server, as soon as there is one.
+
+    All values of a client share it, so that they may be encrypted before the server is made.
+    """
+
+    def __init__(self, server: Computes | None = None) -> None:
+        self.server = server
 
 
 class _Secret(Protocol):
+    @property
+    def key_id(self) -> str: ...
     def secret_bytes(self) -> bytes: ...
 
 
 class _Evaluation(Protocol):
+    @property
+    def key_id(self) -> str: ...
     @property
     def threads(self) -> int: ...
     @property
@@ -23,16 +40,25 @@ Secret = TypeVar("Secret", bound=_Secret)
 Evaluation = TypeVar("Evaluation", bound=_Evaluation)
 
 
-class SecretHolder(Generic[Secret]):
+class SecretHolder(Travels, Generic[Secret]):
     """Gives its secret key out by name only, and so does not pickle."""
 
+    _private = True
     #: How a client is made again from its secret key, for the refusal's text.
     _again: ClassVar[str]
     _core: Secret
 
+    @property
+    def key_id(self) -> str:
+        """The secret key's public name, which everything under it bears."""
+        return self._core.key_id
+
     def secret_bytes(self) -> bytes:
         """The secret key. Whoever gets these bytes reads everything."""
         return self._core.secret_bytes()
+
+    def _saved(self) -> bytes:
+        return self.secret_bytes()
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
@@ -41,10 +67,15 @@ class SecretHolder(Generic[Secret]):
         )
 
 
-class KeyedServer(Generic[Evaluation]):
+class KeyedServer(Travels, Generic[Evaluation]):
     """Holds evaluation keys and nothing secret."""
 
     _core: Evaluation
+
+    @property
+    def key_id(self) -> str:
+        """The public name of the key whose data it computes on."""
+        return self._core.key_id
 
     @property
     def threads(self) -> int:
@@ -59,3 +90,6 @@ class KeyedServer(Generic[Evaluation]):
     def to_bytes(self) -> bytes:
         """Its evaluation keys, as they travel."""
         return self._core.keys_bytes()
+
+    def _saved(self) -> bytes:
+        return self.to_bytes()

@@ -11,6 +11,8 @@ import numpy as np
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
 from ._core import Encrypted as Core
 from ._errors import PlanError, ShapeError, UnsupportedError
+from ._files import Source, Travels, octets
+from ._keys import Home
 from ._plan import Plan
 from ._trace import NAMES, constant_name
 from ._values import real
@@ -128,38 +130,46 @@ class Computation:
         return PlainOperand(values) if self._server.plan else self._server._core.lift(members(values))
 
 
-class Encrypted(ArrayOperators):
+class Encrypted(ArrayOperators, Travels):
     """A matrix, vector or table, or a result, that nobody reads without the client or context that made it.
 
-    Made by `Client.encrypt` or `Context.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and NumPy's
-    functions of these, as its plan says, and read by `decrypt`. The values of a plan travel by `to_bytes` and
-    `from_bytes`, and pickle for your own processes; what was read computes again with `server.bind(x)`, or
-    together with a matrix that is bound.
+    Made by `Client.encrypt` or `Context.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and
+    NumPy's functions of these, as its plan says, and read by `decrypt`. The values of a plan travel by
+    `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickle for your own processes; what was
+    read computes again with `server.bind(x)`, or together with a matrix that is bound.
     """
 
     _core: Core
 
-    def __init__(self, core: Core, plan: Plan | None, server: Server | None, dropped: Shape = ()) -> None:
-        self._core, self._plan, self._server, self._dropped = core, plan, server, dropped
+    def __init__(
+        self, core: Core, plan: Plan | None, home: Server | Home[Server] | None, dropped: Shape = ()
+    ) -> None:
+        self._core, self._plan, self._dropped = core, plan, dropped
+        self._home: Home[Server] = home if isinstance(home, Home) else Home(home)
+
+    @property
+    def _server(self) -> Server | None:
+        """What computes with it, if anything does yet."""
+        return self._home.server
 
     @property
     def _do(self) -> Computation:
         if self._server is None and self._plan is not None and self._plan.exact:
             # It takes no keys: anybody can compute it.
-            self._server = self._plan.keyless()
+            self._home.server = self._plan.keyless()
         if self._server is None:
             raise UnsupportedError(
-                "this matrix is bound to no server; make it by client.server() before encrypting, "
-                "or bind it: x = server.bind(x)"
+                "this matrix is bound to no server; make its client's by client.server(), "
+                "or bind it to another: x = server.bind(x)"
             )
         return Computation(self._server)
 
     def _wrap(self, core: Any, dropped: Shape) -> Encrypted:
-        return Encrypted(core, self._plan, self._server, dropped)
+        return Encrypted(core, self._plan, self._home, dropped)
 
     def _adopt(self, other: Any) -> Encrypted:
         if self._server is None and isinstance(other, Encrypted) and other._server is not None:
-            return Encrypted(self._core, self._plan, other._server, self._dropped)
+            return Encrypted(self._core, self._plan, other._home, self._dropped)
         return self
 
     @property
@@ -209,10 +219,18 @@ class Encrypted(ArrayOperators):
         """Its bytes on the wire; fresh ones take half their size."""
         return self._core.to_bytes()
 
+    def _saved(self) -> bytes:
+        return self.to_bytes()
+
     @classmethod
-    def from_bytes(cls, plan: Plan, data: bytes) -> Encrypted:
-        """Read a value of a plan, a vector as a matrix of one column. Every size and value is checked."""
-        return cls(Core.from_bytes(plan._core, data), plan, None)
+    def from_bytes(cls, plan: Plan, data: Source) -> Encrypted:
+        """Read a value of a plan, a vector as a matrix of one column. Every size and value is checked.
+
+        `data` is bytes-like, a path or an open binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for the value of another plan.
+        """
+        return cls(Core.from_bytes(plan._core, octets(data)), plan, None)
 
     def __repr__(self) -> str:
         text, core = repr(self._core), (*self._batch, *self._core.shape)

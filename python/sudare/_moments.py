@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import warnings
-from dataclasses import dataclass
+import zipfile
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from . import _core
 from ._array import Floats
-from ._errors import InputError, ShapeError
+from ._errors import FormatError, InputError, ShapeError
+from ._files import Travels
 from ._plan import Plan
 from ._release import Release, declared
 from ._values import array, count
@@ -19,11 +22,11 @@ __all__ = ["Moments", "table"]
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(Travels):
     """Decrypted statistics of a table's columns, with n - 1 degrees of freedom as in pandas.
 
     Each comes with a bound on its error, which follows from the table's size and the bounds of the
-    columns, and from the noise of a release.
+    columns, and from the noise of a release. `save` writes them for `sudare.load`, not encrypted.
     """
 
     rows: int
@@ -82,6 +85,25 @@ class Moments:
         np.fill_diagonal(worst, 0.0 * self._known(self.std))
         # And what doubles round in the quotient.
         return worst + 1e-15
+
+    def _saved(self) -> bytes:
+        out = io.BytesIO()
+        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        np.savez(out, **arrays)
+        return out.getvalue()
+
+    @classmethod
+    def _read(cls, data: bytes) -> Moments:
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as found:
+                arrays = {f.name: found[f.name] for f in fields(cls)}
+            k = len(arrays["mean"])
+            shapes = [np.shape(arrays[f.name]) for f in fields(cls)]
+        except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
+            raise FormatError(f"these are no statistics that were saved: {error}") from None
+        if shapes != [(), (k,), (k, k), (k,), (k, k)]:
+            raise FormatError(f"statistics of {k} columns do not have the shapes {shapes}")
+        return cls(int(arrays.pop("rows")), **arrays)
 
     def _variances(self) -> tuple[Floats, Floats]:
         """The least and the largest that each variance can be."""

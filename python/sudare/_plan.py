@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from . import _core
 from ._array import Floats
 from ._errors import PlanError, UnsupportedError
+from ._files import Travels
 from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "plan"]
 
 
-class Plan:
+class Plan(Travels):
     """Everything that a client and a server have to agree on; nothing in it is secret.
 
     Made by `plan` for products and expressions, of real matrices or exactly of integers, and by `table` for
     statistics. One client and one server serve all of them.
 
     `print(plan)` shows the scheme, its parameters, the method, keys, sizes, time and what else was
-    considered. A plan travels as JSON: `to_json`, `from_json`, `save`, `load`. It pickles for your own
-    processes.
+    considered. A plan travels as JSON: `save` and `sudare.load`, `to_json` and `from_json`. It pickles for
+    your own processes.
     """
 
     def __init__(self, core: _core.Plan) -> None:
@@ -43,18 +43,12 @@ class Plan:
         """Read a plan; everything in it is worked out and checked again."""
         return cls(_core.Plan.from_json(text))
 
-    @classmethod
-    def load(cls, path: str | Path) -> Plan:
-        """Read a plan file."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
-
     def to_json(self) -> str:
         """The plan as JSON."""
         return self._core.to_json()
 
-    def save(self, path: str | Path) -> None:
-        """Write a plan file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+    def _saved(self) -> bytes:
+        return self.to_json().encode()
 
     @cached_property
     def _file(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import numpy as np
 from . import _core
 from ._array import Floats, plain, whole
 from ._errors import PlanError, UnsupportedError
-from ._keys import KeyedServer, SecretHolder
+from ._files import Source, Travels, octets
+from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Encrypted, members, rows
 from ._moments import moments, warn_of_columns
 from ._plan import Plan
@@ -23,11 +24,12 @@ __all__ = ["Client", "PublicClient", "Server"]
 class Server(KeyedServer[_core.Server]):
     """Computes by a plan, or in a context without one. It holds evaluation keys and nothing secret.
 
-    It travels by `to_bytes` and `from_bytes`, and pickles for your own processes.
+    It travels by `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickles for your own
+    processes.
     """
 
     def __init__(self, core: _core.Server, plan: Plan | None) -> None:
-        self._core, self._plan = core, plan
+        self._core, self._plan, self._home = core, plan, Home(self)
 
     @property
     def plan(self) -> Plan | None:
@@ -47,12 +49,12 @@ class Server(KeyedServer[_core.Server]):
 
     def bind(self, x: Encrypted) -> Encrypted:
         """The same matrix, computed with by this server."""
-        return Encrypted(x._core, x._plan, self, x._dropped)
+        return Encrypted(x._core, x._plan, self._home, x._dropped)
 
     def plain(self, x: Any, name: str) -> Encrypted:
         """A matrix that the plan gives to the server unencrypted, ready to compute with."""
         shaped, dropped = rows(plain(x))
-        return Encrypted(self._plain(name, shaped), self._plan, self, dropped)
+        return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
     def _plain(self, name: str, values: Floats) -> _core.Encrypted:
         return self._core.plain(name, members(values))
@@ -61,12 +63,15 @@ class Server(KeyedServer[_core.Server]):
         """Means of a table's columns, and under them their covariances."""
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
-        return Encrypted(self._core.moments(x._core), self._plan, self)
+        return Encrypted(self._core.moments(x._core), self._plan, self._home)
 
     @classmethod
-    def from_bytes(cls, plan: Plan, data: bytes, threads: int = 0) -> Server:
-        """A server from evaluation keys, on `threads` threads (0: one for each processor)."""
-        return cls(_core.Server.from_bytes(plan._core, data, threads), plan)
+    def from_bytes(cls, plan: Plan, data: Source, threads: int = 0) -> Server:
+        """A server from evaluation keys, on `threads` threads (0: one for each processor).
+
+        `data` is bytes-like, a path or an open binary file.
+        """
+        return cls(_core.Server.from_bytes(plan._core, octets(data), threads), plan)
 
     def __repr__(self) -> str:
         kind, megabytes = self._plan.method if self._plan else "context", self.key_bytes / 1e6
@@ -90,18 +95,21 @@ class Client(SecretHolder[_core.Client]):
 
     def _setup(self, core: _core.Client, plan: Plan, threads: int) -> None:
         self._core, self._plan, self._threads = core, plan, threads
-        self._server: Server | None = None
+        self._home: Home[Server] = Home()
 
     @classmethod
-    def from_secret_bytes(cls, plan: Plan, data: bytes, *, threads: int = 0) -> Client:
-        """A client from the secret key that `secret_bytes` gave."""
+    def from_secret_bytes(cls, plan: Plan, data: Source, *, threads: int = 0) -> Client:
+        """A client from the secret key that `secret_bytes` gave.
+
+        Bytes-like, a path or an open binary file.
+        """
         client = cls.__new__(cls)
-        client._setup(_core.Client.from_secret_bytes(plan._core, data, threads), plan, threads)
+        client._setup(_core.Client.from_secret_bytes(plan._core, octets(data), threads), plan, threads)
         return client
 
-    def public_bytes(self) -> bytes:
-        """A public key: with `PublicClient`, others encrypt for this client."""
-        return self._core.public_bytes()
+    def public(self) -> PublicClient:
+        """Encrypts for this client, and can do no more: for others, by `save` and `sudare.load`."""
+        return PublicClient(self._plan, self._core.public_bytes(), threads=self._threads)
 
     @property
     def plan(self) -> Plan:
@@ -110,10 +118,10 @@ class Client(SecretHolder[_core.Client]):
 
     def server(self) -> Server:
         """The server for this client's data, made once: evaluation keys only."""
-        if self._server is None:
+        if self._home.server is None:
             with progress("making keys") as report:
-                self._server = Server(self._core.server(self._threads, report), self._plan)
-        return self._server
+                self._home.server = Server(self._core.server(self._threads, report), self._plan)
+        return self._home.server
 
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
         """Encrypt an input of the plan; of a batch, all members at once along the first axis.
@@ -130,7 +138,7 @@ class Client(SecretHolder[_core.Client]):
                 core = self._core.encrypt(name, members(shaped), report)
         if self._plan._statistics:
             warn_of_columns(self._plan, values)
-        return Encrypted(core, self._plan, self._server, dropped)
+        return Encrypted(core, self._plan, self._home, dropped)
 
     @property
     def releases_left(self) -> int:
@@ -159,14 +167,16 @@ class Client(SecretHolder[_core.Client]):
         return f"<sudare client {self._plan.method}, secret key hidden>"
 
 
-class PublicClient:
+class PublicClient(Travels):
     """Encrypts for a client under its public key, and can do no more.
 
-    Exact products and statistics are planned for the noise of the secret key's encryptions, and have none.
+    Made by `client.public()`, and from its bytes (or their file) on another machine. Exact products and
+    statistics are planned for the noise of the secret key's encryptions, and have none.
     """
 
-    def __init__(self, plan: Plan, public: bytes, *, threads: int = 0) -> None:
-        self._core, self._plan = _core.PublicClient(plan._core, public, threads), plan
+    def __init__(self, plan: Plan, public: Source, *, threads: int = 0) -> None:
+        self._public = octets(public)
+        self._core, self._plan = _core.PublicClient(plan._core, self._public, threads), plan
 
     @property
     def plan(self) -> Plan:
@@ -180,6 +190,17 @@ class PublicClient:
         with progress(f"encrypting {name}") as report:
             core = self._core.encrypt(name, members(shaped), report)
         return Encrypted(core, self._plan, None, dropped)
+
+    def to_bytes(self) -> bytes:
+        """The public key, as it travels."""
+        return self._public
+
+    def _saved(self) -> bytes:
+        return self._public
+
+    def __reduce__(self) -> tuple[Callable[..., PublicClient], tuple[Any, ...]]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
+        return PublicClient, (self._plan, self._public)
 
     def __repr__(self) -> str:
         return f"<sudare public client {self._plan.method}>"

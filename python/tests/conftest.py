@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Session = tuple[sd.Plan, sd.Client, sd.Server]
+Matrices = Callable[..., list[Floats]]
 ERROR = 1e-4
+
+
+def same(ctx: sd.BitsClient, got: Any, expected: Any) -> None:
+    """An encrypted array is NumPy's, in value, shape and type."""
+    assert isinstance(got, sd.EncryptedBits)
+    found, wanted = ctx.decrypt(got), np.asarray(expected)
+    assert (got.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import same
 from numpy.typing import NDArray
 
 CASES = int(os.environ.get("SUDARE_BITS_CASES", "2"))
@@ -26,14 +27,6 @@ def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> NDArray[Any]:
         return rng.integers(0, 2, shape).astype(bool)
     info = np.iinfo(dtype)
     return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
-
-
-def same(ctx: sd.BitsContext, got: Any, expected: Any) -> None:
-    assert isinstance(got, sd.EncryptedBits)
-    found, wanted = ctx.decrypt(got), np.asarray(expected)
-    assert got.shape == wanted.shape
-    assert found.dtype == wanted.dtype
-    np.testing.assert_array_equal(found, wanted)
 
 
 OPERATIONS: list[Callable[[Any, Any], Any]] = [

@@ -18,7 +18,7 @@ KINDS = {
         plan = sd.plan(lambda A, B: A @ B, A=sd.spec((6, 4)), B=sd.spec((4, 3)), error=1e-4)
         client = sd.Client(plan, threads=3)
         server = client.server()
-        friend = sd.PublicClient(plan, client.public_bytes(), threads=3)
+        friend = sd.PublicClient(plan, client.public().to_bytes(), threads=3)
 
         def work():
             product = server.bind(client.encrypt(A, "A")) @ friend.encrypt(B, "B")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import same
 from numpy.typing import NDArray
 
 Bools = NDArray[np.bool_]
@@ -28,13 +29,6 @@ def integers() -> sd.BitsContext:
 @pytest.fixture(params=["gates", "integers"])
 def ctx(request: pytest.FixtureRequest) -> sd.BitsContext:
     return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
-
-
-def same(ctx: sd.BitsContext, got: Any, expected: Any) -> None:
-    assert isinstance(got, sd.EncryptedBits)
-    found, wanted = ctx.decrypt(got), np.asarray(expected)
-    assert (got.shape, found.dtype) == (wanted.shape, wanted.dtype)
-    np.testing.assert_array_equal(found, wanted)
 
 
 BINARY: list[Callable[[Any, Any], Any]] = [

@@ -138,7 +138,7 @@ def test_threads(value: Any) -> None:
         lambda: product(threads=value),
         lambda: sd.Client(plan, threads=value),
         lambda: sd.Client.from_secret_bytes(plan, client.secret_bytes(), threads=value),
-        lambda: sd.PublicClient(plan, client.public_bytes(), threads=value),
+        lambda: sd.PublicClient(plan, client.public().to_bytes(), threads=value),
         lambda: sd.Server.from_bytes(plan, b"", threads=value),
         lambda: sd.Client(whole, threads=value),
         lambda: whole.keyless(threads=value),

@@ -157,7 +157,12 @@ def test_no_secret_pickles(product: Session) -> None:
     with pytest.raises(sd.UnsupportedError, match="secret_bytes"):
         copy.copy(client)
     secret = client.secret_bytes()
-    for public in (server.to_bytes(), client.public_bytes(), plan.to_json().encode(), pickle.dumps(server)):
+    for public in (
+        server.to_bytes(),
+        client.public().to_bytes(),
+        plan.to_json().encode(),
+        pickle.dumps(server),
+    ):
         # No page of the key's bytes stands in what leaves the client.
         assert not any(secret[i : i + 64] in public for i in range(4096, len(secret) - 64, 4096))
 
@@ -173,7 +178,7 @@ def test_secret_bytes(product: Session, matrices: Matrices) -> None:
 def test_public_client(product: Session, matrices: Matrices) -> None:
     plan, client, server = product
     a, b = matrices((5, 7), (7, 3))
-    friend = sd.PublicClient(plan, client.public_bytes())
+    friend = sd.PublicClient(plan, client.public().to_bytes())
     z = server.bind(friend.encrypt(a, "A")) @ friend.encrypt(b, "B")
     assert np.abs(client.decrypt(z) - a @ b).max() < ERROR
     assert not hasattr(friend, "decrypt")
@@ -193,7 +198,7 @@ def test_another_process(product: Session, matrices: Matrices, tmp_path: Any) ->
     code = """
 from pathlib import Path
 import sudare as sd
-plan = sd.Plan.load("plan.json")
+plan = sd.load("plan.json")
 server = sd.Server.from_bytes(plan, Path("keys").read_bytes(), threads=1)
 a, b = (sd.Encrypted.from_bytes(plan, Path(n).read_bytes()) for n in "ab")
 Path("c").write_bytes((server.bind(a) @ b).to_bytes())
@@ -266,7 +271,7 @@ def test_plans(tmp_path: Any) -> None:
     plan = product_plan((3, 4), (4, 5))
     assert sd.Plan.from_json(plan.to_json()) == plan
     plan.save(tmp_path / "plan.json")
-    assert sd.Plan.load(tmp_path / "plan.json") == plan
+    assert sd.load(tmp_path / "plan.json") == plan
     assert plan.inputs == {"A": sd.Spec((3, 4), 1.0), "B": sd.Spec((4, 5), 1.0)}
     assert plan.error <= ERROR
     assert any(c["verdict"] == "taken" for c in plan.considered)

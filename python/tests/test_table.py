@@ -162,4 +162,4 @@ def test_refusals() -> None:
     with pytest.raises(sd.KeyMismatchError):
         sd.Encrypted.from_bytes(sd.table((6, 2)), encrypted.to_bytes())
     with pytest.raises(sd.PlanError, match="public key"):
-        sd.PublicClient(spec, client.public_bytes())
+        sd.PublicClient(spec, client.public().to_bytes())

@@ -48,9 +48,20 @@ mod _core {
     #[pymodule_export]
     use crate::server::Server;
 
+    #[pymodule_export]
+    use crate::peek;
+
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// What an object is, by its header: number and name of its type, its length, and the name of the key that it is under.
+#[pyfunction]
+fn peek(data: &[u8]) -> error::Result<(u16, String, u64, String)> {
+    let header = sudare_rlwe::wire::peek(data)?;
+    let key = header.key().0.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((header.object().code(), header.object().to_string(), header.total_bytes(), key))
 }
 
 /// `SUDARE_KERNEL` names the best kernel family that may be used.
