@@ -1,0 +1,29 @@
+//! What is larger than memory: encrypted objects as grids of blocks on a disk, and keys in mapped files.
+//!
+//! A grid is an ordinary Zarr v3 group ([`layout`]), which zarr-python, xarray and dask open. Every block is one
+//! container of the wire format ([`sudare_rlwe::wire`]), padded to a multiple of 4 KiB, so that blocks are read where
+//! they lie without the page cache. Shards are written beside their place and renamed when they are whole, and the
+//! root comes last ([`Writer`]): no root, no grid. What was interrupted goes on from the shards that are there.
+//!
+//! Every byte is checked: blocks by their own checksums and by a table of digests, that by the root's digest, all
+//! else by comparison with what the root says it has to be ([`Reader`]).
+#![forbid(unsafe_code)]
+
+mod ahead;
+mod block;
+mod crc32c;
+mod error;
+pub mod layout;
+mod reader;
+mod shard;
+mod source;
+mod writer;
+
+pub use ahead::{Ahead, Request, read_ahead};
+pub use block::{Block, BlockDigest, digest_of};
+pub use error::StoreError;
+pub use layout::{Description, Grid};
+pub use reader::{Reader, Reading, is_store};
+pub use shard::ShardWriter;
+pub use source::{BlockSource, InMemory};
+pub use writer::{Existing, Writer};

@@ -1,0 +1,192 @@
+//! Reading a grid that is finished.
+
+use crate::block::{Block, container, digest_with};
+use crate::error::{At, StoreError};
+use crate::layout::{DIGEST, Description, Grid, MAX_DOCUMENT, Paths, Root};
+use crate::shard::{check_length, check_shard, expect_index};
+use crate::source::{BlockSource, check_place};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most shards that are kept open.
+const MAX_OPEN: usize = 256;
+
+/// How blocks are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Through the page cache: for a block now and then.
+    Cached,
+    /// Past it, where the file system can: for strips that are larger than memory, read ahead in a known order.
+    Direct,
+}
+
+/// A finished grid. Documents and digests are checked when it is opened, a shard's index when the shard is first
+/// asked for, a block when it is read.
+#[derive(Debug)]
+pub struct Reader {
+    paths: Paths,
+    root: Root,
+    digests: Vec<u8>,
+    reading: Reading,
+    open: Mutex<BTreeMap<(usize, usize), Arc<File>>>,
+    bytes_read: AtomicU64,
+}
+
+/// A small file, whole.
+fn document(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    File::open(path).at(path)?.take(most + 1).read_to_end(&mut bytes).at(path)?;
+    if bytes.len() as u64 > most {
+        return Err(StoreError::damaged(path, format!("more than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+impl Reader {
+    /// Opens a grid.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAStore`], [`StoreError::Unfinished`], [`StoreError::Version`], [`StoreError::Damaged`],
+    /// [`StoreError::Io`].
+    pub fn open(path: &Path, reading: Reading) -> Result<Self, StoreError> {
+        let paths = Paths(path.into());
+        if !paths.root().exists() {
+            return Err(match paths.partial().exists() {
+                true => StoreError::Unfinished { path: path.into() },
+                false => StoreError::NotAStore { path: path.into() },
+            });
+        }
+        let root = Root::read(&paths.root(), &document(&paths.root(), MAX_DOCUMENT)?)?;
+        let expected = [(paths.blocks(), root.grid.blocks_document()), (paths.digests(), root.grid.digests_document())];
+        for (path, expected) in expected {
+            if document(&path, MAX_DOCUMENT)? != expected {
+                return Err(StoreError::damaged(&path, "a document that does not fit its root"));
+            }
+        }
+        let (table, length) = (paths.digest_table(), (root.grid.blocks() * DIGEST) as u64);
+        let digests = document(&table, length)?;
+        if digests.len() as u64 != length || root.digest_with(&digests) != root.digest {
+            return Err(StoreError::damaged(&paths.root(), "root and digests of the blocks do not go together"));
+        }
+        Ok(Self { paths, root, digests, reading, open: Mutex::default(), bytes_read: AtomicU64::new(0) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.paths.0
+    }
+
+    /// Its sizes.
+    pub fn sizes(&self) -> &Grid {
+        &self.root.grid
+    }
+
+    /// What it is.
+    pub fn description(&self) -> &Description {
+        &self.root.description
+    }
+
+    /// Names its contents: two grids with one digest are the same.
+    pub fn digest(&self) -> [u8; 32] {
+        self.root.digest
+    }
+
+    /// Bytes of blocks read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// Reads everything and checks every byte.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], [`StoreError::Block`], [`StoreError::Io`].
+    pub fn verify(&self) -> Result<(), StoreError> {
+        let (down, across) = self.root.grid.shards();
+        for shard in (0..down).flat_map(|i| (0..across).map(move |j| (i, j))) {
+            let path = self.paths.shard(shard);
+            let digests = check_shard(&path, &self.root.grid, shard)?;
+            for ((row, col), digest) in self.root.grid.members(shard).zip(digests) {
+                self.expect(&path, row, col, &digest)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn expect(&self, path: &Path, row: usize, col: usize, digest: &[u8; DIGEST]) -> Result<(), StoreError> {
+        let at = (row * self.root.grid.cols + col) * DIGEST;
+        match self.digests[at..at + DIGEST] == *digest {
+            true => Ok(()),
+            false => Err(StoreError::damaged(path, format!("block ({row}, {col}) is another than was written"))),
+        }
+    }
+
+    /// The file of a shard; its length and its index are checked when it is first opened.
+    fn file(&self, shard: (usize, usize)) -> Result<Arc<File>, StoreError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = open.get(&shard) {
+            return Ok(file.clone());
+        }
+        if open.len() == MAX_OPEN {
+            open.clear();
+        }
+        let (path, grid) = (self.paths.shard(shard), &self.root.grid);
+        let plain = File::open(&path).at(&path)?;
+        check_length(&plain, &path, grid, shard)?;
+        let blocks = grid.members(shard).count() as u64 * grid.block_bytes;
+        let mut index = vec![0; grid.index(shard).len()];
+        plain.read_exact_at(&mut index, blocks).at(&path)?;
+        expect_index(&path, grid, shard, &index)?;
+        let file = Arc::new(match self.reading {
+            Reading::Cached => plain,
+            Reading::Direct => direct(&path).unwrap_or(plain),
+        });
+        open.insert(shard, file.clone());
+        Ok(file)
+    }
+}
+
+/// The file past the page cache; `None` where its file system has no such thing.
+fn direct(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).ok()?;
+    // Some open it and refuse to read.
+    let mut probe = Block::zeroed(4096);
+    file.read_exact_at(probe.bytes_mut(), 0).ok().map(|()| file)
+}
+
+impl BlockSource for Reader {
+    fn grid(&self) -> (usize, usize) {
+        (self.root.grid.rows, self.root.grid.cols)
+    }
+
+    fn block_bytes(&self) -> u64 {
+        self.root.grid.block_bytes
+    }
+
+    fn read(&self, row: usize, col: usize, block: &mut Block) -> Result<(), StoreError> {
+        check_place(self.grid(), row, col)?;
+        let ((shard, _), bytes) = (self.root.grid.place(row, col), self.block_bytes());
+        let file = self.file(shard)?;
+        file.read_exact_at(block.bytes_mut(), self.root.grid.before(row, col) * bytes).at(&self.paths.shard(shard))?;
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn container<'b>(&self, row: usize, col: usize, block: &'b Block) -> Result<&'b [u8], StoreError> {
+        let path = || self.paths.shard(self.root.grid.place(row, col).0);
+        let (header, inner) =
+            container(block.bytes()).map_err(|e| StoreError::Block { path: path(), row, col, error: e.into() })?;
+        self.expect(&path(), row, col, &digest_with(&header, inner))?;
+        Ok(inner)
+    }
+}
+
+/// Whether a folder looks like a store, finished or not.
+pub fn is_store(path: &Path) -> bool {
+    let paths = Paths(PathBuf::from(path));
+    paths.partial().exists() || fs::read(paths.root()).is_ok_and(|text| text.windows(8).any(|w| w == b"\"sudare\""))
+}

@@ -1,0 +1,137 @@
+//! Writing one shard: beside its place, renamed when it is whole.
+
+use crate::block::{BlockDigest, container, digest_with};
+use crate::error::{At, StoreError};
+use crate::layout::Grid;
+use crate::writer::Writer;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use sudare_rlwe::wire::{ALIGNMENT, WireError};
+
+/// Bytes of zeros that blocks are padded from.
+const ZEROS: [u8; ALIGNMENT as usize] = [0; ALIGNMENT as usize];
+
+/// Takes the blocks of one shard in the order of [`Grid::members`]. Dropped before [`ShardWriter::finish`] it leaves
+/// nothing.
+pub struct ShardWriter<'w> {
+    writer: &'w Writer,
+    shard: (usize, usize),
+    place: PathBuf,
+    file: Option<File>,
+    digests: Vec<BlockDigest>,
+}
+
+/// Where a file stands until it is whole.
+pub(crate) fn unfinished(place: &Path) -> PathBuf {
+    place.with_extension("partial")
+}
+
+impl<'w> ShardWriter<'w> {
+    pub(crate) fn new(writer: &'w Writer, shard: (usize, usize)) -> Result<Self, StoreError> {
+        let place = writer.paths().shard(shard);
+        let folder = place.parent().unwrap_or(&place);
+        fs::create_dir_all(folder).at(folder)?;
+        let temporary = unfinished(&place);
+        let file = File::create(&temporary).at(&temporary)?;
+        Ok(Self { writer, shard, place, file: Some(file), digests: Vec::new() })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        match &mut self.file {
+            Some(file) => file.write_all(bytes).at(&self.place),
+            None => Ok(()),
+        }
+    }
+
+    /// The next block: a container, which is padded.
+    ///
+    /// # Errors
+    /// [`StoreError::Wire`] for one of another length than the grid's blocks; [`StoreError::Range`] for one too many;
+    /// [`StoreError::Io`].
+    pub fn push(&mut self, container: &[u8]) -> Result<(), StoreError> {
+        let (digest, length) = crate::block::digest_of(container)?;
+        if length != self.writer.grid().block_bytes {
+            return Err(WireError::Corrupt { what: "a block of another length than the grid's" }.into());
+        }
+        let limit = self.writer.grid().members(self.shard).count();
+        if self.digests.len() == limit {
+            return Err(StoreError::Range {
+                what: "the blocks of a shard",
+                found: limit as u64 + 1,
+                limit: limit as u64,
+            });
+        }
+        self.write(container)?;
+        self.write(&ZEROS[..(length - container.len() as u64) as usize])?;
+        self.digests.push(digest);
+        Ok(())
+    }
+
+    /// The end: the shard is on the disk and takes its place.
+    ///
+    /// # Errors
+    /// [`StoreError::Range`] if a block is missing; [`StoreError::Io`].
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        let (found, limit) = (self.digests.len(), self.writer.grid().members(self.shard).count());
+        if found != limit {
+            return Err(StoreError::Range { what: "the blocks of a shard", found: found as u64, limit: limit as u64 });
+        }
+        let index = self.writer.grid().index(self.shard);
+        self.write(&index)?;
+        if let Some(file) = &self.file {
+            file.sync_all().at(&self.place)?;
+        }
+        fs::rename(unfinished(&self.place), &self.place).at(&self.place)?;
+        self.file = None;
+        self.writer.keep(self.shard, std::mem::take(&mut self.digests));
+        Ok(())
+    }
+}
+
+impl Drop for ShardWriter<'_> {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // What cannot be removed is removed when the work is taken up again.
+            let _ = fs::remove_file(unfinished(&self.place));
+        }
+    }
+}
+
+/// The digests of a shard that is there, every byte of it checked.
+pub(crate) fn check_shard(path: &Path, grid: &Grid, shard: (usize, usize)) -> Result<Vec<BlockDigest>, StoreError> {
+    let mut file = File::open(path).at(path)?;
+    check_length(&file, path, grid, shard)?;
+    let mut block = vec![0; grid.block_bytes as usize];
+    let mut digests = Vec::new();
+    for (row, col) in grid.members(shard) {
+        file.read_exact(&mut block).at(path)?;
+        let checked = container(&block).and_then(|(header, inner)| {
+            crate::block::check_segments(&header, inner)?;
+            Ok(digest_with(&header, inner))
+        });
+        digests.push(checked.map_err(|e| StoreError::Block { path: path.into(), row, col, error: e.into() })?);
+    }
+    let mut index = Vec::new();
+    file.read_to_end(&mut index).at(path)?;
+    expect_index(path, grid, shard, &index)?;
+    Ok(digests)
+}
+
+/// Refuses a file of another length than its shard has.
+pub(crate) fn check_length(file: &File, path: &Path, grid: &Grid, shard: (usize, usize)) -> Result<(), StoreError> {
+    let expected = grid.members(shard).count() as u64 * grid.block_bytes + grid.index(shard).len() as u64;
+    let found = file.metadata().at(path)?.len();
+    if found != expected {
+        return Err(StoreError::damaged(path, format!("{found} bytes where the shard has {expected}")));
+    }
+    Ok(())
+}
+
+/// Refuses another index than the shard's.
+pub(crate) fn expect_index(path: &Path, grid: &Grid, shard: (usize, usize), index: &[u8]) -> Result<(), StoreError> {
+    match index == grid.index(shard) {
+        true => Ok(()),
+        false => Err(StoreError::damaged(path, "the shard's index is not that of its place")),
+    }
+}
