@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-genome genome-data test test-rust test-families test-families-quick check-targets test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 wheel fmt clean
+.PHONY: help prerequisites demo demo-genome genome-data test test-rust test-families test-families-quick check-targets test-arm test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -50,6 +50,9 @@ genome-data: ## panels for the lab: the real one from its Debian package, a simu
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
 
+wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28), and the sources, in dist/
+	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
+
 test: lint test-rust test-families-quick test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
@@ -82,6 +85,9 @@ test-families: | prerequisites ## the Rust tests under each kernel family of thi
 test-families-quick: | prerequisites
 	@echo '== each kernel family'
 	scripts/test-families --quick
+
+test-arm: | prerequisites ## kernels, a product, exact products and a bootstrap for 64-bit Arm, under qemu-user
+	scripts/test-arm
 
 check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, without their processors
 	scripts/check-targets
