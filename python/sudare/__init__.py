@@ -16,6 +16,7 @@ from ._bits import BitsClient, BitsContext, BitsServer, bits
 from ._bits_array import EncryptedBits, maximum, minimum, where
 from ._context import Context, context
 from ._errors import (
+    CostWarning,
     FormatError,
     InputError,
     KeyMismatchError,
@@ -45,6 +46,7 @@ __all__ = [
     "BitsServer",
     "Client",
     "Context",
+    "CostWarning",
     "Encrypted",
     "EncryptedBits",
     "FormatError",

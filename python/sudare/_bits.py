@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._bits_array import EncryptedBits, parameters, plain, words
+from ._bits_work import Worker
 from ._errors import SecurityError, UnsupportedError
 from ._files import Source, octets
 from ._keys import Home, KeyedServer, SecretHolder
-from ._progress import progress
+from ._progress import clock
 
 __all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
 
@@ -26,7 +27,7 @@ class BitsServer(KeyedServer[_core.BitsServer]):
     """
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
-        self._core, self._params, self._home = core, params, Home(core)
+        self._core, self._params, self._home = core, params, Home(Worker(core))
 
     @property
     def wire_bytes(self) -> int:
@@ -92,7 +93,7 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         self._core = _core.BitsClient(self._params, threads)
         self._threads = threads
         self._made: BitsServer | None = None
-        self._home: Home[_core.BitsServer] = Home()
+        self._home: Home[Worker] = Home()
 
     @classmethod
     def from_secret_bytes(cls, params: Source, secret: Source, threads: int = 0) -> BitsClient:
@@ -113,9 +114,9 @@ class BitsClient(SecretHolder[_core.BitsClient]):
     def server(self) -> BitsServer:
         """The server for this client's data, made once: evaluation keys only."""
         if self._made is None:
-            with progress("making keys"):
+            with clock("making keys"):
                 self._made = BitsServer(self._core.server(self._threads), self._params)
-            self._home.server = self._made._core
+            self._home.server = self._made._home.server
         return self._made
 
     def encrypt(self, x: Any) -> EncryptedBits:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from . import _bits_numpy as composed
 from . import _core
+from ._bits_work import Worker
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
@@ -67,11 +69,9 @@ class EncryptedBits(Opaque, Travels):
     first operation that needs them, which propagates them once for all that follow (see `settle`).
     """
 
-    def __init__(
-        self, core: _core.BitsArray, params: _core.BitsParams, home: Home[_core.BitsServer] | None
-    ) -> None:
+    def __init__(self, core: _core.BitsArray, params: _core.BitsParams, home: Home[Worker] | None) -> None:
         self._core, self._params = core, params
-        self._home: Home[_core.BitsServer] = home or Home()
+        self._home: Home[Worker] = home or Home()
 
     # What everybody may see.
 
@@ -128,11 +128,11 @@ class EncryptedBits(Opaque, Travels):
 
     # Shapes.
 
-    def _at(self, *others: EncryptedBits) -> Home[_core.BitsServer]:
+    def _at(self, *others: EncryptedBits) -> Home[Worker]:
         """Where something is computed, if anywhere."""
         return next((x._home for x in (self, *others) if x._home.server is not None), self._home)
 
-    def _do(self, *others: EncryptedBits) -> _core.BitsServer:
+    def _do(self, *others: EncryptedBits) -> Worker:
         """What computes."""
         server = self._at(*others).server
         if server is None:
@@ -158,6 +158,34 @@ class EncryptedBits(Opaque, Travels):
         if any(isinstance(k, EncryptedBits) for k in keys):
             raise UnsupportedError("an encrypted index picks from a public table: index.lookup(table)")
         return self._take(np.asarray(self._indices[key]))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Elements replaced by others, plain or encrypted, in this array's type.
+
+        The key is what NumPy takes, or an encrypted array of booleans, which chooses.
+        """
+        if isinstance(key, EncryptedBits):
+            if key.dtype != BOOL or key.shape != self.shape:
+                raise UnsupportedError(
+                    f"an encrypted index is a boolean array of the shape {self.shape}; "
+                    "elements are picked by plain numbers"
+                )
+            new = self._lift(value).astype(self.dtype)
+            changed = where(key, new._to(self.shape), self)
+        else:
+            order = self._indices.copy()
+            places = np.asarray(order[key])
+            new = self._lift(value).astype(self.dtype)
+            if _broadcast(new.shape, places.shape) != places.shape:
+                raise ShapeError(f"{new.shape} does not fit the {places.shape} elements that are replaced")
+            new = new._to(places.shape)
+            order[key] = self.size + np.arange(new.size).reshape(new.shape)
+            changed = concatenate([self.ravel(), new.ravel()])._take(order)
+        self._core, self._home = changed._core, changed._home
+
+    def copy(self) -> EncryptedBits:
+        """The same array, which assignments to this one leave alone."""
+        return EncryptedBits(self._core, self._params, self._home)
 
     def __iter__(self) -> Iterator[EncryptedBits]:
         return (self[i] for i in range(len(self)))
@@ -199,12 +227,7 @@ class EncryptedBits(Opaque, Travels):
         if isinstance(x, (bool, np.bool_)):
             values: NDArray[Any] = np.asarray(x)
         elif isinstance(x, int):
-            # As in NumPy, a Python number takes the type of the array.
-            dtype = np.dtype(np.int64) if self.dtype == BOOL else self.dtype
-            info = np.iinfo(dtype)
-            if not info.min <= x <= info.max:
-                raise InputError(f"{x} is out of bounds for {dtype}")
-            values = np.asarray(x, dtype)
+            values = self._number(x)
         else:
             values = plain(x)
         return self._wrap(self._do().plain(str(values.dtype), list(values.shape), words(values)))
@@ -223,11 +246,61 @@ class EncryptedBits(Opaque, Travels):
                 # Python would compare identities.
                 raise UnsupportedError(f"encrypted integers are not compared with {type(other).__name__}")
             return NotImplemented
+        if name in MIRRORED and isinstance(other, (int, float)) and not isinstance(other, (bool, np.bool_)):
+            return self._compared(MIRRORED[name] if reflected else name, other)
+        if name not in ("add", "subtract"):
+            self._settled()
         x, y = self._both(other)
         if x.dtype == BOOL and name == "subtract":
             raise UnsupportedError("booleans are not subtracted; use ^")
         first, second = (y, x) if reflected else (x, y)
         return x._wrap(x._do().elementwise(name, first._core, second._core))
+
+    def _settled(self) -> None:
+        """Propagates carries once for all that follow, before the array is cut into pieces."""
+        if self._core.waits:
+            self._core = self._do().settle(self._core)
+
+    def _compared(self, name: str, number: float) -> EncryptedBits:
+        """Compared with any number; what no element can be is known without looking."""
+        low, high = (0, 1) if self.dtype == BOOL else (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)
+        up = name in ("less", "greater_equal")
+        if math.isfinite(number) and (whole := math.ceil(number) if up else math.floor(number)) == number:
+            if low <= whole <= high:
+                return self._binary(name, np.array(whole, self.dtype))  # type: ignore[no-any-return]
+        elif name in ("equal", "not_equal") or not math.isfinite(number):
+            whole = 0
+        elif low <= whole <= high:
+            return self._binary(name, np.array(whole, self.dtype))  # type: ignore[no-any-return]
+        truth = {"equal": False, "not_equal": True, "less": number > high, "less_equal": number >= high}.get(
+            name
+        )
+        if truth is None:
+            truth = number < low if name == "greater" else number <= low
+        return self._lift(np.full(self.shape, truth))
+
+    def _divided(self, other: Any, reflected: bool) -> Any:
+        """Quotients and remainders."""
+        if not _understood(other):
+            return NotImplemented
+        if not isinstance(other, EncryptedBits) and not reflected:
+            like = np.zeros((), self.dtype)
+            divisor = plain(other if not isinstance(other, int) else self._number(other))
+            dtype = _check_dtype(np.result_type(like, divisor))
+            x = self.astype(_integer(dtype))
+            shape = _broadcast(x.shape, divisor.shape)
+            return composed.divmod_(x._to(shape), np.broadcast_to(divisor, shape).astype(x.dtype))
+        x, y = self._both(other)
+        x, y = x.astype(_integer(x.dtype)), y.astype(_integer(x.dtype))
+        return composed.divmod_(*((y, x) if reflected else (x, y)))
+
+    def _number(self, x: int) -> NDArray[Any]:
+        """A Python number in the type of the array, as in NumPy."""
+        dtype = np.dtype(np.int64) if self.dtype == BOOL else self.dtype
+        info = np.iinfo(dtype)
+        if not info.min <= x <= info.max:
+            raise InputError(f"{x} is out of bounds for {dtype}; convert the array first: x.astype(…)")
+        return np.asarray(x, dtype)
 
     def _shift(self, name: str, by: Any) -> Any:
         if not _understood(by):
@@ -262,6 +335,57 @@ class EncryptedBits(Opaque, Travels):
 
     def __rmul__(self, other: Any) -> EncryptedBits:
         return self._binary("multiply", other, True)  # type: ignore[no-any-return]
+
+    def __floordiv__(self, other: Any) -> EncryptedBits:
+        found = self._divided(other, False)
+        return found if found is NotImplemented else found[0]
+
+    def __rfloordiv__(self, other: Any) -> EncryptedBits:
+        found = self._divided(other, True)
+        return found if found is NotImplemented else found[0]
+
+    def __mod__(self, other: Any) -> EncryptedBits:
+        found = self._divided(other, False)
+        return found if found is NotImplemented else found[1]
+
+    def __rmod__(self, other: Any) -> EncryptedBits:
+        found = self._divided(other, True)
+        return found if found is NotImplemented else found[1]
+
+    def __divmod__(self, other: Any) -> tuple[EncryptedBits, EncryptedBits]:
+        return self._divided(other, False)  # type: ignore[no-any-return]
+
+    def __rdivmod__(self, other: Any) -> tuple[EncryptedBits, EncryptedBits]:
+        return self._divided(other, True)  # type: ignore[no-any-return]
+
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise UnsupportedError(
+            "a quotient of integers is no integer: write x // y, or divide after decryption"
+        )
+
+    __rtruediv__ = __truediv__
+
+    def __pow__(self, exponent: Any) -> EncryptedBits:
+        return composed.power(self, exponent)
+
+    def __rpow__(self, base: Any) -> EncryptedBits:
+        if self.dtype != np.uint8 or not isinstance(base, int):
+            raise UnsupportedError(
+                "a whole number is raised to encrypted uint8 exponents; convert them: x.astype('uint8')"
+            )
+        powers = np.array([pow(base, k, 256) for k in range(256)], np.uint8)
+        return self.lookup(powers)
+
+    def __matmul__(self, other: Any) -> EncryptedBits:
+        return composed.matmul(self, other) if _understood(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> EncryptedBits:
+        return composed.matmul(other, self) if _understood(other) else NotImplemented
+
+    def dot(self, other: Any) -> EncryptedBits:
+        """The matrix product; with a number, the multiple."""
+        number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
+        return self * other if number else self @ other  # type: ignore[no-any-return]
 
     def __and__(self, other: Any) -> EncryptedBits:
         return self._binary("bitwise_and", other)  # type: ignore[no-any-return]
@@ -337,10 +461,13 @@ class EncryptedBits(Opaque, Travels):
         return self._wrap(self._do().settle(self._core))
 
     def lookup(self, table: Any) -> EncryptedBits:
-        """`table[x]` for a public table with an entry for each value, 2^8 for `uint8`.
+        """`table[x]` for a public table with an entry for each value: 2, 2^8 or 2^16.
 
-        The type of the table is that of the result; a list of integers takes that of the index.
-        Indices are bools or integers of 8 bits; negative ones count from the end.
+        The type of the table is that of the result; a list of integers takes that of the index. Indices are
+        bools or integers of 8 or 16 bits; negative ones count from the end. With 16 bits each row of 256
+        entries that differs from the others is looked up, so that a table of few different rows is cheap.
+
+        Raises `ShapeError` for another number of entries, `UnsupportedError` for a wider index.
         """
         if isinstance(table, EncryptedBits):
             raise UnsupportedError("tables are public; choose between encrypted values by sudare.where")
@@ -352,6 +479,14 @@ class EncryptedBits(Opaque, Travels):
             values = values.astype(self.dtype)
         if values.ndim != 1:
             raise ShapeError(f"a table has one axis, not the shape {values.shape}")
+        if self.dtype.itemsize > 2:
+            raise UnsupportedError(
+                f"an index of {8 * self.dtype.itemsize} bits has no table; convert it: x.astype('uint16')"
+            )
+        if self.dtype.itemsize == 2:
+            if len(values) != 1 << 16:
+                raise ShapeError(f"a table for {self.dtype} has {1 << 16} entries, not {len(values)}")
+            return composed.wide_lookup(self, values)
         return self._wrap(self._do().lookup(self._core, words(values), str(values.dtype)))
 
     def sum(
@@ -368,6 +503,50 @@ class EncryptedBits(Opaque, Travels):
     def max(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
         """The largest element."""
         return self._halve("maximum", axis, keepdims)
+
+    def prod(
+        self, axis: int | None = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
+    ) -> EncryptedBits:
+        """The product over an axis or everything, in NumPy's type for it unless `dtype` says another."""
+        wanted = np.prod(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
+        return self.astype(wanted)._halve("multiply", axis, keepdims)
+
+    def mean(
+        self, axis: int | None = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
+    ) -> EncryptedBits:
+        """The mean, cut to a whole number, of an integer `dtype`.
+
+        Raises `UnsupportedError` without one, since a mean of integers is no integer.
+        """
+        return composed.mean(self, axis, dtype, keepdims)
+
+    def cumsum(self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> EncryptedBits:
+        """The sums of the first elements, in NumPy's type for them unless `dtype` says another."""
+        wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
+        return composed.scan(self.astype(wanted), axis, lambda x, y: x + y)
+
+    def cumprod(self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> EncryptedBits:
+        """The products of the first elements, in NumPy's type for them unless `dtype` says another."""
+        wanted = np.prod(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
+        return composed.scan(self.astype(wanted), axis, lambda x, y: x * y)
+
+    def clip(self, min: Any = None, max: Any = None) -> EncryptedBits:  # noqa: A002 (NumPy's names)
+        """Elements under the least or over the largest value become that; both plain or encrypted."""
+        x = self if min is None else maximum(self, min)
+        return x if max is None else minimum(x, max)
+
+    def sort(self, axis: int = -1) -> None:
+        """Sorts along an axis, in place. `numpy.sort(x)` gives a sorted copy."""
+        found = composed.ordered(self, axis)
+        self._core, self._home = found._core, found._home
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+        """The number of the first of the largest elements."""
+        return composed.argbest(self, axis, keepdims, "greater_equal")
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+        """The number of the first of the smallest elements."""
+        return composed.argbest(self, axis, keepdims, "less_equal")
 
     def any(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether an element is true."""
@@ -421,6 +600,9 @@ class EncryptedBits(Opaque, Travels):
         if method != "__call__" or kwargs:
             raise UnsupportedError(f"numpy.{ufunc.__name__} in this form does not take encrypted integers")
         name = ufunc.__name__
+        if name in COMPOSED:
+            left, right = inputs
+            return COMPOSED[name](left, right)
         if name in BINARY:
             left, right = inputs
             if isinstance(left, EncryptedBits):
@@ -467,6 +649,18 @@ def _same(arrays: tuple[EncryptedBits, EncryptedBits]) -> tuple[EncryptedBits, E
     dtype = _check_dtype(np.result_type(x.dtype, y.dtype))
     shape = _shape(arrays)
     return x.astype(dtype)._to(shape), y.astype(dtype)._to(shape)
+
+
+def _reflect(x: Any, y: Any, name: str) -> Any:
+    """An operator of whichever operand is ours."""
+    if isinstance(x, EncryptedBits):
+        return getattr(x, f"__{name}__")(y)
+    return getattr(y, f"__r{name}__")(x)
+
+
+def _integer(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which NumPy divides: booleans are bytes."""
+    return np.dtype(np.int8) if dtype == BOOL else dtype
 
 
 def _first(arrays: Sequence[Any]) -> EncryptedBits:
@@ -555,15 +749,35 @@ BINARY = frozenset(
         "greater_equal",
     ]
 )
+#: Comparisons, and what they are with their operands the other way round.
+MIRRORED = {
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+#: Functions of two operands that are made of others. Python finds out which operand is encrypted.
+COMPOSED: dict[str, Callable[[Any, Any], Any]] = {
+    "floor_divide": lambda x, y: _reflect(x, y, "floordiv"),
+    "remainder": lambda x, y: _reflect(x, y, "mod"),
+    "divmod": lambda x, y: _reflect(x, y, "divmod"),
+    "divide": lambda x, y: _reflect(x, y, "truediv"),
+    "power": lambda x, y: _reflect(x, y, "pow"),
+    "matmul": lambda x, y: _reflect(x, y, "matmul"),
+}
 UNARY: dict[str, Callable[[EncryptedBits], EncryptedBits]] = {
     "negative": lambda x: -x,
     "positive": lambda x: x,
     "absolute": abs,
+    "square": lambda x: x * x,
     "invert": lambda x: ~x,
     "bitwise_invert": lambda x: ~x,
 }
 REDUCTIONS = {
     "add": "sum",
+    "multiply": "prod",
     "minimum": "min",
     "maximum": "max",
     "logical_or": "any",
@@ -584,10 +798,32 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "amax": lambda x, axis=None, **more: x.max(axis, **more),
     "any": lambda x, axis=None, **more: x.any(axis, **more),
     "all": lambda x, axis=None, **more: x.all(axis, **more),
+    "prod": lambda x, axis=None, **more: x.prod(axis, **_given(more)),
+    "mean": lambda x, axis=None, **more: x.mean(axis, **_given(more)),
+    "cumsum": lambda x, axis=None, **more: x.cumsum(axis, **_given(more)),
+    "cumprod": lambda x, axis=None, **more: x.cumprod(axis, **_given(more)),
+    "clip": lambda x, a_min=None, a_max=None, **more: _clipped(x, a_min, a_max),
+    "sort": lambda x, axis=-1, **more: composed.ordered(x, axis),
+    "argmax": lambda x, axis=None, **more: x.argmax(axis, **_given(more)),
+    "argmin": lambda x, axis=None, **more: x.argmin(axis, **_given(more)),
+    "dot": lambda x, y: x.dot(y) if isinstance(x, EncryptedBits) else _reflect(x, y, "matmul"),
+    "copy": lambda x, **more: x.copy(),
     "shape": lambda x: x.shape,
     "ndim": lambda x: x.ndim,
     "size": lambda x: x.size,
 }
+
+
+def _given(more: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments that were set."""
+    return {k: v for k, v in more.items() if v is not None and v is not getattr(np, "_NoValue", None)}
+
+
+def _clipped(x: Any, low: Any, high: Any) -> EncryptedBits:
+    if not isinstance(x, EncryptedBits):
+        ours = _first([low, high])
+        x = ours._lift(x)
+    return x.clip(low, high)  # type: ignore[no-any-return]
 
 
 def _unpickle(params: bytes, data: bytes) -> EncryptedBits:

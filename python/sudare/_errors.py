@@ -7,6 +7,7 @@ Every class is a `SudareError`; those that NumPy users expect to catch as `Value
 from __future__ import annotations
 
 __all__ = [
+    "CostWarning",
     "FormatError",
     "InputError",
     "KeyMismatchError",
@@ -20,6 +21,13 @@ __all__ = [
     "SudareError",
     "UnsupportedError",
 ]
+
+
+class CostWarning(UserWarning):
+    """Tells of work that takes more than ten seconds or a gigabyte, before it is done.
+
+    `warnings.simplefilter("error", sudare.CostWarning)` refuses such work.
+    """
 
 
 class SudareError(Exception):

@@ -169,7 +169,7 @@ def test_client_and_server() -> None:
     server: sd.BitsServer = pickle.loads(pickle.dumps(client.server()))
     assert server.key_id == client.key_id == x.key_id
     sent = x.to_bytes()
-    assert len(sent) < 5000 < x.nbytes
+    assert x.nbytes < len(sent) < 5000
     received: sd.EncryptedBits = pickle.loads(pickle.dumps(x))
     y = server.bind(received) * server.plain(np.array([3, 7], "int16"))
     back = pickle.loads(pickle.dumps(y))
@@ -207,7 +207,7 @@ def test_refusals(ctx: sd.BitsContext) -> None:
     with pytest.raises(sd.ShapeError):
         x.lookup(np.array([1, 2, 3], "uint8"))
     with pytest.raises(sd.UnsupportedError):
-        x.astype("uint16").lookup(np.array([1, 2, 3], "uint8"))
+        x.astype("uint32").lookup(np.array([1, 2, 3], "uint8"))
     with pytest.raises(sd.UnsupportedError):
         np.sqrt(x)
     with pytest.raises(sd.UnsupportedError, match="secret"):

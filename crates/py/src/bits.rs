@@ -5,62 +5,20 @@ use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::str::FromStr;
 use sudare_ring::Threads;
-use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray, Reduction};
-use sudare_tfhe::radix::{BitOperation, Comparison, IntegerType, Shift};
-use sudare_tfhe::{self as tfhe, Plaintext, TfheError, TfheLiteral};
+use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
+use sudare_tfhe::radix::Shift;
+use sudare_tfhe::{self as tfhe, TfheError, TfheLiteral};
 
 /// A refusal of the scheme, as the layers above know it.
 fn refused(error: TfheError) -> Refusal {
     Refusal::Refused(error.kind(), error.to_string())
 }
 
-fn unknown<T>(what: &str, name: &str) -> Result<T> {
-    Err(refused(TfheError::Parameters { reason: format!("there is no {what} {name:?}") }))
-}
-
-/// bool, uint8, int16, …
-fn element(name: &str) -> Result<ElementType> {
-    let (signed, bits) = match (name, name.strip_prefix("uint"), name.strip_prefix("int")) {
-        ("bool", ..) => return Ok(ElementType::Bool),
-        (_, Some(bits), _) => (false, bits),
-        (_, _, Some(bits)) => (true, bits),
-        _ => return unknown("element type", name),
-    };
-    match bits.parse().map(|bits| IntegerType::new(bits, signed)) {
-        Ok(kind) => Ok(ElementType::Integer(kind.map_err(refused)?)),
-        Err(_) => unknown("element type", name),
-    }
-}
-
-fn elementwise(name: &str) -> Result<Elementwise> {
-    Ok(match name {
-        "add" => Elementwise::Add,
-        "subtract" => Elementwise::Sub,
-        "multiply" => Elementwise::Mul,
-        "minimum" => Elementwise::Min,
-        "maximum" => Elementwise::Max,
-        "bitwise_and" => Elementwise::Bits(BitOperation::And),
-        "bitwise_or" => Elementwise::Bits(BitOperation::Or),
-        "bitwise_xor" => Elementwise::Bits(BitOperation::Xor),
-        "equal" => Elementwise::Compare(Comparison::Eq),
-        "not_equal" => Elementwise::Compare(Comparison::Ne),
-        "less" => Elementwise::Compare(Comparison::Lt),
-        "less_equal" => Elementwise::Compare(Comparison::Le),
-        "greater" => Elementwise::Compare(Comparison::Gt),
-        "greater_equal" => Elementwise::Compare(Comparison::Ge),
-        _ => return unknown("operation", name),
-    })
-}
-
-fn shift(name: &str) -> Result<Shift> {
-    Ok(match name {
-        "left_shift" => Shift::Left,
-        "right_shift" => Shift::Right,
-        "rotate_left" => Shift::RotateLeft,
-        "rotate_right" => Shift::RotateRight,
-        _ => return unknown("shift", name),
-    })
+/// What a name stands for.
+fn named<T: FromStr<Err = TfheError>>(name: &str) -> Result<T> {
+    name.parse().map_err(refused)
 }
 
 /// A parameter set for integers, or for booleans alone.
@@ -73,18 +31,7 @@ impl BitsParams {
     /// A set by its name.
     #[new]
     fn new(py: Python<'_>, name: &str) -> Result<Self> {
-        let literal = match name {
-            "message_2_carry_2" => TfheLiteral::message_2_carry_2(),
-            "message_2_carry_2_lwe_switch" => TfheLiteral::message_2_carry_2_lwe_switch(),
-            "message_2_carry_2_failure_64" => TfheLiteral::message_2_carry_2_failure_64(),
-            "message_2_carry_2_failure_40" => TfheLiteral::message_2_carry_2_failure_40(),
-            "gates" => TfheLiteral::gates(),
-            "gates_failure_64" => TfheLiteral::gates_failure_64(),
-            "gates_failure_40" => TfheLiteral::gates_failure_40(),
-            "insecure_test" => TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 }),
-            "insecure_test_gates" => TfheLiteral::insecure_test(Plaintext::Bit),
-            _ => return unknown("parameter set", name),
-        };
+        let literal: TfheLiteral = named(name)?;
         long(py, || Ok(Self(literal.build().map_err(refused)?)))
     }
 
@@ -154,6 +101,12 @@ impl BitsArray {
         self.0.byte_len()
     }
 
+    /// Whether a carry waits in it that no operation has propagated yet.
+    #[getter]
+    fn waits(&self) -> bool {
+        self.0.waits()
+    }
+
     /// The name of the secret key that it is under.
     #[getter]
     fn key_id(&self) -> String {
@@ -219,7 +172,7 @@ impl BitsClient {
         shape: Vec<usize>,
         values: PyReadonlyArray1<'_, u64>,
     ) -> Result<BitsArray> {
-        let (element, values) = (self::element(element)?, values.as_array().to_vec());
+        let (element, values) = (named::<ElementType>(element)?, values.as_array().to_vec());
         long(py, || Ok(BitsArray(self.1.run(|| self.0.encrypt_array(element, shape, &values)).map_err(refused)?)))
     }
 
@@ -295,13 +248,13 @@ impl BitsServer {
         shape: Vec<usize>,
         values: PyReadonlyArray1<'_, u64>,
     ) -> Result<BitsArray> {
-        let (element, values) = (self::element(element)?, values.as_array().to_vec());
+        let (element, values) = (named::<ElementType>(element)?, values.as_array().to_vec());
         self.work(py, |e| e.public_array(element, shape, &values))
     }
 
     /// An operation by NumPy's name for it.
     fn elementwise(&self, py: Python<'_>, name: &str, left: &BitsArray, right: &BitsArray) -> Result<BitsArray> {
-        let operation = elementwise(name)?;
+        let operation: Elementwise = named(name)?;
         self.work(py, |e| e.elementwise(operation, &left.0, &right.0))
     }
 
@@ -328,11 +281,7 @@ impl BitsServer {
 
     /// Whether any (or all) of the booleans along the first axis are true.
     fn reduce(&self, py: Python<'_>, name: &str, operand: &BitsArray, shape: Vec<usize>) -> Result<BitsArray> {
-        let how = match name {
-            "any" => Reduction::Any,
-            "all" => Reduction::All,
-            _ => return unknown("reduction", name),
-        };
+        let how = named(name)?;
         self.work(py, |e| e.reduced(how, &operand.0, shape))
     }
 
@@ -349,13 +298,13 @@ impl BitsServer {
         operand: &BitsArray,
         by: PyReadonlyArray1<'_, u64>,
     ) -> Result<BitsArray> {
-        let (shift, by) = (shift(name)?, by.as_array().to_vec());
+        let (shift, by) = (named::<Shift>(name)?, by.as_array().to_vec());
         self.work(py, |e| e.shifted(shift, &operand.0, &by))
     }
 
     /// A shift by an encrypted number for each element.
     fn shift_by(&self, py: Python<'_>, name: &str, operand: &BitsArray, by: &BitsArray) -> Result<BitsArray> {
-        let shift = shift(name)?;
+        let shift = named(name)?;
         self.work(py, |e| e.shifted_by(shift, &operand.0, &by.0))
     }
 
@@ -367,13 +316,13 @@ impl BitsServer {
         table: PyReadonlyArray1<'_, u64>,
         element: &str,
     ) -> Result<BitsArray> {
-        let (element, table) = (self::element(element)?, table.as_array().to_vec());
+        let (element, table) = (named::<ElementType>(element)?, table.as_array().to_vec());
         self.work(py, |e| e.looked_up(&operand.0, &table, element))
     }
 
     /// The same numbers as another type.
     fn convert(&self, py: Python<'_>, operand: &BitsArray, element: &str) -> Result<BitsArray> {
-        let element = self::element(element)?;
+        let element = named::<ElementType>(element)?;
         self.work(py, |e| e.converted(&operand.0, element))
     }
 }

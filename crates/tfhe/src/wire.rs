@@ -431,29 +431,32 @@ pub fn tfhe_array_to_bytes(params: &TfheParams, array: &EncryptedArray) -> Resul
         ElementType::Integer(t) => (if t.signed() { 2 } else { 1 }, t.bits()),
     };
     let mut meta = Vec::new();
-    for x in [kind, bits, array.shape().len() as u32, u32::from(array.seed().is_some())] {
+    for x in [kind, bits, array.shape().len() as u32, u32::from(array.seeded().is_some())] {
         meta.extend(x.to_le_bytes());
     }
-    meta.extend(array.seed().map_or(&[0; 32], MaskSeed::as_bytes));
+    meta.extend(array.seeded().map_or(&[0; 32], |(seed, _)| seed.as_bytes()));
     array.shape().iter().for_each(|n| meta.extend((*n as u64).to_le_bytes()));
-    let seeded = array.seed().is_some();
-    let lengths = array_segments(params, array.blocks().len(), seeded).collect();
+    let lengths = array_segments(params, array.block_count(), array.seeded().is_some()).collect();
     let header = Header::new(ObjectType::TfheArray, (hash, key), State::default(), meta, lengths)?;
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out, &header)?;
     let (q, mut bytes) = (params.context().q(), Vec::new());
-    for blocks in array.blocks().chunks(SEGMENT_BLOCKS) {
-        bytes.clear();
-        for b in blocks {
-            if seeded {
-                append_words(&[b.ciphertext().body()], q, &mut bytes);
-            } else {
+    if let Some((_, bodies)) = array.seeded() {
+        for bodies in bodies.chunks(SEGMENT_BLOCKS) {
+            bytes.clear();
+            bodies.iter().for_each(|body| append_words(&[*body], q, &mut bytes));
+            writer.segment(&bytes)?;
+        }
+    } else {
+        for blocks in array.blocks().chunks(SEGMENT_BLOCKS) {
+            bytes.clear();
+            for b in blocks {
                 // Both are at most 12.
                 bytes.extend([b.largest() as u8, b.noise() as u8]);
                 append_words(b.ciphertext().words(), q, &mut bytes);
             }
+            writer.segment(&bytes)?;
         }
-        writer.segment(&bytes)?;
     }
     writer.finish()?;
     Ok(out)
@@ -513,7 +516,7 @@ pub fn tfhe_array_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Encryp
     }
     reader.finish()?;
     Ok(match seed {
-        Some(seed) => EncryptedArray::from_bodies(params, (element, shape), key, seed, &bodies)?,
+        Some(seed) => EncryptedArray::from_bodies(params, (element, shape), key, seed, bodies)?,
         None => EncryptedArray::from_blocks(element, shape, (params.hash(), key), blocks)?,
     })
 }

@@ -5,6 +5,7 @@
 //! with smaller keys and quicker bootstraps. [`ArrayEvaluator`] is what both can do.
 
 pub(crate) mod evaluator;
+mod names;
 mod value;
 
 pub use evaluator::{ArrayEvaluator, Elementwise, Reduction};

@@ -77,16 +77,44 @@ impl fmt::Display for ElementType {
 ///
 /// Its elements are blocks of two bits, or a block for a boolean. After sums, blocks of integers may hold more
 /// than a message: their carries wait until an operation needs them, which propagates them once for all.
+///
+/// A fresh one is a word for each block and the seed of their masks, as it travels; masks, two thousand words a block, are
+/// expanded by the first operation that needs them.
 #[derive(Clone)]
 pub struct EncryptedArray {
     element: ElementType,
     shape: Vec<usize>,
     owner: (ParamsHash, KeyId),
-    blocks: Vec<EncryptedInt>,
-    /// Where the masks come from, while they are all fresh.
-    seed: Option<MaskSeed>,
+    fresh: Option<Fresh>,
+    /// Of a fresh array, once they were needed.
+    blocks: OnceLock<Vec<EncryptedInt>>,
     /// The same with no carry waiting, once something needed it.
     settled: OnceLock<Box<Self>>,
+}
+
+/// Blocks straight from encryption: block i has the masks of stream i.
+#[derive(Clone)]
+struct Fresh {
+    params: TfheParams,
+    seed: MaskSeed,
+    bodies: Vec<u64>,
+}
+
+impl Fresh {
+    /// On the caller's thread alone: whoever waits for it may be the pool's.
+    fn expand(&self, element: ElementType, owner: (ParamsHash, KeyId)) -> Vec<EncryptedInt> {
+        let context = self.params.context();
+        let one = |(i, body): (usize, &u64)| {
+            let mut words = vec![0; context.lwe_dimension() + 1];
+            uniform(&mut self.seed.stream(i as u64), context.modulus(), &mut words[..context.lwe_dimension()]);
+            words[context.lwe_dimension()] = *body;
+            let Ok(c) = LweCiphertext::from_words(context.modulus(), words) else {
+                unreachable!("bodies were compared with q, and masks are drawn below it")
+            };
+            EncryptedInt::from_parts(c, owner, element.largest(), 1)
+        };
+        self.bodies.iter().enumerate().map(one).collect()
+    }
 }
 
 /// # Errors
@@ -131,7 +159,7 @@ impl EncryptedArray {
         owner: (ParamsHash, KeyId),
         blocks: Vec<EncryptedInt>,
     ) -> Self {
-        Self { element, shape, owner, blocks, seed: None, settled: OnceLock::new() }
+        Self { element, shape, owner, fresh: None, blocks: blocks.into(), settled: OnceLock::new() }
     }
 
     /// An array from fresh bodies and the seed of their masks: block i has those of stream i.
@@ -143,19 +171,24 @@ impl EncryptedArray {
         (element, shape): (ElementType, Vec<usize>),
         key: KeyId,
         seed: MaskSeed,
-        bodies: &[u64],
+        bodies: Vec<u64>,
     ) -> Result<Self, TfheError> {
         check_shape("blocks", elements_of(&shape)? * element.blocks(), bodies.len())?;
-        let (context, owner) = (params.context(), (params.hash(), key));
-        let blocks = threads::map(bodies.len(), |i| {
-            let mut words = vec![0; context.lwe_dimension() + 1];
-            uniform(&mut seed.stream(i as u64), context.modulus(), &mut words[..context.lwe_dimension()]);
-            words[context.lwe_dimension()] = bodies[i];
-            let c = LweCiphertext::from_words(context.modulus(), words)?;
-            Ok(EncryptedInt::from_parts(c, owner, element.largest(), 1))
-        });
-        let blocks = blocks.into_iter().collect::<Result<_, TfheError>>()?;
-        Ok(Self { seed: Some(seed), ..Self::computed(element, shape, owner, blocks) })
+        if let Some(index) = bodies.iter().position(|body| *body >= params.context().q()) {
+            return Err(sudare_ring::RingError::Coefficient { limb: 0, index }.into());
+        }
+        Ok(Self::fresh(params, (element, shape), key, seed, bodies))
+    }
+
+    fn fresh(
+        params: &TfheParams,
+        (element, shape): (ElementType, Vec<usize>),
+        key: KeyId,
+        seed: MaskSeed,
+        bodies: Vec<u64>,
+    ) -> Self {
+        let (owner, fresh) = ((params.hash(), key), Some(Fresh { params: params.clone(), seed, bodies }));
+        Self { element, shape, owner, fresh, blocks: OnceLock::new(), settled: OnceLock::new() }
     }
 
     /// What it is made of.
@@ -175,39 +208,54 @@ impl EncryptedArray {
 
     /// The blocks of all elements.
     pub fn blocks(&self) -> &[EncryptedInt] {
-        &self.blocks
+        self.blocks.get_or_init(|| self.fresh.as_ref().map_or(Vec::new(), |f| f.expand(self.element, self.owner)))
     }
 
-    /// The seed of its masks, if they come from one.
-    pub fn seed(&self) -> Option<&MaskSeed> {
-        self.seed.as_ref()
+    /// The seed of its masks and its bodies, if it is straight from encryption.
+    pub fn seeded(&self) -> Option<(&MaskSeed, &[u64])> {
+        self.fresh.as_ref().map(|f| (&f.seed, f.bodies.as_slice()))
+    }
+
+    /// Blocks of all elements.
+    pub fn block_count(&self) -> usize {
+        self.fresh.as_ref().map_or_else(|| self.blocks().len(), |f| f.bodies.len())
     }
 
     /// Elements.
     pub fn len(&self) -> usize {
-        self.blocks.len() / self.element.blocks()
+        self.block_count() / self.element.blocks()
     }
 
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.block_count() == 0
     }
 
-    /// Bytes that it holds in memory.
+    /// Bytes that it holds in memory: of a fresh array, those that it takes on the wire.
     pub fn byte_len(&self) -> usize {
         let settled = self.settled.get().map_or(0, |s| s.byte_len());
-        settled + self.blocks.iter().map(|b| 8 * b.ciphertext().words().len()).sum::<usize>()
+        let fresh = self.fresh.as_ref().map_or(0, |f| 8 * f.bodies.len());
+        let blocks = self.blocks.get().map_or(0, |all| all.iter().map(|b| 8 * b.ciphertext().words().len()).sum());
+        settled + fresh + blocks
     }
 
     /// Whether a carry, or noise over that of other operations, waits in one of these elements.
     pub(crate) fn carries(&self, at: &Range<usize>) -> bool {
         let (n, largest) = (self.element.blocks(), self.element.largest());
-        self.blocks[at.start * n..at.end * n].iter().any(|b| b.largest() > largest || b.noise() > LARGEST_NOISE)
+        self.fresh.is_none()
+            && self.blocks()[at.start * n..at.end * n]
+                .iter()
+                .any(|b| b.largest() > largest || b.noise() > LARGEST_NOISE)
+    }
+
+    /// Whether a carry waits in it that no operation has propagated yet.
+    pub fn waits(&self) -> bool {
+        self.settled.get().is_none() && self.carries(&(0..self.len()))
     }
 
     /// Largest value and noise of its blocks; a public block counts as noise too.
     pub(crate) fn extent(&self) -> (u64, u64) {
-        self.blocks.iter().fold((0, 1), |(l, n), b| (l.max(b.largest()), n.max(b.noise())))
+        self.blocks().iter().fold((0, 1), |(l, n), b| (l.max(b.largest()), n.max(b.noise())))
     }
 
     /// The same with no carry waiting: itself, or what `settle` makes of it, which is kept.
@@ -234,25 +282,25 @@ impl EncryptedArray {
 
     /// Element i, of a set of gates.
     pub(crate) fn bit(&self, i: usize) -> EncryptedBit {
-        EncryptedBit::from_parts(self.blocks[i].ciphertext().clone(), self.owner.0, self.owner.1)
+        EncryptedBit::from_parts(self.blocks()[i].ciphertext().clone(), self.owner.0, self.owner.1)
     }
 
     /// Elements of integers, side by side.
     pub(crate) fn integers(&self, kind: IntegerType, at: &Range<usize>) -> RadixInt {
         let n = kind.blocks();
-        RadixInt::from_checked(kind, self.blocks[at.start * n..at.end * n].to_vec())
+        RadixInt::from_checked(kind, self.blocks()[at.start * n..at.end * n].to_vec())
     }
 
     /// Elements of booleans, side by side.
     pub(crate) fn booleans(&self, at: &Range<usize>) -> EncryptedBool {
-        EncryptedBool::from_checked(self.blocks[at.clone()].to_vec())
+        EncryptedBool::from_checked(self.blocks()[at.clone()].to_vec())
     }
 
     /// Whether what is public of the elements is the same, so that side by side they take the same steps.
     pub(crate) fn alike(&self, at: &Range<usize>) -> bool {
         let n = self.element.blocks();
         let public = |i: usize, b: usize| {
-            let block = &self.blocks[i * n + b];
+            let block = &self.blocks()[i * n + b];
             let value = is_public(block).then(|| block.ciphertext().body());
             (value, block.largest(), block.noise())
         };
@@ -278,7 +326,7 @@ impl EncryptedArray {
         if let Some(found) = indices.iter().find(|i| **i >= self.len()) {
             return Err(TfheError::Shape { what: "element number", expected: self.len(), found: *found });
         }
-        let (n, from) = (self.element.blocks(), &self.known().blocks);
+        let (n, from) = (self.element.blocks(), self.known().blocks());
         let blocks = indices.iter().flat_map(|i| from[i * n..(i + 1) * n].iter().cloned()).collect();
         Ok(Self::computed(self.element, shape, self.owner, blocks))
     }
@@ -297,7 +345,7 @@ impl EncryptedArray {
                 let reason = format!("arrays of {} and {}; cast one of them first", first.element, a.element);
                 return Err(TfheError::Parameters { reason });
             }
-            blocks.extend(a.known().blocks.iter().cloned());
+            blocks.extend(a.known().blocks().iter().cloned());
         }
         let shape = vec![blocks.len() / first.element.blocks()];
         elements_of(&shape)?;
@@ -334,9 +382,8 @@ impl ClientKey {
         let blocks = element.blocks();
         let messages: Vec<u64> = values.iter().flat_map(|v| (0..blocks).map(move |i| v >> (2 * i) & 3)).collect();
         let seeds = self.object_seeds()?;
-        let blocks = self.encrypt_blocks(&messages, element.largest(), &seeds);
-        let owner = (self.params().hash(), self.id());
-        Ok(EncryptedArray { seed: Some(seeds.masks), ..EncryptedArray::computed(element, shape, owner, blocks) })
+        let bodies = threads::map(messages.len(), |i| self.encrypt_block(i, messages[i], &seeds).body());
+        Ok(EncryptedArray::fresh(self.params(), (element, shape), self.id(), seeds.masks, bodies))
     }
 
     /// Decrypts an array: elements in C order as two's complement, or 0 and 1.

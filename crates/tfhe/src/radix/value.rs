@@ -4,7 +4,7 @@ use crate::boolean::eighth;
 use crate::keys::check_owner;
 use crate::radix::{BASE, BLOCK_BITS, check_blocks};
 use crate::rotation::table::{decode, encode};
-use crate::{ClientKey, EncryptedInt, Plaintext, TfheError};
+use crate::{ClientKey, EncryptedInt, LweCiphertext, Plaintext, TfheError};
 use std::fmt;
 use sudare_ring::random::ObjectSeeds;
 use sudare_rlwe::{KeyId, ParamsHash};
@@ -199,17 +199,21 @@ impl fmt::Debug for EncryptedBool {
 impl ClientKey {
     /// Encrypts messages, or bits for gates, as blocks that can hold `largest`, number i with stream i of `seeds`.
     pub(crate) fn encrypt_blocks(&self, messages: &[u64], largest: u64, seeds: &ObjectSeeds) -> Vec<EncryptedInt> {
-        let (context, owner) = (self.params().context(), (self.params().hash(), self.id()));
-        let blocks = messages.iter().enumerate().map(|(i, m)| {
-            let (mut masks, mut errors) = (seeds.masks.stream(i as u64), seeds.errors.stream(i as u64));
-            let phase = match self.params().literal().plaintext {
-                Plaintext::Bit => eighth(context.q(), *m == 1),
-                Plaintext::Integer { .. } => encode(self.params(), *m),
-            };
-            let c = self.extracted().encrypt(context.modulus(), phase, context.noise(), &mut masks, &mut errors);
-            EncryptedInt::from_parts(c, owner, largest, 1)
-        });
-        blocks.collect()
+        let owner = (self.params().hash(), self.id());
+        let block =
+            |(i, m): (usize, &u64)| EncryptedInt::from_parts(self.encrypt_block(i, *m, seeds), owner, largest, 1);
+        messages.iter().enumerate().map(block).collect()
+    }
+
+    /// Block number i of an object.
+    pub(crate) fn encrypt_block(&self, i: usize, message: u64, seeds: &ObjectSeeds) -> LweCiphertext {
+        let context = self.params().context();
+        let (mut masks, mut errors) = (seeds.masks.stream(i as u64), seeds.errors.stream(i as u64));
+        let phase = match self.params().literal().plaintext {
+            Plaintext::Bit => eighth(context.q(), message == 1),
+            Plaintext::Integer { .. } => encode(self.params(), message),
+        };
+        self.extracted().encrypt(context.modulus(), phase, context.noise(), &mut masks, &mut errors)
     }
 
     /// Encrypts `value` modulo 2^bits; a negative number as two's complement.
