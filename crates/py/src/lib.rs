@@ -14,6 +14,7 @@ mod error;
 mod genome;
 mod plan;
 mod server;
+mod stored;
 mod work;
 
 use pyo3::exceptions::PyValueError;
@@ -44,6 +45,8 @@ mod _core {
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::stored::Stored;
 
     /// The version of the package.
     #[pymodule_export]

@@ -15,12 +15,14 @@ mod free;
 mod moments;
 mod release;
 mod server;
+mod stored;
 
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
 pub use encrypted::Encrypted;
 pub use moments::Moments;
 pub use server::Server;
+pub use stored::{Multiplied, OutOfCore, Stored};
 
 /// Told how far long work has come: steps done, steps in all.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
