@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-genome genome-data test test-rust test-families test-families-quick check-targets test-arm test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -43,6 +43,11 @@ demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secret
 
 demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
 	cargo run --locked --quiet --release -p sudare-genome --example demo
+
+# Operands, the limit that the system enforces and the budget of the product, in MB.
+LARGE ?= 4000 512 400
+demo-large: | prerequisites ## a product of 4 GB of operands under a limit of 512 MB, compared with the one in memory (9 GB of disk and of memory)
+	cargo run --locked --quiet --release -p sudare-matrix --example large -- $(LARGE)
 
 genome-data: ## panels for the lab: the real one from its Debian package, a simulated one by msprime
 	PYTHON=$(PYTHON) scripts/genome-data

@@ -37,6 +37,8 @@ from ._plan import Plan, plan
 from ._release import Release
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
+from ._stored import StoredMatrix, StoredProduct, store
+from ._stored import open_store as open  # noqa: A004
 
 __version__ = _core.VERSION
 
@@ -65,6 +67,8 @@ __all__ = [
     "Server",
     "ShapeError",
     "Spec",
+    "StoredMatrix",
+    "StoredProduct",
     "SudareError",
     "UnsupportedError",
     "__version__",
@@ -74,8 +78,10 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "open",
     "plan",
     "spec",
+    "store",
     "table",
     "where",
 ]

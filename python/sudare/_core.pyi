@@ -1,6 +1,7 @@
 """The extension module: thin wrappers of the Rust layers."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import final
 
 import numpy as np
@@ -115,6 +116,60 @@ class Client:
 class PublicClient:
     def __init__(self, plan: Plan, public: bytes, threads: int) -> None: ...
     def encrypt(self, name: str, values: NDArray[np.float64], progress: _Progress) -> Encrypted: ...
+
+@final
+class Stored:
+    @staticmethod
+    def open(path: str | PathLike[str]) -> Stored: ...
+    @staticmethod
+    def save(plan: Plan, value: Encrypted, path: str | PathLike[str]) -> Stored: ...
+    @staticmethod
+    def encrypt(
+        client: Client,
+        name: str,
+        values: NDArray[np.float64],
+        path: str | PathLike[str],
+        progress: _Progress,
+    ) -> Stored: ...
+    @staticmethod
+    def encrypt_public(
+        client: PublicClient,
+        name: str,
+        values: NDArray[np.float64],
+        path: str | PathLike[str],
+        progress: _Progress,
+    ) -> Stored: ...
+    def load(self) -> Encrypted: ...
+    def verify(self) -> None: ...
+    def block(self, row: int, col: int) -> bytes: ...
+    def schedule(
+        self, server: Server, right: Stored, path: str | PathLike[str], memory: int, resume: bool
+    ) -> tuple[str, str]: ...
+    def matmul(
+        self,
+        server: Server,
+        right: Stored,
+        path: str | PathLike[str],
+        memory: int,
+        resume: bool,
+        progress: _Progress,
+    ) -> tuple[Stored, int]: ...
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def grid(self) -> tuple[int, int]: ...
+    @property
+    def block_shape(self) -> tuple[int, int] | None: ...
+    @property
+    def block_bytes(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def key_id(self) -> str: ...
 
 @final
 class Context:

@@ -147,6 +147,9 @@ pub struct Encrypt {
     /// The matrix, .npy or .csv
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
+    /// Into a store, a folder of blocks that a product larger than memory reads
+    #[arg(long)]
+    pub store: bool,
     /// Where the ciphertext goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -166,6 +169,12 @@ pub struct Matmul {
     /// The right matrix
     #[arg(value_name = "RIGHT")]
     pub right: PathBuf,
+    /// Of two stores: the memory that the product may take, as 8GB; it goes to a store too
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub memory: Option<u64>,
+    /// Of two stores: go on with a work that was interrupted
+    #[arg(long, requires = "memory")]
+    pub resume: bool,
     /// Where the encrypted product goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

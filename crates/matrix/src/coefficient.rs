@@ -9,6 +9,7 @@
 //! The other coefficients of a result hold partial sums of products of elements: whoever
 //! decrypts sees them as well as the product.
 
+use crate::blocked::Blocked;
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
@@ -270,24 +271,12 @@ impl Product for Coefficient {
 
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
         check_matrices(self.plan.shape, operand, matrices, max_abs)?;
-        let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(operand);
-        let encoder = Encoder::new(&self.params);
-        let at = EncodeAt { max_abs, ..encoder.at_top(max_abs) };
-        let per_matrix = grid_rows * grid_cols;
-        let length = self.plan.place(operand, rows - 1, cols - 1).max(self.plan.place(operand, 0, cols - 1)) + 1;
-        let plaintexts = threads::map(matrices.len() * per_matrix, |index| {
-            let (matrix, block) = (&matrices[index / per_matrix], index % per_matrix);
-            let (r0, c0) = (block / grid_cols * rows, block % grid_cols * cols);
-            let mut values = vec![0.0; length];
-            for r in 0..rows {
-                for c in 0..cols {
-                    values[self.plan.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
-                }
-            }
-            // The Euclidean norm of the elements: the zeros between them add nothing.
-            Ok(encoder.encode_coefficients(&values, at)?.with_bound(max_abs * ((rows * cols) as f64).sqrt()))
-        });
-        plaintexts.into_iter().collect()
+        let count = self.ciphertexts(operand);
+        threads::map(count, |index| self.encode_block(operand, matrices, max_abs, index)).into_iter().collect()
+    }
+
+    fn blocked(&self) -> Option<&dyn Blocked> {
+        Some(self)
     }
 
     fn multiply(
@@ -303,8 +292,7 @@ impl Product for Coefficient {
             let (batch, row, col) = (index / (i * j), index / j % i, index % j);
             let a: Vec<_> = left[(batch * i + row) * t..][..t].iter().collect();
             let b: Vec<_> = right[batch * t * j + col..].iter().step_by(j).take(t).collect();
-            let product = evaluator.dot(&a, &b)?;
-            Ok(if self.plan.options.relinearize { evaluator.relinearize(&product)? } else { product })
+            self.finish(evaluator, evaluator.dot(&a, &b)?)
         });
         products.into_iter().collect()
     }
@@ -330,6 +318,43 @@ impl Product for Coefficient {
                 })
             })
             .collect()
+    }
+}
+
+impl Blocked for Coefficient {
+    fn grid(&self, operand: Operand) -> (usize, usize) {
+        self.plan.grid(operand).0
+    }
+
+    fn block_shape(&self, operand: Operand) -> (usize, usize) {
+        self.plan.grid(operand).1
+    }
+
+    fn encode_block(
+        &self,
+        operand: Operand,
+        matrices: &[Matrix],
+        max_abs: f64,
+        index: usize,
+    ) -> Result<Plaintext, MatrixError> {
+        let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(operand);
+        let encoder = Encoder::new(&self.params);
+        let at = EncodeAt { max_abs, ..encoder.at_top(max_abs) };
+        let (matrix, block) = (&matrices[index / (grid_rows * grid_cols)], index % (grid_rows * grid_cols));
+        let length = self.plan.place(operand, rows - 1, cols - 1).max(self.plan.place(operand, 0, cols - 1)) + 1;
+        let (r0, c0) = (block / grid_cols * rows, block % grid_cols * cols);
+        let mut values = vec![0.0; length];
+        for r in 0..rows {
+            for c in 0..cols {
+                values[self.plan.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
+            }
+        }
+        // The Euclidean norm of the elements: the zeros between them add nothing.
+        Ok(encoder.encode_coefficients(&values, at)?.with_bound(max_abs * ((rows * cols) as f64).sqrt()))
+    }
+
+    fn finish(&self, evaluator: &Evaluator, sum: Ciphertext) -> Result<Ciphertext, MatrixError> {
+        Ok(if self.plan.options.relinearize { evaluator.relinearize(&sum)? } else { sum })
     }
 }
 

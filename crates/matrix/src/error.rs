@@ -5,6 +5,7 @@ use sudare_he::HeError;
 use sudare_ring::{ErrorKind, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
+use sudare_store::StoreError;
 
 /// An operation on matrices that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -16,6 +17,17 @@ pub enum MatrixError {
     /// Bytes that were refused.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// A store that was refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A product of stored matrices in less memory than it takes.
+    #[error("this product takes at least {least} bytes of memory, and {given} are allowed; allow {least} or more")]
+    TooLittleMemory {
+        /// Bytes that are allowed.
+        given: u64,
+        /// The least that would do.
+        least: u64,
+    },
     /// Shapes that do not go together.
     #[error("{operation}: shapes {}×{} and {}×{} do not go together", left.0, left.1, right.0, right.1)]
     Shapes {
@@ -203,6 +215,7 @@ impl MatrixError {
         match self {
             Self::He(e) => e.kind(),
             Self::Wire(e) => e.kind(),
+            Self::Store(e) => e.kind(),
             Self::Shapes { .. }
             | Self::PlannedShape { .. }
             | Self::Elements { .. }
@@ -211,9 +224,11 @@ impl MatrixError {
             Self::NotFinite { .. } | Self::OverBound { .. } | Self::OutOfRange { .. } | Self::TooManyBits { .. } => {
                 ErrorKind::Input
             }
-            Self::Method { .. } | Self::NoPlan { .. } | Self::Expression { .. } | Self::DoesNotFit { .. } => {
-                ErrorKind::Parameters
-            }
+            Self::TooLittleMemory { .. }
+            | Self::Method { .. }
+            | Self::NoPlan { .. }
+            | Self::Expression { .. }
+            | Self::DoesNotFit { .. } => ErrorKind::Parameters,
             Self::PlanFile { .. } | Self::PlanField { .. } => ErrorKind::Format,
             Self::WrongPlan { .. } => ErrorKind::Mismatch,
             Self::NotPlanned { .. } => ErrorKind::NotPlanned,

@@ -7,6 +7,7 @@
 //! machine's cost model prices.
 #![forbid(unsafe_code)]
 
+pub mod blocked;
 pub mod coefficient;
 pub mod error;
 pub mod exact;

@@ -1,5 +1,6 @@
 //! What every product algorithm offers.
 
+use crate::blocked::Blocked;
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::sizing;
@@ -150,6 +151,11 @@ pub trait Product: Send + Sync {
     /// [`MatrixError::He`].
     fn prepare(&self) -> Result<(), MatrixError> {
         Ok(())
+    }
+
+    /// The same by blocks that are multiplied and summed one by one, if the method has them.
+    fn blocked(&self) -> Option<&dyn Blocked> {
+        None
     }
 
     /// Encodes the `batch` left or right matrices, elements bounded by `max_abs`.

@@ -28,7 +28,7 @@ impl Release {
 
 /// Holds the secret key.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Client(session::Client);
+pub struct Client(pub session::Client);
 
 #[pymethods]
 impl Client {
@@ -119,7 +119,7 @@ impl Client {
 
 /// Encrypts under a public key.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct PublicClient(session::PublicClient);
+pub struct PublicClient(pub session::PublicClient);
 
 #[pymethods]
 impl PublicClient {

@@ -15,6 +15,7 @@ mod genome;
 mod plan;
 mod polynomial;
 mod server;
+mod stored;
 mod work;
 
 use pyo3::exceptions::PyValueError;
@@ -47,6 +48,8 @@ mod _core {
     use crate::polynomial::Polynomial;
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::stored::Stored;
 
     #[pymodule_export]
     use crate::peek;

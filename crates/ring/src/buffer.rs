@@ -6,6 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// One cache line.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -15,6 +16,15 @@ struct Line([u64; 8]);
 /// Most bytes of freed buffers that one thread keeps: some dozens of ciphertexts of a large ring. Fresh
 /// pages cost several times what the arithmetic on them does.
 pub const KEEP_BYTES: usize = 256 << 20;
+
+/// The limit now.
+static KEEP: AtomicUsize = AtomicUsize::new(KEEP_BYTES);
+
+/// Limits the freed buffers that each thread keeps, for work in little memory; the limit of before. What a thread has
+/// kept already it keeps.
+pub fn keep_at_most(bytes: usize) -> usize {
+    KEEP.swap(bytes, Ordering::Relaxed)
+}
 
 #[derive(Default)]
 struct FreeList {
@@ -96,7 +106,7 @@ impl Drop for Buffer {
         // During thread shutdown the list is gone and the buffer is simply freed.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
-            if bytes > 0 && free.bytes + bytes <= KEEP_BYTES {
+            if bytes > 0 && free.bytes + bytes <= KEEP.load(Ordering::Relaxed) {
                 free.bytes += bytes;
                 free.buffers.push(lines);
             }

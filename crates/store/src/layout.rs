@@ -23,8 +23,8 @@ use sudare_rlwe::{KeyId, ParamsHash};
 
 /// Version of the store that this release writes.
 pub const VERSION: u64 = 1;
-/// Bytes of a shard that is neither too many files nor too much work to lose.
-pub const SHARD_BYTES: u64 = 128 << 20;
+/// Most bytes of a shard: neither too many files nor too much work to lose.
+pub const SHARD_BYTES: u64 = 256 << 20;
 /// Most blocks of a grid; bounds what a document can ask for.
 pub const MAX_BLOCKS: u64 = 1 << 24;
 /// Most bytes of a root document.
@@ -48,16 +48,21 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid with shards of about [`SHARD_BYTES`], whole rows of blocks if they fit.
+    /// A grid with shards of up to [`SHARD_BYTES`], alike in size: whole rows of blocks if they fit.
     ///
     /// # Errors
     /// As [`Grid::check`].
     pub fn new(rows: usize, cols: usize, block_bytes: u64) -> Result<Self, StoreError> {
-        Self::of_tiles(rows, cols, block_bytes, (rows, cols))
+        let most = (SHARD_BYTES / block_bytes.max(1)).max(1) as usize;
+        let part = |of: usize, most: usize| of.div_ceil(of.div_ceil(most.max(1)).max(1)).max(1);
+        let shard_cols = part(cols, most);
+        let grid = Self { rows, cols, block_bytes, shard_rows: part(rows, most / shard_cols), shard_cols };
+        grid.check()?;
+        Ok(grid)
     }
 
     /// A grid whose shards make up tiles of some rows and columns of blocks, so that a tile is done when its shards
-    /// are: the largest parts of a tile up to [`SHARD_BYTES`].
+    /// are: the largest equal parts of a tile up to [`SHARD_BYTES`].
     ///
     /// # Errors
     /// As [`Grid::check`].
@@ -68,9 +73,10 @@ impl Grid {
         (down, across): (usize, usize),
     ) -> Result<Self, StoreError> {
         let most = (SHARD_BYTES / block_bytes.max(1)).max(1) as usize;
-        let part = |of: usize, most: usize| (1..=of.min(most)).rev().find(|d| of.is_multiple_of(*d)).unwrap_or(1);
-        let shard_cols = part(across, most);
-        let shard_rows = if shard_cols == across { part(down, (most / across).max(1)) } else { 1 };
+        let divisors = |of: usize| (1..=of.min(most)).filter(move |d| of.is_multiple_of(*d));
+        let parts = divisors(down).flat_map(|r| divisors(across).map(move |c| (r, c)));
+        let best = parts.filter(|(r, c)| r * c <= most).max_by_key(|(r, c)| (r * c, *c));
+        let (shard_rows, shard_cols) = best.unwrap_or((1, 1));
         let grid = Self { rows, cols, block_bytes, shard_rows, shard_cols };
         grid.check()?;
         Ok(grid)

@@ -1,6 +1,6 @@
 //! `sudare keygen`, `encrypt` and `decrypt`: what the data's owner does.
 
-use super::{bytes, load_plan, say};
+use super::{bytes, load_plan, say, stored};
 use crate::args::{self, KEY_FILES};
 use crate::error::{Class, CliError, InFile, tell};
 use crate::files::{self, Access, Existing, Output};
@@ -75,6 +75,14 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     };
     let bar = Bar::steps("encrypting", args.quiet);
     let progress = |done, all| bar.set(done, all);
+    if a.store {
+        let value = match &encryptor {
+            Encryptor::Secret(client) => client.encrypt_stored(&a.name, &matrix, &a.output, &progress),
+            Encryptor::Public(client) => client.encrypt_stored(&a.name, &matrix, &a.output, &progress),
+        };
+        drop(bar);
+        return stored::told(args, &value.in_file(&a.matrix)?);
+    }
     let value = match &encryptor {
         Encryptor::Secret(client) if plan.is_exact() => {
             client.encrypt_integers(&a.name, &matrices::integers(&matrix).in_file(&a.matrix)?, &progress)
@@ -122,7 +130,10 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     // One process at a time counts in the key's file.
     let counted = a.release.then(|| KeyFile::lock(&a.keys)).transpose()?;
     let client = Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?;
-    let value = Encrypted::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?;
+    let value = match stored::is_store(&a.result) {
+        true => stored::load(&plan, &a.result)?,
+        false => Encrypted::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?,
+    };
     let matrix = match &counted {
         None if plan.is_exact() => matrices::reals(&client.decrypt_integers(&value).in_file(&a.result)?)?,
         None => client.decrypt_batch(&value).in_file(&a.result)?,

@@ -6,6 +6,7 @@ mod genome;
 pub mod genome_args;
 mod plan;
 mod server;
+mod stored;
 
 use crate::args::{Args, Command};
 use crate::error::{Class, CliError, InFile};

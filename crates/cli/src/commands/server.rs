@@ -1,7 +1,7 @@
 //! `sudare matmul` and `run`: what the server does, without any secret.
 
 use super::client::store;
-use super::load_plan;
+use super::{load_plan, stored};
 use crate::error::{Class, CliError, InFile};
 use crate::progress::Bar;
 use crate::{args, files, matrices};
@@ -33,6 +33,9 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
         return Err(CliError::new(Class::Usage, message).in_file(&a.plan));
     };
     let server = load_server(&plan, &a.keys, args.threads)?;
+    if let Some(memory) = a.memory {
+        return stored::matmul(args, a, (&plan, &server), memory);
+    }
     let name = |i: usize| plan.expression().inputs()[i].name.as_str();
     let l = operand(&plan, &server, name(left), &a.left)?;
     let r = operand(&plan, &server, name(right), &a.right)?;

@@ -296,11 +296,37 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::mul`]; `RlweError::Operands`, [`HeError::ScaleMismatch`].
     pub fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
-        let operation = "product";
         let (left, right) = (parts_of(a), parts_of(b));
         let level = self.inner.check_dot(&left, &right)?;
-        let scale = a[0].scale * b[0].scale;
-        let (mut bound, mut noise) = (0.0, 0.0);
+        let state = State { scale: a[0].scale * b[0].scale, bound: 0.0, noise: 0.0 };
+        let state = self.dot_state(state, a, b, level)?;
+        Ok(Ciphertext::new(self.inner.dot(&left, &right)?, state))
+    }
+
+    /// `acc += Σ_i a_i · b_i`, three parts: what [`Evaluator::dot`] makes of all terms, some at a time, bit by bit and
+    /// in what it says of the message. `acc` keeps its value on error.
+    ///
+    /// # Errors
+    /// As [`Evaluator::dot`].
+    pub fn dot_assign(&self, acc: &mut Ciphertext, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<(), HeError> {
+        self.check(acc)?;
+        let (left, right) = (parts_of(a), parts_of(b));
+        let level = self.inner.check_dot(&left, &right)?.min(acc.level());
+        let state = self.dot_state(acc.state(), a, b, level)?;
+        self.inner.add_assign(&mut acc.inner, &self.inner.dot(&left, &right)?)?;
+        (acc.bound, acc.noise) = (state.bound, state.noise);
+        Ok(())
+    }
+
+    /// The state of a sum to which products are added, at a level.
+    fn dot_state(
+        &self,
+        State { scale, mut bound, mut noise }: State,
+        a: &[&Ciphertext],
+        b: &[&Ciphertext],
+        level: usize,
+    ) -> Result<State, HeError> {
+        let operation = "product";
         for (x, y) in a.iter().zip(b) {
             let (sx, sy) = (x.bound * x.scale, y.bound * y.scale);
             let own = sx * y.noise + sy * x.noise + x.noise * y.noise;
@@ -310,7 +336,7 @@ impl Evaluator {
         }
         let state = State { scale, bound, noise };
         state.check_fits(operation, &self.params, level)?;
-        Ok(Ciphertext::new(self.inner.dot(&left, &right)?, state))
+        Ok(state)
     }
 
     /// Three parts to two.

@@ -106,6 +106,10 @@ impl CkksEngine for ProductEngine {
         &self.sketch
     }
 
+    fn product(&self) -> Option<&dyn Product> {
+        Some(&*self.product)
+    }
+
     fn prepare(&self, _: &Goal) -> Result<(), MatrixError> {
         self.product.prepare()
     }

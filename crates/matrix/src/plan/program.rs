@@ -7,7 +7,7 @@ use super::statistics::{TableEngine, TableSpec};
 use crate::error::MatrixError;
 use crate::exact::{ExactEngine, ExactSketch, ExactSpec};
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, ProductSpec};
+use crate::product::{KeyDemand, Product, ProductSpec};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
@@ -121,6 +121,11 @@ pub(crate) trait CkksEngine: Send + Sync {
     fn params(&self) -> &ckks::Params;
 
     fn sketch(&self) -> &dyn Sketch;
+
+    /// The product that it is, if it is one.
+    fn product(&self) -> Option<&dyn Product> {
+        None
+    }
 
     /// Makes the tables that computing needs, unless they are there: clients do without.
     fn prepare(&self, goal: &Goal) -> Result<(), MatrixError>;

@@ -54,6 +54,11 @@ impl Client {
         &self.plan
     }
 
+    /// Its threads.
+    pub(super) fn pool(&self) -> &Threads {
+        &self.threads
+    }
+
     /// The secret key. Whoever gets it reads everything.
     pub fn secret_key(&self) -> &SecretKey {
         &self.secret
@@ -276,6 +281,16 @@ impl PublicClient {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Its threads.
+    pub(super) fn pool(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// The public key.
+    pub fn key(&self) -> &PublicKey {
+        &self.public
     }
 
     /// As [`Client::encrypt`].

@@ -16,7 +16,7 @@ use sudare_rlwe::wire::{Bundle, Wire, WireError, peek};
 /// Version of the header.
 const VERSION: u32 = 1;
 /// Bytes of the header: version, plan, node, batch, rows, columns.
-const HEADER_BYTES: usize = 4 + 32 + 4 * 8;
+pub(super) const HEADER_BYTES: usize = 4 + 32 + 4 * 8;
 /// Bytes that headers and records of bundles may take beside the ciphertexts.
 const MOST_HEADERS: u64 = 32 << 20;
 
@@ -314,11 +314,12 @@ fn foreign() -> MatrixError {
     MatrixError::NotPlanned { operation: "a value of a plan in a context", planned }
 }
 
-fn corrupt(what: &'static str) -> MatrixError {
+pub(super) fn corrupt(what: &'static str) -> MatrixError {
     MatrixError::Wire(WireError::Corrupt { what })
 }
 
-fn header(plan: &Plan, node: usize) -> Vec<u8> {
+/// What a value says of itself: version, plan, node, batch, shape.
+pub(super) fn header(plan: &Plan, node: usize) -> Vec<u8> {
     let (batch, shape) = (plan.batch(), plan.expression().info(node).shape);
     let mut out = Vec::with_capacity(HEADER_BYTES);
     out.extend(VERSION.to_le_bytes());
@@ -330,7 +331,7 @@ fn header(plan: &Plan, node: usize) -> Vec<u8> {
 }
 
 /// The node whose value a header announces.
-fn node_of(plan: &Plan, header: &[u8]) -> Result<usize, MatrixError> {
+pub(super) fn node_of(plan: &Plan, header: &[u8]) -> Result<usize, MatrixError> {
     if header.len() != HEADER_BYTES {
         return Err(corrupt("no header of an encrypted value"));
     }

@@ -16,6 +16,7 @@ mod layout;
 mod moments;
 mod release;
 mod server;
+mod stored;
 mod tables;
 
 pub use client::{Client, PublicClient};
@@ -23,6 +24,7 @@ pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
 pub use encrypted::Encrypted;
 pub use moments::Moments;
 pub use server::Server;
+pub use stored::{Multiplied, OutOfCore, Stored};
 
 /// Told how far long work has come: steps done, steps in all.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);

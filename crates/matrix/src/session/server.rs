@@ -7,7 +7,7 @@ use super::free::Free;
 use crate::error::MatrixError;
 use crate::expr::Op;
 use crate::matrix::Matrix;
-use crate::plan::{Engine, Plan};
+use crate::plan::{Engine, Plan, PlanHash};
 use std::sync::Arc;
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit::Minimax;
@@ -121,6 +121,15 @@ impl Server {
     fn planned(&self, operation: &'static str) -> Result<&Plan, MatrixError> {
         let planned = || "a context computes without a plan".into();
         self.plan().ok_or_else(|| MatrixError::NotPlanned { operation, planned: planned() })
+    }
+
+    /// What a plan of real matrices has: its evaluator and the threads.
+    pub(super) fn real(&self) -> Result<(&Plan, &Evaluator, &Threads), MatrixError> {
+        let plan = self.planned("a product of stored matrices")?;
+        match &self.0.mode {
+            Mode::Real(_, evaluator) => Ok((plan, evaluator, &self.0.threads)),
+            _ => plan.real().map(|_| unreachable!("a plan of real matrices has an evaluator")),
+        }
     }
 
     /// What a context's server has, with its evaluator.
@@ -378,6 +387,15 @@ impl Server {
         }
         let missing = || MatrixError::NotPlanned { operation: "the result", planned: String::new() };
         values[expr.output()].take().ok_or_else(missing)
+    }
+
+    /// Refuses what is of another plan, or under another key.
+    pub(super) fn expect_owner(&self, plan: PlanHash, key: KeyId) -> Result<(), MatrixError> {
+        let (what, expected) = ("the stored matrix", self.planned("a stored matrix")?.hash());
+        if plan != expected {
+            return Err(MatrixError::WrongPlan { what, found: plan, expected });
+        }
+        Ok(self.key_id().expect(what, key)?)
     }
 
     /// Refuses a value of another plan or context.

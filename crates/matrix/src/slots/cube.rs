@@ -561,8 +561,16 @@ impl Cube {
         left: &[&Ciphertext],
         right: &[&Ciphertext],
     ) -> Result<Ciphertext, MatrixError> {
+        self.fold_product(evaluator, &evaluator.dot(left, right)?)
+    }
+
+    /// The end of [`Cube::contract`], from the sum of the products.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn fold_product(&self, evaluator: &Evaluator, sum: &Ciphertext) -> Result<Ciphertext, MatrixError> {
         let (plan, o) = (&self.plan, &self.plan.options);
-        let product = evaluator.relinearize_rescale(&evaluator.dot(left, right)?)?;
+        let product = evaluator.relinearize_rescale(sum)?;
         let mut c = fold(evaluator, product, &plan.fold_stages(), o.hoisted())?;
         if let Some(mask) = &self.output {
             let bound = c.bound();

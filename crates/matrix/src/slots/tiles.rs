@@ -10,6 +10,7 @@ use super::common::{
     slots_of, stages,
 };
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
+use crate::blocked::Blocked;
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
@@ -129,17 +130,24 @@ impl TileLayout {
             return Err(MatrixError::PlannedShape { what: "the matrix", found, expected });
         }
         matrix.check_bound(at.max_abs)?;
+        (0..self.ciphertexts()).map(|t| self.encode_tile(encoder, matrix, at, t)).collect()
+    }
+
+    /// Encodes one tile of a matrix of this layout.
+    fn encode_tile(
+        &self,
+        encoder: &Encoder,
+        matrix: &Matrix,
+        at: EncodeAt,
+        t: usize,
+    ) -> Result<Plaintext, MatrixError> {
         let (d, g) = (self.tile, self.stride);
-        (0..self.ciphertexts())
-            .map(|t| {
-                let (row, col) = (t / self.tiles().1 * d, t % self.tiles().1 * d);
-                let mut values = vec![0.0; d * d * g];
-                for (e, x) in values.iter_mut().step_by(g).enumerate() {
-                    *x = matrix.get(row + e / d, col + e % d);
-                }
-                Ok(encoder.encode_at(&values, at)?)
-            })
-            .collect()
+        let (row, col) = (t / self.tiles().1 * d, t % self.tiles().1 * d);
+        let mut values = vec![0.0; d * d * g];
+        for (e, x) in values.iter_mut().step_by(g).enumerate() {
+            *x = matrix.get(row + e / d, col + e % d);
+        }
+        Ok(encoder.encode_at(&values, at)?)
     }
 
     /// Decodes a matrix.
@@ -513,6 +521,10 @@ impl Product for Tiled {
         self.cube().map(|_| ())
     }
 
+    fn blocked(&self) -> Option<&dyn Blocked> {
+        Some(self)
+    }
+
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
         check_matrices(self.plan.shape, operand, matrices, max_abs)?;
         let encoder = Encoder::new(&self.params);
@@ -540,5 +552,36 @@ impl Product for Tiled {
         check_count("result plaintexts", output.len(), self.ciphertexts(Operand::Output))?;
         let layout = self.plan.layout(Operand::Output);
         output.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
+    }
+}
+
+impl Blocked for Tiled {
+    fn grid(&self, operand: Operand) -> (usize, usize) {
+        self.plan.layout(operand).tiles()
+    }
+
+    fn block_shape(&self, _: Operand) -> (usize, usize) {
+        (self.plan.tile, self.plan.tile)
+    }
+
+    fn encode_block(
+        &self,
+        operand: Operand,
+        matrices: &[Matrix],
+        max_abs: f64,
+        index: usize,
+    ) -> Result<Plaintext, MatrixError> {
+        let (layout, encoder) = (self.plan.layout(operand), Encoder::new(&self.params));
+        let (matrix, tile) = (&matrices[index / layout.ciphertexts()], index % layout.ciphertexts());
+        layout.encode_tile(&encoder, matrix, encoder.at_top(max_abs), tile)
+    }
+
+    fn spread(&self, evaluator: &Evaluator, operand: Operand, block: Ciphertext) -> Result<Ciphertext, MatrixError> {
+        let side = if operand == Operand::Left { Side::Left } else { Side::Right };
+        self.cube()?.expand(evaluator, side, &block)
+    }
+
+    fn finish(&self, evaluator: &Evaluator, sum: Ciphertext) -> Result<Ciphertext, MatrixError> {
+        self.cube()?.fold_product(evaluator, &sum)
     }
 }

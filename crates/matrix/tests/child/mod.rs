@@ -1,0 +1,49 @@
+//! A process of its own that multiplies stored matrices, to be killed or measured.
+
+use std::path::Path;
+use sudare_matrix::expr::InputSpec;
+use sudare_matrix::session::{OutOfCore, QUIET, Stored};
+use sudare_matrix::{CostModel, Expr, Goal, Matrix, Plan, Planner, Server};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::wire::Wire;
+use sudare_store::Existing;
+
+/// The folder of the child's work.
+pub const CHILD: &str = "SUDARE_STORED_CHILD";
+
+pub fn matrix(rows: usize, cols: usize, salt: u64) -> Matrix {
+    let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;
+    Matrix::from_fn(rows, cols, |i, j| unit(1 + (i * cols + j) as u64 + salt * 104_729)).unwrap()
+}
+
+pub fn plan(method: &str, (m, k, n): (usize, usize, usize), batch: usize) -> Plan {
+    let (a, b) = (InputSpec::new("A", (m, k), 1.0), InputSpec::new("B", (k, n), 1.0));
+    let goal = Goal { batch, ..Goal::new(Expr::product(a, b).unwrap(), 1e-4) };
+    Planner { method: Some(method.into()), ..Planner::new(CostModel::default()) }.plan(&goal).unwrap()
+}
+
+/// Something more than the least, so that there are several tiles of several blocks.
+pub fn memory(least: u64) -> u64 {
+    least + (24 << 20)
+}
+
+fn status(name: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|l| l.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn multiplies() {
+    let Some(folder) = std::env::var_os(CHILD) else { return };
+    let folder = Path::new(&folder);
+    let memory = std::env::var("SUDARE_STORED_MEMORY").unwrap().parse().unwrap();
+    let (a, b) = (Stored::open(&folder.join("a")).unwrap(), Stored::open(&folder.join("b")).unwrap());
+    let keys = EvalKeys::from_bytes(a.plan().params(), &std::fs::read(folder.join("keys")).unwrap()).unwrap();
+    let server = Server::new(a.plan(), keys, 2).unwrap();
+    println!("before={}", status("VmRSS"));
+    let options = OutOfCore { memory, existing: Existing::Resume };
+    let done = server.matmul_stored(&a, &b, &folder.join("c"), options, QUIET).unwrap();
+    println!("peak={}", status("VmHWM"));
+    println!("read={}", done.read_bytes);
+}
