@@ -8,7 +8,7 @@ use crate::error::MatrixError;
 use crate::expr::Op;
 use crate::matrix::Matrix;
 use crate::plan::PlanHash;
-use crate::plan::circuit::{cube_plan, is_integer, matmul, same_scale};
+use crate::plan::circuit::{TOGETHER, cube_plan, is_integer, matmul, same_scale};
 use crate::product::KeyDemand;
 use crate::slots::common::{KeyList, mask_values, plain_mask, stages};
 use crate::slots::cube::{Cube, Improvements, Side};
@@ -23,9 +23,6 @@ use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext, State
 use sudare_ring::memo::Memo;
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, RlweError};
-
-/// Tiles that are refreshed together.
-const TOGETHER: usize = 2;
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
@@ -304,6 +301,7 @@ impl Free {
     fn unary(&self, e: &Evaluator, op: Op, a: &Encrypted) -> Result<Encrypted, MatrixError> {
         let ((cts, Tiled { layout, clean }), bound, level) = (a.tiles()?, a.max_abs(), a.level());
         let (layout_after, max_abs, clean, tiles) = match op {
+            Op::Bounded { max_abs, .. } => return self.bounded(e, a, max_abs),
             Op::Neg { .. } => (*layout, bound, *clean, each(cts, |c| Ok(e.negate(c)?))?),
             Op::Scale { by, .. } => (*layout, bound * by.abs(), *clean, multiples(e, cts, by)?),
             Op::Shift { by: 0.0, .. } => return Ok(a.clone()),

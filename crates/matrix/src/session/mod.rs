@@ -12,6 +12,7 @@ mod client;
 mod context;
 mod encrypted;
 mod free;
+mod keys;
 mod layout;
 mod moments;
 mod release;
@@ -21,6 +22,7 @@ mod tables;
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
 pub use encrypted::Encrypted;
+pub use keys::ServerKeys;
 pub use moments::Moments;
 pub use server::Server;
 
