@@ -32,6 +32,7 @@ from ._errors import (
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
+from ._polynomial import Polynomial, fit
 from ._release import Release
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
@@ -54,6 +55,7 @@ __all__ = [
     "Moments",
     "Plan",
     "PlanError",
+    "Polynomial",
     "PrecisionError",
     "PublicClient",
     "Release",
@@ -67,6 +69,7 @@ __all__ = [
     "__version__",
     "bits",
     "context",
+    "fit",
     "genome",
     "maximum",
     "minimum",
