@@ -113,7 +113,7 @@ def test_refusals(ctx: sd.Context, table: Floats) -> None:
     with pytest.raises(ZeroDivisionError):
         sd.fit(lambda t: 1 / 0, (0, 1), 3)
     with pytest.raises(sd.LevelError, match="a polynomial takes 10"):
-        x.apply(np.exp, interval=(-1, 1), degree=512)
+        x.apply(np.polynomial.Chebyshev.basis(512))
     with pytest.raises(sd.PlanError, match="power of two"):
         sd.context(columns=30)
     with pytest.raises(sd.PlanError, match="refreshes by itself"):
@@ -137,7 +137,7 @@ def test_refreshes(ctx: sd.Context) -> None:
         z = (64 * z - 64 * z + y).bounded(1).refresh()
     assert z.error is not None
     assert z.max_abs == 1
-    assert z.error < 2.1
+    assert 1 < z.error < 2.5
     close(ctx, z, v**3)
 
 

@@ -24,6 +24,8 @@ use sudare_ring::memo::Memo;
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, RlweError};
 
+/// Ciphertexts of a matrix, an operand's own or new ones.
+type Tiles<'c> = Cow<'c, [Ciphertext]>;
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
 
@@ -406,7 +408,7 @@ pub(super) fn aligned<'c>(
     e: &Evaluator,
     (level_x, x): (usize, &'c [Ciphertext]),
     (level_y, y): (usize, &'c [Ciphertext]),
-) -> Result<(Cow<'c, [Ciphertext]>, Cow<'c, [Ciphertext]>), MatrixError> {
+) -> Result<(Tiles<'c>, Tiles<'c>), MatrixError> {
     let to = |tiles: &[Ciphertext], scale: f64| each(tiles, |c| Ok(e.set_scale(c, scale)?)).map(Cow::Owned);
     Ok(match (same_scale(scale_of(x), scale_of(y)), level_x >= level_y) {
         (true, _) => (Cow::Borrowed(x), Cow::Borrowed(y)),
