@@ -34,6 +34,7 @@ from ._files import load
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
+from ._polynomial import Polynomial, fit
 from ._release import Release
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
@@ -59,6 +60,7 @@ __all__ = [
     "Moments",
     "Plan",
     "PlanError",
+    "Polynomial",
     "PrecisionError",
     "PublicClient",
     "Release",
@@ -74,6 +76,7 @@ __all__ = [
     "__version__",
     "bits",
     "context",
+    "fit",
     "genome",
     "load",
     "maximum",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._opaque import Opaque
-from ._values import array
+from ._values import array, real
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, ...]
@@ -50,6 +50,9 @@ class Operations(Protocol):
 
     def sum(self, operand: Core, axis: int) -> Core:
         """The sum over an axis, which stays with length 1."""
+
+    def bounded(self, operand: Core, max_abs: float) -> Core:
+        """The same with a bound that the caller knows."""
 
     def lift(self, values: Floats) -> Core:
         """A plain matrix as an operand."""
@@ -198,6 +201,14 @@ class ArrayOperators(Opaque, ABC):
         for at in self._core_axes(axis):
             count *= self._core.shape[at]
         return self.sum(axis, keepdims=keepdims)._scale(1 / count)
+
+    def bounded(self: Self, max_abs: float) -> Self:
+        """The same matrix, of which you know that its elements are up to `max_abs`, in a context or a plan.
+
+        Bounds grow with every operation, and what a refresh keeps is a part of its bound. What is said has to
+        hold. It costs nothing, but for a context's table a level where a row or column was added to it.
+        """
+        return self._wrap(self._do.bounded(self._core, real(max_abs, "max_abs")), self._dropped)
 
     # How shapes go together.
 

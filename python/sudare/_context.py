@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from . import _core
+from . import _core, _tables
 from ._array import Floats, plain
 from ._errors import ShapeError, UnsupportedError
 from ._matrix import Encrypted, members, rows
@@ -30,8 +30,10 @@ class Context:
         threads: int = 0,
         scale_bits: int | None = None,
         tile: int = 16,
+        columns: int | None = None,
         release: Release | None = None,
         bootstrap: str | None = None,
+        auto_refresh: bool = False,
     ) -> None:
         policy = declared(release)
         if not (bootstrap is None or isinstance(bootstrap, str)):
@@ -48,11 +50,14 @@ class Context:
                 security=count(security, "security"),
                 threads=threads,
                 tile=count(tile, "tile"),
+                columns=None if columns is None else count(columns, "columns"),
                 release=policy,
                 bootstrap=bootstrap,
+                automatic=bool(auto_refresh),
                 progress=report,
             )
-        self._server, self._depth = Server(self._core.server(), None), depth
+        self._server, self._depth, self._bootstrap = Server(self._core.server(), None), depth, bootstrap
+        self._security = security
 
     @property
     def depth(self) -> int:
@@ -61,8 +66,13 @@ class Context:
 
     @property
     def levels(self) -> int:
-        """Levels of a fresh matrix."""
+        """Levels of a fresh matrix; in a context that bootstraps, of a refreshed one too."""
         return self._server._core.levels
+
+    @property
+    def columns(self) -> int | None:
+        """Columns of a tile, where matrices are tables over whole ciphertexts."""
+        return self._server._core.columns
 
     @property
     def threads(self) -> int:
@@ -82,11 +92,12 @@ class Context:
     def encrypt(self, x: Any, max_abs: float | None = None) -> Encrypted:
         """Encrypt a matrix or vector with elements up to `max_abs`.
 
-        The bound is public. Without one it is the least power of two that holds all elements.
+        The bound is public. Without one it is the least power of two that holds all elements. In a context of
+        tables a vector is a row, as NumPy broadcasts it; a column is a matrix, `v[:, None]`.
         """
         if isinstance(x, Encrypted):
             raise UnsupportedError("this matrix is encrypted already")
-        values, dropped = rows(plain(x))
+        values, dropped = (rows if self.columns is None else _tables.rows)(plain(x))
         if values.ndim != 2:
             raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
         bound = None if max_abs is None else real(max_abs, "max_abs")
@@ -107,8 +118,11 @@ class Context:
         return self._core.released_error(_checked(x))
 
     def __repr__(self) -> str:
+        kind = "" if self.columns is None else f"tables of {self.columns} columns, "
+        levels = f"{self.levels} levels" + ("" if self._bootstrap is None else f" by set {self._bootstrap}")
         return (
-            f"<sudare context depth {self.depth}, N = 2^{self._server._core.log_n}, {self.levels} levels, "
+            f"<sudare context depth {self.depth}, {kind}N = 2^{self._server._core.log_n}, {levels}, "
+            f"{'' if self._security else 'NO SECURITY, '}"
             f"{self.threads} threads, keys {self.key_bytes / 1e6:.0f} MB, secret key hidden>"
         )
 
@@ -135,8 +149,10 @@ def context(
     threads: int = 0,
     scale_bits: int | None = None,
     tile: int = 16,
+    columns: int | None = None,
     release: Release | None = None,
     bootstrap: str | None = None,
+    auto_refresh: bool = False,
 ) -> Context:
     """A context with new keys, to try things out without a plan.
 
@@ -146,9 +162,15 @@ def context(
     have drifted apart.
     `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster)
     or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
+    With `auto_refresh` they do it by themselves where levels end, to the bound that they carry: see
+    `x.bounded`.
+    `columns` lays matrices as tables over whole ciphertexts, that many columns (a power of two) side by
+    side: the layout for data of many rows. `+ - *` broadcast there as NumPy's do, also among encrypted
+    operands; `X @ w` and `v @ X` are products with vectors, and there are none of matrices.
     `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (40; 30 to
-    55), and `tile` the side of the tiles that matrices are cut into. A `release` declares how many
-    results will be shown to others; its noise takes a high precision. What a plan would choose from the
+    55), and `tile` the side of the tiles that matrices are cut into. A `security` of 0 is none at all: the
+    same levels on a ring of a few thousand numbers, to try a program in seconds. A `release` declares how
+    many results will be shown to others; its noise takes a high precision. What a plan would choose from the
     expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.
 
     >>> ctx = context(depth=1, tile=4)
@@ -163,6 +185,8 @@ def context(
         threads=threads,
         scale_bits=scale_bits,
         tile=tile,
+        columns=columns,
         release=release,
         bootstrap=bootstrap,
+        auto_refresh=auto_refresh,
     )

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from . import _tables
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
 from ._core import Encrypted as Core
+from ._core import Polynomial as CorePolynomial
 from ._errors import PlanError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
 from ._plan import Plan
+from ._polynomial import Interval, polynomial
 from ._trace import NAMES, constant_name
 from ._values import real
 
@@ -125,6 +128,14 @@ class Computation:
         """The levels of a fresh matrix."""
         return self._server._core.refresh(operand, max_abs)
 
+    def bounded(self, operand: Core, max_abs: float) -> Core:
+        """The same with a bound that the caller knows."""
+        return self._server._core.bounded(operand, max_abs)
+
+    def polynomial(self, operand: Core, polynomial: CorePolynomial) -> Core:
+        """A polynomial of every element."""
+        return self._server._core.polynomial(operand, polynomial)
+
     def lift(self, values: Floats) -> Operand:
         """A plain matrix as an operand: an input of the plan, or in a context any."""
         return PlainOperand(values) if self._server.plan else self._server._core.lift(members(values))
@@ -173,6 +184,20 @@ class Encrypted(ArrayOperators, Travels):
         return self
 
     @property
+    def _is_table(self) -> bool:
+        return self._server is not None and self._server._core.columns is not None
+
+    def _elementwise(self, operation: str, other: Any, *, reflected: bool = False) -> Encrypted:
+        if self._is_table:
+            return _tables.elementwise(self, operation, other, reflected)
+        return super()._elementwise(operation, other, reflected=reflected)
+
+    def _product(self, other: Any, *, reflected: bool = False) -> Encrypted:
+        if self._is_table:
+            return _tables.product(self, other, reflected)
+        return super()._product(other, reflected=reflected)
+
+    @property
     def plan(self) -> Plan | None:
         """The plan that it belongs to; a matrix of a context has none."""
         return self._plan
@@ -214,6 +239,18 @@ class Encrypted(ArrayOperators, Travels):
         """
         bound = None if max_abs is None else real(max_abs, "max_abs")
         return self._wrap(self._do.refresh(self._core, bound), self._dropped)
+
+    def apply(self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Encrypted:
+        """In a context, a function of every element, by the nearest polynomial of a degree on an interval.
+
+        `function` takes one number; or it is what `sudare.fit` made, which tells its error, or one of
+        NumPy's polynomials (`Polynomial`, `Chebyshev`), whose interval is its domain unless another is
+        given. Elements have to lie in the interval: others come back wrong, and may spoil those beside
+        them. It takes the logarithm of the degree in levels (15: 4), and one more unless the interval is
+        about as wide as [-1, 1], or after a refresh as the bound.
+        """
+        core = polynomial(function, interval, degree)
+        return self._wrap(self._do.polynomial(self._core, core), self._dropped)
 
     def to_bytes(self) -> bytes:
         """Its bytes on the wire; fresh ones take half their size."""

@@ -174,6 +174,7 @@ def plan(
     memory: int | None = None,
     method: str | None = None,
     release: Release | None = None,
+    bootstrap: str | None = None,
     **inputs: Spec,
 ) -> Plan:
     """Choose scheme, parameters, method and keys for a function of matrices.
@@ -184,6 +185,12 @@ def plan(
     inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
     method instead of leaving the choice to the planner. With a `release`, so many results will be
     shown to others: `error` is then that of a released result, the noise that it takes included.
+
+    With `bootstrap="auto"` values may be refreshed where levels end, if that is cheaper than a ring with
+    levels for everything: the planner places refreshes by a shortest path over operations and levels, for
+    each set, and `print(plan)` tells where they are. The name of a set in place of "auto" takes no other. Say
+    with `x.bounded(max_abs)` in the function what you know of its values: bounds grow with every operation.
+    A `security` of 0 is none at all: the same plan on a small ring, to try it in this process.
 
     If the inputs are described with `dtype=int`, the function is `A @ B`, of inputs as they are or
     transposed, and the result exact: there is no `error`, batch or release.
@@ -207,5 +214,17 @@ def plan(
             memory=None if memory is None else count(memory, "memory"),
             method=method,
             release=declared(release),
+            bootstrap=_sets(bootstrap),
         )
     )
+
+
+def _sets(bootstrap: str | None) -> list[str]:
+    """The bootstrapping sets that a planner may take."""
+    if bootstrap is None:
+        return []
+    if not isinstance(bootstrap, str):
+        raise PlanError(
+            f"bootstrap is 'auto' or the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}"
+        )
+    return ["A", "A12", "B", "C"] if bootstrap == "auto" else [bootstrap]

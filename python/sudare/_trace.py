@@ -81,6 +81,10 @@ class Graph:
         rows, cols = operand.shape
         return self._node((1, cols) if axis == 0 else (rows, 1), "sum", of=operand.index, axis=axis)
 
+    def bounded(self, operand: Node, max_abs: float) -> Node:
+        """A bound that the caller knows."""
+        return self._node(operand.shape, "bounded", of=operand.index, max_abs=max_abs)
+
     def lift(self, values: Floats) -> Node:
         """A plain matrix that the function brings along; the server needs it again to compute."""
         if not np.isfinite(values).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -38,12 +39,22 @@ def test_python(document: Path) -> None:
         exec(compile("\n" * line + code, str(document), "exec"), names)
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "python/examples/demo.py"], ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    "document", [*DOCUMENTS, *(ROOT / "python" / "examples").glob("*.py")], ids=lambda d: d.name
+)
 def test_nothing_is_unpickled(document: Path) -> None:
     """A reader who copies an example runs nobody's code: what crosses between parties goes as bytes."""
     text = document.read_text(encoding="utf-8")
     code = "\n".join(c for _, c in blocks(document, "python")) if document.suffix == ".md" else text
     assert not re.search(r"pickle\.loads?\b|Unpickler|\.recv\(\)", code)
+
+
+def test_regression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example on real data, on a part of it and a small ring; it exits where NumPy disagrees."""
+    monkeypatch.syspath_prepend(str(ROOT / "python" / "examples"))
+    importlib.import_module("regression").main(
+        ["--try", "--rows", "90", "--iterations", "3", "--threads", "2"]
+    )
 
 
 COMMANDS = [

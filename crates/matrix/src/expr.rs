@@ -146,6 +146,13 @@ pub enum Op {
         /// 0 or 1.
         axis: u8,
     },
+    /// The operand, of whose elements a bound is known that the operations before do not tell.
+    Bounded {
+        /// Operand.
+        of: usize,
+        /// The bound on their absolute values.
+        max_abs: f64,
+    },
     /// Means of the columns in the first row, and under it their covariances with n − 1 degrees of freedom.
     Moments {
         /// Operand.
@@ -166,6 +173,7 @@ impl Op {
             | Self::Scale { of, .. }
             | Self::Shift { of, .. }
             | Self::Transpose { of }
+            | Self::Bounded { of, .. }
             | Self::Moments { of }
             | Self::Sum { of, .. } => (Some(of), None),
         };
@@ -185,6 +193,7 @@ impl Op {
             Self::Shift { of, by } => Self::Shift { of: f(of), by },
             Self::Transpose { of } => Self::Transpose { of: f(of) },
             Self::Sum { of, axis } => Self::Sum { of: f(of), axis },
+            Self::Bounded { of, max_abs } => Self::Bounded { of: f(of), max_abs },
             Self::Moments { of } => Self::Moments { of: f(of) },
         }
     }
@@ -202,6 +211,7 @@ impl Op {
             Self::Shift { .. } => "addition of a number",
             Self::Transpose { .. } => "transpose",
             Self::Sum { .. } => "sum",
+            Self::Bounded { .. } => "known bound",
             Self::Moments { .. } => "means and covariances",
         }
     }
@@ -450,6 +460,10 @@ impl Expr {
                 self.write(f, of, 4)?;
                 write!(f, ".sum({axis})")
             }
+            Op::Bounded { of, max_abs } => {
+                self.write(f, of, 4)?;
+                write!(f, ".bounded({max_abs})")
+            }
             Op::Moments { of } => {
                 write!(f, "moments(")?;
                 self.write(f, of, 0)?;
@@ -609,6 +623,12 @@ fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, M
                 1 => NodeInfo { shape: (rows, 1), max_abs: info[of].max_abs * cols as f64 },
                 _ => return refuse(format!("a matrix has axes 0 and 1, not {axis}")),
             }
+        }
+        Op::Bounded { of, max_abs } => {
+            if !(max_abs.is_finite() && max_abs >= 1e-15) {
+                return refuse(format!("a known bound is a number from 1e-15, not {max_abs}"));
+            }
+            NodeInfo { max_abs: max_abs.min(info[of].max_abs), ..info[of] }
         }
         Op::Moments { of } => {
             let (NodeInfo { shape: (_, cols), max_abs }, means) = (info[of], 1);

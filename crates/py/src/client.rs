@@ -67,7 +67,7 @@ impl Client {
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<Server> {
         told(py, progress, |progress| {
-            let keys = self.0.eval_keys_with(progress)?;
+            let keys = self.0.server_keys(progress)?;
             Ok(Server(session::Server::new(self.0.plan(), keys, threads.0)?))
         })
     }

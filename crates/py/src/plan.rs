@@ -34,7 +34,7 @@ pub struct Plan(pub plan::Plan);
 impl Plan {
     /// Plans an expression, given as JSON.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release))]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release, bootstrap))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn make(
         py: Python<'_>,
@@ -46,13 +46,17 @@ impl Plan {
         memory: Option<u64>,
         method: Option<String>,
         release: Option<&Release>,
+        bootstrap: Vec<String>,
     ) -> Result<Self> {
-        let (security, release) = (self::security(security)?, release.map(|r| r.0));
+        // What is planned without security is for trying in one process: its file is refused.
+        let security = if security == 0 { Security::Insecure } else { self::security(security)? };
+        let release = release.map(|r| r.0);
         long(py, || {
+            let bootstrap = bootstrap.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
             let planner = Planner::new(CostModel::stored(cache_folder().as_deref()));
             let memory = memory.unwrap_or(planner.memory);
-            Ok(Self(Planner { threads: threads.0, memory, method, ..planner }.plan(&goal)?))
+            Ok(Self(Planner { threads: threads.0, memory, method, bootstrap, ..planner }.plan(&goal)?))
         })
     }
 

@@ -3,8 +3,8 @@
 use crate::error::{Refusal, Result};
 use pyo3::prelude::*;
 use std::cell::RefCell;
+use sudare_he::circuits::polynomial;
 use sudare_he::circuits::polynomial::fit::{self, Minimax};
-use sudare_he::circuits::polynomial::{self};
 
 /// A polynomial on an interval, and how far it is from the function that it stands for.
 #[pyclass(frozen, module = "sudare._core")]

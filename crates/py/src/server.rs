@@ -11,8 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use sudare_matrix::session;
-use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::wire::Wire;
 
 /// Computes by a plan with evaluation keys.
 #[pyclass(frozen, module = "sudare._core")]
@@ -24,7 +22,7 @@ impl Server {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, plan: &Plan, keys: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
-            let keys = EvalKeys::from_bytes(plan.0.params(), keys)?;
+            let keys = session::ServerKeys::from_bytes(&plan.0, keys)?;
             Ok(Self(session::Server::new(&plan.0, keys, threads.0)?))
         })
     }
@@ -35,9 +33,13 @@ impl Server {
         long(py, || Ok(Self(session::Server::keyless(&plan.0, threads.0)?)))
     }
 
-    /// The bytes of its evaluation keys.
+    /// The bytes of its keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.eval_keys().to_bytes()?))?;
+        let bytes = long(py, || {
+            let mut bytes = Vec::new();
+            self.0.write_keys_to(&mut bytes)?;
+            Ok(bytes)
+        })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -100,7 +102,7 @@ impl Server {
         long(py, || Ok(Encrypted(self.0.refresh(&operand.0, max_abs)?)))
     }
 
-    /// In a context, the same matrix with a bound that the caller knows.
+    /// The same matrix with a bound that the caller knows.
     fn bounded(&self, py: Python<'_>, operand: &Encrypted, max_abs: f64) -> Result<Encrypted> {
         long(py, || Ok(Encrypted(self.0.bounded(&operand.0, max_abs)?)))
     }

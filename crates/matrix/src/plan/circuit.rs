@@ -15,8 +15,9 @@
 //! or five products in a row no modulus would hold them. What a node's ciphertexts carry on is the
 //! plan's own bound, as it is for the size of their messages.
 
-use super::Goal;
-use super::program::{self, CkksEngine, NodeSize};
+use super::program::{self, CkksEngine, NodeSize, Refreshes};
+use super::refresh::{Refresh, RefreshSpec};
+use super::{Goal, field};
 use crate::error::MatrixError;
 use crate::expr::{Expr, Op};
 use crate::matrix::Matrix;
@@ -30,10 +31,13 @@ use crate::slots::tiles::{Axis, TileLayout};
 use crate::tables::Tables;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{self, Ciphertext, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
+/// Ciphertexts that are refreshed together: each takes as much memory as keys do.
+pub(crate) const TOGETHER: usize = 2;
 /// Sides of tiles that are tried.
 const TILES: [usize; 6] = [4, 8, 16, 32, 64, 128];
 /// Largest integer that a value is multiplied with at no cost in levels.
@@ -50,18 +54,21 @@ pub struct CircuitSpec {
     pub tile: usize,
     /// The parameters.
     pub params: ParamsLiteral,
+    /// Which values are refreshed, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<RefreshSpec>,
 }
 
 /// Level and scale of a node's ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct State {
-    level: usize,
-    scale: f64,
+pub(super) struct State {
+    pub level: usize,
+    pub scale: f64,
 }
 
 /// How two operands are brought to one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Align {
+pub(super) enum Align {
     /// They have it already.
     Same,
     /// The left one is changed.
@@ -71,9 +78,24 @@ enum Align {
 }
 
 /// The states of all nodes under one set of primes.
-struct Walk {
-    states: Vec<State>,
+#[derive(Clone, Default)]
+pub(super) struct Walk {
+    /// As each node leaves its operation.
+    computed: Vec<State>,
+    /// As others take it: refreshed, where it is.
+    pub states: Vec<State>,
     aligns: Vec<Align>,
+}
+
+/// What a walk goes down: from which level and scale inputs start, what a rescale at a level divides by, and how far
+/// it goes.
+pub(super) struct Ladder<'a> {
+    pub tile: usize,
+    pub top: usize,
+    pub scale: f64,
+    pub prime: &'a dyn Fn(usize) -> f64,
+    /// What refreshes; levels under its inputs' are its own.
+    pub refresh: Option<&'a Refresh>,
 }
 
 fn out_of_levels(depth: usize) -> MatrixError {
@@ -103,59 +125,71 @@ pub(crate) fn same_scale(a: f64, b: f64) -> bool {
 }
 
 impl Walk {
-    /// Walks the graph from level `top` and scale `scale`; `prime(l)` is what a rescale at level
-    /// `l` divides by.
-    fn new(
-        expr: &Expr,
-        tile: usize,
-        top: usize,
-        scale: f64,
-        prime: impl Fn(usize) -> f64,
-    ) -> Result<Self, MatrixError> {
-        let mut states: Vec<State> = Vec::with_capacity(expr.nodes().len());
-        let mut aligns = Vec::with_capacity(expr.nodes().len());
-        let lower = |s: State, by: usize| -> Result<State, MatrixError> {
-            Ok(State { level: s.level.checked_sub(by).ok_or_else(|| out_of_levels(top))?, ..s })
-        };
-        for (at, op) in expr.nodes().iter().enumerate() {
-            let mut align = Align::Same;
-            let state = match *op {
-                Op::Input { .. } => State { level: top, scale },
-                Op::Neg { of } | Op::Shift { of, .. } => states[of],
-                Op::Scale { of, by } => lower(states[of], usize::from(!is_integer(by)))?,
-                Op::Transpose { of } => lower(states[of], usize::from(tile > 1))?,
-                Op::Sum { of, .. } => lower(states[of], 1)?,
-                Op::Mul { left, right } => {
-                    let (l, r) = (states[left], states[right]);
-                    let level = l.level.min(r.level);
-                    lower(State { level, scale: l.scale * r.scale / prime(level) }, 1)?
-                }
-                Op::Matmul { left, right } => {
-                    let (l, r) = (states[left], states[right]);
-                    let level = l.level.min(r.level);
-                    let depth = options(expr, at).depth();
-                    let s = lower(State { level, ..l }, depth)?;
-                    State { scale: l.scale * r.scale / prime(level - 1), ..s }
-                }
-                Op::Add { left, right } | Op::Sub { left, right } => {
-                    let (mut l, mut r) = (states[left], states[right]);
-                    if !same_scale(l.scale, r.scale) {
-                        if l.level >= r.level {
-                            align = Align::Left;
-                            l = State { scale: r.scale, ..lower(l, 1)? };
-                        } else {
-                            align = Align::Right;
-                            r = State { scale: l.scale, ..lower(r, 1)? };
-                        }
-                    }
-                    State { level: l.level.min(r.level), scale: l.scale }
-                }
-                Op::Moments { .. } => return Err(no_statistics()),
-            };
-            states.push(state);
-            aligns.push(align);
+    /// Walks the graph; nodes in `after` are refreshed.
+    fn new(expr: &Expr, ladder: &Ladder<'_>, after: &[usize]) -> Result<Self, MatrixError> {
+        let mut walk = Self::default();
+        for at in 0..expr.nodes().len() {
+            walk.step(expr, ladder, after.contains(&at))?;
         }
-        Ok(Self { states, aligns })
+        Ok(walk)
+    }
+
+    /// Adds the next node, `refreshed` or as it is computed.
+    pub fn step(&mut self, expr: &Expr, ladder: &Ladder<'_>, refreshed: bool) -> Result<(), MatrixError> {
+        let at = self.states.len();
+        let (computed, align) = self.computed(expr, ladder, at)?;
+        let state = match (refreshed, ladder.refresh) {
+            (false, _) => computed,
+            (true, Some(refresh)) => refresh.state(computed, expr.info(at).max_abs)?,
+            (true, None) => return Err(MatrixError::NoBootstrap),
+        };
+        self.computed.push(computed);
+        self.states.push(state);
+        self.aligns.push(align);
+        Ok(())
+    }
+
+    fn computed(&self, expr: &Expr, ladder: &Ladder<'_>, at: usize) -> Result<(State, Align), MatrixError> {
+        let (states, floor) = (&self.states, ladder.refresh.map_or(0, Refresh::floor));
+        let lower = |s: State, by: usize| -> Result<State, MatrixError> {
+            let level = s.level.checked_sub(by).filter(|l| *l >= floor);
+            Ok(State { level: level.ok_or_else(|| out_of_levels(ladder.top - floor))?, ..s })
+        };
+        let mut align = Align::Same;
+        let state = match expr.nodes()[at] {
+            Op::Input { .. } => State { level: ladder.top, scale: ladder.scale },
+            Op::Neg { of } | Op::Shift { of, .. } | Op::Bounded { of, .. } => states[of],
+            Op::Scale { of, by } => lower(states[of], usize::from(!is_integer(by)))?,
+            Op::Transpose { of } => lower(states[of], usize::from(ladder.tile > 1))?,
+            Op::Sum { of, .. } => lower(states[of], 1)?,
+            Op::Mul { left, right } => {
+                let (l, r) = (states[left], states[right]);
+                let level = l.level.min(r.level);
+                lower(State { level, scale: l.scale * r.scale / (ladder.prime)(level) }, 1)?
+            }
+            Op::Matmul { left, right } => {
+                let (l, r) = (states[left], states[right]);
+                let level = l.level.min(r.level);
+                let depth = options(expr, at).depth();
+                let s = lower(State { level, ..l }, depth)?;
+                State { scale: l.scale * r.scale / (ladder.prime)(level - 1), ..s }
+            }
+            Op::Add { left, right } | Op::Sub { left, right } => {
+                let (mut l, mut r) = (states[left], states[right]);
+                if !same_scale(l.scale, r.scale) {
+                    if l.level >= r.level {
+                        align = Align::Left;
+                        l = State { scale: r.scale, ..lower(l, 1)? };
+                    } else {
+                        align = Align::Right;
+                        r = State { scale: l.scale, ..lower(r, 1)? };
+                    }
+                }
+                State { level: l.level.min(r.level), scale: l.scale }
+            }
+            Op::Moments { .. } => return Err(no_statistics()),
+        };
+        Ok((state, align))
     }
 }
 
@@ -174,11 +208,15 @@ pub(crate) fn cube_plan(
     Ok(CubePlan { top: level, ..plan })
 }
 
+/// Whether an expression has products of matrices.
+fn multiplies(expr: &Expr) -> bool {
+    expr.nodes().iter().any(|op| matches!(op, Op::Matmul { .. }))
+}
+
 /// The stride of elements: what the cube's lanes give, so that products take tiles as they are.
 fn stride(expr: &Expr, literal: &ParamsLiteral, tile: usize) -> usize {
     let slots = 1usize << literal.log_n.saturating_sub(1);
-    let products = expr.nodes().iter().any(|op| matches!(op, Op::Matmul { .. }));
-    if products { (slots / tile.pow(3)).max(1) } else { 1 }
+    if multiplies(expr) { (slots / tile.pow(3)).max(1) } else { 1 }
 }
 
 fn layout(expr: &Expr, node: usize, tile: usize, stride: usize) -> Result<TileLayout, MatrixError> {
@@ -225,10 +263,64 @@ fn noise(error: Error, scale: f64) -> f64 {
     2.0 * error.total() * scale
 }
 
+/// What the last node of a walk costs, and the bytes of tables that it needs. Its own refresh is not in it.
+pub(super) fn node_work(
+    expr: &Expr,
+    literal: &ParamsLiteral,
+    tile: usize,
+    walk: &Walk,
+    at: usize,
+) -> Result<(Work, u64), MatrixError> {
+    let stride = stride(expr, literal, tile);
+    let (tiles, state) = (layout(expr, at, tile, stride)?.ciphertexts() as f64, walk.computed[at]);
+    let pass = Work::passes_at(literal, state.level, 2.0);
+    let untabled = |work: Work| Ok((work, 0));
+    match expr.nodes()[at] {
+        Op::Input { .. } | Op::Bounded { .. } => untabled(Work::default()),
+        Op::Scale { by, .. } if !is_integer(by) => untabled((pass + Work::rescale(literal, state.level + 1)) * tiles),
+        Op::Neg { .. } | Op::Shift { .. } | Op::Scale { .. } => untabled(pass * tiles),
+        Op::Transpose { .. } if tile == 1 => untabled(Work::default()),
+        Op::Transpose { of } => {
+            let (level, babies) = (walk.states[of].level, ((2 * tile) as f64).sqrt());
+            let one = hoisted_sum_work(literal, level, babies)
+                + Work::key_switch(literal, level) * babies
+                + Work::mul_plain(literal, level) * (2 * tile) as f64;
+            Ok((one * tiles, (2 * tile - 1) as u64 * sizing::extended_bytes(literal, level)))
+        }
+        Op::Sum { of, axis: a } => {
+            let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
+            let unit = if a == 0 { tile * stride } else { stride } as i64;
+            let fold = fold_work(literal, level, &stages(tile, unit, 2), true);
+            let masked = Work::mul_plain(literal, level) + Work::rescale(literal, level);
+            untabled(pass * before.ciphertexts() as f64 + (fold + masked) * tiles)
+        }
+        Op::Mul { .. } => {
+            let level = state.level + 1;
+            untabled((Work::tensor(literal, level) + Work::relinearize_rescale(literal, level)) * tiles)
+        }
+        Op::Matmul { left, right } => {
+            let top = walk.states[left].level.min(walk.states[right].level);
+            let plan = cube_plan(literal, tile, options(expr, at), top)?;
+            let (a, b) = (layout(expr, left, tile, stride)?, layout(expr, right, tile, stride)?);
+            let work = plan.expand_work(literal, Side::Left) * a.ciphertexts() as f64
+                + plan.expand_work(literal, Side::Right) * b.ciphertexts() as f64
+                + plan.contract_work(literal, a.tiles().1) * tiles;
+            Ok((work, plan.table_bytes(literal)))
+        }
+        Op::Add { .. } | Op::Sub { .. } if walk.aligns[at] != Align::Same => {
+            untabled((pass * 2.0 + Work::rescale(literal, state.level + 1)) * tiles)
+        }
+        Op::Add { .. } | Op::Sub { .. } => untabled(pass * tiles),
+        Op::Moments { .. } => Err(no_statistics()),
+    }
+}
+
 /// Work and predicted errors of a walk.
 struct Figures<'a> {
     work: Work,
-    /// Error of each node, as it is worked on.
+    /// Error of each node, as it leaves its operation.
+    computed: Vec<Error>,
+    /// Error of each node, as it is worked on: refreshed, where it is.
     errors: Vec<Error>,
     /// What the evaluator will say of each node's ciphertexts.
     states: Vec<follow::State>,
@@ -237,18 +329,39 @@ struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    fn new(expr: &Expr, literal: &'a ParamsLiteral, tile: usize, walk: &Walk) -> Result<Self, MatrixError> {
+    fn new(
+        expr: &Expr,
+        literal: &'a ParamsLiteral,
+        tile: usize,
+        walk: &Walk,
+        refresh: Option<(&Refresh, &[usize])>,
+    ) -> Result<Self, MatrixError> {
+        let nodes = expr.nodes().len();
         let mut figures = Self {
             work: Work::default(),
-            errors: Vec::with_capacity(expr.nodes().len()),
-            states: Vec::with_capacity(expr.nodes().len()),
+            computed: Vec::with_capacity(nodes),
+            errors: Vec::with_capacity(nodes),
+            states: Vec::with_capacity(nodes),
             follow: Follow::new(literal),
             table_bytes: 0,
         };
-        for at in 0..expr.nodes().len() {
+        for at in 0..nodes {
             figures.node(expr, literal, tile, walk, at)?;
+            if let Some((refresh, _)) = refresh.filter(|(_, after)| after.contains(&at)) {
+                figures.refreshed(refresh, walk, (at, expr.info(at).max_abs));
+                let here = layout(expr, at, tile, stride(expr, literal, tile))?;
+                figures.work += refresh.work() * here.ciphertexts() as f64;
+            }
         }
         Ok(figures)
+    }
+
+    /// The last node with new levels: what a refresh adds is independent from element to element.
+    fn refreshed(&mut self, refresh: &Refresh, walk: &Walk, (at, max_abs): (usize, f64)) {
+        let (State { level, scale }, added) = (walk.states[at], Error::own(refresh.error(max_abs)));
+        let error = self.computed[at].plus(added);
+        self.errors[at] = error;
+        self.states[at] = follow::State { level, scale, bound: max_abs, noise: noise(error, scale) };
     }
 
     /// Adds the node `at`, all before it being there.
@@ -263,44 +376,27 @@ impl<'a> Figures<'a> {
         let model = ErrorModel::new(literal);
         let stride = stride(expr, literal, tile);
         let own = |variance: f64| Error::own(ErrorModel::largest(variance));
-        let (here, state) = (layout(expr, at, tile, stride)?, walk.states[at]);
-        let tiles = here.ciphertexts() as f64;
-        let pass = Work::passes_at(literal, state.level, 2.0);
+        let state = walk.computed[at];
         let division = own(model.division(state.scale));
         let size = |node: usize| expr.info(node).max_abs;
+        let (work, table_bytes) = node_work(expr, literal, tile, walk, at)?;
+        self.work += work;
+        self.table_bytes += table_bytes;
         let error = match expr.nodes()[at] {
             Op::Input { .. } => Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1)),
-            Op::Neg { of } => {
-                self.work += pass * tiles;
-                self.errors[of]
-            }
-            Op::Shift { of, by } => {
-                self.work += pass * tiles;
-                self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs())))
-            }
+            Op::Neg { of } | Op::Bounded { of, .. } => self.errors[of],
+            Op::Shift { of, by } => self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs()))),
             Op::Scale { of, by } => {
-                self.work += pass * tiles;
                 let scaled = self.errors[of].scaled(by.abs());
+                // The number is rounded to a multiple of one over the prime.
+                let rounded = || size(of) * 0.5 / model.prime(state.level + 1);
                 match is_integer(by) {
                     true => scaled,
-                    false => {
-                        self.work += Work::rescale(literal, state.level + 1) * tiles;
-                        // The number is rounded to a multiple of one over the prime.
-                        let rounded = size(of) * 0.5 / model.prime(state.level + 1);
-                        scaled.plus(division).plus(Error { own: 0.0, common: rounded })
-                    }
+                    false => scaled.plus(division).plus(Error { own: 0.0, common: rounded() }),
                 }
             }
             Op::Transpose { of } => {
                 let level = walk.states[of].level;
-                if tile > 1 {
-                    let babies = ((2 * tile) as f64).sqrt();
-                    let one = hoisted_sum_work(literal, level, babies)
-                        + Work::key_switch(literal, level) * babies
-                        + Work::mul_plain(literal, level) * (2 * tile) as f64;
-                    self.work += one * tiles;
-                    self.table_bytes += (2 * tile - 1) as u64 * sizing::extended_bytes(literal, level);
-                }
                 let steps = 2.0 * (2.0 * tile as f64).sqrt();
                 let spread = model.switching(level, state.scale) + model.division(state.scale);
                 let mask = model.mask(tile * tile * stride, model.prime(level));
@@ -308,14 +404,7 @@ impl<'a> Figures<'a> {
                 self.errors[of].plus(own(variance)).plus(division)
             }
             Op::Sum { of, axis: a } => {
-                let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
-                let unit = if a == 0 { tile * stride } else { stride } as i64;
-                let steps = stages(tile, unit, 2);
-                self.work += pass * before.ciphertexts() as f64
-                    + (fold_work(literal, level, &steps, true)
-                        + Work::mul_plain(literal, level)
-                        + Work::rescale(literal, level))
-                        * tiles;
+                let level = walk.states[of].level;
                 let (rows, cols) = expr.info(of).shape;
                 let terms = if a == 0 { rows } else { cols } as f64;
                 let variance = tile as f64 * (model.switching(level, state.scale) + model.division(state.scale));
@@ -324,7 +413,6 @@ impl<'a> Figures<'a> {
             }
             Op::Mul { left, right } => {
                 let level = state.level + 1;
-                self.work += (Work::tensor(literal, level) + Work::relinearize_rescale(literal, level)) * tiles;
                 let (l, r) = (self.errors[left], self.errors[right]);
                 let product = walk.states[left].scale * walk.states[right].scale;
                 let both = Error { own: 0.0, common: l.total() * r.total() };
@@ -334,21 +422,16 @@ impl<'a> Figures<'a> {
             Op::Matmul { left, right } => {
                 let top = walk.states[left].level.min(walk.states[right].level);
                 let plan = cube_plan(literal, tile, options(expr, at), top)?;
-                let (a, b) = (layout(expr, left, tile, stride)?, layout(expr, right, tile, stride)?);
-                self.work += plan.expand_work(literal, Side::Left) * a.ciphertexts() as f64
-                    + plan.expand_work(literal, Side::Right) * b.ciphertexts() as f64
-                    + plan.contract_work(literal, a.tiles().1) * tiles;
+                let across = layout(expr, left, tile, stride)?.tiles().1;
                 let sizes = [size(left), size(right)];
-                self.table_bytes += plan.table_bytes(literal);
                 let (l, r) = (self.errors[left], self.errors[right]);
                 let terms = expr.info(left).shape.1 as f64;
                 let from = r.summed(terms).scaled(sizes[0]).plus(l.summed(terms).scaled(sizes[1])).total();
                 let both = terms * l.total() * r.total();
-                let made = plan.own_error(literal, a.tiles().1, sizes);
+                let made = plan.own_error(literal, across, sizes);
                 Error { own: 0.0, common: from + both + made }
             }
             Op::Add { left, right } | Op::Sub { left, right } => {
-                self.work += pass * tiles;
                 let sum = self.errors[left].plus(self.errors[right]).plus(division);
                 // What is left of two scales that are taken for one.
                 let (unlike, of) = match walk.aligns[at] {
@@ -356,13 +439,11 @@ impl<'a> Figures<'a> {
                     Align::Left => (0.5 / model.prime(walk.states[left].level), left),
                     Align::Right => (0.5 / model.prime(walk.states[right].level), right),
                 };
-                if walk.aligns[at] != Align::Same {
-                    self.work += (pass + Work::rescale(literal, state.level + 1)) * tiles;
-                }
                 sum.plus(Error { own: 0.0, common: unlike.abs() * size(of) })
             }
             Op::Moments { .. } => return Err(no_statistics()),
         };
+        self.computed.push(error);
         self.errors.push(error);
         let mut followed = self.followed(expr, tile, walk, at)?;
         if !matches!(expr.nodes()[at], Op::Input { .. }) {
@@ -377,8 +458,9 @@ impl<'a> Figures<'a> {
     fn followed(&mut self, expr: &Expr, tile: usize, walk: &Walk, at: usize) -> Result<follow::State, MatrixError> {
         let (follow, states) = (&mut self.follow, &self.states);
         Ok(match expr.nodes()[at] {
-            Op::Input { .. } => follow.fresh(expr.info(at).max_abs),
+            Op::Input { .. } => follow::State { level: walk.states[at].level, ..follow.fresh(expr.info(at).max_abs) },
             Op::Neg { of } => states[of],
+            Op::Bounded { of, max_abs } => states[of].with_bound(states[of].bound.min(max_abs)),
             Op::Shift { of, by } => follow.add_plain(states[of], by.abs()),
             Op::Scale { of, by } if is_integer(by) => follow.mul_integer(states[of], by.abs()),
             Op::Scale { of, by } => follow.masked(states[of], by.abs()),
@@ -453,8 +535,11 @@ pub(crate) struct Sketch {
     peaks: Vec<Peak>,
     table_bytes: u64,
     keys: KeyDemand,
-    /// Bound on the noise of each node's ciphertexts.
-    noise: Vec<f64>,
+    /// Bound on the noise of each node's ciphertexts, as they leave their operation and as they are worked on.
+    noise: Vec<(f64, f64)>,
+    refresh: Option<Refresh>,
+    /// Nodes that are refreshed.
+    after: Vec<usize>,
     /// Error of each node once it is read.
     read: Vec<f64>,
     output: usize,
@@ -471,14 +556,25 @@ impl Sketch {
         if !TILES.contains(&tile) {
             return Err(MatrixError::NoPlan { reason: format!("tiles of side {tile} are not used") });
         }
-        let (top, scale) = (literal.q_bits.len().saturating_sub(1), f64::from(literal.log_scale).exp2());
-        let walk = Walk::new(expr, tile, top, scale, prime)?;
-        let figures = Figures::new(expr, literal, tile, &walk)?;
+        let (refresh, after) = match &spec.refresh {
+            Some(written) => (Some(refreshing(goal, tile, written, literal)?), written.after.clone()),
+            None => (None, Vec::new()),
+        };
+        let top = refresh.as_ref().map_or(literal.q_bits.len().saturating_sub(1), Refresh::top);
+        let scale = f64::from(literal.log_scale).exp2();
+        let ladder = Ladder { tile, top, scale, prime: &prime, refresh: refresh.as_ref() };
+        let walk = Walk::new(expr, &ladder, &after)?;
+        let figures = Figures::new(expr, literal, tile, &walk, refresh.as_ref().map(|r| (r, after.as_slice())))?;
         let (nodes, stride) = (expr.nodes().len(), stride(expr, literal, tile));
         let layouts = (0..nodes).map(|at| layout(expr, at, tile, stride)).collect::<Result<Vec<_>, _>>()?;
         let keys = keys(expr, literal, &layouts, &walk)?;
         let read = (0..nodes).map(|at| figures.read(expr, literal, tile, at)).collect();
-        let noise = figures.errors.iter().zip(&walk.states).map(|(error, s)| noise(*error, s.scale)).collect();
+        let noise = (0..nodes)
+            .map(|at| {
+                let (before, after) = (walk.computed[at].scale, walk.states[at].scale);
+                (noise(figures.computed[at], before), noise(figures.errors[at], after))
+            })
+            .collect();
         let Figures { work, follow, table_bytes, .. } = figures;
         let (peaks, work) = (follow.peaks, work * goal.batch as f64);
         Ok(Self {
@@ -490,6 +586,8 @@ impl Sketch {
             table_bytes,
             keys,
             noise,
+            refresh,
+            after,
             read,
             output: expr.output(),
             batch: goal.batch,
@@ -511,7 +609,12 @@ impl Sketch {
 
 impl program::Sketch for Sketch {
     fn method(&self) -> &'static str {
-        "circuit"
+        if self.refresh.is_some() { "bootstrapped" } else { "circuit" }
+    }
+
+    fn refreshes(&self) -> Option<Refreshes> {
+        let places = self.after.iter().map(|at| (*at, self.layouts[*at].ciphertexts() * self.batch));
+        Some(self.refresh.as_ref()?.told(places.collect()))
     }
 
     fn literal(&self) -> &sudare_rlwe::params::ParamsLiteral {
@@ -527,7 +630,7 @@ impl program::Sketch for Sketch {
     }
 
     fn table_bytes(&self) -> u64 {
-        self.table_bytes
+        self.table_bytes + self.refresh.as_ref().map_or(0, Refresh::prepared_bytes)
     }
 
     fn error(&self) -> f64 {
@@ -548,6 +651,55 @@ impl program::Sketch for Sketch {
     }
 }
 
+/// The refreshes of a specification, if its parameters are the set's and every node that it names can be one's.
+fn refreshing(
+    goal: &Goal,
+    tile: usize,
+    written: &RefreshSpec,
+    literal: &ParamsLiteral,
+) -> Result<Refresh, MatrixError> {
+    let refresh = Refresh::new(written.set, goal.security, least_ring(tile, &goal.expression))?;
+    if refresh.params() != literal {
+        return Err(field("program.params", "others", format!("those of bootstrapping set {}", written.set)));
+    }
+    let nodes = goal.expression.nodes();
+    let ordered = written.after.windows(2).all(|w| w[0] < w[1]);
+    let inner = |at: &usize| nodes.get(*at).is_some_and(|op| !matches!(op, Op::Input { .. }));
+    match ordered && written.after.iter().all(inner) {
+        true => Ok(refresh),
+        false => Err(field("program.refresh.after", format!("{:?}", written.after), "operations in their order")),
+    }
+}
+
+/// log2 of the degree of the least ring that holds a tile, or the cube of a product.
+fn least_ring(tile: usize, expr: &Expr) -> u32 {
+    let slots = if multiplies(expr) { tile.pow(3) } else { tile.pow(2) };
+    (1 + slots.trailing_zeros()).max(11)
+}
+
+/// Sides of tiles for an expression.
+fn tiles(expr: &Expr) -> impl Iterator<Item = usize> {
+    let products = multiplies(expr);
+    let longest = expr.inputs().iter().map(|i| i.rows.max(i.cols)).max().unwrap_or(1).next_power_of_two();
+    TILES.into_iter().filter(move |tile| (*tile <= 4 || *tile < 2 * longest) && !(products && *tile > 32))
+}
+
+/// Circuits that are refreshed, for each set and each side of tiles, at the places that `price` finds cheapest.
+pub(super) fn refreshed(goal: &Goal, sets: &[BootstrapSet], price: impl Fn(&Work, u32) -> f64) -> Vec<CircuitSpec> {
+    let expr = &goal.expression;
+    let all = sets.iter().flat_map(|set| tiles(expr).map(move |tile| (*set, tile)));
+    all.filter_map(|(set, tile)| {
+        let refresh = Refresh::new(set, goal.security, least_ring(tile, expr)).ok()?;
+        let params = refresh.params().clone();
+        let prime = |l: usize| model_prime(&params, l);
+        let scale = f64::from(params.log_scale).exp2();
+        let ladder = Ladder { tile, top: refresh.top(), scale, prime: &prime, refresh: Some(&refresh) };
+        let after = refresh.placed(expr, &ladder, |work| price(&(*work * goal.batch as f64), params.log_n))?;
+        Some(CircuitSpec { tile, params: params.clone(), refresh: Some(RefreshSpec { set, after }) })
+    })
+    .collect()
+}
+
 /// What a rescale divides by, nearly.
 fn model_prime(literal: &ParamsLiteral, level: usize) -> f64 {
     let bits = literal.q_bits.get(level).map_or(0.0, |b| f64::from(*b));
@@ -563,7 +715,7 @@ fn keys(expr: &Expr, literal: &ParamsLiteral, layouts: &[TileLayout], walk: &Wal
             Op::Sum { of, axis: along } => {
                 keys.demanded(&layouts[of].sum_keys(literal, axis(along), walk.states[of].level));
             }
-            Op::Mul { .. } => relin = relin.max(Some(walk.states[at].level + 1)),
+            Op::Mul { .. } => relin = relin.max(Some(walk.computed[at].level + 1)),
             Op::Matmul { left, right } => {
                 let top = walk.states[left].level.min(walk.states[right].level);
                 let plan = cube_plan(literal, layouts[at].tile, options(expr, at), top)?;
@@ -580,14 +732,9 @@ fn keys(expr: &Expr, literal: &ParamsLiteral, layouts: &[TileLayout], walk: &Wal
 /// Circuits for an expression: for each side of tiles the one that `price` finds cheapest.
 pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<CircuitSpec> {
     let expr = &goal.expression;
-    let products = expr.nodes().iter().any(|op| matches!(op, Op::Matmul { .. }));
-    let longest = expr.inputs().iter().map(|i| i.rows.max(i.cols)).max().unwrap_or(1);
     let mut out = Vec::new();
     let wanted = goal.private_error();
-    for tile in TILES {
-        if (tile > 4 && tile >= 2 * longest.next_power_of_two()) || (products && tile > 32) {
-            continue;
-        }
+    for tile in tiles(expr) {
         let headroom = largest_value(expr, tile).log2().ceil() as u32 + 3;
         let mut best: Option<(f64, CircuitSpec)> = None;
         for scale in [49, 46, 43, 40, 37, 34, 31, 52, 55, 58, 60] {
@@ -599,19 +746,21 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
             let start = f64::from(scale).exp2();
             let walk = |depth: usize| {
                 let prime = |l: usize| start * (1.0 - (l + 1) as f64 * (-20f64).exp2());
-                Walk::new(expr, tile, depth, start, prime)
+                Walk::new(expr, &Ladder { tile, top: depth, scale: start, prime: &prime, refresh: None }, &[])
             };
             let Some(depth) = (0..=MAX_DEPTH).find(|d| walk(*d).is_ok()) else { continue };
             // A second low prime is a level that nothing is rescaled by.
             let Ok(walk) = walk(depth + first.len() - 1) else { continue };
             for special in 1..=3usize {
-                let Some(literal) = literal(goal, (tile, products), (&first, scale), depth, special) else { continue };
-                let Ok(figures) = Figures::new(expr, &literal, tile, &walk) else { continue };
+                let Some(literal) = literal(goal, least_ring(tile, expr), (&first, scale), depth, special) else {
+                    continue;
+                };
+                let Ok(figures) = Figures::new(expr, &literal, tile, &walk, None) else { continue };
                 let error = figures.read(expr, &literal, tile, expr.output());
                 if error <= wanted && sizing::holds(&literal, &figures.follow.peaks) {
                     let cost = price(&(figures.work * goal.batch as f64), literal.log_n);
                     if best.as_ref().is_none_or(|(c, _)| cost < *c) {
-                        best = Some((cost, CircuitSpec { tile, params: literal }));
+                        best = Some((cost, CircuitSpec { tile, params: literal, refresh: None }));
                     }
                 }
             }
@@ -629,7 +778,7 @@ fn first_primes(bits: u32) -> Vec<u32> {
 /// The least ring that holds a chain of `depth` primes above the first ones.
 fn literal(
     goal: &Goal,
-    (tile, products): (usize, bool),
+    least: u32,
     (first, scale): (&[u32], u32),
     depth: usize,
     special: usize,
@@ -641,8 +790,6 @@ fn literal(
     let digit = q_bits.chunks(special).map(|d| d.iter().sum::<u32>()).max()?;
     let bits = digit.div_ceil(special as u32);
     let total = q_bits.iter().sum::<u32>() + bits * special as u32;
-    let slots = if products { tile.pow(3) } else { tile.pow(2) };
-    let least = (1 + slots.trailing_zeros()).max(11);
     let log_n = (least..=17)
         .find(|n| max_log_qp(*n, SecretDistribution::Ternary, goal.security).is_some_and(|limit| total <= limit))?;
     Some(ParamsLiteral {
@@ -709,8 +856,8 @@ impl Circuit {
     }
 
     /// A node's ciphertext with the plan's own bounds where they are tighter than the evaluator's.
-    fn settled(&self, c: Ciphertext, node: usize, bound: f64) -> Result<Ciphertext, MatrixError> {
-        let (bound, noise) = (c.bound().min(bound), self.sketch.noise[node]);
+    fn settled(&self, c: Ciphertext, noise: f64, bound: f64) -> Result<Ciphertext, MatrixError> {
+        let bound = c.bound().min(bound);
         if c.noise() <= noise {
             return Ok(c.with_bound(bound));
         }
@@ -729,6 +876,7 @@ impl Circuit {
         let before = |of: usize| &self.sketch.layouts[of];
         match op {
             Op::Neg { .. } => Ok(a.iter().map(|c| e.negate(c)).collect::<Result<_, _>>()?),
+            Op::Bounded { .. } => Ok(a.to_vec()),
             Op::Scale { by, .. } if is_integer(by) => {
                 Ok(a.iter().map(|c| e.mul_integer(c, by as i64)).collect::<Result<_, _>>()?)
             }
@@ -807,7 +955,7 @@ impl CkksEngine for Circuit {
 
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
         let encoder = Encoder::new(&self.params);
-        let at = encoder.at_top(goal.expression.info(node).max_abs);
+        let at = EncodeAt { level: self.sketch.state(node).0, ..encoder.at_top(goal.expression.info(node).max_abs) };
         let all = matrices.iter().map(|m| self.sketch.layouts[node].encode(&encoder, m, at));
         Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
@@ -816,6 +964,36 @@ impl CkksEngine for Circuit {
         let layout = &self.sketch.layouts[node];
         check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
         values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
+    }
+
+    fn bootstrap(&self) -> Option<&BootstrapLiteral> {
+        self.sketch.refresh.as_ref().map(Refresh::literal)
+    }
+
+    fn refreshed(
+        &self,
+        goal: &Goal,
+        (e, bootstrapper): (&Evaluator, &Bootstrapper),
+        node: usize,
+        values: Vec<Ciphertext>,
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        let Some(refresh) = self.sketch.refresh.as_ref().filter(|_| self.sketch.after.contains(&node)) else {
+            return Ok(values);
+        };
+        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.sketch.noise[node].1);
+        let values = values.into_iter().map(|c| c.with_bound(max_abs));
+        let values = values
+            .map(|c| match refresh.fits(c.scale(), max_abs) {
+                true => Ok(c),
+                false => Ok(e.set_scale(&c, refresh.target(max_abs))?),
+            })
+            .collect::<Result<Vec<_>, MatrixError>>()?;
+        let mut out = Vec::with_capacity(values.len());
+        for some in values.chunks(TOGETHER) {
+            let fresh = bootstrapper.refresh_many_real(&some.iter().collect::<Vec<_>>())?;
+            out.extend(fresh.into_iter().map(|c| self.settled(c, noise, max_abs)).collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(out)
     }
 
     fn evaluate(
@@ -839,9 +1017,15 @@ impl CkksEngine for Circuit {
         for member in 0..goal.batch {
             let part = |i: usize| &operands[i][member * sizes[i]..(member + 1) * sizes[i]];
             let value = match (op, operands.len()) {
-                (Op::Neg { .. } | Op::Scale { .. } | Op::Shift { .. } | Op::Transpose { .. } | Op::Sum { .. }, 1) => {
-                    self.unary(e, node, op, prepared, part(0))?
-                }
+                (
+                    Op::Neg { .. }
+                    | Op::Scale { .. }
+                    | Op::Shift { .. }
+                    | Op::Transpose { .. }
+                    | Op::Bounded { .. }
+                    | Op::Sum { .. },
+                    1,
+                ) => self.unary(e, node, op, prepared, part(0))?,
                 (Op::Matmul { .. } | Op::Add { .. } | Op::Sub { .. } | Op::Mul { .. }, 2) => {
                     self.binary(e, (node, op), prepared, part(0), part(1))?
                 }
@@ -850,7 +1034,8 @@ impl CkksEngine for Circuit {
                     return Err(MatrixError::Count { what: "operands", found, expected });
                 }
             };
-            out.extend(value.into_iter().map(|c| self.settled(c, node, bound)).collect::<Result<Vec<_>, _>>()?);
+            let noise = self.sketch.noise[node].0;
+            out.extend(value.into_iter().map(|c| self.settled(c, noise, bound)).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(out)
     }

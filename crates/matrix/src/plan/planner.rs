@@ -9,6 +9,7 @@ use crate::exact::{self, Request};
 use crate::product::{Requirements, Shape};
 use crate::registry::candidates;
 use crate::work::Work;
+use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_rlwe::wire::MAX_BUNDLE;
 
 /// Most programs that a plan tells of.
@@ -34,12 +35,14 @@ pub struct Planner {
     pub memory: u64,
     /// Only this method, if one is named.
     pub method: Option<String>,
+    /// Bootstrapping sets by which values may be refreshed, beside rings that are large enough to do without.
+    pub bootstrap: Vec<BootstrapSet>,
 }
 
 impl Planner {
     /// A planner for one thread that may use all of this machine's memory.
     pub fn new(cost: CostModel) -> Self {
-        Self { cost, threads: 1, memory: machine_memory().unwrap_or(u64::MAX), method: None }
+        Self { cost, threads: 1, memory: machine_memory().unwrap_or(u64::MAX), method: None, bootstrap: Vec::new() }
     }
 
     /// Plans.
@@ -127,7 +130,9 @@ impl Planner {
             };
             programs.extend(candidates(&requirements).into_iter().map(|product| Program::Product { product }));
         }
-        programs.extend(circuit::candidates(goal, price).into_iter().map(|circuit| Program::Circuit { circuit }));
+        let refreshed = circuit::refreshed(goal, &self.bootstrap, price);
+        let circuits = circuit::candidates(goal, price).into_iter().chain(refreshed);
+        programs.extend(circuits.map(|circuit| Program::Circuit { circuit }));
         Ok(programs)
     }
 

@@ -10,6 +10,7 @@ use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Product, ProductSpec};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
 use sudare_rlwe::Params;
 use sudare_rlwe::params::ParamsLiteral;
@@ -52,6 +53,19 @@ pub(crate) struct NodeSize {
     pub level: usize,
 }
 
+/// The refreshes of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Refreshes {
+    pub set: BootstrapSet,
+    pub key_bytes: u64,
+    /// Bytes of what a server prepares for them.
+    pub prepared_bytes: u64,
+    /// Nodes whose values are refreshed, and the ciphertexts of each.
+    pub places: Vec<(usize, usize)>,
+    /// Work of refreshing one ciphertext.
+    pub work: Work,
+}
+
 /// What a program takes and promises, read off its literals.
 pub(crate) trait Sketch: Send + Sync {
     /// The method's name.
@@ -67,6 +81,11 @@ pub(crate) trait Sketch: Send + Sync {
     fn keys(&self) -> KeyDemand;
 
     fn work(&self) -> Work;
+
+    /// What it refreshes, if it does.
+    fn refreshes(&self) -> Option<Refreshes> {
+        None
+    }
 
     /// Bytes of what a server prepares.
     fn table_bytes(&self) -> u64 {
@@ -138,6 +157,22 @@ pub(crate) trait CkksEngine: Send + Sync {
 
     /// Decodes the value of a node.
     fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+
+    /// The set that it refreshes by, if it does.
+    fn bootstrap(&self) -> Option<&BootstrapLiteral> {
+        None
+    }
+
+    /// What others take of a node: its value, with new levels where the program says so.
+    fn refreshed(
+        &self,
+        _goal: &Goal,
+        _by: (&Evaluator, &Bootstrapper),
+        _node: usize,
+        values: Vec<Ciphertext>,
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        Ok(values)
+    }
 
     /// Computes a node from its operands' values.
     fn evaluate(

@@ -1,9 +1,11 @@
 //! A plan for people to read.
 
+use super::cost::CostModel;
 use super::planner::bytes;
 use super::summary::KeyLine;
 use super::{Engine, Plan};
 use crate::expr::InputSpec;
+use crate::work::Work;
 use std::fmt::{self, Write};
 use sudare_rlwe::security::max_log_qp;
 
@@ -131,6 +133,27 @@ impl fmt::Display for Plan {
         let priced = goal.expression.as_moments().is_none();
         let switches = if priced { format!(", {:.0} key switches", s.key_switches) } else { String::new() };
         row("method", format!("{}{switches}", s.method))?;
+        if let Some(r) = sketch.refreshes() {
+            let (places, plural) = (r.places.len(), if r.places.len() == 1 { "" } else { "es" });
+            let sizes = format!("keys {}, prepared {}", bytes(r.key_bytes), bytes(r.prepared_bytes));
+            row("bootstrap", format!("{places} refresh{plural} by set {}: {sizes}", r.set))?;
+            let model = CostModel::default();
+            let share = |work: Work| model.price(&work, literal.log_n, 1);
+            let whole = share(sketch.work());
+            for (node, count) in &r.places {
+                let seconds = s.seconds * share(r.work * *count as f64) / whole;
+                let level = sketch.size(*node).map_or(0, |size| size.level);
+                let op = goal.expression.nodes()[*node].name();
+                row(
+                    "",
+                    format!(
+                        "after operation {node} ({op}): {count} ciphertext{} to level {level}, about {}",
+                        if *count == 1 { "" } else { "s" },
+                        time(seconds)
+                    ),
+                )?;
+            }
+        }
         row(
             "keys",
             format!(

@@ -211,7 +211,8 @@ fn operands(goal: &Goal, sketch: &dyn Sketch, error: f64) -> Vec<OperandLine> {
 pub(super) fn all_key_bytes(sketch: &dyn Sketch) -> u64 {
     let (literal, demand) = (sketch.literal(), sketch.keys());
     let levels = demand.relin.into_iter().chain(demand.galois.iter().map(|(_, level)| *level));
-    levels.map(|level| key_bytes(literal, level).0).sum()
+    let bootstrap = sketch.refreshes().map_or(0, |r| r.key_bytes);
+    levels.map(|level| key_bytes(literal, level).0).sum::<u64>() + bootstrap
 }
 
 /// Bytes of memory of the server while it runs: operands, a product of as many parts and half again

@@ -1,6 +1,7 @@
 //! The side that owns the data.
 
 use super::encrypted::Encrypted;
+use super::keys::{ServerKeys, literal_of};
 use super::moments::Moments;
 use super::server::Server;
 use super::{Progress, QUIET, release};
@@ -11,6 +12,7 @@ use crate::plan::{Plan, PlanHash};
 use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
@@ -93,12 +95,25 @@ impl Client {
         eval_keys(&self.secret, &self.plan.engine().keys(), &self.threads, progress)
     }
 
+    /// All keys that a server of the plan asks for: evaluation keys, and bootstrapping keys where it refreshes.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn server_keys(&self, progress: Progress<'_>) -> Result<ServerKeys, MatrixError> {
+        let eval = self.eval_keys_with(progress)?;
+        let bootstrap = match literal_of(&self.plan) {
+            Some(literal) => Some(self.threads.run(|| BootstrapKeys::generate(&self.secret, &literal.build()?))?),
+            None => None,
+        };
+        Ok(ServerKeys { eval, bootstrap })
+    }
+
     /// A server for this client's data, with new evaluation keys and the same threads.
     ///
     /// # Errors
     /// [`MatrixError::He`].
     pub fn server(&self) -> Result<Server, MatrixError> {
-        Server::with_threads(&self.plan, self.eval_keys()?, self.threads.clone())
+        Server::with_threads(&self.plan, self.server_keys(QUIET)?, self.threads.clone())
     }
 
     /// Encrypts an input of a plan without a batch.

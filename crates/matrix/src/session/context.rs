@@ -269,8 +269,8 @@ impl ContextSpec {
     /// The layout of a matrix, with zeros beside it.
     pub(super) fn layout(&self, rows: usize, cols: usize) -> Result<Layout, MatrixError> {
         match self.columns {
-            Some(columns) => Ok(Tabled::new(GridLayout::new(rows, cols, columns, &self.params)?)),
-            None => Ok(Tiled::new(self.tiles(rows, cols)?)),
+            Some(columns) => Ok(Tabled::laid(GridLayout::new(rows, cols, columns, &self.params)?)),
+            None => Ok(Tiled::laid(self.tiles(rows, cols)?)),
         }
     }
 }

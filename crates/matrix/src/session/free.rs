@@ -8,7 +8,7 @@ use crate::error::MatrixError;
 use crate::expr::Op;
 use crate::matrix::Matrix;
 use crate::plan::PlanHash;
-use crate::plan::circuit::{cube_plan, is_integer, matmul, same_scale};
+use crate::plan::circuit::{TOGETHER, cube_plan, is_integer, matmul, same_scale};
 use crate::product::KeyDemand;
 use crate::slots::common::{KeyList, mask_values, plain_mask, stages};
 use crate::slots::cube::{Cube, Improvements, Side};
@@ -24,9 +24,8 @@ use sudare_ring::memo::Memo;
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, RlweError};
 
-/// Tiles that are refreshed together.
-const TOGETHER: usize = 2;
-
+/// Ciphertexts of a matrix, an operand's own or new ones.
+type Tiles<'c> = Cow<'c, [Ciphertext]>;
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
 
@@ -304,6 +303,7 @@ impl Free {
     fn unary(&self, e: &Evaluator, op: Op, a: &Encrypted) -> Result<Encrypted, MatrixError> {
         let ((cts, Tiled { layout, clean }), bound, level) = (a.tiles()?, a.max_abs(), a.level());
         let (layout_after, max_abs, clean, tiles) = match op {
+            Op::Bounded { max_abs, .. } => return self.bounded(e, a, max_abs),
             Op::Neg { .. } => (*layout, bound, *clean, each(cts, |c| Ok(e.negate(c)?))?),
             Op::Scale { by, .. } => (*layout, bound * by.abs(), *clean, multiples(e, cts, by)?),
             Op::Shift { by: 0.0, .. } => return Ok(a.clone()),
@@ -408,7 +408,7 @@ pub(super) fn aligned<'c>(
     e: &Evaluator,
     (level_x, x): (usize, &'c [Ciphertext]),
     (level_y, y): (usize, &'c [Ciphertext]),
-) -> Result<(Cow<'c, [Ciphertext]>, Cow<'c, [Ciphertext]>), MatrixError> {
+) -> Result<(Tiles<'c>, Tiles<'c>), MatrixError> {
     let to = |tiles: &[Ciphertext], scale: f64| each(tiles, |c| Ok(e.set_scale(c, scale)?)).map(Cow::Owned);
     Ok(match (same_scale(scale_of(x), scale_of(y)), level_x >= level_y) {
         (true, _) => (Cow::Borrowed(x), Cow::Borrowed(y)),

@@ -4,12 +4,15 @@ use super::client::{expect_params, expect_plan, input_node};
 use super::context::ContextSpec;
 use super::encrypted::Encrypted;
 use super::free::Free;
+use super::keys::{self, ServerKeys};
 use crate::error::MatrixError;
 use crate::expr::Op;
 use crate::matrix::Matrix;
 use crate::plan::{Engine, Plan, PlanHash};
+use std::io::Write;
 use std::sync::Arc;
 use sudare_he::HeError;
+use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::circuits::polynomial::fit::Minimax;
 use sudare_he::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
@@ -23,8 +26,8 @@ pub struct Server(Arc<Inner>);
 
 /// What is computed, and with what.
 enum Mode {
-    /// What a plan of real matrices or tables says.
-    Real(Plan, Evaluator),
+    /// What a plan of real matrices or tables says, with refreshes where it has some.
+    Real(Plan, Evaluator, Option<Box<Bootstrapper>>),
     /// The exact product of a plan of integers, which takes no keys.
     Exact(Plan),
     /// Anything, within the depth of a context.
@@ -38,14 +41,14 @@ struct Inner {
 }
 
 impl Server {
-    /// A server with a client's evaluation keys, on `threads` threads (0: one for each
-    /// processor).
+    /// A server with a client's keys, on `threads` threads (0: one for each processor). Evaluation keys alone do for a plan
+    /// that does not refresh.
     ///
     /// # Errors
     /// [`MatrixError::Wire`] if the keys are for other parameters than the plan's;
-    /// [`MatrixError::He`] if one that the plan needs is missing.
-    pub fn new(plan: &Plan, keys: EvalKeys, threads: usize) -> Result<Self, MatrixError> {
-        Self::with_threads(plan, keys, Arc::new(Threads::new(threads)))
+    /// [`MatrixError::He`] if one that the plan needs is missing, [`MatrixError::NotPlanned`] if those to bootstrap with are.
+    pub fn new(plan: &Plan, keys: impl Into<ServerKeys>, threads: usize) -> Result<Self, MatrixError> {
+        Self::with_threads(plan, keys.into(), Arc::new(Threads::new(threads)))
     }
 
     /// A server for a plan that takes no keys at all: an exact product, which anybody can compute.
@@ -62,7 +65,8 @@ impl Server {
         Self::new(plan, EvalKeys::new(plan.params(), KeyId::NONE), threads)
     }
 
-    pub(super) fn with_threads(plan: &Plan, keys: EvalKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
+    pub(super) fn with_threads(plan: &Plan, keys: ServerKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
+        let ServerKeys { eval: keys, bootstrap } = keys;
         expect_params(plan.params(), keys.params())?;
         // Missing keys are told now, not after an hour of work.
         let demand = plan.engine().keys();
@@ -82,7 +86,23 @@ impl Server {
             Engine::Ckks(engine) => {
                 // Tables are made here, not within the first operation.
                 threads.run(|| engine.prepare(plan.goal()))?;
-                Mode::Real(plan.clone(), evaluator(engine.params(), &keys)?)
+                let bootstrapper = match (engine.bootstrap(), bootstrap) {
+                    (None, _) => None,
+                    (Some(_), Some(own)) if own.id() == keys.id() => {
+                        Some(Box::new(threads.run(|| Bootstrapper::new(own, None))?))
+                    }
+                    (Some(_), Some(own)) => {
+                        let (what, found, expected) = ("the bootstrapping keys", own.id(), keys.id());
+                        return Err(HeError::Rlwe(RlweError::WrongKey { what, found, expected }).into());
+                    }
+                    (Some(_), None) => {
+                        let planned =
+                            "it refreshes; make the server by client.server(), or from the bytes of such a one";
+                        let operation = "a server without bootstrapping keys";
+                        return Err(MatrixError::NotPlanned { operation, planned: planned.into() });
+                    }
+                };
+                Mode::Real(plan.clone(), evaluator(engine.params(), &keys)?, bootstrapper)
             }
             Engine::Exact(_) => Mode::Exact(plan.clone()),
         };
@@ -113,7 +133,7 @@ impl Server {
     /// The plan, but for a context's.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.0.mode {
-            Mode::Real(plan, _) | Mode::Exact(plan) => Some(plan),
+            Mode::Real(plan, ..) | Mode::Exact(plan) => Some(plan),
             Mode::Free(..) => None,
         }
     }
@@ -151,14 +171,31 @@ impl Server {
     /// Levels of a fresh matrix of a context, down to the next refresh; those of a plan's input.
     pub fn levels(&self) -> usize {
         match &self.0.mode {
-            Mode::Real(plan, _) | Mode::Exact(plan) => plan.params().max_level(),
+            Mode::Real(plan, ..) | Mode::Exact(plan) => plan.params().max_level(),
             Mode::Free(free, _) => free.levels().1 - free.levels().0,
         }
     }
 
     /// Bytes of its keys in memory, and of what bootstrapping has prepared.
     pub fn bytes(&self) -> usize {
-        self.0.keys.bytes() + self.unplanned("bootstrapping").map_or(0, |(free, _)| free.bytes())
+        let prepared = match &self.0.mode {
+            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map_or(0, |b| b.bytes()),
+            Mode::Exact(_) => 0,
+            Mode::Free(free, _) => free.bytes(),
+        };
+        self.0.keys.bytes() + prepared
+    }
+
+    /// Writes what it computes with, as [`ServerKeys`] are read. A context's bootstrapping keys are not written.
+    ///
+    /// # Errors
+    /// [`MatrixError::Wire`].
+    pub fn write_keys_to(&self, out: impl Write) -> Result<(), MatrixError> {
+        let bootstrap = match &self.0.mode {
+            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map(|b| b.keys()),
+            _ => None,
+        };
+        keys::write(&self.0.keys, bootstrap, out)
     }
 
     /// The evaluation keys that it computes with.
@@ -169,7 +206,8 @@ impl Server {
     /// Operations done so far; none are counted of exact products.
     pub fn counters(&self) -> Counters {
         match &self.0.mode {
-            Mode::Real(_, evaluator) | Mode::Free(_, evaluator) => evaluator.counters(),
+            Mode::Real(_, evaluator, None) | Mode::Free(_, evaluator) => evaluator.counters(),
+            Mode::Real(_, evaluator, Some(bootstrapper)) => evaluator.counters() + bootstrapper.counters(),
             Mode::Exact(_) => Counters::default(),
         }
     }
@@ -229,17 +267,14 @@ impl Server {
         self.0.threads.run(|| free.refresh(evaluator, a, max_abs))
     }
 
-    /// In a context, the same matrix, of which the caller knows that elements are up to `max_abs`: bounds that travel grow with
-    /// every operation, and a refresh is precise to a part of its bound. It must hold. One level for a table that has something
-    /// other than zeros beside it in slots.
+    /// The same matrix, of which the caller knows that elements are up to `max_abs`: bounds that travel grow with
+    /// every operation, and a refresh is precise to a part of its bound. It must hold. In a context of tables one level where
+    /// something other than zeros is beside the table in slots.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::He`] for a bound that is no number above zero.
+    /// As [`Server::matmul`]; [`MatrixError::He`] for a bound that is no number above zero.
     pub fn bounded(&self, a: &Encrypted, max_abs: f64) -> Result<Encrypted, MatrixError> {
-        let (free, evaluator) = self.unplanned("a bound of its own")?;
-        self.expect(a)?;
-        self.one_key(&[a])?;
-        self.0.threads.run(|| free.bounded(evaluator, a, max_abs))
+        self.apply(Op::Bounded { of: a.node(), max_abs }, &[a])
     }
 
     /// In a context, a function of every element by its polynomial. Elements lie in the polynomial's interval; others come
@@ -401,7 +436,7 @@ impl Server {
     /// Refuses a value of another plan or context.
     fn expect(&self, value: &Encrypted) -> Result<(), MatrixError> {
         match &self.0.mode {
-            Mode::Real(plan, _) | Mode::Exact(plan) => expect_plan(plan.hash(), value),
+            Mode::Real(plan, ..) | Mode::Exact(plan) => expect_plan(plan.hash(), value),
             Mode::Free(free, _) => expect_plan(free.hash(), value),
         }
     }
@@ -410,11 +445,17 @@ impl Server {
         operands.iter().try_for_each(|v| self.expect(v))?;
         let (key, pool) = (self.one_key(operands)?, &self.0.threads);
         match &self.0.mode {
-            Mode::Real(plan, evaluator) => {
+            Mode::Real(plan, evaluator, bootstrapper) => {
                 let (node, operands) = find(plan, op, operands)?;
                 let values = operands.iter().map(|v| v.ciphertexts()).collect::<Result<Vec<&[Ciphertext]>, _>>()?;
                 let engine = plan.real()?;
-                let mut out = pool.run(|| engine.evaluate(plan.goal(), evaluator, node, &values))?;
+                let mut out = pool.run(|| {
+                    let out = engine.evaluate(plan.goal(), evaluator, node, &values)?;
+                    match bootstrapper {
+                        Some(b) => engine.refreshed(plan.goal(), (evaluator, b.as_ref()), node, out),
+                        None => Ok(out),
+                    }
+                })?;
                 if plan.release().is_some() && node == plan.expression().output() {
                     // Whoever releases it looks for the plan's own error.
                     let error = engine.expected().error;
@@ -486,7 +527,7 @@ pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciph
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0.mode {
-            Mode::Real(plan, _) | Mode::Exact(plan) => {
+            Mode::Real(plan, ..) | Mode::Exact(plan) => {
                 write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.0.threads)
             }
             Mode::Free(free, _) => {

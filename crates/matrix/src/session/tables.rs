@@ -32,6 +32,7 @@ impl Free {
         let (grid, bound) = (a.table()?, a.max_abs());
         let mapped = |tiles| Grid { tiles: std::borrow::Cow::Owned(tiles), ..grid.clone() };
         match op {
+            Op::Bounded { max_abs, .. } => self.bounded(e, a, max_abs),
             Op::Neg { .. } => self.tabled(a, mapped(each(&grid.tiles, |c| Ok(e.negate(c)?))?), bound),
             Op::Scale { by, .. } => self.tabled(a, mapped(multiples(e, &grid.tiles, by)?), bound * by.abs()),
             Op::Shift { by: 0.0, .. } => Ok(a.clone()),

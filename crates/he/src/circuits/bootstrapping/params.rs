@@ -78,6 +78,15 @@ impl BootstrapLiteral {
         Ok((levels.input, levels.output))
     }
 
+    /// Bytes of the keys, of the diagonals, and of what a refresh of one ciphertext works in, before anything is built.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`.
+    pub fn memory(&self) -> Result<[u64; 3], HeError> {
+        let layout = Layout::new(self, planned(self))?;
+        Ok([layout.key_bytes(), layout.diagonal_bytes(), layout.working_bytes(1)])
+    }
+
     /// Variances that a refresh of complex slots with mean square `message` adds, before anything is built.
     ///
     /// # Errors

@@ -123,6 +123,11 @@ impl Bootstrapper {
         &self.keys.params
     }
 
+    /// The keys.
+    pub fn keys(&self) -> &BootstrapKeys {
+        &self.keys
+    }
+
     /// An evaluator with the bootstrapping keys: it relinearises at every level of a refreshed ciphertext.
     pub fn evaluator(&self) -> &Evaluator {
         &self.evaluator

@@ -1,0 +1,294 @@
+//! Refreshes in a circuit: what one costs and adds, and after which operations they are placed.
+//!
+//! Placement is a shortest path over (operation, level): operations are taken in their order, a step either leaves a value at
+//! the level at which it was computed or refreshes it, and each costs what the planner's prices say at the levels of its
+//! operands. What distinguishes two paths after an operation are the levels of the values that later ones still take, so of
+//! paths with the same ones, or lower ones, at no less cost, one is kept.
+
+use super::circuit::{Ladder, State, Walk, node_work};
+use super::program::Refreshes;
+use crate::error::MatrixError;
+use crate::expr::{Expr, Op};
+use crate::slots::error_model::ErrorModel;
+use crate::slots::tiles::TileLayout;
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Kind};
+use sudare_he::ckks::ParamsLiteral;
+use sudare_rlwe::security::Security;
+
+/// Paths that are kept after an operation.
+const MOST_PATHS: usize = 256;
+/// How far scale times bound of a refresh's input may lie over Δ, for scales that drift with products.
+const DRIFT: f64 = 1.0 + 1.0 / 64.0;
+/// Largest error of a refresh, in deviations: that of the modular reduction is no Gaussian one.
+const LARGEST: f64 = 2.0;
+/// What hoisted decompositions and divisions of sums leave of the price of as many key switches: measured.
+const HOISTED: f64 = 0.33;
+
+/// Which values of a circuit are refreshed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshSpec {
+    /// The bootstrapping set.
+    pub set: BootstrapSet,
+    /// Nodes of the expression, ascending.
+    pub after: Vec<usize>,
+}
+
+/// A bootstrapping set as a circuit sees it; nothing is built.
+pub(crate) struct Refresh {
+    set: BootstrapSet,
+    literal: BootstrapLiteral,
+    /// The level under which a value cannot be refreshed, and that of a refreshed one.
+    levels: (usize, usize),
+    /// Variance of a complex slot's error for messages up to one.
+    variance: f64,
+    work: Work,
+    memory: [u64; 3],
+}
+
+impl Refresh {
+    /// A set over its own ring, or where no security is claimed over the least that serves, 2^`least`.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for a set with fewer slots than the ring has, or with less security than is asked for.
+    pub fn new(set: BootstrapSet, security: Security, least: u32) -> Result<Self, MatrixError> {
+        let literal = match security {
+            Security::Insecure => set.literal().insecure(least)?,
+            _ => set.literal(),
+        };
+        if literal.log_slots + 1 < literal.params.log_n || literal.params.security < security {
+            let reason = format!("bootstrapping set {set} has not all slots, or less security than is asked for");
+            return Err(MatrixError::NoPlan { reason });
+        }
+        let levels = literal.levels()?;
+        Ok(Self {
+            set,
+            levels,
+            variance: literal.predicted_noise(0.5)?.total(),
+            work: work(&literal, levels)?,
+            memory: literal.memory()?,
+            literal,
+        })
+    }
+
+    pub fn literal(&self) -> &BootstrapLiteral {
+        &self.literal
+    }
+
+    pub fn params(&self) -> &ParamsLiteral {
+        &self.literal.params
+    }
+
+    /// The lowest level of a value.
+    pub fn floor(&self) -> usize {
+        self.levels.0
+    }
+
+    /// The level of inputs and of refreshed values.
+    pub fn top(&self) -> usize {
+        self.levels.1
+    }
+
+    /// Bytes of diagonals, and of what a refresh works in.
+    pub fn prepared_bytes(&self) -> u64 {
+        self.memory[1] + self.memory[2]
+    }
+
+    /// Work of a refresh of one ciphertext.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// What people are told.
+    pub fn told(&self, places: Vec<(usize, usize)>) -> Refreshes {
+        let (set, prepared_bytes, work) = (self.set, self.prepared_bytes(), self.work);
+        Refreshes { set, key_bytes: self.memory[0], prepared_bytes, places, work }
+    }
+
+    fn scale(&self) -> f64 {
+        f64::from(self.literal.params.log_scale).exp2()
+    }
+
+    /// Whether values up to `max_abs` at a scale are refreshed as they are.
+    pub fn fits(&self, scale: f64, max_abs: f64) -> bool {
+        scale * max_abs <= self.scale() * DRIFT
+    }
+
+    /// The scale of refreshed values up to `max_abs`, and one at which they fit.
+    pub fn target(&self, max_abs: f64) -> f64 {
+        self.scale() / max_abs.max(1.0).log2().ceil().exp2()
+    }
+
+    /// The state of a refreshed value, which was computed in another.
+    pub fn state(&self, computed: State, max_abs: f64) -> Result<State, MatrixError> {
+        if !self.fits(computed.scale, max_abs) && computed.level <= self.floor() {
+            return Err(MatrixError::NoPlan { reason: "a value is too large to be refreshed at its level".into() });
+        }
+        Ok(State { level: self.top(), scale: self.target(max_abs) })
+    }
+
+    /// The largest error that a refresh adds to values up to `max_abs`.
+    pub fn error(&self, max_abs: f64) -> f64 {
+        LARGEST * ErrorModel::largest(self.variance) * self.scale() / self.target(max_abs)
+    }
+
+    /// After which operations refreshes cost least with all that is computed between them; `None` where no way leads to the
+    /// end.
+    pub fn placed(&self, expr: &Expr, ladder: &Ladder<'_>, price: impl Fn(&Work) -> f64) -> Option<Vec<usize>> {
+        let last_uses = last_uses(expr);
+        let one = price(&self.work);
+        let mut paths = vec![Path::default()];
+        for at in 0..expr.nodes().len() {
+            let (rows, cols) = expr.info(at).shape;
+            let tiles = TileLayout::new(rows, cols, ladder.tile, 1).ok()?.ciphertexts() as f64;
+            let fresh = matches!(expr.nodes()[at], Op::Input { .. }) || at == expr.output();
+            let mut next = Vec::with_capacity(2 * paths.len());
+            for path in &paths {
+                for refreshed in [false, true] {
+                    if refreshed && fresh {
+                        continue;
+                    }
+                    let mut walk = path.walk.clone();
+                    if walk.step(expr, ladder, refreshed).is_err() {
+                        continue;
+                    }
+                    let Ok((work, _)) = node_work(expr, self.params(), ladder.tile, &walk, at) else { continue };
+                    let cost = path.cost + price(&work) + if refreshed { tiles * one } else { 0.0 };
+                    let after =
+                        if refreshed { Some(Rc::new(After(at, path.after.clone()))) } else { path.after.clone() };
+                    next.push(Path { walk, cost, after });
+                }
+            }
+            let live: Vec<usize> = (0..=at).filter(|n| last_uses[*n] > at).collect();
+            paths = kept(next, &live);
+        }
+        let best = paths.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+        let mut after: Vec<usize> =
+            std::iter::successors(best.after.as_deref(), |a| a.1.as_deref()).map(|a| a.0).collect();
+        after.reverse();
+        Some(after)
+    }
+}
+
+/// A refreshed node, and those before it.
+struct After(usize, Option<Rc<After>>);
+
+/// A way through the operations so far.
+#[derive(Default)]
+struct Path {
+    walk: Walk,
+    cost: f64,
+    after: Option<Rc<After>>,
+}
+
+/// For each node the last one that takes it; the end of all for the result.
+fn last_uses(expr: &Expr) -> Vec<usize> {
+    let mut last = vec![0; expr.nodes().len()];
+    for (at, op) in expr.nodes().iter().enumerate() {
+        op.operands().for_each(|o| last[o] = at);
+    }
+    last[expr.output()] = usize::MAX;
+    last
+}
+
+/// Paths that no other is better than: at no less cost, with no live value at a higher level.
+fn kept(mut paths: Vec<Path>, live: &[usize]) -> Vec<Path> {
+    paths.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    let mut kept: Vec<Path> = Vec::new();
+    for path in paths {
+        let reaches = |other: &Path| live.iter().all(|n| other.walk.states[*n].level >= path.walk.states[*n].level);
+        if kept.len() < MOST_PATHS && !kept.iter().any(reaches) {
+            kept.push(path);
+        }
+    }
+    kept
+}
+
+/// Work of a refresh of real slots: key switches and products with diagonals by step, at about the levels at which each is done.
+fn work(literal: &BootstrapLiteral, (input, output): (usize, usize)) -> Result<Work, MatrixError> {
+    let (params, top) = (&literal.params, literal.params.q_bits.len() - 1);
+    let levels = [input, top, top - 1, (top - 2 + output) / 2, output];
+    let steps = literal.operations(Kind::Real)?;
+    Ok(steps.iter().zip(levels).fold(Work::default(), |work, (counted, level)| {
+        work + Work::key_switch(params, level) * (HOISTED * counted.key_switches as f64)
+            + Work::mul_plain(params, level) * counted.cmult as f64
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::InputSpec;
+    use crate::plan::{CostModel, Goal, Planner, Program};
+
+    /// Units are transforms at N = 2^14, as bench/runs/bootstrap-2026-11-22.json has them.
+    #[test]
+    fn a_refresh_is_priced_as_measured() {
+        let model = CostModel::default();
+        let unit = model.price(&Work { ntt: 1.0, ..Work::default() }, 14, 1);
+        for (set, units) in [(BootstrapSet::A, 149_000.0), (BootstrapSet::B, 126_100.0), (BootstrapSet::C, 42_300.0)] {
+            let refresh = Refresh::new(set, Security::Bits128, 11).unwrap();
+            let ratio = model.price(&refresh.work(), refresh.params().log_n, 1) / unit / units;
+            assert!((0.6..1.6).contains(&ratio), "{set}: {ratio:.2} of what was measured");
+        }
+    }
+
+    /// x ← x · a, many times, with a second value that is carried along.
+    fn powers(count: usize) -> Expr {
+        let inputs = vec![InputSpec::new("A", (3, 3), 1.0), InputSpec::new("B", (9, 9), 1.0)];
+        let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
+        let mut last = 0;
+        for _ in 0..count {
+            nodes.push(Op::Mul { left: last, right: 0 });
+            nodes.push(Op::Bounded { of: nodes.len() - 1, max_abs: 1.0 });
+            last = nodes.len() - 1;
+        }
+        nodes.push(Op::Sum { of: 1, axis: 0 });
+        nodes.push(Op::Sum { of: nodes.len() - 1, axis: 1 });
+        nodes.push(Op::Sum { of: last, axis: 0 });
+        nodes.push(Op::Sum { of: nodes.len() - 1, axis: 1 });
+        let end = nodes.len();
+        nodes.push(Op::Mul { left: end - 3, right: end - 1 });
+        Expr::new(inputs, nodes, end).unwrap()
+    }
+
+    /// As few as levels ask for, and none of what stays at its level until it is needed.
+    #[test]
+    fn refreshes_are_few_and_only_of_what_is_carried() {
+        let (expr, model) = (powers(30), CostModel::default());
+        let refresh = Refresh::new(BootstrapSet::A, Security::Insecure, 11).unwrap();
+        let prime = |l: usize| f64::from(refresh.params().q_bits[l]).exp2() * (1.0 - l as f64 * (-20f64).exp2());
+        let ladder =
+            Ladder { tile: 4, top: refresh.top(), scale: refresh.scale(), prime: &prime, refresh: Some(&refresh) };
+        let after = refresh.placed(&expr, &ladder, |w| model.price(w, 11, 1)).unwrap();
+        // Thirty products, two sums and a product of nine levels: the first nine are there.
+        assert_eq!(after.len(), 3, "{after:?}");
+        let carried = |at: &usize| expr.info(*at).shape == (3, 3);
+        assert!(after.iter().all(carried), "{after:?}");
+        assert!(refresh.placed(&powers(4), &ladder, |w| model.price(w, 11, 1)).unwrap().is_empty());
+    }
+
+    /// A larger ring without refreshes where it is cheaper, and refreshes where none is large enough.
+    #[test]
+    fn the_planner_compares() {
+        let plan = |count: usize, error: f64| {
+            let planner =
+                Planner { bootstrap: vec![BootstrapSet::A, BootstrapSet::B], ..Planner::new(CostModel::default()) };
+            let goal = Goal { security: Security::Insecure, ..Goal::new(powers(count), error) };
+            planner.plan(&goal)
+        };
+        let refreshed = |plan: &crate::plan::Plan| match plan.program() {
+            Program::Circuit { circuit } => circuit.refresh.is_some(),
+            _ => false,
+        };
+        let (short, long) = (plan(3, 1e-2).unwrap(), plan(60, 1e-2).unwrap());
+        assert!(!refreshed(&short), "{short}");
+        assert!(short.considered().iter().any(|c| c.method == "bootstrapped"), "{short}");
+        assert!(refreshed(&long), "{long}");
+        let shown = long.to_string();
+        assert!(shown.contains("refreshes by set") && shown.contains("after operation"), "{shown}");
+    }
+}
