@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -58,7 +58,7 @@ wheel: $(BIN)/.ready ## a release wheel in dist/
 wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28), and the sources, in dist/
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
 
-test: lint test-rust test-families-quick test-python test-docs ## everything that has to pass before a change lands
+test: lint test-rust test-cuda test-families-quick test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
 lint: $(BIN)/.ready ## formatting, clippy, ruff
@@ -68,6 +68,7 @@ lint: $(BIN)/.ready ## formatting, clippy, ruff
 	$(BIN)/ruff check --quiet python $(wildcard bench)
 	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
 	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
+	cargo clippy --locked --quiet -p sudare-cuda --features emulate --all-targets -- -D warnings
 # Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
 	cargo tree --locked --edges normal -p sudare-cli -p sudare-py --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
 
@@ -82,6 +83,36 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
+
+# The kernels' own source, run by the emulator: every word, every barrier, every access.
+test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
+	@command -v c++ >/dev/null || { echo 'missing: a C++ compiler (c++)' \
+	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
+	@echo '== GPU kernels on the emulator'
+	cargo test --locked --quiet -p sudare-cuda --features emulate
+
+test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc
+	scripts/cuda-kernels
+
+# The compiler from PyPI, into the build folder: nothing is installed on the machine, and nothing needs a card.
+cuda-toolchain: $(TARGET)/nvcc/.ready ## nvcc of CUDA 13.0 from PyPI into the build folder (Linux on x86-64, 260 MB)
+$(TARGET)/nvcc/.ready: requirements-cuda.txt
+	$(PYTHON) -m venv $(TARGET)/nvcc
+	$(TARGET)/nvcc/bin/python -m pip install --quiet -r requirements-cuda.txt
+	@touch $@
+
+cuda-kernels: ## the GPU kernels for all architectures in one file; needs nvcc
+	scripts/cuda-kernels --out $(TARGET)/cuda/kernels.fatbin --json $(TARGET)/cuda/kernels.json
+
+demo-gpu: | prerequisites ## encrypted products in one go on the first card; on the emulator where there is none
+	cargo run --locked --quiet -p sudare-cuda --features emulate --example 1_products
+
+# What travels to a rented machine: the lab, the kernels for its card, the command to run there.
+gpu-bundle: cuda-kernels ## dist/sudare-gpu.tar.gz: `bench/gpu/run` with all it needs on a machine with a card
+	cargo build --locked --release -p sudare-bench
+	mkdir -p dist $(TARGET)/gpu-bundle
+	cp $(TARGET)/release/sudare-bench $(TARGET)/cuda/kernels.fatbin bench/gpu/run $(TARGET)/gpu-bundle
+	tar -C $(TARGET) -czf dist/sudare-gpu.tar.gz gpu-bundle
 
 test-families: | prerequisites ## the Rust tests under each kernel family of this machine
 	scripts/test-families

@@ -8,6 +8,7 @@ mod bootstrap;
 mod exact;
 mod fma;
 mod genome;
+mod gpu;
 mod hoisting;
 mod limit;
 mod lines;
@@ -156,6 +157,9 @@ enum Suite {
     /// Figures 4 to 6 of the library comparison beside ours, as a page.
     #[command(name = "papers-001-genome")]
     Papers001Genome(genome::Options),
+    /// Sums and products of many ciphertexts on a GPU, by the ways of the paper on them and in one launch; whole products
+    /// of batches. Without a card the emulator checks the answers.
+    Gpu(gpu::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -265,6 +269,7 @@ fn run(cli: &Cli) -> Outcome<()> {
         Suite::Papers001Genome(options) => {
             return papers_001_genome::run(options, budget, cli.json, &machine, &cli.runs);
         }
+        Suite::Gpu(options) => return gpu::run(options, &machine, cli.json, &cli.runs),
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
     sink.finish(&format!("{name}{tag}"))

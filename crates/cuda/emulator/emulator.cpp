@@ -15,7 +15,7 @@ static Entry*& entries() { static Entry* first = nullptr; return first; }
 Entry::Entry(const char* name, unsigned threads, size_t bytes, void (*run)(const void*))
   : name(name), threads(threads), bytes(bytes), run(run), next(entries()) { entries() = this; }
 
-// What the caller of a launch wants tried; twin of `Trial` in src/driver/emulator.rs.
+// What the caller of a launch wants tried; twin of `Try` in src/driver/emulator.rs.
 struct Trial { uint64_t seed; int64_t leave_out; };
 
 #if defined(__x86_64__)
@@ -201,9 +201,6 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
   state = nullptr;
   return 0;
 }
-
-// How often each thread of a kernel's block waited in the last launch of this thread.
-extern "C" int64_t sudare_emulator_barriers() { return emulator::this_thread().fibers.empty() ? 0 : emulator::this_thread().fibers[0].barriers; }
 
 // Device memory: `bytes` that end where mapped memory ends, filled with rubbish; null if there is no memory.
 static size_t span(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096 + 2 * 4096; }

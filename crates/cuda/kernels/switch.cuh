@@ -219,25 +219,27 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
   }
   T x[16];
   const u32 key_row = data ? e : e + g.key_skip;
+  bool exchanged = false;
   for (u32 j = 0; j < g.digits; j++) {
     if (data && e / g.digit == j) {                  // the digit's own primes: the values themselves
       const u64* c = g.a1.at(item) + row;
       start_values<A, L>(x, c, g.product ? g.b1.at(item) + row : c, g.product, p);
     } else {
       load_first<A, L>(x, g.raised.at((item * g.digits + j) * g.count + e) + ((u64)part << L), t);
-      BARRIER();                                     // the last digit's exchange is read
+      if (exchanged) BARRIER();                      // the last digit's exchange is read
+      exchanged = true;
       part_forward<A, L>(x, s, p, t, part);
     }
-    const u64* key0 = g.key + (((u64)key_row * g.key_digits + j) * 2 << LOG_N) + near;
-    const u64* key1 = key0 + ((u64)1 << LOG_N);
-    UNROLL for (int c = 0; c < 8; c++) {
-      const Two k0 = read_only(reinterpret_cast<const Two*>(key0 + 8 * c)), k1 = read_only(reinterpret_cast<const Two*>(key1 + 8 * c));
-      const u64 w0[2] = {k0.x, k0.y}, w1[2] = {k1.x, k1.y};
-      UNROLL for (int h = 0; h < 2; h++) {
-        const int at = (c + 8 * h) * THREADS + t;
-        const T u = A::factor(x[c + 8 * h], p);
-        sum0[at] = A::bits(A::settle_sum(A::add(A::raw(sum0[at]), A::mul(u, A::load(w0[h]), p), p), (int)j, p));
-        sum1[at] = A::bits(A::settle_sum(A::add(A::raw(sum1[at]), A::mul(u, A::load(w1[h]), p), p), (int)j, p));
+    UNROLL for (int k = 0; k < 16; k++) x[k] = A::factor(x[k], p);
+    // One half of the pair after the other: both at once would take more registers than there are.
+    ROLLED for (int h = 0; h < 2; h++) {
+      const u64* key = g.key + ((((u64)key_row * g.key_digits + j) * 2 + h) << LOG_N) + near;
+      const Shared sum = h ? sum1 : sum0;
+      UNROLL for (int c = 0; c < 8; c++) {
+        const Two k = read_only(reinterpret_cast<const Two*>(key + 8 * c));
+        const int low = c * THREADS + t, high = (c + 8) * THREADS + t;
+        sum[low] = A::bits(A::settle_sum(A::add(A::raw(sum[low]), A::mul(x[c], A::load(k.x), p), p), (int)j, p));
+        sum[high] = A::bits(A::settle_sum(A::add(A::raw(sum[high]), A::mul(x[c + 8], A::load(k.y), p), p), (int)j, p));
       }
     }
   }
@@ -248,7 +250,7 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
       u64* out = g.sums.at((item * 2 + h) * g.kept + e) + near;
       UNROLL for (int c = 0; c < 8; c++) store_two(out + 8 * c, A::store(x[c], p), A::store(x[c + 8], p));
     } else {
-      BARRIER();                                     // the last exchange is read
+      if (h) BARRIER();                              // the first half's exchange is read; the digits' ended where this starts
       part_inverse<A, L>(x, s, p, t, part);
       store_first<A, L>(g.tail.at((item * 2 + h) * (g.count - g.kept) + e - g.kept) + ((u64)part << L), x, t);
     }

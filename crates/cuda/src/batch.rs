@@ -205,6 +205,11 @@ impl<F> Batch<F> {
         memory.address() + 8 * at as u64
     }
 
+    /// Whether the polynomials stand one after the other.
+    pub(crate) fn even(&self) -> bool {
+        matches!(self.places, Places::Even(_))
+    }
+
     /// Whether another batch reads the same memory.
     pub(crate) fn shared(&self) -> bool {
         match &self.places {

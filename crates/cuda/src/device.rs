@@ -52,12 +52,6 @@ impl Device {
         Self::new(Core::new(Box::new(Emulator::new(trial, memory))))
     }
 
-    /// How many barriers a thread met in the emulator's last launch from this thread.
-    #[cfg(feature = "emulate")]
-    pub fn emulated_barriers() -> i64 {
-        Emulator::barriers()
-    }
-
     fn new(core: Arc<Core>) -> Self {
         let wave = (core.driver().available() / 4).max(LEAST_WAVE);
         Self(Arc::new(Inner { core, primes: Mutex::default(), wave: AtomicUsize::new(wave) }))

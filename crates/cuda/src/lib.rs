@@ -7,6 +7,11 @@
 //! `unsafe` is what the driver's functions are: each use says why it holds. Kernels read and write what the launches of
 //! [`ops`] name, and those check shapes, devices and numbers of items before.
 
+/// The guide's page, whose example runs with the tests of this crate.
+#[cfg(all(doctest, feature = "emulate"))]
+#[doc = include_str!("../../../docs/guide/11-gpu.md")]
+pub mod guide {}
+
 mod arena;
 mod batch;
 mod device;

@@ -271,7 +271,7 @@ fn the_order_of_blocks_and_threads_does_not_matter() {
     let qp = q.concat(&p).unwrap();
     let key = pairs(1, &qp, 2);
     let run = |seed| {
-        let device = Device::emulator(Trial { seed, leave_out: -1 }, ROOM);
+        let device = Device::emulator(Trial { seed, leave_out: None }, ROOM);
         let (x, y) = (batch(&device, &q, &items(0, &q, 2, 2)), batch(&device, &q, &items(8, &q, 2, 2)));
         let keys = Pairs::from_host(&device, &key).unwrap();
         let divide = Division::new(&device, &q, &p).unwrap();

@@ -5,24 +5,29 @@ use crate::error::{CudaError, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What an emulator tries. Twin of `Trial` in `emulator/emulator.cpp`.
+/// What an emulator tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
 pub struct Trial {
     /// Where the random order of blocks and threads starts.
     pub seed: u64,
-    /// The number of the barrier that every thread leaves out, counted from 0 in each block; −1 for none. A kernel
-    /// that needs the barrier is then a race.
-    pub leave_out: i64,
+    /// A kernel, and the number of the barrier (counted from 0 in each block) that every thread of it leaves out. A
+    /// kernel that needs the barrier is then a race.
+    pub leave_out: Option<(&'static str, u32)>,
 }
 
 impl Default for Trial {
     fn default() -> Self {
-        Self { seed: 1, leave_out: -1 }
+        Self { seed: 1, leave_out: None }
     }
 }
 
-#[allow(clashing_extern_declarations)]
+/// Twin of `Trial` in `emulator/emulator.cpp`.
+#[repr(C)]
+struct Try {
+    seed: u64,
+    leave_out: i64,
+}
+
 unsafe extern "C" {
     fn sudare_emulator_launch(
         name: *const c_char,
@@ -31,11 +36,10 @@ unsafe extern "C" {
         shared: u64,
         arguments: *const c_void,
         bytes: u64,
-        trial: *const Trial,
+        trial: *const Try,
         message: *mut c_char,
         length: u64,
     ) -> c_int;
-    fn sudare_emulator_barriers() -> i64;
     fn sudare_emulator_allocate(bytes: u64) -> *mut c_void;
     fn sudare_emulator_free(at: *mut c_void, bytes: u64);
     fn sudare_emulator_kernels(at: u64, name: *mut *const c_char) -> u64;
@@ -77,12 +81,6 @@ impl Emulator {
             emulated: true,
         };
         Self { info, trial, launches: AtomicU64::new(0), used: AtomicU64::new(0) }
-    }
-
-    /// How many barriers a thread of the last launch of this thread met.
-    pub(crate) fn barriers() -> i64 {
-        // SAFETY: reads a counter of this thread.
-        unsafe { sudare_emulator_barriers() }
     }
 }
 
@@ -146,7 +144,8 @@ impl Driver for Emulator {
         // Another order for each launch.
         let seed =
             self.trial.seed.wrapping_add(self.launches.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x1_0000_0001));
-        let trial = Trial { seed, ..self.trial };
+        let left_out = self.trial.leave_out.filter(|(kernel, _)| *kernel == launch.kernel);
+        let trial = Try { seed, leave_out: left_out.map_or(-1, |(_, number)| i64::from(number)) };
         let mut message = [0u8; 320];
         // SAFETY: the shapes of the arrays are those of the declaration; the caller vouches for the arguments, and the
         // emulator compares their size with the kernel's.
@@ -179,5 +178,95 @@ impl Driver for Emulator {
 
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<f64>> {
         work().map(|()| None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Rows;
+
+    /// A launch of `negate` on one polynomial of N words modulo 7, with what is changed in it.
+    fn negate(n: u64, change: impl FnOnce(&mut [u64; 15])) -> Result<()> {
+        let emulator = Emulator::new(Trial::default(), 1 << 20);
+        let row = |at| [0, at, n, 1 << 32];
+        let (words, prime) = (emulator.allocate(8 * n as usize)?, emulator.allocate(96)?);
+        let mut arguments = [0; 15];
+        arguments[..4].copy_from_slice(&row(words));
+        arguments[8..12].copy_from_slice(&row(words));
+        arguments[12] = prime;
+        arguments[14] = u64::from(n.trailing_zeros());
+        change(&mut arguments);
+        let bytes = bytemuck::cast_slice(&arguments);
+        let launch = Launch { kernel: "negate", grid: [2, 1, 1], threads: 256, shared: 0, arguments: bytes };
+        // SAFETY: what is touched beyond a buffer is not mapped, and ends the launch.
+        unsafe {
+            emulator.upload(words, &vec![3; n as usize])?;
+            emulator.upload(prime, &[7; 12])?;
+            emulator.launch(&launch)
+        }
+    }
+
+    #[test]
+    fn the_argument_is_as_long_as_the_kernel_s() {
+        assert_eq!(size_of::<[Rows; 3]>() + 24, 8 * 15);
+        negate(1024, |_| ()).unwrap();
+    }
+
+    #[test]
+    fn memory_beyond_a_buffer_is_a_fault() {
+        // As many words more as a block works on.
+        let wrong = negate(1024, |arguments| arguments[9] += 8 * 512).unwrap_err().to_string();
+        assert!(wrong.contains("kernel negate, block (1, 0, 0)") && wrong.contains("in no buffer"), "{wrong}");
+        let wrong = negate(1024, |arguments| arguments[12] = 0).unwrap_err().to_string();
+        assert!(wrong.contains("in no buffer"), "{wrong}");
+    }
+
+    #[test]
+    fn launches_that_no_kernel_has() {
+        let emulator = Emulator::new(Trial::default(), 1 << 20);
+        let launch = |kernel, threads, bytes: &[u8]| {
+            let launch = Launch { kernel, grid: [1, 1, 1], threads, shared: 0, arguments: bytes };
+            // SAFETY: refused before anything runs.
+            unsafe { emulator.launch(&launch) }.unwrap_err().to_string()
+        };
+        assert!(launch("nothing", 1, &[]).contains("no kernel nothing"));
+        assert!(launch("negate", 257, &[0; 120]).contains("up to 256 threads"));
+        assert!(launch("negate", 256, &[0; 112]).contains("120 bytes"));
+    }
+
+    #[test]
+    fn shared_memory_is_as_large_as_the_launch_asked_for() {
+        let emulator = Emulator::new(Trial::default(), 1 << 24);
+        let memory = emulator.allocate(1 << 20).unwrap();
+        // A transform's part of 64 values, of a prime whose table is all zeros (family 0).
+        let mut arguments = [0u64; 14];
+        arguments[..4].copy_from_slice(&[0, memory, 1024, 1 << 32]);
+        arguments[8..12].copy_from_slice(&[0, memory, 1024, 1 << 32]);
+        arguments[12] = memory;
+        let mut prime = [memory; 12];
+        prime[11] = 0;
+        let bytes = bytemuck::cast_slice(&arguments);
+        let launch = |shared| Launch { kernel: "start_6", grid: [1, 1, 1], threads: 4, shared, arguments: bytes };
+        // SAFETY: the buffer is longer than what the kernel reads and writes.
+        unsafe {
+            emulator.upload(memory, &vec![0; 1 << 17]).unwrap();
+            emulator.upload(memory, &prime).unwrap();
+            let wrong = emulator.launch(&launch(8 * 60)).unwrap_err().to_string();
+            assert!(wrong.contains("is beyond the 60 of shared memory"), "{wrong}");
+            assert!(emulator.launch(&launch(8 * 68)).is_ok());
+        }
+        emulator.free(memory, 1 << 20);
+    }
+
+    #[test]
+    fn memory_is_counted() {
+        let emulator = Emulator::new(Trial::default(), 4096);
+        let first = emulator.allocate(4000).unwrap();
+        assert_eq!(emulator.available(), 96);
+        let full = emulator.allocate(97).unwrap_err();
+        assert_eq!(full, CudaError::OutOfMemory { wanted: 97, free: 96, total: 4096 });
+        emulator.free(first, 4000);
+        assert_eq!(emulator.available(), 4096);
     }
 }

@@ -172,21 +172,38 @@ impl Batch<Eval> {
         self.like(parts)
     }
 
-    /// Copies an item on the device, into the first parts of item `to` of `out`.
+    /// Adds part `part` of every item alone, into that part of `out`: a launch for each polynomial of a ciphertext, as
+    /// libraries have it that work on one at a time.
     ///
     /// # Errors
-    /// [`CudaError::Mismatch`] for items that there are not or that have no room.
-    pub fn copy_item(&self, item: usize, out: &mut Self, to: usize) -> Result<()> {
-        self.expect_items(&(item..item + 1))?;
-        out.expect_items(&(to..to + 1))?;
-        if self.basis() != out.basis() || self.parts() > out.parts() || !self.device().is(out.device()) {
-            return Err(CudaError::Mismatch("an item is copied to one over the same primes, with room for its parts"));
+    /// As [`Batch::add`], and for a part that there is not.
+    pub fn add_part_into(&self, other: &Self, out: &mut Self, part: usize) -> Result<()> {
+        self.expect_same(other)?;
+        self.expect_same(out)?;
+        if part >= self.parts() {
+            return Err(CudaError::Mismatch("a batch's items have no part of this number"));
         }
-        for part in 0..self.parts() {
-            let (from, to) = (self.address(item * self.parts() + part), out.address(to * out.parts() + part));
-            let bytes = 8 * self.basis().degree() * self.basis().len();
+        let [a, b, out] = [self, other, out].map(|x| x.rows().from(part).every(self.parts()));
+        let primes = self.primes().at(0);
+        let log_n = u64::from(self.basis().degree().trailing_zeros());
+        let arguments = Arguments { a, b, out, primes, factors: 0, log_n };
+        // SAFETY: as in `run`.
+        unsafe { self.device().core().launch("add", grid(self, self.len()), THREADS, 0, &arguments) }
+    }
+
+    /// Copies all items on the device, over those of a batch alike.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for batches of other shapes.
+    pub fn copy_all(&self, out: &mut Self) -> Result<()> {
+        self.expect_same(out)?;
+        let each = 8 * self.basis().degree() * self.basis().len();
+        let count = self.len() * self.parts();
+        // One copy where both stand in one piece.
+        let (step, copies) = if self.even() && out.even() { (count * each, 1) } else { (each, count) };
+        for i in 0..if count == 0 { 0 } else { copies } {
             // SAFETY: both are whole polynomials over one basis, of different batches.
-            unsafe { self.device().core().driver().copy(to, from, bytes) }?;
+            unsafe { self.device().core().driver().copy(out.address(i), self.address(i), step) }?;
         }
         Ok(())
     }
