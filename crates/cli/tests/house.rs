@@ -63,7 +63,7 @@ fn arrows_point_one_way() {
         ("tfhe", &["ring", "rlwe"]),
         ("matrix", &["ring", "rlwe", "he"]),
         ("genome", &["ring", "rlwe", "he", "tfhe"]),
-        ("cli", &["ring", "rlwe", "he", "matrix", "genome"]),
+        ("cli", &["ring", "rlwe", "he", "tfhe", "matrix", "genome"]),
         ("py", &["ring", "rlwe", "tfhe", "matrix", "genome"]),
     ];
     for (name, below) in allowed {

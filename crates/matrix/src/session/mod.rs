@@ -18,7 +18,7 @@ mod server;
 
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
-pub use encrypted::Encrypted;
+pub use encrypted::{Announced, Encrypted};
 pub use moments::Moments;
 pub use server::Server;
 
