@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from . import _core
+from . import _core, _html
 from ._bits_array import EncryptedBits, parameters, plain, words
 from ._bits_work import Worker
 from ._errors import SecurityError, UnsupportedError
@@ -67,6 +67,9 @@ class BitsServer(KeyedServer[_core.BitsServer]):
     def __reduce__(self) -> tuple[Any, ...]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return BitsServer.from_bytes, (self.params_bytes(), self.to_bytes(), self.threads)
+
+    def _repr_html_(self) -> str:
+        return _html.server(self)
 
     def __repr__(self) -> str:
         return (
@@ -138,6 +141,9 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         """An array from `x.to_bytes()`; `data` is bytes-like, a path or a binary file."""
         core = _core.BitsArray.from_bytes(self._params, octets(data))
         return EncryptedBits(core, self._params, self._home)
+
+    def _repr_html_(self) -> str:
+        return _html.client(self)
 
     def __repr__(self) -> str:
         return f"<sudare bits client {_described(self._params)}, secret key hidden>"

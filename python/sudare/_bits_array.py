@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _bits_numpy as composed
-from . import _core
+from . import _core, _html
 from ._bits_work import Worker
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
@@ -116,6 +116,9 @@ class EncryptedBits(Opaque, Travels):
         if not self.shape:
             raise UnsupportedError("a number has no length")
         return self.shape[0]
+
+    def _repr_html_(self) -> str:
+        return _html.bits(self)
 
     def __repr__(self) -> str:
         return (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _html
 from ._array import Floats
 from ._errors import FormatError, InputError, ShapeError
 from ._files import Travels
@@ -112,6 +112,9 @@ class Moments(Travels):
     def _known(self, per_column: Floats) -> Floats:
         """The values of columns that have a variance above its error."""
         return np.where(self.variance > self.variance_error, per_column, np.nan)
+
+    def _repr_html_(self) -> str:
+        return _html.moments(self)
 
     def __repr__(self) -> str:
         lines = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _html
 from ._array import Floats, plain, whole
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
@@ -15,7 +15,7 @@ from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Encrypted, members, rows
 from ._moments import moments, warn_of_columns
 from ._plan import Plan
-from ._progress import progress
+from ._progress import clock, progress
 from ._release import wanted
 
 __all__ = ["Client", "PublicClient", "Server"]
@@ -63,7 +63,8 @@ class Server(KeyedServer[_core.Server]):
         """Means of a table's columns, and under them their covariances."""
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
-        return Encrypted(self._core.moments(x._core), self._plan, self._home)
+        with clock("statistics"):
+            return Encrypted(self._core.moments(x._core), self._plan, self._home)
 
     @classmethod
     def from_bytes(cls, plan: Plan, data: Source, threads: int = 0) -> Server:
@@ -72,6 +73,9 @@ class Server(KeyedServer[_core.Server]):
         `data` is bytes-like, a path or an open binary file.
         """
         return cls(_core.Server.from_bytes(plan._core, octets(data), threads), plan)
+
+    def _repr_html_(self) -> str:
+        return _html.server(self)
 
     def __repr__(self) -> str:
         kind, megabytes = self._plan.method if self._plan else "context", self.key_bytes / 1e6
@@ -119,6 +123,7 @@ class Client(SecretHolder[_core.Client]):
     def server(self) -> Server:
         """The server for this client's data, made once: evaluation keys only."""
         if self._home.server is None:
+            self._plan._forecast_keys()
             with progress("making keys") as report:
                 self._home.server = Server(self._core.server(self._threads, report), self._plan)
         return self._home.server
@@ -162,6 +167,9 @@ class Client(SecretHolder[_core.Client]):
             return np.array(found, dtype=np.int64 if largest < 2**63 else object).reshape(x.shape)
         shown = self._core.decrypt(x._core, released)
         return moments(self._plan, shown[0], released) if self._plan._statistics else shown.reshape(x.shape)
+
+    def _repr_html_(self) -> str:
+        return _html.client(self)
 
     def __repr__(self) -> str:
         return f"<sudare client {self._plan.method}, secret key hidden>"
