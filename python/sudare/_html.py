@@ -193,7 +193,7 @@ def bits(x: EncryptedBits) -> str:
 
 def moments(x: Moments) -> str:
     """Statistics: means and deviations with their errors, correlations as colours."""
-    names = [str(n) for n in getattr(x, "columns", range(len(x.mean)))]
+    names = list(x.columns)
     columns = zip(names, x.mean, x.mean_error, x.std, x.std_error, strict=True)
     lines = [[n, f"{m:.6g}", f"{e:.1e}", f"{s:.6g}", f"{d:.1e}"] for n, m, e, s, d in columns]
     grid = _grid(["column", "mean", "±", "std", "±"], lines)

@@ -13,7 +13,7 @@ from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Encrypted, members, rows
-from ._moments import moments, warn_of_columns
+from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
 from ._release import wanted
@@ -100,6 +100,7 @@ class Client(SecretHolder[_core.Client]):
     def _setup(self, core: _core.Client, plan: Plan, threads: int) -> None:
         self._core, self._plan, self._threads = core, plan, threads
         self._home: Home[Server] = Home()
+        self._columns: tuple[str, ...] = ()
 
     @classmethod
     def from_secret_bytes(cls, plan: Plan, data: Source, *, threads: int = 0) -> Client:
@@ -143,6 +144,8 @@ class Client(SecretHolder[_core.Client]):
                 core = self._core.encrypt(name, members(shaped), report)
         if self._plan._statistics:
             warn_of_columns(self._plan, values)
+            # Names stay here: neither plan nor ciphertext has them.
+            self._columns = names_of(x) or self._columns
         return Encrypted(core, self._plan, self._home, dropped)
 
     @property
@@ -166,7 +169,9 @@ class Client(SecretHolder[_core.Client]):
             found = self._core.decrypt_integers(x._core)
             return np.array(found, dtype=np.int64 if largest < 2**63 else object).reshape(x.shape)
         shown = self._core.decrypt(x._core, released)
-        return moments(self._plan, shown[0], released) if self._plan._statistics else shown.reshape(x.shape)
+        if self._plan._statistics:
+            return moments(self._plan, shown[0], released, self._columns)
+        return shown.reshape(x.shape)
 
     def _repr_html_(self) -> str:
         return _html.client(self)
