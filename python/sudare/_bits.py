@@ -123,7 +123,12 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         return self._made
 
     def encrypt(self, x: Any) -> EncryptedBits:
-        """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits."""
+        """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits.
+
+        `x` is anything that NumPy takes for such an array; Python's integers are NumPy's default, int64.
+
+        Raises `UnsupportedError` for other types, `PlanError` for integers under a set of gates.
+        """
         if isinstance(x, EncryptedBits):
             raise UnsupportedError("this array is encrypted already")
         values = plain(x)
@@ -131,7 +136,10 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         return EncryptedBits(core, self._params, self._home)
 
     def decrypt(self, x: EncryptedBits) -> NDArray[Any]:
-        """Decrypt an array, in its type and shape."""
+        """Decrypt an array, in its type and shape.
+
+        Raises `KeyMismatchError` for an array of another key or set.
+        """
         if not isinstance(x, EncryptedBits):
             raise UnsupportedError(f"encrypted integers are decrypted, not {type(x).__name__}")
         words = self._core.decrypt(x._core)

@@ -674,7 +674,10 @@ def _first(arrays: Sequence[Any]) -> EncryptedBits:
 
 
 def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
-    """Elements of `x` where the condition holds, of `y` elsewhere; any of the three may be encrypted."""
+    """Elements of `x` where the condition holds, of `y` elsewhere; any of the three may be encrypted.
+
+    Raises `ShapeError` for shapes that do not go together, `UnsupportedError` if none is encrypted.
+    """
     ours = _first([condition, x, y])
     if not isinstance(x, EncryptedBits) and not isinstance(y, EncryptedBits):
         values = np.result_type(x, y)

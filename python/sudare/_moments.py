@@ -232,7 +232,10 @@ def table(
     `max_abs` bounds the absolute values, one number or one for each column; it is public, so
     choose it from what a column can be, not from the data. Errors are in proportion to it, for each
     column to its own: `Plan.errors` tells them beforehand, the means' in the first row and the covariances'
-    under it. A `release` declares how many results will be shown to others.
+    under it. A `release` declares how many results will be shown to others. `shape` is rows and columns.
+
+    Raises `ShapeError` unless there are two sides, or for another number of bounds; `InputError` for a
+    bound that is no number above zero; `PlanError` if no parameters hold such a table.
 
     >>> import numpy as np, sudare as sd
     >>> client = sd.Client(sd.table((5, 2), max_abs=[10, 1]))

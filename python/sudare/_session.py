@@ -48,11 +48,15 @@ class Server(KeyedServer[_core.Server]):
         return self._core.counters()
 
     def bind(self, x: Encrypted) -> Encrypted:
-        """The same matrix, computed with by this server."""
+        """The same matrix, computed with by this server, which refuses one of another key when it is used."""
         return Encrypted(x._core, x._plan, self._home, x._dropped)
 
     def plain(self, x: Any, name: str) -> Encrypted:
-        """A matrix that the plan gives to the server unencrypted, ready to compute with."""
+        """A matrix that the plan gives to the server unencrypted, ready to compute with.
+
+        Raises `PlanError` for a name that the plan has not plain, `ShapeError` and `InputError` as for
+        encryption.
+        """
         shaped, dropped = rows(plain(x))
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
@@ -60,7 +64,11 @@ class Server(KeyedServer[_core.Server]):
         return self._core.plain(name, members(values))
 
     def moments(self, x: Encrypted) -> Encrypted:
-        """Means of a table's columns, and under them their covariances."""
+        """Means of a table's columns, and under them their covariances, in the columns' own units.
+
+        Raises `PlanError` for a plan of anything else, `KeyMismatchError` for the table of another plan or
+        key.
+        """
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
         with clock("statistics"):
@@ -132,7 +140,12 @@ class Client(SecretHolder[_core.Client]):
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
         """Encrypt an input of the plan; of a batch, all members at once along the first axis.
 
-        The name may be left out where there is one input. Integers are within their bound to the last digit.
+        `x` is anything that NumPy takes for an array of real numbers (of integers, for an exact plan) of the
+        planned shape; a data frame's columns name the statistics of a table. The name may be left out where
+        there is one input. Integers are within their bound to the last digit.
+
+        Raises `ShapeError` for another shape, `InputError` for a value that is not finite or over its bound,
+        `PlanError` for a name that the plan does not have, `UnsupportedError` for what holds no numbers.
         """
         name = _named(self._plan, x, name)
         values: Any = whole(x) if self._plan.exact else plain(x)
@@ -161,6 +174,9 @@ class Client(SecretHolder[_core.Client]):
         all the same; the plan has to declare it. The count of releases is in what `secret_bytes`
         gives: save it again after each. Integers are int64, or Python's where 64 bits may not hold the
         planned bound.
+
+        Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
+        `ReleaseError` for a release that is not declared or none is left of.
         """
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
@@ -197,7 +213,7 @@ class PublicClient(Travels):
         return self._plan
 
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
-        """Encrypt an input of the plan."""
+        """Encrypt an input of the plan; takes and raises what `Client.encrypt` does."""
         name = _named(self._plan, x, name)
         shaped, dropped = rows(plain(x))
         with progress(f"encrypting {name}") as report:

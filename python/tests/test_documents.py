@@ -13,7 +13,11 @@ import pytest
 import sudare as sd
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "docs" / "compare.md",
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
