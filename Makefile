@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -134,6 +134,11 @@ test-python: $(BIN)/.ready ## Python tests and types
 	$(BIN)/mypy
 	@echo '== Python tests'
 	$(BIN)/python -m pytest --quiet python/tests --ignore python/tests/test_documents.py
+
+# It brings Node along, 60 MB; `make test` has mypy.
+pyright: $(BIN)/.ready ## pyright on the examples, after make test-python
+	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
+	$(BIN)/pyright --pythonpath $(BIN)/python python/examples
 
 test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy
 	@echo '== documentation examples'

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ def models(x: Floats, benign: Floats) -> Floats:
     return weights
 
 
-def serve(client: multiprocessing.connection.Connection) -> None:
+def serve(client: Connection) -> None:
     """The server's process: no secret comes in here, and nothing but bytes that are checked."""
     plan = sd.Plan.from_json(client.recv_bytes().decode())
     keys, left, right = (client.recv_bytes() for _ in range(3))

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from . import _core
+from . import _core, _html
 from ._bits_array import EncryptedBits, parameters, plain, words
 from ._bits_work import Worker
 from ._errors import SecurityError, UnsupportedError
@@ -68,6 +68,9 @@ class BitsServer(KeyedServer[_core.BitsServer]):
         """For your own processes. From others, read bytes: unpickling runs what it reads."""
         return BitsServer.from_bytes, (self.params_bytes(), self.to_bytes(), self.threads)
 
+    def _repr_html_(self) -> str:
+        return _html.server(self)
+
     def __repr__(self) -> str:
         return (
             f"<sudare bits server {_described(self._params)}, {self.threads} threads, "
@@ -120,7 +123,12 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         return self._made
 
     def encrypt(self, x: Any) -> EncryptedBits:
-        """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits."""
+        """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits.
+
+        `x` is anything that NumPy takes for such an array; Python's integers are NumPy's default, int64.
+
+        Raises `UnsupportedError` for other types, `PlanError` for integers under a set of gates.
+        """
         if isinstance(x, EncryptedBits):
             raise UnsupportedError("this array is encrypted already")
         values = plain(x)
@@ -128,7 +136,10 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         return EncryptedBits(core, self._params, self._home)
 
     def decrypt(self, x: EncryptedBits) -> NDArray[Any]:
-        """Decrypt an array, in its type and shape."""
+        """Decrypt an array, in its type and shape.
+
+        Raises `KeyMismatchError` for an array of another key or set.
+        """
         if not isinstance(x, EncryptedBits):
             raise UnsupportedError(f"encrypted integers are decrypted, not {type(x).__name__}")
         words = self._core.decrypt(x._core)
@@ -138,6 +149,9 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         """An array from `x.to_bytes()`; `data` is bytes-like, a path or a binary file."""
         core = _core.BitsArray.from_bytes(self._params, octets(data))
         return EncryptedBits(core, self._params, self._home)
+
+    def _repr_html_(self) -> str:
+        return _html.client(self)
 
     def __repr__(self) -> str:
         return f"<sudare bits client {_described(self._params)}, secret key hidden>"

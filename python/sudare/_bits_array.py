@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _bits_numpy as composed
-from . import _core
+from . import _core, _html
 from ._bits_work import Worker
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
@@ -116,6 +116,9 @@ class EncryptedBits(Opaque, Travels):
         if not self.shape:
             raise UnsupportedError("a number has no length")
         return self.shape[0]
+
+    def _repr_html_(self) -> str:
+        return _html.bits(self)
 
     def __repr__(self) -> str:
         return (
@@ -671,7 +674,10 @@ def _first(arrays: Sequence[Any]) -> EncryptedBits:
 
 
 def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
-    """Elements of `x` where the condition holds, of `y` elsewhere; any of the three may be encrypted."""
+    """Elements of `x` where the condition holds, of `y` elsewhere; any of the three may be encrypted.
+
+    Raises `ShapeError` for shapes that do not go together, `UnsupportedError` if none is encrypted.
+    """
     ours = _first([condition, x, y])
     if not isinstance(x, EncryptedBits) and not isinstance(y, EncryptedBits):
         values = np.result_type(x, y)

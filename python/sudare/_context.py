@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from . import _core, _tables
+from . import _core, _html, _tables
 from ._array import Floats, plain
 from ._errors import ShapeError, UnsupportedError
 from ._matrix import Encrypted, members, rows
@@ -116,6 +116,9 @@ class Context:
         The bounds of a context are worst-case; a plan's are tighter.
         """
         return self._core.released_error(_checked(x))
+
+    def _repr_html_(self) -> str:
+        return _html.context(self)
 
     def __repr__(self) -> str:
         kind = "" if self.columns is None else f"tables of {self.columns} columns, "

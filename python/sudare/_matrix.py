@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from . import _tables
+from . import _html, _tables
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
 from ._core import Encrypted as Core
 from ._core import Polynomial as CorePolynomial
@@ -17,6 +17,7 @@ from ._files import Source, Travels, octets
 from ._keys import Home
 from ._plan import Plan
 from ._polynomial import Interval, polynomial
+from ._progress import clock, forecast
 from ._trace import NAMES, constant_name
 from ._values import real
 
@@ -95,7 +96,12 @@ class Computation:
 
     def matmul(self, left: Operand, right: Operand) -> Core:
         """The matrix product."""
-        return self._server._core.matmul(*self._both("matmul", left, right))
+        operands, plan = self._both("matmul", left, right), self._server.plan
+        seconds = None if plan is None else plan._seconds
+        if seconds is not None:
+            forecast("this product, with all that the plan computes,", seconds)
+        with clock("multiplying", seconds):
+            return self._server._core.matmul(*operands)
 
     def elementwise(self, operation: str, left: Operand, right: Operand) -> Core:
         """A sum, difference or product, element by element."""
@@ -268,6 +274,9 @@ class Encrypted(ArrayOperators, Travels):
         Raises `FormatError` for anything damaged, `KeyMismatchError` for the value of another plan.
         """
         return cls(Core.from_bytes(plan._core, octets(data)), plan, None)
+
+    def _repr_html_(self) -> str:
+        return _html.encrypted(self)
 
     def __repr__(self) -> str:
         text, core = repr(self._core), (*self._batch, *self._core.shape)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _html
 from ._array import Floats
 from ._errors import FormatError, InputError, ShapeError
 from ._files import Travels
@@ -36,6 +37,73 @@ class Moments(Travels):
     """A bound on the error of each mean."""
     covariance_error: Floats
     """A bound on the error of each covariance."""
+    columns: tuple[str, ...] = ()
+    """The columns' names: a data frame's, or what `named` says; else their numbers."""
+
+    def __post_init__(self) -> None:
+        given = tuple(str(name) for name in self.columns) or tuple(map(str, range(len(self.mean))))
+        if len(given) != len(self.mean) or len(set(given)) != len(given):
+            raise ShapeError(f"{len(self.mean)} columns have as many different names, not {given}")
+        object.__setattr__(self, "columns", given)
+
+    def named(self, columns: Iterable[Any]) -> Moments:
+        """The same statistics with names for the columns.
+
+        Raises `ShapeError` unless there is a different name for each.
+        """
+        return replace(self, columns=tuple(columns))
+
+    def __getitem__(self, columns: Any) -> Moments:
+        """The statistics of some columns, by name or number: `moments["age"]`, `moments[["age", "height"]]`.
+
+        Raises `InputError` for a column that there is not.
+        """
+        wanted = columns if isinstance(columns, (list, tuple)) else [columns]
+        at = [self._at(column) for column in wanted]
+        square = np.ix_(at, at)
+        return Moments(
+            self.rows,
+            self.mean[at],
+            self.covariance[square],
+            self.mean_error[at],
+            self.covariance_error[square],
+            tuple(self.columns[i] for i in at),
+        )
+
+    def _at(self, column: Any) -> int:
+        if isinstance(column, (int, np.integer)) and -len(self.mean) <= column < len(self.mean):
+            return int(column) % len(self.mean)
+        if column not in self.columns:
+            raise InputError(f"there is no column {column!r}; there are {', '.join(self.columns)}")
+        return self.columns.index(column)
+
+    def __add__(self, other: Moments) -> Moments:
+        """The statistics of the rows of both: of two hospitals' tables together, for example.
+
+        Errors are bounds again. Columns are those of both, in this order.
+
+        Raises `ShapeError` for tables of other columns.
+        """
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.columns != other.columns:
+            raise ShapeError(f"columns {self.columns} and {other.columns} do not go together")
+        n, m = self.rows, other.rows
+        rows, gap = n + m, other.mean - self.mean
+        off = self.mean_error + other.mean_error
+        weight, share = n * m / rows, 1 / (rows - 1)
+        between = np.outer(gap, gap)
+        slack = np.outer(np.abs(gap), off) + np.outer(off, np.abs(gap)) + np.outer(off, off)
+        covariance = ((n - 1) * self.covariance + (m - 1) * other.covariance + weight * between) * share
+        error = (n - 1) * self.covariance_error + (m - 1) * other.covariance_error + weight * slack
+        return Moments(
+            rows,
+            (n * self.mean + m * other.mean) / rows,
+            covariance,
+            (n * self.mean_error + m * other.mean_error) / rows + 1e-15 * np.abs(self.mean),
+            error * share + 1e-15 * np.abs(covariance),
+            self.columns,
+        )
 
     @property
     def variance(self) -> Floats:
@@ -99,11 +167,12 @@ class Moments(Travels):
                 arrays = {f.name: found[f.name] for f in fields(cls)}
             k = len(arrays["mean"])
             shapes = [np.shape(arrays[f.name]) for f in fields(cls)]
+            columns = tuple(str(name) for name in arrays.pop("columns"))
         except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
             raise FormatError(f"these are no statistics that were saved: {error}") from None
-        if shapes != [(), (k,), (k, k), (k,), (k, k)]:
+        if shapes != [(), (k,), (k, k), (k,), (k, k), (k,)]:
             raise FormatError(f"statistics of {k} columns do not have the shapes {shapes}")
-        return cls(int(arrays.pop("rows")), **arrays)
+        return cls(int(arrays.pop("rows")), **arrays, columns=columns)
 
     def _variances(self) -> tuple[Floats, Floats]:
         """The least and the largest that each variance can be."""
@@ -113,24 +182,34 @@ class Moments(Travels):
         """The values of columns that have a variance above its error."""
         return np.where(self.variance > self.variance_error, per_column, np.nan)
 
+    def _repr_html_(self) -> str:
+        return _html.moments(self)
+
     def __repr__(self) -> str:
         lines = [
             f"<sudare moments of {self.rows} rows",
-            "column            mean       ±        variance       ±",
+            "column                 mean       ±        variance       ±",
         ]
         columns = zip(self.mean, self.mean_error, self.variance, self.variance_error, strict=True)
         for j, (mean, mean_error, variance, variance_error) in enumerate(columns):
-            lines.append(f"{j:>6} {mean:>15.8g} {mean_error:7.1e} {variance:>15.8g} {variance_error:7.1e}")
+            name = f"{self.columns[j][:12]:<12}"
+            lines.append(f"{name}{mean:>15.8g} {mean_error:7.1e} {variance:>15.8g} {variance_error:7.1e}")
             if j == 9 and len(self.mean) > 10:
                 lines.append(f"and {len(self.mean) - 10} more columns")
                 break
         return "\n".join(lines) + ">"
 
 
-def moments(plan: Plan, found: Floats, released: bool) -> Moments:
+def moments(plan: Plan, found: Floats, released: bool, columns: tuple[str, ...] = ()) -> Moments:
     """Statistics from the result of a plan: means in the first row, covariances under it."""
     errors, (spec,) = plan._core.errors(released)[0], plan.inputs.values()
-    return Moments(spec.shape[0], found[0], found[1:], errors[0], errors[1:])
+    return Moments(spec.shape[0], found[0], found[1:], errors[0], errors[1:], columns)
+
+
+def names_of(x: Any) -> tuple[str, ...]:
+    """The names of a data frame's columns."""
+    columns = getattr(x, "columns", None)
+    return () if columns is None else tuple(str(name) for name in columns)
 
 
 def warn_of_columns(plan: Plan, values: Floats) -> None:
@@ -153,7 +232,10 @@ def table(
     `max_abs` bounds the absolute values, one number or one for each column; it is public, so
     choose it from what a column can be, not from the data. Errors are in proportion to it, for each
     column to its own: `Plan.errors` tells them beforehand, the means' in the first row and the covariances'
-    under it. A `release` declares how many results will be shown to others.
+    under it. A `release` declares how many results will be shown to others. `shape` is rows and columns.
+
+    Raises `ShapeError` unless there are two sides, or for another number of bounds; `InputError` for a
+    bound that is no number above zero; `PlanError` if no parameters hold such a table.
 
     >>> import numpy as np, sudare as sd
     >>> client = sd.Client(sd.table((5, 2), max_abs=[10, 1]))

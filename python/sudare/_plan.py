@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _html
 from ._array import Floats
 from ._errors import PlanError, UnsupportedError
 from ._files import Travels
+from ._progress import clock, forecast
 from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
@@ -76,6 +77,15 @@ class Plan(Travels):
     def summary(self) -> dict[str, Any]:
         """The figures of the table: method, modulus, security, keys, sizes, time, error."""
         return dict(self._file["summary"])
+
+    @property
+    def _seconds(self) -> float | None:
+        """The server's time, if the planner has an estimate."""
+        return float(self._file["summary"]["seconds"]) or None
+
+    def _forecast_keys(self) -> None:
+        """Warns of keys that take a gigabyte."""
+        forecast("keys of this plan", 0.0, sum(key["bytes"] for key in self._file["summary"]["keys"]))
 
     @property
     def considered(self) -> list[dict[str, Any]]:
@@ -149,6 +159,9 @@ class Plan(Travels):
     def __str__(self) -> str:
         return str(self._core)
 
+    def _repr_html_(self) -> str:
+        return _html.plan(self)
+
     def __repr__(self) -> str:
         return f"<sudare plan {self._core.hash_hex()} {self.method}>"
 
@@ -204,19 +217,21 @@ def plan(
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
         )
-    return Plan(
-        _core.Plan.make(
-            trace(function, inputs),
-            error=0.0 if exact else real(error, "error"),
-            security=count(security, "security"),
-            batch=count(batch, "batch"),
-            threads=threads,
-            memory=None if memory is None else count(memory, "memory"),
-            method=method,
-            release=declared(release),
-            bootstrap=_sets(bootstrap),
+    expression = trace(function, inputs)
+    with clock("planning"):
+        return Plan(
+            _core.Plan.make(
+                expression,
+                error=0.0 if exact else real(error, "error"),
+                security=count(security, "security"),
+                batch=count(batch, "batch"),
+                threads=threads,
+                memory=None if memory is None else count(memory, "memory"),
+                method=method,
+                release=declared(release),
+                bootstrap=_sets(bootstrap),
+            )
         )
-    )
 
 
 def _sets(bootstrap: str | None) -> list[str]:

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _html
 from ._array import Floats, plain, whole
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Encrypted, members, rows
-from ._moments import moments, warn_of_columns
+from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
-from ._progress import progress
+from ._progress import clock, progress
 from ._release import wanted
 
 __all__ = ["Client", "PublicClient", "Server"]
@@ -48,11 +48,15 @@ class Server(KeyedServer[_core.Server]):
         return self._core.counters()
 
     def bind(self, x: Encrypted) -> Encrypted:
-        """The same matrix, computed with by this server."""
+        """The same matrix, computed with by this server, which refuses one of another key when it is used."""
         return Encrypted(x._core, x._plan, self._home, x._dropped)
 
     def plain(self, x: Any, name: str) -> Encrypted:
-        """A matrix that the plan gives to the server unencrypted, ready to compute with."""
+        """A matrix that the plan gives to the server unencrypted, ready to compute with.
+
+        Raises `PlanError` for a name that the plan has not plain, `ShapeError` and `InputError` as for
+        encryption.
+        """
         shaped, dropped = rows(plain(x))
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
@@ -60,10 +64,15 @@ class Server(KeyedServer[_core.Server]):
         return self._core.plain(name, members(values))
 
     def moments(self, x: Encrypted) -> Encrypted:
-        """Means of a table's columns, and under them their covariances."""
+        """Means of a table's columns, and under them their covariances, in the columns' own units.
+
+        Raises `PlanError` for a plan of anything else, `KeyMismatchError` for the table of another plan or
+        key.
+        """
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
-        return Encrypted(self._core.moments(x._core), self._plan, self._home)
+        with clock("statistics"):
+            return Encrypted(self._core.moments(x._core), self._plan, self._home)
 
     @classmethod
     def from_bytes(cls, plan: Plan, data: Source, threads: int = 0) -> Server:
@@ -72,6 +81,9 @@ class Server(KeyedServer[_core.Server]):
         `data` is bytes-like, a path or an open binary file.
         """
         return cls(_core.Server.from_bytes(plan._core, octets(data), threads), plan)
+
+    def _repr_html_(self) -> str:
+        return _html.server(self)
 
     def __repr__(self) -> str:
         kind, megabytes = self._plan.method if self._plan else "context", self.key_bytes / 1e6
@@ -96,6 +108,7 @@ class Client(SecretHolder[_core.Client]):
     def _setup(self, core: _core.Client, plan: Plan, threads: int) -> None:
         self._core, self._plan, self._threads = core, plan, threads
         self._home: Home[Server] = Home()
+        self._columns: tuple[str, ...] = ()
 
     @classmethod
     def from_secret_bytes(cls, plan: Plan, data: Source, *, threads: int = 0) -> Client:
@@ -119,6 +132,7 @@ class Client(SecretHolder[_core.Client]):
     def server(self) -> Server:
         """The server for this client's data, made once: evaluation keys only."""
         if self._home.server is None:
+            self._plan._forecast_keys()
             with progress("making keys") as report:
                 self._home.server = Server(self._core.server(self._threads, report), self._plan)
         return self._home.server
@@ -126,7 +140,12 @@ class Client(SecretHolder[_core.Client]):
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
         """Encrypt an input of the plan; of a batch, all members at once along the first axis.
 
-        The name may be left out where there is one input. Integers are within their bound to the last digit.
+        `x` is anything that NumPy takes for an array of real numbers (of integers, for an exact plan) of the
+        planned shape; a data frame's columns name the statistics of a table. The name may be left out where
+        there is one input. Integers are within their bound to the last digit.
+
+        Raises `ShapeError` for another shape, `InputError` for a value that is not finite or over its bound,
+        `PlanError` for a name that the plan does not have, `UnsupportedError` for what holds no numbers.
         """
         name = _named(self._plan, x, name)
         values: Any = whole(x) if self._plan.exact else plain(x)
@@ -138,6 +157,8 @@ class Client(SecretHolder[_core.Client]):
                 core = self._core.encrypt(name, members(shaped), report)
         if self._plan._statistics:
             warn_of_columns(self._plan, values)
+            # Names stay here: neither plan nor ciphertext has them.
+            self._columns = names_of(x) or self._columns
         return Encrypted(core, self._plan, self._home, dropped)
 
     @property
@@ -153,6 +174,9 @@ class Client(SecretHolder[_core.Client]):
         all the same; the plan has to declare it. The count of releases is in what `secret_bytes`
         gives: save it again after each. Integers are int64, or Python's where 64 bits may not hold the
         planned bound.
+
+        Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
+        `ReleaseError` for a release that is not declared or none is left of.
         """
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
@@ -161,7 +185,12 @@ class Client(SecretHolder[_core.Client]):
             found = self._core.decrypt_integers(x._core)
             return np.array(found, dtype=np.int64 if largest < 2**63 else object).reshape(x.shape)
         shown = self._core.decrypt(x._core, released)
-        return moments(self._plan, shown[0], released) if self._plan._statistics else shown.reshape(x.shape)
+        if self._plan._statistics:
+            return moments(self._plan, shown[0], released, self._columns)
+        return shown.reshape(x.shape)
+
+    def _repr_html_(self) -> str:
+        return _html.client(self)
 
     def __repr__(self) -> str:
         return f"<sudare client {self._plan.method}, secret key hidden>"
@@ -184,7 +213,7 @@ class PublicClient(Travels):
         return self._plan
 
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
-        """Encrypt an input of the plan."""
+        """Encrypt an input of the plan; takes and raises what `Client.encrypt` does."""
         name = _named(self._plan, x, name)
         shaped, dropped = rows(plain(x))
         with progress(f"encrypting {name}") as report:

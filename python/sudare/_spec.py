@@ -50,6 +50,9 @@ def spec(
     cheaper. A `plain` matrix is known to the server, which computes with it as it is. With an
     integer `dtype` the product is exact.
 
+    Raises `ShapeError` for anything but one or two sides of at least 1, `InputError` for a bound that is not
+    finite and above zero, or another dtype.
+
     >>> spec((512, 512), max_abs=1)
     Spec(shape=(512, 512), max_abs=1.0, plain=False, integer=False)
     >>> spec((16, 16), max_abs=1023, dtype=int)

@@ -14,7 +14,11 @@ import pytest
 import sudare as sd
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "docs" / "compare.md",
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,7 +37,9 @@ def test_python(document: Path) -> None:
     """The blocks of a document run one after the other, as a reader would type them."""
     found = blocks(document, "python")
     # Rust examples run with the tests of the crate that the page is about.
-    assert found or blocks(document, "rust"), "a document of the guide without an example"
+    assert found or blocks(document, "rust") or blocks(document, "sh"), (
+        "a document of the guide without an example"
+    )
     names: dict[str, object] = {"__name__": "__main__"}
     for line, code in found:
         exec(compile("\n" * line + code, str(document), "exec"), names)
@@ -58,7 +64,10 @@ def test_regression(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 COMMANDS = [
-    (d, line, code) for d in DOCUMENTS for line, code in blocks(d, "sh") if code.startswith("sudare ")
+    (d, line, code)
+    for d in DOCUMENTS
+    for line, code in blocks(d, "sh")
+    if code.startswith("sudare ") and " c.npy" in code
 ]
 
 
@@ -84,6 +93,30 @@ def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
     np.savetxt(tmp_path / "b.csv", b, delimiter=",")
     commands(code, tmp_path)
     assert np.abs(np.load(tmp_path / "c.npy") - a @ b).max() < 1e-4
+
+
+def test_tables_and_integers_at_the_command_line(tmp_path: Path) -> None:
+    """The page on the command: statistics of a table with names, an exact product, and bits."""
+    [_, (_, table), (_, integers)] = blocks(ROOT / "docs" / "guide" / "11-command-line.md", "sh")
+    rng = np.random.default_rng(11)
+    people = rng.uniform(1, 120, (5, 3))
+    rows = [f"p{i};" + ";".join(map(str, row)) for i, row in enumerate(people)]
+    (tmp_path / "people.csv").write_text("\n".join(["# by hand", "name;height;weight;age", *rows]))
+    commands(table, tmp_path)
+    lines = [line.split(",") for line in (tmp_path / "moments.csv").read_text().splitlines()]
+    assert lines[0][1:] == ["height", "weight", "age"]
+    assert [line[0] for line in lines[1:]] == ["mean", "height", "weight", "age"]
+    found = np.array([line[1:] for line in lines[1:]], float)
+    assert np.abs(found[0] - people.mean(axis=0)).max() < 1e-2
+    assert np.abs(found[1:] - np.cov(people, rowvar=False)).max() < 1
+
+    p, q = rng.integers(-(10**9), 10**9, (2, 3)), rng.integers(-(10**9), 10**9, (3, 2))
+    for name, x in {"p": p, "q": q}.items():
+        np.savetxt(tmp_path / f"{name}.csv", x, fmt="%d", delimiter=",")
+    commands(integers, tmp_path)
+    exact = [[int(x) for x in line.split(",")] for line in (tmp_path / "pq.csv").read_text().splitlines()]
+    assert exact == (p.astype(object) @ q.astype(object)).tolist()
+    assert np.array_equal(np.loadtxt(tmp_path / "large.csv", delimiter=","), p > 500)
 
 
 def test_genome_commands(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ Exit codes:
   5  a damaged file, or one that is not what it should be
   6  no plan satisfies what is asked for
   7  reading or writing failed
-After an error no output file was written or changed.";
+After an error no output file was written or changed.
+Where a file is wanted, - is standard input or standard output; matrices go there as .csv, and come from there as either.";
 
 /// What `keygen` makes: the secret key, the public key and the evaluation keys.
 pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "eval.keys"];
@@ -48,6 +50,13 @@ pub enum Command {
     Run(Run),
     /// Decrypt a result
     Decrypt(Decrypt),
+    /// Say what a file is: a plan, a key, an encrypted value, a matrix, a panel
+    Info(Info),
+    /// Encrypted integers and booleans: compare, choose, add, exactly
+    #[command(subcommand)]
+    Bits(Bits),
+    /// Print the completions of a shell: source <(sudare completion bash)
+    Completion(Completion),
     /// Measure this machine for the planner's prices, and keep the figures
     Calibrate(Calibrate),
     /// Private searches in haplotype panels
@@ -72,8 +81,12 @@ impl Command {
                 let inputs = inputs.map(PathBuf::from);
                 (list(&[&a.plan, &a.keys]).into_iter().chain(inputs).collect(), list(&[&a.output]))
             }
-            Self::Decrypt(a) => (list(&[&a.plan, &a.keys, &a.result]), list(&[&a.output])),
-            Self::Calibrate(_) => Default::default(),
+            Self::Decrypt(a) => {
+                let names = [&a.rows, &a.columns].into_iter().flatten().cloned();
+                (list(&[&a.plan, &a.keys, &a.result]).into_iter().chain(names).collect(), list(&[&a.output]))
+            }
+            Self::Info(_) | Self::Completion(_) | Self::Calibrate(_) => Default::default(),
+            Self::Bits(a) => a.files(),
             Self::Genome(a) => a.files(),
         }
     }
@@ -82,13 +95,20 @@ impl Command {
 #[derive(Debug, Arguments)]
 pub struct Plan {
     /// Rows and columns of the left matrix, as 569x30
-    #[arg(long, value_parser = shape, value_name = "RxC", required_unless_present = "expression", requires = "right")]
+    #[arg(long, value_parser = shape, value_name = "RxC", required_unless_present_any = ["expression", "table"], requires = "right")]
     pub left: Option<(usize, usize)>,
     /// Rows and columns of the right matrix
     #[arg(long, value_parser = shape, value_name = "RxC", requires = "left")]
     pub right: Option<(usize, usize)>,
-    /// Largest absolute value of an element: one for both matrices or one for each, as 10,0.5
-    #[arg(long, value_delimiter = ',', num_args = 1..=2, value_name = "X", default_value = "1")]
+    /// Statistics of a table of so many rows and columns, as 569x30, instead of a product
+    #[arg(long, value_parser = shape, value_name = "RxC", conflicts_with_all = ["left", "right", "expression", "plain", "integers", "batch", "error"])]
+    pub table: Option<(usize, usize)>,
+    /// The matrices hold integers, and the product is exact: no error, batch or release
+    #[arg(long, conflicts_with_all = ["expression", "plain", "batch", "error", "release"])]
+    pub integers: bool,
+    /// Largest absolute value of an element: one for both matrices or one for each, as 10,0.5; for each
+    /// column of a table
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "X", default_value = "1")]
     pub max_abs: Vec<f64>,
     /// An expression instead of one product: a file {"inputs": …, "nodes": …, "output": …}
     #[arg(long, value_name = "FILE", conflicts_with_all = ["left", "right", "max_abs", "plain"])]
@@ -144,12 +164,15 @@ pub struct Encrypt {
     /// Which input of the plan it is: left or right, or a name of the expression's
     #[arg(long = "as", value_name = "NAME")]
     pub name: String,
-    /// The matrix, .npy or .csv
+    /// The matrix, .npy or .csv. Names of columns in the first line and of rows in the first column stay here:
+    /// see `decrypt --rows` and `--columns`
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
     /// Into a store, a folder of blocks that a product larger than memory reads
     #[arg(long)]
     pub store: bool,
+    #[command(flatten)]
+    pub csv: Csv,
     /// Where the ciphertext goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -175,6 +198,8 @@ pub struct Matmul {
     /// Of two stores: go on with a work that was interrupted
     #[arg(long, requires = "memory")]
     pub resume: bool,
+    #[command(flatten)]
+    pub csv: Csv,
     /// Where the encrypted product goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -191,6 +216,8 @@ pub struct Run {
     /// The encrypted inputs in any order; an input that the plan has plain as NAME=FILE
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
+    #[command(flatten)]
+    pub csv: Csv,
     /// Where the encrypted result goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -211,9 +238,48 @@ pub struct Decrypt {
     /// --release as well
     #[arg(long)]
     pub release: bool,
+    /// The .csv file whose names of rows the result's rows get
+    #[arg(long, value_name = "FILE")]
+    pub rows: Option<PathBuf>,
+    /// The .csv file whose names of columns the result's columns get
+    #[arg(long, value_name = "FILE")]
+    pub columns: Option<PathBuf>,
+    #[command(flatten)]
+    pub csv: Csv,
     /// Where the matrix goes, .npy or .csv
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+}
+
+/// How .csv files are written. Lines that begin with # are comments.
+#[derive(Clone, Debug, Default, Arguments)]
+pub struct Csv {
+    /// What stands between the columns of .csv files: one character, tab or space [default: what the file has; in a
+    /// result a comma]
+    #[arg(long, value_parser = separator, value_name = "CHAR")]
+    pub separator: Option<u8>,
+    /// The numbers of .csv files have a decimal comma
+    #[arg(long)]
+    pub decimal_comma: bool,
+    /// The first column of .csv files has the rows' names, though they are numbers
+    #[arg(long)]
+    pub index: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Info {
+    /// Any file of sudare's
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub csv: Csv,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Completion {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Arguments)]
@@ -221,6 +287,16 @@ pub struct Calibrate {
     /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `;`, `tab`, `space`, …
+fn separator(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        ("space", _) => Ok(b' '),
+        (_, [one]) if one.is_ascii() && !one.is_ascii_alphanumeric() && !b"#\".-+\n\r".contains(one) => Ok(*one),
+        _ => Err("give one character that is no part of a number, tab or space".into()),
+    }
 }
 
 /// `569x30`.
@@ -274,6 +350,8 @@ mod tests {
         assert_eq!(size("1.5 MiB"), Ok(1_572_864));
         assert_eq!(release("10"), release("10,30"));
         assert!(release("1,0").is_err() && release("0").is_err() && release("3,bits").is_err());
+        assert_eq!((separator(";"), separator("tab")), (Ok(b';'), Ok(b'\t')));
+        assert!(["", ";;", "5", ".", "#", "é"].iter().all(|s| separator(s).is_err()));
         assert!(size("GB").is_err() && size("8QB").is_err());
     }
 }

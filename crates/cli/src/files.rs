@@ -2,7 +2,7 @@
 
 use crate::error::{Class, CliError, InFile};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::{Builder, NamedTempFile};
@@ -42,9 +42,15 @@ pub fn remove_scratch() {
     std::mem::forget(files);
 }
 
+/// Whether a name is that of standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// An output that takes its place when it is whole; dropped before that, it leaves no trace.
 ///
-/// Until then it is a scratch file beside that place, locked as long as its process lives.
+/// Until then it is a scratch file beside that place, locked as long as its process lives. Standard output gets all of
+/// it at once, from a scratch file in the system's folder for them.
 pub struct Output {
     scratch: BufWriter<Scratch>,
     path: PathBuf,
@@ -62,6 +68,10 @@ impl Output {
     pub fn create(path: &Path, access: Access) -> Result<Self, CliError> {
         if path.is_dir() || (path.exists() && !path.is_file()) {
             return Err(CliError::new(Class::Io, "is no regular file; name another output").in_file(path));
+        }
+        if is_standard(path) {
+            let scratch = Scratch::create(&std::env::temp_dir(), ".sudare.", Access::Owner).in_file(path)?;
+            return Ok(Self { scratch: BufWriter::with_capacity(1 << 20, scratch), path: path.to_owned() });
         }
         let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
         remove_abandoned(folder(path), &prefix);
@@ -140,6 +150,10 @@ fn move_all(
 ) -> Result<(), CliError> {
     let mut placed: Vec<PathBuf> = Vec::new();
     for Whole { scratch, path, .. } in outputs {
+        if is_standard(&path) {
+            scratch.print(files).in_file(&path)?;
+            continue;
+        }
         if let Err(error) = scratch.persist(&path, existing, files) {
             if existing == Existing::Kept {
                 // What is there now was not there before.
@@ -190,6 +204,16 @@ impl Scratch {
         // Only what is consumed is gone.
         let Some(file) = &self.0 else { unreachable!("a scratch file is there until it is dropped") };
         file.as_file()
+    }
+
+    /// Copies everything to standard output, and is gone.
+    fn print(mut self, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+        let Some(mut scratch) = self.0.take() else { return Ok(()) };
+        files.retain(|other| other != scratch.path());
+        let (file, mut out) = (scratch.as_file_mut(), std::io::stdout().lock());
+        file.rewind()?;
+        std::io::copy(file, &mut out)?;
+        out.flush()
     }
 
     fn persist(mut self, path: &Path, existing: Existing, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -255,9 +279,12 @@ pub fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Refuses outputs that are also inputs, by whatever name: the input would be lost.
+/// Refuses outputs that are also inputs, by whatever name: the input would be lost; and two inputs from one stream.
 pub fn check_distinct(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), CliError> {
-    for output in outputs {
+    if inputs.iter().filter(|path| is_standard(path)).count() > 1 {
+        return Err(CliError::new(Class::Usage, "standard input is one file; name the others"));
+    }
+    for output in outputs.iter().filter(|path| !is_standard(path)) {
         let Some(found) = identity(output) else { continue };
         if let Some(input) = inputs.iter().find(|input| identity(input).as_ref() == Some(&found)) {
             let message = format!("is also the input {}; name another output", input.display());
@@ -282,6 +309,9 @@ fn identity(path: &Path) -> Option<PathBuf> {
 
 /// Opens a file for reading without a buffer, which would keep what is read.
 pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
+    if is_standard(path) {
+        return Err(CliError::new(Class::Usage, "keys are read from files, and not from standard input"));
+    }
     let file = File::open(path).in_file(path)?;
     if file.metadata().in_file(path)?.is_dir() {
         return Err(CliError::new(Class::Io, "is a folder; name a file").in_file(path));
@@ -289,9 +319,12 @@ pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
     Ok(file)
 }
 
-/// Opens a file for reading in order.
-pub fn open(path: &Path) -> Result<BufReader<File>, CliError> {
-    Ok(BufReader::with_capacity(1 << 20, open_unbuffered(path)?))
+/// Opens a file, or standard input, for reading in order.
+pub fn open(path: &Path) -> Result<Box<dyn Read>, CliError> {
+    Ok(match is_standard(path) {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(BufReader::with_capacity(1 << 20, open_unbuffered(path)?)),
+    })
 }
 
 fn too_large(path: &Path, limit: u64) -> CliError {

@@ -4,10 +4,12 @@
 
 mod args;
 mod commands;
+mod csv_file;
 mod error;
 mod files;
 mod key_file;
 mod matrices;
+mod npy;
 mod progress;
 mod signals;
 

@@ -65,7 +65,7 @@ fn arrows_point_one_way() {
         ("store", &["ring", "rlwe"]),
         ("matrix", &["ring", "rlwe", "he", "store"]),
         ("genome", &["ring", "rlwe", "he", "tfhe"]),
-        ("cli", &["ring", "rlwe", "he", "store", "matrix", "genome"]),
+        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "matrix", "genome"]),
         ("py", &["ring", "rlwe", "store", "tfhe", "matrix", "genome"]),
     ];
     for (name, below) in allowed {

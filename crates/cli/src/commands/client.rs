@@ -2,12 +2,13 @@
 
 use super::{bytes, load_plan, say, stored};
 use crate::args::{self, KEY_FILES};
+use crate::csv_file::Names;
 use crate::error::{Class, CliError, InFile, tell};
 use crate::files::{self, Access, Existing, Output};
 use crate::key_file::KeyFile;
-use crate::matrices;
+use crate::matrices::{self, Numbers};
 use crate::progress::Bar;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use sudare_matrix::{Client, Encrypted, Plan, PublicClient};
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 use sudare_rlwe::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_key_to_bytes};
@@ -63,7 +64,7 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
         let message = format!("--as {}: the plan's inputs are {}", a.name, names.join(", "));
         return Err(CliError::new(Class::Usage, message));
     };
-    let matrix = matrices::read(&a.matrix, plan.batch(), (input.rows, input.cols))?;
+    let shape = (input.rows, input.cols);
     let encryptor = match peek(files::open_unbuffered(&a.keys)?).in_file(&a.keys)?.object() {
         ObjectType::SecretKey => Encryptor::Secret(
             Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?,
@@ -75,20 +76,21 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     };
     let bar = Bar::steps("encrypting", args.quiet);
     let progress = |done, all| bar.set(done, all);
+    let reals = || matrices::read(&a.matrix, plan.batch(), shape, &a.csv);
     if a.store {
         let value = match &encryptor {
-            Encryptor::Secret(client) => client.encrypt_stored(&a.name, &matrix, &a.output, &progress),
-            Encryptor::Public(client) => client.encrypt_stored(&a.name, &matrix, &a.output, &progress),
+            Encryptor::Secret(client) => client.encrypt_stored(&a.name, &reals()?, &a.output, &progress),
+            Encryptor::Public(client) => client.encrypt_stored(&a.name, &reals()?, &a.output, &progress),
         };
         drop(bar);
         return stored::told(args, &value.in_file(&a.matrix)?);
     }
     let value = match &encryptor {
         Encryptor::Secret(client) if plan.is_exact() => {
-            client.encrypt_integers(&a.name, &matrices::integers(&matrix).in_file(&a.matrix)?, &progress)
+            client.encrypt_integers(&a.name, &matrices::integers(&a.matrix, shape, &a.csv)?, &progress)
         }
-        Encryptor::Secret(client) => client.encrypt_batch(&a.name, &matrix, &progress),
-        Encryptor::Public(client) => client.encrypt_batch(&a.name, &matrix, &progress),
+        Encryptor::Secret(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
+        Encryptor::Public(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
     }
     .in_file(&a.matrix)?;
     drop(bar);
@@ -107,7 +109,7 @@ pub fn store(args: &args::Args, value: &Encrypted, path: &Path) -> Result<(), Cl
 /// Warns of a secret key that others on this machine can read.
 pub fn warn_if_others_read(path: &Path) -> Result<(), CliError> {
     #[cfg(unix)]
-    {
+    if !files::is_standard(path) {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(path).in_file(path)?.permissions().mode();
         if mode & 0o077 != 0 {
@@ -124,9 +126,39 @@ fn secret_key(plan: &Plan, path: &Path) -> Result<SecretKey, CliError> {
     secret_key_from_bytes(plan.params(), &bytes).in_file(path)
 }
 
+/// What the rows and columns of the result are called. Names are not encrypted and no server has them: they come from
+/// the files that the inputs came from.
+fn result_names(plan: &Plan, a: &args::Decrypt) -> Result<Names, CliError> {
+    let expr = plan.expression();
+    let (rows, cols) = expr.info(expr.output()).shape;
+    let find = |file: &Option<PathBuf>, of: fn(Names) -> Option<Vec<String>>, what: &str, count: usize| {
+        let Some(path) = file else { return Ok(None) };
+        let found = of(matrices::names(path, &a.csv)?);
+        match found {
+            Some(names) if names.len() == count => Ok(Some(names)),
+            Some(names) => {
+                let message = format!("{} names of {what}, and the result has {count}; name another file", names.len());
+                Err(CliError::new(Class::Data, message).in_file(path))
+            }
+            None => {
+                let message = format!("there are no names of {what} in this file; name another");
+                Err(CliError::new(Class::Data, message).in_file(path))
+            }
+        }
+    };
+    let columns = find(&a.columns, |n| n.columns, "columns", cols)?;
+    let mut names = Names { rows: find(&a.rows, |n| n.rows, "rows", rows)?, columns, corner: String::new() };
+    // Means first, and the covariances under them.
+    if let (Some(columns), None, true) = (&names.columns, &names.rows, expr.as_moments().is_some()) {
+        names.rows = Some(["mean".to_string()].into_iter().chain(columns.iter().cloned()).collect());
+    }
+    Ok(names)
+}
+
 pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     matrices::check_output(&a.output)?;
     let plan = load_plan(&a.plan)?;
+    let names = result_names(&plan, a)?;
     // One process at a time counts in the key's file.
     let counted = a.release.then(|| KeyFile::lock(&a.keys)).transpose()?;
     let client = Client::with_secret_key(&plan, secret_key(&plan, &a.keys)?, args.threads).in_file(&a.keys)?;
@@ -134,17 +166,17 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
         true => stored::load(&plan, &a.result)?,
         false => Encrypted::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?,
     };
-    let matrix = match &counted {
-        None if plan.is_exact() => matrices::reals(&client.decrypt_integers(&value).in_file(&a.result)?)?,
-        None => client.decrypt_batch(&value).in_file(&a.result)?,
+    let numbers = match &counted {
+        None if plan.is_exact() => Numbers::Integers(client.decrypt_integers(&value).in_file(&a.result)?),
+        None => Numbers::Reals(client.decrypt_batch(&value).in_file(&a.result)?),
         Some(file) => {
             let matrix = client.decrypt_batch_for_release(&value).in_file(&a.result)?;
             // Counted before anybody can see it.
             file.save(client.secret_key())?;
-            matrix
+            Numbers::Reals(matrix)
         }
     };
-    let whole = matrices::write(&a.output, &matrix)?;
+    let whole = matrices::write(&a.output, &numbers, &names, &a.csv)?;
     let (rows, cols) = value.shape();
     say(args, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(whole.size())))?;
     if counted.is_some() {

@@ -1,9 +1,12 @@
 //! The commands.
 
+mod bits;
+pub mod bits_args;
 mod calibrate;
 mod client;
 mod genome;
 pub mod genome_args;
+mod info;
 mod plan;
 mod server;
 mod stored;
@@ -11,6 +14,7 @@ mod stored;
 use crate::args::{Args, Command};
 use crate::error::{Class, CliError, InFile};
 use crate::files;
+use clap::CommandFactory;
 use std::io::Write;
 use std::path::Path;
 use sudare_matrix::Plan;
@@ -26,6 +30,9 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Matmul(a) => server::matmul(args, a),
         Command::Run(a) => server::run(args, a),
         Command::Decrypt(a) => client::decrypt(args, a),
+        Command::Info(a) => info::info(args, a),
+        Command::Bits(a) => bits::run(args, a),
+        Command::Completion(a) => completion(a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
     }
@@ -52,7 +59,22 @@ fn bytes(b: u64) -> String {
 /// Lines for a person, unless none are wanted. They come before an output takes its place, so that
 /// a command that fails to say what it did has done nothing.
 fn say(args: &Args, lines: impl std::fmt::Display) -> Result<(), CliError> {
-    if args.quiet { Ok(()) } else { print(lines) }
+    if args.quiet {
+        Ok(())
+    } else if args.command.files().1.iter().any(|path| files::is_standard(path)) {
+        // The output itself goes to standard output.
+        let _ = writeln!(std::io::stderr(), "{lines}");
+        Ok(())
+    } else {
+        print(lines)
+    }
+}
+
+/// `sudare completion`.
+fn completion(a: &crate::args::Completion) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(a.shell, &mut Args::command(), "sudare", &mut script);
+    print(String::from_utf8_lossy(&script))
 }
 
 /// Lines on standard output, at once: a reader that takes only the first gets them all.

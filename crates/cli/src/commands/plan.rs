@@ -9,14 +9,19 @@ use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Planner};
 use sudare_rlwe::security::Security;
 
+/// Largest bound on integers: doubles have them all up to here.
+const MAX_EXACT_BOUND: f64 = 9_007_199_254_740_992.0;
 /// Most bytes of an expression file.
 const MAX_EXPRESSION_BYTES: u64 = 1 << 20;
 
 pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
-    let expression = expression(a)?;
     let security =
         Security::from_bits(a.security).ok_or_else(|| CliError::new(Class::Usage, "--security is 128, 192 or 256"))?;
-    let goal = Goal { batch: a.batch, security, release: a.release, ..Goal::new(expression, a.error) };
+    let goal = match a.table {
+        Some((rows, cols)) => Goal::moments(rows, column_bounds(a, cols)?)?,
+        None => Goal::new(expression(a)?, if a.integers { 0.0 } else { a.error }),
+    };
+    let goal = Goal { batch: a.batch, security, release: a.release, ..goal };
     let mut planner = Planner::new(CostModel::stored(files::cache_folder().as_deref()));
     planner.threads = match args.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -35,6 +40,18 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     whole.put()
 }
 
+/// The bound of each column of a table.
+fn column_bounds(a: &args::Plan, cols: usize) -> Result<Vec<f64>, CliError> {
+    match a.max_abs.as_slice() {
+        [one] => Ok(vec![*one; cols]),
+        each if each.len() == cols => Ok(each.to_vec()),
+        each => {
+            let message = format!("--max-abs has {} numbers; give one, or {cols}", each.len());
+            Err(CliError::new(Class::Usage, message))
+        }
+    }
+}
+
 fn expression(a: &args::Plan) -> Result<Expr, CliError> {
     if let Some(path) = &a.expression {
         let bytes = files::read(path, MAX_EXPRESSION_BYTES)?;
@@ -45,7 +62,18 @@ fn expression(a: &args::Plan) -> Result<Expr, CliError> {
     let (Some(left), Some(right)) = (a.left, a.right) else {
         return Err(CliError::new(Class::Usage, "give --left and --right, or --expression"));
     };
+    if a.max_abs.len() > 2 {
+        return Err(CliError::new(Class::Usage, "--max-abs is one number, or one for each of both matrices"));
+    }
     let bound = |i: usize| a.max_abs.get(i).or(a.max_abs.first()).copied().unwrap_or(1.0);
+    if a.integers {
+        let whole = |i: usize| match bound(i) {
+            x if x.fract() == 0.0 && (1.0..=MAX_EXACT_BOUND).contains(&x) => Ok(x as u64),
+            x => Err(CliError::new(Class::Usage, format!("--max-abs {x}: a bound on integers is one, from 1 to 2^53"))),
+        };
+        let (x, y) = (InputSpec::integers("left", left, whole(0)?), InputSpec::integers("right", right, whole(1)?));
+        return Ok(Expr::product(x, y)?);
+    }
     let input = |name: &str, shape, i| InputSpec {
         plain: a.plain.as_deref() == Some(name),
         ..InputSpec::new(name, shape, bound(i))

@@ -16,10 +16,10 @@ fn load_server(plan: &Plan, keys: &Path, threads: usize) -> Result<Server, CliEr
 }
 
 /// An operand: encrypted, or plain where the plan has it so.
-fn operand(plan: &Plan, server: &Server, name: &str, path: &Path) -> Result<Encrypted, CliError> {
+fn operand(plan: &Plan, server: &Server, name: &str, path: &Path, csv: &args::Csv) -> Result<Encrypted, CliError> {
     match plan.expression().inputs().iter().find(|i| i.name == name) {
         Some(input) if input.plain => {
-            let matrices = matrices::read(path, plan.batch(), (input.rows, input.cols))?;
+            let matrices = matrices::read(path, plan.batch(), (input.rows, input.cols), csv)?;
             server.plain(name, &matrices).in_file(path)
         }
         _ => Encrypted::read_from(plan, files::open(path)?).in_file(path),
@@ -37,8 +37,8 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
         return stored::matmul(args, a, (&plan, &server), memory);
     }
     let name = |i: usize| plan.expression().inputs()[i].name.as_str();
-    let l = operand(&plan, &server, name(left), &a.left)?;
-    let r = operand(&plan, &server, name(right), &a.right)?;
+    let l = operand(&plan, &server, name(left), &a.left, &a.csv)?;
+    let r = operand(&plan, &server, name(right), &a.right, &a.csv)?;
     if plan.expression().node_of_input(left) == r.node() && plan.expression().node_of_input(right) == l.node() {
         let message = format!("this is the {} matrix; give the {} one first", name(right), name(left));
         return Err(CliError::new(Class::Data, message).in_file(&a.left));
@@ -58,7 +58,7 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
             Some((name, path)) if plan.expression().input(name).is_some() => (name, Path::new(path)),
             _ => ("", Path::new(text.as_str())),
         };
-        inputs.push(operand(&plan, &server, name, path)?);
+        inputs.push(operand(&plan, &server, name, path, &a.csv)?);
     }
     let bar = Bar::clock("computing", plan.summary().seconds, args.quiet);
     let value = server.run(&inputs)?;

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use sudare_he::{bgv, ckks};
 use sudare_rlwe::KeyId;
-use sudare_rlwe::wire::{Bundle, Wire, WireError, peek};
+use sudare_rlwe::wire::{Bundle, Header, ObjectType, Wire, WireError, peek};
 
 /// Version of the header.
 const VERSION: u32 = 1;
@@ -330,26 +330,55 @@ pub(super) fn header(plan: &Plan, node: usize) -> Vec<u8> {
     out
 }
 
+/// Which value of which plan a bundle of ciphertexts says that it is, before anything of it is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The plan's name.
+    pub plan: PlanHash,
+    /// The node of its expression.
+    pub node: usize,
+    /// Matrices.
+    pub batch: usize,
+    /// Rows and columns of each.
+    pub shape: (usize, usize),
+}
+
+impl Announced {
+    /// What the header of a container announces, if it is one of an encrypted value.
+    pub fn of(header: &Header) -> Option<Self> {
+        if !matches!(header.object(), ObjectType::Bundle | ObjectType::IntegerBundle) {
+            return None;
+        }
+        let length = u32::from_le_bytes(*header.meta().first_chunk()?) as usize;
+        Self::read(header.meta().get(8..)?.get(..length)?).ok()
+    }
+
+    /// Reads what [`header`] wrote.
+    fn read(header: &[u8]) -> Result<Self, MatrixError> {
+        if header.len() != HEADER_BYTES {
+            return Err(corrupt("no header of an encrypted value"));
+        }
+        let word = |at: usize| {
+            let mut b = [0; 8];
+            b.copy_from_slice(&header[at..at + 8]);
+            usize::try_from(u64::from_le_bytes(b)).unwrap_or(usize::MAX)
+        };
+        if header[..4] != VERSION.to_le_bytes() {
+            return Err(corrupt("a header of another version"));
+        }
+        let mut hash = [0; 32];
+        hash.copy_from_slice(&header[4..36]);
+        Ok(Self { plan: PlanHash(hash), node: word(36), batch: word(44), shape: (word(52), word(60)) })
+    }
+}
+
 /// The node whose value a header announces.
 pub(super) fn node_of(plan: &Plan, header: &[u8]) -> Result<usize, MatrixError> {
-    if header.len() != HEADER_BYTES {
-        return Err(corrupt("no header of an encrypted value"));
-    }
-    let word = |at: usize| {
-        let mut b = [0; 8];
-        b.copy_from_slice(&header[at..at + 8]);
-        usize::try_from(u64::from_le_bytes(b)).unwrap_or(usize::MAX)
-    };
-    if header[..4] != VERSION.to_le_bytes() {
-        return Err(corrupt("a header of another version"));
-    }
-    let mut hash = [0; 32];
-    hash.copy_from_slice(&header[4..36]);
-    let (found, expected) = (PlanHash(hash), plan.hash());
+    let Announced { plan: found, node, batch, shape } = Announced::read(header)?;
+    let expected = plan.hash();
     if found != expected {
         return Err(MatrixError::WrongPlan { what: "the encrypted value", found, expected });
     }
-    let (node, batch, shape) = (word(36), word(44), (word(52), word(60)));
     let expr = plan.expression();
     if node >= expr.nodes().len() || batch != plan.batch() || shape != expr.info(node).shape {
         return Err(corrupt("a header that does not fit its plan"));

@@ -22,7 +22,7 @@ mod tables;
 
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
-pub use encrypted::Encrypted;
+pub use encrypted::{Announced, Encrypted};
 pub use keys::ServerKeys;
 pub use moments::Moments;
 pub use server::Server;

@@ -1,0 +1,159 @@
+//! `sudare info`: what a file is, without any key.
+
+use super::{bytes, print};
+use crate::args;
+use crate::error::{Class, CliError, InFile, class_of};
+use crate::files;
+use crate::matrices::{self, Format};
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+use sudare_matrix::session::Announced;
+use sudare_matrix::{Expr, Plan};
+use sudare_rlwe::KeyId;
+use sudare_rlwe::wire::{Header, MAGIC, ObjectType, peek};
+
+/// Most bytes that are read from standard input.
+const MAX_STREAM: u64 = 4 << 30;
+/// Most bytes of a plan or an expression.
+const MAX_TEXT: u64 = sudare_matrix::plan::MAX_PLAN_BYTES as u64;
+
+pub fn info(all: &args::Args, a: &args::Info) -> Result<(), CliError> {
+    let path = &a.file;
+    let shown = if files::is_standard(path) {
+        let whole = files::read(path, MAX_STREAM)?;
+        described(&mut Cursor::new(&whole), whole.len() as u64, a)
+    } else {
+        let mut file: File = files::open_unbuffered(path)?;
+        let length = file.metadata().in_file(path)?.len();
+        described(&mut file, length, a)
+    }
+    .in_file(path)?;
+    let _ = all;
+    print(format!("{}  {shown}", path.display()))
+}
+
+fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Result<String, CliError> {
+    let mut start = Vec::new();
+    file.by_ref().take(64).read_to_end(&mut start)?;
+    file.rewind()?;
+    if start.starts_with(&MAGIC) {
+        return containers(file, length, &a.file);
+    }
+    if start.starts_with(b"PK") {
+        return Ok(format!("{}  statistics or arrays that Python saved; not encrypted", bytes(length)));
+    }
+    let mut whole = Vec::new();
+    if start.trim_ascii_start().starts_with(b"{") {
+        file.take(MAX_TEXT).read_to_end(&mut whole)?;
+        return text(&whole, length);
+    }
+    file.take(matrices::MAX_BYTES).read_to_end(&mut whole)?;
+    matrix(&whole, a)
+}
+
+/// Objects one after another: each with what its header says.
+fn containers(file: &mut (impl Read + Seek), length: u64, path: &Path) -> Result<String, CliError> {
+    let (mut out, mut at, mut first) = (Vec::new(), 0, None);
+    while at < length {
+        file.seek(SeekFrom::Start(at))?;
+        let header = peek(&mut *file)?;
+        let end = at.saturating_add(header.total_bytes());
+        if end > length {
+            let message = format!(
+                "{} that ends after {} of its {} bytes; copy it again",
+                header.object(),
+                length - at,
+                header.total_bytes()
+            );
+            return Err(CliError::new(Class::Damaged, message));
+        }
+        // The parts of an exact value differ in their parameters alone.
+        let announced = Announced::of(&header);
+        if first.is_none() || announced.is_none() {
+            out.push(container(&header, announced.as_ref()));
+        }
+        first = first.or(announced);
+        at = end;
+    }
+    if has_secret(&out) && !files::is_standard(path) {
+        super::client::warn_if_others_read(path)?;
+    }
+    Ok(out.join("\n"))
+}
+
+fn has_secret(lines: &[String]) -> bool {
+    lines.iter().any(|line| line.contains("secret"))
+}
+
+fn container(header: &Header, announced: Option<&Announced>) -> String {
+    let mut out = format!("{}  {}", bytes(header.total_bytes()), header.object());
+    let mut line = |name: &str, text: String| out.push_str(&format!("\n  {name:<12}{text}"));
+    if let Some(found) = announced {
+        let (rows, cols) = found.shape;
+        let batch = if found.batch == 1 { String::new() } else { format!("{}×", found.batch) };
+        line("value", format!("{batch}{rows}×{cols}, node {} of the plan's expression", found.node));
+        line("plan", found.plan.to_string());
+    }
+    if header.key() != KeyId::NONE {
+        line("key", header.key().to_string());
+    }
+    line("parameters", header.params().to_string());
+    let note = match header.object() {
+        ObjectType::SecretKey | ObjectType::TfheClientKey | ObjectType::GenomeClientKey => {
+            "secret: keep it to yourself: it decrypts everything"
+        }
+        ObjectType::GenomePending => "secret: keep it to yourself: it reads the answer",
+        ObjectType::PublicKey => "public: encrypts, and reads nothing",
+        ObjectType::EvalKeys | ObjectType::TfheServerKey | ObjectType::GenomeKeys => {
+            "for the server: computes, and reads nothing"
+        }
+        ObjectType::GenomePanel | ObjectType::GenomeSites => "more by `sudare genome panel info`",
+        _ => "",
+    };
+    if !note.is_empty() {
+        line("use", note.into());
+    }
+    out
+}
+
+fn text(whole: &[u8], length: u64) -> Result<String, CliError> {
+    let text = std::str::from_utf8(whole)
+        .map_err(|_| CliError::new(Class::Damaged, "this is neither a plan nor an expression: it is not text"))?;
+    match (Plan::from_json(text), Expr::from_json(text)) {
+        (Ok(plan), _) => Ok(format!("{}  a plan, {}\n{plan}", bytes(length), plan.hash())),
+        (_, Ok(expr)) => Ok(format!("{}  an expression for `sudare plan`: {expr}", bytes(length))),
+        (Err(error), _) => Err(CliError::new(class_of(error.kind()), format!("no plan: {error}"))),
+    }
+}
+
+/// Numbers, and what a plan would want to know of them.
+fn matrix(whole: &[u8], a: &args::Info) -> Result<String, CliError> {
+    let format = matrices::sniffed(whole);
+    let (array, names) = matrices::parse::<f64>(whole, format, &a.csv)
+        .map_err(|error| CliError::new(Class::Damaged, format!("none of sudare's files, and as a table: {error}")))?;
+    let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
+    let kind = if format == Format::Npy { ".npy" } else { ".csv" };
+    let finite = array.data.iter().filter(|x| x.is_finite());
+    let largest = finite.clone().fold(0.0, |m: f64, x| m.max(x.abs()));
+    let missing = array.data.len() - finite.clone().count();
+    let whole_numbers = if array.data.iter().all(|x| x.fract() == 0.0) { ", integers" } else { "" };
+    let mut out = format!(
+        "{}  a matrix, {kind}, not encrypted\n  {:<12}{}{whole_numbers}\n  {:<12}{largest}   (a bound for --max-abs that the data chose)",
+        bytes(whole.len() as u64),
+        "shape",
+        shape.join("×"),
+        "largest"
+    );
+    if missing > 0 {
+        out.push_str(&format!("\n  {:<12}{missing} numbers are not finite; replace or drop them", "missing"));
+    }
+    for (what, list) in [("columns", names.columns), ("rows", names.rows)] {
+        if let Some(list) = list {
+            let few: Vec<&str> = list.iter().take(5).map(String::as_str).collect();
+            let more = if list.len() > 5 { ", …" } else { "" };
+            out.push_str(&format!("\n  {what:<12}{}{more}", few.join(", ")));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,223 @@
+//! Tables of text: .csv files, with names of rows and columns beside the numbers.
+
+use crate::args::Csv;
+use crate::error::{Class, CliError};
+use crate::matrices::{Array, Element, bad};
+use std::io::Write;
+
+/// What stands beside the numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Names {
+    /// What the first line says over the rows' names.
+    pub corner: String,
+    /// Of each row, if the first column has them.
+    pub rows: Option<Vec<String>>,
+    /// Of each column, if the first line has them.
+    pub columns: Option<Vec<String>>,
+}
+
+/// A line: the name that it may begin with, the number that the name may be, and the other numbers.
+type Line<T> = (String, Option<T>, Vec<T>);
+
+/// Reads numbers and names. A first line without a number has the columns' names; a first column without one the
+/// rows'.
+pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names), CliError> {
+    // A byte order mark is what some spreadsheets begin with.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let separator = options.separator.unwrap_or_else(|| separator(bytes));
+    if options.decimal_comma && separator == b',' {
+        return Err(CliError::new(
+            Class::Usage,
+            "with a decimal comma, columns are separated by something else: --separator",
+        ));
+    }
+    let mut reader = csv::ReaderBuilder::new();
+    reader.has_headers(false).flexible(true).trim(csv::Trim::All).comment(Some(b'#')).delimiter(separator);
+    // What is a number of another kind is no name.
+    let is_name = |field: &str| number::<f64>(field, options).is_none();
+    let (mut header, mut lines, mut width): (Option<Vec<String>>, Vec<Line<T>>, _) = (None, Vec::new(), None);
+    for (at, record) in reader.from_reader(bytes).records().enumerate() {
+        let record = record.map_err(|e| bad(format!("{e}")))?;
+        let line = record.position().map_or(at as u64 + 1, csv::Position::line);
+        let aligned = |field: &&str| separator != b' ' || !field.is_empty();
+        let fields: Vec<&str> = record.iter().filter(aligned).collect();
+        let numbers: Vec<Option<T>> = fields.iter().map(|f| number(f, options)).collect();
+        if header.is_none()
+            && lines.is_empty()
+            && fields.iter().all(|f| is_name(f))
+            && fields.iter().any(|f| !f.is_empty())
+        {
+            header = Some(fields.iter().map(|f| f.to_string()).collect());
+            continue;
+        }
+        let expected = *width.get_or_insert(fields.len());
+        if fields.len() != expected {
+            return Err(bad(format!("line {line} has {} columns and the lines before it {expected}", fields.len())));
+        }
+        let mut rest = Vec::with_capacity(fields.len());
+        for (column, (field, number)) in fields.iter().zip(&numbers).enumerate().skip(1) {
+            rest.push(number.ok_or_else(|| wrong::<T>(field, line, column))?);
+        }
+        // Names of all rows, or of none.
+        let named = |text: &str, number: Option<T>| {
+            !text.is_empty() && number.is_none() && is_name(text) && !has_decimal_comma(text) && expected > 1
+        };
+        if let Some((first, number, _)) = lines.first()
+            && named(first, *number) != named(fields[0], numbers[0])
+            && !options.index
+        {
+            return Err(match numbers[0] {
+                None => wrong::<T>(fields[0], line, 0),
+                Some(_) => bad(format!(
+                    "line {line} begins with the number {}, and the lines before it with names; add --index if it is a name",
+                    fields[0]
+                )),
+            });
+        }
+        if numbers[0].is_none() && !named(fields[0], numbers[0]) && !options.index {
+            return Err(wrong::<T>(fields[0], line, 0));
+        }
+        lines.push((fields[0].to_string(), numbers[0], rest));
+    }
+    let Some((_, number, rest)) = lines.first() else { return Err(bad("the file holds no numbers")) };
+    let indexed = options.index || number.is_none();
+    let cols = rest.len() + usize::from(!indexed);
+    if cols == 0 {
+        return Err(bad("the file holds names alone; leave --index out"));
+    }
+    let mut names = Names::default();
+    if let Some(mut header) = header {
+        // R writes no name over the rows' names.
+        if indexed && header.len() == cols + 1 {
+            names.corner = header.remove(0);
+        }
+        if header.len() != cols {
+            return Err(bad(format!("the first line names {} columns, and the others have {cols}", header.len())));
+        }
+        names.columns = Some(header);
+    }
+    let mut array = Array { shape: vec![lines.len(), cols], data: Vec::with_capacity(lines.len() * cols) };
+    let mut rows = Vec::new();
+    for (name, number, rest) in lines {
+        match (indexed, number) {
+            (true, _) => rows.push(name),
+            (false, number) => array.data.extend(number),
+        }
+        array.data.extend(rest);
+    }
+    names.rows = indexed.then_some(rows);
+    Ok((array, names))
+}
+
+fn wrong<T: Element>(field: &str, line: u64, column: usize) -> CliError {
+    let shown: String = field.chars().take(24).collect();
+    let remedy = if has_decimal_comma(field) { "; add --decimal-comma if that is one" } else { "" };
+    bad(format!("line {line}, column {}: {shown:?} is {}{remedy}", column + 1, T::WRONG))
+}
+
+/// `1,5`.
+fn has_decimal_comma(field: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    field.split_once(',').is_some_and(|(whole, rest)| digits(whole.trim_start_matches(['-', '+'])) && digits(rest))
+}
+
+fn number<T: Element>(field: &str, options: &Csv) -> Option<T> {
+    match options.decimal_comma {
+        true if field.contains('.') => None,
+        true => T::parse(&field.replace(',', ".")),
+        false => T::parse(field),
+    }
+}
+
+/// The separator of the second line, which is one of numbers: tab, semicolon, comma or space.
+fn separator(bytes: &[u8]) -> u8 {
+    let lines = bytes.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty() && l[0] != b'#');
+    let line = lines.take(2).last().unwrap_or_default();
+    *b"\t;, ".iter().find(|s| line.contains(s)).unwrap_or(&b',')
+}
+
+/// Writes rows of texts with the names that there are.
+pub fn write(
+    out: impl Write,
+    names: &Names,
+    rows: impl Iterator<Item = Vec<String>>,
+    options: &Csv,
+) -> Result<(), CliError> {
+    let separator = options.separator.unwrap_or(if options.decimal_comma { b';' } else { b',' });
+    if options.decimal_comma && separator == b',' {
+        return Err(CliError::new(
+            Class::Usage,
+            "with a decimal comma, columns are separated by something else: --separator",
+        ));
+    }
+    let mut file = csv::WriterBuilder::new().delimiter(separator).flexible(true).from_writer(out);
+    let fault = |e: csv::Error| match e.into_kind() {
+        csv::ErrorKind::Io(e) => CliError::from(e),
+        e => bad(format!("{e:?}")),
+    };
+    if let Some(columns) = &names.columns {
+        let corner = names.rows.is_some().then_some(&names.corner);
+        file.write_record(corner.into_iter().chain(columns)).map_err(fault)?;
+    }
+    for (i, row) in rows.enumerate() {
+        let row = row.into_iter().map(|text| if options.decimal_comma { text.replace('.', ",") } else { text });
+        let name = names.rows.as_ref().and_then(|rows| rows.get(i)).cloned();
+        file.write_record(name.into_iter().chain(row)).map_err(fault)?;
+    }
+    file.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn csv(text: &str) -> Result<(Array<f64>, Names), CliError> {
+        read(text.as_bytes(), &Csv::default())
+    }
+
+    #[test]
+    fn comma_separated() {
+        let (a, names) = csv("\u{feff}height,weight\n1, 2.5\r\n-3e2,4\n").unwrap();
+        assert_eq!((a.shape, a.data), (vec![2, 2], vec![1.0, 2.5, -300.0, 4.0]));
+        assert_eq!(names.columns.unwrap(), ["height", "weight"]);
+        assert_eq!(csv("1\n2\n3").unwrap().0.shape, [3, 1]);
+        for bad in
+            ["", "a,b\n", "1,2\n3\n", "1,2\n3,x\n", "1,,2\n", "a,b\n1,2,3\n", "1,b\n2,3\n", "1,2\nx,3\n", ",2\n,3\n"]
+        {
+            assert!(csv(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn other_separators_and_comments() {
+        for text in ["# by hand\na;b\n1;2\n# more\n3;4\n", "a\tb\n1\t2\n3\t4", "1.0 2.0\n3.0  4.0\n", "1 ,2\n3,4"] {
+            let (a, _) = csv(text).unwrap();
+            assert_eq!((a.shape, a.data), (vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]), "{text:?}");
+        }
+        let comma = Csv { decimal_comma: true, ..Csv::default() };
+        assert_eq!(read::<f64>(b"1,5;2\n-3,25;4", &comma).unwrap().0.data, [1.5, 2.0, -3.25, 4.0]);
+        assert!(csv("1,5;2\n3;4").unwrap_err().to_string().contains("--decimal-comma"));
+        assert!(read::<f64>(b"1.500,5;2\n3;4", &comma).is_err(), "thousands are not guessed");
+    }
+
+    #[test]
+    fn names_of_rows() {
+        let (a, names) = csv("patient,x,y\nanna,1,2\n\"smith, jo\",3,4\n").unwrap();
+        assert_eq!((a.shape.as_slice(), names.corner.as_str()), (&[2, 2][..], "patient"));
+        assert_eq!(names.rows.as_deref().unwrap(), ["anna", "smith, jo"]);
+        let mut out = Vec::new();
+        write(
+            &mut out,
+            &names,
+            [["1".into(), "2".into()], ["3".into(), "4".into()]].map(Vec::from).into_iter(),
+            &Csv::default(),
+        )
+        .unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "patient,x,y\nanna,1,2\n\"smith, jo\",3,4\n");
+        let index = Csv { index: true, ..Csv::default() };
+        let (a, names) = read::<f64>(b"id,x\n7,1\n9,2\n", &index).unwrap();
+        assert_eq!((a.data, names.rows.unwrap()), (vec![1.0, 2.0], vec!["7".into(), "9".into()]));
+        assert!(csv("a,1\n5,2\n").unwrap_err().to_string().contains("--index"));
+    }
+}
