@@ -6,7 +6,7 @@ use child::{CHILD, matrix, memory, plan};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sudare_matrix::session::{OutOfCore, QUIET, Stored};
 use sudare_matrix::{Client, Matrix, MatrixError, Plan, Server};
 use sudare_rlwe::wire::Wire;
@@ -80,7 +80,7 @@ fn products_from_stores_have_the_bits_of_those_in_memory() {
             c.verify().unwrap();
             passes.push(schedule.left_passes + schedule.right_passes);
         }
-        assert!(passes[0] > passes[2] && passes[2] == 2, "{method}: {passes:?}");
+        assert!((batch > 1 || passes[0] > 2) && passes[2] == 2, "{method}: {passes:?}");
         let results = world.client.decrypt_batch(&Stored::open(&world.path("c0")).unwrap().load().unwrap()).unwrap();
         for (result, (a, b)) in results.iter().zip(world.matrices[0].iter().zip(&world.matrices[1])) {
             assert!(result.max_difference(&a.matmul(b).unwrap()) < 1e-4);
@@ -175,8 +175,13 @@ fn killed_products_go_on() {
     let (mut interrupted, mut kept) = (0, 0);
     for round in 0..rounds {
         let path = world.path("c");
-        let mut running = child(world.folder.path(), memory).stdout(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(25 + round * 7919 % 140));
+        let mut slow = child(world.folder.path(), memory);
+        let mut running = slow.env("SUDARE_STORED_PAUSE", "4").stdout(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while !path.exists() && started.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(round * 7919 % 97));
         running.kill().unwrap();
         running.wait().unwrap();
         let shards = || walk(&path.join("blocks/c")).into_iter().filter(|p| p.ends_with("0")).count();

@@ -1,8 +1,9 @@
 //! A process of its own that multiplies stored matrices, to be killed or measured.
 
 use std::path::Path;
+use std::time::Duration;
 use sudare_matrix::expr::InputSpec;
-use sudare_matrix::session::{OutOfCore, QUIET, Stored};
+use sudare_matrix::session::{OutOfCore, Stored};
 use sudare_matrix::{CostModel, Expr, Goal, Matrix, Plan, Planner, Server};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
@@ -43,7 +44,10 @@ fn multiplies() {
     let server = Server::new(a.plan(), keys, 2).unwrap();
     println!("before={}", status("VmRSS"));
     let options = OutOfCore { memory, existing: Existing::Resume };
-    let done = server.matmul_stored(&a, &b, &folder.join("c"), options, QUIET).unwrap();
+    // Slow enough to be killed on the way, if it is to be.
+    let pause = std::env::var("SUDARE_STORED_PAUSE").map_or(0, |ms| ms.parse().unwrap());
+    let slowly = |_, _| std::thread::sleep(Duration::from_millis(pause));
+    let done = server.matmul_stored(&a, &b, &folder.join("c"), options, &slowly).unwrap();
     println!("peak={}", status("VmHWM"));
     println!("read={}", done.read_bytes);
 }
