@@ -65,7 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     push = sd.fit(step, (-1, 1), degree=DEGREE)
     print(f"sigmoid     {push}")
     started = time.perf_counter()
-    ctx = sd.context(bootstrap="A", columns=32, security=0 if asked.small else 128, threads=asked.threads)
+    ctx = sd.context(
+        bootstrap="A", columns=32, security="insecure" if asked.small else 128, threads=asked.threads
+    )
     rows = ctx.encrypt(z / RANGE)
     w = ctx.encrypt(np.zeros(columns), max_abs=1)
     print(f"keys, data  {time.perf_counter() - started:8.1f} s    {ctx!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from . import _core, _html, _tables
 from ._array import Floats, plain
@@ -11,7 +11,7 @@ from ._matrix import Encrypted, members, rows
 from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
-from ._values import count, real
+from ._values import count, real, security_bits
 
 __all__ = ["Context", "context"]
 
@@ -26,7 +26,7 @@ class Context:
         self,
         depth: int | None = None,
         *,
-        security: int = 128,
+        security: int | Literal["insecure"] = 128,
         threads: int = 0,
         scale_bits: int | None = None,
         tile: int = 16,
@@ -47,7 +47,7 @@ class Context:
             self._core = _core.Context(
                 count(depth, "depth"),
                 scale_bits=count(scale_bits, "scale_bits"),
-                security=count(security, "security"),
+                security=security_bits(security),
                 threads=threads,
                 tile=count(tile, "tile"),
                 columns=None if columns is None else count(columns, "columns"),
@@ -125,7 +125,7 @@ class Context:
         levels = f"{self.levels} levels" + ("" if self._bootstrap is None else f" by set {self._bootstrap}")
         return (
             f"<sudare context depth {self.depth}, {kind}N = 2^{self._server._core.log_n}, {levels}, "
-            f"{'' if self._security else 'NO SECURITY, '}"
+            f"{'NO SECURITY, ' if self._security == 'insecure' else ''}"
             f"{self.threads} threads, keys {self.key_bytes / 1e6:.0f} MB, secret key hidden>"
         )
 
@@ -148,7 +148,7 @@ def _checked(x: Encrypted) -> _core.Encrypted:
 def context(
     depth: int | None = None,
     *,
-    security: int = 128,
+    security: int | Literal["insecure"] = 128,
     threads: int = 0,
     scale_bits: int | None = None,
     tile: int = 16,
@@ -171,7 +171,7 @@ def context(
     side: the layout for data of many rows. `+ - *` broadcast there as NumPy's do, also among encrypted
     operands; `X @ w` and `v @ X` are products with vectors, and there are none of matrices.
     `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (40; 30 to
-    55), and `tile` the side of the tiles that matrices are cut into. A `security` of 0 is none at all: the
+    55), and `tile` the side of the tiles that matrices are cut into. A `security` of "insecure" is none: the
     same levels on a ring of a few thousand numbers, to try a program in seconds. A `release` declares how
     many results will be shown to others; its noise takes a high precision. What a plan would choose from the
     expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ._progress import clock, forecast
 from ._release import Release, declared
 from ._spec import Spec
 from ._trace import trace
-from ._values import count, real
+from ._values import count, real, security_bits
 
 if TYPE_CHECKING:
     from ._session import Client, Server
@@ -181,7 +181,7 @@ def plan(
     /,
     *,
     error: float | None = None,
-    security: int = 128,
+    security: int | Literal["insecure"] = 128,
     batch: int = 1,
     threads: int = 1,
     memory: int | None = None,
@@ -203,7 +203,7 @@ def plan(
     levels for everything: the planner places refreshes by a shortest path over operations and levels, for
     each set, and `print(plan)` tells where they are. The name of a set in place of "auto" takes no other. Say
     with `x.bounded(max_abs)` in the function what you know of its values: bounds grow with every operation.
-    A `security` of 0 is none at all: the same plan on a small ring, to try it in this process.
+    A `security` of "insecure" is none at all: the same plan on a small ring, to try it in this process.
 
     If the inputs are described with `dtype=int`, the function is `A @ B`, of inputs as they are or
     transposed, and the result exact: there is no `error`, batch or release.
@@ -223,7 +223,7 @@ def plan(
             _core.Plan.make(
                 expression,
                 error=0.0 if exact else real(error, "error"),
-                security=count(security, "security"),
+                security=security_bits(security),
                 batch=count(batch, "batch"),
                 threads=threads,
                 memory=None if memory is None else count(memory, "memory"),

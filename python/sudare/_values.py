@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,15 @@ def count(value: Any, name: str) -> int:
     if not 0 <= found <= LARGEST:
         raise InputError(f"{name} is a whole number from 0 to {LARGEST}, not {value!r}")
     return found
+
+
+def security_bits(value: int | Literal["insecure"]) -> int:
+    """Bits of security as the extension takes them: 0 is none, which has to be asked for by its name."""
+    if isinstance(value, str) and value == "insecure":
+        return 0
+    if isinstance(value, str) or value == 0:
+        raise InputError(f"security is 128, 192 or 256 bits, or 'insecure' for none at all, not {value!r}")
+    return count(value, "security")
 
 
 def real(value: Any, name: str) -> float:

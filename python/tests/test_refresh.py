@@ -21,7 +21,9 @@ def power(P: Any, A: Any) -> Any:
 @pytest.fixture(scope="module")
 def plan() -> sd.Plan:
     """Set A over a small ring without security."""
-    return sd.plan(power, P=SPEC, A=SPEC, error=0.1, bootstrap="A", method="bootstrapped", security=0)
+    return sd.plan(
+        power, P=SPEC, A=SPEC, error=0.1, bootstrap="A", method="bootstrapped", security="insecure"
+    )
 
 
 def test_a_plan_refreshes_where_it_says(plan: sd.Plan) -> None:
@@ -52,10 +54,10 @@ def test_what_has_no_security_does_not_travel(plan: sd.Plan) -> None:
 
 def test_the_cheaper_way_is_taken() -> None:
     """A ring with levels for everything where it costs less, and wherever no bootstrap is asked for."""
-    short = sd.plan(lambda P, A: P @ A @ A, error=1e-3, bootstrap="auto", security=0, P=SPEC, A=SPEC)
+    short = sd.plan(lambda P, A: P @ A @ A, error=1e-3, bootstrap="auto", security="insecure", P=SPEC, A=SPEC)
     assert short.method == "circuit"
     assert "bootstrapped" in {c["method"] for c in short.considered}
-    leveled = sd.plan(lambda P, A: P @ A @ A, error=1e-3, security=0, P=SPEC, A=SPEC)
+    leveled = sd.plan(lambda P, A: P @ A @ A, error=1e-3, security="insecure", P=SPEC, A=SPEC)
     assert "bootstrapped" not in {c["method"] for c in leveled.considered}
 
 

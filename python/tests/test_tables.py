@@ -13,7 +13,7 @@ from conftest import Floats
 @pytest.fixture(scope="module")
 def ctx() -> sd.Context:
     """Set A over a ring of 1024 slots without security: tiles of 128×8."""
-    return sd.context(bootstrap="A", columns=8, security=0, threads=2)
+    return sd.context(bootstrap="A", columns=8, security="insecure", threads=2)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_refreshes(ctx: sd.Context) -> None:
 
 
 def test_automatic_refreshes() -> None:
-    ctx = sd.context(bootstrap="A", columns=8, security=0, threads=2, auto_refresh=True)
+    ctx = sd.context(bootstrap="A", columns=8, security="insecure", threads=2, auto_refresh=True)
     v = np.linspace(-0.9, 1, 11)
     x, wanted = ctx.encrypt(v, max_abs=1), v.copy()
     y = x
