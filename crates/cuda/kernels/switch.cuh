@@ -105,7 +105,7 @@ template <class Sum> D void combine(u64* out, Shared y, const u64* w, const u64*
   UNROLL for (int k = 0; k < 4; k++) out[k] = sum[k].modulo(p);
 }
 // Grid (items, N/16/threads, conversions); shared: 16 words a source and thread.
-KERNEL(128, 2, lift, Lift) {
+KERNEL(128, 3, lift, Lift) {
   SHARED(s);
   const Conversion c = g.conversions[blockIdx.z];
   const u32 t = threadIdx.x, l = g.log_n - COLUMN_LAYERS;

@@ -89,16 +89,20 @@ fn compile(source: &str, capability: (u32, u32)) -> std::result::Result<Vec<u8>,
     let done = unsafe { nvrtc::compile_program(program, &options) };
     let result = match done {
         Ok(()) => cubin(program),
-        // SAFETY: the program lives.
-        Err(e) => Err(format!(
-            "{e}: {}",
-            unsafe { nvrtc::get_program_log(program) }
-                .map_or_else(|e| e.to_string(), |log| log.iter().map(|c| char::from(*c as u8)).take(400).collect(),)
-        )),
+        Err(error) => Err(format!("{error}: {}", log(program))),
     };
     // SAFETY: nothing uses the program after this.
     unsafe { nvrtc::destroy_program(program) }.map_err(|e| e.to_string())?;
     result
+}
+
+/// The start of what the compiler says.
+fn log(program: sys::nvrtcProgram) -> String {
+    // SAFETY: the program lives.
+    match unsafe { nvrtc::get_program_log(program) } {
+        Ok(log) => log.iter().map(|c| char::from(*c as u8)).take(400).collect(),
+        Err(error) => error.to_string(),
+    }
 }
 
 fn cubin(program: sys::nvrtcProgram) -> std::result::Result<Vec<u8>, String> {
