@@ -147,7 +147,7 @@ impl Server {
     pub(super) fn real(&self) -> Result<(&Plan, &Evaluator, &Threads), MatrixError> {
         let plan = self.planned("a product of stored matrices")?;
         match &self.0.mode {
-            Mode::Real(_, evaluator) => Ok((plan, evaluator, &self.0.threads)),
+            Mode::Real(_, evaluator, _) => Ok((plan, evaluator, &self.0.threads)),
             _ => plan.real().map(|_| unreachable!("a plan of real matrices has an evaluator")),
         }
     }
