@@ -147,7 +147,7 @@ fn sizes_that_no_grid_has_are_refused() {
     let wide = Grid::of_tiles(100, 400, 1 << 20, (40, 400)).unwrap();
     assert_eq!((wide.shard_rows, wide.shard_cols), (5, 50));
     let prime = Grid::of_tiles(158, 158, 2 << 20, (79, 67)).unwrap();
-    assert_eq!((prime.shard_rows, prime.shard_cols), (1, 67));
+    assert_eq!((prime.shard_rows, prime.shard_cols), (79, 1));
     // Of no tiles, about equal ones.
     let plain = Grid::new(1000, 1009, 1 << 20).unwrap();
     assert_eq!((plain.shard_rows, plain.shard_cols), (1, 253));

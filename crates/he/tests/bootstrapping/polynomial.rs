@@ -85,10 +85,11 @@ fn variance_within_three_percent() {
         let input_variance = n * (ERROR_VARIANCE + ROUNDING_VARIANCE) / (scale * scale);
         let (mut measured, mut predicted) = (0.0, 0.0);
         let mut numbers = Numbers::new(3);
-        for _ in 0..8 {
+        // Noise differs by keys more than by inputs: many of those.
+        for _ in 0..40 {
             let owner = Owner::new(&params);
             let server = owner.server(&[]);
-            for _ in 0..8 {
+            for _ in 0..2 {
                 let x = numbers.reals(params.slots());
                 let y = server.polynomial(&owner.encrypt(&x, level, scale, 1.0), &circuit).unwrap();
                 let wanted: Vec<Complex64> = x.iter().map(|x| p.evaluate(*x)).collect();

@@ -7,7 +7,7 @@
 mod run;
 mod schedule;
 
-pub use run::{Operands, multiply};
+pub use run::{Decode, Operands, multiply};
 pub use schedule::{Schedule, Sizes};
 
 use crate::error::MatrixError;

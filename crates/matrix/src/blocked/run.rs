@@ -15,6 +15,13 @@ use sudare_store::{Ahead, Block, BlockSource, Request, StoreError, Writer, read_
 /// Threads that read.
 const READERS: usize = 3;
 
+/// Row and column of a block.
+type Place = (usize, usize);
+/// Makes a block of an operand from its container.
+pub type Decode<'a> = dyn Fn(Operand, Place, &[u8]) -> Result<Ciphertext, MatrixError> + Sync + 'a;
+/// A shard and its blocks.
+type Shard = (Place, Vec<Place>);
+
 /// What is multiplied, and how its blocks are read and written.
 pub struct Operands<'a> {
     /// The left operand, the products of a batch one under the other.
@@ -22,7 +29,7 @@ pub struct Operands<'a> {
     /// The right operand, likewise.
     pub right: &'a dyn BlockSource,
     /// A block of an operand from the container at a row and column.
-    pub decode: &'a (dyn Fn(Operand, (usize, usize), &[u8]) -> Result<Ciphertext, MatrixError> + Sync),
+    pub decode: &'a Decode<'a>,
     /// A block of the result as a container.
     pub encode: &'a (dyn Fn((usize, usize), Ciphertext) -> Result<Vec<u8>, MatrixError> + Sync),
 }
@@ -32,7 +39,7 @@ pub struct Operands<'a> {
 struct Tile {
     batch: usize,
     /// Shards to be written, with their blocks.
-    shards: Vec<((usize, usize), Vec<(usize, usize)>)>,
+    shards: Vec<Shard>,
     /// Rows and columns of the result that these have, counted within the product.
     rows: Vec<usize>,
     cols: Vec<usize>,

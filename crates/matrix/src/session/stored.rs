@@ -18,6 +18,8 @@ use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{ALIGNMENT, Bundle, Header, ObjectType, State, Wire, packing};
 use sudare_store::{Block, BlockSource, Description, Existing, Grid, Reader, Reading, StoreError, Writer};
 
+/// Tables of the parameters, threads and what the allocator keeps, as the planner counts them.
+const BASE_MEMORY: u64 = 64 << 20;
 /// What the contents of a store say that they are.
 const KIND: &str = "matrix";
 /// Bytes of a bundle's metadata beside its application's header: two counts and a record.
@@ -74,8 +76,11 @@ fn blocked(plan: &Plan) -> Result<&dyn Blocked, MatrixError> {
     })
 }
 
+/// Rows and columns of blocks, and of elements in one.
+type Layout = ((usize, usize), Option<(usize, usize)>);
+
 /// Rows and columns of blocks of a node's value, and of elements in a block. What has no blocks lies in one row.
-fn layout(plan: &Plan, node: usize) -> Result<((usize, usize), Option<(usize, usize)>), MatrixError> {
+fn layout(plan: &Plan, node: usize) -> Result<Layout, MatrixError> {
     if let (Ok(product), Some(operand)) = (blocked(plan), operand_of(plan, node)) {
         let (rows, cols) = product.grid(operand);
         return Ok(((rows * plan.batch(), cols), Some(product.block_shape(operand))));
@@ -366,7 +371,7 @@ impl Server {
             stored: [left.reader.block_bytes(), right.reader.block_bytes(), block_bytes(plan, output, false)?],
             operand: left.block_memory(2),
             sum: left.block_memory(3),
-            fixed: self.bytes() as u64 + product.outline().table_bytes(),
+            fixed: BASE_MEMORY + self.bytes() as u64 + product.outline().table_bytes(),
             threads: self.threads(),
             seconds: plan.summary().seconds,
         };

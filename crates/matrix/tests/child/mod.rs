@@ -25,7 +25,7 @@ pub fn plan(method: &str, (m, k, n): (usize, usize, usize), batch: usize) -> Pla
 
 /// Something more than the least, so that there are several tiles of several blocks.
 pub fn memory(least: u64) -> u64 {
-    least + (24 << 20)
+    least + (80 << 20)
 }
 
 fn status(name: &str) -> u64 {
