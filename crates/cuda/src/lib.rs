@@ -9,7 +9,7 @@
 
 /// The guide's page, whose example runs with the tests of this crate.
 #[cfg(all(doctest, feature = "emulate"))]
-#[doc = include_str!("../../../docs/guide/11-gpu.md")]
+#[doc = include_str!("../../../docs/guide/14-gpu.md")]
 pub mod guide {}
 
 mod arena;

@@ -196,7 +196,7 @@ impl<'a> Makers<'a> {
         }
         out.lwe("boolean", self.integers.encrypt_bool(true).unwrap().block().ciphertext());
         let array = self.integers.encrypt_array(ElementType::Integer(kind), vec![2], &[250, 7]).unwrap();
-        out.seed("array", array.seed().unwrap());
+        out.seed("array", array.seeded().unwrap().0);
         array.blocks().iter().for_each(|block| out.lwe("array", block.ciphertext()));
         let (params, client) = &self.circuit;
         let (gadget, seeds) = (Gadget { base_log: 8, levels: 1 }, client.object_seeds().unwrap());
