@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::commands::genome_args::Genome;
+use crate::commands::serve_args::{Far, NewToken, Serve};
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 use sudare_rlwe::release::ReleasePolicy;
@@ -53,6 +54,10 @@ pub enum Command {
     /// Private searches in haplotype panels
     #[command(subcommand)]
     Genome(Genome),
+    /// Compute for others over HTTP, without any secret key
+    Serve(Serve),
+    /// Make a token for a tenant of `sudare serve`
+    Token(NewToken),
 }
 
 impl Command {
@@ -75,6 +80,8 @@ impl Command {
             Self::Decrypt(a) => (list(&[&a.plan, &a.keys, &a.result]), list(&[&a.output])),
             Self::Calibrate(_) => Default::default(),
             Self::Genome(a) => a.files(),
+            // A server's files are its own; a token's file is read and written.
+            Self::Serve(_) | Self::Token(_) => Default::default(),
         }
     }
 }
@@ -166,6 +173,8 @@ pub struct Matmul {
     /// The right matrix
     #[arg(value_name = "RIGHT")]
     pub right: PathBuf,
+    #[command(flatten)]
+    pub far: Far,
     /// Where the encrypted product goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -182,6 +191,8 @@ pub struct Run {
     /// The encrypted inputs in any order; an input that the plan has plain as NAME=FILE
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,
+    #[command(flatten)]
+    pub far: Far,
     /// Where the encrypted result goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -231,7 +242,7 @@ fn release(text: &str) -> Result<ReleasePolicy, String> {
 }
 
 /// `8GB`, `512MB`, `1GiB` or bytes.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {

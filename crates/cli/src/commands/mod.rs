@@ -5,6 +5,9 @@ mod client;
 mod genome;
 pub mod genome_args;
 mod plan;
+mod remote;
+mod serve;
+pub mod serve_args;
 mod server;
 
 use crate::args::{Args, Command};
@@ -27,6 +30,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Decrypt(a) => client::decrypt(args, a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
+        Command::Serve(a) => serve::serve(args, a),
+        Command::Token(a) => serve::token(a),
     }
 }
 
