@@ -33,6 +33,7 @@ from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
 from ._release import Release
+from ._remote import Remote, RemoteError, RemoteServer, remote
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 
@@ -58,6 +59,9 @@ __all__ = [
     "PublicClient",
     "Release",
     "ReleaseError",
+    "Remote",
+    "RemoteError",
+    "RemoteServer",
     "SecurityError",
     "Server",
     "ShapeError",
@@ -71,6 +75,7 @@ __all__ = [
     "maximum",
     "minimum",
     "plan",
+    "remote",
     "spec",
     "table",
     "where",
