@@ -127,7 +127,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// A body of a length, if it is known, and where to put it.
-    pub fn new(length: Option<u64>) -> (mpsc::Sender<io::Result<Bytes>>, Body) {
+    pub fn open(length: Option<u64>) -> (mpsc::Sender<io::Result<Bytes>>, Body) {
         let (to, from) = mpsc::channel(4);
         (to, Body::new(Self { from, left: length }))
     }
@@ -154,7 +154,7 @@ impl hyper::body::Body for Channel {
 
 /// A part of a file as a body.
 pub(crate) fn of_file(mut file: File, start: u64, length: u64) -> Body {
-    let (to, body) = Channel::new(Some(length));
+    let (to, body) = Channel::open(Some(length));
     tokio::spawn(async move {
         let mut left = length;
         let mut first = true;

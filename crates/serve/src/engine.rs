@@ -32,7 +32,7 @@ struct Name {
 
 enum Session {
     Plan(Plan, sudare_matrix::Server),
-    Panel(sudare_genome::Server),
+    Panel(Box<sudare_genome::Server>),
 }
 
 impl Session {
@@ -212,7 +212,7 @@ impl Engine {
             let bytes = self.objects.read(&name.tenant, keys)?;
             self.pool.run(|| server.add_keys(&bytes))?;
         }
-        Ok(Session::Panel(server))
+        Ok(Session::Panel(Box::new(server)))
     }
 
     fn operand(

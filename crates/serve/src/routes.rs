@@ -342,7 +342,7 @@ async fn delete_job(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Pa
 /// Server-sent events: the job whenever it changes, the last time when it has ended.
 async fn events(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>) -> Answer {
     let job = app.jobs.get(&tenant, &id)?;
-    let (to, body) = Channel::new(None);
+    let (to, body) = Channel::open(None);
     tokio::spawn(async move {
         let (started, mut last) = (Instant::now(), String::new());
         let mut stop = app.stop.clone();
