@@ -10,6 +10,7 @@ import secrets
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
@@ -100,6 +101,8 @@ class Remote:
             )
         else:
             self._connection = http.client.HTTPConnection(host, parts.port, timeout=WAIT + 60)
+        # The connection is kept between requests, and ends with the last who holds this.
+        weakref.finalize(self, self._connection.close)
 
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
