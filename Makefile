@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-server demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -40,6 +40,11 @@ endef
 demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secrets, compare with NumPy
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	@$(BIN)/python python/examples/demo.py
+
+demo-server: $(BIN)/.ready ## the same on a server of its own, over HTTP: `sudare serve`
+	$(call install-wheel,$(TARGET)/wheel-release,release)
+	cargo build --locked --quiet --release -p sudare-cli
+	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_server.py
 
 demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
 	cargo run --locked --quiet --release -p sudare-genome --example demo
@@ -142,6 +147,7 @@ pyright: $(BIN)/.ready ## pyright on the examples, after make test-python
 
 test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy
 	@echo '== documentation examples'
+	cargo build --locked --quiet -p sudare-cli
 	$(BIN)/python -m pytest --quiet python/tests/test_documents.py
 
 fmt: $(BIN)/.ready ## format everything
@@ -155,7 +161,8 @@ fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 # Random circuits of the exact schemes, for each of them; FROM goes on where another run stopped.
 CIRCUITS ?= 100000
 FROM ?= 0
-soak: | prerequisites ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours
+soak: | prerequisites ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; the server under its whole load
+	SUDARE_SOAK=1 cargo test --locked -p sudare-serve --test service -- --nocapture --test-threads 1
 	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
 	    cargo test --locked -p sudare-he --test exact _circuits -- --nocapture
 

@@ -36,6 +36,7 @@ from ._moments import Moments, table
 from ._plan import Plan, plan
 from ._polynomial import Polynomial, fit
 from ._release import Release
+from ._remote import Remote, RemoteError, RemoteServer, remote
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 from ._stored import StoredMatrix, StoredProduct, store
@@ -65,6 +66,9 @@ __all__ = [
     "PublicClient",
     "Release",
     "ReleaseError",
+    "Remote",
+    "RemoteError",
+    "RemoteServer",
     "SecurityError",
     "Server",
     "ShapeError",
@@ -83,6 +87,7 @@ __all__ = [
     "minimum",
     "open",
     "plan",
+    "remote",
     "spec",
     "store",
     "table",

@@ -14,6 +14,7 @@ import pytest
 import sudare as sd
 
 ROOT = Path(__file__).parents[2]
+COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "debug" / "sudare"
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "docs" / "compare.md",
@@ -33,9 +34,12 @@ def blocks(document: Path, language: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_python(document: Path) -> None:
+def test_python(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a document run one after the other, as a reader would type them."""
     found = blocks(document, "python")
+    if any('"sudare"' in code for _, code in found) and not COMMAND.exists():
+        pytest.skip("the command is not built")
+    monkeypatch.setenv("PATH", f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}")
     # Rust examples run with the tests of the crate that the page is about.
     assert found or blocks(document, "rust") or blocks(document, "sh"), (
         "a document of the guide without an example"
@@ -73,10 +77,9 @@ COMMANDS = [
 
 def commands(code: str, folder: Path) -> str:
     """Runs a block of commands in a folder; gives what it prints."""
-    command = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
-    if not command.exists():
+    if not COMMAND.exists():
         pytest.skip("the command is not built")
-    env = {**os.environ, "PATH": f"{command.parent.resolve()}{os.pathsep}{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"}
     run = ["sh", "-eu", "-c", code]
     done = subprocess.run(
         run, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True

@@ -2,6 +2,7 @@
 
 use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
+use crate::commands::serve_args::{Far, NewToken, Serve};
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 use sudare_rlwe::release::ReleasePolicy;
@@ -62,6 +63,10 @@ pub enum Command {
     /// Private searches in haplotype panels
     #[command(subcommand)]
     Genome(Genome),
+    /// Compute for others over HTTP, without any secret key
+    Serve(Serve),
+    /// Make a token for a tenant of `sudare serve`
+    Token(NewToken),
 }
 
 impl Command {
@@ -88,6 +93,8 @@ impl Command {
             Self::Info(_) | Self::Completion(_) | Self::Calibrate(_) => Default::default(),
             Self::Bits(a) => a.files(),
             Self::Genome(a) => a.files(),
+            // A server's files are its own; a token's file is read and written.
+            Self::Serve(_) | Self::Token(_) => Default::default(),
         }
     }
 }
@@ -200,6 +207,8 @@ pub struct Matmul {
     pub resume: bool,
     #[command(flatten)]
     pub csv: Csv,
+    #[command(flatten)]
+    pub far: Far,
     /// Where the encrypted product goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -218,6 +227,7 @@ pub struct Run {
     pub inputs: Vec<String>,
     #[command(flatten)]
     pub csv: Csv,
+    pub far: Far,
     /// Where the encrypted result goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -316,7 +326,7 @@ fn release(text: &str) -> Result<ReleasePolicy, String> {
 }
 
 /// `8GB`, `512MB`, `1GiB` or bytes.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {

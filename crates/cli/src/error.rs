@@ -8,6 +8,7 @@ use sudare_matrix::MatrixError;
 use sudare_ring::ErrorKind;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
+use sudare_serve::{RemoteError, ServeError};
 
 /// What kind of error: the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,18 @@ pub fn class_of(kind: ErrorKind) -> Class {
         ErrorKind::Format => Class::Damaged,
         ErrorKind::Io | ErrorKind::Machine => Class::Io,
         ErrorKind::Internal => Class::Internal,
+    }
+}
+
+impl From<RemoteError> for CliError {
+    fn from(e: RemoteError) -> Self {
+        Self::new(class_of(e.kind()), e.to_string())
+    }
+}
+
+impl From<ServeError> for CliError {
+    fn from(e: ServeError) -> Self {
+        Self::new(class_of(e.kind()), e.to_string())
     }
 }
 

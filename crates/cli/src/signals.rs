@@ -1,6 +1,15 @@
 //! What happens when a signal ends the command: its scratch files go with it.
 
 use crate::files;
+use std::sync::{Mutex, PoisonError};
+
+/// What the next signal does instead of ending the command.
+static GENTLY: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
+/// Has the next signal ask for an end; the one after it ends the command at once.
+pub fn end_gently(ask: impl Fn() + Send + 'static) {
+    *GENTLY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(ask));
+}
 
 /// Ctrl-C and a request to end. A closed terminal leaves files that the next run removes: whether
 /// that signal is to be ignored is for `nohup` to say.
@@ -15,7 +24,12 @@ pub fn listen() {
     // Without the thread, signals end the command as they always do.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(heard) else { return };
     let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        for signal in signals.forever() {
+            let gently = GENTLY.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(ask) = gently {
+                ask();
+                continue;
+            }
             files::remove_scratch();
             // Ends the process as if nobody had listened.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -35,5 +49,5 @@ fn ignored(signal: i32) -> bool {
 /// Nothing is listened to elsewhere.
 #[cfg(not(unix))]
 pub fn listen() {
-    let _ = files::remove_scratch;
+    let _ = (files::remove_scratch, &GENTLY);
 }

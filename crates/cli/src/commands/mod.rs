@@ -8,6 +8,9 @@ mod genome;
 pub mod genome_args;
 mod info;
 mod plan;
+mod remote;
+mod serve;
+pub mod serve_args;
 mod server;
 mod stored;
 
@@ -35,6 +38,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Completion(a) => completion(a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
+        Command::Serve(a) => serve::serve(args, a),
+        Command::Token(a) => serve::token(a),
     }
 }
 

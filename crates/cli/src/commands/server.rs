@@ -32,6 +32,9 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
         let message = format!("the plan computes {}, not one product; use `sudare run`", plan.expression());
         return Err(CliError::new(Class::Usage, message).in_file(&a.plan));
     };
+    if let Some(remote) = a.far.remote()? {
+        return super::remote::matmul(args, a, &plan, &remote, [left, right]);
+    }
     let server = load_server(&plan, &a.keys, args.threads)?;
     if let Some(memory) = a.memory {
         return stored::matmul(args, a, (&plan, &server), memory);
@@ -49,15 +52,23 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
     store(args, &product, &a.output)
 }
 
+/// `NAME=FILE` for an input that the plan has, or a file alone.
+pub fn named<'a>(plan: &Plan, text: &'a str) -> (&'a str, &'a Path) {
+    match text.split_once('=') {
+        Some((name, path)) if plan.expression().input(name).is_some() => (name, Path::new(path)),
+        _ => ("", Path::new(text)),
+    }
+}
+
 pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
     let plan = load_plan(&a.plan)?;
+    if let Some(remote) = a.far.remote()? {
+        return super::remote::run(args, a, &plan, &remote);
+    }
     let server = load_server(&plan, &a.keys, args.threads)?;
     let mut inputs = Vec::with_capacity(a.inputs.len());
     for text in &a.inputs {
-        let (name, path) = match text.split_once('=') {
-            Some((name, path)) if plan.expression().input(name).is_some() => (name, Path::new(path)),
-            _ => ("", Path::new(text.as_str())),
-        };
+        let (name, path) = named(&plan, text);
         inputs.push(operand(&plan, &server, name, path, &a.csv)?);
     }
     let bar = Bar::clock("computing", plan.summary().seconds, args.quiet);

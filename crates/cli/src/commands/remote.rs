@@ -1,0 +1,80 @@
+//! `sudare matmul --server` and `run --server`: the same work, done by somebody else's `sudare serve`.
+
+use super::server::named;
+use super::{bytes, say};
+use crate::error::{CliError, InFile};
+use crate::files::{self, Access, Output};
+use crate::progress::Bar;
+use crate::{args, matrices};
+use std::io::Cursor;
+use std::path::Path;
+use sudare_matrix::{Encrypted, Plan};
+use sudare_serve::{Digest, Operand, Operation, Remote, Request};
+
+/// Sends a file, unless the server has it.
+fn send(remote: &Remote, path: &Path) -> Result<Digest, CliError> {
+    remote.send(&mut files::open_unbuffered(path)?).in_file(path)
+}
+
+/// Sends an operand: an encrypted one as it is, one that the plan has plain as doubles.
+fn operand(remote: &Remote, plan: &Plan, (name, path): (&str, &Path), csv: &args::Csv) -> Result<Operand, CliError> {
+    match plan.expression().inputs().iter().find(|i| i.name == name) {
+        Some(input) if input.plain => {
+            let matrices = matrices::read(path, plan.batch(), (input.rows, input.cols), csv)?;
+            let doubles: Vec<u8> =
+                matrices.iter().flat_map(|m| m.data()).flat_map(|element| element.to_le_bytes()).collect();
+            let object = remote.send(&mut Cursor::new(doubles)).in_file(path)?;
+            Ok(Operand { object, plain: Some(name.to_owned()) })
+        }
+        // What is no value of this plan is refused here, before it is sent.
+        _ => {
+            Encrypted::read_from(plan, files::open(path)?).in_file(path)?;
+            Ok(Operand::encrypted(send(remote, path)?))
+        }
+    }
+}
+
+pub fn matmul(
+    args: &args::Args,
+    a: &args::Matmul,
+    plan: &Plan,
+    remote: &Remote,
+    inputs: [usize; 2],
+) -> Result<(), CliError> {
+    let [left, right] = inputs.map(|i| plan.expression().inputs()[i].name.as_str());
+    let operands = vec![operand(remote, plan, (left, &a.left), &a.csv)?, operand(remote, plan, (right, &a.right), &a.csv)?];
+    compute(args, plan, remote, (&a.plan, &a.keys, &a.output), Operation::Matmul, operands)
+}
+
+pub fn run(args: &args::Args, a: &args::Run, plan: &Plan, remote: &Remote) -> Result<(), CliError> {
+    let operands = a.inputs.iter().map(|text| {
+        operand(remote, plan, named(plan, text), &a.csv)
+    });
+    let operands = operands.collect::<Result<Vec<_>, _>>()?;
+    compute(args, plan, remote, (&a.plan, &a.keys, &a.output), Operation::Run, operands)
+}
+
+fn compute(
+    args: &args::Args,
+    plan: &Plan,
+    remote: &Remote,
+    (plan_path, keys, output): (&Path, &Path, &Path),
+    operation: Operation,
+    operands: Vec<Operand>,
+) -> Result<(), CliError> {
+    let mut out = Output::create(output, Access::Usual)?;
+    let (plan_name, keys) = (send(remote, plan_path)?, send(remote, keys)?);
+    let bar = Bar::steps("computing far away", args.quiet);
+    let request = Request::Compute { plan: plan_name, keys: Some(keys), operation, operands };
+    let job = remote.submit(&request, None)?;
+    let (result, _) = remote.wait(&job.id, &|done, steps| bar.set(done as usize, steps as usize))?;
+    drop(bar);
+    remote.fetch(result, &mut out)?;
+    let whole = out.finish()?;
+    let value = Encrypted::read_from(plan, files::open(whole.scratch())?)?;
+    // Keys and values stay for the next time; the result is here.
+    remote.delete_job(&job.id)?;
+    remote.delete_object(result)?;
+    say(args, format!("{}  {}  {value}", output.display(), bytes(whole.size())))?;
+    whole.put()
+}

@@ -1,0 +1,118 @@
+//! The command line of `sudare serve`, and of what computes far away.
+
+use crate::args::size;
+use crate::error::{Class, CliError};
+use crate::files;
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use sudare_serve::Remote;
+
+/// Most bytes of a token's file, and of certificates.
+pub const MAX_TEXT: u64 = 1 << 20;
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Where it listens; port 0 takes any that is free
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8443")]
+    pub listen: SocketAddr,
+    /// The folder for objects and jobs
+    #[arg(long, value_name = "FOLDER")]
+    pub data: PathBuf,
+    /// Tenants and the hashes of their tokens, as `sudare token` writes them
+    #[arg(long, value_name = "FILE")]
+    pub tokens: PathBuf,
+    /// The server's certificate and those above it, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Clients show a certificate of one of these authorities, beside their token
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub client_ca: Option<PathBuf>,
+    /// Listen without TLS on an address that others reach: a proxy in front has it
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub behind_proxy: bool,
+    /// A haplotype panel to search in, under a name
+    #[arg(long, value_name = "NAME=FILE", value_parser = panel)]
+    pub panel: Vec<(String, PathBuf)>,
+    /// Jobs that run at once, each on all --threads; with 0 they are accepted and wait for the next start
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub jobs: usize,
+    /// Jobs that wait or run, of all tenants
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub queue: usize,
+    /// Most bytes of a tenant's objects
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "64GB")]
+    pub storage: u64,
+    /// Most bytes of keys that stay in memory between jobs
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "4GB")]
+    pub memory: u64,
+    /// Days that unused objects and ended jobs are kept
+    #[arg(long, value_name = "DAYS", default_value_t = 7)]
+    pub keep: u64,
+    /// Figures for Prometheus at http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<SocketAddr>,
+}
+
+#[derive(Debug, Args)]
+pub struct NewToken {
+    /// Whose it is: lower-case letters, digits, hyphens
+    #[arg(value_name = "TENANT")]
+    pub tenant: String,
+    /// The server's file of tokens, which gets a line with the token's hash
+    #[arg(long, value_name = "FILE")]
+    pub tokens: PathBuf,
+}
+
+/// Where the work is done, if not here.
+#[derive(Debug, Args)]
+pub struct Far {
+    /// A server that computes instead, as https://HOST:PORT; keys and values are sent once
+    #[arg(long, value_name = "URL", requires = "token_file")]
+    pub server: Option<String>,
+    /// The tenant's token
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub token_file: Option<PathBuf>,
+    /// Authorities that the server's certificate is from, instead of the web's, PEM
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub ca: Option<PathBuf>,
+}
+
+impl Far {
+    /// The server, if one is named.
+    pub fn remote(&self) -> Result<Option<Remote>, CliError> {
+        let (Some(url), Some(path)) = (&self.server, &self.token_file) else { return Ok(None) };
+        let token = files::read_secret(path, MAX_TEXT)?;
+        let token = std::str::from_utf8(&token)
+            .map_err(|_| CliError::new(Class::Data, "this is no token: it is not text").in_file(path))?;
+        let ca = self.ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
+        Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
+    }
+}
+
+impl Serve {
+    /// How long things are kept.
+    pub fn kept(&self) -> Duration {
+        Duration::from_secs(self.keep.saturating_mul(24 * 3600))
+    }
+
+    /// The files of TLS, if there is any.
+    pub fn tls(&self) -> Option<(&Path, &Path)> {
+        self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    }
+}
+
+/// `NAME=FILE`.
+fn panel(text: &str) -> Result<(String, PathBuf), String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && name.chars().all(good) && !path.is_empty() => {
+            Ok((name.into(), path.into()))
+        }
+        _ => Err("give a name of letters, digits and hyphens, and a file, as ref=panel.sudare".into()),
+    }
+}

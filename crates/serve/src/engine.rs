@@ -1,0 +1,281 @@
+//! What computes: sessions of the crates below, kept between jobs while there is room for their keys.
+
+use crate::digest::Digest;
+use crate::objects::Objects;
+use crate::problem::{Kind, Problem};
+use crate::request::{Operand, Operation, Request};
+use std::io::{BufReader, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sudare_genome::{Options, Panel};
+use sudare_matrix::plan::MAX_PLAN_BYTES;
+use sudare_matrix::{Encrypted, Matrix, Plan};
+use sudare_ring::{ErrorKind, Threads};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::wire::Wire;
+
+/// Bytes that a session takes beside its keys: tables, diagrams of a panel.
+const SESSION_BYTES: u64 = 64 << 20;
+
+/// A panel under the name that clients ask for.
+pub(crate) type NamedPanel = (String, Arc<Panel>);
+
+/// What a session was made of: a tenant's own objects. Two tenants never share one.
+#[derive(Clone, PartialEq, Eq)]
+struct Name {
+    tenant: Arc<str>,
+    /// The plan, or none for a panel.
+    plan: Option<Digest>,
+    panel: String,
+    keys: Option<Digest>,
+}
+
+enum Session {
+    Plan(Plan, sudare_matrix::Server),
+    Panel(Box<sudare_genome::Server>),
+}
+
+impl Session {
+    fn bytes(&self, keys: u64) -> u64 {
+        SESSION_BYTES
+            + match self {
+                Self::Plan(_, server) => server.bytes() as u64,
+                // Masks are expanded: twice what was sent, at most.
+                Self::Panel(_) => 2 * keys,
+            }
+    }
+}
+
+/// How far a job has come.
+#[derive(Default)]
+pub(crate) struct Steps {
+    done: AtomicU64,
+    all: AtomicU64,
+    /// Looks at work that tells nothing by itself.
+    live: Mutex<Option<Box<dyn Fn() -> u64 + Send>>>,
+}
+
+impl Steps {
+    fn tell(&self, done: u64, all: u64) {
+        self.all.store(all, Ordering::Relaxed);
+        self.done.fetch_max(done.min(all), Ordering::Relaxed);
+    }
+
+    /// Steps done and steps in all.
+    pub fn get(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed))
+    }
+
+    /// Counts again. The operations of two jobs of one session are counted together.
+    pub fn look(&self) {
+        if let Some(count) = &*self.live.lock().unwrap_or_else(PoisonError::into_inner) {
+            self.tell(count(), self.get().1);
+        }
+    }
+
+    fn watch(&self, count: Option<Box<dyn Fn() -> u64 + Send>>) {
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = count;
+    }
+}
+
+/// Runs jobs.
+pub(crate) struct Engine {
+    objects: Arc<Objects>,
+    panels: Vec<NamedPanel>,
+    threads: usize,
+    memory: u64,
+    pool: Threads,
+    /// The one used last comes last.
+    kept: Mutex<Vec<(Name, Arc<Session>, u64)>>,
+}
+
+impl Engine {
+    pub fn new(objects: Arc<Objects>, panels: Vec<NamedPanel>, threads: usize, memory: u64) -> Self {
+        Self { objects, panels, threads, memory, pool: Threads::new(threads), kept: Mutex::default() }
+    }
+
+    pub fn panels(&self) -> &[NamedPanel] {
+        &self.panels
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<(Name, Arc<Session>, u64)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of keys in memory.
+    pub fn bytes(&self) -> u64 {
+        self.kept().iter().map(|(.., bytes)| bytes).sum()
+    }
+
+    /// Forgets sessions that an object was part of.
+    pub fn forget(&self, tenant: &str, digest: Digest) {
+        self.kept()
+            .retain(|(name, ..)| &*name.tenant != tenant || (name.plan != Some(digest) && name.keys != Some(digest)));
+    }
+
+    /// Runs a job and stores its result; gives the result's name and length.
+    pub fn run(&self, tenant: &Arc<str>, request: &Request, steps: &Steps) -> Result<(Digest, u64), Problem> {
+        match request {
+            Request::Compute { plan, keys, operation, operands } => {
+                let name = Name { tenant: tenant.clone(), plan: Some(*plan), panel: String::new(), keys: *keys };
+                let session = self.session(&name)?;
+                let Session::Plan(plan, server) = &*session else { return Err(broken()) };
+                let values =
+                    operands.iter().map(|o| self.operand(tenant, plan, server, o)).collect::<Result<Vec<_>, _>>()?;
+                // Summaries count in doubles; what is shown is a whole number of steps.
+                steps.tell(0, plan.summary().key_switches.max(1.0) as u64);
+                let (counted, before) = (server.clone(), server.counters().key_switches);
+                steps.watch(Some(Box::new(move || counted.counters().key_switches.saturating_sub(before))));
+                let value = compute(server, *operation, &values);
+                steps.look();
+                steps.watch(None);
+                let value = value?;
+                steps.tell(steps.get().1, steps.get().1);
+                self.objects.put(tenant, |out| Ok(value.write_to(out)?))
+            }
+            Request::Search { panel, keys, query, pad } => {
+                let name = Name { tenant: tenant.clone(), plan: None, panel: panel.clone(), keys: *keys };
+                let session = self.session(&name)?;
+                let Session::Panel(server) = &*session else { return Err(broken()) };
+                let query = self.objects.read(tenant, *query)?;
+                let progress = |done: usize, all: usize| steps.tell(done as u64, all as u64);
+                let options = Options { class: *pad, progress: Some(&progress) };
+                let (answer, _) = self.pool.run(|| server.search(&query, options))?;
+                self.objects.put(tenant, |out| Ok(out.write_all(&answer)?))
+            }
+        }
+    }
+
+    /// A session that is kept, or a new one.
+    fn session(&self, name: &Name) -> Result<Arc<Session>, Problem> {
+        if let Some(session) = self.take(name) {
+            return Ok(session);
+        }
+        let mut keys_bytes = 0;
+        if let Some(digest) = name.keys {
+            keys_bytes = self.objects.length(&name.tenant, digest).unwrap_or(0);
+        }
+        let session = Arc::new(match name.plan {
+            Some(plan) => self.plan_session(name, plan)?,
+            None => self.panel_session(name)?,
+        });
+        let bytes = session.bytes(keys_bytes);
+        if bytes <= self.memory {
+            let mut kept = self.kept();
+            // Another job may have made the same one meanwhile.
+            kept.retain(|(known, ..)| known != name);
+            kept.push((name.clone(), session.clone(), bytes));
+            let mut all: u64 = kept.iter().map(|(.., bytes)| bytes).sum();
+            while all > self.memory {
+                all -= kept.remove(0).2;
+            }
+        }
+        Ok(session)
+    }
+
+    fn take(&self, name: &Name) -> Option<Arc<Session>> {
+        let mut kept = self.kept();
+        let at = kept.iter().position(|(known, ..)| known == name)?;
+        let entry = kept.remove(at);
+        let session = entry.1.clone();
+        kept.push(entry);
+        Some(session)
+    }
+
+    fn plan_session(&self, name: &Name, plan: Digest) -> Result<Session, Problem> {
+        let mut text = String::new();
+        let file = self.objects.open_object(&name.tenant, plan)?;
+        file.take(MAX_PLAN_BYTES as u64 + 1)
+            .read_to_string(&mut text)
+            .map_err(|_| Problem::new(Kind::Refused(ErrorKind::Format), "the plan is not text"))?;
+        let plan = Plan::from_json(&text)?;
+        let server = match name.keys {
+            Some(keys) => {
+                let file = self.objects.open_object(&name.tenant, keys)?;
+                let keys = EvalKeys::read_from(plan.params(), BufReader::with_capacity(1 << 20, file))?;
+                sudare_matrix::Server::new(&plan, keys, self.threads)?
+            }
+            None if plan.is_exact() => sudare_matrix::Server::keyless(&plan, self.threads)?,
+            None => {
+                let words = "this plan computes with evaluation keys; send them and name them as the job's keys";
+                return Err(Problem::new(Kind::Refused(ErrorKind::MissingKey), words));
+            }
+        };
+        Ok(Session::Plan(plan, server))
+    }
+
+    fn panel_session(&self, name: &Name) -> Result<Session, Problem> {
+        let known = self.panels.iter().find(|(known, _)| *known == name.panel);
+        let (_, panel) = known.ok_or_else(|| Problem::not_found("panel"))?;
+        let mut server = sudare_genome::Server::new(panel.clone())?;
+        if let Some(keys) = name.keys {
+            let bytes = self.objects.read(&name.tenant, keys)?;
+            self.pool.run(|| server.add_keys(&bytes))?;
+        }
+        Ok(Session::Panel(Box::new(server)))
+    }
+
+    fn operand(
+        &self,
+        tenant: &str,
+        plan: &Plan,
+        server: &sudare_matrix::Server,
+        operand: &Operand,
+    ) -> Result<Encrypted, Problem> {
+        let file = self.objects.open_object(tenant, operand.object)?;
+        let Some(name) = &operand.plain else {
+            return Ok(Encrypted::read_from(plan, BufReader::with_capacity(1 << 20, file))?);
+        };
+        let input = plan.expression().input(name).map(|at| &plan.expression().inputs()[at]);
+        let input = input.ok_or_else(|| Problem::not_found("input of the plan"))?;
+        let (shape, members) = ((input.rows, input.cols), plan.batch());
+        let expected = (8 * shape.0 * shape.1 * members) as u64;
+        let found = file.metadata()?.len();
+        if found != expected {
+            let words = format!("{name} has {expected} bytes as doubles, and this object has {found}");
+            return Err(Problem::new(Kind::Refused(ErrorKind::Shape), words));
+        }
+        let mut bytes = Vec::new();
+        BufReader::new(file).read_to_end(&mut bytes)?;
+        let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        let one = |values: &[f64]| Matrix::new(shape.0, shape.1, values.to_vec());
+        let matrices = numbers.chunks(shape.0 * shape.1).map(one).collect::<Result<Vec<_>, _>>()?;
+        Ok(server.plain(name, &matrices)?)
+    }
+}
+
+fn broken() -> Problem {
+    Problem::new(Kind::Refused(ErrorKind::Internal), "a session of another kind than was asked for")
+}
+
+/// An operation on its operands.
+fn compute(server: &sudare_matrix::Server, operation: Operation, values: &[Encrypted]) -> Result<Encrypted, Problem> {
+    let count = |expected: usize| {
+        let found = values.len();
+        let words = format!("this operation takes {expected} operand(s), and {found} are given");
+        if found == expected { Ok(()) } else { Err(Problem::new(Kind::Refused(ErrorKind::Shape), words)) }
+    };
+    let two =
+        |done: fn(&sudare_matrix::Server, &Encrypted, &Encrypted) -> Result<Encrypted, sudare_matrix::MatrixError>| {
+            count(2)?;
+            Ok(done(server, &values[0], &values[1])?)
+        };
+    match operation {
+        Operation::Run => return Ok(server.run(values)?),
+        Operation::Matmul => return two(sudare_matrix::Server::matmul),
+        Operation::Add => return two(sudare_matrix::Server::add),
+        Operation::Sub => return two(sudare_matrix::Server::sub),
+        Operation::Mul => return two(sudare_matrix::Server::mul),
+        _ => count(1)?,
+    }
+    let of = &values[0];
+    Ok(match operation {
+        Operation::Neg => server.neg(of),
+        Operation::Scale { by } => server.scale(of, by),
+        Operation::Shift { by } => server.shift(of, by),
+        Operation::Transpose => server.transpose(of),
+        Operation::Sum { axis } => server.sum(of, axis),
+        Operation::Moments => server.moments(of),
+        Operation::Run | Operation::Matmul | Operation::Add | Operation::Sub | Operation::Mul => return Err(broken()),
+    }?)
+}

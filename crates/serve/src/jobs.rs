@@ -1,0 +1,388 @@
+//! Jobs: a bounded queue, threads of its own that compute, and a record of each job on the disk.
+//!
+//! A job is on the disk before it is accepted, and its result before it is done. What a server that was killed had
+//! begun is begun again by the next one.
+
+use crate::digest::Digest;
+use crate::disk;
+use crate::engine::{Engine, Steps};
+use crate::metrics::Metrics;
+use crate::objects::Objects;
+use crate::problem::{Kind, Problem};
+use crate::request::{JobView, Record, Request, State};
+use crate::service::Log;
+use crate::settings::Limits;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use std::{fs, io};
+use sudare_ring::ErrorKind;
+use sudare_ring::interrupt::Interrupt;
+use tokio::sync::watch;
+
+/// A job that ended the server so many times is not begun again.
+const MOST_ATTEMPTS: u32 = 3;
+
+/// A job.
+pub(crate) struct Job {
+    tenant: Arc<str>,
+    record: Mutex<Record>,
+    steps: Steps,
+    cancelled: AtomicBool,
+    /// Whether it is on the disk: before that nobody is told of it.
+    accepted: AtomicBool,
+    ended: watch::Sender<bool>,
+}
+
+impl Job {
+    fn new(tenant: &Arc<str>, record: Record) -> Arc<Self> {
+        let ended = watch::Sender::new(record.state.ended());
+        let (steps, cancelled, accepted) = (Steps::default(), AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { tenant: tenant.clone(), record: Mutex::new(record), steps, cancelled, accepted, ended })
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As its tenant sees it.
+    pub fn view(&self) -> JobView {
+        let (record, (done, steps)) = (self.record(), self.steps.get());
+        JobView { id: record.id.clone(), created: record.created, state: record.state.clone(), done, steps }
+    }
+
+    /// Changes when the job ends.
+    pub fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    jobs: HashMap<(Arc<str>, String), Arc<Job>>,
+    queue: Vec<Arc<Job>>,
+    /// When each tenant's last job was begun.
+    served: HashMap<Arc<str>, u64>,
+    begun: u64,
+    running: usize,
+    stopping: bool,
+}
+
+/// All jobs.
+pub(crate) struct Jobs {
+    objects: Arc<Objects>,
+    pub engine: Engine,
+    limits: Limits,
+    metrics: Arc<Metrics>,
+    log: Log,
+    inner: Mutex<Inner>,
+    wake: Condvar,
+    halted: Arc<AtomicBool>,
+}
+
+impl Jobs {
+    /// The jobs that are on the disk; those that have not ended wait again.
+    pub fn open(
+        objects: Arc<Objects>,
+        engine: Engine,
+        limits: &Limits,
+        metrics: Arc<Metrics>,
+        log: Log,
+        tenants: &[Arc<str>],
+    ) -> io::Result<Arc<Self>> {
+        let mut inner = Inner::default();
+        for tenant in tenants {
+            for entry in fs::read_dir(objects.jobs_folder(tenant))?.flatten() {
+                let Ok(mut record) = serde_json::from_slice::<Record>(&fs::read(entry.path())?) else {
+                    log(&format!("a record of a job of {tenant} cannot be read and is left as it is"));
+                    continue;
+                };
+                if record.state == State::Running {
+                    record.state = State::Queued;
+                }
+                let (id, job) = (record.id.clone(), Job::new(tenant, record));
+                job.accepted.store(true, Ordering::Relaxed);
+                if !job.record().state.ended() {
+                    inner.queue.push(job.clone());
+                }
+                inner.jobs.insert((tenant.clone(), id), job);
+            }
+        }
+        inner.queue.sort_by_key(|job| job.record().created);
+        let halted = Arc::new(AtomicBool::new(false));
+        let (limits, inner, wake) = (limits.clone(), Mutex::new(inner), Condvar::new());
+        Ok(Arc::new(Self { objects, engine, limits, metrics, log, inner, wake, halted }))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Jobs that wait, and that run.
+    pub fn counts(&self) -> (usize, usize) {
+        let inner = self.inner();
+        (inner.queue.len(), inner.running)
+    }
+
+    fn path(&self, job: &Job) -> PathBuf {
+        self.objects.jobs_folder(&job.tenant).join(format!("{}.json", job.record().id))
+    }
+
+    fn store(&self, job: &Job, durable: bool) -> io::Result<()> {
+        let path = self.path(job);
+        let bytes = serde_json::to_vec(&*job.record()).map_err(io::Error::other)?;
+        disk::write(&path, durable, &bytes)
+    }
+
+    /// Refuses a job for which there is no room, before anything of it is read.
+    pub fn room(&self, tenant: &str) -> Result<(), Problem> {
+        self.has_room(&self.inner(), tenant).inspect_err(|_| {
+            self.metrics.refused.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    fn has_room(&self, inner: &Inner, tenant: &str) -> Result<(), Problem> {
+        if inner.stopping {
+            return Err(Problem::new(Kind::Stopping, "the server stops; try again").retry(10));
+        }
+        let waiting = inner.jobs.values().filter(|job| !*job.ended.borrow());
+        let (mut all, mut own) = (0, 0);
+        for job in waiting {
+            all += 1;
+            own += usize::from(&*job.tenant == tenant);
+        }
+        if own >= self.limits.tenant_jobs {
+            let words = format!("{own} jobs of this tenant wait or run, the most at once");
+            return Err(Problem::new(Kind::TooMany, words).retry(2));
+        }
+        if all >= self.limits.jobs {
+            return Err(Problem::new(Kind::Busy, "as many jobs wait as this server takes").retry(5));
+        }
+        Ok(())
+    }
+
+    /// Accepts a job. The same idempotency key gives the same job, and whether it is new.
+    pub fn submit(&self, tenant: &Arc<str>, request: Request, key: Option<&str>) -> Result<(Arc<Job>, bool), Problem> {
+        let mut name = [0; 16];
+        match key {
+            Some(key) => name.copy_from_slice(&Digest::of(format!("{tenant} {key}").as_bytes()).0[..16]),
+            None => getrandom::fill(&mut name)
+                .map_err(|_| Problem::new(Kind::Refused(ErrorKind::Machine), "the system gives no entropy"))?,
+        }
+        let id: String = name.iter().map(|b| format!("{b:02x}")).collect();
+        let known = |inner: &Inner| inner.jobs.get(&(tenant.clone(), id.clone())).cloned();
+        let same = |job: Arc<Job>| match job.record().request == request {
+            true if job.accepted.load(Ordering::Relaxed) => Ok((job.clone(), false)),
+            true => Err(Problem::new(Kind::TooMany, "this job is being accepted; ask again").retry(1)),
+            false => Err(Problem::new(Kind::Idempotency, "this idempotency key came with another request before")),
+        };
+        if let Some(job) = known(&self.inner()) {
+            return same(job);
+        }
+        for digest in request.objects() {
+            // Also notes that it is used: it is not removed while the job waits.
+            self.objects.open_object(tenant, digest)?;
+        }
+        let job = {
+            let mut inner = self.inner();
+            if let Some(job) = known(&inner) {
+                return same(job);
+            }
+            self.has_room(&inner, tenant).inspect_err(|_| {
+                self.metrics.refused.fetch_add(1, Ordering::Relaxed);
+            })?;
+            let (created, state) = (disk::now(), State::Queued);
+            let job =
+                Job::new(tenant, Record { id: id.clone(), created, attempts: 0, request: request.clone(), state });
+            inner.jobs.insert((tenant.clone(), id.clone()), job.clone());
+            job
+        };
+        if let Err(error) = self.store(&job, true) {
+            self.inner().jobs.remove(&(tenant.clone(), id));
+            return Err(error.into());
+        }
+        job.accepted.store(true, Ordering::Relaxed);
+        self.inner().queue.push(job.clone());
+        self.wake.notify_one();
+        Ok((job, true))
+    }
+
+    /// A tenant's job.
+    pub fn get(&self, tenant: &Arc<str>, id: &str) -> Result<Arc<Job>, Problem> {
+        let found = self.inner().jobs.get(&(tenant.clone(), id.to_owned())).cloned();
+        found.filter(|job| job.accepted.load(Ordering::Relaxed)).ok_or_else(|| Problem::not_found("job"))
+    }
+
+    /// A tenant's jobs, the oldest first.
+    pub fn list(&self, tenant: &str) -> Vec<JobView> {
+        let own = |job: &Job| &*job.tenant == tenant && job.accepted.load(Ordering::Relaxed);
+        let mut all: Vec<JobView> = self.inner().jobs.values().filter(|job| own(job)).map(|job| job.view()).collect();
+        all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        all
+    }
+
+    /// Whether a job that has not ended names an object.
+    pub fn uses(&self, tenant: &str, digest: Digest) -> bool {
+        let inner = self.inner();
+        let waiting = inner.jobs.values().filter(|job| &*job.tenant == tenant && !*job.ended.borrow());
+        waiting.into_iter().any(|job| job.record().request.objects().contains(&digest))
+    }
+
+    /// Cancels a job that waits or runs; forgets one that ended.
+    pub fn delete(&self, tenant: &Arc<str>, id: &str) -> Result<(), Problem> {
+        let job = self.get(tenant, id)?;
+        let waited = {
+            let mut inner = self.inner();
+            let before = inner.queue.len();
+            inner.queue.retain(|other| !Arc::ptr_eq(other, &job));
+            inner.queue.len() < before
+        };
+        if waited {
+            self.end(&job, State::Cancelled);
+        } else if *job.ended.borrow() {
+            self.forget(&job);
+        } else {
+            job.cancelled.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, job: &Job) {
+        let (path, id) = (self.path(job), job.record().id.clone());
+        self.inner().jobs.remove(&(job.tenant.clone(), id));
+        let _ = fs::remove_file(path);
+    }
+
+    /// Forgets what ended too long ago, and of each tenant the oldest over the most that are kept.
+    pub fn expire(&self) {
+        let now = disk::now();
+        let mut ended: Vec<(Arc<str>, u64, Arc<Job>)> = self
+            .inner()
+            .jobs
+            .values()
+            .filter(|job| *job.ended.borrow())
+            .map(|job| (job.tenant.clone(), job.record().created, job.clone()))
+            .collect();
+        ended.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
+        let (mut tenant, mut count) = (Arc::from(""), 0);
+        for (owner, created, job) in ended {
+            count = if owner == tenant { count + 1 } else { 1 };
+            tenant = owner;
+            let old = u128::from(now.saturating_sub(created)) > self.limits.keep.as_millis();
+            if old || count > self.limits.tenant_records {
+                self.forget(&job);
+            }
+        }
+    }
+
+    /// Computes on the calling thread until the server stops.
+    pub fn work(&self) {
+        while let Some(job) = self.next() {
+            self.run(&job);
+            self.inner().running -= 1;
+        }
+    }
+
+    /// The next job: the first of the tenant who waited longest.
+    fn next(&self) -> Option<Arc<Job>> {
+        let mut inner = self.inner();
+        loop {
+            if inner.stopping {
+                return None;
+            }
+            let served = |job: &Job| inner.served.get(&job.tenant).copied().unwrap_or(0);
+            let first = inner.queue.iter().enumerate().min_by_key(|(at, job)| (served(job), *at)).map(|(at, _)| at);
+            if let Some(at) = first {
+                let job = inner.queue.remove(at);
+                inner.begun += 1;
+                inner.running += 1;
+                let begun = inner.begun;
+                inner.served.insert(job.tenant.clone(), begun);
+                return Some(job);
+            }
+            inner = self.wake.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn run(&self, job: &Arc<Job>) {
+        let started = Instant::now();
+        let request = {
+            let mut record = job.record();
+            record.attempts += 1;
+            record.state = State::Running;
+            record.request.clone()
+        };
+        if job.record().attempts > MOST_ATTEMPTS {
+            let words = format!("the server ended {MOST_ATTEMPTS} times while this job ran; it is not begun again");
+            let problem = Problem::new(Kind::Refused(ErrorKind::Internal), words);
+            return self.end(job, State::Failed { problem });
+        }
+        if let Err(error) = self.store(job, false) {
+            return self.end(job, State::Failed { problem: error.into() });
+        }
+        let (watched, halted) = (job.clone(), self.halted.clone());
+        let interrupt = Interrupt::watching(move || {
+            watched.steps.look();
+            watched.cancelled.load(Ordering::Relaxed) || halted.load(Ordering::Relaxed)
+        });
+        let run = || interrupt.run(|| self.engine.run(&job.tenant, &request, &job.steps));
+        let seconds = || started.elapsed().as_secs_f64();
+        let state = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(Ok((result, bytes)))) => State::Done { result, bytes, seconds: seconds() },
+            Ok(Ok(Err(problem))) => State::Failed { problem },
+            Ok(Err(_)) if job.cancelled.load(Ordering::Relaxed) => State::Cancelled,
+            Ok(Err(_)) => {
+                // The server stops: its next start begins again.
+                let mut record = job.record();
+                (record.state, record.attempts) = (State::Queued, record.attempts - 1);
+                drop(record);
+                let _ = self.store(job, true);
+                return;
+            }
+            Err(_) => {
+                let words = "a fault of the server ended this job; its operator should report it";
+                State::Failed { problem: Problem::new(Kind::Refused(ErrorKind::Internal), words) }
+            }
+        };
+        self.metrics.milliseconds.fetch_add(started.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.end(job, state);
+    }
+
+    fn end(&self, job: &Job, state: State) {
+        let counter = match &state {
+            State::Done { .. } => &self.metrics.done,
+            State::Cancelled => &self.metrics.cancelled,
+            _ => &self.metrics.failed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        let line = {
+            let mut record = job.record();
+            record.state = state;
+            let why = match &record.state {
+                State::Failed { problem } => problem.kind().name(),
+                _ => "",
+            };
+            format!("job {} tenant={} {} {why}", record.id, job.tenant, record.state.name())
+        };
+        // Without the disk the job is done again after a restart: its result is the same.
+        if let Err(error) = self.store(job, false) {
+            (self.log)(&format!("the record of a job cannot be written: {error}"));
+        }
+        job.ended.send_replace(true);
+        (self.log)(line.trim_end());
+    }
+
+    /// Accepts and begins nothing any more.
+    pub fn stop(&self) {
+        self.inner().stopping = true;
+        self.wake.notify_all();
+    }
+
+    /// Ends the jobs that run; they wait for the next start.
+    pub fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,388 @@
+//! Objects of tenants: files named by their digests, in a folder for each tenant.
+//!
+//! An upload is a file in `parts` until its digest matches; its length is what the server has of it, also after a
+//! restart. Room for a piece is taken before its body is read.
+
+use crate::digest::{Digest, Naming};
+use crate::disk::{self, Scratch};
+use crate::problem::{Kind, Problem};
+use crate::settings::Limits;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
+
+/// Bytes at the front of an object that tell its kind.
+pub(crate) const HEAD: usize = 12;
+/// Most containers in one object: an exact value has one for each modulus.
+const MAX_CONTAINERS: usize = 1024;
+
+/// What a tenant has here.
+#[derive(Default)]
+struct Account {
+    /// Bytes on the disk, and room for pieces under way.
+    bytes: u64,
+    /// Uploads under way.
+    uploads: HashSet<Digest>,
+}
+
+/// The objects of all tenants.
+pub(crate) struct Objects {
+    data: PathBuf,
+    limits: Limits,
+    accounts: Mutex<HashMap<Arc<str>, Account>>,
+}
+
+/// A piece of an upload: where it starts, its length, the length of the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub start: u64,
+    pub length: u64,
+    pub total: u64,
+}
+
+/// What became of a request to send a piece.
+pub(crate) enum Admission {
+    /// The object is here already.
+    Present,
+    /// Its bytes are wanted.
+    Wanted(Upload),
+}
+
+/// An upload under way. Dropped, it leaves what has arrived for the next request.
+pub(crate) struct Upload {
+    objects: Arc<Objects>,
+    tenant: Arc<str>,
+    digest: Digest,
+    piece: Piece,
+    written: u64,
+    file: Option<File>,
+}
+
+impl Objects {
+    /// Opens the folders of all tenants; what a server that ended was writing is removed, parts of uploads stay.
+    pub fn open(data: &Path, limits: &Limits, tenants: &[Arc<str>]) -> io::Result<Arc<Self>> {
+        let mut accounts = HashMap::new();
+        for tenant in tenants {
+            let mut bytes = 0;
+            for name in ["objects", "parts", "jobs"] {
+                let folder = data.join(&**tenant).join(name);
+                fs::create_dir_all(&folder)?;
+                disk::remove_unfinished(&folder)?;
+                if name != "jobs" {
+                    bytes += fs::read_dir(&folder)?
+                        .flatten()
+                        .filter_map(|e| e.metadata().ok())
+                        .map(|m| m.len())
+                        .sum::<u64>();
+                }
+            }
+            accounts.insert(tenant.clone(), Account { bytes, ..Account::default() });
+        }
+        Ok(Arc::new(Self { data: data.to_owned(), limits: limits.clone(), accounts: Mutex::new(accounts) }))
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, HashMap<Arc<str>, Account>> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder of a tenant's jobs.
+    pub fn jobs_folder(&self, tenant: &str) -> PathBuf {
+        self.data.join(tenant).join("jobs")
+    }
+
+    fn path(&self, tenant: &str, digest: Digest) -> PathBuf {
+        self.data.join(tenant).join("objects").join(digest.to_string())
+    }
+
+    fn part(&self, tenant: &str, digest: Digest) -> PathBuf {
+        self.data.join(tenant).join("parts").join(digest.to_string())
+    }
+
+    /// The length of an object, or what has arrived of it.
+    pub fn length(&self, tenant: &str, digest: Digest) -> Result<u64, u64> {
+        let length = |path: PathBuf| fs::metadata(path).map(|m| m.len()).ok();
+        length(self.path(tenant, digest)).ok_or_else(|| length(self.part(tenant, digest)).unwrap_or(0))
+    }
+
+    /// Bytes of all tenants.
+    pub fn bytes(&self) -> u64 {
+        self.accounts().values().map(|account| account.bytes).sum()
+    }
+
+    /// Opens an object for reading, and notes that it is used.
+    pub fn open_object(&self, tenant: &str, digest: Digest) -> Result<File, Problem> {
+        let file = File::open(self.path(tenant, digest)).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => {
+                Problem::new(Kind::NotFound, format!("there is no object {digest}; send it first"))
+            }
+            _ => e.into(),
+        })?;
+        let _ = file.set_modified(SystemTime::now());
+        Ok(file)
+    }
+
+    /// All of an object.
+    pub fn read(&self, tenant: &str, digest: Digest) -> Result<Vec<u8>, Problem> {
+        let mut out = Vec::new();
+        self.open_object(tenant, digest)?.read_to_end(&mut out)?;
+        Ok(out)
+    }
+
+    /// Takes room for a piece before its body is read.
+    pub fn admit(self: &Arc<Self>, tenant: &Arc<str>, digest: Digest, piece: Piece) -> Result<Admission, Problem> {
+        let limit = self.limits.object_bytes;
+        if piece.total > limit {
+            let words = format!("{} bytes are over this server's limit of {limit} for an object", piece.total);
+            return Err(Problem::new(Kind::TooLarge, words));
+        }
+        let mut accounts = self.accounts();
+        let here = match self.length(tenant, digest) {
+            Ok(_) => return Ok(Admission::Present),
+            Err(part) => part,
+        };
+        if piece.start != here {
+            let words = format!("{here} bytes of this object are here; go on there, not at {}", piece.start);
+            return Err(Problem::new(Kind::Offset, words).at(here));
+        }
+        let all: usize = accounts.values().map(|account| account.uploads.len()).sum();
+        let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        if account.uploads.contains(&digest) {
+            let words = "this object is being sent by another request; wait for it or end it";
+            return Err(Problem::new(Kind::TooMany, words).retry(1));
+        }
+        let (free, limit) = (self.limits.tenant_bytes.saturating_sub(account.bytes), self.limits.tenant_bytes);
+        if piece.total - piece.start > free {
+            let words =
+                format!("{} more bytes are over this tenant's {limit}; delete objects", piece.total - piece.start);
+            return Err(Problem::new(Kind::Quota, words));
+        }
+        if account.uploads.len() >= self.limits.tenant_uploads {
+            let words = format!("{} uploads of this tenant are under way, the most at once", account.uploads.len());
+            return Err(Problem::new(Kind::TooMany, words).retry(1));
+        }
+        if all >= self.limits.uploads {
+            return Err(Problem::new(Kind::Busy, "as many uploads are under way as this server takes").retry(2));
+        }
+        account.bytes += piece.length;
+        account.uploads.insert(digest);
+        let (objects, tenant) = (self.clone(), tenant.clone());
+        Ok(Admission::Wanted(Upload { objects, tenant, digest, piece, written: 0, file: None }))
+    }
+
+    /// Stores a result; gives its name and length.
+    pub fn put(
+        &self,
+        tenant: &str,
+        fill: impl Fn(&mut dyn Write) -> Result<(), Problem>,
+    ) -> Result<(Digest, u64), Problem> {
+        let mut scratch = Scratch::new(&self.data.join(tenant).join("objects"))?;
+        let mut out = Naming::new(io::BufWriter::with_capacity(1 << 20, scratch.file()));
+        fill(&mut out)?;
+        let (digest, length) = out.finish()?;
+        scratch.file().sync_data()?;
+        let mut accounts = self.accounts();
+        let (path, replaced) = (self.path(tenant, digest), self.length(tenant, digest).is_ok());
+        scratch.persist(&path)?;
+        if let Some(account) = accounts.get_mut(tenant).filter(|_| !replaced) {
+            account.bytes += length;
+        }
+        drop(accounts);
+        disk::sync_folder(path.parent().unwrap_or(&self.data))?;
+        Ok((digest, length))
+    }
+
+    /// Removes an object and what arrived of it.
+    pub fn delete(&self, tenant: &str, digest: Digest) -> Result<(), Problem> {
+        let mut accounts = self.accounts();
+        let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        if account.uploads.contains(&digest) {
+            return Err(Problem::new(Kind::State, "this object is being sent; end that first"));
+        }
+        let mut found = false;
+        for path in [self.path(tenant, digest), self.part(tenant, digest)] {
+            if let Ok(meta) = fs::metadata(&path) {
+                fs::remove_file(&path)?;
+                account.bytes = account.bytes.saturating_sub(meta.len());
+                found = true;
+            }
+        }
+        if found { Ok(()) } else { Err(Problem::not_found("object")) }
+    }
+
+    /// Removes objects and parts that nobody used for as long as they are kept.
+    pub fn expire(&self, in_use: impl Fn(&str, Digest) -> bool) {
+        let tenants: Vec<Arc<str>> = self.accounts().keys().cloned().collect();
+        let old = |meta: &fs::Metadata| {
+            meta.modified().ok().and_then(|t| t.elapsed().ok()).is_some_and(|age| age > self.limits.keep)
+        };
+        for tenant in tenants {
+            for folder in ["objects", "parts"] {
+                let Ok(entries) = fs::read_dir(self.data.join(&*tenant).join(folder)) else { continue };
+                for entry in entries.flatten().filter(|e| e.metadata().is_ok_and(|m| old(&m))) {
+                    let name = entry.file_name().to_str().and_then(|name| name.parse().ok());
+                    if let Some(digest) = name.filter(|digest| !in_use(&tenant, *digest)) {
+                        let _ = self.delete(&tenant, digest);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Upload {
+    /// Bytes of the piece that have not arrived.
+    pub fn missing(&self) -> u64 {
+        self.piece.length - self.written
+    }
+
+    /// Bytes of the object that are here.
+    pub fn offset(&self) -> u64 {
+        self.piece.start + self.written
+    }
+
+    /// Writes bytes that arrived. The first have to be enough to tell what the object is: a secret is refused before
+    /// any of it is stored.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        if bytes.len() as u64 > self.missing() {
+            return Err(Problem::request("the body is longer than it was said to be"));
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                if self.piece.start == 0 {
+                    refuse_secrets(bytes)?;
+                    if bytes.len() < HEAD && self.piece.total > bytes.len() as u64 {
+                        return Err(Problem::request(format!("the first piece has at least {HEAD} bytes")));
+                    }
+                }
+                let path = self.objects.part(&self.tenant, self.digest);
+                let mut file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+                file.seek(SeekFrom::Start(self.piece.start))?;
+                none.insert(file)
+            }
+        };
+        file.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Takes the object in if all of it is here: whether it is. Bytes of another digest, and objects that are none of
+    /// this protocol, are removed.
+    pub fn finish(mut self) -> Result<bool, Problem> {
+        if self.offset() < self.piece.total {
+            return Ok(false);
+        }
+        let (objects, tenant) = (&self.objects, &self.tenant);
+        let (part, path) = (objects.part(tenant, self.digest), objects.path(tenant, self.digest));
+        if self.piece.total == 0 {
+            return Err(Problem::request("an object has at least a byte"));
+        }
+        let file = self.file.take().ok_or_else(|| Problem::request("no piece was sent"))?;
+        let checked = (|| {
+            let (found, _) = Digest::of_stream(File::open(&part)?)?;
+            if found != self.digest {
+                let words = "these bytes have another SHA-256 than the name says; they were damaged on the way: send them again";
+                return Err(Problem::new(Kind::Digest, words));
+            }
+            inspect(&mut File::open(&part)?)
+        })();
+        if let Err(problem) = checked {
+            self.discard();
+            return Err(problem);
+        }
+        file.sync_data()?;
+        fs::rename(&part, &path)?;
+        disk::sync_folder(path.parent().unwrap_or(&objects.data))?;
+        Ok(true)
+    }
+
+    /// Removes everything that arrived.
+    fn discard(&mut self) {
+        if fs::remove_file(self.objects.part(&self.tenant, self.digest)).is_ok()
+            && let Some(account) = self.objects.accounts().get_mut(&self.tenant)
+        {
+            account.bytes = account.bytes.saturating_sub(self.offset());
+        }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        let missing = self.missing();
+        if let Some(account) = self.objects.accounts().get_mut(&self.tenant) {
+            account.bytes = account.bytes.saturating_sub(missing);
+            account.uploads.remove(&self.digest);
+        }
+    }
+}
+
+/// Refuses what a server must never have, by the first bytes.
+fn refuse_secrets(head: &[u8]) -> Result<(), Problem> {
+    if head.len() < HEAD || head[..8] != MAGIC {
+        return Ok(());
+    }
+    let found = ObjectType::from_code(u16::from_le_bytes([head[10], head[11]]));
+    match found {
+        Some(
+            kind @ (ObjectType::SecretKey
+            | ObjectType::TfheClientKey
+            | ObjectType::GenomeClientKey
+            | ObjectType::GenomePending),
+        ) => {
+            let words = format!(
+                "this is {kind}: it stays with the client. Nothing of it was stored; if it went over a line without TLS, make a new key"
+            );
+            Err(Problem::new(Kind::Secret, words))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses objects that no job takes. A plan, and the elements of a plain input, are no containers.
+fn inspect(file: &mut File) -> Result<(), Problem> {
+    let total = file.metadata()?.len();
+    let mut start = 0;
+    for at in 0..MAX_CONTAINERS {
+        let mut head = [0; HEAD];
+        let length = HEAD.min((total - start) as usize);
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut head[..length])?;
+        if length < HEAD || head[..8] != MAGIC {
+            return match at {
+                0 => Ok(()),
+                _ => {
+                    Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::Format), "there are bytes after the object"))
+                }
+            };
+        }
+        refuse_secrets(&head)?;
+        file.seek(SeekFrom::Start(start))?;
+        let header = peek(&mut *file)?;
+        match header.object() {
+            ObjectType::EvalKeys
+            | ObjectType::Bundle
+            | ObjectType::IntegerBundle
+            | ObjectType::TfheServerKey
+            | ObjectType::CircuitKey
+            | ObjectType::GenomeKeys
+            | ObjectType::GenomeQuery
+            | ObjectType::GenomeAnswer => {}
+            other => {
+                let words = format!("this is {other}, which no job takes");
+                return Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::WrongType), words));
+            }
+        }
+        start = start.saturating_add(header.total_bytes());
+        if start == total {
+            return Ok(());
+        }
+        if start > total {
+            return Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::Format), "the object ends too early"));
+        }
+    }
+    Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::Format), "too many containers for one object"))
+}

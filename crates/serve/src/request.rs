@@ -1,0 +1,199 @@
+//! What a job is: asked for by a client, kept on the disk, shown to the client.
+
+use crate::digest::Digest;
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+
+/// What is asked for. All objects are the tenant's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// An operation of a plan on its values: products, circuits, statistics, exact integers.
+    Compute {
+        /// The plan's file.
+        plan: Digest,
+        /// Evaluation keys; an exact product takes none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keys: Option<Digest>,
+        /// The operation.
+        operation: Operation,
+        /// What it is done to, in its order; a run takes inputs in any.
+        operands: Vec<Operand>,
+    },
+    /// A private search in a panel of the server.
+    Search {
+        /// The panel's name, as `/v1/config` has it.
+        panel: String,
+        /// Evaluation keys, where the protocol has any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keys: Option<Digest>,
+        /// The encrypted query.
+        query: Digest,
+        /// Products that the work for each start is padded to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pad: Option<u64>,
+    },
+}
+
+impl Request {
+    /// The objects that it names.
+    pub(crate) fn objects(&self) -> Vec<Digest> {
+        match self {
+            Self::Compute { plan, keys, operands, .. } => {
+                std::iter::once(*plan).chain(*keys).chain(operands.iter().map(|o| o.object)).collect()
+            }
+            Self::Search { keys, query, .. } => keys.iter().copied().chain([*query]).collect(),
+        }
+    }
+}
+
+/// An operation of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Operation {
+    /// The whole expression from its inputs.
+    Run,
+    /// The matrix product.
+    Matmul,
+    /// The sum, element by element.
+    Add,
+    /// The difference.
+    Sub,
+    /// The product, element by element.
+    Mul,
+    /// The negative.
+    Neg,
+    /// The multiple by a number.
+    Scale {
+        /// The number.
+        by: f64,
+    },
+    /// A number added to every element.
+    Shift {
+        /// The number.
+        by: f64,
+    },
+    /// The transpose.
+    Transpose,
+    /// The sum over rows (axis 0) or columns (axis 1).
+    Sum {
+        /// 0 or 1.
+        axis: u8,
+    },
+    /// Means and covariances of a table.
+    Moments,
+}
+
+/// A value of the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operand {
+    /// The encrypted value; or of a plain input its elements as little-endian doubles, row by row.
+    pub object: Digest,
+    /// The name of an input that the plan gives to the server as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<String>,
+}
+
+impl Operand {
+    /// An encrypted value.
+    pub fn encrypted(object: Digest) -> Self {
+        Self { object, plain: None }
+    }
+}
+
+/// How far a job has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum State {
+    /// It waits.
+    Queued,
+    /// It runs.
+    Running,
+    /// It has a result.
+    Done {
+        /// The result, an object.
+        result: Digest,
+        /// Its length.
+        bytes: u64,
+        /// Seconds that it ran.
+        seconds: f64,
+    },
+    /// It was refused, and would be again.
+    Failed {
+        /// Why.
+        problem: Problem,
+    },
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl State {
+    /// Whether it stays as it is.
+    pub fn ended(&self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done { .. } => "done",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A job as its tenant sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobView {
+    /// Its name.
+    pub id: String,
+    /// When it was accepted, in milliseconds since 1970.
+    pub created: u64,
+    /// Its state.
+    #[serde(flatten)]
+    pub state: State,
+    /// Steps done: key switches of a plan, windows or sites of a search.
+    pub done: u64,
+    /// Steps in all; 0 where that is not known yet.
+    pub steps: u64,
+}
+
+/// A job on the disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub id: String,
+    pub created: u64,
+    /// Runs that were begun.
+    pub attempts: u32,
+    pub request: Request,
+    pub state: State,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_strictly() {
+        let name = Digest::of(b"x");
+        let text = format!(
+            r#"{{"kind":"compute","plan":"{name}","operation":{{"op":"scale","by":2.5}},"operands":[{{"object":"{name}"}}]}}"#
+        );
+        let read: Request = serde_json::from_str(&text).unwrap();
+        let Request::Compute { operation, keys: None, .. } = &read else { panic!("{read:?}") };
+        assert_eq!(*operation, Operation::Scale { by: 2.5 });
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        for wrong in [
+            text.replace("compute", "delete"),
+            text.replace("\"by\":2.5", "\"by\":\"x\""),
+            text.replace("\"by\":2.5", "\"by\":2.5,\"too\":1"),
+            text.replace("{\"kind\"", "{\"secret\":1,\"kind\""),
+            text.replace(&name.to_string(), "../../etc/passwd"),
+        ] {
+            assert!(serde_json::from_str::<Request>(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

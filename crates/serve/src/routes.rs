@@ -1,0 +1,454 @@
+//! The paths of the protocol.
+
+use crate::body::{self, Channel, blocking};
+use crate::digest::Digest;
+use crate::jobs::{Job, Jobs};
+use crate::listen;
+use crate::metrics::{Gauges, Metrics};
+use crate::objects::{Admission, Objects, Piece};
+use crate::problem::{Kind, Problem, UPLOAD_OFFSET};
+use crate::request::State as JobState;
+use crate::service::Log;
+use crate::settings::Limits;
+use crate::tokens::Tokens;
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, MatchedPath, Path, Query, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+/// Most bytes of a request for a job.
+const MAX_REQUEST: usize = 1 << 20;
+/// Most bytes of an idempotency key.
+const MAX_KEY: usize = 256;
+/// Longest that an answer waits for a job.
+const MOST_WAIT: u64 = 60;
+/// How often progress is told, and how long one stream of it lasts.
+const EVENTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(600));
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What all paths share.
+pub(crate) struct Shared {
+    pub objects: Arc<Objects>,
+    pub jobs: Arc<Jobs>,
+    pub tokens: Tokens,
+    pub limits: Limits,
+    pub metrics: Arc<Metrics>,
+    pub log: Log,
+    pub stop: watch::Receiver<bool>,
+}
+
+type App = Arc<Shared>;
+type Answer = Result<Response, Problem>;
+
+/// All paths and their methods: those of `openapi.json`.
+pub(crate) fn router(shared: App) -> Router {
+    Router::new()
+        .route("/healthz", get(health))
+        .route("/openapi.json", get(openapi))
+        .route("/v1/config", get(config))
+        .route("/v1/panels/{name}/sites", get(sites))
+        .route("/v1/objects/{digest}", get(object).put(put_object).delete(delete_object))
+        .route("/v1/jobs", post(submit).get(list))
+        .route("/v1/jobs/{id}", get(job).delete(delete_job))
+        .route("/v1/jobs/{id}/events", get(events))
+        .route("/v1/jobs/{id}/result", get(result))
+        .fallback(|| async { Problem::not_found("path") })
+        .method_not_allowed_fallback(|| async { Problem::new(Kind::Method, "this path does not have this method") })
+        .layer(from_fn_with_state(shared.clone(), watched))
+        .with_state(shared)
+}
+
+/// The path for monitoring, on an address of its own.
+pub(crate) fn monitoring(shared: App) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(shared)
+}
+
+/// Counts and logs answers: the pattern of the path and never what stands in it, the tenant, the status, the time.
+async fn watched(State(app): State<App>, path: Option<MatchedPath>, request: Request, next: Next) -> Response {
+    let (started, method) = (Instant::now(), request.method().clone());
+    let tenant = bearer(request.headers()).and_then(|token| app.tokens.tenant(token));
+    let response = next.run(request).await;
+    let status = response.status().as_u16();
+    app.metrics.answered(status);
+    let (path, tenant) = (path.as_ref().map_or("-", MatchedPath::as_str), tenant.as_deref().unwrap_or("-"));
+    (app.log)(&format!("{method} {path} {status} tenant={tenant} {} ms", started.elapsed().as_millis()));
+    response
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// Who asks.
+pub(crate) struct Tenant(Arc<str>);
+
+impl FromRequestParts<App> for Tenant {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let known = bearer(&parts.headers).and_then(|token| app.tokens.tenant(token));
+        known
+            .map(Self)
+            .ok_or_else(|| Problem::new(Kind::Unauthorized, "give the tenant's token: Authorization: Bearer …"))
+    }
+}
+
+/// A digest of the path.
+fn digest(text: &str) -> Result<Digest, Problem> {
+    text.parse().map_err(|e: crate::digest::NoDigest| Problem::request(e.to_string()))
+}
+
+async fn health(State(app): State<App>) -> Answer {
+    match *app.stop.borrow() {
+        true => Err(Problem::new(Kind::Stopping, "the server stops")),
+        false => Ok("ok\n".into_response()),
+    }
+}
+
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], crate::OPENAPI).into_response()
+}
+
+async fn config(State(app): State<App>, _: Tenant) -> Response {
+    let limits = &app.limits;
+    let panels: Vec<_> = app
+        .jobs
+        .engine
+        .panels()
+        .iter()
+        .map(|(name, panel)| json!({ "name": name, "hash": panel.hash().to_string(), "sites": panel.sites() }))
+        .collect();
+    Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "object_bytes": limits.object_bytes,
+        "tenant_bytes": limits.tenant_bytes,
+        "tenant_jobs": limits.tenant_jobs,
+        "tenant_uploads": limits.tenant_uploads,
+        "keep_seconds": limits.keep.as_secs(),
+        "panels": panels,
+    }))
+    .into_response()
+}
+
+async fn sites(State(app): State<App>, _: Tenant, Path(name): Path<String>) -> Answer {
+    let found = app.jobs.engine.panels().iter().find(|(known, _)| *known == name);
+    let panel = found.map(|(_, panel)| panel.clone()).ok_or_else(|| Problem::not_found("panel"))?;
+    let bytes = blocking(move || Ok(panel.description()?.to_bytes()?)).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+/// `GET` and `HEAD`: an object, or how much of it has arrived.
+async fn object(
+    State(app): State<App>,
+    Tenant(tenant): Tenant,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Answer {
+    let digest = digest(&name)?;
+    if let Err(here) = app.objects.length(&tenant, digest) {
+        return Err(Problem::not_found("object").at(here));
+    }
+    send(&app, tenant, digest, &headers).await
+}
+
+/// An object as an answer, or the part of it that is asked for.
+async fn send(app: &App, tenant: Arc<str>, digest: Digest, headers: &HeaderMap) -> Answer {
+    let objects = app.objects.clone();
+    let (file, length) = blocking(move || {
+        let file = objects.open_object(&tenant, digest)?;
+        let length = file.metadata()?.len();
+        Ok((file, length))
+    })
+    .await?;
+    let wanted = headers.get(header::RANGE).and_then(|v| v.to_str().ok()).and_then(|text| range(text, length));
+    let (status, start, end) = match wanted {
+        None => (StatusCode::OK, 0, length),
+        Some(Ok((start, end))) => (StatusCode::PARTIAL_CONTENT, start, end),
+        Some(Err(())) => {
+            let range = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, range).into_response());
+        }
+    };
+    app.metrics.sent.fetch_add(end - start, Ordering::Relaxed);
+    let mut response = (status, body::of_file(file, start, end - start)).into_response();
+    let out = response.headers_mut();
+    let text = |text: String| axum::http::HeaderValue::try_from(text).map_err(|e| Problem::request(e.to_string()));
+    out.insert(header::CONTENT_TYPE, text("application/octet-stream".into())?);
+    out.insert(header::ACCEPT_RANGES, text("bytes".into())?);
+    out.insert(header::ETAG, text(body::tag(digest))?);
+    out.insert(header::CONTENT_LENGTH, (end - start).into());
+    if status == StatusCode::PARTIAL_CONTENT {
+        out.insert(header::CONTENT_RANGE, text(format!("bytes {start}-{}/{length}", end - 1))?);
+    }
+    Ok(response)
+}
+
+/// One range of bytes: start and end. Anything else asks for the whole.
+fn range(text: &str, length: u64) -> Option<Result<(u64, u64), ()>> {
+    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    if first.is_empty() {
+        let count: u64 = last.parse().ok()?;
+        return Some(if count == 0 { Err(()) } else { Ok((length.saturating_sub(count), length)) });
+    }
+    let first: u64 = first.parse().ok()?;
+    let last: u64 = if last.is_empty() { u64::MAX } else { last.parse().ok()? };
+    if first > last {
+        return None;
+    }
+    Some(if first < length { Ok((first, last.saturating_add(1).min(length))) } else { Err(()) })
+}
+
+/// Which bytes a `PUT` brings: all of them, or those that `Content-Range: bytes 0-99/1000` says.
+fn piece(headers: &HeaderMap) -> Result<Piece, Problem> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|v| number(v.to_str().ok()?));
+    let length =
+        length.ok_or_else(|| Problem::new(Kind::LengthRequired, "say how long the body is: Content-Length"))?;
+    let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(Piece { start: 0, length, total: length }) };
+    let read = || {
+        let (range, total) = value.to_str().ok()?.trim().strip_prefix("bytes")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let (start, total) = (number(first)?, number(total)?);
+        let end = number(last)?.checked_add(1)?;
+        (end.checked_sub(start)? == length && length > 0 && end <= total).then_some(Piece { start, length, total })
+    };
+    read().ok_or_else(|| Problem::request("Content-Range is not that of the body; write it as bytes FIRST-LAST/TOTAL"))
+}
+
+async fn put_object(
+    State(app): State<App>,
+    Tenant(tenant): Tenant,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    let admitted = (|| {
+        if *app.stop.borrow() {
+            return Err(Problem::new(Kind::Stopping, "the server stops; try again").retry(10));
+        }
+        app.objects.admit(&tenant, digest(&name)?, piece(&headers)?)
+    })();
+    let upload = match admitted {
+        Ok(Admission::Wanted(upload)) => upload,
+        Ok(Admission::Present) => {
+            body::linger(body);
+            return Ok(StatusCode::OK.into_response());
+        }
+        Err(problem) => {
+            body::linger(body);
+            return Err(problem);
+        }
+    };
+    let upload = body::receive(body, upload, &app.limits).await?;
+    let (missing, offset) = (upload.missing(), upload.offset());
+    app.metrics.received.fetch_add(offset, Ordering::Relaxed);
+    if missing > 0 {
+        return Err(Problem::request("the body ended before its end; go on where the server says").at(offset));
+    }
+    match blocking(move || upload.finish()).await? {
+        true => Ok(StatusCode::CREATED.into_response()),
+        false => Ok((StatusCode::ACCEPTED, [(UPLOAD_OFFSET, offset.to_string())]).into_response()),
+    }
+}
+
+async fn delete_object(State(app): State<App>, Tenant(tenant): Tenant, Path(name): Path<String>) -> Answer {
+    let digest = digest(&name)?;
+    if app.jobs.uses(&tenant, digest) {
+        return Err(Problem::new(Kind::State, "a job that waits or runs names this object; cancel it first"));
+    }
+    app.jobs.engine.forget(&tenant, digest);
+    blocking(move || app.objects.delete(&tenant, digest)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn submit(State(app): State<App>, Tenant(tenant): Tenant, headers: HeaderMap, body: Body) -> Answer {
+    let key = match headers.get(IDEMPOTENCY_KEY).map(|v| v.to_str()) {
+        None => None,
+        Some(Ok(key)) if (1..=MAX_KEY).contains(&key.len()) => Some(key.to_owned()),
+        Some(_) => return Err(Problem::request("an idempotency key has 1 to 256 visible characters")),
+    };
+    // A repeated request is answered also where there is no room for a new one.
+    if key.is_none()
+        && let Err(problem) = app.jobs.room(&tenant)
+    {
+        body::linger(body);
+        return Err(problem);
+    }
+    let bytes = body::small(body, MAX_REQUEST, &app.limits).await?;
+    let request = serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no job: {e}")))?;
+    let jobs = app.jobs.clone();
+    let (job, new) = blocking(move || jobs.submit(&tenant, request, key.as_deref())).await?;
+    let view = job.view();
+    let place = format!("/v1/jobs/{}", view.id);
+    Ok((if new { StatusCode::ACCEPTED } else { StatusCode::OK }, [(header::LOCATION, place)], Json(view))
+        .into_response())
+}
+
+async fn list(State(app): State<App>, Tenant(tenant): Tenant) -> Response {
+    Json(app.jobs.list(&tenant)).into_response()
+}
+
+type Waiting = Result<Query<Wait>, QueryRejection>;
+
+#[derive(Deserialize)]
+struct Wait {
+    #[serde(default)]
+    wait: u64,
+}
+
+/// A job; with `?wait=SECONDS` as soon as it has ended, or after so long.
+async fn job(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>, wait: Waiting) -> Answer {
+    let job = app.jobs.get(&tenant, &id)?;
+    let Query(Wait { wait: seconds }) = wait.map_err(|e| Problem::request(e.body_text()))?;
+    if seconds > 0 {
+        until_ended(&job, Duration::from_secs(seconds.min(MOST_WAIT)), &app).await;
+    }
+    Ok(Json(job.view()).into_response())
+}
+
+/// Waits for the end of a job, for some time or until the server stops.
+async fn until_ended(job: &Job, most: Duration, app: &App) {
+    let (mut ended, mut stop) = (job.ended(), app.stop.clone());
+    let _ = timeout(most, async {
+        tokio::select! {
+            () = listen::set(&mut ended) => {}
+            () = listen::set(&mut stop) => {}
+        }
+    })
+    .await;
+}
+
+async fn delete_job(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>) -> Answer {
+    let jobs = app.jobs.clone();
+    blocking(move || jobs.delete(&tenant, &id)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Server-sent events: the job whenever it changes, the last time when it has ended.
+async fn events(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>) -> Answer {
+    let job = app.jobs.get(&tenant, &id)?;
+    let (to, body) = Channel::open(None);
+    tokio::spawn(async move {
+        let (started, mut last) = (Instant::now(), String::new());
+        let mut stop = app.stop.clone();
+        while started.elapsed() < EVENTS.1 && !*stop.borrow() {
+            let view = job.view();
+            let text = serde_json::to_string(&view).unwrap_or_default();
+            if text != last {
+                if to.send(Ok(Bytes::from(format!("data: {text}\n\n")))).await.is_err() {
+                    return;
+                }
+                last = text;
+            }
+            if view.state.ended() {
+                return;
+            }
+            let mut ended = job.ended();
+            tokio::select! {
+                () = listen::set(&mut ended) => {}
+                () = listen::set(&mut stop) => return,
+                () = to.closed() => return,
+                () = sleep(EVENTS.0) => {}
+            }
+        }
+    });
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, body).into_response())
+}
+
+async fn result(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>, headers: HeaderMap) -> Answer {
+    match app.jobs.get(&tenant, &id)?.view().state {
+        JobState::Done { result, .. } => send(&app, tenant, result, &headers).await,
+        JobState::Failed { problem } => Err(problem),
+        state => Err(Problem::new(Kind::State, format!("the job is {} and has no result", state.name()))),
+    }
+}
+
+async fn metrics(State(app): State<App>) -> Response {
+    let (queued, running) = app.jobs.counts();
+    let gauges = Gauges { queued, running, stored: app.objects.bytes(), keys: app.jobs.engine.bytes() };
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render(&gauges)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_as_the_standard_has_them() {
+        assert_eq!(range("bytes=0-", 10), Some(Ok((0, 10))));
+        assert_eq!(range("bytes=2-5", 10), Some(Ok((2, 6))));
+        assert_eq!(range("bytes=2-99", 10), Some(Ok((2, 10))));
+        assert_eq!(range("bytes=-3", 10), Some(Ok((7, 10))));
+        assert_eq!(range("bytes=10-", 10), Some(Err(())));
+        for whole in ["", "bytes=", "bytes=a-b", "bytes=5-2", "items=0-1", "bytes=0-1,3-4"] {
+            assert_eq!(range(whole, 10), None, "{whole}");
+        }
+    }
+
+    #[test]
+    fn pieces_say_what_they_bring() {
+        let read = |length: &str, range: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_LENGTH, length.parse().unwrap());
+            if let Some(range) = range {
+                headers.insert(header::CONTENT_RANGE, range.parse().unwrap());
+            }
+            piece(&headers).map(|p| (p.start, p.length, p.total))
+        };
+        assert_eq!(read("7", None).unwrap(), (0, 7, 7));
+        assert_eq!(read("7", Some("bytes 3-9/20")).unwrap(), (3, 7, 20));
+        for wrong in
+            ["bytes 3-8/20", "bytes 3-9/9", "bytes 9-3/20", "bytes 3-9/*", "bytes 3-18446744073709551615/20", ""]
+        {
+            assert_eq!(read("7", Some(wrong)).unwrap_err().kind(), Kind::Request, "{wrong}");
+        }
+        assert_eq!(piece(&HeaderMap::new()).unwrap_err().kind(), Kind::LengthRequired);
+    }
+
+    /// What is said of the protocol is what is there.
+    #[test]
+    fn the_document_has_every_path() {
+        let document: serde_json::Value = serde_json::from_str(crate::OPENAPI).unwrap();
+        let mut told: Vec<String> = Vec::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys().filter(|m| *m != "parameters") {
+                told.push(format!("{method} {path}"));
+            }
+        }
+        let source = include_str!("routes.rs").split("fn router(").nth(1).unwrap().split("\n}").next().unwrap();
+        let mut there: Vec<String> = Vec::new();
+        for route in source.split(".route(\"").skip(1) {
+            let (path, rest) = route.split_once('"').unwrap();
+            let handlers = rest.split("\n").next().unwrap();
+            for method in ["get", "put", "post", "delete"] {
+                if handlers.contains(&format!("{method}(")) {
+                    there.push(format!("{method} {path}"));
+                }
+            }
+        }
+        // HEAD is answered as GET is.
+        there.push("head /v1/objects/{digest}".into());
+        told.sort();
+        there.sort();
+        assert_eq!(told, there);
+        let kinds = document["components"]["schemas"]["Problem"]["properties"]["kind"]["enum"].as_array().unwrap();
+        assert!(kinds.iter().all(|name| Kind::from_name(name.as_str().unwrap()).is_some()));
+        assert_eq!(kinds.len(), 32);
+    }
+}

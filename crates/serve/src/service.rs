@@ -1,0 +1,280 @@
+//! A server from its start to its end.
+
+use crate::engine::{Engine, NamedPanel};
+use crate::jobs::Jobs;
+use crate::listen;
+use crate::metrics::Metrics;
+use crate::objects::Objects;
+use crate::routes::{self, Shared};
+use crate::settings::Settings;
+use crate::tokens::Tokens;
+use rustls::RootCertStore;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use sudare_genome::Panel;
+use sudare_ring::ErrorKind;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+/// How often what is kept too long is removed.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
+/// Threads for requests: they wait, they do not compute.
+const REQUEST_THREADS: usize = 2;
+
+/// Where lines about requests and jobs go.
+pub(crate) type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Why there is no server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct ServeError {
+    kind: ErrorKind,
+    words: String,
+}
+
+impl ServeError {
+    pub(crate) fn new(kind: ErrorKind, words: impl Into<String>) -> Self {
+        Self { kind, words: words.into() }
+    }
+
+    /// What kind of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl From<io::Error> for ServeError {
+    fn from(e: io::Error) -> Self {
+        Self::new(ErrorKind::Io, e.to_string())
+    }
+}
+
+/// Asks a server to stop: it admits nothing more, ends what runs within its grace, and keeps the rest on the disk.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Sender<bool>);
+
+impl Stop {
+    /// Not asked yet.
+    pub fn new() -> Self {
+        Self(watch::Sender::new(false))
+    }
+
+    /// Asks.
+    pub fn ask(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// TLS 1.2 and 1.3 with a certificate.
+#[derive(Clone)]
+pub struct Tls(TlsAcceptor);
+
+impl Tls {
+    /// From a chain of certificates and its key, in PEM. With `clients`, certificates of authorities, a client has to
+    /// show one of theirs, beside its token.
+    ///
+    /// # Errors
+    /// [`ServeError`] for text that is none, or a key of another certificate.
+    pub fn new(chain: &[u8], key: &[u8], clients: Option<&[u8]>) -> Result<Self, ServeError> {
+        let wrong = |what: &str, e: &dyn fmt::Display| ServeError::new(ErrorKind::Format, format!("{what}: {e}"));
+        let read = |what: &str, pem: &[u8]| {
+            let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+            let all = all.map_err(|e| wrong(what, &e))?;
+            if all.is_empty() { Err(wrong(what, &"there is no certificate in it")) } else { Ok(all) }
+        };
+        let chain = read("the certificate", chain)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| wrong("the certificate's key", &e))?;
+        let provider = Arc::new(default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| wrong("TLS", &e))?;
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(pem) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in read("the clients' authorities", pem)? {
+                    roots.add(certificate).map_err(|e| wrong("the clients' authorities", &e))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                builder.with_client_cert_verifier(verifier.build().map_err(|e| wrong("the clients' authorities", &e))?)
+            }
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(|e| wrong("the certificate", &e))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls(key hidden)")
+    }
+}
+
+/// A server, its objects and jobs opened.
+pub struct Service {
+    settings: Settings,
+    objects: Arc<Objects>,
+    jobs: Arc<Jobs>,
+    metrics: Arc<Metrics>,
+    tokens: Tokens,
+    log: Log,
+    monitoring: Option<TcpListener>,
+    /// Held as long as the folder is this server's.
+    _lock: File,
+}
+
+impl Service {
+    /// Opens the folder, with panels under the names that clients ask for. `log` gets a line for each request and
+    /// each job that ends: who, which kind, how long, never what.
+    ///
+    /// # Errors
+    /// [`ServeError`] for a folder that another server has, or that cannot be written.
+    pub fn open(
+        settings: Settings,
+        tokens: Tokens,
+        panels: Vec<(String, Arc<Panel>)>,
+        log: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, ServeError> {
+        let (data, limits, log) = (&settings.data, &settings.limits, Arc::new(log) as Log);
+        create_private(data)?;
+        let lock = File::create(data.join("lock"))?;
+        if lock.try_lock().is_err() {
+            return Err(ServeError::new(ErrorKind::Io, "another server has this folder; stop it or name another"));
+        }
+        let mut tenants: Vec<Arc<str>> = tokens.names().cloned().collect();
+        tenants.sort();
+        tenants.dedup();
+        let (objects, metrics) = (Objects::open(data, limits, &tenants)?, Arc::new(Metrics::default()));
+        let panels: Vec<NamedPanel> = panels;
+        let engine = Engine::new(objects.clone(), panels, settings.threads, limits.memory);
+        let jobs = Jobs::open(objects.clone(), engine, limits, metrics.clone(), log.clone(), &tenants)?;
+        Ok(Self { settings, objects, jobs, metrics, tokens, log, monitoring: None, _lock: lock })
+    }
+
+    /// The same, with `/metrics` on an address of its own, which no tenant should reach.
+    ///
+    /// # Errors
+    /// [`ServeError`] for an address that cannot be had.
+    pub fn with_monitoring(mut self, address: SocketAddr) -> Result<Self, ServeError> {
+        self.monitoring = Some(TcpListener::bind(address)?);
+        Ok(self)
+    }
+
+    /// Where `/metrics` is.
+    pub fn monitoring(&self) -> Option<SocketAddr> {
+        self.monitoring.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Serves until it is asked to stop.
+    ///
+    /// # Errors
+    /// [`ServeError`] where the system gives no threads or the listener fails.
+    pub fn run(self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
+        let workers = (0..self.settings.workers).map(|i| {
+            let jobs = self.jobs.clone();
+            std::thread::Builder::new().name(format!("job-{i}")).spawn(move || jobs.work())
+        });
+        let workers = workers.collect::<io::Result<Vec<_>>>()?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(REQUEST_THREADS).thread_name("requests").enable_all().build()?;
+        let served = runtime.block_on(self.serve(listener, tls, stop));
+        // Only work on the disk is left there.
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        self.jobs.stop();
+        self.jobs.halt();
+        for worker in workers {
+            let _ = worker.join();
+        }
+        served
+    }
+
+    async fn serve(&self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
+        let mut asked = stop.0.subscribe();
+        let shared = Arc::new(Shared {
+            objects: self.objects.clone(),
+            jobs: self.jobs.clone(),
+            tokens: self.tokens.clone(),
+            limits: self.settings.limits.clone(),
+            metrics: self.metrics.clone(),
+            log: self.log.clone(),
+            stop: asked.clone(),
+        });
+        let listening = |listener: TcpListener| {
+            listener.set_nonblocking(true)?;
+            tokio::net::TcpListener::from_std(listener)
+        };
+        let limits = &self.settings.limits;
+        let (router, metrics) = (routes::router(shared.clone()), self.metrics.clone());
+        let main = listen::accept(listening(listener)?, tls.map(|t| t.0), router, limits, metrics, asked.clone());
+        if let Some(listener) = self.monitoring.as_ref().map(TcpListener::try_clone).transpose()? {
+            let (limits, metrics, stop) = (limits.clone(), Arc::new(Metrics::default()), asked.clone());
+            let (listener, router) = (listening(listener)?, routes::monitoring(shared.clone()));
+            tokio::spawn(async move { listen::accept(listener, None, router, &limits, metrics, stop).await });
+        }
+        let kept = shared.clone();
+        let housekeeping = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(HOUSEKEEPING).await;
+                let kept = kept.clone();
+                let _ = tokio::task::spawn_blocking(move || {
+                    kept.jobs.expire();
+                    kept.objects.expire(|tenant, digest| kept.jobs.uses(tenant, digest));
+                })
+                .await;
+            }
+        });
+        let ended = async {
+            main.await;
+            while self.jobs.counts().1 > 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let grace = async {
+            listen::set(&mut asked).await;
+            self.jobs.stop();
+            tokio::time::sleep(limits.grace).await;
+        };
+        tokio::select! {
+            () = ended => {}
+            () = grace => {}
+        }
+        housekeeping.abort();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Service({:?})", self.tokens)
+    }
+}
+
+/// A folder that its owner alone reads.
+fn create_private(path: &std::path::Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}

@@ -1,0 +1,400 @@
+"""A server far away: `sudare serve`, with the same operations as `client.server()`."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import os
+import secrets
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from . import _core, _errors
+from ._array import Floats
+from ._errors import InputError, PlanError, SudareError, UnsupportedError
+from ._genome import Query, Sites
+from ._matrix import members
+from ._plan import Plan
+from ._progress import Report, progress
+from ._session import Client, Server
+
+__all__ = ["Remote", "RemoteError", "RemotePanel", "RemoteServer", "remote"]
+
+# Bytes that are sent in one request, seconds that the server waits for a job before it answers, and tries.
+PIECE = 8 << 20
+WAIT = 20
+TRIES = 8
+
+# The exception for each kind of refusal; any other is a `RemoteError`.
+KINDS = {
+    "parameters": "PlanError",
+    "not-planned": "PlanError",
+    "insecure": "SecurityError",
+    "mismatch": "KeyMismatchError",
+    "missing-key": "MissingKeyError",
+    "levels": "LevelError",
+    "precision": "PrecisionError",
+    "input": "InputError",
+    "shape": "ShapeError",
+    "unsupported": "UnsupportedError",
+    "release": "ReleaseError",
+    "format": "FormatError",
+    "wrong-type": "FormatError",
+    "digest": "FormatError",
+}
+
+
+class RemoteError(SudareError, OSError):
+    """A server far away that refused, or cannot be reached; `kind` says which."""
+
+    def __init__(self, message: str, kind: str = "unreachable") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def offset(self) -> int | None:
+        """Where an upload goes on."""
+        value = self.headers.get("Upload-Offset")
+        return None if value is None else int(value)
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Remote:
+    """A tenant's way to a server: sends objects, asks for jobs, fetches results.
+
+    Made by `sudare.remote`. Threads may share it; one request goes at a time.
+    """
+
+    def __init__(self, url: str, token: str, ca: str | os.PathLike[str] | None = None) -> None:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/"):
+            raise InputError(f"{url!r} is no address of a server; write it as https://HOST:PORT")
+        if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
+            raise InputError("without TLS everybody on the line reads the token; give an https address")
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise InputError("the token is none; take the one that `sudare token` printed")
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._token, self._lock = token, threading.RLock()
+        if parts.scheme == "https":
+            context = ssl.create_default_context(cafile=None if ca is None else os.fspath(ca))
+            self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, parts.port, timeout=WAIT + 60, context=context
+            )
+        else:
+            self._connection = http.client.HTTPConnection(host, parts.port, timeout=WAIT + 60)
+        # The connection is kept between requests, and ends with the last who holds this.
+        weakref.finalize(self, self._connection.close)
+
+    def _ask(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> _Answer:
+        """A request that may be repeated, and its answer. Another try is made where it can help."""
+        sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        for attempt in range(TRIES):
+            last = attempt + 1 == TRIES
+            try:
+                with self._lock:
+                    self._connection.request(method, path, body, sent)
+                    got = self._connection.getresponse()
+                    answer = _Answer(got.status, got.headers, got.read())
+            except ssl.SSLError as error:
+                self._connection.close()
+                raise RemoteError(
+                    f"{self.url}: {error}; check the server's certificate, or give ca="
+                ) from error
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                if last:
+                    text = f"{self.url}: {error}; check the address, and whether the server runs"
+                    raise RemoteError(text) from error
+                time.sleep(0.1 * 2 ** min(attempt, 5))
+                continue
+            if answer.status not in (429, 503) or last:
+                return answer
+            time.sleep(min(float(answer.headers.get("Retry-After", "1")), 60.0))
+        raise AssertionError("the last try returns or raises")
+
+    def _done(self, answer: _Answer) -> _Answer:
+        """The answer, unless it is a refusal."""
+        if answer.status < 300:
+            return answer
+        try:
+            problem = answer.json()
+        except ValueError:
+            text = f"{self.url} answered with status {answer.status}; is it a sudare server of this release?"
+            raise RemoteError(text, "answer") from None
+        raise refusal(problem)
+
+    def config(self) -> dict[str, Any]:
+        """Version, limits and panels of the server."""
+        found: dict[str, Any] = self._done(self._ask("GET", "/v1/config")).json()
+        return found
+
+    def send(self, data: bytes) -> str:
+        """Send an object unless the server has it; its name. What was sent before goes on where it ended."""
+        name = hashlib.sha256(data).hexdigest()
+        path, total = f"/v1/objects/{name}", len(data)
+        answer = self._ask("HEAD", path)
+        if answer.status == 200:
+            return name
+        if answer.status != 404 or answer.offset is None:
+            # A HEAD has no words; a GET of the same has.
+            self._done(self._ask("GET", path))
+        here = answer.offset or 0
+        while True:
+            piece = data[here : here + PIECE]
+            span = {"Content-Range": f"bytes {here}-{here + len(piece) - 1}/{total}"}
+            answer = self._ask("PUT", path, piece, span)
+            if answer.status in (400, 408, 409) and answer.offset is not None and answer.offset > here:
+                here = answer.offset
+            elif self._done(answer).status == 202:
+                here += len(piece)
+            else:
+                return name
+
+    def fetch(self, name: str) -> bytes:
+        """An object by its name; what comes is compared with it."""
+        data = self._done(self._ask("GET", f"/v1/objects/{name}")).body
+        if hashlib.sha256(data).hexdigest() != name:
+            raise RemoteError(f"{self.url}: an object came damaged; ask again", "digest")
+        return data
+
+    def run(self, request: dict[str, Any], report: Report | None = None) -> bytes:
+        """Ask for a job and wait for its result. Ctrl-C cancels the job."""
+        body = json.dumps(request).encode()
+        # An answer that was lost is asked for again, and the job is done once.
+        headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_hex(16)}
+        job = self._done(self._ask("POST", "/v1/jobs", body, headers)).json()
+        path = f"/v1/jobs/{job['id']}"
+        try:
+            while job["state"] in ("queued", "running"):
+                # Short waits where somebody looks.
+                wait = WAIT if report is None else 1
+                job = self._done(self._ask("GET", f"{path}?wait={wait}")).json()
+                if report is not None and job["steps"]:
+                    report(job["done"], job["steps"])
+        except KeyboardInterrupt:
+            self._connection.close()
+            self._ask("DELETE", path)
+            raise
+        if job["state"] == "failed":
+            raise refusal(job["problem"])
+        if job["state"] != "done":
+            raise RemoteError("the job was cancelled", "state")
+        return self.fetch(job["result"])
+
+    def server(self, of: Client | Plan, keys: bytes | None = None) -> RemoteServer:
+        """A server with a client's evaluation keys, which are sent once.
+
+        Of a client, whose values are then computed with there; or of a plan with the `keys` that
+        `server.to_bytes()` gave, without any client.
+        """
+        if isinstance(of, Plan):
+            if keys is None and not of.exact:
+                raise PlanError("this plan computes with evaluation keys: remote.server(plan, keys)")
+            return RemoteServer(self, of, keys)
+        if keys is not None:
+            raise PlanError("a client makes its own keys; give them with a plan")
+        if not of.plan.exact:
+            with progress("making keys") as report:
+                keys = of._core.server(of._threads, report).keys_bytes()
+        made = RemoteServer(self, of.plan, keys)
+        of._home.server = made
+        return made
+
+    def panel(self, name: str) -> RemotePanel:
+        """A haplotype panel of the server, by the name that `config()` has."""
+        return RemotePanel(self, name)
+
+    def __repr__(self) -> str:
+        return f"<sudare remote {self.url}, token hidden>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a way to a server holds a token and does not pickle; make it by sudare.remote"
+        )
+
+
+def refusal(problem: dict[str, Any]) -> SudareError:
+    """The exception for a problem of the protocol."""
+    kind, detail = str(problem.get("kind")), str(problem.get("detail"))
+    if kind not in KINDS:
+        return RemoteError(f"the server refused: {detail}", kind)
+    made: Callable[[str], SudareError] = getattr(_errors, KINDS[kind])
+    return made(detail)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """An input that the server sees, sent and waiting there."""
+
+    name: str
+    object: str
+    shape: tuple[int, int]
+    batch: int
+    node: int = -1
+
+
+class _Computes:
+    """What a session's server does, done far away."""
+
+    levels = 0
+    log_n = 0
+
+    def __init__(self, remote: Remote, plan: Plan, keys: bytes | None) -> None:
+        self._remote, self._plan = remote, plan
+        self._sent = remote.send(plan._core.to_json().encode())
+        self._keys = None if keys is None else remote.send(keys)
+        self.key_bytes = 0 if keys is None else len(keys)
+        self.threads = 0
+
+    def keys_bytes(self) -> bytes:
+        return b"" if self._keys is None else self._remote.fetch(self._keys)
+
+    @property
+    def key_id(self) -> str:
+        raise UnsupportedError("a server far away tells no key's name; the client does")
+
+    def counters(self) -> dict[str, int]:
+        return {}
+
+    def plain(self, name: str, values: Floats) -> _Plain:
+        data = np.ascontiguousarray(values, dtype="<f8").tobytes()
+        return _Plain(name, self._remote.send(data), (values.shape[1], values.shape[2]), values.shape[0])
+
+    def _operand(self, value: Any) -> dict[str, str]:
+        if isinstance(value, _Plain):
+            return {"object": value.object, "plain": value.name}
+        return {"object": self._remote.send(value.to_bytes())}
+
+    def _run(self, operation: str, *operands: Any, **numbers: Any) -> _core.Encrypted:
+        request: dict[str, Any] = {
+            "kind": "compute",
+            "plan": self._sent,
+            "operation": {"op": operation, **numbers},
+            "operands": [self._operand(x) for x in operands],
+        }
+        if self._keys is not None:
+            request["keys"] = self._keys
+        with progress("computing far away") as report:
+            found = self._remote.run(request, report)
+        return _core.Encrypted.from_bytes(self._plan._core, found)
+
+    def matmul(self, left: Any, right: Any) -> _core.Encrypted:
+        return self._run("matmul", left, right)
+
+    def add(self, left: Any, right: Any) -> _core.Encrypted:
+        return self._run("add", left, right)
+
+    def subtract(self, left: Any, right: Any) -> _core.Encrypted:
+        return self._run("sub", left, right)
+
+    def multiply(self, left: Any, right: Any) -> _core.Encrypted:
+        return self._run("mul", left, right)
+
+    def negative(self, operand: Any) -> _core.Encrypted:
+        return self._run("neg", operand)
+
+    def scale(self, operand: Any, factor: float) -> _core.Encrypted:
+        return self._run("scale", operand, by=factor)
+
+    def shift(self, operand: Any, number: float) -> _core.Encrypted:
+        return self._run("shift", operand, by=number)
+
+    def transpose(self, operand: Any) -> _core.Encrypted:
+        return self._run("transpose", operand)
+
+    def sum(self, operand: Any, axis: int) -> _core.Encrypted:
+        return self._run("sum", operand, axis=axis)
+
+    def moments(self, table: Any) -> _core.Encrypted:
+        return self._run("moments", table)
+
+    def refresh(self, operand: Any, max_abs: float | None) -> NoReturn:
+        raise UnsupportedError("a server far away computes by plans, and a plan refreshes by itself")
+
+
+class RemoteServer(Server):
+    """Computes by a plan far away, as `client.server()` does here. Made by `Remote.server`.
+
+    Operands that the server has, results among them, are not sent again.
+    """
+
+    def __init__(self, remote: Remote, plan: Plan, keys: bytes | None) -> None:
+        super().__init__(cast(_core.Server, _Computes(remote, plan, keys)), plan)
+        self.remote = remote
+
+    def run(self, *inputs: Any) -> Any:
+        """The plan's whole expression from its encrypted inputs, in one job: nothing in between travels."""
+        first = inputs[0] if inputs else None
+        if first is None:
+            raise InputError("give the inputs of the plan")
+        core = cast(_Computes, self._core)._run("run", *(x._core for x in inputs))
+        return self.bind(first)._wrap(core, ())
+
+    def _plain(self, name: str, values: Floats) -> _core.Encrypted:
+        return cast(_core.Encrypted, cast(_Computes, self._core).plain(name, members(values)))
+
+    def __repr__(self) -> str:
+        megabytes = self.key_bytes / 1e6
+        method = self._planned.method
+        return f"<sudare server {method} at {self.remote.url}, keys {megabytes:.1f} MB, no secret>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError("a server far away does not pickle; make it by remote.server")
+
+
+class RemotePanel:
+    """A panel of a server far away: its description, and searches in it, as `genome.Server` has them."""
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        self._remote, self._name, self._keys = remote, name, ""
+        safe = all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+        if not name or not safe:
+            raise InputError(f"{name!r} is no name of a panel")
+        self.sites = Sites.from_bytes(remote._done(remote._ask("GET", f"/v1/panels/{name}/sites")).body)
+
+    def add_keys(self, keys: bytes) -> None:
+        """Send a client's evaluation keys, for the protocols that have any."""
+        self._keys = self._remote.send(keys)
+
+    def search(self, query: bytes | Query, *, pad: int | None = None) -> bytes:
+        """Answers a query; with `pad` the work for each start is that of the class."""
+        data = query.data if isinstance(query, Query) else query
+        request: dict[str, Any] = {"kind": "search", "panel": self._name, "query": self._remote.send(data)}
+        if self._keys:
+            request["keys"] = self._keys
+        if pad is not None:
+            request["pad"] = pad
+        with progress("searching far away") as report:
+            return self._remote.run(request, report)
+
+    def __repr__(self) -> str:
+        return f"<sudare genome panel {self._name} at {self._remote.url}>"
+
+
+def remote(url: str, *, token: str, ca: str | os.PathLike[str] | None = None) -> Remote:
+    """The way to a `sudare serve` with a tenant's token; `ca` are authorities of its certificate, PEM.
+
+    `sudare.remote(url, token=token).server(client)` then computes as `client.server()` does.
+    """
+    return Remote(url, token, ca)
