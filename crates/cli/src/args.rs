@@ -227,6 +227,7 @@ pub struct Run {
     pub inputs: Vec<String>,
     #[command(flatten)]
     pub csv: Csv,
+    #[command(flatten)]
     pub far: Far,
     /// Where the encrypted result goes
     #[arg(short, long, value_name = "FILE")]
