@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from . import _core
 from ._array import plain
 from ._errors import InputError, PlanError, ShapeError, UnsupportedError
+from ._keys import Home
 from ._matrix import Encrypted, members, rows
 from ._opaque import Opaque
 from ._plan import Plan
@@ -93,10 +94,11 @@ class StoredMatrix(Opaque):
         self,
         core: _core.Stored,
         path: str,
-        server: Server | None,
+        home: Server | Home[Server] | None,
         window: tuple[range, range] | None = None,
     ) -> None:
-        self._core, self._path, self._server = core, path, server
+        self._core, self._path = core, path
+        self._home: Home[Server] = home if isinstance(home, Home) else Home(home)
         down, across = core.grid
         self._window = window or (range(down), range(across))
 
@@ -163,7 +165,7 @@ class StoredMatrix(Opaque):
         return len(down) * len(across) * self._core.block_bytes
 
     def _part(self, down: range, across: range) -> StoredMatrix:
-        return StoredMatrix(self._core, self._path, self._server, (down, across))
+        return StoredMatrix(self._core, self._path, self._home, (down, across))
 
     def __getitem__(self, index: Any) -> StoredMatrix:
         """A part along blocks: slices that begin and end where blocks do."""
@@ -188,7 +190,7 @@ class StoredMatrix(Opaque):
             raise UnsupportedError(
                 "a part of a matrix is no value of its plan; load the whole, and cut what is decrypted"
             )
-        return Encrypted(self._core.load(), self.plan, self._server)
+        return Encrypted(self._core.load(), self.plan, self._home)
 
     def verify(self) -> None:
         """Read everything and check every byte. Raises `FormatError` for one that is not as written."""
@@ -206,7 +208,7 @@ class StoredMatrix(Opaque):
             )
         if not (self._whole and other._whole):
             raise UnsupportedError("whole matrices are multiplied, as the plan has them")
-        server = self._server or other._server
+        server = self._home.server or other._home.server
         if server is None:
             raise UnsupportedError(
                 "these matrices are bound to no server; open them with server=…, or x.bind(server)"
@@ -313,7 +315,7 @@ def store(
     if isinstance(x, Encrypted):
         if x.plan is None:
             raise PlanError("the matrices of a context are not stored; those of a plan are")
-        return StoredMatrix(_core.Stored.save(x.plan._core, x._core, target), target, x._server)
+        return StoredMatrix(_core.Stored.save(x.plan._core, x._core, target), target, x._home)
     if client is None:
         raise UnsupportedError(
             f"an encrypted matrix is stored, not {type(x).__name__}; to encrypt it, give client=…"
@@ -325,7 +327,7 @@ def store(
     with progress(f"encrypting {named}") as report:
         if isinstance(client, Client):
             core = _core.Stored.encrypt(client._core, named, values, target, report)
-            return StoredMatrix(core, target, client._server)
+            return StoredMatrix(core, target, client._home)
         return StoredMatrix(
             _core.Stored.encrypt_public(client._core, named, values, target, report), target, None
         )

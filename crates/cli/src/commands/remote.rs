@@ -42,14 +42,13 @@ pub fn matmul(
     inputs: [usize; 2],
 ) -> Result<(), CliError> {
     let [left, right] = inputs.map(|i| plan.expression().inputs()[i].name.as_str());
-    let operands = vec![operand(remote, plan, (left, &a.left), &a.csv)?, operand(remote, plan, (right, &a.right), &a.csv)?];
+    let operands =
+        vec![operand(remote, plan, (left, &a.left), &a.csv)?, operand(remote, plan, (right, &a.right), &a.csv)?];
     compute(args, plan, remote, (&a.plan, &a.keys, &a.output), Operation::Matmul, operands)
 }
 
 pub fn run(args: &args::Args, a: &args::Run, plan: &Plan, remote: &Remote) -> Result<(), CliError> {
-    let operands = a.inputs.iter().map(|text| {
-        operand(remote, plan, named(plan, text), &a.csv)
-    });
+    let operands = a.inputs.iter().map(|text| operand(remote, plan, named(plan, text), &a.csv));
     let operands = operands.collect::<Result<Vec<_>, _>>()?;
     compute(args, plan, remote, (&a.plan, &a.keys, &a.output), Operation::Run, operands)
 }
