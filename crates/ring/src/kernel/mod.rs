@@ -281,12 +281,7 @@ impl Limb {
     }
 
     /// [`Limb::dot_pair_packed`] with part of this limb's pairs: those of as many values as each row has, whole blocks.
-    pub(crate) fn dot_part_packed(
-        &self,
-        out: [&mut [u64]; 2],
-        a: &[&[u64]],
-        b: PackedBlocks<'_>,
-    ) {
+    pub(crate) fn dot_part_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>) {
         assert!(b.width() == Width::of_bits(self.modulus.bits()) && a.len() <= b.terms().min(MAX_TERMS));
         let len = out[0].len();
         assert!(len.is_multiple_of(BLOCK) && len <= b.values() && out[1].len() == len);

@@ -190,8 +190,10 @@ impl RnsGadget {
                 let part = n / limb.forward_parts();
                 for (p, at) in (i * n..(i + 1) * n).step_by(part).enumerate() {
                     for (row, own) in digits.iter_mut().zip(&self.digits) {
-                        if !own.contains(&t) {
-                            limb.forward_part(&mut row[at..at + part], p, &mut Ahead::of(&[]));
+                        let row = &mut row[at..at + part];
+                        match own.contains(&t) {
+                            true => row.copy_from_slice(&c.limb(t)[p * part..][..part]),
+                            false => limb.forward_part(row, p, &mut Ahead::of(&[])),
                         }
                     }
                 }
@@ -201,8 +203,8 @@ impl RnsGadget {
         Digits(out)
     }
 
-    /// The targets from `first` on of every digit, as many as its rows hold, before the parts of their transforms.
-    /// Values of a digit's own primes are copied, their coefficients treated as those of the others.
+    /// The targets from `first` on of every digit, as many as its rows hold, before the parts of their transforms. A
+    /// digit's own primes are left out where their values are there already.
     fn lift<F: Form>(&self, c: &Poly<F>, prepared: &[Prepared<'_>], first: usize, digits: &mut [&mut [u64]]) {
         let n = c.degree();
         for (j, rows) in digits.iter_mut().enumerate() {
@@ -210,12 +212,10 @@ impl RnsGadget {
             let (own, wanted): (Vec<_>, Vec<_>) = (first..).zip(rows.chunks_exact_mut(n)).partition(own);
             let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) = wanted.into_iter().unzip();
             self.mod_up[j].finish_heads(&prepared[j], &wanted, &mut rows);
-            for (t, row) in own {
+            for (t, row) in own.into_iter().filter(|_| !F::VALUES) {
+                let limb = self.qp.limb(t);
                 row.copy_from_slice(c.limb(t));
-                if !F::VALUES {
-                    let limb = self.qp.limb(t);
-                    limb.forward_head(row, 0..n / limb.forward_parts());
-                }
+                limb.forward_head(row, 0..n / limb.forward_parts());
             }
         }
     }
@@ -350,12 +350,16 @@ impl RnsGadget {
             for (p, (x, y)) in x.chunks_exact_mut(part).zip(y.chunks_exact_mut(part)).enumerate() {
                 let pairs = pairs.from(p * part);
                 let mut ahead = Ahead::of(pairs.bytes(part));
+                let mut parts: Vec<&[u64]> = Vec::with_capacity(digits.len());
                 for (digit, own) in digits.iter_mut().zip(&self.digits) {
-                    if !(F::VALUES && own.contains(&t)) {
-                        limb.forward_part(&mut digit[i * n + p * part..][..part], p, &mut ahead);
+                    if F::VALUES && own.contains(&t) {
+                        parts.push(&c.limb(t)[p * part..][..part]);
+                        continue;
                     }
+                    let digit = &mut digit[i * n + p * part..][..part];
+                    limb.forward_part(digit, p, &mut ahead);
+                    parts.push(digit);
                 }
-                let parts: Vec<&[u64]> = digits.iter().map(|digit| &digit[i * n + p * part..][..part]).collect();
                 limb.dot_part_packed([&mut *x, &mut *y], &parts, pairs);
                 if let (Some([c0, c1]), Some(factor)) = (plus, self.p(t)) {
                     limb.mul_scalar_add(x, &c0.limb(t)[p * part..][..part], factor);

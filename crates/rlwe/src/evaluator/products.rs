@@ -44,10 +44,10 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::check`] and [`Evaluator::check_relin`].
     pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        match a.parts() {
-            [_, _, _] => self.relinearized(a, self.params().tables(a.level()).by_p()?),
-            _ => self.check(a).map(|()| a.clone()),
-        }
+        self.check(a)?;
+        let [_, _, _] = a.parts() else { return Ok(a.clone()) };
+        self.check_relin(a.level())?;
+        self.relinearized(a, self.params().tables(a.level()).by_p()?)
     }
 
     /// Relinearise and rescale with one division by P·q_l.
@@ -56,6 +56,7 @@ impl Evaluator {
     /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
     pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
         a.lower("rescale")?;
+        self.check(a)?;
         match (a.parts(), &self.params().tables(a.level()).mod_down_rescale) {
             ([_, _, _], Some(division)) => self.relinearized(a, division),
             _ => self.rescale(&self.relinearize(a)?),

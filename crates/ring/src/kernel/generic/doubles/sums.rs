@@ -127,7 +127,13 @@ impl<L: Doubles> DoubleLimb<L> {
     }
 
     #[inline(always)]
-    pub(crate) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>) {
+    pub(crate) fn dot_pair_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         match b.width() {
             Width::Bytes5 => self.dot_packed::<5>(out, a, b, start),
             Width::Bytes6 => self.dot_packed::<6>(out, a, b, start),

@@ -65,7 +65,13 @@ impl ScalarLimb {
     }
 
     #[inline(always)]
-    pub(crate) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>) {
+    pub(crate) fn dot_pair_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
         let unit = b.width().unit_words();
         let [out0, out1] = out;

@@ -66,7 +66,13 @@ impl DqLimb {
 
     /// For pairs in whole words; narrower ones belong to primes that other families serve.
     #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn dot_pair_words(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>) {
+    pub(super) fn dot_pair_words(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         let f = self.field();
         let [out0, out1] = out;
         let (mut left, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());

@@ -72,7 +72,13 @@ fn dot_with<const BYTES: usize, const WIDE: bool>(
 
 impl IfmaLimb {
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>) {
+    pub(super) fn dot_pair_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         let (q, f) = (&self.q, self.field());
         match (b.width(), needs_wide(a.len() + 1, q.value(), q.value())) {
             (Width::Bytes5, false) => dot_with::<5, false>(&f, out, a, b, start),
