@@ -371,7 +371,7 @@ impl RnsGadget {
 }
 
 /// Two lists of words, cut into runs of `size`.
-fn pair_runs<'a>([x, y]: [&'a mut [u64]; 2], size: usize) -> Vec<[&'a mut [u64]; 2]> {
+fn pair_runs([x, y]: [&mut [u64]; 2], size: usize) -> Vec<[&mut [u64]; 2]> {
     x.chunks_mut(size).zip(y.chunks_mut(size)).map(|(x, y)| [x, y]).collect()
 }
 

@@ -126,7 +126,7 @@ impl VectorTables {
     /// Where there is one part alone, the columns of the first pass's rows, which it begins with.
     #[inline]
     pub fn only_part(&self) -> Option<Range<usize>> {
-        (self.forward_outer == 0).then(|| 0..self.forward.len() * 8 >> self.forward_passes[0])
+        (self.forward_outer == 0).then(|| 0..(self.forward.len() * 8) >> self.forward_passes[0])
     }
 
     /// For the root ψ of degree `n`.
