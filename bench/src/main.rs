@@ -30,6 +30,7 @@ mod schemes;
 mod tfhe;
 mod timing;
 mod trace;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use machine::Machine;

@@ -15,7 +15,8 @@ use sudare_ring::packed::PackedPairs;
 use sudare_ring::random::{GaussianSampler, Seed, ternary, uniform};
 use sudare_ring::{Limb, RnsBasis};
 
-struct Bench<'a> {
+/// Measures one part after another.
+pub struct Bench<'a> {
     unit: Unit,
     budget: Budget,
     machine: &'a Machine,
@@ -34,6 +35,17 @@ impl Bench<'_> {
         record.method = Some(method.to_owned());
         self.sink.put(record.with_timing(timing))
     }
+
+    /// A part that has to read and write so many bytes.
+    pub fn moved(&mut self, name: &str, bytes: usize, mut op: impl FnMut()) -> Outcome<()> {
+        let run = || {
+            op();
+            Ok(())
+        };
+        let timing = measure(&mut self.unit, self.budget, run, None)?;
+        let record = Record::new("parts", name.to_owned(), 1, self.machine).with_params(self.params);
+        self.sink.put(record.with_timing(timing).with_bytes(bytes))
+    }
 }
 
 /// Runs the suite on the set's primes, one of each size.
@@ -49,6 +61,7 @@ pub fn run(set: &Set, budget: Budget, machine: &Machine, sink: &mut Sink) -> Out
             limbs.push(limb.clone());
         }
     }
+    crate::traffic::run(&mut bench, params, &seed)?;
     for limb in &limbs {
         of_limb(&mut bench, limb, params, &seed)?;
     }

@@ -128,6 +128,12 @@ pub struct Record {
     pub key_bytes: Option<usize>,
     /// Ciphertexts of the operands and the result, or of the result where there is one operand.
     pub ct_bytes: Option<usize>,
+    /// Bytes that the operation has to read and write: every operand and result once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_bytes: Option<usize>,
+    /// The same over the median: 10^9 bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gb_per_s: Option<f64>,
     /// One forward transform of `tfhe-ntt` at N = 2^14, 50 bits, in turn with the case.
     pub unit_ms: Option<f64>,
     /// `ok`, or what was wrong with the answer.
@@ -206,6 +212,8 @@ impl Record {
             peak_rss_mb: None,
             key_bytes: None,
             ct_bytes: None,
+            moved_bytes: None,
+            gb_per_s: None,
             unit_ms: None,
             check: NOT_CHECKED.into(),
             peer: None,
@@ -267,6 +275,15 @@ impl Record {
         self.cpu_ratio = quotient(peer.cpu.median(), self.cpu_ms);
         self.peak_rss_mb = peak_rss_mb();
         self.samples_ms = ours.wall;
+        self
+    }
+
+    /// Fills in what the operation, whose times are there, has to move.
+    pub fn with_bytes(mut self, bytes: usize) -> Self {
+        self.moved_bytes = Some(bytes);
+        self.gb_per_s = self.median_ms.map(|ms| bytes as f64 / ms / 1e6);
+        let rate = self.gb_per_s.unwrap_or(0.0);
+        self.method = Some(format!("{:.1} MB {rate:.1} GB/s", bytes as f64 / 1e6));
         self
     }
 

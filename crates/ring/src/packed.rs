@@ -110,28 +110,64 @@ impl PackedPairs {
         self.width
     }
 
+    /// The blocks of the values from `first` on, which begins one.
+    #[inline]
+    pub(crate) fn from(&self, first: usize) -> PackedBlocks<'_> {
+        let block = 2 * self.terms * self.width.unit_words();
+        debug_assert!(first.is_multiple_of(BLOCK));
+        PackedBlocks { width: self.width, block, words: &self.words[first / BLOCK * block..] }
+    }
+
+    fn unit(&self, block: usize, term: usize, part: usize) -> &[u64] {
+        let unit = self.width.unit_words();
+        &self.from(block * BLOCK).block(0)[(2 * term + part) * unit..][..unit]
+    }
+}
+
+/// Packed pairs from one block on: what a product with some of the values reads.
+#[derive(Clone, Copy)]
+pub(crate) struct PackedBlocks<'a> {
+    width: Width,
+    /// Words of a block.
+    block: usize,
+    words: &'a [u64],
+}
+
+impl<'a> PackedBlocks<'a> {
+    pub(crate) fn width(self) -> Width {
+        self.width
+    }
+
+    /// Number of pairs.
+    pub(crate) fn terms(self) -> usize {
+        self.block / (2 * self.width.unit_words())
+    }
+
+    /// Number of values of each.
+    pub(crate) fn values(self) -> usize {
+        self.words.len() / self.block.max(1) * BLOCK
+    }
+
     /// All units of one block: two for each term.
     #[inline]
-    pub(crate) fn block(&self, block: usize) -> &[u64] {
-        let size = 2 * self.terms * self.width.unit_words();
-        &self.words[block * size..][..size]
+    pub(crate) fn block(self, block: usize) -> &'a [u64] {
+        &self.words[block * self.block..][..self.block]
     }
 
     /// As many words as a block has, some way after block `block`; fewer at the end. What a
     /// product asks memory for while it works on the block.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub(crate) fn ahead(&self, block: usize) -> &[u64] {
+    pub(crate) fn ahead(self, block: usize) -> &'a [u64] {
         /// Words between what is multiplied and what is asked for: a few hundred nanoseconds.
         const AHEAD: usize = 1024;
-        let size = 2 * self.terms * self.width.unit_words();
-        let start = (block * size + AHEAD).min(self.words.len());
-        &self.words[start..(start + size).min(self.words.len())]
+        let start = (block * self.block + AHEAD).min(self.words.len());
+        &self.words[start..(start + self.block).min(self.words.len())]
     }
 
-    fn unit(&self, block: usize, term: usize, part: usize) -> &[u64] {
-        let unit = self.width.unit_words();
-        &self.block(block)[(2 * term + part) * unit..][..unit]
+    /// The bytes of the first `values` values.
+    pub(crate) fn bytes(self, values: usize) -> &'a [u8] {
+        bytemuck::cast_slice(&self.words[..values / BLOCK * self.block])
     }
 }
 

@@ -194,6 +194,14 @@ pub fn map_jobs<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) 
     }
 }
 
+/// [`map_jobs`] of long jobs with loops of their own, which keep to one thread each where there are two or more for every
+/// thread. A thread that waits inside a job for its part of a loop would otherwise begin the next job on top of it, with
+/// memory of its own.
+pub fn map_alone<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    let enough = jobs >= 2 * count();
+    map_jobs(jobs, |i| if enough { alone(|| work(i)) } else { work(i) })
+}
+
 /// `work(i, job)` for each of some jobs, which it uses up, in order, in parallel inside a pool.
 pub fn map_into<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(usize, J) -> T + Sync + Send) -> Vec<T> {
     let work = |(i, job)| {

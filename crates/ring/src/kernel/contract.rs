@@ -21,8 +21,9 @@ use super::generic::{digits, random, words};
 use super::permute::BlockPermutation;
 use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::PackedPairs;
+use crate::packed::PackedBlocks;
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// A family on a processor that has what it needs: existing is the proof.
 pub(crate) trait Kernels: Debug + Send + Sync {
@@ -73,6 +74,16 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
     fn forward_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
         self.forward(a);
     }
+
+    /// How many parts of equal length a forward transform finishes one after another, each in the nearest cache.
+    fn forward_parts(&self) -> usize;
+
+    /// What a forward transform does before its parts, in the columns `columns` (a range of multiples of 16) of
+    /// the rows that the parts are.
+    fn forward_head(&self, a: &mut [u64], columns: Range<usize>);
+
+    /// The rest, on the part `part` alone; may ask for some of `ahead` as [`LimbKernels::forward_ahead`].
+    fn forward_part(&self, a: &mut [u64], part: usize, ahead: &mut Ahead<'_>);
 
     /// [`LimbKernels::inverse`], with the same.
     fn inverse_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
@@ -141,9 +152,9 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
     /// `out[0] = Σ_j a_j · b0_j`, `out[1] = Σ_j a_j · b1_j`.
     fn dot_pair(&self, out: [&mut [u64]; 2], a: &[&[u64]], b0: &[&[u64]], b1: &[&[u64]]);
 
-    /// [`LimbKernels::dot_pair`] with the first pairs of `b`, which are of this limb, on top of `start`
-    /// for `out[0]`; rows of N words.
-    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>);
+    /// [`LimbKernels::dot_pair`] with the first pairs of `b`, which are of this limb and begin with the values of
+    /// these rows, on top of `start` for `out[0]`; rows of whole blocks, at most as many as `b` has.
+    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>);
 
     /// `out = Σ_i src_i · w_i`, sources in `[0, 2^bound_bits)`, `bound_bits ≤ 61`, `w_i` residues.
     fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32);

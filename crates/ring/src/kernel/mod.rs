@@ -28,7 +28,7 @@ mod x86;
 
 use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::{PackedPairs, Width};
+use crate::packed::{BLOCK, PackedBlocks, PackedPairs, Width};
 use crate::prime::primitive_root;
 pub use ahead::Ahead;
 pub(crate) use contract::{LimbKernels, WordKernels};
@@ -277,7 +277,16 @@ impl Limb {
         let n = self.degree();
         assert!(b.degree() == n && b.width() == Width::of_bits(self.modulus.bits()), "pairs of another limb");
         assert!(out.iter().all(|x| x.len() == n) && a.iter().chain(&start).all(|x| x.len() == n));
-        self.kernels.dot_pair_packed(out, a, b, start);
+        self.kernels.dot_pair_packed(out, a, b.from(0), start);
+    }
+
+    /// [`Limb::dot_pair_packed`] with part of this limb's pairs: those of as many values as each row has, whole blocks.
+    pub(crate) fn dot_part_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>) {
+        assert!(b.width() == Width::of_bits(self.modulus.bits()) && a.len() <= b.terms().min(MAX_TERMS));
+        let len = out[0].len();
+        assert!(len.is_multiple_of(BLOCK) && len <= b.values() && out[1].len() == len);
+        assert!(a.iter().all(|x| x.len() == len));
+        self.kernels.dot_pair_packed(out, a, b, None);
     }
 
     /// `out = Σ_i src_i · w_i` for constants `w_i` in `[0, q)` and sources in `[0, 2^bound_bits)`,

@@ -6,12 +6,13 @@
 //! which makes rounding errors multiples of t, is such a factor (it is F = t on ciphertexts kept
 //! times t^−1). Halevi–Polyakov–Shoup, ePrint 2018/117; Kim–Polyakov–Zucca, ePrint 2021/204.
 
-use super::{Crossing, begins_with, group};
+use super::{Crossing, begins_with, group, runs};
 use crate::automorphism::EvalPermutation;
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::convert::{BasisConverter, Prepared};
 use crate::error::RingError;
+use crate::kernel::Ahead;
 use crate::modulus::{Modulus, Shoup};
 use crate::poly::sealed::Form;
 use crate::poly::{Eval, Poly};
@@ -22,8 +23,8 @@ use crate::threads;
 pub struct Division {
     /// From D to the primes that stay: \[F·c\]_D / F.
     converter: BasisConverter,
-    /// F/D modulo each prime that stays.
-    scalars: Vec<Shoup>,
+    /// F/D modulo each prime that stays, and −F/D.
+    scalars: Vec<[Shoup; 2]>,
 }
 
 impl Division {
@@ -32,7 +33,7 @@ impl Division {
     /// # Errors
     /// [`RingError::NotCoprime`] if a prime stands on both sides.
     pub fn new(kept: &RnsBasis, tail: &RnsBasis) -> Result<Self, RingError> {
-        let scalar = |m: &Modulus| Ok(m.shoup(m.inverse(tail.product_modulo(m))?));
+        let scalar = |m: &Modulus| Ok(both_signs(m, m.inverse(tail.product_modulo(m))?));
         let scalars = kept.moduli().map(scalar).collect::<Result<_, RingError>>()?;
         Ok(Self { converter: BasisConverter::new(tail, kept), scalars })
     }
@@ -49,7 +50,7 @@ impl Division {
         let (mut post, mut scalars) = (Vec::new(), Vec::new());
         for m in kept.moduli() {
             post.push(m.inverse(factor)?);
-            scalars.push(m.shoup(m.mul(factor, m.inverse(tail.product_modulo(m))?)));
+            scalars.push(both_signs(m, m.mul(factor, m.inverse(tail.product_modulo(m))?)));
         }
         Ok(Self { converter: BasisConverter::scaled(tail, kept, &pre, &post), scalars })
     }
@@ -76,17 +77,18 @@ impl Division {
     /// # Panics
     /// If a polynomial is over other primes.
     #[must_use]
-    pub fn apply<F: Form, const K: usize>(&self, batch: [Poly<F>; K]) -> [Poly<F>; K] {
+    pub fn apply<F: Form, const K: usize>(&self, mut batch: [Poly<F>; K]) -> [Poly<F>; K] {
         let _crossing = Crossing::begin();
-        batch.map(|mut c| {
-            self.expect(&c);
-            let (n, keep) = (c.degree(), self.kept().len());
-            let (kept, tail) = c.words_mut().split_at_mut(keep * n);
-            let started = self.start::<F>(tail);
-            let group = group(keep);
-            threads::for_each_chunk(kept, n * group, |g, xs| started.limbs(g * group, xs));
-            c.into_truncated(keep)
-        })
+        batch.iter().for_each(|c| self.expect(c));
+        let (n, keep) = (self.kept().degree(), self.kept().len());
+        let (kept, tails): (Vec<_>, Vec<_>) = batch.iter_mut().map(|c| c.words_mut().split_at_mut(keep * n)).unzip();
+        let started = self.start::<F>(tails);
+        let group = group(keep, self.tail().len());
+        threads::for_each_mut(&mut runs(kept.into_iter(), n * group), |g, xs| {
+            self.limbs::<F, true>(&started, g * group, xs);
+        });
+        drop(started);
+        batch.map(|c| c.into_truncated(keep))
     }
 
     /// Divides polynomials that stay, over these primes or more.
@@ -96,7 +98,8 @@ impl Division {
     #[must_use]
     pub fn of(&self, batch: &[Poly<Eval>]) -> Vec<Poly<Eval>> {
         let _crossing = Crossing::begin();
-        batch.iter().map(|c| self.of_limbs(&[c], |i, x| x.copy_from_slice(c.limb(i)))).collect()
+        self.expect_first(batch);
+        self.of_limbs(batch.len(), |k, i, x| x.copy_from_slice(batch[k].limb(i)))
     }
 
     /// ⌊F·c·b/D⌉ of each of a batch, for operands over these primes or more: the products are not stored before they
@@ -107,25 +110,31 @@ impl Division {
     #[must_use]
     pub fn of_products(&self, batch: &[Poly<Eval>], b: &Poly<Eval>) -> Vec<Poly<Eval>> {
         let _crossing = Crossing::begin();
-        let product = |c: &Poly<Eval>| self.of_limbs(&[c, b], |i, x| b.basis().limb(i).mul(x, c.limb(i), b.limb(i)));
-        batch.iter().map(product).collect()
+        self.expect_first(batch);
+        self.expect_first(std::slice::from_ref(b));
+        self.of_limbs(batch.len(), |k, i, x| b.basis().limb(i).mul(x, batch[k].limb(i), b.limb(i)))
     }
 
-    /// Divides by one prime what `limb(i, x)` writes limb by limb: it is not stored in between.
-    fn of_limbs(&self, operands: &[&Poly<Eval>], limb: impl Fn(usize, &mut [u64]) + Sync) -> Poly<Eval> {
-        let (kept, n) = (self.kept(), self.kept().degree());
+    /// One prime is divided by, and polynomials are over these primes or more.
+    fn expect_first(&self, batch: &[Poly<Eval>]) {
+        let kept = self.kept();
         assert_eq!(self.tail().len(), 1, "one prime is divided by");
-        for c in operands {
+        for c in batch {
             let last = c.basis().len() > kept.len() && c.basis().limb(kept.len()).q() == self.tail().limb(0).q();
             assert!(last && begins_with(c.basis(), kept), "a division of polynomials over other primes");
         }
-        let mut tail = Buffer::dirty(n);
-        limb(kept.len(), &mut tail);
-        let started = self.start::<Eval>(&mut tail);
-        let mut out = Poly::dirty(kept);
-        out.for_each(|i, _, x| {
-            limb(i, x);
-            started.limbs(i, x);
+    }
+
+    /// Divides by one prime what `limb(k, i, x)` writes limb by limb of each polynomial: it is not stored in between.
+    fn of_limbs(&self, count: usize, limb: impl Fn(usize, usize, &mut [u64]) + Sync) -> Vec<Poly<Eval>> {
+        let (kept, n) = (self.kept(), self.kept().degree());
+        let mut tails = Buffer::dirty(n * count);
+        threads::for_each_chunk(&mut tails, n, |k, tail| limb(k, kept.len(), tail));
+        let started = self.start::<Eval>(tails.chunks_exact_mut(n).collect());
+        let mut out: Vec<Poly<Eval>> = (0..count).map(|_| Poly::dirty(kept)).collect();
+        threads::for_each_mut(&mut runs(out.iter_mut().map(Poly::words_mut), n), |i, xs| {
+            xs.iter_mut().enumerate().for_each(|(k, x)| limb(k, i, x));
+            self.limbs::<Eval, true>(&started, i, xs);
         });
         out
     }
@@ -137,28 +146,47 @@ impl Division {
     #[must_use]
     pub fn apply_permuted<const K: usize>(
         &self,
-        batch: [(Poly<Eval>, Option<&Poly<Eval>>); K],
+        mut batch: [(Poly<Eval>, Option<&Poly<Eval>>); K],
         permutation: &EvalPermutation,
     ) -> [Poly<Eval>; K] {
         let _crossing = Crossing::begin();
-        batch.map(|(mut c, plus)| {
-            self.expect(&c);
-            let (basis, n) = (self.kept(), c.degree());
-            let mut out = Poly::dirty(basis);
-            let (kept, tail) = c.words_mut().split_at_mut(basis.len() * n);
-            let started = self.start::<Eval>(tail);
-            let group = group(basis.len());
-            threads::for_each_chunk_pair(out.words_mut(), kept, n * group, |g, outs, xs| {
-                started.limbs(g * group, xs);
-                for (i, (out, x)) in outs.chunks_exact_mut(n).zip(xs.chunks_exact_mut(n)).enumerate() {
-                    if let Some(plus) = plus {
-                        basis.limb(g * group + i).add_assign(x, plus.limb(g * group + i));
-                    }
-                    permutation.apply(out, x);
+        batch.iter().for_each(|(c, _)| self.expect(c));
+        let (basis, n) = (self.kept(), self.kept().degree());
+        let mut out: [Poly<Eval>; K] = std::array::from_fn(|_| Poly::dirty(basis));
+        let plus: [Option<&Poly<Eval>>; K] = std::array::from_fn(|k| batch[k].1);
+        let halves = batch.iter_mut().map(|(c, _)| c.words_mut().split_at_mut(basis.len() * n));
+        let (kept, tails): (Vec<_>, Vec<_>) = halves.unzip();
+        let started = self.start::<Eval>(tails);
+        let group = group(basis.len(), self.tail().len());
+        let outs = out.iter_mut().map(Poly::words_mut);
+        threads::for_each_mut(&mut runs(kept.into_iter().chain(outs), n * group), |g, rows| {
+            let (xs, outs) = rows.split_at_mut(K);
+            self.limbs_permuted(&started, g * group, xs, outs, &plus, permutation);
+        });
+        out
+    }
+
+    /// Limbs `first` … of ψ(⌊c/D⌉ + plus) of several polynomials from those of c.
+    pub(super) fn limbs_permuted(
+        &self,
+        started: &[Prepared<'_>],
+        first: usize,
+        xs: &mut [&mut [u64]],
+        outs: &mut [&mut [u64]],
+        plus: &[Option<&Poly<Eval>>],
+        permutation: &EvalPermutation,
+    ) {
+        let (basis, n) = (self.kept(), self.kept().degree());
+        let mut quotients = self.limbs::<Eval, false>(started, first, xs);
+        let mut rows = quotients.chunks_exact_mut(n);
+        for (out, plus) in outs.iter_mut().zip(plus) {
+            for ((i, out), row) in (first..).zip(out.chunks_exact_mut(n)).zip(&mut rows) {
+                if let Some(plus) = plus {
+                    basis.limb(i).add_assign(row, plus.limb(i));
                 }
-            });
-            out
-        })
+                permutation.apply(out, row);
+            }
+        }
     }
 
     /// [`Division::apply`] by blocks of columns, which stay in the nearest cache for all primes: for a D
@@ -199,41 +227,62 @@ impl Division {
         self.converter.convert(tail, &mut lifted);
         threads::for_each_chunk_pair(kept, &mut lifted, n, |i, x, lifted| {
             basis.limb(i).forward(lifted);
-            basis.limb(i).sub_mul_scalar(x, lifted, &self.scalars[i]);
+            basis.limb(i).sub_mul_scalar(x, lifted, &self.scalars[i][0]);
         });
     }
 
-    /// Takes the limbs modulo D.
-    fn start<'a, F: Form>(&'a self, tail: &'a mut [u64]) -> Started<'a> {
+    /// Takes the limbs modulo D of each polynomial. One prime's after another's, since they read the same twiddles.
+    pub(super) fn start<'a, F: Form>(&self, mut tails: Vec<&'a mut [u64]>) -> Vec<Prepared<'a>> {
+        let n = self.kept().degree();
         if F::VALUES {
-            threads::for_each_chunk(tail, self.tail().degree(), |i, x| self.tail().limb(i).inverse(x));
+            let rows = runs(tails.iter_mut().map(|tail| &mut **tail), n);
+            let numbered = rows.into_iter().enumerate().flat_map(|(i, row)| row.into_iter().map(move |x| (i, x)));
+            let mut rows: Vec<_> = numbered.collect();
+            threads::for_each_mut(&mut rows, |_, (i, x)| self.tail().limb(*i).inverse(x));
         }
-        Started { division: self, values: F::VALUES, prepared: self.converter.prepare(tail, true) }
+        tails.into_iter().map(|tail| self.converter.prepare(tail, true)).collect()
     }
-}
 
-/// A division whose limbs modulo D are prepared.
-struct Started<'a> {
-    division: &'a Division,
-    values: bool,
-    prepared: Prepared<'a>,
-}
-
-impl Started<'_> {
-    /// Limbs `first` … of ⌊F·c/D⌉ from those of c.
-    fn limbs(&self, first: usize, xs: &mut [u64]) {
-        let Division { converter, scalars } = self.division;
-        let n = converter.to().degree();
-        let mut lifted = Buffer::dirty(xs.len());
-        let targets: Vec<usize> = (first..first + xs.len() / n).collect();
-        let mut outs: Vec<&mut [u64]> = lifted.chunks_exact_mut(n).collect();
-        converter.finish_many(&self.prepared, &targets, &mut outs);
-        for ((i, x), lifted) in targets.into_iter().zip(xs.chunks_exact_mut(n)).zip(outs) {
-            let limb = converter.to().limb(i);
-            if self.values {
-                limb.forward(lifted);
+    /// Limbs `first` … of ⌊F·c/D⌉ from those of c, of several polynomials together: where they stood, or, unless
+    /// `IN_PLACE`, in the rows that come back, polynomial after polynomial. Part by part of the transforms, which
+    /// read the same twiddles.
+    pub(super) fn limbs<F: Form, const IN_PLACE: bool>(
+        &self,
+        started: &[Prepared<'_>],
+        first: usize,
+        xs: &mut [&mut [u64]],
+    ) -> Buffer {
+        let Self { converter, scalars } = self;
+        let (n, size) = (converter.to().degree(), xs.first().map_or(0, |x| x.len()));
+        let targets: Vec<usize> = (first..first + size / n).collect();
+        let mut lifted = Buffer::dirty(size * xs.len());
+        for (prepared, lifted) in started.iter().zip(lifted.chunks_exact_mut(size)) {
+            let mut outs: Vec<&mut [u64]> = lifted.chunks_exact_mut(n).collect();
+            match F::VALUES {
+                true => converter.finish_heads(prepared, &targets, &mut outs),
+                false => converter.finish_many(prepared, &targets, &mut outs),
             }
-            limb.sub_mul_scalar(x, lifted, &scalars[i]);
         }
+        for (i, t) in targets.into_iter().enumerate() {
+            let (limb, [factor, negative]) = (converter.to().limb(t), &scalars[t]);
+            let part = n / if F::VALUES { limb.forward_parts() } else { 1 };
+            for (p, at) in (i * n..(i + 1) * n).step_by(part).enumerate() {
+                for (x, lifted) in xs.iter_mut().zip(lifted.chunks_exact_mut(size)) {
+                    let (x, lifted) = (&mut x[at..at + part], &mut lifted[at..at + part]);
+                    if F::VALUES {
+                        limb.forward_part(lifted, p, &mut Ahead::of(&[]));
+                    }
+                    match IN_PLACE {
+                        true => limb.sub_mul_scalar(x, lifted, factor),
+                        false => limb.sub_mul_scalar(lifted, x, negative),
+                    }
+                }
+            }
+        }
+        lifted
     }
+}
+
+fn both_signs(m: &Modulus, w: u64) -> [Shoup; 2] {
+    [m.shoup(w), m.shoup(m.neg(w))]
 }

@@ -5,11 +5,13 @@
 //! With pairs that hold P·g_j·s', g_j ≡ 1 modulo the primes of digit j and 0 modulo the others,
 //! Σ_j c_j·(b_j, a_j) holds P·c·s'. The digits do not depend on the pairs (hoisting).
 
-use super::{Crossing, PolyPairs, begins_with, group};
+use super::{Crossing, Division, PolyPairs, begins_with, group, runs};
+use crate::automorphism::EvalPermutation;
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::convert::{BasisConverter, Prepared};
 use crate::error::RingError;
+use crate::kernel::Ahead;
 use crate::modulus::Shoup;
 use crate::poly::sealed::Form;
 use crate::poly::{Eval, Poly};
@@ -53,6 +55,17 @@ impl Digits {
     }
 }
 
+/// How a product with pairs ends: ψ(⌊(P·plus + Σ_j d_j·(b_j, a_j))/D⌉ + (c_0, 0)).
+#[derive(Clone, Copy, Debug)]
+pub struct Ending<'a> {
+    /// Division by the last primes of Q·P.
+    pub division: &'a Division,
+    /// A pair over Q that is added times P.
+    pub plus: Option<[&'a Poly<Eval>; 2]>,
+    /// c_0, over the primes that stay or more, and ψ.
+    pub image: Option<(&'a Poly<Eval>, &'a EvalPermutation)>,
+}
+
 /// A digit on its way to coefficient form: its number, its rows, and what a mod-up makes of them.
 type Digit<'a> = (usize, &'a mut [u64], Option<Prepared<'a>>);
 
@@ -86,6 +99,11 @@ impl RnsGadget {
     /// Number of digits.
     pub fn digits(&self) -> usize {
         self.digits.len()
+    }
+
+    /// Primes of the largest digit.
+    fn digit_limbs(&self) -> usize {
+        self.digits.first().map_or(1, Range::len)
     }
 
     /// P modulo prime `t` of Q·P; none for its own primes, where it is zero.
@@ -158,20 +176,48 @@ impl RnsGadget {
     pub fn decompose(&self, c: &Poly<Eval>) -> Digits {
         let _crossing = Crossing::begin();
         self.expect(c);
+        let n = c.degree();
         let mut rows = Buffer::dirty(c.words().len());
         let prepared = self.prepare(&mut rows, c);
-        let digit = |j: usize| {
-            let mut out = Poly::dirty(&self.qp);
-            out.for_each(|t, limb, x| match self.digits[j].contains(&t) {
-                true => x.copy_from_slice(c.limb(t)),
-                false => {
-                    self.mod_up[j].finish(&prepared[j], t, x);
-                    limb.forward(x);
+        let mut out: Vec<Poly<Eval>> = self.digits.iter().map(|_| Poly::dirty(&self.qp)).collect();
+        let size = group(self.qp.len(), self.digit_limbs());
+        let mut runs = runs(out.iter_mut().map(Poly::words_mut), n * size);
+        threads::for_each_mut(&mut runs, |g, digits| {
+            let first = g * size;
+            self.lift(c, &prepared, first, digits);
+            for i in 0..digits[0].len() / n {
+                let (t, limb) = (first + i, self.qp.limb(first + i));
+                let part = n / limb.forward_parts();
+                for (p, at) in (i * n..(i + 1) * n).step_by(part).enumerate() {
+                    for (row, own) in digits.iter_mut().zip(&self.digits) {
+                        let row = &mut row[at..at + part];
+                        match own.contains(&t) {
+                            true => row.copy_from_slice(&c.limb(t)[p * part..][..part]),
+                            false => limb.forward_part(row, p, &mut Ahead::of(&[])),
+                        }
+                    }
                 }
-            });
-            out
-        };
-        Digits((0..self.digits.len()).map(digit).collect())
+            }
+        });
+        drop(runs);
+        Digits(out)
+    }
+
+    /// The targets from `first` on of every digit, as many as its rows hold, before the parts of their transforms. A
+    /// digit's own primes are left out where their values are there already.
+    fn lift<F: Form>(&self, c: &Poly<F>, prepared: &[Prepared<'_>], first: usize, digits: &mut [&mut [u64]]) {
+        let n = c.degree();
+        for (j, rows) in digits.iter_mut().enumerate() {
+            let own = |(t, _): &(usize, &mut [u64])| self.digits[j].contains(t);
+            let (own, wanted): (Vec<_>, Vec<_>) = (first..).zip(rows.chunks_exact_mut(n)).partition(own);
+            let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) = wanted.into_iter().unzip();
+            self.mod_up[j].finish_heads(&prepared[j], &wanted, &mut rows);
+            for (t, row) in own.into_iter().filter(|_| !F::VALUES) {
+                let limb = self.qp.limb(t);
+                row.copy_from_slice(c.limb(t));
+                limb.forward_head(row, 0..n / limb.forward_parts());
+            }
+        }
     }
 
     /// Σ_j d_j · (b_j, a_j) over Q·P.
@@ -222,8 +268,7 @@ impl RnsGadget {
         let mut rows: Vec<Buffer> = batch.iter().map(|c| Buffer::dirty(c.words().len())).collect();
         let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, c)| self.prepare(rows, c)).collect();
         let mut out: Vec<Pair> = batch.iter().map(|_| self.dirty()).collect();
-        // Two targets at a time: more would not leave their digits in the cache.
-        let size = group(self.qp.len()).min(2);
+        let size = group(self.qp.len(), self.digit_limbs());
         let mut groups = limbs_of(&mut out, self.qp.degree() * size);
         threads::for_each_mut(&mut groups, |g, outs| {
             for (i, out) in outs.iter_mut().enumerate() {
@@ -234,7 +279,57 @@ impl RnsGadget {
         out
     }
 
-    /// The limbs from `first` on of one product, as many as `out` has rows.
+    /// Decomposition, product and division in one pass over the primes that stay, the last primes of Q·P with P or
+    /// without them being divided by: what is divided is not stored.
+    ///
+    /// # Panics
+    /// As [`RnsGadget::switch`], and for a division over other primes.
+    pub fn switch_divided<F: Form>(&self, c: &Poly<F>, pairs: &PolyPairs, end: &Ending<'_>) -> Pair {
+        let _crossing = Crossing::begin();
+        let Ending { division, plus, image } = end;
+        self.expect(c);
+        plus.iter().flatten().for_each(|c| self.expect(c));
+        let (n, kept) = (c.degree(), division.kept());
+        let primes = kept.primes().chain(division.tail().primes());
+        assert!(self.qp.primes().eq(primes), "a division of polynomials over other primes");
+        let mut rows = Buffer::dirty(c.words().len());
+        let prepared = self.prepare(&mut rows, c);
+        let switch = |first: usize, out: &mut [&mut [u64]; 2]| {
+            self.switch_targets(c, &prepared, plus.as_ref(), pairs, first, out);
+        };
+        let mut tails = [(); 2].map(|()| Buffer::dirty(n * division.tail().len()));
+        let [t0, t1] = &mut tails;
+        let size = group(division.tail().len(), self.digit_limbs());
+        threads::for_each_mut(&mut pair_runs([&mut **t0, &mut **t1], n * size), |g, tails| {
+            switch(kept.len() + g * size, tails);
+        });
+        let started = division.start::<Eval>(vec![&mut **t0, &mut **t1]);
+        let mut out = [Poly::dirty(kept), Poly::dirty(kept)];
+        let words = out.each_mut().map(Poly::words_mut);
+        let size = group(kept.len(), self.digit_limbs());
+        threads::for_each_mut(&mut pair_runs(words, n * size), |g, out| {
+            let first = g * size;
+            match image {
+                None => {
+                    switch(first, out);
+                    division.limbs::<Eval, true>(&started, first, out);
+                }
+                Some((plus, permutation)) => {
+                    let len = out[0].len();
+                    let mut products = Buffer::dirty(2 * len);
+                    let (x, y) = products.split_at_mut(len);
+                    let mut products = [x, y];
+                    switch(first, &mut products);
+                    division.limbs_permuted(&started, first, &mut products, out, &[Some(*plus), None], permutation);
+                }
+            }
+        });
+        out
+    }
+
+    /// The limbs from `first` on of one product, as many as `out` has rows. Part by part of the transforms: all
+    /// digits' parts, which read the same twiddles, then the part's products while they are near; the transforms
+    /// ask for the pairs meanwhile.
     fn switch_targets<F: Form>(
         &self,
         c: &Poly<F>,
@@ -244,36 +339,40 @@ impl RnsGadget {
         first: usize,
         [xs, ys]: &mut [&mut [u64]; 2],
     ) {
-        let (n, count) = (c.degree(), self.digits.len());
-        let targets = first..first + xs.len() / n;
-        let mut lifted = Buffer::dirty(n * count * targets.len());
-        for (j, rows) in lifted.chunks_exact_mut(n * targets.len()).enumerate() {
-            let own = |t: &usize| self.digits[j].contains(t);
-            let (own, wanted): (Vec<_>, Vec<_>) =
-                targets.clone().zip(rows.chunks_exact_mut(n)).partition(|(t, _)| own(t));
-            let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) = wanted.into_iter().unzip();
-            self.mod_up[j].finish_many(&prepared[j], &wanted, &mut rows);
-            wanted.into_iter().zip(rows).for_each(|(t, row)| self.qp.limb(t).forward(row));
-            for (t, row) in own.into_iter().filter(|_| !F::VALUES) {
-                row.copy_from_slice(c.limb(t));
-                self.qp.limb(t).forward(row);
-            }
-        }
+        let (n, size) = (c.degree(), xs.len());
+        let mut lifted = Buffer::dirty(size * self.digits.len());
+        let mut digits: Vec<&mut [u64]> = lifted.chunks_exact_mut(size).collect();
+        self.lift(c, prepared, first, &mut digits);
         for (i, (x, y)) in xs.chunks_exact_mut(n).zip(ys.chunks_exact_mut(n)).enumerate() {
-            let t = targets.start + i;
-            let digit = |j: usize| match F::VALUES && self.digits[j].contains(&t) {
-                true => c.limb(t),
-                false => &lifted[(j * targets.len() + i) * n..][..n],
-            };
-            let digits: Vec<&[u64]> = (0..count).map(digit).collect();
-            let limb = self.qp.limb(t);
-            limb.dot_pair_packed([&mut *x, &mut *y], &digits, self.pairs(key, t), None);
-            if let (Some([c0, c1]), Some(p)) = (plus, self.p(t)) {
-                limb.mul_scalar_add(x, c0.limb(t), p);
-                limb.mul_scalar_add(y, c1.limb(t), p);
+            let (t, limb) = (first + i, self.qp.limb(first + i));
+            let pairs = self.pairs(key, t);
+            let part = n / limb.forward_parts();
+            for (p, (x, y)) in x.chunks_exact_mut(part).zip(y.chunks_exact_mut(part)).enumerate() {
+                let pairs = pairs.from(p * part);
+                let mut ahead = Ahead::of(pairs.bytes(part));
+                let mut parts: Vec<&[u64]> = Vec::with_capacity(digits.len());
+                for (digit, own) in digits.iter_mut().zip(&self.digits) {
+                    if F::VALUES && own.contains(&t) {
+                        parts.push(&c.limb(t)[p * part..][..part]);
+                        continue;
+                    }
+                    let digit = &mut digit[i * n + p * part..][..part];
+                    limb.forward_part(digit, p, &mut ahead);
+                    parts.push(digit);
+                }
+                limb.dot_part_packed([&mut *x, &mut *y], &parts, pairs);
+                if let (Some([c0, c1]), Some(factor)) = (plus, self.p(t)) {
+                    limb.mul_scalar_add(x, &c0.limb(t)[p * part..][..part], factor);
+                    limb.mul_scalar_add(y, &c1.limb(t)[p * part..][..part], factor);
+                }
             }
         }
     }
+}
+
+/// Two lists of words, cut into runs of `size`.
+fn pair_runs([x, y]: [&mut [u64]; 2], size: usize) -> Vec<[&mut [u64]; 2]> {
+    x.chunks_mut(size).zip(y.chunks_mut(size)).map(|(x, y)| [x, y]).collect()
 }
 
 /// The result of a batch of one.

@@ -44,7 +44,7 @@ pub mod tensor;
 pub use combine::Combination;
 pub use convert::{Rescaling, lifted};
 pub use divide::Division;
-pub use gadget::{Digits, Pair, RnsGadget};
+pub use gadget::{Digits, Ending, Pair, RnsGadget};
 pub use linear::{Root, Term};
 pub use mixed_radix::Composition;
 pub use pairs::PolyPairs;
@@ -93,8 +93,22 @@ fn begins_with(basis: &RnsBasis, first: &RnsBasis) -> bool {
         && basis.primes().zip(first.primes()).all(|(a, b)| a == b)
 }
 
-/// How many of `limbs` target primes share one reading of a conversion's source: enough to save
-/// most of the memory traffic, and no more than leaves every thread its share.
-fn group(limbs: usize) -> usize {
-    (limbs / crate::threads::count()).clamp(1, 4)
+/// Words of several polynomials, cut into runs of `size`: for each run, that of every polynomial.
+fn runs<'a>(words: impl Iterator<Item = &'a mut [u64]>, size: usize) -> Vec<Vec<&'a mut [u64]>> {
+    let mut runs: Vec<Vec<&mut [u64]>> = Vec::new();
+    for words in words {
+        for (at, run) in words.chunks_mut(size).enumerate() {
+            match runs.get_mut(at) {
+                Some(all) => all.push(run),
+                None => runs.push(vec![run]),
+            }
+        }
+    }
+    runs
+}
+
+/// How many of `limbs` target primes share one reading of a conversion's `sources`: enough to save most of the memory
+/// traffic, few enough that what is written stays in the second cache, and no more than leaves every thread its share.
+fn group(limbs: usize, sources: usize) -> usize {
+    (limbs / crate::threads::count()).clamp(1, if sources > 4 { 4 } else { 2 })
 }

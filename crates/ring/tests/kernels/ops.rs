@@ -4,7 +4,8 @@
 use num_bigint::{BigInt, BigUint};
 use std::slice::from_ref;
 use sudare_ring::automorphism::EvalPermutation;
-use sudare_ring::ops::{self, Division, Image, PolyPairs, RnsGadget, mask};
+use sudare_ring::convert::BasisConverter;
+use sudare_ring::ops::{self, Division, Ending, Image, PolyPairs, RnsGadget, mask};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::Seed;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis, Threads};
@@ -75,7 +76,68 @@ fn fused_products_are_their_parts() {
         gadget.add_scaled(&mut wanted[0], &c0);
         gadget.add_scaled(&mut wanted[1], &c1);
         assert_same(&gadget.switch(&c2, Some([&c0, &c1]), &key), &wanted);
+        assert_divided(&gadget, [&c0, &c1, &c2], &key, &p);
     }
+}
+
+/// What is divided on the way, against a product and a division: by P, by P and the last prime, in both forms, by one
+/// thread and several.
+fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], key: &PolyPairs, p: &RnsBasis) {
+    let (q, permutation) = (gadget.q(), EvalPermutation::new(c2.degree(), 5).unwrap());
+    let less = q.len() - 1;
+    let by_p = Division::new(q, p).unwrap();
+    let by_more = Division::new(&q.prefix(less), &q.select([less]).concat(p).unwrap()).unwrap();
+    let turned = Ending { division: &by_p, plus: None, image: Some((c0, &permutation)) };
+    let [x, y] = gadget.switch(c2, None, key);
+    let wanted = by_p.apply_permuted([(x, Some(c0)), (y, None)], &permutation);
+    assert_same(&gadget.switch_divided(c2, key, &turned), &wanted);
+    assert_same(&gadget.switch_divided(&c2.clone().into_coeff(), key, &turned), &wanted);
+    assert_same(&Threads::new(3).run(|| gadget.switch_divided(c2, key, &turned)), &wanted);
+    let summed = Ending { division: &by_more, plus: Some([c0, c1]), image: None };
+    let wanted = by_more.apply(gadget.switch(c2, Some([c0, c1]), key));
+    assert_same(&gadget.switch_divided(c2, key, &summed), &wanted);
+    assert_same(&Threads::new(2).run(|| gadget.switch_divided(c2, key, &summed)), &wanted);
+}
+
+/// At a degree whose transforms are finished part by part: key switching against integers of one prime after another.
+#[test]
+fn parts_of_transforms_change_nothing() {
+    let n = 1 << 14;
+    let mut primes = ntt_primes(n, 60, 1, &[]).unwrap();
+    primes.extend(ntt_primes(n, 40, 3, &[]).unwrap());
+    let (q, p) = (RnsBasis::new(n, &primes).unwrap(), RnsBasis::new(n, &ntt_primes(n, 49, 2, &[]).unwrap()).unwrap());
+    let gadget = RnsGadget::new(&q, &p, 2).unwrap();
+    let half = |salt: u64| -> Vec<_> { (0..2).map(|j| random(gadget.qp(), salt + j)).collect() };
+    let (b, a) = (half(10), half(20));
+    let key = PolyPairs::new(&b, &a);
+    let [c0, c1, c2] = [1, 2, 3].map(|i| random(&q, i));
+    // Digit by digit, by whole conversions and whole transforms.
+    let coefficients = c2.to_coeff();
+    let digits: Vec<Poly<Eval>> = (0..2)
+        .map(|j| {
+            let converter = BasisConverter::new(&q.select(2 * j..2 * j + 2), gadget.qp());
+            let mut lifted = Poly::<Coeff>::dirty(gadget.qp());
+            let words = &coefficients.words()[2 * j * n..(2 * j + 2) * n];
+            let mut rows = words.to_vec();
+            let prepared = converter.prepare(&mut rows, true);
+            for t in 0..gadget.qp().len() {
+                match (2 * j..2 * j + 2).contains(&t) {
+                    true => lifted.limb_mut(t).copy_from_slice(coefficients.limb(t)),
+                    false => converter.finish(&prepared, t, lifted.limb_mut(t)),
+                }
+            }
+            lifted.into_eval()
+        })
+        .collect();
+    let of = |half: &[Poly<Eval>]| digits[0].mul(&half[0]).add(&digits[1].mul(&half[1]));
+    let wanted = [of(&b), of(&a)];
+    assert_same(&gadget.switch(&c2, None, &key), &wanted);
+    assert_same(&gadget.product(&gadget.decompose(&c2), &key), &wanted);
+    assert_divided(&gadget, [&c0, &c1, &c2], &key, &p);
+    let division = Division::new(&q, &p).unwrap();
+    let [x, y] = wanted;
+    let [coefficients] = division.apply([x.clone().into_coeff()]);
+    assert_same(&division.apply([x, y])[..1], &[coefficients.into_eval()]);
 }
 
 #[test]

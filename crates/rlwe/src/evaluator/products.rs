@@ -3,8 +3,7 @@
 use super::{Counters, Evaluator};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use crate::switching::ExtendedPair;
-use sudare_ring::ops::{Division, tensor};
+use sudare_ring::ops::{Division, Ending, tensor};
 
 impl Evaluator {
     /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
@@ -45,10 +44,10 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::check`] and [`Evaluator::check_relin`].
     pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Ok(match self.relinearize_extended(a)? {
-            Some(pair) => a.with_parts(pair.mod_down(self.params()).into(), a.level()),
-            None => a.clone(),
-        })
+        self.check(a)?;
+        let [_, _, _] = a.parts() else { return Ok(a.clone()) };
+        self.check_relin(a.level())?;
+        self.relinearized(a, self.params().tables(a.level()).by_p()?)
     }
 
     /// Relinearise and rescale with one division by P·q_l.
@@ -56,10 +55,11 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
     pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        let lower = a.lower("rescale")?;
-        match self.relinearize_extended(a)? {
-            Some(pair) => Ok(a.with_parts(pair.mod_down_rescale(self.params()).into(), lower)),
-            None => self.rescale(a),
+        a.lower("rescale")?;
+        self.check(a)?;
+        match (a.parts(), &self.params().tables(a.level()).mod_down_rescale) {
+            ([_, _, _], Some(division)) => self.relinearized(a, division),
+            _ => self.rescale(&self.relinearize(a)?),
         }
     }
 
@@ -75,23 +75,21 @@ impl Evaluator {
         if kept == 0 || kept + division.tail().len() != self.params().qp_at(a.level()).len() {
             return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: a.level() });
         }
-        let found = a.parts().len();
-        let pair = self.relinearize_extended(a)?.ok_or(RlweError::Degree { operation, expected: 3, found })?;
-        Ok(a.with_parts(pair.c.into_iter().map(|c| division.apply_by_columns(c)).collect(), kept - 1))
+        self.relinearized(a, division)
     }
 
-    /// P·(c_0, c_1) + the switched c_2, over Q_l·P: what one division finishes. `None` if there is no
-    /// third part.
-    ///
-    /// # Errors
-    /// As [`Evaluator::relinearize`].
-    pub fn relinearize_extended(&self, a: &Ciphertext) -> Result<Option<ExtendedPair>, RlweError> {
+    /// ⌊(P·(c_0, c_1) + the switched c_2)/D⌉, at the level of the primes that stay.
+    fn relinearized(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
         self.check(a)?;
-        let [c0, c1, c2] = a.parts() else { return Ok(None) };
+        let [c0, c1, c2] = a.parts() else {
+            let (operation, found) = ("relinearisation", a.parts().len());
+            return Err(RlweError::Degree { operation, expected: 3, found });
+        };
         self.check_relin(a.level())?;
         let key = self.keys.relin()?;
         self.record(Counters { key_switches: 1, ..Counters::default() });
-        let gadget = &self.params().tables(a.level()).gadget;
-        Ok(Some(ExtendedPair { level: a.level(), c: gadget.switch(c2, Some([c0, c1]), key.pairs()) }))
+        let end = Ending { division, plus: Some([c0, c1]), image: None };
+        let parts = self.params().tables(a.level()).gadget.switch_divided(c2, key.pairs(), &end);
+        Ok(a.with_parts(parts.into(), division.kept().len() - 1))
     }
 }

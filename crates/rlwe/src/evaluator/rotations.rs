@@ -5,7 +5,7 @@ use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::GaloisKey;
 use crate::switching::ExtendedPair;
-use sudare_ring::ops::{Digits, Image, Pair, RnsGadget};
+use sudare_ring::ops::{Digits, Ending, Image, Pair, RnsGadget};
 
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 #[derive(Debug)]
@@ -37,8 +37,12 @@ impl Evaluator {
             return Ok(a.clone());
         }
         let key = self.galois(element, step, a.level())?;
-        let pair = self.gadget(a).switch(&a.parts()[1], None, key.key().pairs());
-        self.finish_rotation(a, &key, pair)
+        self.record(Counters::rotations(1));
+        let [c0, c1] = a.both();
+        let division = self.params().tables(a.level()).by_p()?;
+        let end = Ending { division, plus: None, image: Some((c0, key.permutation())) };
+        let parts = self.gadget(a).switch_divided(c1, key.key().pairs(), &end);
+        Ok(a.with_parts(parts.into(), a.level()))
     }
 
     /// Decomposes once for many rotations (hoisting).

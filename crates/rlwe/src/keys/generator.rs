@@ -134,7 +134,7 @@ impl<'a> KeyGenerator<'a> {
     pub fn eval_keys(&self, relin_level: Option<usize>, elements: &[(u64, usize)]) -> Result<EvalKeys, RlweError> {
         let count = elements.len();
         let batch = self.entropy.batch(PUBLISHED_KEY, count + usize::from(relin_level.is_some()))?;
-        let keys = threads::map(count, |i| self.galois_key_from(elements[i].0, elements[i].1, &batch.seeds(i)));
+        let keys = threads::map_alone(count, |i| self.galois_key_from(elements[i].0, elements[i].1, &batch.seeds(i)));
         let mut set = EvalKeys::new(self.params(), self.secret.id());
         if let Some(level) = relin_level {
             set.set_relin(self.relin_key_from(level, &batch.seeds(count))?)?;

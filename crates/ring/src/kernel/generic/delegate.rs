@@ -30,9 +30,17 @@ macro_rules! limb_kernels_of {
                 $limb.n
             }
 
+            fn forward_parts(&self) -> usize {
+                let $this = self;
+                $whole.forward_parts()
+            }
+
             $($with)::+! { $this: &$type;
                 fn forward(a: &mut [u64]) = $whole.forward(a);
                 fn inverse(a: &mut [u64]) = $whole.inverse(a);
+                fn forward_head(a: &mut [u64], columns: std::ops::Range<usize>) = $whole.forward_head(a, columns);
+                fn forward_part(a: &mut [u64], part: usize, _ahead: &mut crate::kernel::Ahead<'_>)
+                    = $whole.forward_part(a, part);
                 fn forward_partial(a: &mut [u64], layers: u32) = $limb.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = $limb.inverse_partial(a, layers);
 
@@ -59,7 +67,7 @@ macro_rules! limb_kernels_of {
                 fn dot_pair_packed(
                     out: [&mut [u64]; 2],
                     a: &[&[u64]],
-                    b: &crate::packed::PackedPairs,
+                    b: crate::packed::PackedBlocks<'_>,
                     start: Option<&[u64]>
                 ) = $limb.dot_pair_packed(out, a, b, start);
                 fn combine(out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32)

@@ -31,10 +31,16 @@ macro_rules! limb_kernels {
                 self.n
             }
 
+            fn forward_parts(&self) -> usize {
+                self.forward_parts()
+            }
+
             crate::kernel::x86::tokens::$with! { this: &$type;
                 fn forward(a: &mut [u64]) = this.forward(a);
                 fn inverse(a: &mut [u64]) = this.inverse(a);
                 fn forward_ahead(a: &mut [u64], ahead: &mut Ahead<'_>) = this.forward_ahead(a, ahead);
+                fn forward_head(a: &mut [u64], columns: std::ops::Range<usize>) = this.forward_head(a, columns);
+                fn forward_part(a: &mut [u64], part: usize, ahead: &mut Ahead<'_>) = this.forward_part(a, part, ahead);
                 fn inverse_ahead(a: &mut [u64], ahead: &mut Ahead<'_>) = this.inverse_ahead(a, ahead);
                 fn forward_partial(a: &mut [u64], layers: u32) = this.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = this.inverse_partial(a, layers);
@@ -61,7 +67,7 @@ macro_rules! limb_kernels {
                 fn dot(out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) = this.dot(out, a, b);
                 fn dot_pair(out: [&mut [u64]; 2], a: &[&[u64]], b0: &[&[u64]], b1: &[&[u64]])
                     = this.dot_pair(out, a, b0, b1);
-                fn dot_pair_packed(out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>)
+                fn dot_pair_packed(out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>)
                     = this.dot_pair_packed(out, a, b, start);
                 fn combine(out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32)
                     = this.combine(out, src, w, bound_bits);

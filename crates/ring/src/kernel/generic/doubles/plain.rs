@@ -141,7 +141,7 @@ fn two_lanes_agree_with_plain_words() {
         let packed = PackedPairs::new(&limb, &pairs);
         agree("dot_pair_packed", &|k| {
             let (mut x, mut y) = (vec![0; n], vec![0; n]);
-            k.dot_pair_packed([&mut x, &mut y], &refs, &packed, Some(refs[1]));
+            k.dot_pair_packed([&mut x, &mut y], &refs, packed.from(0), Some(refs[1]));
             [x, y].concat()
         });
         for bound in [bits, 52, 60] {

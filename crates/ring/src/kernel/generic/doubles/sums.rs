@@ -3,7 +3,7 @@
 use super::DoubleLimb;
 use super::arith::{Arith, Split, Sum, pair};
 use super::lanes::Doubles;
-use crate::packed::{BLOCK, PackedPairs, Width};
+use crate::packed::{BLOCK, PackedBlocks, Width};
 
 /// The sums of eight words, a register each for as many as there are.
 type Sums<L> = [Sum<L>; 4];
@@ -127,7 +127,13 @@ impl<L: Doubles> DoubleLimb<L> {
     }
 
     #[inline(always)]
-    pub(crate) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+    pub(crate) fn dot_pair_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         match b.width() {
             Width::Bytes5 => self.dot_packed::<5>(out, a, b, start),
             Width::Bytes6 => self.dot_packed::<6>(out, a, b, start),
@@ -140,7 +146,7 @@ impl<L: Doubles> DoubleLimb<L> {
         &self,
         [out0, out1]: [&mut [u64]; 2],
         a: &[&[u64]],
-        b: &PackedPairs,
+        b: PackedBlocks<'_>,
         start: Option<&[u64]>,
     ) {
         let adder = self.adder(2 * self.q.bits());

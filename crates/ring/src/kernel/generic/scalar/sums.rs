@@ -3,7 +3,7 @@
 use super::ScalarLimb;
 use crate::kernel::contract::{Rows, RowsMut};
 use crate::modulus::Modulus;
-use crate::packed::{BLOCK, PackedPairs, unpack};
+use crate::packed::{BLOCK, PackedBlocks, unpack};
 
 /// Words side by side: their sums stay in registers.
 const SIDE: usize = 4;
@@ -65,7 +65,13 @@ impl ScalarLimb {
     }
 
     #[inline(always)]
-    pub(crate) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+    pub(crate) fn dot_pair_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
         let unit = b.width().unit_words();
         let [out0, out1] = out;

@@ -17,7 +17,7 @@ use crate::kernel::generic::vectors::elementwise;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
 use crate::kernel::{Ahead, Gadget, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::PackedPairs;
+use crate::packed::PackedBlocks;
 use arith::DqField;
 
 impl Kernels for Avx512 {
@@ -84,7 +84,7 @@ impl DqLimb {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+    fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>, start: Option<&[u64]>) {
         self.dot_pair_words(out, a, b, start);
     }
 

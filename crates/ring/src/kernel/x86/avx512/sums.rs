@@ -3,7 +3,7 @@
 use super::super::lanes::{add_mod, load, prefetch, store};
 use super::DqLimb;
 use super::arith::{DqField, FOLD_TERMS, SUM_TERMS, Sum, Wide};
-use crate::packed::{BLOCK, PackedPairs};
+use crate::packed::{BLOCK, PackedBlocks};
 use std::arch::x86_64::*;
 
 /// One vector of `Σ_j a_j · b_j` for each of `P` second factors.
@@ -66,7 +66,13 @@ impl DqLimb {
 
     /// For pairs in whole words; narrower ones belong to primes that other families serve.
     #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn dot_pair_words(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+    pub(super) fn dot_pair_words(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         let f = self.field();
         let [out0, out1] = out;
         let (mut left, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());

@@ -16,7 +16,7 @@ use crate::kernel::generic::vectors::elementwise;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
 use crate::kernel::{Ahead, Gadget, IFMA_MODULUS_BITS, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
-use crate::packed::PackedPairs;
+use crate::packed::PackedBlocks;
 use arith::IfmaField;
 
 impl Kernels for Ifma {

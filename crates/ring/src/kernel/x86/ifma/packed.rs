@@ -3,7 +3,7 @@
 use super::super::lanes::{load, prefetch, splat, store};
 use super::IfmaLimb;
 use super::arith::{IfmaField, accumulate, needs_wide};
-use crate::packed::{BLOCK, PackedPairs, Width};
+use crate::packed::{BLOCK, PackedBlocks, Width};
 use std::arch::x86_64::*;
 
 /// Vectors in flight for each of the two products.
@@ -34,7 +34,7 @@ fn dot_with<const BYTES: usize, const WIDE: bool>(
     f: &IfmaField,
     [out0, out1]: [&mut [u64]; 2],
     a: &[&[u64]],
-    b: &PackedPairs,
+    b: PackedBlocks<'_>,
     start: Option<&[u64]>,
 ) {
     let unit = BYTES * BLOCK / 8;
@@ -72,7 +72,13 @@ fn dot_with<const BYTES: usize, const WIDE: bool>(
 
 impl IfmaLimb {
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn dot_pair_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: &PackedPairs, start: Option<&[u64]>) {
+    pub(super) fn dot_pair_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         let (q, f) = (&self.q, self.field());
         match (b.width(), needs_wide(a.len() + 1, q.value(), q.value())) {
             (Width::Bytes5, false) => dot_with::<5, false>(&f, out, a, b, start),
