@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 VERSION: str
 
+def command(words: list[str]) -> int: ...
 def peek(data: bytes) -> tuple[int, str, int, str]: ...
 
 _Progress = Callable[[int, int], None] | None

@@ -52,11 +52,17 @@ mod _core {
     use crate::stored::Stored;
 
     #[pymodule_export]
-    use crate::peek;
+    use crate::{command, peek};
 
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// The command `sudare` with its words, the first of which is its name; its exit code.
+#[pyfunction]
+fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| sudare_cli::run(words))
 }
 
 /// What an object is, by its header: number and name of its type, its length, and the name of the key that it is under.
