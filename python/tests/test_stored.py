@@ -59,7 +59,7 @@ def test_a_product_in_little_memory(world: tuple[sd.Plan, sd.Client, sd.Server],
 def test_what_a_store_says(world: tuple[sd.Plan, sd.Client, sd.Server], tmp_path: Path) -> None:
     plan, client, _ = world
     a = values(M, K)
-    public = sd.PublicClient(plan, client.public_bytes())
+    public = client.public()
     x = sd.store(tmp_path / "a.sudare", a, client=public, name="A")
     rows, cols = x.blocks.shape
     assert sum(x.chunks[0]) == M
