@@ -258,6 +258,7 @@ class _Computes:
     """What a session's server does, done far away."""
 
     levels = 0
+    columns: int | None = None
     log_n = 0
 
     def __init__(self, remote: Remote, plan: Plan, keys: bytes | None) -> None:
