@@ -56,7 +56,7 @@ def test_a_product_in_little_memory(world: tuple[sd.Plan, sd.Client, sd.Server],
 
 
 def test_what_a_store_says(world: tuple[sd.Plan, sd.Client, sd.Server], tmp_path: Path) -> None:
-    plan, client, _ = world
+    _, client, _ = world
     a = values(M, K)
     public = client.public()
     x = sd.store(tmp_path / "a.sudare", a, client=public, name="A")
