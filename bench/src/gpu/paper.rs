@@ -78,81 +78,95 @@ fn cell(bench: &Bench, (operation, method): (&'static str, &str), ring: &RnsBasi
     }
 }
 
-fn sums(bench: &Bench, ring: &RnsBasis, bits: &[u32], a: &Operands, b: &Operands) -> Outcome<Vec<Cell>> {
-    let d = a.each.len();
-    let want: Vec<[Poly<Eval>; 2]> =
-        a.host.iter().zip(&b.host).map(|(x, y)| [0, 1].map(|part| x[part].add(&y[part]))).collect();
-    let mut cells = Vec::new();
-    for (method, waits) in [("standard", true), ("method 1", false)] {
-        let mut cell = cell(bench, ("sum", method), ring, bits, d);
-        let mut out = a.each.iter().map(|x| x.room(2)).collect::<Result<Vec<_>, _>>()?;
-        cell.wall_us = bench.times(d, &mut || {
+/// The operands of an operation on batches.
+type Pair<'a> = [&'a Batch<Eval>; 2];
+
+/// An operation on d pairs of ciphertexts: its answer has PARTS polynomials.
+struct Case<'a, const PARTS: usize> {
+    bench: &'a Bench,
+    operation: &'static str,
+    ring: &'a RnsBasis,
+    bits: &'a [u32],
+    pairs: [&'a Operands; 2],
+    /// What the checked items have to be.
+    want: Vec<[Poly<Eval>; PARTS]>,
+}
+
+impl<const PARTS: usize> Case<'_, PARTS> {
+    fn cell(&self, method: &str) -> Cell {
+        cell(self.bench, (self.operation, method), self.ring, self.bits, self.pairs[0].each.len())
+    }
+
+    /// Pair by pair, waiting for each or once.
+    fn one_by_one(
+        &self,
+        method: &str,
+        waits: bool,
+        work: &mut dyn FnMut(Pair, &mut Batch<Eval>) -> Outcome<()>,
+    ) -> Outcome<Cell> {
+        let (bench, [a, b], mut cell) = (self.bench, self.pairs, self.cell(method));
+        let mut out = a.each.iter().map(|x| x.room(PARTS)).collect::<Result<Vec<_>, _>>()?;
+        cell.wall_us = bench.times(a.each.len(), &mut || {
             for ((x, y), out) in a.each.iter().zip(&b.each).zip(&mut out) {
-                // A launch for each polynomial, as the paper's library has it.
-                x.add_part_into(y, out, 0)?;
-                x.add_part_into(y, out, 1)?;
+                work([x, y], out)?;
                 if waits {
                     bench.device.synchronize()?;
                 }
             }
             Ok(bench.device.synchronize()?)
         })?;
-        cell.check = right(checked(d).into_iter().map(|i| (&out[i], 0)), &want)?;
-        cells.push(cell);
+        cell.check = right(checked(a.each.len()).into_iter().map(|i| (&out[i], 0)), &self.want)?;
+        Ok(cell)
     }
-    let mut cell = cell(bench, ("sum", "one launch"), ring, bits, d);
-    let mut out = a.all.room(2)?;
-    cell.wall_us = bench.times(d, &mut || {
-        a.all.add_into(&b.all, &mut out, 0..d)?;
-        Ok(bench.device.synchronize()?)
-    })?;
-    cell.device_us = bench.device_time(&mut || a.all.add_into(&b.all, &mut out, 0..d))?;
-    cell.check = right(checked(d).into_iter().map(|i| (&out, i)), &want)?;
-    cells.push(cell);
-    Ok(cells)
+
+    /// All pairs in one launch.
+    fn one_launch(&self, work: &dyn Fn(Pair, &mut Batch<Eval>) -> sudare_cuda::Result<()>) -> Outcome<Cell> {
+        let (bench, [a, b], mut cell) = (self.bench, self.pairs, self.cell("one launch"));
+        let mut out = a.all.room(PARTS)?;
+        cell.wall_us = bench.times(a.each.len(), &mut || {
+            work([&a.all, &b.all], &mut out)?;
+            Ok(bench.device.synchronize()?)
+        })?;
+        cell.device_us = bench.device_time(&mut || work([&a.all, &b.all], &mut out))?;
+        cell.check = right(checked(a.each.len()).into_iter().map(|i| (&out, i)), &self.want)?;
+        Ok(cell)
+    }
+}
+
+fn sums(bench: &Bench, ring: &RnsBasis, bits: &[u32], a: &Operands, b: &Operands) -> Outcome<Vec<Cell>> {
+    let d = a.each.len();
+    let want = a.host.iter().zip(&b.host).map(|(x, y)| [0, 1].map(|part| x[part].add(&y[part]))).collect();
+    let case = Case::<2> { bench, operation: "sum", ring, bits, pairs: [a, b], want };
+    // A launch for each polynomial, as the paper's library has it.
+    let mut each = |[x, y]: [&Batch<Eval>; 2], out: &mut Batch<Eval>| {
+        x.add_part_into(y, out, 0)?;
+        Ok(x.add_part_into(y, out, 1)?)
+    };
+    Ok(vec![
+        case.one_by_one("standard", true, &mut each)?,
+        case.one_by_one("method 1", false, &mut each)?,
+        case.one_launch(&|[x, y], out| x.add_into(y, out, 0..d))?,
+    ])
 }
 
 fn products(bench: &Bench, ring: &RnsBasis, bits: &[u32], a: &Operands, b: &Operands) -> Outcome<Vec<Cell>> {
     let d = a.each.len();
     let tensor = |(x, y): (&[Poly<Eval>; 2], &[Poly<Eval>; 2])| ops::tensor(ring, &[[&x[0], &x[1]]], &[[&y[0], &y[1]]]);
-    let want: Vec<[Poly<Eval>; 3]> = a.host.iter().zip(&b.host).map(tensor).collect();
-    let mut cells = Vec::new();
-    let ways = [
-        ("standard", true, true),
-        ("method 1", true, false),
-        ("method 2", false, true),
-        ("both methods", false, false),
-    ];
-    for (method, copies, waits) in ways {
-        let mut cell = cell(bench, ("product", method), ring, bits, d);
-        let mut work = a.each[0].room(2)?;
-        let mut out = a.each.iter().map(|x| x.room(3)).collect::<Result<Vec<_>, _>>()?;
-        cell.wall_us = bench.times(d, &mut || {
-            for ((x, y), out) in a.each.iter().zip(&b.each).zip(&mut out) {
-                if copies {
-                    x.copy_all(&mut work)?;
-                }
-                let x = if copies { &work } else { x };
-                x.tensor_into(y, out, 0..1)?;
-                if waits {
-                    bench.device.synchronize()?;
-                }
-            }
-            Ok(bench.device.synchronize()?)
-        })?;
-        cell.check = right(checked(d).into_iter().map(|i| (&out[i], 0)), &want)?;
-        cells.push(cell);
-    }
-    let mut cell = cell(bench, ("product", "one launch"), ring, bits, d);
-    let mut out = a.all.room(3)?;
-    cell.wall_us = bench.times(d, &mut || {
-        a.all.tensor_into(&b.all, &mut out, 0..d)?;
-        Ok(bench.device.synchronize()?)
-    })?;
-    cell.device_us = bench.device_time(&mut || a.all.tensor_into(&b.all, &mut out, 0..d))?;
-    cell.check = right(checked(d).into_iter().map(|i| (&out, i)), &want)?;
-    cells.push(cell);
-    Ok(cells)
+    let want = a.host.iter().zip(&b.host).map(tensor).collect();
+    let case = Case::<3> { bench, operation: "product", ring, bits, pairs: [a, b], want };
+    let mut copy = a.each[0].room(2)?;
+    let mut copied = |[x, y]: [&Batch<Eval>; 2], out: &mut Batch<Eval>| {
+        x.copy_all(&mut copy)?;
+        Ok(copy.tensor_into(y, out, 0..1)?)
+    };
+    let mut direct = |[x, y]: [&Batch<Eval>; 2], out: &mut Batch<Eval>| Ok(x.tensor_into(y, out, 0..1)?);
+    Ok(vec![
+        case.one_by_one("standard", true, &mut copied)?,
+        case.one_by_one("method 1", false, &mut copied)?,
+        case.one_by_one("method 2", true, &mut direct)?,
+        case.one_by_one("both methods", false, &mut direct)?,
+        case.one_launch(&|[x, y], out| x.tensor_into(y, out, 0..d))?,
+    ])
 }
 
 /// `ok`, or the first fault.

@@ -124,12 +124,10 @@ fn encrypt(all: &Args, a: &args::Encrypt) -> Result<(), CliError> {
     let element: ElementType = named(&a.dtype)?;
     let (params, key) = secret_key(&a.keys)?;
     let (Array { shape, data }, _) = matrices::array::<i128>(&a.array, &a.csv)?;
-    let words: Option<Vec<u64>> = data.iter().map(|x| word(element, *x)).collect();
-    let Some(words) = words else {
-        let found = data.iter().find(|x| word(element, **x).is_none()).copied().unwrap_or_default();
-        let message = format!("{found} is no {element}; name another --dtype");
-        return Err(CliError::new(Class::Data, message).in_file(&a.array));
-    };
+    let refused =
+        |x: i128| CliError::new(Class::Data, format!("{x} is no {element}; name another --dtype")).in_file(&a.array);
+    let words: Result<Vec<u64>, _> = data.iter().map(|x| word(element, *x).ok_or_else(|| refused(*x))).collect();
+    let words = words?;
     let made = Threads::new(all.threads).run(|| key.encrypt_array(element, shape, &words))?;
     store(all, &params, &made, &a.output)
 }

@@ -69,7 +69,11 @@ fn describe(device: sys::CUdevice) -> Result<Info> {
         // SAFETY: the device came from the driver.
         unsafe { cuda::device::get_attribute(device, which) }.map_err(said("cuDeviceGetAttribute"))
     };
-    let number = |which| attribute(which).map(|x| u32::try_from(x).unwrap_or(0));
+    let number = |which| {
+        let found = attribute(which)?;
+        u32::try_from(found)
+            .map_err(|_| CudaError::Driver { call: "cuDeviceGetAttribute", reason: format!("{which:?} is {found}") })
+    };
     Ok(Info {
         name: cuda::device::get_name(device).map_err(said("cuDeviceGetName"))?,
         capability: (

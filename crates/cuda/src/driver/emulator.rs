@@ -166,8 +166,9 @@ impl Driver for Emulator {
             0 => Ok(()),
             1 => Err(CudaError::Emulator(format!("there is no kernel {}", launch.kernel))),
             _ => {
-                let text = CStr::from_bytes_until_nul(&message).map(|m| m.to_string_lossy().into_owned());
-                Err(CudaError::Emulator(text.unwrap_or_default()))
+                let text = CStr::from_bytes_until_nul(&message)
+                    .map_or(String::from_utf8_lossy(&message), CStr::to_string_lossy);
+                Err(CudaError::Emulator(text.into_owned()))
             }
         }
     }

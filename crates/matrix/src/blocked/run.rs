@@ -233,12 +233,12 @@ impl Run<'_> {
         mut sums: Vec<Option<Ciphertext>>,
         sender: &SyncSender<Finished>,
     ) -> Result<bool, MatrixError> {
-        let at = |list: &[usize], wanted: usize| list.binary_search(&wanted).unwrap_or(0);
+        let at = |list: &[usize], wanted: usize| list.binary_search(&wanted).map_err(|_| short());
         for (_, members) in &tile.shards {
             for some in members.chunks(self.sizes.threads.max(1)) {
                 let mut jobs = Vec::with_capacity(some.len());
                 for (row, col) in some {
-                    let (i, j) = (at(&tile.rows, row % self.sizes.rows), at(&tile.cols, *col));
+                    let (i, j) = (at(&tile.rows, row % self.sizes.rows)?, at(&tile.cols, *col)?);
                     jobs.push(((*row, *col), sums[i * tile.cols.len() + j].take().ok_or_else(short)?));
                 }
                 let made = threads::map_into(jobs, |_, (place, sum)| {
