@@ -3,10 +3,12 @@
 //! A polynomial is often larger than the allocator's mapping threshold; fresh pages would cost
 //! as much as the arithmetic on them. Each thread keeps a few freed buffers for reuse.
 
+use crate::wipe::wipe;
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use zeroize::Zeroize;
 
 /// One cache line.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -90,6 +92,12 @@ impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u64] {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}
+
+impl Zeroize for Buffer {
+    fn zeroize(&mut self) {
+        wipe(self);
     }
 }
 

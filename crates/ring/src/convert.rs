@@ -12,8 +12,6 @@ use crate::threads::for_each_mut;
 
 /// Residues of a row that are worked on together.
 const COLUMN: usize = 1024;
-/// Words of an output between its conversion and the first pass of its transform.
-const HEAD_WORDS: usize = 4096;
 
 /// Parts of all rows, and of the quotients if they are wanted.
 type Column<'a> = (Vec<&'a mut [u64]>, Option<&'a mut [u64]>);
@@ -130,8 +128,17 @@ impl BasisConverter {
     /// Second half: the residues modulo target prime `j`, in `[0, p_j)`.
     pub fn finish(&self, prepared: &Prepared<'_>, j: usize, out: &mut [u64]) {
         let n = self.from.degree();
+        let limb = self.to.limb(j);
+        if self.from.len() == 1 && !self.scaled {
+            let q = self.from.limb(0).q();
+            match prepared.centered {
+                true => limb.reduce_centered(out, prepared.rows, q),
+                false => limb.reduce(out, prepared.rows),
+            }
+            return;
+        }
         let rows: Vec<&[u64]> = prepared.rows.chunks_exact(n).chain(prepared.quotient.as_deref()).collect();
-        self.combine(prepared, j, &rows, out);
+        limb.combine(out, &rows, &self.weights[j][..rows.len()], self.bound_bits);
     }
 
     /// [`BasisConverter::finish`] for several target primes, which share one reading of the
@@ -156,57 +163,6 @@ impl BasisConverter {
             }
         }
     }
-
-    /// [`BasisConverter::finish_many`] on the way to values: leaves every output before the parts of its forward
-    /// transform ([`Limb::forward_part`]). Some columns of the rows that the parts are at a time: what a column's
-    /// conversion wrote, the transform's first pass finds in the nearest cache.
-    ///
-    /// # Panics
-    /// As there.
-    pub(crate) fn finish_heads(&self, prepared: &Prepared<'_>, targets: &[usize], outs: &mut [&mut [u64]]) {
-        assert_eq!(targets.len(), outs.len(), "an output for each target");
-        let n = self.from.degree();
-        if targets.is_empty() {
-            return;
-        }
-        let parts = targets.iter().map(|j| self.to.limb(*j).forward_parts()).max().unwrap_or(1);
-        let row = n / parts;
-        let width = row.min((HEAD_WORDS / parts).max(64));
-        let sources: Vec<&[u64]> = prepared.rows.chunks_exact(n).chain(prepared.quotient.as_deref()).collect();
-        let mut columns = sources.clone();
-        for start in (0..row).step_by(width) {
-            for first in (start..n).step_by(row) {
-                let at = first..first + width;
-                columns.iter_mut().zip(&sources).for_each(|(column, row)| *column = &row[at.clone()]);
-                for (j, out) in targets.iter().zip(outs.iter_mut()) {
-                    self.combine(prepared, *j, &columns, &mut out[at.clone()]);
-                }
-            }
-            for (j, out) in targets.iter().zip(outs.iter_mut()) {
-                let limb = self.to.limb(*j);
-                if limb.forward_parts() == parts {
-                    limb.forward_head(out, start..start + width);
-                }
-            }
-        }
-        for (j, out) in targets.iter().zip(outs) {
-            let limb = self.to.limb(*j);
-            if limb.forward_parts() < parts {
-                limb.forward_head(out, 0..n / limb.forward_parts());
-            }
-        }
-    }
-
-    /// The residues modulo target prime `j` of some columns of what is prepared.
-    fn combine(&self, prepared: &Prepared<'_>, j: usize, columns: &[&[u64]], out: &mut [u64]) {
-        let limb = self.to.limb(j);
-        match (columns, self.from.len() == 1 && !self.scaled) {
-            ([column], true) if prepared.centered => limb.reduce_centered(out, column, self.from.limb(0).q()),
-            ([column], true) => limb.reduce(out, column),
-            _ => limb.combine(out, columns, &self.weights[j][..columns.len()], self.bound_bits),
-        }
-    }
-
     /// The whole centred conversion of some columns: `rows[i]` holds residues modulo source prime
     /// i, `out[j]` gets those modulo target prime j, in `[0, p_j)`. All slices have one length, a
     /// multiple of 8; short ones ([`BasisConverter::columns`]) stay in the nearest cache for all

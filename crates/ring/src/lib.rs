@@ -22,6 +22,7 @@ pub mod poly;
 pub mod prime;
 pub mod random;
 pub mod threads;
+pub mod wipe;
 
 pub use basis::RnsBasis;
 pub use error::{ErrorKind, RingError};

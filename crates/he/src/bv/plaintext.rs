@@ -3,7 +3,8 @@
 use super::noise::Norms;
 use super::params::Params;
 use crate::error::HeError;
-use zeroize::{Zeroize, Zeroizing};
+use sudare_ring::wipe::wipe;
+use zeroize::Zeroizing;
 
 /// A polynomial of R_t; residues in [0, t). Wiped when dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +15,7 @@ pub struct Plaintext {
 
 impl Drop for Plaintext {
     fn drop(&mut self) {
-        self.residues.zeroize();
+        wipe(&mut self.residues);
     }
 }
 

@@ -3,8 +3,9 @@
 use super::params::IntegerParams;
 use crate::error::HeError;
 use sudare_ring::embedding::Embedding;
+use sudare_ring::wipe::wipe;
 use sudare_ring::{Coeff, Eval, Poly};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// An encoded message: N coefficients modulo t. Wiped when dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub struct Plaintext {
 
 impl Drop for Plaintext {
     fn drop(&mut self) {
-        self.coefficients.zeroize();
+        wipe(&mut self.coefficients);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Bytes that are needed soon, asked for while transforms work.
 
 use super::Limb;
-use std::ops::Range;
 
 /// A key that the next product reads from memory. Transforms do not use memory; given this, they ask
 /// for a cache line of it with every vector that they load, so that it lies in the second-level cache
@@ -32,28 +31,6 @@ impl Limb {
     pub fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
         self.kernels().forward_ahead(a, ahead);
-    }
-
-    /// How many parts of equal length [`Limb::forward`] finishes one after another.
-    pub(crate) fn forward_parts(&self) -> usize {
-        self.kernels().forward_parts()
-    }
-
-    /// What [`Limb::forward`] does before its parts, in the columns `columns` of the rows that the parts are; both
-    /// ends are multiples of 16.
-    pub(crate) fn forward_head(&self, a: &mut [u64], columns: Range<usize>) {
-        let row = self.degree() / self.forward_parts();
-        assert!(a.len() == self.degree() && columns.start <= columns.end && columns.end <= row);
-        assert!(columns.start.is_multiple_of(16) && columns.end.is_multiple_of(16));
-        self.kernels().forward_head(a, columns);
-    }
-
-    /// The rest on part `part`, after the head in all columns; asks for some of `ahead` as
-    /// [`Limb::forward_ahead`].
-    pub(crate) fn forward_part(&self, a: &mut [u64], part: usize, ahead: &mut Ahead<'_>) {
-        let parts = self.forward_parts();
-        assert!(part < parts && a.len() * parts == self.degree());
-        self.kernels().forward_part(a, part, ahead);
     }
 
     /// [`Limb::inverse`], with the same.

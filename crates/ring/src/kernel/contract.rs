@@ -23,7 +23,6 @@ use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
 use crate::packed::PackedBlocks;
 use std::fmt::Debug;
-use std::ops::Range;
 
 /// A family on a processor that has what it needs: existing is the proof.
 pub(crate) trait Kernels: Debug + Send + Sync {
@@ -74,16 +73,6 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
     fn forward_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
         self.forward(a);
     }
-
-    /// How many parts of equal length a forward transform finishes one after another, each in the nearest cache.
-    fn forward_parts(&self) -> usize;
-
-    /// What a forward transform does before its parts, in the columns `columns` (a range of multiples of 16) of
-    /// the rows that the parts are.
-    fn forward_head(&self, a: &mut [u64], columns: Range<usize>);
-
-    /// The rest, on the part `part` alone; may ask for some of `ahead` as [`LimbKernels::forward_ahead`].
-    fn forward_part(&self, a: &mut [u64], part: usize, ahead: &mut Ahead<'_>);
 
     /// [`LimbKernels::inverse`], with the same.
     fn inverse_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {

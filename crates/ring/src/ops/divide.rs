@@ -12,7 +12,6 @@ use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::convert::{BasisConverter, Prepared};
 use crate::error::RingError;
-use crate::kernel::Ahead;
 use crate::modulus::{Modulus, Shoup};
 use crate::poly::sealed::Form;
 use crate::poly::{Eval, Poly};
@@ -244,7 +243,7 @@ impl Division {
     }
 
     /// Limbs `first` … of ⌊F·c/D⌉ from those of c, of several polynomials together: where they stood, or, unless
-    /// `IN_PLACE`, in the rows that come back, polynomial after polynomial. Part by part of the transforms, which
+    /// `IN_PLACE`, in the rows that come back, polynomial after polynomial. Prime by prime, since the transforms
     /// read the same twiddles.
     pub(super) fn limbs<F: Form, const IN_PLACE: bool>(
         &self,
@@ -258,24 +257,18 @@ impl Division {
         let mut lifted = Buffer::dirty(size * xs.len());
         for (prepared, lifted) in started.iter().zip(lifted.chunks_exact_mut(size)) {
             let mut outs: Vec<&mut [u64]> = lifted.chunks_exact_mut(n).collect();
-            match F::VALUES {
-                true => converter.finish_heads(prepared, &targets, &mut outs),
-                false => converter.finish_many(prepared, &targets, &mut outs),
-            }
+            converter.finish_many(prepared, &targets, &mut outs);
         }
         for (i, t) in targets.into_iter().enumerate() {
-            let (limb, [factor, negative]) = (converter.to().limb(t), &scalars[t]);
-            let part = n / if F::VALUES { limb.forward_parts() } else { 1 };
-            for (p, at) in (i * n..(i + 1) * n).step_by(part).enumerate() {
-                for (x, lifted) in xs.iter_mut().zip(lifted.chunks_exact_mut(size)) {
-                    let (x, lifted) = (&mut x[at..at + part], &mut lifted[at..at + part]);
-                    if F::VALUES {
-                        limb.forward_part(lifted, p, &mut Ahead::of(&[]));
-                    }
-                    match IN_PLACE {
-                        true => limb.sub_mul_scalar(x, lifted, factor),
-                        false => limb.sub_mul_scalar(lifted, x, negative),
-                    }
+            let (limb, [factor, negative], row) = (converter.to().limb(t), &scalars[t], i * n..(i + 1) * n);
+            for (x, lifted) in xs.iter_mut().zip(lifted.chunks_exact_mut(size)) {
+                let (x, lifted) = (&mut x[row.clone()], &mut lifted[row.clone()]);
+                if F::VALUES {
+                    limb.forward(lifted);
+                }
+                match IN_PLACE {
+                    true => limb.sub_mul_scalar(x, lifted, factor),
+                    false => limb.sub_mul_scalar(lifted, x, negative),
                 }
             }
         }

@@ -11,7 +11,6 @@ use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::convert::{BasisConverter, Prepared};
 use crate::error::RingError;
-use crate::kernel::Ahead;
 use crate::modulus::Shoup;
 use crate::poly::sealed::Form;
 use crate::poly::{Eval, Poly};
@@ -185,17 +184,9 @@ impl RnsGadget {
         threads::for_each_mut(&mut runs, |g, digits| {
             let first = g * size;
             self.lift(c, &prepared, first, digits);
-            for i in 0..digits[0].len() / n {
-                let (t, limb) = (first + i, self.qp.limb(first + i));
-                let part = n / limb.forward_parts();
-                for (p, at) in (i * n..(i + 1) * n).step_by(part).enumerate() {
-                    for (row, own) in digits.iter_mut().zip(&self.digits) {
-                        let row = &mut row[at..at + part];
-                        match own.contains(&t) {
-                            true => row.copy_from_slice(&c.limb(t)[p * part..][..part]),
-                            false => limb.forward_part(row, p, &mut Ahead::of(&[])),
-                        }
-                    }
+            for (i, t) in (first..).take(digits[0].len() / n).enumerate() {
+                if let Some(own) = self.digits.iter().position(|own| own.contains(&t)) {
+                    digits[own][i * n..(i + 1) * n].copy_from_slice(c.limb(t));
                 }
             }
         });
@@ -203,20 +194,21 @@ impl RnsGadget {
         Digits(out)
     }
 
-    /// The targets from `first` on of every digit, as many as its rows hold, before the parts of their transforms. A
-    /// digit's own primes are left out where their values are there already.
+    /// The values of every digit modulo the targets from `first` on, as many as its rows hold. A digit's own primes are
+    /// left out where their values are there already.
     fn lift<F: Form>(&self, c: &Poly<F>, prepared: &[Prepared<'_>], first: usize, digits: &mut [&mut [u64]]) {
         let n = c.degree();
         for (j, rows) in digits.iter_mut().enumerate() {
             let own = |(t, _): &(usize, &mut [u64])| self.digits[j].contains(t);
             let (own, wanted): (Vec<_>, Vec<_>) = (first..).zip(rows.chunks_exact_mut(n)).partition(own);
             let (wanted, mut rows): (Vec<usize>, Vec<&mut [u64]>) = wanted.into_iter().unzip();
-            self.mod_up[j].finish_heads(&prepared[j], &wanted, &mut rows);
-            for (t, row) in own.into_iter().filter(|_| !F::VALUES) {
-                let limb = self.qp.limb(t);
+            self.mod_up[j].finish_many(&prepared[j], &wanted, &mut rows);
+            let lifted = wanted.into_iter().zip(rows);
+            let own = own.into_iter().filter(|_| !F::VALUES).map(|(t, row)| {
                 row.copy_from_slice(c.limb(t));
-                limb.forward_head(row, 0..n / limb.forward_parts());
-            }
+                (t, row)
+            });
+            lifted.chain(own).for_each(|(t, row)| self.qp.limb(t).forward(row));
         }
     }
 
@@ -327,9 +319,8 @@ impl RnsGadget {
         out
     }
 
-    /// The limbs from `first` on of one product, as many as `out` has rows. Part by part of the transforms: all
-    /// digits' parts, which read the same twiddles, then the part's products while they are near; the transforms
-    /// ask for the pairs meanwhile.
+    /// The limbs from `first` on of one product, as many as `out` has rows: all digits modulo a prime, whose transforms
+    /// read the same twiddles, then their products.
     fn switch_targets<F: Form>(
         &self,
         c: &Poly<F>,
@@ -345,26 +336,18 @@ impl RnsGadget {
         self.lift(c, prepared, first, &mut digits);
         for (i, (x, y)) in xs.chunks_exact_mut(n).zip(ys.chunks_exact_mut(n)).enumerate() {
             let (t, limb) = (first + i, self.qp.limb(first + i));
-            let pairs = self.pairs(key, t);
-            let part = n / limb.forward_parts();
-            for (p, (x, y)) in x.chunks_exact_mut(part).zip(y.chunks_exact_mut(part)).enumerate() {
-                let pairs = pairs.from(p * part);
-                let mut ahead = Ahead::of(pairs.bytes(part));
-                let mut parts: Vec<&[u64]> = Vec::with_capacity(digits.len());
-                for (digit, own) in digits.iter_mut().zip(&self.digits) {
-                    if F::VALUES && own.contains(&t) {
-                        parts.push(&c.limb(t)[p * part..][..part]);
-                        continue;
-                    }
-                    let digit = &mut digit[i * n + p * part..][..part];
-                    limb.forward_part(digit, p, &mut ahead);
-                    parts.push(digit);
-                }
-                limb.dot_part_packed([&mut *x, &mut *y], &parts, pairs);
-                if let (Some([c0, c1]), Some(factor)) = (plus, self.p(t)) {
-                    limb.mul_scalar_add(x, &c0.limb(t)[p * part..][..part], factor);
-                    limb.mul_scalar_add(y, &c1.limb(t)[p * part..][..part], factor);
-                }
+            let digits: Vec<&[u64]> = digits
+                .iter()
+                .zip(&self.digits)
+                .map(|(digit, own)| match F::VALUES && own.contains(&t) {
+                    true => c.limb(t),
+                    false => &digit[i * n..(i + 1) * n],
+                })
+                .collect();
+            limb.dot_pair_packed([&mut *x, &mut *y], &digits, self.pairs(key, t), None);
+            if let (Some([c0, c1]), Some(factor)) = (plus, self.p(t)) {
+                limb.mul_scalar_add(x, c0.limb(t), factor);
+                limb.mul_scalar_add(y, c1.limb(t), factor);
             }
         }
     }

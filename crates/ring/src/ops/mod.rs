@@ -107,8 +107,8 @@ fn runs<'a>(words: impl Iterator<Item = &'a mut [u64]>, size: usize) -> Vec<Vec<
     runs
 }
 
-/// How many of `limbs` target primes share one reading of a conversion's `sources`: enough to save most of the memory
-/// traffic, few enough that what is written stays in the second cache, and no more than leaves every thread its share.
+/// How many of `limbs` target primes share one reading of a conversion's `sources`. One at a time, so that what is
+/// written stays in the second cache, unless the sources are many; no more than leaves every thread its share.
 fn group(limbs: usize, sources: usize) -> usize {
-    (limbs / crate::threads::count()).clamp(1, if sources > 4 { 4 } else { 2 })
+    (limbs / crate::threads::count()).clamp(1, if sources > 4 { 4 } else { 1 })
 }

@@ -50,8 +50,7 @@ pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Poly<Eval> {
     let mut sum = last.truncated(limbs);
     for part in rest.iter().rev() {
         for_each_chunk(sum.words_mut(), basis.degree(), |i, x| {
-            basis.limb(i).mul_assign(x, s.limb(i));
-            basis.limb(i).add_assign(x, part.limb(i));
+            basis.limb(i).mul_assign_add(x, s.limb(i), part.limb(i));
         });
     }
     sum

@@ -99,9 +99,9 @@ fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], key: &Poly
     assert_same(&Threads::new(2).run(|| gadget.switch_divided(c2, key, &summed)), &wanted);
 }
 
-/// At a degree whose transforms are finished part by part: key switching against integers of one prime after another.
+/// Digits of two primes at a usual degree: key switching against its steps, polynomial after polynomial.
 #[test]
-fn parts_of_transforms_change_nothing() {
+fn key_switching_is_its_steps() {
     let n = 1 << 14;
     let mut primes = ntt_primes(n, 60, 1, &[]).unwrap();
     primes.extend(ntt_primes(n, 40, 3, &[]).unwrap());

@@ -30,17 +30,9 @@ macro_rules! limb_kernels_of {
                 $limb.n
             }
 
-            fn forward_parts(&self) -> usize {
-                let $this = self;
-                $whole.forward_parts()
-            }
-
             $($with)::+! { $this: &$type;
                 fn forward(a: &mut [u64]) = $whole.forward(a);
                 fn inverse(a: &mut [u64]) = $whole.inverse(a);
-                fn forward_head(a: &mut [u64], columns: std::ops::Range<usize>) = $whole.forward_head(a, columns);
-                fn forward_part(a: &mut [u64], part: usize, _ahead: &mut crate::kernel::Ahead<'_>)
-                    = $whole.forward_part(a, part);
                 fn forward_partial(a: &mut [u64], layers: u32) = $limb.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = $limb.inverse_partial(a, layers);
 

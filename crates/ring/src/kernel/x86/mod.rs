@@ -31,16 +31,10 @@ macro_rules! limb_kernels {
                 self.n
             }
 
-            fn forward_parts(&self) -> usize {
-                self.forward_parts()
-            }
-
             crate::kernel::x86::tokens::$with! { this: &$type;
                 fn forward(a: &mut [u64]) = this.forward(a);
                 fn inverse(a: &mut [u64]) = this.inverse(a);
                 fn forward_ahead(a: &mut [u64], ahead: &mut Ahead<'_>) = this.forward_ahead(a, ahead);
-                fn forward_head(a: &mut [u64], columns: std::ops::Range<usize>) = this.forward_head(a, columns);
-                fn forward_part(a: &mut [u64], part: usize, ahead: &mut Ahead<'_>) = this.forward_part(a, part, ahead);
                 fn inverse_ahead(a: &mut [u64], ahead: &mut Ahead<'_>) = this.inverse_ahead(a, ahead);
                 fn forward_partial(a: &mut [u64], layers: u32) = this.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = this.inverse_partial(a, layers);

@@ -9,7 +9,6 @@ use super::arith::{Arith, Factor, Pair};
 use super::lanes::{Doubles, lanes};
 use super::tables::{DoubleTables, LaneBlock};
 use crate::kernel::generic::rows::Rows;
-use std::ops::Range;
 
 /// A block of 64 words, as an 8×8 square.
 pub(super) type Square = [[u64; 8]; 8];
@@ -169,8 +168,8 @@ fn forward_pass<L: Doubles, const R: usize, const ROWS: usize, const MODE: u8>(
     f: Arith<L>,
     t: &DoubleTables,
     a: &mut [u64],
-    (m, first): (usize, usize),
-    columns: &Range<usize>,
+    m: usize,
+    first: usize,
 ) {
     let l = f.l;
     let blocks = a.len() * m / (8 * t.forward.len());
@@ -178,7 +177,7 @@ fn forward_pass<L: Doubles, const R: usize, const ROWS: usize, const MODE: u8>(
     for (b, block) in a.chunks_exact_mut(ROWS * stride).enumerate() {
         let w = broadcast::<L, R>(f, &t.forward, m, first + b);
         let mut rows = Rows::<ROWS>::new(block, stride);
-        for k in columns.clone().step_by(8) {
+        for k in (0..stride).step_by(8) {
             let mut columns = rows.columns::<1>(k);
             for part in 0..L::PARTS {
                 let mut v = [f.p; 8];
@@ -207,12 +206,11 @@ pub(super) fn forward_pass_of<L: Doubles, const MODE: u8>(
     t: &DoubleTables,
     a: &mut [u64],
     (m, first, layers): (usize, usize, u32),
-    columns: &Range<usize>,
 ) {
     match layers {
-        1 => forward_pass::<L, 1, 2, MODE>(f, t, a, (m, first), columns),
-        2 => forward_pass::<L, 2, 4, MODE>(f, t, a, (m, first), columns),
-        _ => forward_pass::<L, 3, 8, MODE>(f, t, a, (m, first), columns),
+        1 => forward_pass::<L, 1, 2, MODE>(f, t, a, m, first),
+        2 => forward_pass::<L, 2, 4, MODE>(f, t, a, m, first),
+        _ => forward_pass::<L, 3, 8, MODE>(f, t, a, m, first),
     }
 }
 
@@ -377,56 +375,36 @@ pub(super) fn inverse_pass_of<L: Doubles, const CAREFUL: bool, const LAST: bool>
 impl<L: Doubles> DoubleLimb<L> {
     #[inline(always)]
     pub(crate) fn forward(&self, a: &mut [u64]) {
-        let size = a.len() / self.forward_parts();
-        self.forward_head(a, 0..size);
-        for (i, part) in a.chunks_exact_mut(size).enumerate() {
-            self.forward_part(part, i);
-        }
-    }
-
-    pub(crate) fn forward_parts(&self) -> usize {
-        1 << self.t.passes.outer_layers()
-    }
-
-    /// The passes over everything, in some columns of the rows that the parts are.
-    #[inline(always)]
-    pub(crate) fn forward_head(&self, a: &mut [u64], columns: Range<usize>) {
-        let (outer, row) = (self.t.passes.outer, a.len() / self.forward_parts());
-        let mut depth = 0;
-        for (i, layers) in self.t.passes.all[..outer].iter().enumerate() {
-            for start in (0..a.len() >> (depth + layers)).step_by(row) {
-                let columns = start + columns.start..start + columns.end;
-                self.forward_pass(i, a, (1 << depth, 0, *layers), &columns);
+        let (f, t) = (self.arith(), &self.t);
+        let passes = &t.passes.all;
+        let outer: u32 = passes[..t.passes.outer].iter().sum();
+        let (tail, chunks) = (passes.len(), 1usize << outer);
+        // Leg 0: the passes over everything. Then each chunk is finished.
+        for leg in 0..=chunks {
+            let whole = leg == 0;
+            let index = leg.saturating_sub(1);
+            let size = if whole { self.n } else { self.n / chunks };
+            let chunk = &mut a[index * size..][..size];
+            let mut depth = 0;
+            for (i, layers) in passes.iter().enumerate() {
+                if whole == (i < t.passes.outer) {
+                    let first = if whole { 0 } else { index << (depth - outer) };
+                    let at = (1usize << depth, first, *layers);
+                    match (i, t.reduces[i]) {
+                        (0, _) => forward_pass_of::<L, WORDS>(f, t, chunk, at),
+                        (_, false) => forward_pass_of::<L, PLAIN>(f, t, chunk, at),
+                        (_, true) => forward_pass_of::<L, REDUCED>(f, t, chunk, at),
+                    }
+                }
+                depth += layers;
             }
-            depth += layers;
-        }
-    }
-
-    /// The passes after them on one part.
-    #[inline(always)]
-    pub(crate) fn forward_part(&self, a: &mut [u64], part: usize) {
-        let (f, t) = (self.arith(), &self.t);
-        let (outer, mut depth) = (t.passes.outer_layers(), t.passes.outer_layers());
-        for (i, layers) in t.passes.all.iter().enumerate().skip(t.passes.outer) {
-            let columns = 0..self.n >> (depth + layers);
-            self.forward_pass(i, a, (1 << depth, part << (depth - outer), *layers), &columns);
-            depth += layers;
-        }
-        let (tail, first) = (t.passes.all.len(), part * a.len() / 64);
-        match t.reduces[tail] || t.reduces[tail + 1] {
-            false => forward_tail::<L, false>(f, t, a, first),
-            true => forward_tail::<L, true>(f, t, a, first),
-        }
-    }
-
-    /// The `i`-th pass.
-    #[inline(always)]
-    fn forward_pass(&self, i: usize, a: &mut [u64], at: (usize, usize, u32), columns: &Range<usize>) {
-        let (f, t) = (self.arith(), &self.t);
-        match (i, t.reduces[i]) {
-            (0, _) => forward_pass_of::<L, WORDS>(f, t, a, at, columns),
-            (_, false) => forward_pass_of::<L, PLAIN>(f, t, a, at, columns),
-            (_, true) => forward_pass_of::<L, REDUCED>(f, t, a, at, columns),
+            if !whole {
+                let first = index * size / 64;
+                match t.reduces[tail] || t.reduces[tail + 1] {
+                    false => forward_tail::<L, false>(f, t, chunk, first),
+                    true => forward_tail::<L, true>(f, t, chunk, first),
+                }
+            }
         }
     }
 
@@ -442,7 +420,7 @@ impl<L: Doubles> DoubleLimb<L> {
     fn inverse_by<const CAREFUL: bool>(&self, a: &mut [u64]) {
         let (f, t) = (self.arith(), &self.t);
         let passes = &t.passes.all;
-        let outer = t.passes.outer_layers();
+        let outer: u32 = passes[..t.passes.outer].iter().sum();
         let chunks = 1usize << outer;
         let layers = self.n.trailing_zeros();
         let scale = &t.scales[layers as usize];

@@ -62,10 +62,10 @@ impl<L: Doubles> DoubleLimb<L> {
         self.enter(a);
         let mut depth = 0;
         for layers in passes {
-            let (at, columns) = ((1usize << depth, 0, layers), 0..self.n >> (depth + layers));
+            let at = (1usize << depth, 0, layers);
             match depth {
-                0 => forward_pass_of::<L, PLAIN>(f, &self.t, a, at, &columns),
-                _ => forward_pass_of::<L, REDUCED>(f, &self.t, a, at, &columns),
+                0 => forward_pass_of::<L, PLAIN>(f, &self.t, a, at),
+                _ => forward_pass_of::<L, REDUCED>(f, &self.t, a, at),
             }
             depth += layers;
         }

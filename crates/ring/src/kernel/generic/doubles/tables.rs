@@ -60,12 +60,6 @@ impl Passes {
         all.extend(inner);
         Self { all, outer }
     }
-
-    /// Layers of the passes over everything: log2 of the number of parts that are finished one after another.
-    #[inline(always)]
-    pub(crate) fn outer_layers(&self) -> u32 {
-        self.all[..self.outer].iter().sum()
-    }
 }
 
 impl DoubleTables {

@@ -14,7 +14,6 @@ use super::roots::{inverse_root, layer_inverses, reversed_powers};
 use crate::kernel::PackedMatrix;
 use crate::kernel::contract::Monomials;
 use crate::modulus::{Modulus, Shoup};
-use std::ops::Range;
 
 /// A constant and its quotient floor(w·2^64/q).
 #[derive(Clone, Copy, Debug)]
@@ -123,19 +122,6 @@ impl ScalarLimb {
         monomials: Option<Monomials<'_>>,
     ) {
         external::product(&self.q, out, digits, m, monomials);
-    }
-
-    /// A transform is one part.
-    pub(crate) fn forward_parts(&self) -> usize {
-        1
-    }
-
-    #[inline(always)]
-    pub(crate) fn forward_head(&self, _a: &mut [u64], _columns: Range<usize>) {}
-
-    #[inline(always)]
-    pub(crate) fn forward_part(&self, a: &mut [u64], _part: usize) {
-        self.forward(a);
     }
 
     additive_methods!();

@@ -16,7 +16,6 @@
 use super::super::rows::{Columns, Rows};
 use super::lanes::Lanes;
 use super::tables::{ForwardPlan, InversePlan, LaneBlock, Pair, VectorTables};
-use std::ops::Range;
 
 /// A vector of a family's lanes.
 pub(crate) type V<A> = <<A as Arithmetic>::Lanes as Lanes>::V;
@@ -287,8 +286,9 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         self,
         twiddles: &[Pair],
         a: &mut [u64],
-        (m, first): (usize, usize),
-        (stride, columns): (usize, &Range<usize>),
+        m: usize,
+        first: usize,
+        stride: usize,
     ) {
         let lanes = self.arithmetic.lanes();
         for (b, block) in a.chunks_exact_mut(ROWS * stride).enumerate() {
@@ -305,7 +305,7 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 wide[i] = splat(lanes, &w[i]);
             }
             let mut rows = Rows::<ROWS>::new(block, stride);
-            for k in columns.clone().step_by(8 * C) {
+            for k in (0..stride).step_by(8 * C) {
                 let mut columns = rows.columns::<C>(k);
                 let mut v = [[lanes.splat(0); ROWS]; C];
                 for (c, column) in v.iter_mut().enumerate() {
@@ -368,58 +368,51 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         self,
         t: &VectorTables,
         a: &mut [u64],
-        at: (usize, usize),
-        columns: (usize, &Range<usize>),
+        m: usize,
+        first: usize,
+        stride: usize,
         radix: usize,
     ) {
         match radix {
-            1 => self.pass::<PLAN, 1, 2, FIRST, 2>(&t.forward, a, at, columns),
-            2 => self.pass::<PLAN, 2, 4, FIRST, 2>(&t.forward, a, at, columns),
-            3 => self.pass::<PLAN, 3, 8, FIRST, 2>(&t.forward, a, at, columns),
-            _ => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, at, columns),
+            1 => self.pass::<PLAN, 1, 2, FIRST, 2>(&t.forward, a, m, first, stride),
+            2 => self.pass::<PLAN, 2, 4, FIRST, 2>(&t.forward, a, m, first, stride),
+            3 => self.pass::<PLAN, 3, 8, FIRST, 2>(&t.forward, a, m, first, stride),
+            _ => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
         }
     }
 
-    /// The passes over everything, in some columns of the rows that the parts are (of one part, those of its first
-    /// pass); with a plan known at compile time.
-    // Each pass is expanded where it is called, and the bodies are large: one call for the first pass and one for
-    // all the others keep the compiler's work small.
+    /// The forward transform of a whole limb, with a plan known at compile time.
+    // Each pass is expanded where it is called, and the bodies are large: one call for the first
+    // pass and one for all the others keep the compiler's work small.
     #[inline(always)]
-    pub(crate) fn forward_head<const PLAN: u8>(mut self, t: &VectorTables, a: &mut [u64], columns: Range<usize>) {
+    pub(crate) fn forward<const PLAN: u8>(mut self, t: &VectorTables, a: &mut [u64]) {
         let n = a.len();
+        let per_pass = 8 * n as isize;
         let Some((&lead, rest)) = t.forward_passes.split_first() else { return };
-        let row = n >> t.forward_outer_layers().max(lead);
-        for start in (0..n >> lead).step_by(row) {
-            let columns = start + columns.start..start + columns.end;
-            self.pass_of::<PLAN, true>(t, a, (1, 0), (n >> lead, &columns), lead);
-        }
-        let mut m = 1 << lead;
-        for &radix in &rest[..t.forward_outer.saturating_sub(1)] {
-            self.distance += 8 * n as isize;
-            let stride = (n / m) >> radix;
-            for start in (0..stride).step_by(row) {
-                let columns = start + columns.start..start + columns.end;
-                self.pass_of::<PLAN, false>(t, a, (m, 0), (stride, &columns), radix);
+        self.pass_of::<PLAN, true>(t, a, 1, 0, n >> lead, lead);
+        self.distance += per_pass;
+        let (outer, inner) = rest.split_at(t.forward_outer.saturating_sub(1));
+        let outer_depth = if t.forward_outer == 0 { 0 } else { lead + outer.iter().sum::<usize>() };
+        // Leg 0: the other passes over everything. Then each chunk is finished.
+        for leg in 0..=1usize << outer_depth {
+            let size = if leg == 0 { n } else { n >> outer_depth };
+            let index = leg.saturating_sub(1);
+            let chunk = &mut a[index * size..(index + 1) * size];
+            let (passes, depth) = if leg == 0 { (outer, lead) } else { (inner, outer_depth.max(lead)) };
+            let (mut m, mut first) = (1 << depth, index);
+            let mut kernel = self;
+            for &radix in passes {
+                kernel.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix);
+                kernel.distance += per_pass;
+                m <<= radix;
+                first <<= radix;
             }
-            m <<= radix;
+            if leg > 0 {
+                kernel.tail::<PLAN, 2>(t, chunk, m, first);
+            } else {
+                self = kernel;
+            }
         }
-    }
-
-    /// The passes after them on one part.
-    #[inline(always)]
-    pub(crate) fn forward_part<const PLAN: u8>(mut self, t: &VectorTables, part: &mut [u64], index: usize) {
-        let outer = t.forward_outer_layers();
-        let Some(&lead) = t.forward_passes.first() else { return };
-        let n = part.len() << outer;
-        let (mut m, mut first) = (1 << outer.max(lead), index);
-        for &radix in &t.forward_passes[t.forward_outer.max(1)..] {
-            let stride = (n / m) >> radix;
-            self.pass_of::<PLAN, false>(t, part, (m, first), (stride, &(0..stride)), radix);
-            self.distance += 8 * part.len() as isize;
-            m <<= radix;
-            first <<= radix;
-        }
-        self.tail::<PLAN, 2>(t, part, m, first);
     }
 
     /// The first layers alone, every value reduced in every layer.
@@ -431,11 +424,11 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         let mut depth = 0;
         while depth < rows {
             let radix = (rows - depth).min(3);
-            let (at, stride) = ((1 << depth, 0), n >> (depth + radix));
+            let (m, stride) = (1 << depth, n >> (depth + radix));
             match radix {
-                1 => self.pass::<LAYER, 1, 2, false, 1>(&t.forward, a, at, (stride, &(0..stride))),
-                2 => self.pass::<LAYER, 2, 4, false, 1>(&t.forward, a, at, (stride, &(0..stride))),
-                _ => self.pass::<LAYER, 3, 8, false, 1>(&t.forward, a, at, (stride, &(0..stride))),
+                1 => self.pass::<LAYER, 1, 2, false, 1>(&t.forward, a, m, 0, stride),
+                2 => self.pass::<LAYER, 2, 4, false, 1>(&t.forward, a, m, 0, stride),
+                _ => self.pass::<LAYER, 3, 8, false, 1>(&t.forward, a, m, 0, stride),
             }
             depth += radix;
         }

@@ -2,7 +2,6 @@
 
 use super::super::roots::{inverse_root, layer_inverses, reversed_powers};
 use crate::modulus::{Modulus, Shoup};
-use std::ops::Range;
 
 /// A twiddle and its Shoup quotient.
 pub(crate) type Pair = [u64; 2];
@@ -117,18 +116,6 @@ pub(crate) struct VectorTables {
 }
 
 impl VectorTables {
-    /// Layers of the passes that go over everything before a forward transform's parts: log2 of the parts' number.
-    #[inline]
-    pub fn forward_outer_layers(&self) -> usize {
-        self.forward_passes[..self.forward_outer].iter().sum()
-    }
-
-    /// Where there is one part alone, the columns of the first pass's rows, which it begins with.
-    #[inline]
-    pub fn only_part(&self) -> Option<Range<usize>> {
-        (self.forward_outer == 0).then(|| 0..(self.forward.len() * 8) >> self.forward_passes[0])
-    }
-
     /// For the root ψ of degree `n`.
     pub fn new(modulus: &Modulus, n: usize, root: u64, word: LaneWord) -> Self {
         let powers = reversed_powers(modulus, n, root);

@@ -14,7 +14,6 @@ use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan, LaneWord, VectorTables};
 use crate::modulus::Modulus;
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 /// Eight words in two registers.
 type Words = [__m256i; 2];
@@ -209,33 +208,10 @@ impl WideLimb {
     #[inline]
     #[target_feature(enable = "avx2,fma,bmi2,adx")]
     pub(super) fn forward(&self, a: &mut [u64]) {
-        let size = a.len() / self.forward_parts();
-        self.forward_head(a, 0..size);
-        for (i, part) in a.chunks_exact_mut(size).enumerate() {
-            self.forward_part(part, i);
+        match &self.tables {
+            Some(t) => self.transform(t).forward::<{ ForwardPlan::Layer as u8 }>(t, a),
+            None => self.limb.forward(a),
         }
-    }
-
-    pub(super) fn forward_parts(&self) -> usize {
-        1 << self.tables.as_ref().map_or(0, VectorTables::forward_outer_layers)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,bmi2,adx")]
-    pub(super) fn forward_head(&self, a: &mut [u64], columns: Range<usize>) {
-        if let Some(t) = self.tables.as_ref().filter(|t| t.forward_outer > 0) {
-            self.transform(t).forward_head::<{ ForwardPlan::Layer as u8 }>(t, a, columns);
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,bmi2,adx")]
-    pub(super) fn forward_part(&self, a: &mut [u64], part: usize) {
-        let Some(t) = &self.tables else { return self.limb.forward(a) };
-        if let Some(columns) = t.only_part() {
-            self.transform(t).forward_head::<{ ForwardPlan::Layer as u8 }>(t, a, columns);
-        }
-        self.transform(t).forward_part::<{ ForwardPlan::Layer as u8 }>(t, a, part);
     }
 
     #[inline]

@@ -8,7 +8,6 @@ use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 /// Unit 4q: the quotient's estimate leaves out the lowest partial product and the carries, so
 /// it is at most 3 too small. With `WIDE`, values between layers reach 16q (q < 2^60), else 8q.
@@ -121,16 +120,8 @@ impl DqLimb {
     // Each plan is compiled alone.
 
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn head_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64], columns: Range<usize>) {
-        self.transform::<WIDE>().forward_head::<PLAN>(&self.t, a, columns);
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq")]
-    fn part_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64], part: usize) {
-        if let Some(columns) = self.t.only_part() {
-            self.transform::<WIDE>().forward_head::<PLAN>(&self.t, a, columns);
-        }
-        self.transform::<WIDE>().forward_part::<PLAN>(&self.t, a, part);
+    fn forward_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64]) {
+        self.transform::<WIDE>().forward::<PLAN>(&self.t, a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]
@@ -146,35 +137,9 @@ impl DqLimb {
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub(super) fn forward(&self, a: &mut [u64]) {
-        let size = self.n / self.forward_parts();
-        self.forward_head(a, 0..size);
-        for (i, part) in a.chunks_exact_mut(size).enumerate() {
-            self.forward_part(part, i, &mut Ahead::of(&[]));
-        }
-    }
-
-    pub(super) fn forward_parts(&self) -> usize {
-        1 << self.t.forward_outer_layers()
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn forward_head(&self, a: &mut [u64], columns: Range<usize>) {
         match self.wide() {
-            _ if self.t.forward_outer == 0 => {}
-            true => self.head_by::<true, { ForwardPlan::Pass as u8 }>(a, columns),
-            false => self.head_by::<false, { ForwardPlan::Layer as u8 }>(a, columns),
-        }
-    }
-
-    // The multiplier leaves no time to ask for bytes ahead.
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn forward_part(&self, a: &mut [u64], part: usize, _ahead: &mut Ahead<'_>) {
-        match self.wide() {
-            true => self.part_by::<true, { ForwardPlan::Pass as u8 }>(a, part),
-            false => self.part_by::<false, { ForwardPlan::Layer as u8 }>(a, part),
+            true => self.forward_by::<true, { ForwardPlan::Pass as u8 }>(a),
+            false => self.forward_by::<false, { ForwardPlan::Layer as u8 }>(a),
         }
     }
 
@@ -186,6 +151,8 @@ impl DqLimb {
             false => self.inverse_by::<false, { InversePlan::Layer as u8 }>(a),
         }
     }
+
+    // The multiplier leaves no time to ask for bytes ahead.
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]

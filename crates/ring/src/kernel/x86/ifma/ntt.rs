@@ -11,7 +11,6 @@ use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 /// Unit 2q: the product less its estimated quotient times q.
 #[derive(Clone, Copy)]
@@ -102,28 +101,13 @@ impl IfmaLimb {
     // Each plan is compiled alone.
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    fn head_by<const PLAN: u8>(&self, a: &mut [u64], columns: Range<usize>) {
-        self.transform().forward_head::<PLAN>(&self.t, a, columns);
-    }
-
-    /// A part, after the first pass where there is no other.
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    fn part_by<const PLAN: u8>(&self, a: &mut [u64], part: usize) {
-        if let Some(columns) = self.t.only_part() {
-            self.transform().forward_head::<PLAN>(&self.t, a, columns);
-        }
-        self.transform().forward_part::<PLAN>(&self.t, a, part);
+    fn forward_by<const PLAN: u8>(&self, a: &mut [u64]) {
+        self.transform().forward::<PLAN>(&self.t, a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    fn part_ahead_by<const PLAN: u8>(&self, a: &mut [u64], part: usize, ahead: &[u8]) {
-        let mut ahead = ahead;
-        if let Some(columns) = self.t.only_part() {
-            let first;
-            (first, ahead) = ahead.split_at((8 * a.len()).min(ahead.len()));
-            self.transform().asking(a, first).forward_head::<PLAN>(&self.t, a, columns);
-        }
-        self.transform().asking(a, ahead).forward_part::<PLAN>(&self.t, a, part);
+    fn forward_ahead_by<const PLAN: u8>(&self, a: &mut [u64], ahead: &[u8]) {
+        self.transform().asking(a, ahead).forward::<PLAN>(&self.t, a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
@@ -139,51 +123,12 @@ impl IfmaLimb {
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
     pub(super) fn forward(&self, a: &mut [u64]) {
-        self.forward_ahead(a, &mut Ahead::of(&[]));
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
-        let size = self.n / self.forward_parts();
-        self.forward_head(a, 0..size);
-        for (i, part) in a.chunks_exact_mut(size).enumerate() {
-            self.forward_part(part, i, ahead);
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn forward_head(&self, a: &mut [u64], columns: Range<usize>) {
-        if self.t.forward_outer == 0 {
-            return;
-        }
         match self.t.forward_plan {
-            ForwardPlan::Never => self.head_by::<{ ForwardPlan::Never as u8 }>(a, columns),
-            ForwardPlan::PassShift => self.head_by::<{ ForwardPlan::PassShift as u8 }>(a, columns),
-            ForwardPlan::Pass => self.head_by::<{ ForwardPlan::Pass as u8 }>(a, columns),
-            ForwardPlan::Layer => self.head_by::<{ ForwardPlan::Layer as u8 }>(a, columns),
+            ForwardPlan::Never => self.forward_by::<{ ForwardPlan::Never as u8 }>(a),
+            ForwardPlan::PassShift => self.forward_by::<{ ForwardPlan::PassShift as u8 }>(a),
+            ForwardPlan::Pass => self.forward_by::<{ ForwardPlan::Pass as u8 }>(a),
+            ForwardPlan::Layer => self.forward_by::<{ ForwardPlan::Layer as u8 }>(a),
         }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn forward_part(&self, a: &mut [u64], part: usize, ahead: &mut Ahead<'_>) {
-        let passes = self.t.forward_passes.len() - self.t.forward_outer + 1;
-        match (self.t.forward_plan, ahead.take(8 * a.len() * passes)) {
-            (ForwardPlan::Never, None) => self.part_by::<{ ForwardPlan::Never as u8 }>(a, part),
-            (ForwardPlan::PassShift, None) => self.part_by::<{ ForwardPlan::PassShift as u8 }>(a, part),
-            (ForwardPlan::Pass, None) => self.part_by::<{ ForwardPlan::Pass as u8 }>(a, part),
-            (ForwardPlan::Layer, None) => self.part_by::<{ ForwardPlan::Layer as u8 }>(a, part),
-            (ForwardPlan::Never, Some(x)) => self.part_ahead_by::<{ ForwardPlan::Never as u8 }>(a, part, x),
-            (ForwardPlan::PassShift, Some(x)) => self.part_ahead_by::<{ ForwardPlan::PassShift as u8 }>(a, part, x),
-            (ForwardPlan::Pass, Some(x)) => self.part_ahead_by::<{ ForwardPlan::Pass as u8 }>(a, part, x),
-            (ForwardPlan::Layer, Some(x)) => self.part_ahead_by::<{ ForwardPlan::Layer as u8 }>(a, part, x),
-        }
-    }
-
-    pub(super) fn forward_parts(&self) -> usize {
-        1 << self.t.forward_outer_layers()
     }
 
     #[inline]
@@ -193,6 +138,18 @@ impl IfmaLimb {
             InversePlan::Pass => self.inverse_by::<{ InversePlan::Pass as u8 }>(a),
             InversePlan::Third => self.inverse_by::<{ InversePlan::Third as u8 }>(a),
             InversePlan::Layer => self.inverse_by::<{ InversePlan::Layer as u8 }>(a),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
+    pub(super) fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
+        let Some(bytes) = ahead.take(8 * self.n * (self.t.forward_passes.len() + 1)) else { return self.forward(a) };
+        match self.t.forward_plan {
+            ForwardPlan::Never => self.forward_ahead_by::<{ ForwardPlan::Never as u8 }>(a, bytes),
+            ForwardPlan::PassShift => self.forward_ahead_by::<{ ForwardPlan::PassShift as u8 }>(a, bytes),
+            ForwardPlan::Pass => self.forward_ahead_by::<{ ForwardPlan::Pass as u8 }>(a, bytes),
+            ForwardPlan::Layer => self.forward_ahead_by::<{ ForwardPlan::Layer as u8 }>(a, bytes),
         }
     }
 
