@@ -1,6 +1,7 @@
 //! Bytes that are needed soon, asked for while transforms work.
 
 use super::Limb;
+use crate::count::{self, What};
 use std::ops::Range;
 
 /// A key that the next product reads from memory. Transforms do not use memory; given this, they ask
@@ -31,6 +32,7 @@ impl Limb {
     /// which not every family follows.)
     pub fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
+        count::add(What::Transforms, 1);
         self.kernels().forward_ahead(a, ahead);
     }
 
@@ -53,12 +55,14 @@ impl Limb {
     pub(crate) fn forward_part(&self, a: &mut [u64], part: usize, ahead: &mut Ahead<'_>) {
         let parts = self.forward_parts();
         assert!(part < parts && a.len() * parts == self.degree());
+        count::add(What::Transforms, usize::from(part == 0));
         self.kernels().forward_part(a, part, ahead);
     }
 
     /// [`Limb::inverse`], with the same.
     pub fn inverse_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
+        count::add(What::Transforms, 1);
         self.kernels().inverse_ahead(a, ahead);
     }
 }

@@ -1,7 +1,7 @@
 //! Sums of products and of multiples in one pass: a step of a polynomial evaluated on ciphertexts.
 
 use super::elementwise::dot_rows;
-use super::periodic::{RowTerm, weighted_sum};
+use super::periodic::{RowTerm, weighted_sums};
 use super::{Crossing, Pair, PeriodicPoly, begins_with};
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
@@ -45,16 +45,16 @@ impl Combination<'_> {
                     right.push(b[part - i].limb(t));
                 }
             }
-            let mut terms: Vec<RowTerm<'_>> = Vec::new();
+            let mut terms: Vec<RowTerm<'_, 1>> = Vec::new();
             if part < 2 {
-                terms.extend(self.multiples.iter().map(|(v, p)| (v[part].limb(t), *p, t)));
+                terms.extend(self.multiples.iter().map(|(v, p)| ([v[part].limb(t)], *p, t)));
             }
             if let (0, Some(p), Some(ones)) = (part, self.constant, ones) {
-                terms.push((ones, p, t));
+                terms.push(([ones], p, t));
             }
             match (left.is_empty(), terms.is_empty()) {
                 (true, true) => x.fill(0),
-                (true, false) => weighted_sum(limb, x, &terms),
+                (true, false) => weighted_sums(limb, [x], 0, &terms),
                 (false, empty) => {
                     dot_rows(limb, x, &left, &right);
                     if self.factor > 1 {
@@ -62,7 +62,7 @@ impl Combination<'_> {
                     }
                     if !empty {
                         let mut more = Buffer::dirty(x.len());
-                        weighted_sum(limb, &mut more, &terms);
+                        weighted_sums(limb, [&mut more], 0, &terms);
                         limb.add_assign(x, &more);
                     }
                 }
