@@ -17,6 +17,7 @@ use sudare_he::circuits::bootstrapping::{
 };
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor};
 use sudare_ring::Threads;
+use sudare_ring::count::{self, Counts};
 use sudare_rlwe::Counters;
 use sudare_rlwe::keys::SecretKey;
 
@@ -35,6 +36,9 @@ pub struct Options {
     /// Do not refresh the other shapes of input: the constants 1, −1 and i, a corner, [0, 1], one-hot, a ramp.
     #[arg(long)]
     quick: bool,
+    /// Refreshes in a row of one ciphertext of complex slots, the last one's error against its prediction.
+    #[arg(long, default_value_t = 0)]
+    row: usize,
     /// Most bytes of keys, diagonals and one ciphertext's work.
     #[arg(long)]
     memory: Option<f64>,
@@ -47,7 +51,7 @@ impl Options {
     /// Complex slots of a set, one ciphertext, random slots alone.
     pub fn set(name: &str) -> Self {
         let (set, batch, slots) = (vec![name.to_owned()], vec![1], vec![Slots::Complex]);
-        Self { set, batch, slots, quick: true, memory: None, log_n: None }
+        Self { set, batch, slots, quick: true, row: 0, memory: None, log_n: None }
     }
 
     /// The same over a ring of degree 2^`log_n`, without security.
@@ -97,6 +101,28 @@ pub struct Precision {
     pub worst_bits: f64,
 }
 
+/// What one refresh is made of ([`sudare_ring::count`]).
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Work {
+    /// Transforms of one limb.
+    pub transforms: u64,
+    /// Conversions of polynomials to other bases.
+    pub conversions: u64,
+    /// Decompositions into digits.
+    pub decompositions: u64,
+    /// Products of digits with keys.
+    pub inner_products: u64,
+    /// Bytes of keys that these read.
+    pub key_bytes: u64,
+}
+
+impl From<Counts> for Work {
+    fn from(c: Counts) -> Self {
+        let Counts { transforms, conversions, decompositions, inner_products, key_bytes } = c;
+        Self { transforms, conversions, decompositions, inner_products, key_bytes }
+    }
+}
+
 /// Time of one step of a refresh.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct StepTime {
@@ -106,6 +132,18 @@ pub struct StepTime {
     pub cpu_ms: f64,
     /// Key switches.
     pub key_switches: u64,
+}
+
+/// Refreshes of one ciphertext in a row.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct InARow {
+    /// How many.
+    pub rounds: usize,
+    /// Rms bits that are left.
+    pub rms_bits: f64,
+    /// The same by the set's formulas: independent errors add as squares, and what the series does to the same message
+    /// again and again adds straight.
+    pub predicted_rms_bits: f64,
 }
 
 /// A measured refresh.
@@ -153,12 +191,17 @@ pub struct Measured {
     pub steps: BTreeMap<&'static str, StepTime>,
     /// Precision by shape of input, values of size up to one.
     pub precision: BTreeMap<&'static str, Precision>,
+    /// After many refreshes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_a_row: Option<InARow>,
     /// Rms bits that the set's formulas give for random slots of this kind.
     pub predicted_rms_bits: f64,
     /// −log2 of the static bound that the results carry.
     pub bound_bits: f64,
-    /// Operations of one refresh, counted.
+    /// Operations of one refresh of all ciphertexts, counted; the same as the set foretells.
     pub counters: Counted,
+    /// What they were made of, counted; the same as the set foretells.
+    pub work: Work,
     /// Keys in memory.
     pub key_bytes: u64,
     /// Diagonals in memory.
@@ -315,7 +358,10 @@ pub fn run(
         let world = threads.run(|| World::new(set, &literal, options.memory))?;
         for slots in &options.slots {
             for batch in &options.batch {
-                let line = case(&world, *slots, *batch, options.quick, (budget, threads, machine), &mut unit)?;
+                let mut line = case(&world, *slots, *batch, options.quick, (budget, threads, machine), &mut unit)?;
+                if options.row > 0 && *batch == 1 && *slots == Slots::Complex {
+                    line.in_a_row = Some(in_a_row(&world, options.row, threads)?);
+                }
                 out.put(&line)?;
                 lines.push(line);
             }
@@ -364,11 +410,16 @@ fn case(
     drop(results);
 
     w.bootstrapper.reset_counters();
-    let steps = threads.run(|| steps(w, &all, kind))?;
+    let (steps, work) = count::counted(|| threads.run(|| steps(w, &all, kind)));
+    let steps = steps?;
     let counted = w.bootstrapper.counters();
     let foretold: Counters = params.operations(kind)?.into_iter().sum();
     if counted != foretold * batch {
         wrong.push(format!("counted {counted:?}, foretold {foretold:?} a ciphertext"));
+    }
+    let made_of: Counts = params.work(kind)?.into_iter().sum();
+    if work != made_of * batch {
+        wrong.push(format!("made of {work:?}, foretold {made_of:?} a ciphertext"));
     }
     let shapes = if quick || batch > 1 { Vec::new() } else { shapes(params.slots(), kind) };
     for (name, x) in shapes {
@@ -409,8 +460,10 @@ fn case(
         precision,
         // Complex errors have two parts of equal size.
         predicted_rms_bits: noise.bits() + 0.5,
+        in_a_row: None,
         bound_bits: -bound.log2(),
         counters: Counted::from(counted),
+        work: Work::from(work),
         key_bytes: params.key_bytes(),
         diagonal_bytes: params.diagonal_bytes(),
         setup_s: w.setup_s,
@@ -418,6 +471,21 @@ fn case(
         check: if wrong.is_empty() { "ok".into() } else { wrong.join("; ") },
         machine: machine.clone(),
     })
+}
+
+/// Refreshes random complex slots again and again.
+fn in_a_row(w: &World, rounds: usize, threads: &Threads) -> Outcome<InARow> {
+    let x = random(w.params().slots(), Kind::Complex, 11);
+    let mut c = w.encrypt(&x)?;
+    for _ in 0..rounds {
+        // What is known of the values, not of their errors, is what the next refresh needs.
+        c = threads.run(|| w.bootstrapper.refresh(&c))?.with_bound(1.0);
+    }
+    let (found, _) = w.judge(&c, &x, Kind::Complex)?;
+    let noise = w.params().predicted_noise(0.5)?;
+    let (times, same) = (rounds as f64, noise.approximation);
+    let variance = times * (noise.total() - same) + times * times * same;
+    Ok(InARow { rounds, rms_bits: found.rms_bits, predicted_rms_bits: 0.5 - variance.log2() / 2.0 })
 }
 
 fn name(step: Step) -> &'static str {
@@ -457,6 +525,7 @@ mod tests {
             batch: vec![1, 2],
             slots: vec![Slots::Complex, Slots::Real],
             quick: false,
+            row: 5,
             memory: None,
             log_n: Some(9),
         };
@@ -470,6 +539,10 @@ mod tests {
             assert!((line.precision["random"].rms_bits - line.predicted_rms_bits).abs() < 1.5, "{line:?}");
         }
         assert_eq!(lines[0].precision.len(), 8);
+        let row = lines[0].in_a_row.unwrap();
+        assert!((row.rms_bits - row.predicted_rms_bits).abs() < 1.5 && row.rounds == 5, "{row:?}");
+        assert!(lines[1..].iter().all(|line| line.in_a_row.is_none()));
+        assert_eq!(lines[1].work.inner_products, 2 * lines[0].work.inner_products);
         let foretold = BootstrapLiteral::c().operations(Kind::Complex).unwrap();
         assert_eq!(lines[0].steps["4 reduce"].key_switches, foretold[3].key_switches);
         let unknown = Options { set: vec!["E".into()], ..options.clone() };

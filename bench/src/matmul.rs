@@ -332,6 +332,7 @@ pub fn case(
         rot: each(counters.rot),
         cmult: each(counters.cmult),
         mult: each(counters.mult),
+        relin: each(counters.relin),
         key_switches: each(counters.key_switches),
     });
     record.key_bytes = Some(key_bytes);

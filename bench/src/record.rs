@@ -21,13 +21,15 @@ pub struct Counted {
     pub cmult: u64,
     /// Products of ciphertexts.
     pub mult: u64,
-    /// Key switches: rotations and relinearisations.
+    /// Relinearisations.
+    pub relin: u64,
+    /// Key switches: rotations, relinearisations, and from one secret to another.
     pub key_switches: u64,
 }
 
 impl From<Counters> for Counted {
     fn from(c: Counters) -> Self {
-        Self { add: c.add, rot: c.rot, cmult: c.cmult, mult: c.mult, key_switches: c.key_switches }
+        Self { add: c.add, rot: c.rot, cmult: c.cmult, mult: c.mult, relin: c.relin, key_switches: c.key_switches }
     }
 }
 

@@ -80,6 +80,15 @@ impl EvalPermutation {
         self.element
     }
 
+    /// The same in parts of equal length, a power of two and 64 at least.
+    pub(crate) fn parts(&self, parts: usize) -> Vec<PartPermutation> {
+        let one = |part| {
+            let (from, blocks) = self.blocks.part(part, parts);
+            PartPermutation { from, len: self.n / parts, blocks, kernels: self.kernels }
+        };
+        (0..parts).map(one).collect()
+    }
+
     /// The values of `a(X^g)` from those of `a(X)`, both in the order of [`crate::order`].
     /// Any words: nothing is computed with them.
     ///
@@ -97,6 +106,27 @@ impl EvalPermutation {
     pub fn apply_add(&self, q: &Modulus, acc: &mut [u64], src: &[u64]) {
         assert!(acc.len() == self.n && src.len() == self.n, "permutation operands differ from the degree");
         self.kernels.permute_add(&self.blocks, q.value(), acc, src);
+    }
+}
+
+/// The part of an [`EvalPermutation`] that fills one part of the values, from one part of them.
+#[derive(Debug)]
+pub(crate) struct PartPermutation {
+    /// The number of the part that values come from.
+    pub from: usize,
+    len: usize,
+    blocks: BlockPermutation,
+    kernels: &'static dyn WordKernels,
+}
+
+impl PartPermutation {
+    /// The values of part of `a(X^g)` from those of a part of `a(X)`.
+    ///
+    /// # Panics
+    /// If a slice is not as long as a part.
+    pub(crate) fn apply(&self, out: &mut [u64], src: &[u64]) {
+        assert!(out.len() == self.len && src.len() == self.len, "permutation operands differ from the part");
+        self.kernels.permute(&self.blocks, out, src);
     }
 }
 

@@ -1,13 +1,15 @@
-//! Cache-line-aligned word buffers, recycled per thread.
+//! Cache-line-aligned word buffers, recycled.
 //!
-//! A polynomial is often larger than the allocator's mapping threshold; fresh pages would cost
-//! as much as the arithmetic on them. Each thread keeps a few freed buffers for reuse.
+//! A polynomial is often larger than the allocator's mapping threshold; fresh pages cost as much as the arithmetic
+//! on them. Each thread keeps freed small buffers for reuse, by their length; large ones go to a store that all threads
+//! share, which gives those that are a little longer too: a ciphertext's polynomials lose a limb with each level.
 
 use crate::wipe::wipe;
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use zeroize::Zeroize;
 
 /// One cache line.
@@ -15,49 +17,103 @@ use zeroize::Zeroize;
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// Most bytes of freed buffers that one thread keeps: some dozens of ciphertexts of a large ring. Fresh
-/// pages cost several times what the arithmetic on them does.
+/// Most bytes of freed small buffers that one thread keeps. Fresh pages cost several times what the arithmetic on
+/// them does.
 pub const KEEP_BYTES: usize = 256 << 20;
+/// Most bytes of freed large buffers that all threads keep together: what a bootstrap at N = 2^16 works in.
+pub const KEEP_LARGE_BYTES: usize = 1 << 30;
+/// A large buffer may be longer than what was asked for by one part in so many.
+const LONGER: usize = 8;
 
-/// The limit now.
-static KEEP: AtomicUsize = AtomicUsize::new(KEEP_BYTES);
+/// The limits now: of each thread's small buffers, and of all large ones.
+static KEEP: [AtomicUsize; 2] = [AtomicUsize::new(KEEP_BYTES), AtomicUsize::new(KEEP_LARGE_BYTES)];
 
-/// Limits the freed buffers that each thread keeps, for work in little memory; the limit of before. What a thread has
-/// kept already it keeps.
-pub fn keep_at_most(bytes: usize) -> usize {
-    KEEP.swap(bytes, Ordering::Relaxed)
+/// A limit of kept buffers; the one of before holds again when this is dropped.
+#[derive(Debug)]
+#[must_use = "the limit ends with it"]
+pub struct Kept([usize; 2]);
+
+/// Limits the freed buffers that are kept, for work in little memory: the small ones of each thread to so many
+/// bytes, and the large ones of all threads together to as many. What a thread has kept already it keeps.
+pub fn keep_at_most(bytes: usize) -> Kept {
+    let before = KEEP.each_ref().map(|limit| limit.swap(bytes, Ordering::Relaxed));
+    drop(large().trim(bytes));
+    Kept(before)
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        KEEP.iter().zip(self.0).for_each(|(limit, before)| limit.store(before, Ordering::Relaxed));
+    }
 }
 
 #[derive(Default)]
 struct FreeList {
-    buffers: Vec<Vec<Line>>,
+    buffers: Vec<Pages>,
     bytes: usize,
+}
+
+impl FreeList {
+    /// The buffer that was freed last among those of this size.
+    fn take(&mut self, bytes: usize) -> Option<Pages> {
+        let at = self.buffers.iter().rposition(|b| b.bytes() == bytes)?;
+        self.bytes -= bytes;
+        Some(self.buffers.swap_remove(at))
+    }
+
+    /// The smallest buffer of this size, or a little more.
+    fn take_longer(&mut self, bytes: usize) -> Option<Pages> {
+        let fits = |b: &Pages| (bytes..=bytes + bytes / LONGER).contains(&b.bytes());
+        let all = self.buffers.iter().enumerate().rev().filter(|(_, b)| fits(b));
+        let (at, found) = all.map(|(at, b)| (at, b.bytes())).min_by_key(|(_, bytes)| *bytes)?;
+        self.bytes -= found;
+        Some(self.buffers.remove(at))
+    }
+
+    fn keep(&mut self, buffer: Pages) {
+        self.bytes += buffer.bytes();
+        self.buffers.push(buffer);
+    }
+
+    /// Takes those that were freed first until the others are within a limit.
+    fn trim(&mut self, limit: usize) -> Vec<Pages> {
+        let mut count = 0;
+        while self.bytes > limit && count < self.buffers.len() {
+            self.bytes -= self.buffers[count].bytes();
+            count += 1;
+        }
+        self.buffers.drain(..count).collect()
+    }
 }
 
 thread_local! {
     static FREE: RefCell<FreeList> = RefCell::new(FreeList::default());
 }
 
+/// The large buffers of all threads.
+static LARGE: Mutex<FreeList> = Mutex::new(FreeList { buffers: Vec::new(), bytes: 0 });
+
+fn large() -> std::sync::MutexGuard<'static, FreeList> {
+    // A list is whole between any two statements.
+    LARGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A 64-byte-aligned array of words.
 pub struct Buffer {
-    lines: Vec<Line>,
+    pages: Pages,
     len: usize,
 }
 
 impl Buffer {
     /// `len` words of unspecified (but initialised) content.
     pub fn dirty(len: usize) -> Self {
-        let count = len.div_ceil(8);
-        let reused = FREE
-            .try_with(|free| {
-                let mut free = free.borrow_mut();
-                let at = free.buffers.iter().rposition(|b| b.len() == count)?;
-                free.bytes -= count * 64;
-                Some(free.buffers.swap_remove(at))
-            })
-            .ok()
-            .flatten();
-        Self { lines: reused.unwrap_or_else(|| vec![Line([0; 8]); count]), len }
+        let bytes = Pages::bytes_of(len);
+        let reused = match bytes >= PAGES_FROM {
+            true => large().take_longer(bytes),
+            false => FREE.try_with(|free| free.borrow_mut().take(bytes)).ok().flatten(),
+        };
+        // Whole lines, so that any length of this size can take it.
+        Self { pages: reused.unwrap_or_else(|| Pages::zeroed(len.next_multiple_of(8))), len }
     }
 
     /// `len` zero words.
@@ -84,14 +140,14 @@ impl Deref for Buffer {
     type Target = [u64];
     #[inline]
     fn deref(&self) -> &[u64] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
+        &self.pages[..self.len]
     }
 }
 
 impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u64] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+        &mut self.pages[..self.len]
     }
 }
 
@@ -109,24 +165,34 @@ impl Clone for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let lines = std::mem::take(&mut self.lines);
-        let bytes = lines.len() * 64;
-        // During thread shutdown the list is gone and the buffer is simply freed.
-        let _ = FREE.try_with(|free| {
-            let mut free = free.borrow_mut();
-            if bytes > 0 && free.bytes + bytes <= KEEP.load(Ordering::Relaxed) {
-                free.bytes += bytes;
-                free.buffers.push(lines);
-            }
-        });
+        let pages = std::mem::replace(&mut self.pages, Pages::zeroed(0));
+        let bytes = pages.bytes();
+        let [small, most] = KEEP.each_ref().map(|limit| limit.load(Ordering::Relaxed));
+        if bytes >= PAGES_FROM {
+            let left = {
+                let mut large = large();
+                large.keep(pages);
+                large.trim(most)
+            };
+            // Pages go back to the system while nobody waits for the list.
+            drop(left);
+        } else if bytes > 0 {
+            // During thread shutdown the list is gone and the buffer is simply freed.
+            let _ = FREE.try_with(|free| {
+                let mut free = free.borrow_mut();
+                if free.bytes + bytes <= small {
+                    free.keep(pages);
+                }
+            });
+        }
     }
 }
 
 /// Smallest block that is worth pages of its own.
 const PAGES_FROM: usize = 1 << 21;
 
-/// A large block of words that is written once and streamed often, as a bootstrapping key is: on
-/// huge pages where the system gives them, so that a stream does not wait for address translations.
+/// A block of words. A large one is on huge pages where the system gives them, so that a stream does not wait for
+/// address translations, nor first use for thousands of faults.
 pub struct Pages {
     memory: PagesMemory,
     len: usize,
@@ -138,10 +204,14 @@ enum PagesMemory {
 }
 
 impl Pages {
+    /// Bytes of so many words, in whole cache lines. More than the address space is refused where it is asked for.
+    fn bytes_of(len: usize) -> usize {
+        len.div_ceil(8).saturating_mul(64)
+    }
+
     /// `len` zero words.
     pub fn zeroed(len: usize) -> Self {
-        // More than the address space is refused below, as by any vector.
-        let bytes = len.div_ceil(8).saturating_mul(64);
+        let bytes = Self::bytes_of(len);
         let mapped = if bytes >= PAGES_FROM { memmap2::MmapMut::map_anon(bytes).ok() } else { None };
         let memory = match mapped {
             Some(map) => {
@@ -153,6 +223,14 @@ impl Pages {
             None => PagesMemory::Heap(vec![Line([0; 8]); len.div_ceil(8)]),
         };
         Self { memory, len }
+    }
+
+    /// Bytes in memory.
+    fn bytes(&self) -> usize {
+        match &self.memory {
+            PagesMemory::Mapped(map) => map.len(),
+            PagesMemory::Heap(lines) => lines.len() * 64,
+        }
     }
 }
 
@@ -197,17 +275,44 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_stated() {
-        // A thread of its own; pages that nobody writes take no memory.
+        // A thread of its own.
         let kept = std::thread::spawn(|| {
-            let quarter = KEEP_BYTES / 8 / 4;
-            let buffers: Vec<Buffer> = (0..6).map(|_| Buffer::dirty(quarter)).collect();
+            let small = PAGES_FROM / 8 / 2;
+            let count = KEEP_BYTES / 8 / small;
+            let buffers: Vec<Buffer> = (0..count + 2).map(|_| Buffer::dirty(small)).collect();
             drop(buffers);
-            FREE.with(|free| (free.borrow().bytes, free.borrow().buffers.len()))
+            FREE.with(|free| (free.borrow().bytes, free.borrow().buffers.len() == count))
         });
-        assert_eq!(kept.join().unwrap(), (KEEP_BYTES, 4));
+        assert_eq!(kept.join().unwrap(), (KEEP_BYTES, true));
         let note = include_str!("../../../docs/design/0001-ring.md");
-        let figure = format!("{} MiB of freed buffers", KEEP_BYTES >> 20);
-        assert!(note.contains(&figure), "the note has another figure than {figure}");
+        for bytes in [KEEP_BYTES, KEEP_LARGE_BYTES] {
+            let figure = format!("{} MiB", bytes >> 20);
+            assert!(note.contains(&figure), "the note has another figure than {figure}");
+        }
+    }
+
+    /// A list gives the smallest that is long enough and not much longer, and what is over its limit goes, the oldest first.
+    #[test]
+    fn large_ones_are_kept_for_all() {
+        let mut list = FreeList::default();
+        for lines in [100, 90, 80, 70] {
+            list.keep(Pages::zeroed(8 * lines));
+        }
+        let mut taken = |lines: usize| list.take_longer(64 * lines).map(|p| p.bytes() / 64);
+        assert_eq!(
+            [taken(75), taken(75), taken(71), taken(70), taken(91)],
+            [Some(80), None, None, Some(70), Some(100)]
+        );
+        list.keep(Pages::zeroed(8 * 20));
+        assert_eq!(list.trim(64 * 30).len(), 1);
+        assert_eq!((list.bytes, list.buffers.len()), (64 * 20, 1));
+        assert!(list.trim(64 * 30).is_empty());
+
+        // Freed by one thread and taken by another: no other test asks for this length.
+        let len = (PAGES_FROM + 64 * 12_345) / 8;
+        let at = std::thread::spawn(move || Buffer::dirty(len).as_ptr() as usize).join().unwrap();
+        let buffer = Buffer::dirty(len - 8);
+        assert_eq!((buffer.as_ptr() as usize, buffer.len()), (at, len - 8));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
+use crate::count::{self, What};
 use crate::modulus::Shoup;
 use crate::threads::for_each_mut;
 
@@ -100,6 +101,7 @@ impl BasisConverter {
     pub fn prepare<'a>(&self, rows: &'a mut [u64], centered: bool) -> Prepared<'a> {
         let n = self.from.degree();
         assert_eq!(rows.len(), n * self.from.len(), "residues of another basis");
+        count::add(What::Conversions, 1);
         if self.from.len() == 1 && !self.scaled {
             return Prepared { rows, quotient: None, centered };
         }
@@ -208,6 +210,7 @@ impl BasisConverter {
     pub fn convert(&self, rows: &[u64], out: &mut [u64]) {
         let n = self.from.degree();
         assert!(rows.len() == n * self.from.len() && out.len() == n * self.to.len(), "residues of another basis");
+        count::add(What::Conversions, 1);
         let width = self.columns();
         let mut blocks = column_blocks(out, n, width);
         crate::threads::for_each_mut(&mut blocks, |b, out| {

@@ -16,6 +16,7 @@
 //! assert_eq!(interrupt.run(work), Err(Interrupted));
 //! ```
 
+use crate::count;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -145,18 +146,18 @@ fn attend() {
 
 /// What the caller works for, to be handed to threads that share the work.
 #[derive(Clone)]
-pub(crate) struct Inherited(Option<Interrupt>);
+pub(crate) struct Inherited(Option<Interrupt>, count::Inherited);
 
 impl Inherited {
     /// The caller's.
     pub(crate) fn here() -> Self {
-        Self(SCOPE.with_borrow(|scope| scope.as_ref().map(|s| s.interrupt.clone())))
+        Self(SCOPE.with_borrow(|scope| scope.as_ref().map(|s| s.interrupt.clone())), count::Inherited::here())
     }
 
     /// Makes it what the calling thread works for until the guard is dropped: a thread that waits
     /// for others may meanwhile begin work for somebody else.
-    pub(crate) fn enter(&self) -> Entered {
-        enter(self.0.clone().map(|interrupt| Scope { interrupt, due: None }))
+    pub(crate) fn enter(&self) -> (Entered, count::Entered) {
+        (enter(self.0.clone().map(|interrupt| Scope { interrupt, due: None })), self.1.enter())
     }
 }
 

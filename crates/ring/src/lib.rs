@@ -6,6 +6,7 @@ pub mod automorphism;
 pub mod basis;
 pub mod buffer;
 pub mod convert;
+pub mod count;
 pub mod embedding;
 pub mod error;
 pub mod interrupt;

@@ -164,11 +164,6 @@ impl<'a> PackedBlocks<'a> {
         let start = (block * self.block + AHEAD).min(self.words.len());
         &self.words[start..(start + self.block).min(self.words.len())]
     }
-
-    /// The bytes of the first `values` values.
-    pub(crate) fn bytes(self, values: usize) -> &'a [u8] {
-        bytemuck::cast_slice(&self.words[..values / BLOCK * self.block])
-    }
 }
 
 impl std::fmt::Debug for PackedPairs {

@@ -104,23 +104,20 @@ impl ExtendedPair {
         }
     }
 
-    /// Applies an automorphism to P times each of some ciphertexts at one level: c_1 is divided by P and switched,
-    /// c_0 stays as it is.
+    /// Applies an automorphism to P times each of some ciphertexts at one level, and adds as many pairs of that level:
+    /// c_1 is divided by P and switched, c_0 stays as it is.
     #[must_use]
-    pub fn turned(pairs: Vec<Self>, params: &Params, key: &GaloisKey) -> Vec<Self> {
+    pub fn turned(pairs: Vec<Self>, params: &Params, key: &GaloisKey, plus: Option<Vec<Self>>) -> Vec<Self> {
         let Some(level) = pairs.first().map(|pair| pair.level) else { return pairs };
         let halves = pairs.into_iter().map(|Self { c: [c0, c1], .. }| {
             let [c1] = mod_down(params, level, [c1]);
             (c0, c1)
         });
         let (firsts, seconds): (Vec<_>, Vec<_>) = halves.unzip();
-        let batch: Vec<_> = seconds.iter().collect();
-        let switched = params.tables(level).gadget.switch_many(&batch, &[], key.key().pairs());
-        let joined = switched.into_iter().zip(firsts).map(|([mut d0, d1], c0)| {
-            d0.add_assign(&c0);
-            Self { level, c: [d0, d1] }.permuted(key.permutation())
-        });
-        joined.collect()
+        let batch: Vec<_> = firsts.iter().zip(&seconds).map(|(c0, c1)| [c0, c1]).collect();
+        let plus = plus.map(|plus| plus.into_iter().map(|pair| pair.c).collect());
+        let turned = params.tables(level).gadget.turn_many(&batch, &key.image(), plus);
+        turned.into_iter().map(|c| Self { level, c }).collect()
     }
 }
 

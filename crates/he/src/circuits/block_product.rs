@@ -88,11 +88,8 @@ impl<'a> BlockProduct<'a> {
         let parts: Vec<_> = c0.into_iter().zip(c1).zip(c2).zip(b.into_iter().zip(a)).collect();
         let done = threads::map_into(parts, |_, (((c0, c1), c2), plain)| self.finish([c0, c1, c2], plain));
         let switches = 2 * (self.side - 1) as u64;
-        self.evaluator.record(Counters {
-            rot: switches,
-            key_switches: switches + if self.relin.is_some() { done.len() as u64 } else { 0 },
-            ..Counters::default()
-        });
+        let relin = if self.relin.is_some() { done.len() as u64 } else { 0 };
+        self.evaluator.record(Counters { rot: switches, relin, key_switches: switches + relin, ..Counters::default() });
         done.into_iter().collect()
     }
 

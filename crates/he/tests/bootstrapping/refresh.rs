@@ -8,6 +8,7 @@ use sudare_he::circuits::bootstrapping::{
 };
 use sudare_he::ckks::Ciphertext;
 use sudare_ring::Threads;
+use sudare_ring::count::{Counts, counted};
 use sudare_ring::interrupt::{Interrupt, Interrupted};
 use sudare_rlwe::Counters;
 use sudare_rlwe::RlweError;
@@ -139,15 +140,18 @@ fn what_is_refreshed_can_be_computed_with_and_refreshed_again() {
     assert_eq!(again.level(), 12);
 }
 
-/// 100 in a row: the error grows as that of 100 independent ones.
+/// 100 in a row: the error grows as that of 100 independent ones, and three threads give the same bits.
 #[test]
 fn a_hundred_in_a_row() {
     let (owner, b) = small(BootstrapLiteral::c(), 9);
     let x = Numbers::new(5).complex(256);
     let mut c = input(&owner, &b, &x);
+    let (mut in_threads, threads) = (c.clone(), Threads::new(3));
     let one = b.params().predicted_noise(0.5).unwrap();
     for round in 1..=100 {
         c = b.refresh(&c).unwrap().with_bound(1.0);
+        in_threads = threads.run(|| b.refresh(&in_threads)).unwrap().with_bound(1.0);
+        assert!(c.parts().iter().zip(in_threads.parts()).all(|(x, y)| x.words() == y.words()), "round {round}");
         let error = bits(mean_square_error(&owner.decrypt(&c), &x));
         let grown = f64::from(round).log2();
         // Independent errors add as squares; what the series does to one message again and again adds straight.
@@ -263,13 +267,15 @@ fn counters_are_as_predicted() {
         let inputs = [input(&owner, &b, &x), input(&owner, &b, &x)];
         let all: Vec<&Ciphertext> = inputs.iter().collect();
         for kind in [Kind::Real, Kind::Complex] {
-            b.reset_counters();
-            match kind {
-                Kind::Real => b.refresh_many_real(&all).unwrap(),
-                Kind::Complex => b.refresh_many(&all).unwrap(),
-            };
-            let predicted: Counters = b.params().operations(kind).unwrap().into_iter().sum();
-            assert_eq!(b.counters(), predicted * 2, "set {name}, {kind:?}");
+            for threads in [1, 3] {
+                b.reset_counters();
+                let refresh = || b.refresh_told(&all, kind, &mut |_| {}).unwrap();
+                let (_, work) = counted(|| Threads::new(threads).run(refresh));
+                let predicted: Counters = b.params().operations(kind).unwrap().into_iter().sum();
+                assert_eq!(b.counters(), predicted * 2, "set {name}, {kind:?}");
+                let predicted: Counts = b.params().work(kind).unwrap().into_iter().sum();
+                assert_eq!(work, predicted * 2, "set {name}, {kind:?}, {threads} threads");
+            }
         }
     }
 }
@@ -280,10 +286,11 @@ fn counters_are_as_predicted() {
 #[test]
 fn operations_of_set_a() {
     let steps = BootstrapLiteral::a().operations(Kind::Complex).unwrap();
-    let [stc, raise, cts, reduce, join] = steps.map(|c| (c.cmult, c.mult, c.key_switches));
+    let [stc, raise, cts, reduce, join] = steps.each_ref().map(|c| (c.cmult, c.mult, c.key_switches));
     assert_eq!((stc, cts), ((158, 0, 52), (158, 0, 53)));
     assert_eq!((raise, join), ((0, 0, 2), (0, 0, 2)));
     assert_eq!((reduce.1, reduce.2), (2 * 19, 2 * 15));
+    assert!(steps.iter().map(|c| c.relin).eq([0, 0, 0, 2 * 15, 0]));
     let real = BootstrapLiteral::a().operations(Kind::Real).unwrap();
     assert_eq!(real[3].mult * 2, steps[3].mult);
 }

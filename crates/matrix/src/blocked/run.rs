@@ -92,15 +92,6 @@ enum Finished {
     ShardDone,
 }
 
-/// Restores the limit of kept buffers.
-struct Kept(usize);
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        buffer::keep_at_most(self.0);
-    }
-}
-
 /// Computes all shards that a writer lacks.
 ///
 /// # Errors
@@ -118,7 +109,7 @@ pub fn multiply(
     let window = sizes.ahead((schedule.tile_rows, schedule.tile_cols), schedule.depth);
     // What a step frees the next one takes; more is not kept.
     let step = schedule.depth as u64 * (schedule.tile_rows + schedule.tile_cols) as u64 * sizes.operand;
-    let _kept = Kept(buffer::keep_at_most((step as usize / threads::count().max(1)).max(1 << 20)));
+    let _kept = buffer::keep_at_most((step as usize / (threads::count() + 1)).max(1 << 20));
     let steps = sizes.terms.div_ceil(schedule.depth);
     let all = tiles.len() * steps;
     progress(0, all);

@@ -1,6 +1,7 @@
 //! Bytes that are needed soon, asked for while transforms work.
 
 use super::Limb;
+use crate::count::{self, What};
 
 /// A key that the next product reads from memory. Transforms do not use memory; given this, they ask
 /// for a cache line of it with every vector that they load, so that it lies in the second-level cache
@@ -30,12 +31,14 @@ impl Limb {
     /// which not every family follows.)
     pub fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
+        count::add(What::Transforms, 1);
         self.kernels().forward_ahead(a, ahead);
     }
 
     /// [`Limb::inverse`], with the same.
     pub fn inverse_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
+        count::add(What::Transforms, 1);
         self.kernels().inverse_ahead(a, ahead);
     }
 }

@@ -26,6 +26,7 @@ mod words;
 #[allow(unsafe_code)]
 mod x86;
 
+use crate::count::{self, What};
 use crate::error::RingError;
 use crate::modulus::{Modulus, Shoup};
 use crate::packed::{BLOCK, PackedBlocks, PackedPairs, Width};
@@ -130,12 +131,14 @@ impl Limb {
     /// in the order of [`crate::order`]. The slice has N words.
     pub fn forward(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.degree());
+        count::add(What::Transforms, 1);
         self.kernels.forward(a);
     }
 
     /// The inverse of [`Limb::forward`]: values in `[0, q)` to coefficients in `[0, q)`.
     pub fn inverse(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.degree());
+        count::add(What::Transforms, 1);
         self.kernels.inverse(a);
     }
 
@@ -277,16 +280,24 @@ impl Limb {
         let n = self.degree();
         assert!(b.degree() == n && b.width() == Width::of_bits(self.modulus.bits()), "pairs of another limb");
         assert!(out.iter().all(|x| x.len() == n) && a.iter().chain(&start).all(|x| x.len() == n));
+        count::add(What::KeyBytes, 2 * n * a.len() * b.width().bytes());
         self.kernels.dot_pair_packed(out, a, b.from(0), start);
     }
 
     /// [`Limb::dot_pair_packed`] with part of this limb's pairs: those of as many values as each row has, whole blocks.
-    pub(crate) fn dot_part_packed(&self, out: [&mut [u64]; 2], a: &[&[u64]], b: PackedBlocks<'_>) {
+    pub(crate) fn dot_part_packed(
+        &self,
+        out: [&mut [u64]; 2],
+        a: &[&[u64]],
+        b: PackedBlocks<'_>,
+        start: Option<&[u64]>,
+    ) {
         assert!(b.width() == Width::of_bits(self.modulus.bits()) && a.len() <= b.terms().min(MAX_TERMS));
         let len = out[0].len();
         assert!(len.is_multiple_of(BLOCK) && len <= b.values() && out[1].len() == len);
-        assert!(a.iter().all(|x| x.len() == len));
-        self.kernels.dot_pair_packed(out, a, b, None);
+        assert!(a.iter().chain(&start).all(|x| x.len() == len));
+        count::add(What::KeyBytes, 2 * len * a.len() * b.width().bytes());
+        self.kernels.dot_pair_packed(out, a, b, start);
     }
 
     /// `out = Σ_i src_i · w_i` for constants `w_i` in `[0, q)` and sources in `[0, 2^bound_bits)`,

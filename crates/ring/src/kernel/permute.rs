@@ -8,6 +8,7 @@
 //! permutation each, two masked moves each, stored; no gathers.
 
 use crate::order::bit_reverse;
+use std::sync::Arc;
 
 /// Values in a block.
 const BLOCK: usize = 64;
@@ -51,7 +52,7 @@ impl Mix {
 pub struct BlockPermutation {
     pub(super) sources: Vec<Source>,
     /// For each shift.
-    pub(super) mixes: Vec<Mix>,
+    pub(super) mixes: Arc<[Mix]>,
     /// Rows in the order in which g dilates them.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) rows: [usize; 8],
@@ -87,7 +88,18 @@ impl BlockPermutation {
             *row = bit_reverse(g * j % 8, 3);
         }
         mixes.iter_mut().for_each(|mix| mix.place(&rows));
-        Self { sources, mixes, rows }
+        Self { sources, mixes: mixes.into(), rows }
+    }
+
+    /// The part of the map that fills part `part` of `parts`, a power of two: the number of the part that it comes from,
+    /// the only one, and the map between the two.
+    pub fn part(&self, part: usize, parts: usize) -> (usize, Self) {
+        let size = self.sources.len() / parts;
+        let own = &self.sources[part * size..(part + 1) * size];
+        // The lowest bits of an exponent, which part it is, determine those of its product with g.
+        let from = own[0].block as usize / size;
+        let near = |s: &Source| Source { block: s.block - (from * size) as u32, ..*s };
+        (from, Self { sources: own.iter().map(near).collect(), mixes: Arc::clone(&self.mixes), rows: self.rows })
     }
 
     /// `put(out[i], src[…])` for every `i`; both have the `n` words of [`BlockPermutation::new`].

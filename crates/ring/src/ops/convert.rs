@@ -4,6 +4,7 @@ use super::Crossing;
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::convert::{BasisConverter, column_blocks};
+use crate::count::{self, What};
 use crate::error::RingError;
 use crate::poly::{Coeff, Eval, Poly};
 use crate::threads;
@@ -27,6 +28,7 @@ impl Poly<Eval> {
         assert_eq!(self.basis().len(), 1, "one prime is lifted");
         let from = self.basis().limb(0);
         assert_eq!(basis.limb(0).q(), from.q(), "the basis starts with another prime");
+        count::add(What::Conversions, 1);
         let mut coefficients = Buffer::from_slice(self.limb(0));
         from.inverse(&mut coefficients);
         let mut out = Self::dirty(basis);

@@ -5,11 +5,12 @@
 //! With pairs that hold P·g_j·s', g_j ≡ 1 modulo the primes of digit j and 0 modulo the others,
 //! Σ_j c_j·(b_j, a_j) holds P·c·s'. The digits do not depend on the pairs (hoisting).
 
-use super::{Crossing, Division, PolyPairs, begins_with, group, runs};
+use super::{Crossing, Division, Image, PolyPairs, begins_with, group, runs};
 use crate::automorphism::EvalPermutation;
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::convert::{BasisConverter, Prepared};
+use crate::count::{self, What};
 use crate::error::RingError;
 use crate::modulus::Shoup;
 use crate::poly::sealed::Form;
@@ -147,6 +148,7 @@ impl RnsGadget {
     /// The digits' mod-ups, prepared where `rows` stand (one for each data prime, all of them). Digit by digit, so
     /// that the preparation finds the coefficients in the cache.
     fn prepare<'a, F: Form>(&'a self, rows: &'a mut [u64], c: &Poly<F>) -> Vec<Prepared<'a>> {
+        count::add(What::Decompositions, 1);
         let n = c.degree();
         let mut rest = rows;
         let mut digits: Vec<Digit<'a>> = Vec::with_capacity(self.digits.len());
@@ -227,6 +229,7 @@ impl RnsGadget {
     /// If pairs are fewer than the digits, or over other primes.
     pub fn products(&self, digits: &Digits, keys: &[&PolyPairs]) -> Vec<Pair> {
         let _crossing = Crossing::begin();
+        count::add(What::InnerProducts, keys.len());
         let mut out: Vec<Pair> = keys.iter().map(|_| self.dirty()).collect();
         let mut limbs = limbs_of(&mut out, self.qp.degree());
         threads::for_each_mut(&mut limbs, |t, outs| {
@@ -257,6 +260,7 @@ impl RnsGadget {
         assert!(plus.is_empty() || plus.len() == batch.len(), "a pair for each polynomial, or none");
         batch.iter().for_each(|c| self.expect(c));
         plus.iter().flatten().for_each(|c| self.expect(c));
+        count::add(What::InnerProducts, batch.len());
         let mut rows: Vec<Buffer> = batch.iter().map(|c| Buffer::dirty(c.words().len())).collect();
         let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, c)| self.prepare(rows, c)).collect();
         let mut out: Vec<Pair> = batch.iter().map(|_| self.dirty()).collect();
@@ -277,42 +281,97 @@ impl RnsGadget {
     /// # Panics
     /// As [`RnsGadget::switch`], and for a division over other primes.
     pub fn switch_divided<F: Form>(&self, c: &Poly<F>, pairs: &PolyPairs, end: &Ending<'_>) -> Pair {
+        only(self.switch_divided_many(&[(c, *end)], pairs))
+    }
+
+    /// [`RnsGadget::switch_divided`] of each of a batch, all by one division, so that each limb of the pairs is read
+    /// from far memory once for all of them.
+    ///
+    /// # Panics
+    /// As there, and for different divisions.
+    pub fn switch_divided_many<F: Form>(&self, batch: &[(&Poly<F>, Ending<'_>)], key: &PolyPairs) -> Vec<Pair> {
         let _crossing = Crossing::begin();
-        let Ending { division, plus, image } = end;
-        self.expect(c);
-        plus.iter().flatten().for_each(|c| self.expect(c));
-        let (n, kept) = (c.degree(), division.kept());
-        let primes = kept.primes().chain(division.tail().primes());
+        let Some((_, Ending { division, .. })) = batch.first() else { return Vec::new() };
+        let (n, kept, tail) = (self.qp.degree(), division.kept(), division.tail());
+        let primes = kept.primes().chain(tail.primes());
         assert!(self.qp.primes().eq(primes), "a division of polynomials over other primes");
-        let mut rows = Buffer::dirty(c.words().len());
-        let prepared = self.prepare(&mut rows, c);
-        let switch = |first: usize, out: &mut [&mut [u64]; 2]| {
-            self.switch_targets(c, &prepared, plus.as_ref(), pairs, first, out);
+        for (c, end) in batch {
+            assert!(std::ptr::eq(end.division, *division), "one division for a batch");
+            self.expect(*c);
+            end.plus.iter().flatten().for_each(|c| self.expect(c));
+        }
+        count::add(What::InnerProducts, batch.len());
+        let mut rows: Vec<Buffer> = batch.iter().map(|(c, _)| Buffer::dirty(c.words().len())).collect();
+        let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, (c, _))| self.prepare(rows, c)).collect();
+        let switch = |i: usize, first: usize, out: &mut [&mut [u64]; 2]| {
+            let (c, end) = &batch[i];
+            self.switch_targets(c, &prepared[i], end.plus.as_ref(), key, first, out);
         };
-        let mut tails = [(); 2].map(|()| Buffer::dirty(n * division.tail().len()));
-        let [t0, t1] = &mut tails;
-        let size = group(division.tail().len(), self.digit_limbs());
-        threads::for_each_mut(&mut pair_runs([&mut **t0, &mut **t1], n * size), |g, tails| {
-            switch(kept.len() + g * size, tails);
+        let mut tails: Vec<Buffer> =
+            batch.iter().flat_map(|_| [(); 2].map(|()| Buffer::dirty(n * tail.len()))).collect();
+        let size = group(tail.len(), self.digit_limbs());
+        threads::for_each_mut(&mut runs(tails.iter_mut().map(|tail| &mut **tail), n * size), |g, tails| {
+            for (i, pair) in tails.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                switch(i, kept.len() + g * size, pair);
+            }
         });
-        let started = division.start::<Eval>(vec![&mut **t0, &mut **t1]);
-        let mut out = [Poly::dirty(kept), Poly::dirty(kept)];
-        let words = out.each_mut().map(Poly::words_mut);
+        let started = division.start::<Eval>(tails.iter_mut().map(|tail| &mut **tail).collect());
+        let mut out: Vec<Pair> = batch.iter().map(|_| [Poly::dirty(kept), Poly::dirty(kept)]).collect();
         let size = group(kept.len(), self.digit_limbs());
-        threads::for_each_mut(&mut pair_runs(words, n * size), |g, out| {
+        threads::for_each_mut(&mut limbs_of(&mut out, n * size), |g, outs| {
             let first = g * size;
-            match image {
-                None => {
-                    switch(first, out);
-                    division.limbs::<Eval, true>(&started, first, out);
+            for (i, (out, started)) in outs.iter_mut().zip(started.chunks_exact(2)).enumerate() {
+                match &batch[i].1.image {
+                    None => {
+                        switch(i, first, out);
+                        division.limbs::<Eval, true>(started, first, out);
+                    }
+                    Some((plus, permutation)) => {
+                        let len = out[0].len();
+                        let mut products = Buffer::dirty(2 * len);
+                        let (x, y) = products.split_at_mut(len);
+                        let mut products = [x, y];
+                        switch(i, first, &mut products);
+                        division.limbs_permuted(started, first, &mut products, out, &[Some(*plus), None], permutation);
+                    }
                 }
-                Some((plus, permutation)) => {
-                    let len = out[0].len();
-                    let mut products = Buffer::dirty(2 * len);
-                    let (x, y) = products.split_at_mut(len);
-                    let mut products = [x, y];
-                    switch(first, &mut products);
-                    division.limbs_permuted(&started, first, &mut products, out, &[Some(*plus), None], permutation);
+            }
+        });
+        out
+    }
+
+    /// ψ(⟨d, ek⟩ + (c_0, 0)) of each of a batch for the digits d of its c_1, c_0 over Q·P: what P times a ciphertext
+    /// becomes under an automorphism. Added to `sums`, where there are any.
+    ///
+    /// # Panics
+    /// As [`RnsGadget::switch_many`], and if there are sums, but not as many.
+    pub fn turn_many(&self, batch: &[[&Poly<Eval>; 2]], image: &Image<'_>, sums: Option<Vec<Pair>>) -> Vec<Pair> {
+        let _crossing = Crossing::begin();
+        batch.iter().for_each(|[_, c1]| self.expect(*c1));
+        let (n, add) = (self.qp.degree(), sums.is_some());
+        let mut out = sums.unwrap_or_else(|| batch.iter().map(|_| self.dirty()).collect());
+        let over = |c: &Poly<Eval>| *c.basis() == self.qp;
+        assert!(out.len() == batch.len() && out.iter().flatten().chain(batch.iter().map(|[c0, _]| *c0)).all(over));
+        count::add(What::InnerProducts, batch.len());
+        let mut rows: Vec<Buffer> = batch.iter().map(|[_, c1]| Buffer::dirty(c1.words().len())).collect();
+        let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, [_, c1])| self.prepare(rows, c1)).collect();
+        let size = group(self.qp.len(), self.digit_limbs());
+        threads::for_each_mut(&mut limbs_of(&mut out, n * size), |g, outs| {
+            for (i, [x, y]) in outs.iter_mut().enumerate() {
+                let [c0, c1] = batch[i];
+                let mut products = Buffer::dirty(2 * x.len());
+                let (u, v) = products.split_at_mut(x.len());
+                self.switch_targets(c1, &prepared[i], None, image.pairs, g * size, &mut [&mut *u, &mut *v]);
+                for (j, u) in u.chunks_exact_mut(n).enumerate() {
+                    self.qp.limb(g * size + j).add_assign(u, c0.limb(g * size + j));
+                }
+                for (sum, product) in [(x, u), (y, v)] {
+                    for (j, (sum, product)) in sum.chunks_exact_mut(n).zip(product.chunks_exact(n)).enumerate() {
+                        match add {
+                            true => image.permutation.apply_add(self.qp.limb(g * size + j).modulus(), sum, product),
+                            false => image.permutation.apply(sum, product),
+                        }
+                    }
                 }
             }
         });
@@ -351,11 +410,6 @@ impl RnsGadget {
             }
         }
     }
-}
-
-/// Two lists of words, cut into runs of `size`.
-fn pair_runs([x, y]: [&mut [u64]; 2], size: usize) -> Vec<[&mut [u64]; 2]> {
-    x.chunks_mut(size).zip(y.chunks_mut(size)).map(|(x, y)| [x, y]).collect()
 }
 
 /// The result of a batch of one.

@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::kernel::Limb;
 use crate::poly::{Eval, Poly};
 use crate::threads;
+use std::ops::Range;
 
 /// Words of a row that are put together at a time: with a few dozen rows they stay in the second cache.
 const CHUNK: usize = 512;
@@ -140,33 +141,53 @@ fn evaluate(limb: &Limb, coefficients: &[f64], out: &mut [u64]) {
     out.iter_mut().zip(row.iter().step_by(stride)).for_each(|(o, x)| *o = *x);
 }
 
-/// A row and what multiplies it, with that one's limb.
-pub(super) type RowTerm<'a> = (&'a [u64], &'a PeriodicPoly, usize);
+/// Some rows and what multiplies them, with that one's limb.
+pub(super) type RowTerm<'a, const K: usize> = ([&'a [u64]; K], &'a PeriodicPoly, usize);
 
-/// out = Σ_i x_i ⊙ p_i modulo a limb's prime, in `[0, q)`; rows in `[0, q)`, at least one.
-pub(super) fn weighted_sum(limb: &Limb, out: &mut [u64], terms: &[RowTerm<'_>]) {
+/// out_k = Σ_i x_ik ⊙ p_i modulo a limb's prime, in `[0, q)`, for the words from `start` on of the p_i, as many as each
+/// row has; rows in `[0, q)`, at least one. A p_i is read once for all k.
+pub(super) fn weighted_sums<const K: usize>(
+    limb: &Limb,
+    mut outs: [&mut [u64]; K],
+    start: usize,
+    terms: &[RowTerm<'_, K>],
+) {
+    let len = outs.first().map_or(0, |out| out.len());
     let block = terms.iter().map(|(_, p, _)| p.block()).min().unwrap_or(1);
+    let rows = |k: usize, columns: &Range<usize>| -> Vec<&[u64]> {
+        terms.iter().map(|(x, ..)| &x[k][columns.clone()]).collect()
+    };
     if block >= SHORTEST_BLOCK {
-        let bits = limb.modulus().bits();
-        for (b, out) in out.chunks_exact_mut(block).enumerate() {
-            let at = b * block;
-            let rows: Vec<&[u64]> = terms.iter().map(|(x, ..)| &x[at..at + block]).collect();
+        let (bits, step) = (limb.modulus().bits(), block.min(len));
+        for at in (0..len).step_by(step) {
+            let columns = at..at + step;
             let mut word = [0];
-            let weights: Vec<u64> = terms.iter().map(|(_, p, t)| p.part(*t, at, &mut word)[0]).collect();
-            limb.combine(out, &rows, &weights, bits);
+            let weights: Vec<u64> = terms.iter().map(|(_, p, t)| p.part(*t, start + at, &mut word)[0]).collect();
+            for (k, out) in outs.iter_mut().enumerate() {
+                limb.combine(&mut out[columns.clone()], &rows(k, &columns), &weights, bits);
+            }
         }
         return;
     }
     let mut scratch = Buffer::dirty(terms.len() * CHUNK);
-    for (c, out) in out.chunks_mut(CHUNK).enumerate() {
-        let columns = c * CHUNK..c * CHUNK + out.len();
-        let rows: Vec<&[u64]> = terms.iter().map(|(x, ..)| &x[columns.clone()]).collect();
+    for at in (0..len).step_by(CHUNK) {
+        let columns = at..len.min(at + CHUNK);
         let factors: Vec<&[u64]> = terms
             .iter()
             .zip(scratch.chunks_exact_mut(CHUNK))
-            .map(|((_, p, t), scratch)| p.part(*t, columns.start, &mut scratch[..out.len()]))
+            .map(|((_, p, t), scratch)| p.part(*t, start + at, &mut scratch[..columns.len()]))
             .collect();
-        limb.dot(out, &rows, &factors);
+        match outs.as_mut_slice() {
+            [x, y] => {
+                let outs = [&mut x[columns.clone()], &mut y[columns.clone()]];
+                limb.dot_pair(outs, &factors, &rows(0, &columns), &rows(1, &columns));
+            }
+            outs => {
+                for (k, out) in outs.iter_mut().enumerate() {
+                    limb.dot(&mut out[columns.clone()], &rows(k, &columns), &factors);
+                }
+            }
+        }
     }
 }
 
@@ -189,9 +210,25 @@ mod tests {
             let rows: Vec<Vec<u64>> = (0..periods.len() as u64)
                 .map(|k| (0..n as u64).map(|i| (i * 0x9E37_79B9_7F4A + k * 77777) % limb.q()).collect())
                 .collect();
-            let terms: Vec<RowTerm<'_>> = rows.iter().zip(&plains).map(|(x, p)| (x.as_slice(), p, 1)).collect();
+            let terms: Vec<RowTerm<'_, 1>> = rows.iter().zip(&plains).map(|(x, p)| ([x.as_slice()], p, 1)).collect();
             let mut out = vec![0; n];
-            weighted_sum(limb, &mut out, &terms);
+            weighted_sums(limb, [&mut out], 0, &terms);
+            // Two rows for each polynomial, part after part.
+            let mut twice = [vec![0; n], vec![0; n]];
+            for at in (0..n).step_by(128) {
+                let columns = at..at + 128;
+                let row = |i: usize| &rows[i % rows.len()][columns.clone()];
+                let terms: Vec<RowTerm<'_, 2>> =
+                    plains.iter().enumerate().map(|(i, p)| ([row(i + 1), row(i)], p, 1)).collect();
+                let [x, y] = &mut twice;
+                weighted_sums(limb, [&mut x[columns.clone()], &mut y[columns.clone()]], at, &terms);
+            }
+            assert_eq!(twice[1], out);
+            let turned: Vec<RowTerm<'_, 1>> =
+                plains.iter().enumerate().map(|(i, p)| ([rows[(i + 1) % rows.len()].as_slice()], p, 1)).collect();
+            let mut other = vec![0; n];
+            weighted_sums(limb, [&mut other], 0, &turned);
+            assert_eq!(twice[0], other);
             let full: Vec<_> = plains.iter().map(|p| p.to_poly(&basis)).collect();
             for (i, x) in out.iter().enumerate() {
                 let m = limb.modulus();

@@ -4,6 +4,7 @@ use super::gadget::limbs_of;
 use super::{Crossing, Digits, Pair, PolyPairs, RnsGadget};
 use crate::automorphism::EvalPermutation;
 use crate::buffer::Buffer;
+use crate::count::{self, What};
 use crate::poly::{Eval, Poly};
 use crate::threads;
 
@@ -28,6 +29,7 @@ impl RnsGadget {
     /// As [`RnsGadget::products`].
     pub fn sum_of_images(&self, c: [&Poly<Eval>; 2], digits: &Digits, images: &[Option<Image<'_>>]) -> Pair {
         let _crossing = Crossing::begin();
+        count::add(What::InnerProducts, images.iter().flatten().count());
         let (basis, n) = (self.qp(), self.qp().degree());
         let mut out = [self.dirty()];
         let groups = threads::count().div_ceil(basis.len()).min(images.len());

@@ -5,7 +5,7 @@ use num_bigint::{BigInt, BigUint};
 use std::slice::from_ref;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::convert::BasisConverter;
-use sudare_ring::ops::{self, Division, Ending, Image, PolyPairs, RnsGadget, mask};
+use sudare_ring::ops::{self, Division, Ending, Image, PolyPairs, RnsGadget, Root, mask};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::Seed;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis, Threads};
@@ -60,6 +60,7 @@ fn fused_products_are_their_parts() {
         let many = gadget.switch_many(&[&c1, &c2], &[], &key);
         assert_same(&many[1], &wanted);
         let permutation = EvalPermutation::new(N, 5).unwrap();
+        assert_turned(&gadget, [&c0, &c1, &c2], Image { pairs: &key, permutation: &permutation });
         let images = [Some(Image { pairs: &key, permutation: &permutation }), None];
         let sum = gadget.sum_of_images([&c0, &c1], &digits, &images);
         let in_threads = Threads::new(3).run(|| gadget.sum_of_images([&c0, &c1], &digits, &images));
@@ -80,6 +81,28 @@ fn fused_products_are_their_parts() {
     }
 }
 
+/// Images of a root with c_0 over Q and over Q·P, alone and added to a sum, against product, sum and permutation; one
+/// thread and several.
+fn assert_turned(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], image: Image<'_>) {
+    let (digits, extended) = (gadget.decompose(c2), random(gadget.qp(), 9));
+    let mut scaled = Poly::zero(gadget.qp());
+    gadget.add_scaled(&mut scaled, c0);
+    for (first, c0) in [(&scaled, c0), (&extended, &extended)] {
+        let [mut x, y] = gadget.product(&digits, image.pairs);
+        x.add_assign(first);
+        let wanted = [x, y].map(|c| c.permuted(image.permutation));
+        let root = Root { c0, c1: c2, digits: &digits };
+        assert_same(&gadget.image(&root, &image), &wanted);
+        assert_same(&Threads::new(2).run(|| gadget.image(&root, &image)), &wanted);
+        let batch = [[&extended, c1], [first, c2]];
+        assert_same(&gadget.turn_many(&batch, &image, None)[1], &wanted);
+        let sums = || [1, 2].map(|i| [random(gadget.qp(), 10 + i), random(gadget.qp(), 20 + i)]).to_vec();
+        let [u, v] = [0, 1].map(|k| sums()[1][k].add(&wanted[k]));
+        assert_same(&gadget.turn_many(&batch, &image, Some(sums()))[1], &[u.clone(), v.clone()]);
+        assert_same(&Threads::new(3).run(|| gadget.turn_many(&batch, &image, Some(sums())))[1], &[u, v]);
+    }
+}
+
 /// What is divided on the way, against a product and a division: by P, by P and the last prime, in both forms, by one
 /// thread and several.
 fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], key: &PolyPairs, p: &RnsBasis) {
@@ -96,6 +119,8 @@ fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], key: &Poly
     let summed = Ending { division: &by_more, plus: Some([c0, c1]), image: None };
     let wanted = by_more.apply(gadget.switch(c2, Some([c0, c1]), key));
     assert_same(&gadget.switch_divided(c2, key, &summed), &wanted);
+    let other = Ending { plus: None, ..summed };
+    assert_same(&gadget.switch_divided_many(&[(c1, other), (c2, summed)], key)[1], &wanted);
     assert_same(&Threads::new(2).run(|| gadget.switch_divided(c2, key, &summed)), &wanted);
 }
 
@@ -111,6 +136,10 @@ fn key_switching_is_its_steps() {
     let (b, a) = (half(10), half(20));
     let key = PolyPairs::new(&b, &a);
     let [c0, c1, c2] = [1, 2, 3].map(|i| random(&q, i));
+    for element in [5, 2 * n as u64 - 1, 25] {
+        let permutation = EvalPermutation::new(n, element).unwrap();
+        assert_turned(&gadget, [&c0, &c1, &c2], Image { pairs: &key, permutation: &permutation });
+    }
     // Digit by digit, by whole conversions and whole transforms.
     let coefficients = c2.to_coeff();
     let digits: Vec<Poly<Eval>> = (0..2)

@@ -15,7 +15,9 @@ pub struct Counters {
     pub cmult: u64,
     /// Products of ciphertexts.
     pub mult: u64,
-    /// Key switches: rotations and relinearisations.
+    /// Relinearisations.
+    pub relin: u64,
+    /// Key switches: rotations, relinearisations, and from one secret to another.
     pub key_switches: u64,
 }
 
@@ -35,6 +37,7 @@ impl Add for Counters {
             rot: self.rot + other.rot,
             cmult: self.cmult + other.cmult,
             mult: self.mult + other.mult,
+            relin: self.relin + other.relin,
             key_switches: self.key_switches + other.key_switches,
         }
     }
@@ -56,26 +59,27 @@ impl Mul<usize> for Counters {
             rot: of(self.rot),
             cmult: of(self.cmult),
             mult: of(self.mult),
+            relin: of(self.relin),
             key_switches: of(self.key_switches),
         }
     }
 }
 
-/// Counters that many threads count on: `add`, `rot`, `cmult`, `mult`, `key_switches`.
+/// Counters that many threads count on: `add`, `rot`, `cmult`, `mult`, `relin`, `key_switches`.
 #[derive(Debug, Default)]
-pub(super) struct AtomicCounters([AtomicU64; 5]);
+pub(super) struct AtomicCounters([AtomicU64; 6]);
 
 impl AtomicCounters {
     pub(super) fn add(&self, done: Counters) {
-        let Counters { add, rot, cmult, mult, key_switches } = done;
-        for (counter, n) in self.0.iter().zip([add, rot, cmult, mult, key_switches]) {
+        let Counters { add, rot, cmult, mult, relin, key_switches } = done;
+        for (counter, n) in self.0.iter().zip([add, rot, cmult, mult, relin, key_switches]) {
             counter.fetch_add(n, Ordering::Relaxed);
         }
     }
 
     pub(super) fn load(&self) -> Counters {
-        let [add, rot, cmult, mult, key_switches] = std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed));
-        Counters { add, rot, cmult, mult, key_switches }
+        let [add, rot, cmult, mult, relin, key_switches] = std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed));
+        Counters { add, rot, cmult, mult, relin, key_switches }
     }
 
     pub(super) fn reset(&self) {

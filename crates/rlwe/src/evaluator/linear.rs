@@ -6,8 +6,8 @@ use crate::error::RlweError;
 use sudare_ring::ops::Division;
 use sudare_ring::{Eval, Poly, Shoup};
 
-const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, key_switches: 0 };
-const PLAIN_PRODUCT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, key_switches: 0 };
+const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
+const PLAIN_PRODUCT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, relin: 0, key_switches: 0 };
 
 impl Evaluator {
     /// `a + b`, at the lower of both levels.

@@ -87,7 +87,7 @@ impl Evaluator {
         };
         self.check_relin(a.level())?;
         let key = self.keys.relin()?;
-        self.record(Counters { key_switches: 1, ..Counters::default() });
+        self.record(Counters { relin: 1, key_switches: 1, ..Counters::default() });
         let end = Ending { division, plus: Some([c0, c1]), image: None };
         let parts = self.params().tables(a.level()).gadget.switch_divided(c2, key.pairs(), &end);
         Ok(a.with_parts(parts.into(), division.kept().len() - 1))

@@ -316,11 +316,11 @@ impl Layout {
 }
 
 /// To the sparse secret, and back.
-pub(super) const RAISE: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, key_switches: 2 };
+pub(super) const RAISE: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 2 };
 
 /// Rotations, each added to what is there.
 fn turns(count: u64) -> Counters {
-    Counters { add: count, rot: count, cmult: 0, mult: 0, key_switches: count }
+    Counters { add: count, rot: count, cmult: 0, mult: 0, relin: 0, key_switches: count }
 }
 
 /// A conjugate, and so many sums or differences with it.

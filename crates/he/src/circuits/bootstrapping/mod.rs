@@ -33,6 +33,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 mod wire;
+mod work;
 
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;

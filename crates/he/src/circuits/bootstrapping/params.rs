@@ -10,6 +10,7 @@ use crate::ckks::Params;
 use crate::error::HeError;
 use std::sync::Arc;
 use sudare_ring::RnsBasis;
+use sudare_ring::count::Counts;
 use sudare_ring::prime::ntt_primes;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::noise::Sketch;
@@ -67,6 +68,14 @@ impl BootstrapLiteral {
     /// `RlweError::Parameters`.
     pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
         Layout::new(self, planned(self))?.operations(kind)
+    }
+
+    /// What a refresh of one ciphertext is made of, by step, before anything is built.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters`.
+    pub fn work(&self, kind: Kind) -> Result<[Counts; 5], HeError> {
+        Layout::new(self, planned(self))?.work(kind)
     }
 
     /// The lowest level of an input and the level of a refreshed ciphertext, before anything is built.
@@ -179,6 +188,14 @@ impl BootstrapParams {
     /// None for a set that was built.
     pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
         self.layout().operations(kind)
+    }
+
+    /// What a refresh of one ciphertext is made of, by step, as [`sudare_ring::count`] counts it.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn work(&self, kind: Kind) -> Result<[Counts; 5], HeError> {
+        self.layout().work(kind)
     }
 
     /// Bytes of the keys in memory.

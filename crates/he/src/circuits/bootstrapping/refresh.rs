@@ -316,7 +316,7 @@ impl Bootstrapper {
         let mut out = Vec::new();
         for pair in pairs {
             let mut sum = pair.clone();
-            let Some(conjugate) = ExtendedPair::turned(vec![pair.clone()], params, &key).pop() else { continue };
+            let Some(conjugate) = ExtendedPair::turned(vec![pair.clone()], params, &key, None).pop() else { continue };
             sum.add_assign(&conjugate);
             out.push(sum.mod_down_rescale(params));
             if both {

@@ -2,7 +2,7 @@
 
 use super::{LinearMap, MapPlan};
 use crate::circuits::polynomial::Parts;
-use crate::ckks::{Ciphertext, Evaluator, Params, State};
+use crate::ckks::{Ciphertext, Evaluator, State};
 use crate::error::HeError;
 use std::sync::Arc;
 use sudare_ring::ops::{Digits, Image, Root};
@@ -60,9 +60,7 @@ impl LinearMap {
             for (source, states) in sources.iter().zip(&mut all) {
                 let (c0, digits) = states.last().map_or((source.c0, source.digits), |s| (&s.c0, &s.digits));
                 let gadget = &params.tables(level).gadget;
-                let mut pair = ExtendedPair { level, c: gadget.product(digits, key.key().pairs()) };
-                add_first(params, &mut pair, c0);
-                let [c0, c1] = pair.permuted(key.permutation()).c;
+                let [c0, c1] = gadget.image(&Root { c0, c1: source.c1, digits }, &key.image());
                 let [c1] = switching::mod_down(params, level, [c1]);
                 let digits = gadget.decompose(&c1);
                 states.push(RootState { c0, c1, digits });
@@ -74,38 +72,23 @@ impl LinearMap {
     /// The sum of each source's giant steps, turned.
     fn join(&self, sums: Vec<Vec<ExtendedPair>>, keys: &Keys) -> Vec<ExtendedPair> {
         let mut steps: Vec<_> = sums.into_iter().map(Vec::into_iter).collect();
-        let mut totals: Vec<Option<ExtendedPair>> = steps.iter().map(|_| None).collect();
+        let mut totals: Option<Vec<ExtendedPair>> = None;
         for key in &keys.giants {
             let here: Vec<ExtendedPair> = steps.iter_mut().filter_map(Iterator::next).collect();
-            totals = match (key, self.plan.chained) {
-                (None, _) => zip_sum(totals, here),
-                (Some(key), false) => zip_sum(totals, ExtendedPair::turned(here, &self.params, key)),
-                (Some(key), true) => {
-                    let before = totals.into_iter().flatten().collect();
-                    zip_sum(ExtendedPair::turned(before, &self.params, key).into_iter().map(Some).collect(), here)
-                }
-            };
+            totals = Some(match (key, totals, self.plan.chained) {
+                (Some(key), Some(before), true) => ExtendedPair::turned(before, &self.params, key, Some(here)),
+                (Some(key), totals, false) => ExtendedPair::turned(here, &self.params, key, totals),
+                (_, Some(totals), _) => zip_sum(totals, &here),
+                (_, None, _) => here,
+            });
         }
-        totals.into_iter().flatten().collect()
+        totals.unwrap_or_default()
     }
 }
 
-/// Adds c_0 to a pair's first part: times P if it is over Q_l.
-fn add_first(params: &Params, pair: &mut ExtendedPair, c0: &Poly<Eval>) {
-    match c0.basis().len() == pair.c[0].basis().len() {
-        true => pair.c[0].add_assign(c0),
-        false => pair.add_scaled(params, 0, c0),
-    }
-}
-
-fn zip_sum(totals: Vec<Option<ExtendedPair>>, here: Vec<ExtendedPair>) -> Vec<Option<ExtendedPair>> {
-    let sum = |(total, mut pair): (Option<ExtendedPair>, ExtendedPair)| {
-        if let Some(total) = total {
-            pair.add_assign(&total);
-        }
-        Some(pair)
-    };
-    totals.into_iter().zip(here).map(sum).collect()
+fn zip_sum(mut totals: Vec<ExtendedPair>, here: &[ExtendedPair]) -> Vec<ExtendedPair> {
+    totals.iter_mut().zip(here).for_each(|(total, pair)| total.add_assign(pair));
+    totals
 }
 
 /// What the ring takes of keys.

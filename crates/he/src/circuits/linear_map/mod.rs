@@ -320,7 +320,7 @@ impl MapPlan {
     pub fn counters(&self) -> Counters {
         let MapOperations { babies, root_turns, giant_turns, diagonals } = self.operations();
         let rot = (babies + root_turns + giant_turns) as u64;
-        Counters { add: diagonals as u64 - 1, rot, cmult: diagonals as u64, mult: 0, key_switches: rot }
+        Counters { add: diagonals as u64 - 1, rot, cmult: diagonals as u64, mult: 0, relin: 0, key_switches: rot }
     }
 
     /// The scale of its diagonals.

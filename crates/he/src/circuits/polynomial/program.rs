@@ -155,6 +155,7 @@ impl Plan {
             rot: 0,
             cmult: s.multiples.len() as u64,
             mult: s.products.len() as u64,
+            relin: u64::from(!s.products.is_empty()),
             key_switches: u64::from(!s.products.is_empty()),
         };
         self.sums.iter().map(of).sum()

@@ -5,10 +5,9 @@ use super::program::{Encoded, Program, Sum, Value};
 use crate::ckks::Evaluator;
 use crate::ckks::Params;
 use crate::error::HeError;
-use sudare_ring::ops::Combination;
+use sudare_ring::ops::{Combination, Ending};
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::switching::ExtendedPair;
 
 /// Two parts of a value, over the primes of its level.
 pub(crate) type Parts = [Poly<Eval>; 2];
@@ -89,10 +88,12 @@ impl Program {
             return parts.iter().map(|p| rescaled(params, level, p)).collect();
         }
         let key = evaluator.keys().relin()?;
-        let plus: Vec<_> = parts.iter().map(|p| p.each_ref()).collect();
-        let batch: Vec<_> = squares.iter().collect();
-        let pairs = params.tables(level).gadget.switch_many(&batch, &plus, key.pairs());
-        Ok(pairs.into_iter().map(|c| ExtendedPair { level, c }.mod_down_rescale(params)).collect())
+        let tables = params.tables(level);
+        let none = RlweError::OutOfLevels { operation: "a circuit", needed: 1, level };
+        let division = tables.mod_down_rescale.as_ref().ok_or(none)?;
+        let endings = parts.iter().map(|p| Ending { division, plus: Some(p.each_ref()), image: None });
+        let batch: Vec<_> = squares.iter().zip(endings).collect();
+        Ok(tables.gadget.switch_divided_many(&batch, key.pairs()))
     }
 }
 
