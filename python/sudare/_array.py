@@ -441,18 +441,6 @@ def plain(values: Any) -> Floats:
     return np.ascontiguousarray(found, dtype=np.float64)
 
 
-def whole(values: Any) -> NDArray[np.int64]:
-    """Anything that NumPy takes for a matrix or vector of integers, as a C-ordered array."""
-    found = array(values)
-    if found.dtype.kind not in "biu":
-        raise UnsupportedError(f"integers are wanted, not an array of {found.dtype}; nothing is rounded")
-    if found.dtype.kind == "u" and found.size and int(found.max()) > np.iinfo(np.int64).max:
-        raise InputError("a value does not fit 64 bits with a sign")
-    if found.ndim not in (1, 2) or found.size == 0:
-        raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
-    return np.ascontiguousarray(found, dtype=np.int64)
-
-
 def broadcast(values: Floats, shape: Shape, operation: str) -> Floats:
     """A plain operand at the shape of the encrypted one, by NumPy's rules."""
     try:

@@ -22,7 +22,6 @@ from . import _core, _errors
 from ._array import Floats
 from ._errors import InputError, PlanError, SudareError, UnsupportedError
 from ._genome import Query, Sites
-from ._matrix import members
 from ._plan import Plan
 from ._progress import Report, progress
 from ._session import Client, Server
@@ -282,6 +281,11 @@ class _Computes:
         data = np.ascontiguousarray(values, dtype="<f8").tobytes()
         return _Plain(name, self._remote.send(data), (values.shape[1], values.shape[2]), values.shape[0])
 
+    def plain_integers(self, name: str, values: _core._Integers) -> _Plain:
+        shape, elements = values if isinstance(values, tuple) else (values.shape, values.ravel().tolist())
+        data = b"".join(x.to_bytes(16, "little", signed=True) for x in elements)
+        return _Plain(name, self._remote.send(data), (shape[1], shape[2]), shape[0])
+
     def _operand(self, value: Any) -> dict[str, str]:
         if isinstance(value, _Plain):
             return {"object": value.object, "plain": value.name}
@@ -351,9 +355,6 @@ class RemoteServer(Server):
             raise InputError("give the inputs of the plan")
         core = cast(_Computes, self._core)._run("run", *(x._core for x in inputs))
         return self.bind(first)._wrap(core, ())
-
-    def _plain(self, name: str, values: Floats) -> _core.Encrypted:
-        return cast(_core.Encrypted, cast(_Computes, self._core).plain(name, members(values)))
 
     def __repr__(self) -> str:
         megabytes = self.key_bytes / 1e6

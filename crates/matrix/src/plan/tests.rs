@@ -172,7 +172,7 @@ fn figures_of_a_file_carry_no_weight() {
 }
 
 fn exact(shape: Shape, left: u64, right: u64, security: Security) -> Result<Plan, MatrixError> {
-    let input = InputSpec::integers;
+    let input = |name: &str, shape, bound: u64| InputSpec::integers(name, shape, bound.into());
     let expr = Expr::product(input("A", (shape.m, shape.k), left), input("B", (shape.k, shape.n), right))?;
     planner().plan(&Goal { security, ..Goal::new(expr, 0.0) })
 }
