@@ -94,6 +94,9 @@ class Context:
 
         The bound is public. Without one it is the least power of two that holds all elements. In a context of
         tables a vector is a row, as NumPy broadcasts it; a column is a matrix, `v[:, None]`.
+
+        Raises `ShapeError` for anything but a matrix or vector, `InputError` for an element that is
+        not finite or over the bound, `UnsupportedError` for what holds no numbers.
         """
         if isinstance(x, Encrypted):
             raise UnsupportedError("this matrix is encrypted already")
@@ -107,6 +110,9 @@ class Context:
         """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
 
         A released matrix has noise on it: see `released_error`. The context has to declare it.
+
+        Raises `UnsupportedError` for what is no encrypted matrix, `KeyMismatchError` for one of
+        another context, `ReleaseError` for a release that is not declared or none is left of.
         """
         return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
 
@@ -114,6 +120,9 @@ class Context:
         """How far a released matrix is from the true one at most.
 
         The bounds of a context are worst-case; a plan's are tighter.
+
+        Raises `UnsupportedError` for what is no encrypted matrix, `ReleaseError` in a context without
+        releases.
         """
         return self._core.released_error(_checked(x))
 

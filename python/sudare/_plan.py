@@ -131,7 +131,10 @@ class Plan(Travels):
 
     @property
     def max_abs(self) -> Floats:
-        """The bound on the absolute values of each column of a table; other bounds are in `inputs`."""
+        """The bound on the absolute values of each column of a table; other bounds are in `inputs`.
+
+        Raises `UnsupportedError` for a plan of anything but a table.
+        """
         if not self._statistics:
             raise UnsupportedError("only a table has a bound for each column; see plan.inputs")
         return np.array(self._expression["inputs"][0]["columns"])
@@ -205,8 +208,8 @@ def plan(
     with `x.bounded(max_abs)` in the function what you know of its values: bounds grow with every operation.
     A `security` of "insecure" is none at all: the same plan on a small ring, to try it in this process.
 
-    If the inputs are described with `dtype=int`, the result is exact, and there is no `error` or release. Then
-    the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
+    If the inputs are described with `dtype=int`, the result is exact, and there is no `error` or release.
+    Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
     `.sum(axis)`, and multiplies no more than two encrypted values with each other.
 
     Raises `PlanError` with what the nearest miss would need.

@@ -85,6 +85,9 @@ class Server(KeyedServer[_core.Server]):
         """A server from evaluation keys, on `threads` threads (0: one for each processor).
 
         `data` is bytes-like, a path or an open binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for keys of other parameters
+        than the plan's, `MissingKeyError` where one is missing.
         """
         return cls(_core.Server.from_bytes(plan._core, octets(data), threads), plan)
 
@@ -121,6 +124,9 @@ class Client(SecretHolder[_core.Client]):
         """A client from the secret key that `secret_bytes` gave.
 
         Bytes-like, a path or an open binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters
+        than the plan's.
         """
         client = cls.__new__(cls)
         client._setup(_core.Client.from_secret_bytes(plan._core, octets(data), threads), plan, threads)
@@ -147,8 +153,9 @@ class Client(SecretHolder[_core.Client]):
         """Encrypt an input of the plan; of a batch, all members at once along the first axis.
 
         `x` is anything that NumPy takes for an array of real numbers (of integers, for an exact plan) of the
-        planned shape, Python's integers of any size among them; a data frame's columns name the statistics of a table. The name may be left out where
-        there is one input. Integers are within their bound to the last digit.
+        planned shape, Python's integers of any size among them; a data frame's columns name the statistics of
+        a table. The name may be left out where there is one input. Integers are within their bound to the
+        last digit.
 
         Raises `ShapeError` for another shape, `InputError` for a value that is not finite or over its bound,
         `PlanError` for a name that the plan does not have, `UnsupportedError` for what holds no numbers.

@@ -161,7 +161,9 @@ def test_batches_and_weights_in_the_function() -> None:
 
 def test_integers_over_64_bits_go_in_and_come_out() -> None:
     plan = sd.plan(
-        lambda A, W: A * W - A, A=sd.spec(2, max_abs=2**90, dtype=int), W=sd.spec(2, max_abs=2**20, plain=True, dtype=int)
+        lambda A, W: A * W - A,
+        A=sd.spec(2, max_abs=2**90, dtype=int),
+        W=sd.spec(2, max_abs=2**20, plain=True, dtype=int),
     )
     client, a, w = plan.client(), [2**90, -(2**90) + 5], [-(2**20), 3]
     server = client.server()
