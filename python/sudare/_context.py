@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
 from . import _core, _html, _tables
 from ._array import Floats, plain
 from ._errors import ShapeError, UnsupportedError
+from ._estimate import Estimate, Tiles, estimate
 from ._matrix import Encrypted, members, rows
 from ._progress import progress
 from ._release import Release, declared, wanted
@@ -57,7 +59,8 @@ class Context:
                 progress=report,
             )
         self._server, self._depth, self._bootstrap = Server(self._core.server(), None), depth, bootstrap
-        self._security = security
+        self._security, self._tile = security, count(tile, "tile")
+        self._tiles: Tiles | None = None
 
     @property
     def depth(self) -> int:
@@ -115,6 +118,21 @@ class Context:
         another context, `ReleaseError` for a release that is not declared or none is left of.
         """
         return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
+
+    def estimate(self, function: Callable[..., Any], /, **inputs: Any) -> Estimate:
+        """Seconds and bytes that a function of encrypted matrices would take here, before it is done.
+
+        `function` is called once with stand-ins for its inputs, each given as a matrix or vector, of which
+        the shape alone matters, or as a `sudare.spec`. Its operations are counted by tiles and timed on one, once
+        for each operation; fresh matrices are what is timed, and the machine is taken to be as busy as now.
+        More than 10 seconds or 1 GB is told by a `CostWarning`.
+
+        Raises `ShapeError` for shapes that do not go together, `PlanError` for a function that returns no
+        matrix, `UnsupportedError` for an operation that there is not.
+        """
+        if self._tiles is None:
+            self._tiles = Tiles(self, self._tile)
+        return estimate(self, self._tiles, function, inputs)
 
     def released_error(self, x: Encrypted) -> float:
         """How far a released matrix is from the true one at most.
