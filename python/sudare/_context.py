@@ -123,8 +123,9 @@ class Context:
         """Seconds and bytes that a function of encrypted matrices would take here, before it is done.
 
         `function` is called once with stand-ins for its inputs, each given as a matrix or vector, of which
-        the shape alone matters, or as a `sudare.spec`. Its operations are counted by tiles and timed on one, once
-        for each operation; fresh matrices are what is timed, and the machine is taken to be as busy as now.
+        the shape alone matters, or as a `sudare.spec`. Its operations are counted by tiles and timed on one,
+        once for each operation; fresh matrices are what is timed, and the machine is taken to be as busy as
+        now.
         More than 10 seconds or 1 GB is told by a `CostWarning`.
 
         Raises `ShapeError` for shapes that do not go together, `PlanError` for a function that returns no
