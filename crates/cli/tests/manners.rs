@@ -147,7 +147,10 @@ fn expressions_of_integers() {
     let place = Place::new();
     let (large, sides) = (1u128 << 70, r#""rows": 1, "cols": 1"#);
     let input = |name: &str, bound: u128, plain: bool| {
-        format!(r#"{{"name": "{name}", {sides}, "max_abs": {:?}, "integers": {bound}, "plain": {plain}}}"#, bound as f64)
+        format!(
+            r#"{{"name": "{name}", {sides}, "max_abs": {:?}, "integers": {bound}, "plain": {plain}}}"#,
+            bound as f64
+        )
     };
     let inputs = [("A", large, false), ("B", 9, false), ("C", large, false), ("W", 9, true)];
     let inputs = inputs.map(|(name, bound, plain)| input(name, bound, plain)).join(", ");

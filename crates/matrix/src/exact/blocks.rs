@@ -200,7 +200,9 @@ mod tests {
                         }
                     };
                     for mixed in [false, true].into_iter().filter(|mixed| !mixed || packing == Packing::Slots) {
-                        let sum = |row, column, at| whole(row, column, mixed)[at].iter().sum();
+                        let sum = |row: usize, column: usize, at: std::ops::Range<usize>| -> i128 {
+                            whole(row, column, mixed)[at].iter().sum()
+                        };
                         let found = blocks.gather(packing, shape, sum).unwrap();
                         let both = |x: i128, y: i128| if mixed { x * y } else { x + y };
                         let wanted = IntMatrix::from_fn(m, n, |i, j| both(plain.get(i, j), other.get(i, j))).unwrap();
