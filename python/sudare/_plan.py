@@ -216,7 +216,7 @@ def plan(
     """
     exact = any(isinstance(spec, Spec) and spec.integer for spec in inputs.values())
     if exact and error is not None:
-        raise PlanError("an exact product has no error; leave it out")
+        raise PlanError("integers are computed with exactly; leave the error out")
     if error is None and not exact:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
