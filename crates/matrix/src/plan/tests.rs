@@ -229,7 +229,7 @@ fn a_file_of_an_exact_product_lowers_nothing() {
             ("/goal/security", json!("Insecure"), "goal.security"),
             ("/goal/security", json!("Bits256"), "program.params.security"),
             ("/goal/error", json!(1e-4), ""),
-            ("/goal/batch", json!(2), ""),
+            ("/goal/batch", json!(0), ""),
             ("/goal/expression/inputs/0/rows", json!(1u64 << 40), ""),
             ("/goal/expression/inputs/0/rows", json!(0), ""),
             ("/goal/expression/inputs/0/integers", json!(0), ""),
