@@ -124,7 +124,7 @@ def test_expressions_are_numpys(at: int, bound: int) -> None:
     function, rng, n = EXPRESSIONS[at], np.random.default_rng(at), 3
     shapes = {name: (n,) if name == "v" else (n, n) for name in inspect.signature(function).parameters}
     plain = {name: integers(rng, shape, bound) for name, shape in shapes.items()}
-    specs = {
+    specs: dict[str, Any] = {
         name: sd.spec(shape, max_abs=bound, plain=name == "W", dtype=int) for name, shape in shapes.items()
     }
     plan = sd.Plan.from_json(sd.plan(function, **specs).to_json())
