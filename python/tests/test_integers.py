@@ -167,7 +167,8 @@ def test_weights_that_the_function_brings_along() -> None:
     x = rng.integers(-9, 10, (3, 4))
     plan = sd.plan(lambda X: weights @ X + 1, X=sd.spec((3, 4), max_abs=9, dtype=int))
     client = plan.client()
-    assert np.array_equal(client.decrypt(weights @ client.encrypt(x) + 1), weights @ x + 1)
+    encrypted: Any = client.encrypt(x)
+    assert np.array_equal(client.decrypt(weights @ encrypted + 1), weights @ x + 1)
 
 
 def test_integers_over_64_bits_go_in_and_come_out() -> None:
