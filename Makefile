@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-server demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-server demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -144,6 +144,12 @@ test-python: $(BIN)/.ready ## Python tests and types
 pyright: $(BIN)/.ready ## pyright on the examples, after make test-python
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
 	$(BIN)/pyright --pythonpath $(BIN)/python python/examples
+
+# The wheel of the last make test-python, unless WHEEL names another: dist/sudare-….whl.
+WHEEL ?= $(TARGET)/wheel-dev/*.whl
+test-wheel: $(BIN)/.ready ## the wheel in an empty environment: command, example, types by mypy --strict and pyright
+	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
+	PYTHON=$(PYTHON) scripts/test-wheel $(WHEEL) $(VENV)
 
 test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy
 	@echo '== documentation examples'

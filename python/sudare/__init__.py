@@ -30,6 +30,7 @@ from ._errors import (
     SudareError,
     UnsupportedError,
 )
+from ._estimate import Estimate
 from ._files import load
 from ._matrix import Encrypted
 from ._moments import Moments, table
@@ -53,6 +54,7 @@ __all__ = [
     "CostWarning",
     "Encrypted",
     "EncryptedBits",
+    "Estimate",
     "FormatError",
     "InputError",
     "KeyMismatchError",

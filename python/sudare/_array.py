@@ -162,11 +162,18 @@ class ArrayOperators(Opaque, ABC):
         return self
 
     def dot(self: Self, other: Any) -> Self:
-        """The matrix product, as `@`; with a number, the multiple."""
+        """The matrix product, as `@`; with a number, the multiple.
+
+        Raises `ShapeError` for shapes that do not go together, `UnsupportedError` for complex
+        numbers, `InputError` for infinite ones.
+        """
         return self._product(other) if scalar(other) is None else self * other
 
     def transpose(self: Self, *axes: Any) -> Self:
-        """The transpose; a vector stays as it is, as in NumPy."""
+        """The transpose; a vector stays as it is, as in NumPy.
+
+        Raises `ShapeError` for another number of axes, or an order that moves the batch.
+        """
         order = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
         order = tuple(range(self.ndim))[::-1] if order in ((), (None,)) else order
         if not all(isinstance(a, int) for a in order) or sorted(a % max(self.ndim, 1) for a in order) != list(
@@ -182,13 +189,19 @@ class ArrayOperators(Opaque, ABC):
 
     @property
     def mT(self: Self) -> Self:  # noqa: N802 (NumPy's name)
-        """The transpose of each member of a batch; of a matrix, the transpose."""
+        """The transpose of each member of a batch; of a matrix, the transpose.
+
+        Raises `ShapeError` for a vector.
+        """
         if self._dropped:
             raise ShapeError("a matrix transpose takes matrices")
         return self._wrap(self._do.transpose(self._core), MATRIX)
 
     def sum(self: Self, axis: Any = None, *, keepdims: bool = False) -> Self:
-        """The sum over an axis or over everything."""
+        """The sum over an axis or over everything.
+
+        Raises `ShapeError` for an axis that there is not, or a batch's.
+        """
         over = self._core_axes(axis)
         core = self._core
         for at in over:
@@ -196,7 +209,10 @@ class ArrayOperators(Opaque, ABC):
         return self._wrap(core, self._dropped if keepdims else tuple(sorted({*self._dropped, *over})))
 
     def mean(self: Self, axis: Any = None, *, keepdims: bool = False) -> Self:
-        """The mean over an axis or over everything."""
+        """The mean over an axis or over everything.
+
+        Raises `ShapeError` for an axis that there is not, or a batch's.
+        """
         count = 1
         for at in self._core_axes(axis):
             count *= self._core.shape[at]
@@ -207,6 +223,8 @@ class ArrayOperators(Opaque, ABC):
 
         Bounds grow with every operation, and what a refresh keeps is a part of its bound. What is said has to
         hold. It costs nothing, but for a context's table a level where a row or column was added to it.
+
+        Raises `InputError` for what is no number, `PlanError` where the plan has no such bound.
         """
         return self._wrap(self._do.bounded(self._core, real(max_abs, "max_abs")), self._dropped)
 
@@ -439,18 +457,6 @@ def plain(values: Any) -> Floats:
     if found.ndim not in (1, 2, 3) or found.size == 0:
         raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
     return np.ascontiguousarray(found, dtype=np.float64)
-
-
-def whole(values: Any) -> NDArray[np.int64]:
-    """Anything that NumPy takes for a matrix or vector of integers, as a C-ordered array."""
-    found = array(values)
-    if found.dtype.kind not in "biu":
-        raise UnsupportedError(f"integers are wanted, not an array of {found.dtype}; nothing is rounded")
-    if found.dtype.kind == "u" and found.size and int(found.max()) > np.iinfo(np.int64).max:
-        raise InputError("a value does not fit 64 bits with a sign")
-    if found.ndim not in (1, 2) or found.size == 0:
-        raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
-    return np.ascontiguousarray(found, dtype=np.int64)
 
 
 def broadcast(values: Floats, shape: Shape, operation: str) -> Floats:

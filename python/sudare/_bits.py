@@ -48,6 +48,9 @@ class BitsServer(KeyedServer[_core.BitsServer]):
         """An array from `x.to_bytes()`, ready to compute with.
 
         `data` is bytes-like, a path or a binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for an array of other parameters
+        or another key.
         """
         return EncryptedBits(_core.BitsArray.from_bytes(self._params, octets(data)), self._params, self._home)
 
@@ -60,7 +63,11 @@ class BitsServer(KeyedServer[_core.BitsServer]):
 
     @classmethod
     def from_bytes(cls, params: Source, data: Source, threads: int = 0) -> BitsServer:
-        """A server from parameters and keys, on `threads` threads (0: one for each processor)."""
+        """A server from parameters and keys, on `threads` threads (0: one for each processor).
+
+        Raises `FormatError` for anything damaged or of another kind, `MissingKeyError` for keys that
+        are not whole.
+        """
         made = parameters(params)
         return cls(_core.BitsServer.from_bytes(made, octets(data), threads), made)
 
@@ -100,7 +107,10 @@ class BitsClient(SecretHolder[_core.BitsClient]):
 
     @classmethod
     def from_secret_bytes(cls, params: Source, secret: Source, threads: int = 0) -> BitsClient:
-        """The client again from its parameters and secret key, both bytes-like, paths or binary files."""
+        """The client again from its parameters and secret key, both bytes-like, paths or binary files.
+
+        Raises `FormatError` for anything damaged or of another kind.
+        """
         client = cls.__new__(cls)
         client._params = parameters(params)
         client._core = _core.BitsClient.from_secret_bytes(client._params, octets(secret), threads)
@@ -146,7 +156,11 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         return words.astype(x.dtype).reshape(x.shape)
 
     def load(self, data: Source) -> EncryptedBits:
-        """An array from `x.to_bytes()`; `data` is bytes-like, a path or a binary file."""
+        """An array from `x.to_bytes()`; `data` is bytes-like, a path or a binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for an array of other parameters
+        or another key.
+        """
         core = _core.BitsArray.from_bytes(self._params, octets(data))
         return EncryptedBits(core, self._params, self._home)
 

@@ -194,14 +194,20 @@ class EncryptedBits(Opaque, Travels):
         return (self[i] for i in range(len(self)))
 
     def reshape(self, *shape: Any) -> EncryptedBits:
-        """The same elements in another shape."""
+        """The same elements in another shape.
+
+        Raises `ShapeError` for a shape of another number of elements.
+        """
         try:
             return self._take(self._indices.reshape(*shape))
         except ValueError as error:
             raise ShapeError(str(error)) from None
 
     def ravel(self) -> EncryptedBits:
-        """The elements in one row."""
+        """The elements in one row.
+
+        Raises `ShapeError` for an order other than NumPy's own.
+        """
         return self.reshape(-1)
 
     def transpose(self, *axes: Any) -> EncryptedBits:
@@ -217,7 +223,11 @@ class EncryptedBits(Opaque, Travels):
         return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))
 
     def astype(self, dtype: DTypeLike) -> EncryptedBits:
-        """The same numbers as another type, wrapping; a number is true unless it is zero."""
+        """The same numbers as another type, wrapping; a number is true unless it is zero.
+
+        Raises `UnsupportedError` for a type that is not encrypted, or an array that is bound to no
+        server.
+        """
         wanted = _check_dtype(np.dtype(dtype))
         return self if wanted == self.dtype else self._wrap(self._do().convert(self._core, str(wanted)))
 
@@ -436,11 +446,19 @@ class EncryptedBits(Opaque, Travels):
         return self._lift(other) >> self
 
     def rotate_left(self, by: Any) -> EncryptedBits:
-        """Bits moved up by `by`, plain or encrypted; those that leave come back below."""
+        """Bits moved up by `by`, plain or encrypted; those that leave come back below.
+
+        Raises `InputError` for a number of bits that is none, `ShapeError` for shapes that do not
+        broadcast.
+        """
         return self._shift("rotate_left", by)  # type: ignore[no-any-return]
 
     def rotate_right(self, by: Any) -> EncryptedBits:
-        """Bits moved down by `by`, plain or encrypted; those that leave come back above."""
+        """Bits moved down by `by`, plain or encrypted; those that leave come back above.
+
+        Raises `InputError` for a number of bits that is none, `ShapeError` for shapes that do not
+        broadcast.
+        """
         return self._shift("rotate_right", by)  # type: ignore[no-any-return]
 
     def __neg__(self) -> EncryptedBits:
@@ -495,22 +513,38 @@ class EncryptedBits(Opaque, Travels):
     def sum(
         self, axis: int | None = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
     ) -> EncryptedBits:
-        """The sum over an axis or everything, in NumPy's type for it unless `dtype` says another."""
+        """The sum over an axis or everything, in NumPy's type for it unless `dtype` says another.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for a type that is not
+        encrypted.
+        """
         wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
         return self.astype(wanted)._halve("add", axis, keepdims)
 
     def min(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """The smallest element."""
+        """The smallest element.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for booleans or an array
+        that is bound to no server.
+        """
         return self._halve("minimum", axis, keepdims)
 
     def max(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """The largest element."""
+        """The largest element.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for booleans or an array
+        that is bound to no server.
+        """
         return self._halve("maximum", axis, keepdims)
 
     def prod(
         self, axis: int | None = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
     ) -> EncryptedBits:
-        """The product over an axis or everything, in NumPy's type for it unless `dtype` says another."""
+        """The product over an axis or everything, in NumPy's type for it unless `dtype` says another.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for a type that is not
+        encrypted.
+        """
         wanted = np.prod(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
         return self.astype(wanted)._halve("multiply", axis, keepdims)
 
@@ -524,12 +558,20 @@ class EncryptedBits(Opaque, Travels):
         return composed.mean(self, axis, dtype, keepdims)
 
     def cumsum(self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> EncryptedBits:
-        """The sums of the first elements, in NumPy's type for them unless `dtype` says another."""
+        """The sums of the first elements, in NumPy's type for them unless `dtype` says another.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for a type that is not
+        encrypted.
+        """
         wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
         return composed.scan(self.astype(wanted), axis, lambda x, y: x + y)
 
     def cumprod(self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> EncryptedBits:
-        """The products of the first elements, in NumPy's type for them unless `dtype` says another."""
+        """The products of the first elements, in NumPy's type for them unless `dtype` says another.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for a type that is not
+        encrypted.
+        """
         wanted = np.prod(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
         return composed.scan(self.astype(wanted), axis, lambda x, y: x * y)
 
@@ -552,11 +594,19 @@ class EncryptedBits(Opaque, Travels):
         return composed.argbest(self, axis, keepdims, "less_equal")
 
     def any(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """Whether an element is true."""
+        """Whether an element is true.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for an array that is
+        bound to no server.
+        """
         return self.astype(bool)._join("any", axis, keepdims)
 
     def all(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """Whether every element is true."""
+        """Whether every element is true.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for an array that is
+        bound to no server.
+        """
         return self.astype(bool)._join("all", axis, keepdims)
 
     def _along(self, axis: int | None, keepdims: bool) -> tuple[EncryptedBits, Shape]:

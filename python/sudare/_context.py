@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
 from . import _core, _html, _tables
 from ._array import Floats, plain
 from ._errors import ShapeError, UnsupportedError
+from ._estimate import Estimate, Tiles, estimate
 from ._matrix import Encrypted, members, rows
 from ._progress import progress
 from ._release import Release, declared, wanted
@@ -57,7 +59,8 @@ class Context:
                 progress=report,
             )
         self._server, self._depth, self._bootstrap = Server(self._core.server(), None), depth, bootstrap
-        self._security = security
+        self._security, self._tile = security, count(tile, "tile")
+        self._tiles: Tiles | None = None
 
     @property
     def depth(self) -> int:
@@ -94,6 +97,9 @@ class Context:
 
         The bound is public. Without one it is the least power of two that holds all elements. In a context of
         tables a vector is a row, as NumPy broadcasts it; a column is a matrix, `v[:, None]`.
+
+        Raises `ShapeError` for anything but a matrix or vector, `InputError` for an element that is
+        not finite or over the bound, `UnsupportedError` for what holds no numbers.
         """
         if isinstance(x, Encrypted):
             raise UnsupportedError("this matrix is encrypted already")
@@ -107,13 +113,35 @@ class Context:
         """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
 
         A released matrix has noise on it: see `released_error`. The context has to declare it.
+
+        Raises `UnsupportedError` for what is no encrypted matrix, `KeyMismatchError` for one of
+        another context, `ReleaseError` for a release that is not declared or none is left of.
         """
         return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
+
+    def estimate(self, function: Callable[..., Any], /, **inputs: Any) -> Estimate:
+        """Seconds and bytes that a function of encrypted matrices would take here, before it is done.
+
+        `function` is called once with stand-ins for its inputs, each given as a matrix or vector, of which
+        the shape alone matters, or as a `sudare.spec`. Its operations are counted by tiles and timed on one,
+        once for each operation; fresh matrices are what is timed, and the machine is taken to be as busy as
+        now.
+        More than 10 seconds or 1 GB is told by a `CostWarning`.
+
+        Raises `ShapeError` for shapes that do not go together, `PlanError` for a function that returns no
+        matrix, `UnsupportedError` for an operation that there is not.
+        """
+        if self._tiles is None:
+            self._tiles = Tiles(self, self._tile)
+        return estimate(self, self._tiles, function, inputs)
 
     def released_error(self, x: Encrypted) -> float:
         """How far a released matrix is from the true one at most.
 
         The bounds of a context are worst-case; a plan's are tighter.
+
+        Raises `UnsupportedError` for what is no encrypted matrix, `ReleaseError` in a context without
+        releases.
         """
         return self._core.released_error(_checked(x))
 

@@ -88,7 +88,10 @@ class Sites(Travels):
 
     @classmethod
     def from_bytes(cls, data: Source) -> Sites:
-        """A description from `sites.to_bytes()`: bytes-like, a path or a binary file."""
+        """A description from `sites.to_bytes()`: bytes-like, a path or a binary file.
+
+        Raises `FormatError` for anything damaged.
+        """
         return cls(_core.GenomeSites.from_bytes(octets(data)))
 
     def to_bytes(self) -> bytes:
@@ -147,7 +150,11 @@ class Sites(Travels):
         absent_is_reference: bool = False,
         assembly: str | None = None,
     ) -> Bits:
-        """The alleles of a sample's haplotype (1 or 2) at these sites; True is ALT."""
+        """The alleles of a sample's haplotype (1 or 2) at these sites; True is ALT.
+
+        Raises `InputError` for a haplotype other than 1 or 2, or a sample or a site that the file has
+        not.
+        """
         if window.step != 1 or not 0 <= window.start <= window.stop <= len(self):
             raise InputError(f"a window is a range of the panel's {len(self)} sites, not {window}")
         return self._core.symbols(
@@ -196,6 +203,8 @@ class Panel:
 
         `samples` are those to keep, `without` those to leave out. With `kinds="biallelic"` any other record
         is refused; the others leave them out.
+
+        Raises `InputError` for genotypes that are not phased, not complete or not text of that kind.
         """
         if kinds not in ("biallelic", "skip-others", "snps"):
             raise InputError(f"kinds is biallelic, skip-others or snps, not {kinds!r}")
@@ -243,11 +252,18 @@ class Panel:
         self._core.check()
 
     def longest(self, start: int, symbols: ArrayLike, eps: int = 1) -> tuple[int, int]:
-        """The longest match in the clear from a site on, and how many haplotypes share it."""
+        """The longest match in the clear from a site on, and how many haplotypes share it.
+
+        Raises `InputError` for a start that there is not, `ShapeError` for more symbols than there
+        are sites.
+        """
         return self._core.longest(count(start, "start"), _symbols(symbols), _number(eps, "eps"))
 
     def search_class(self, sites: int, *, eps: int = 1, threads: int = 0) -> int:
-        """The class that `Server.search` pads to: the most work of any window, a power of two."""
+        """The class that `Server.search` pads to: the most work of any window, a power of two.
+
+        Raises `InputError` for a start or a length that the panel has not.
+        """
         with progress("looking at windows") as report:
             return self._core.search_class(_number(sites, "sites"), _number(eps, "eps"), threads, report)
 
@@ -301,7 +317,10 @@ class Client(SecretHolder[_core.GenomeClient]):
 
     @classmethod
     def from_secret_bytes(cls, secret: Source, threads: int = 0) -> Client:
-        """The client again from its secret key: bytes-like, a path or a binary file."""
+        """The client again from its secret key: bytes-like, a path or a binary file.
+
+        Raises `FormatError` for anything damaged or of another kind.
+        """
         client = cls.__new__(cls)
         client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
         return client
@@ -336,6 +355,9 @@ class Client(SecretHolder[_core.GenomeClient]):
 
         The start is hidden among `among` sites drawn from the region `within` (the whole panel without one).
         Several samples and haplotypes make one query of the protocol "simd".
+
+        Raises `InputError` for a sample or a start that there is not, `ShapeError` for more symbols
+        than there are sites.
         """
         asked: list[tuple[str, int, list[bool]]] = []
         if symbols is not None:
@@ -375,7 +397,11 @@ class Client(SecretHolder[_core.GenomeClient]):
         return Query(data, private, sites)
 
     def answer(self, query: Query, answer: Source) -> NDArray[np.void]:
-        """Decrypts an answer: records as `ANSWER` says, one for each haplotype asked."""
+        """Decrypts an answer: records as `ANSWER` says, one for each haplotype asked.
+
+        Raises `FormatError` for anything damaged or an answer to nothing that was asked,
+        `UnsupportedError` for what holds no bytes.
+        """
         if not isinstance(query, Query):
             raise UnsupportedError(f"an answer is read with its query, not with {type(query).__name__}")
         return np.array(self._core.answer(query.sites._core, query.private, octets(answer)), ANSWER)
@@ -411,11 +437,18 @@ class Server:
         return self._core.threads
 
     def add_keys(self, keys: Source) -> str:
-        """Takes a client's evaluation keys over; returns the key's name."""
+        """Takes a client's evaluation keys over; returns the key's name.
+
+        Raises `FormatError` for anything damaged or of another kind.
+        """
         return self._core.add_keys(octets(keys))
 
     def search(self, query: Source | Query, *, pad: int | None = None) -> bytes:
-        """Answers a query; with `pad` the work for each start is that of the class."""
+        """Answers a query; with `pad` the work for each start is that of the class.
+
+        Raises `FormatError` for a damaged query, `InputError` for a class that is no whole number,
+        `MissingKeyError` for a query whose keys were not added.
+        """
         data = query.data if isinstance(query, Query) else octets(query)
         work = None if pad is None else count(pad, "pad")
         with progress("searching") as report:

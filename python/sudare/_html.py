@@ -202,10 +202,10 @@ def moments(x: Moments) -> str:
 
 def _heat(values: list[list[float]], names: list[str]) -> str:
     """Correlations: blue for 1, red for −1, white for 0, grey where there is none."""
-    side, count = 26, min(len(values), MOST)
-    parts = []
+    side, count = 34, min(len(values), MOST)
+    parts = ['<text x="112" y="-6">correlations</text>']
     for i in range(count):
-        parts.append(f'<text x="104" y="{side * i + 17}" text-anchor="end">{escape(names[i][:16])}</text>')
+        parts.append(f'<text x="104" y="{side * i + 20}" text-anchor="end">{escape(names[i][:16])}</text>')
         for j in range(count):
             value = values[i][j]
             shade = round(255 - 150 * min(abs(value), 1.0)) if value == value else 200
@@ -214,10 +214,13 @@ def _heat(values: list[list[float]], names: list[str]) -> str:
             parts.append(
                 f'<rect x="{112 + side * j}" y="{side * i}" width="{side - 2}" height="{side - 2}" '
                 f'fill="{colour}"><title>{value:.3f}</title></rect>'
+                f'<text x="{127 + side * j}" y="{side * i + 20}" text-anchor="middle" fill="#1f2933">'
+                f"{value:.2f}</text>"
             )
-    width, height = 112 + side * count, side * count
+    width, height = max(112 + side * count, 190), side * count + 18
     return (
         f'<svg role="img" xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 -18 {width} {height}" '
         'style="margin-top:10px;display:block" font-family="system-ui,sans-serif" font-size="11" '
         f'fill="#616e7c">{"".join(parts)}</svg>'
     )

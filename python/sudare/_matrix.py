@@ -242,6 +242,9 @@ class Encrypted(ArrayOperators, Travels):
         The bound that a matrix carries grows with every product. Where you know that its elements are
         smaller, say so with `max_abs`; elements over it come back wrong. A bound over 1 takes a level, and
         bits in proportion.
+
+        Raises `InputError` for a bound that is no number, `UnsupportedError` in a context that does
+        not bootstrap.
         """
         bound = None if max_abs is None else real(max_abs, "max_abs")
         return self._wrap(self._do.refresh(self._core, bound), self._dropped)
@@ -254,6 +257,9 @@ class Encrypted(ArrayOperators, Travels):
         given. Elements have to lie in the interval: others come back wrong, and may spoil those beside
         them. It takes the logarithm of the degree in levels (15: 4), and one more unless the interval is
         about as wide as [-1, 1], or after a refresh as the bound.
+
+        Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
+        no function of a number, `LevelError` where levels do not suffice.
         """
         core = polynomial(function, interval, degree)
         return self._wrap(self._do.polynomial(self._core, core), self._dropped)

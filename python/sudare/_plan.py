@@ -63,7 +63,7 @@ class Plan(Travels):
         return Client(self, threads=threads)
 
     def keyless(self, *, threads: int = 0) -> Server:
-        """A server without any key, which an exact product takes none of."""
+        """A server without any key: a plan of integers takes none."""
         from ._session import Server
 
         return Server(_core.Server.keyless(self._core, threads), self)
@@ -131,7 +131,10 @@ class Plan(Travels):
 
     @property
     def max_abs(self) -> Floats:
-        """The bound on the absolute values of each column of a table; other bounds are in `inputs`."""
+        """The bound on the absolute values of each column of a table; other bounds are in `inputs`.
+
+        Raises `UnsupportedError` for a plan of anything but a table.
+        """
         if not self._statistics:
             raise UnsupportedError("only a table has a bound for each column; see plan.inputs")
         return np.array(self._expression["inputs"][0]["columns"])
@@ -205,14 +208,15 @@ def plan(
     with `x.bounded(max_abs)` in the function what you know of its values: bounds grow with every operation.
     A `security` of "insecure" is none at all: the same plan on a small ring, to try it in this process.
 
-    If the inputs are described with `dtype=int`, the function is `A @ B`, of inputs as they are or
-    transposed, and the result exact: there is no `error`, batch or release.
+    If the inputs are described with `dtype=int`, the result is exact, and there is no `error` or release.
+    Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
+    `.sum(axis)`, and multiplies no more than two encrypted values with each other.
 
     Raises `PlanError` with what the nearest miss would need.
     """
     exact = any(isinstance(spec, Spec) and spec.integer for spec in inputs.values())
     if exact and error is not None:
-        raise PlanError("an exact product has no error; leave it out")
+        raise PlanError("integers are computed with exactly; leave the error out")
     if error is None and not exact:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"

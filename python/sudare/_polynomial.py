@@ -61,6 +61,9 @@ def fit(function: Callable[[float], Any], interval: Interval, degree: int) -> Po
     Nearest in the largest distance, which is its `error`. `function` takes one number. Outside of the
     interval nothing is promised, and a polynomial grows fast there.
 
+    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is no
+    function of a number.
+
     >>> exp = fit(np.exp, (-1, 1), degree=7)
     >>> exp
     <sudare polynomial of degree 7 on [-1, 1] within 2.0e-07, 3 levels>

@@ -22,7 +22,6 @@ from . import _core, _errors
 from ._array import Floats
 from ._errors import InputError, PlanError, SudareError, UnsupportedError
 from ._genome import Query, Sites
-from ._matrix import members
 from ._plan import Plan
 from ._progress import Report, progress
 from ._session import Client, Server
@@ -145,12 +144,18 @@ class Remote:
         raise refusal(problem)
 
     def config(self) -> dict[str, Any]:
-        """Version, limits and panels of the server."""
+        """Version, limits and panels of the server.
+
+        Raises `RemoteError` for a server that cannot be reached or refuses.
+        """
         found: dict[str, Any] = self._done(self._ask("GET", "/v1/config")).json()
         return found
 
     def send(self, data: bytes) -> str:
-        """Send an object unless the server has it; its name. What was sent before goes on where it ended."""
+        """Send an object unless the server has it; its name. What was sent before goes on where it ended.
+
+        Raises `RemoteError` for a server that cannot be reached or has no room.
+        """
         name = hashlib.sha256(data).hexdigest()
         path, total = f"/v1/objects/{name}", len(data)
         answer = self._ask("HEAD", path)
@@ -172,14 +177,21 @@ class Remote:
                 return name
 
     def fetch(self, name: str) -> bytes:
-        """An object by its name; what comes is compared with it."""
+        """An object by its name; what comes is compared with it.
+
+        Raises `RemoteError` for a server that cannot be reached, has no such object or sends another.
+        """
         data = self._done(self._ask("GET", f"/v1/objects/{name}")).body
         if hashlib.sha256(data).hexdigest() != name:
             raise RemoteError(f"{self.url}: an object came damaged; ask again", "digest")
         return data
 
     def run(self, request: dict[str, Any], report: Report | None = None) -> bytes:
-        """Ask for a job and wait for its result. Ctrl-C cancels the job."""
+        """Ask for a job and wait for its result. Ctrl-C cancels the job.
+
+        Raises `RemoteError` for a server that cannot be reached; for a job that it refuses, the error
+        that the refusal names, as computing here does.
+        """
         body = json.dumps(request).encode()
         # An answer that was lost is asked for again, and the job is done once.
         headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_hex(16)}
@@ -207,6 +219,9 @@ class Remote:
 
         Of a client, whose values are then computed with there; or of a plan with the `keys` that
         `server.to_bytes()` gave, without any client.
+
+        Raises `PlanError` for a plan that takes keys, without any, and `RemoteError` for a server
+        that cannot be reached.
         """
         if isinstance(of, Plan):
             if keys is None and not of.exact:
@@ -282,6 +297,11 @@ class _Computes:
         data = np.ascontiguousarray(values, dtype="<f8").tobytes()
         return _Plain(name, self._remote.send(data), (values.shape[1], values.shape[2]), values.shape[0])
 
+    def plain_integers(self, name: str, values: _core._Integers) -> _Plain:
+        shape, elements = values if isinstance(values, tuple) else (values.shape, values.ravel().tolist())
+        data = b"".join(x.to_bytes(16, "little", signed=True) for x in elements)
+        return _Plain(name, self._remote.send(data), (shape[1], shape[2]), shape[0])
+
     def _operand(self, value: Any) -> dict[str, str]:
         if isinstance(value, _Plain):
             return {"object": value.object, "plain": value.name}
@@ -345,15 +365,15 @@ class RemoteServer(Server):
         self.remote = remote
 
     def run(self, *inputs: Any) -> Any:
-        """The plan's whole expression from its encrypted inputs, in one job: nothing in between travels."""
+        """The plan's whole expression from its encrypted inputs, in one job: nothing in between travels.
+
+        Raises `InputError` without inputs, and otherwise what `Remote.run` does.
+        """
         first = inputs[0] if inputs else None
         if first is None:
             raise InputError("give the inputs of the plan")
         core = cast(_Computes, self._core)._run("run", *(x._core for x in inputs))
         return self.bind(first)._wrap(core, ())
-
-    def _plain(self, name: str, values: Floats) -> _core.Encrypted:
-        return cast(_core.Encrypted, cast(_Computes, self._core).plain(name, members(values)))
 
     def __repr__(self) -> str:
         megabytes = self.key_bytes / 1e6

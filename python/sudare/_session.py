@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from . import _core, _html
-from ._array import Floats, plain, whole
+from ._array import plain
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
+from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Encrypted, members, rows
 from ._moments import moments, names_of, warn_of_columns
@@ -44,7 +45,7 @@ class Server(KeyedServer[_core.Server]):
 
     @property
     def counters(self) -> dict[str, int]:
-        """Operations done so far: add, rot, cmult, mult, key_switches. None are counted of exact products."""
+        """Operations done so far: add, rot, cmult, mult, key_switches. None are counted of integers."""
         return self._core.counters()
 
     def bind(self, x: Encrypted) -> Encrypted:
@@ -54,13 +55,18 @@ class Server(KeyedServer[_core.Server]):
     def plain(self, x: Any, name: str) -> Encrypted:
         """A matrix that the plan gives to the server unencrypted, ready to compute with.
 
+        `x` is anything that NumPy takes for an array of real numbers; of integers, Python's of any size among
+        them, for an exact plan.
+
         Raises `PlanError` for a name that the plan has not plain, `ShapeError` and `InputError` as for
         encryption.
         """
-        shaped, dropped = rows(plain(x))
+        shaped, dropped = rows(whole(x) if self._planned.exact else plain(x))
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
-    def _plain(self, name: str, values: Floats) -> _core.Encrypted:
+    def _plain(self, name: str, values: Any) -> _core.Encrypted:
+        if self._planned.exact:
+            return self._core.plain_integers(name, packed(members(exactly(values))))
         return self._core.plain(name, members(values))
 
     def moments(self, x: Encrypted) -> Encrypted:
@@ -79,6 +85,9 @@ class Server(KeyedServer[_core.Server]):
         """A server from evaluation keys, on `threads` threads (0: one for each processor).
 
         `data` is bytes-like, a path or an open binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for keys of other parameters
+        than the plan's, `MissingKeyError` where one is missing.
         """
         return cls(_core.Server.from_bytes(plan._core, octets(data), threads), plan)
 
@@ -115,6 +124,9 @@ class Client(SecretHolder[_core.Client]):
         """A client from the secret key that `secret_bytes` gave.
 
         Bytes-like, a path or an open binary file.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters
+        than the plan's.
         """
         client = cls.__new__(cls)
         client._setup(_core.Client.from_secret_bytes(plan._core, octets(data), threads), plan, threads)
@@ -141,8 +153,9 @@ class Client(SecretHolder[_core.Client]):
         """Encrypt an input of the plan; of a batch, all members at once along the first axis.
 
         `x` is anything that NumPy takes for an array of real numbers (of integers, for an exact plan) of the
-        planned shape; a data frame's columns name the statistics of a table. The name may be left out where
-        there is one input. Integers are within their bound to the last digit.
+        planned shape, Python's integers of any size among them; a data frame's columns name the statistics of
+        a table. The name may be left out where there is one input. Integers are within their bound to the
+        last digit.
 
         Raises `ShapeError` for another shape, `InputError` for a value that is not finite or over its bound,
         `PlanError` for a name that the plan does not have, `UnsupportedError` for what holds no numbers.
@@ -152,7 +165,7 @@ class Client(SecretHolder[_core.Client]):
         shaped, dropped = rows(values)
         with progress(f"encrypting {name}") as report:
             if self._plan.exact:
-                core = self._core.encrypt_integers(name, shaped, report)
+                core = self._core.encrypt_integers(name, packed(members(shaped)), report)
             else:
                 core = self._core.encrypt(name, members(shaped), report)
         if self._plan._statistics:
@@ -199,8 +212,8 @@ class Client(SecretHolder[_core.Client]):
 class PublicClient(Travels):
     """Encrypts for a client under its public key, and can do no more.
 
-    Made by `client.public()`, and from its bytes (or their file) on another machine. Exact products and
-    statistics are planned for the noise of the secret key's encryptions, and have none.
+    Made by `client.public()`, and from its bytes (or their file) on another machine. Statistics are planned
+    for the noise of the secret key's encryptions, and have none.
     """
 
     def __init__(self, plan: Plan, public: Source, *, threads: int = 0) -> None:
@@ -215,9 +228,12 @@ class PublicClient(Travels):
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
         """Encrypt an input of the plan; takes and raises what `Client.encrypt` does."""
         name = _named(self._plan, x, name)
-        shaped, dropped = rows(plain(x))
+        shaped, dropped = rows(whole(x) if self._plan.exact else plain(x))
         with progress(f"encrypting {name}") as report:
-            core = self._core.encrypt(name, members(shaped), report)
+            if self._plan.exact:
+                core = self._core.encrypt_integers(name, packed(members(shaped)), report)
+            else:
+                core = self._core.encrypt(name, members(shaped), report)
         return Encrypted(core, self._plan, None, dropped)
 
     def to_bytes(self) -> bytes:

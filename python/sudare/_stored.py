@@ -178,14 +178,20 @@ class StoredMatrix(Opaque):
         return self._part(down, across)
 
     def block_bytes(self, row: int, col: int) -> bytes:
-        """A block as it travels, checked: a container of one ciphertext."""
+        """A block as it travels, checked: a container of one ciphertext.
+
+        Raises `ShapeError` for a block that there is not, `FormatError` for a damaged one.
+        """
         down, across = self._window
         return self._core.block(
             _picked(down, row, "row of blocks")[0], _picked(across, col, "column of blocks")[0]
         )
 
     def load(self) -> Encrypted:
-        """All of it in memory, to compute with or to decrypt."""
+        """All of it in memory, to compute with or to decrypt.
+
+        Raises `UnsupportedError` for a matrix without a plan, `FormatError` for anything damaged.
+        """
         if not self._whole:
             raise UnsupportedError(
                 "a part of a matrix is no value of its plan; load the whole, and cut what is decrypted"
@@ -310,6 +316,9 @@ def store(
     """Store an encrypted matrix of a plan; or, with a client, encrypt an array into a store block by block.
 
     Encrypting so takes no more memory than the array. A store is never changed: the name has to be free.
+
+    Raises `PlanError` for an input that the plan has not, `ShapeError` for another shape,
+    `UnsupportedError` for what is no matrix of a plan.
     """
     target = os.fspath(path)
     if isinstance(x, Encrypted):

@@ -13,6 +13,7 @@ import numpy as np
 
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
 from ._errors import InputError, PlanError
+from ._integers import exactly
 from ._spec import Spec
 
 NAMES = {"add": "add", "subtract": "sub", "multiply": "mul"}
@@ -91,8 +92,11 @@ class Graph:
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             name = weight_name(self.function, values)
             raise InputError(f"{name} is {values[at]} at {at}; a plain matrix holds finite numbers")
-        rows, cols = values.shape
-        return self.input(constant_name(values), (rows, cols), float(np.abs(values).max()) or 1.0, True)
+        (rows, cols), largest = values.shape, float(np.abs(values).max()) or 1.0
+        exact = any("integers" in entry for entry in self.inputs)
+        if exact:
+            exactly(values)
+        return self.input(constant_name(values), (rows, cols), largest, True, exact)
 
 
 def constant_name(values: Floats) -> str:

@@ -92,6 +92,8 @@ def test_contents(shown: dict[str, Any]) -> None:
     texts = {name: checked(thing._repr_html_()) for name, thing in shown.items()}
     assert shown["plan"].method in texts["plan"]
     assert "±" in texts["statistics"] or "error" in texts["statistics"]
+    assert "correlations" in texts["statistics"]
+    assert texts["statistics"].count("1.00") >= 3
     for name in ("client", "context", "bits"):
         assert "hidden" in texts[name]
     assert "(4, 4)" in texts["encrypted"]
@@ -167,7 +169,7 @@ def test_pictures(shown: dict[str, Any], tmp_path: Path) -> None:
         body = shown[name]._repr_html_()
         page.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body style="margin:12px">{body}')
         command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=760,560"]
+        command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=760,620"]
         done = subprocess.run(
             [*command, f"--screenshot={picture}", page.as_uri()],
             capture_output=True,

@@ -51,7 +51,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
             continue;
         }
         let bound = (1u64 << bits) - 1;
-        let input = |name| InputSpec::integers(name, (d, d), bound);
+        let input = |name| InputSpec::integers(name, (d, d), bound.into());
         let goal = Goal::new(Expr::product(input("A"), input("B"))?, 0.0);
         let plan = Planner::new(CostModel::default()).plan(&goal)?;
         let Program::Exact { exact } = plan.program() else { return Err("the plan is not exact".into()) };

@@ -110,14 +110,14 @@ pub struct Plan {
     /// Statistics of a table of so many rows and columns, as 569x30, instead of a product
     #[arg(long, value_parser = shape, value_name = "RxC", conflicts_with_all = ["left", "right", "expression", "plain", "integers", "batch", "error"])]
     pub table: Option<(usize, usize)>,
-    /// The matrices hold integers, and the product is exact: no error, batch or release
-    #[arg(long, conflicts_with_all = ["expression", "plain", "batch", "error", "release"])]
+    /// The matrices hold integers, and the product is exact: no error or release
+    #[arg(long, conflicts_with_all = ["expression", "error", "release"])]
     pub integers: bool,
     /// Largest absolute value of an element: one for both matrices or one for each, as 10,0.5; for each
     /// column of a table
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "X", default_value = "1")]
     pub max_abs: Vec<f64>,
-    /// An expression instead of one product: a file {"inputs": …, "nodes": …, "output": …}
+    /// An expression instead of one product: a file {"inputs": …, "nodes": …, "output": …}; exact where its inputs have "integers"
     #[arg(long, value_name = "FILE", conflicts_with_all = ["left", "right", "max_abs", "plain"])]
     pub expression: Option<PathBuf>,
     /// This matrix is no secret: the server gets it unencrypted

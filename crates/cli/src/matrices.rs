@@ -128,9 +128,12 @@ pub fn read(path: &Path, batch: usize, shape: (usize, usize), options: &Csv) -> 
     each.collect::<Result<Vec<_>, _>>().in_file(path)
 }
 
-/// Reads the matrix of an exact plan.
-pub fn integers(path: &Path, (rows, cols): (usize, usize), options: &Csv) -> Result<IntMatrix, CliError> {
-    IntMatrix::new(rows, cols, planned::<i128>(path, 1, (rows, cols), options)?).in_file(path)
+/// Reads the `batch` matrices of an exact plan.
+pub fn integers(path: &Path, batch: usize, shape: (usize, usize), options: &Csv) -> Result<Vec<IntMatrix>, CliError> {
+    let (rows, cols) = shape;
+    let data = planned::<i128>(path, batch, shape, options)?;
+    let each = data.chunks_exact(rows * cols).map(|m| IntMatrix::new(rows, cols, m.to_vec()));
+    each.collect::<Result<Vec<_>, _>>().in_file(path)
 }
 
 /// The numbers of a file of a planned shape.
@@ -163,19 +166,18 @@ fn planned<T: Element>(
 pub enum Numbers {
     /// Of a batch, or one.
     Reals(Vec<Matrix>),
-    Integers(IntMatrix),
+    /// The same.
+    Integers(Vec<IntMatrix>),
 }
 
 impl Numbers {
     fn shape(&self) -> Vec<usize> {
-        match self {
-            Self::Reals(all) => {
-                let (rows, cols) = all.first().map_or((0, 0), Matrix::shape);
-                let batch = (all.len() > 1).then_some(all.len());
-                batch.into_iter().chain([rows, cols]).collect()
-            }
-            Self::Integers(found) => vec![found.shape().0, found.shape().1],
-        }
+        let (members, (rows, cols)) = match self {
+            Self::Reals(all) => (all.len(), all.first().map_or((0, 0), Matrix::shape)),
+            Self::Integers(all) => (all.len(), all.first().map_or((0, 0), IntMatrix::shape)),
+        };
+        let batch = (members > 1).then_some(members);
+        batch.into_iter().chain([rows, cols]).collect()
     }
 }
 
@@ -195,8 +197,8 @@ pub fn write(path: &Path, numbers: &Numbers, names: &Names, options: &Csv) -> Re
             let texts = rows.map(|row| row.iter().map(f64::to_string).collect());
             csv_file::write(&mut out, names, texts, options).in_file(path)?;
         }
-        (Format::Csv, Numbers::Integers(found)) => {
-            let rows = found.data().chunks_exact(found.shape().1.max(1));
+        (Format::Csv, Numbers::Integers(all)) => {
+            let rows = all.iter().flat_map(|m| m.data().chunks_exact(m.shape().1.max(1)));
             let texts = rows.map(|row| row.iter().map(i128::to_string).collect());
             csv_file::write(&mut out, names, texts, options).in_file(path)?;
         }
@@ -208,8 +210,8 @@ fn write_npy(out: &mut Output, numbers: &Numbers) -> Result<(), CliError> {
     let shape: Vec<u64> = numbers.shape().iter().map(|n| *n as u64).collect();
     Ok(match numbers {
         Numbers::Reals(all) => npy::write(out, &shape, all.iter().flat_map(|m| m.data().iter().copied())),
-        Numbers::Integers(found) => {
-            let narrow: Result<Vec<i64>, _> = found.data().iter().map(|x| i64::try_from(*x)).collect();
+        Numbers::Integers(all) => {
+            let narrow: Result<Vec<i64>, _> = all.iter().flat_map(IntMatrix::data).map(|x| i64::try_from(*x)).collect();
             let narrow =
                 narrow.map_err(|_| bad("an integer does not fit 64 bits; name an output that ends in .csv"))?;
             npy::write(out, &shape, narrow.into_iter())

@@ -141,6 +141,48 @@ fn integers_to_the_last_digit() {
     assert_eq!(place.run(&both.split(' ').collect::<Vec<_>>()).status.code(), Some(2));
 }
 
+/// A @ B − 3·C + W of batches: under the public key, with a plain input and integers over 64 bits.
+#[test]
+fn expressions_of_integers() {
+    let place = Place::new();
+    let (large, sides) = (1u128 << 70, r#""rows": 1, "cols": 1"#);
+    let input = |name: &str, bound: u128, plain: bool| {
+        format!(
+            r#"{{"name": "{name}", {sides}, "max_abs": {:?}, "integers": {bound}, "plain": {plain}}}"#,
+            bound as f64
+        )
+    };
+    let inputs = [("A", large, false), ("B", 9, false), ("C", large, false), ("W", 9, true)];
+    let inputs = inputs.map(|(name, bound, plain)| input(name, bound, plain)).join(", ");
+    let nodes = r#"{"op": "input", "input": 0}, {"op": "input", "input": 1}, {"op": "matmul", "left": 0, "right": 1},
+        {"op": "input", "input": 2}, {"op": "scale", "of": 3, "by": 3.0}, {"op": "sub", "left": 2, "right": 4},
+        {"op": "input", "input": 3}, {"op": "add", "left": 5, "right": 6}"#;
+    place.write("e.json", format!(r#"{{"inputs": [{inputs}], "nodes": [{nodes}], "output": 7}}"#));
+    let table = place.ok("plan --expression e.json -o plan.json");
+    assert!(table.contains("exact"), "{table}");
+    place.ok("keygen plan.json -o keys");
+    for (name, x) in [("A", -(large as i128)), ("B", 9), ("C", large as i128), ("W", -9)] {
+        place.write(&format!("{name}.csv"), format!("{x}\n"));
+        if name != "W" {
+            place.ok(&format!("encrypt plan.json --keys keys/public.key --as {name} {name}.csv -o {name}.ct"));
+        }
+    }
+    place.ok("run plan.json --keys keys/eval.keys B.ct A.ct C.ct W=W.csv -o r.ct");
+    place.ok("decrypt plan.json --keys keys/secret.key r.ct -o r.csv");
+    assert_eq!(text(place.read("r.csv")), format!("{}\n", -12 * large as i128 - 9));
+    place.write("over.csv", "10\n");
+    place.fails("run plan.json --keys keys/eval.keys B.ct A.ct C.ct W=over.csv -o s.ct", 3, "9");
+    place.ok("plan --left 1x2 --right 2x1 --integers --max-abs 5 --batch 3 --plain right -o many.json");
+    place.ok("keygen many.json -o many");
+    let bytes = |values: &[i64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    place.write("l.npy", npy("<i8", false, "(3, 1, 2)", &bytes(&[1, 2, 3, 4, 5, -5])));
+    place.write("r.npy", npy("<i8", false, "(3, 2, 1)", &bytes(&[1, 1, 2, 0, 5, 5])));
+    place.ok("encrypt many.json --keys many/secret.key --as left l.npy -o l.ct");
+    place.ok("matmul many.json --keys many/eval.keys l.ct r.npy -o p.ct");
+    place.ok("decrypt many.json --keys many/secret.key p.ct -o p.npy");
+    assert!(place.read("p.npy").ends_with(&bytes(&[3, 6, 0])));
+}
+
 #[test]
 fn statistics_of_a_table_with_names_and_a_release() {
     let place = Place::new();

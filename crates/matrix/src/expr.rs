@@ -36,7 +36,7 @@ pub struct InputSpec {
     pub plain: bool,
     /// For integers, which are computed with exactly, the bound to the last digit; `max_abs` is the double next to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub integers: Option<u64>,
+    pub integers: Option<u128>,
     /// For a table of which statistics are found, a bound for each column; `max_abs` is the largest of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<f64>,
@@ -49,7 +49,7 @@ impl InputSpec {
     }
 
     /// An encrypted input of integers.
-    pub fn integers(name: &str, shape: (usize, usize), bound: u64) -> Self {
+    pub fn integers(name: &str, shape: (usize, usize), bound: u128) -> Self {
         Self { integers: Some(bound), ..Self::new(name, shape, bound as f64) }
     }
 
@@ -550,16 +550,13 @@ fn check_columns(input: &InputSpec) -> Result<(), MatrixError> {
     Ok(())
 }
 
-/// Refuses what mixes the kinds of expressions: on real matrices, a product of integers, moments of a table.
+/// Refuses what mixes the kinds of expressions: on real matrices, on integers, moments of a table.
 fn check_kind(inputs: &[InputSpec], nodes: &[Op], output: usize) -> Result<(), MatrixError> {
     let exact = inputs.iter().filter(|i| i.integers.is_some()).count();
     if exact != 0 && exact != inputs.len() {
         return refuse(
             "integer and real matrices do not mix; describe all inputs as integers (dtype=int), or none".into(),
         );
-    }
-    if exact != 0 && inputs.iter().any(|i| i.plain) {
-        return refuse("both inputs of an exact product are encrypted; plain ones are not supported".into());
     }
     let tables = inputs.iter().filter(|i| !i.columns.is_empty()).count();
     let moments = nodes.iter().any(|op| matches!(op, Op::Moments { .. }));

@@ -1,7 +1,7 @@
 //! Arrays in, arrays out.
 
 use crate::error::Result;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use sudare_matrix::packing::IntMatrix;
@@ -35,17 +35,35 @@ pub fn array<'py>(py: Python<'py>, all: Vec<Matrix>) -> PyResult<Bound<'py, PyAr
     PyArray1::from_vec(py, values).reshape([batch, rows, cols])
 }
 
-/// Copies an array of integers with the axes row, column.
-pub fn integers(values: &PyReadonlyArray2<'_, i64>) -> Result<IntMatrix> {
-    let [rows, cols] = <[usize; 2]>::try_from(values.shape()).unwrap_or_default();
-    Ok(IntMatrix::new(rows, cols, values.as_array().iter().map(|x| i128::from(*x)).collect())?)
+/// Integers with the axes batch, row, column: an array of 64-bit ones, or the shape and a list where one does not fit.
+#[derive(FromPyObject)]
+pub enum Integers<'py> {
+    Narrow(PyReadonlyArray3<'py, i64>),
+    Wide([usize; 3], Vec<i128>),
 }
 
-/// The elements of a matrix of integers row by row: an array of 64-bit ones, or a list where one does not fit.
-pub fn whole<'py>(py: Python<'py>, matrix: &IntMatrix) -> PyResult<Bound<'py, PyAny>> {
-    let narrow: std::result::Result<Vec<i64>, _> = matrix.data().iter().map(|x| i64::try_from(*x)).collect();
+impl Integers<'_> {
+    /// Copies the matrices of a batch.
+    pub fn matrices(self) -> Result<Vec<IntMatrix>> {
+        let ([batch, rows, cols], all) = match self {
+            Self::Narrow(values) => {
+                let shape = <[usize; 3]>::try_from(values.shape()).unwrap_or_default();
+                (shape, values.as_array().iter().map(|x| i128::from(*x)).collect())
+            }
+            Self::Wide(shape, all) => (shape, all),
+        };
+        let size = rows * cols;
+        let one = |i: usize| IntMatrix::new(rows, cols, all.get(i * size..(i + 1) * size).unwrap_or_default().to_vec());
+        Ok((0..batch).map(one).collect::<std::result::Result<_, _>>()?)
+    }
+}
+
+/// The elements of matrices of integers one after another: an array of 64-bit ones, or a list where one does not fit.
+pub fn whole<'py>(py: Python<'py>, all: &[IntMatrix]) -> PyResult<Bound<'py, PyAny>> {
+    let elements = || all.iter().flat_map(IntMatrix::data);
+    let narrow: std::result::Result<Vec<i64>, _> = elements().map(|x| i64::try_from(*x)).collect();
     match narrow {
         Ok(narrow) => Ok(PyArray1::from_vec(py, narrow).into_any()),
-        Err(_) => matrix.data().to_vec().into_bound_py_any(py),
+        Err(_) => elements().copied().collect::<Vec<i128>>().into_bound_py_any(py),
     }
 }

@@ -1,12 +1,12 @@
 //! The sides that encrypt.
 
-use crate::array::{array, integers, matrices, whole};
+use crate::array::{Integers, array, matrices, whole};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::server::Server;
 use crate::work::{Workers, long, told};
-use numpy::{PyArray3, PyReadonlyArray2, PyReadonlyArray3};
+use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_matrix::session;
@@ -89,11 +89,11 @@ impl Client {
         &self,
         py: Python<'_>,
         name: &str,
-        values: PyReadonlyArray2<'_, i64>,
+        values: Integers<'_>,
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
-        let matrix = integers(&values)?;
-        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers(name, &matrix, progress)?)))
+        let all = values.matrices()?;
+        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers_batch(name, &all, progress)?)))
     }
 
     /// Results that may still be shown under the key.
@@ -111,9 +111,9 @@ impl Client {
         array(py, all)
     }
 
-    /// Decrypts a result of integers, row by row: an array of 64-bit ones, or a list where one does not fit.
+    /// Decrypts results of integers, row by row: an array of 64-bit ones, or a list where one does not fit.
     fn decrypt_integers<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyAny>> {
-        whole(py, &long(py, || Ok(self.0.decrypt_integers(&value.0)?))?)
+        whole(py, &long(py, || Ok(self.0.decrypt_integers_batch(&value.0)?))?)
     }
 }
 
@@ -141,5 +141,17 @@ impl PublicClient {
     ) -> Result<Encrypted> {
         let all = matrices(&values)?;
         told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
+    }
+
+    /// Encrypts an input of integers.
+    fn encrypt_integers(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        values: Integers<'_>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<Encrypted> {
+        let all = values.matrices()?;
+        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers_batch(name, &all, progress)?)))
     }
 }

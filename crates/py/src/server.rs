@@ -1,6 +1,6 @@
 //! The side that computes.
 
-use crate::array::{matrices, one};
+use crate::array::{Integers, matrices, one};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -89,6 +89,12 @@ impl Server {
     fn plain(&self, py: Python<'_>, name: &str, values: PyReadonlyArray3<'_, f64>) -> Result<Encrypted> {
         let all = matrices(&values)?;
         long(py, || Ok(Encrypted(self.0.plain(name, &all)?)))
+    }
+
+    /// The same of integers.
+    fn plain_integers(&self, py: Python<'_>, name: &str, values: Integers<'_>) -> Result<Encrypted> {
+        let all = values.matrices()?;
+        long(py, || Ok(Encrypted(self.0.plain_integers(name, &all)?)))
     }
 
     /// In a context, a matrix that the server sees.

@@ -8,6 +8,7 @@ use std::io::{BufReader, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_genome::{Options, Panel};
+use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::plan::MAX_PLAN_BYTES;
 use sudare_matrix::{Encrypted, Matrix, Plan};
 use sudare_ring::{ErrorKind, Threads};
@@ -229,14 +230,21 @@ impl Engine {
         let input = plan.expression().input(name).map(|at| &plan.expression().inputs()[at]);
         let input = input.ok_or_else(|| Problem::not_found("input of the plan"))?;
         let (shape, members) = ((input.rows, input.cols), plan.batch());
-        let expected = (8 * shape.0 * shape.1 * members) as u64;
+        let (width, kind) = if plan.is_exact() { (16, "128-bit integers") } else { (8, "doubles") };
+        let expected = (width * shape.0 * shape.1 * members) as u64;
         let found = file.metadata()?.len();
         if found != expected {
-            let words = format!("{name} has {expected} bytes as doubles, and this object has {found}");
+            let words = format!("{name} has {expected} bytes as {kind}, and this object has {found}");
             return Err(Problem::new(Kind::Refused(ErrorKind::Shape), words));
         }
         let mut bytes = Vec::new();
         BufReader::new(file).read_to_end(&mut bytes)?;
+        if plan.is_exact() {
+            let numbers: Vec<i128> = bytes.as_chunks::<16>().0.iter().map(|b| i128::from_le_bytes(*b)).collect();
+            let one = |values: &[i128]| IntMatrix::new(shape.0, shape.1, values.to_vec());
+            let matrices = numbers.chunks(shape.0 * shape.1).map(one).collect::<Result<Vec<_>, _>>()?;
+            return Ok(server.plain_integers(name, &matrices)?);
+        }
         let numbers: Vec<f64> = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         let one = |values: &[f64]| Matrix::new(shape.0, shape.1, values.to_vec());
         let matrices = numbers.chunks(shape.0 * shape.1).map(one).collect::<Result<Vec<_>, _>>()?;

@@ -88,7 +88,8 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operand {
-    /// The encrypted value; or of a plain input its elements as little-endian doubles, row by row.
+    /// The encrypted value; or of a plain input its elements row by row, as little-endian doubles, or 128-bit integers
+    /// in two's complement for a plan of integers.
     pub object: Digest,
     /// The name of an input that the plan gives to the server as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -155,7 +155,7 @@ fn decrypt(all: &Args, a: &args::Decrypt) -> Result<(), CliError> {
         }
     };
     let found = IntMatrix::new(rows, cols, words.into_iter().map(number).collect())?;
-    let whole = matrices::write(&a.output, &Numbers::Integers(found), &Names::default(), &a.csv)?;
+    let whole = matrices::write(&a.output, &Numbers::Integers(vec![found]), &Names::default(), &a.csv)?;
     say(all, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(whole.size())))?;
     whole.put()
 }

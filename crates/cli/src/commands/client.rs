@@ -85,12 +85,17 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
         drop(bar);
         return stored::told(args, &value.in_file(&a.matrix)?);
     }
-    let value = match &encryptor {
-        Encryptor::Secret(client) if plan.is_exact() => {
-            client.encrypt_integers(&a.name, &matrices::integers(&a.matrix, shape, &a.csv)?, &progress)
+    let value = if plan.is_exact() {
+        let whole = matrices::integers(&a.matrix, plan.batch(), shape, &a.csv)?;
+        match &encryptor {
+            Encryptor::Secret(client) => client.encrypt_integers_batch(&a.name, &whole, &progress),
+            Encryptor::Public(client) => client.encrypt_integers_batch(&a.name, &whole, &progress),
         }
-        Encryptor::Secret(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
-        Encryptor::Public(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
+    } else {
+        match &encryptor {
+            Encryptor::Secret(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
+            Encryptor::Public(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
+        }
     }
     .in_file(&a.matrix)?;
     drop(bar);
@@ -167,7 +172,7 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
         false => Encrypted::read_from(&plan, files::open(&a.result)?).in_file(&a.result)?,
     };
     let numbers = match &counted {
-        None if plan.is_exact() => Numbers::Integers(client.decrypt_integers(&value).in_file(&a.result)?),
+        None if plan.is_exact() => Numbers::Integers(client.decrypt_integers_batch(&value).in_file(&a.result)?),
         None => Numbers::Reals(client.decrypt_batch(&value).in_file(&a.result)?),
         Some(file) => {
             let matrix = client.decrypt_batch_for_release(&value).in_file(&a.result)?;

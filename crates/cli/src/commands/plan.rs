@@ -9,7 +9,7 @@ use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Planner};
 use sudare_rlwe::security::Security;
 
-/// Largest bound on integers: doubles have them all up to here.
+/// Largest bound on integers here: doubles have them all up to it. An expression's file has any.
 const MAX_EXACT_BOUND: f64 = 9_007_199_254_740_992.0;
 /// Most bytes of an expression file.
 const MAX_EXPRESSION_BYTES: u64 = 1 << 20;
@@ -19,7 +19,11 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
         Security::from_bits(a.security).ok_or_else(|| CliError::new(Class::Usage, "--security is 128, 192 or 256"))?;
     let goal = match a.table {
         Some((rows, cols)) => Goal::moments(rows, column_bounds(a, cols)?)?,
-        None => Goal::new(expression(a)?, if a.integers { 0.0 } else { a.error }),
+        None => {
+            let expression = expression(a)?;
+            let error = if expression.is_exact() { 0.0 } else { a.error };
+            Goal::new(expression, error)
+        }
     };
     let goal = Goal { batch: a.batch, security, release: a.release, ..goal };
     let mut planner = Planner::new(CostModel::stored(files::cache_folder().as_deref()));
@@ -68,11 +72,14 @@ fn expression(a: &args::Plan) -> Result<Expr, CliError> {
     let bound = |i: usize| a.max_abs.get(i).or(a.max_abs.first()).copied().unwrap_or(1.0);
     if a.integers {
         let whole = |i: usize| match bound(i) {
-            x if x.fract() == 0.0 && (1.0..=MAX_EXACT_BOUND).contains(&x) => Ok(x as u64),
+            x if x.fract() == 0.0 && (1.0..=MAX_EXACT_BOUND).contains(&x) => Ok(x as u128),
             x => Err(CliError::new(Class::Usage, format!("--max-abs {x}: a bound on integers is one, from 1 to 2^53"))),
         };
-        let (x, y) = (InputSpec::integers("left", left, whole(0)?), InputSpec::integers("right", right, whole(1)?));
-        return Ok(Expr::product(x, y)?);
+        let input = |name: &str, shape, i| -> Result<InputSpec, CliError> {
+            let plain = a.plain.as_deref() == Some(name);
+            Ok(InputSpec { plain, ..InputSpec::integers(name, shape, whole(i)?) })
+        };
+        return Ok(Expr::product(input("left", left, 0)?, input("right", right, 1)?)?);
     }
     let input = |name: &str, shape, i| InputSpec {
         plain: a.plain.as_deref() == Some(name),

@@ -16,14 +16,22 @@ fn send(remote: &Remote, path: &Path) -> Result<Digest, CliError> {
     remote.send(&mut files::open_unbuffered(path)?).in_file(path)
 }
 
-/// Sends an operand: an encrypted one as it is, one that the plan has plain as doubles.
+/// Sends an operand: an encrypted one as it is, one that the plan has plain as doubles or integers.
 fn operand(remote: &Remote, plan: &Plan, (name, path): (&str, &Path), csv: &args::Csv) -> Result<Operand, CliError> {
     match plan.expression().inputs().iter().find(|i| i.name == name) {
         Some(input) if input.plain => {
-            let matrices = matrices::read(path, plan.batch(), (input.rows, input.cols), csv)?;
-            let doubles: Vec<u8> =
-                matrices.iter().flat_map(|m| m.data()).flat_map(|element| element.to_le_bytes()).collect();
-            let object = remote.send(&mut Cursor::new(doubles)).in_file(path)?;
+            let (batch, shape) = (plan.batch(), (input.rows, input.cols));
+            let elements: Vec<u8> = match plan.is_exact() {
+                true => {
+                    let all = matrices::integers(path, batch, shape, csv)?;
+                    all.iter().flat_map(|m| m.data()).flat_map(|element| element.to_le_bytes()).collect()
+                }
+                false => {
+                    let all = matrices::read(path, batch, shape, csv)?;
+                    all.iter().flat_map(|m| m.data()).flat_map(|element| element.to_le_bytes()).collect()
+                }
+            };
+            let object = remote.send(&mut Cursor::new(elements)).in_file(path)?;
             Ok(Operand { object, plain: Some(name.to_owned()) })
         }
         // What is no value of this plan is refused here, before it is sent.

@@ -18,6 +18,10 @@ fn load_server(plan: &Plan, keys: &Path, threads: usize) -> Result<Server, CliEr
 /// An operand: encrypted, or plain where the plan has it so.
 fn operand(plan: &Plan, server: &Server, name: &str, path: &Path, csv: &args::Csv) -> Result<Encrypted, CliError> {
     match plan.expression().inputs().iter().find(|i| i.name == name) {
+        Some(input) if input.plain && plan.is_exact() => {
+            let matrices = matrices::integers(path, plan.batch(), (input.rows, input.cols), csv)?;
+            server.plain_integers(name, &matrices).in_file(path)
+        }
         Some(input) if input.plain => {
             let matrices = matrices::read(path, plan.batch(), (input.rows, input.cols), csv)?;
             server.plain(name, &matrices).in_file(path)

@@ -225,6 +225,25 @@ impl<S: Scheme> Evaluator<S> {
         Ok(a.with(self.inner.mul_integer(a.inner(), value)?, noise))
     }
 
+    /// The same message with another plaintext factor: the parts are multiplied by the quotient of both, taken modulo t and
+    /// centred. A term of a sum takes that of a product so, which leaves the product's noise as it is.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; [`HeError::WrongFactor`] for another than the one that every ciphertext at the level has;
+    /// `RingError::NotCoprime` for one that is no unit modulo t.
+    pub fn with_factor(&self, a: &Ciphertext<S>, factor: u64) -> Result<Ciphertext<S>, HeError> {
+        self.check(a)?;
+        let (t, level) = (self.params.modulus(), a.level());
+        if let Some(expected) = S::only_factor(&self.params, level).filter(|expected| *expected != factor) {
+            return Err(HeError::WrongFactor { scheme: S::NAME, level, found: factor, expected });
+        }
+        let quotient = t.center(t.mul(t.reduce(factor), t.inverse(a.factor)?));
+        let noise = a.noise * quotient.unsigned_abs() as f64;
+        check_fits(&self.params, "another plaintext factor", level, noise)?;
+        let inner = self.inner.mul_integer(a.inner(), quotient)?;
+        Ok(Ciphertext::new(&self.params, inner, State { factor: t.reduce(factor), noise }))
+    }
+
     /// Switches the modulus: the same message at a lower level, with its noise divided by the
     /// primes that go.
     ///

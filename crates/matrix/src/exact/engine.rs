@@ -1,30 +1,59 @@
-//! Exact products under built parameters: encoding, product, decoding.
+//! Exact computations under built parameters: encryption, evaluation, decryption.
 
+use super::blocks::Role;
 use super::garner::Garner;
+use super::request::Form;
 use super::spec::ExactSketch;
 use crate::error::MatrixError;
 use crate::expr::Op;
 use crate::packing::IntMatrix;
 use crate::plan::{Goal, field};
-use crate::product::Operand;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sudare_he::HeError;
 use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::plan::EXACT;
-use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
+use sudare_he::integer::{Encoder, IntegerParams, PlainFactor, Plaintext, Wrap};
 use sudare_ring::threads;
-use sudare_rlwe::keys::{EvalKeys, SecretKey};
-use sudare_rlwe::{KeyId, Params};
+use sudare_rlwe::keys::{EvalKeys, PublicKey, SecretKey};
+use sudare_rlwe::{KeyId, Params, RlweError};
 
-/// For each plaintext modulus the blocks of a matrix, row by row of blocks.
+/// For each plaintext modulus the ciphertexts of a value: form by form, matrix by matrix of the batch, row by row of
+/// blocks.
 pub(crate) type Residues = Vec<Vec<Ciphertext>>;
 
-/// An exact product under built parameters.
+/// A key that encrypts.
+#[derive(Clone, Copy)]
+pub(crate) enum EncryptionKey<'k> {
+    Secret(&'k SecretKey),
+    Public(&'k PublicKey),
+}
+
+/// A value that an operation takes: the matrices of a batch, or a list of ciphertexts for each plaintext modulus.
+pub(crate) enum ExactOperand<'v> {
+    Plain(&'v [IntMatrix]),
+    Encrypted(Vec<&'v [Ciphertext]>),
+}
+
+/// What an operation makes.
+pub(crate) enum ExactValue {
+    Plain(Vec<IntMatrix>),
+    Encrypted(Residues),
+}
+
+/// An exact computation under built parameters.
 pub(crate) struct ExactEngine {
     sketch: ExactSketch,
     /// One set for each plaintext modulus, all over the same ring and primes.
     params: Vec<IntegerParams>,
     rlwe: Params,
+}
+
+/// An operand in the forms that an operation takes it in, under one plaintext modulus.
+enum Side<'v> {
+    Encrypted(&'v [Form], &'v [Ciphertext]),
+    Plain(Vec<Form>, Vec<Plaintext>),
+    /// What ciphertexts are multiplied by.
+    Factor(Vec<Form>, Vec<PlainFactor>),
 }
 
 impl ExactEngine {
@@ -33,12 +62,11 @@ impl ExactEngine {
         let spec = &sketch.spec;
         let rlwe = spec.params.build(EXACT)?;
         let params = spec.moduli.iter().map(|t| IntegerParams::new(&rlwe, *t)).collect::<Result<Vec<_>, _>>()?;
-        let terms = spec.blocks.counts(sketch.request.shape)[1] as f64;
         for p in &params {
-            let noise = p.noise().message() + p.noise().secret_encryption();
-            let product = (p.t() as f64 * terms).log2() + 2.0 * noise.log2();
-            if product >= p.noise().log_limit(rlwe.max_level()) {
-                let expected = "primes that hold the noise of the product";
+            let fresh = p.noise().message() + p.noise().secret_encryption().max(p.noise().public_encryption());
+            let noise = sketch.request.noise(spec.blocks, (p.degree() as f64, p.t() as f64), fresh);
+            if noise.log2() >= p.noise().log_limit(rlwe.max_level()) {
+                let expected = "primes that hold the noise of the result";
                 return Err(field("params.q_bits", format!("{:?} bits", spec.params.q_bits), expected));
             }
         }
@@ -59,80 +87,200 @@ impl ExactEngine {
         &self.params
     }
 
-    /// Encrypts the input at a node.
+    /// Refuses matrices of another shape, with elements over the planned bound, or another number of them.
     ///
     /// # Errors
-    /// [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over the planned bound.
+    /// [`MatrixError::Count`]; [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over its bound.
+    pub(crate) fn check(&self, goal: &Goal, input: usize, matrices: &[IntMatrix]) -> Result<(), MatrixError> {
+        let spec = &goal.expression.inputs()[input];
+        let high = i128::try_from(spec.integers.unwrap_or(0)).unwrap_or(i128::MAX);
+        if matrices.len() != goal.batch {
+            return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: goal.batch });
+        }
+        matrices.iter().try_for_each(|matrix| check(matrix, (spec.rows, spec.cols), high))
+    }
+
+    /// Encrypts the input at a node, which was checked: in every form that its operations take.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
     pub(crate) fn encrypt(
         &self,
-        goal: &Goal,
         node: usize,
-        matrix: &IntMatrix,
-        secret: &SecretKey,
+        matrices: &[IntMatrix],
+        key: EncryptionKey<'_>,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Residues, MatrixError> {
-        let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
-        let right = usize::from(request.operand(node) == Some(Operand::Right));
-        check(goal.expression.info(node).shape, request.bounds[right], matrix)?;
-        let turned = request.operands[right].1.is_some().then(|| matrix.transpose());
-        let matrix = turned.as_ref().unwrap_or(matrix);
-        let [rows, inner, columns] = blocks.counts(request.shape);
-        let (down, across) = if right == 0 { (rows, inner) } else { (inner, columns) };
-        let coefficients = threads::map(down * across, |at| match right {
-            0 => blocks.left(matrix, at / across, at % across),
-            _ => blocks.right(matrix, at / across, at % across),
-        });
-        let (all, done) = (coefficients.len() * self.params.len(), AtomicUsize::new(0));
+        let blocks = self.blocks(self.sketch.request.forms(node), matrices)?;
+        let (all, done) = (blocks.len() * self.params.len(), AtomicUsize::new(0));
         progress(0, all);
         let under = |params: &IntegerParams| {
-            let (encoder, t) = (Encoder::new(params), i128::from(params.t()));
-            let encryptor = Encryptor::with_secret_key(params, secret)?;
+            let encoder = Encoder::new(params);
+            let encryptor = match key {
+                EncryptionKey::Secret(key) => Encryptor::with_secret_key(params, key),
+                EncryptionKey::Public(key) => Encryptor::with_public_key(params, key),
+            }?;
             let one = |at: usize| {
-                let residues: Vec<u64> = coefficients[at].iter().map(|x| x.rem_euclid(t) as u64).collect();
-                let plain = encoder.encode_unsigned(&residues, Packing::Coefficients, Wrap::Refuse)?;
-                let made = encryptor.encrypt(&plain);
+                let made = encryptor.encrypt(&self.encode(&encoder, &blocks[at])?);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
                 made
             };
-            threads::map(coefficients.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
+            threads::map(blocks.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
         };
         Ok(self.params.iter().map(under).collect::<Result<_, _>>()?)
+    }
+
+    /// Blocks of the matrices of a batch in all forms.
+    fn blocks(&self, forms: &[Form], matrices: &[IntMatrix]) -> Result<Vec<Vec<i128>>, MatrixError> {
+        let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
+        let pairs: Vec<_> = forms.iter().flat_map(|form| matrices.iter().map(move |m| (form, m))).collect();
+        let made = threads::map(pairs.len(), |at| pairs[at].0.blocks(request, blocks, pairs[at].1));
+        Ok(made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    fn encode(&self, encoder: &Encoder, block: &[i128]) -> Result<Plaintext, HeError> {
+        let t = i128::from(encoder.params().t());
+        let residues: Vec<u64> = block.iter().map(|x| x.rem_euclid(t) as u64).collect();
+        encoder.encode_unsigned(&residues, self.sketch.request.packing, Wrap::Refuse)
     }
 
     /// Computes a node from its operands' values.
     ///
     /// # Errors
-    /// [`MatrixError::He`].
+    /// [`MatrixError::He`]; [`MatrixError::OutOfRange`] for plain values of 128 bits.
     pub(crate) fn evaluate(
         &self,
-        op: Op,
+        node: usize,
         key: KeyId,
-        operands: &[Vec<&[Ciphertext]>],
-    ) -> Result<Residues, MatrixError> {
-        match operands {
-            // It was turned before it was encrypted.
-            [one] if matches!(op, Op::Transpose { .. }) => Ok(one.iter().map(|list| list.to_vec()).collect()),
-            [left, right] if matches!(op, Op::Matmul { .. }) => self.multiply(key, left, right),
-            _ => Err(MatrixError::NoPlan { reason: format!("{} is no exact product", op.name()) }),
+        operands: &[ExactOperand<'_>],
+    ) -> Result<ExactValue, MatrixError> {
+        let op = self.sketch.request.expr.nodes()[node];
+        let plain = |o: &ExactOperand<'_>| matches!(o, ExactOperand::Plain(_));
+        if operands.iter().all(plain) {
+            return Ok(ExactValue::Plain(plainly(op, operands)?));
+        }
+        let under = |at: usize| self.evaluate_under(at, node, key, operands);
+        Ok(ExactValue::Encrypted((0..self.params.len()).map(under).collect::<Result<_, _>>()?))
+    }
+
+    /// The same under one plaintext modulus.
+    fn evaluate_under(
+        &self,
+        modulus: usize,
+        node: usize,
+        key: KeyId,
+        operands: &[ExactOperand<'_>],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        let (request, params) = (&self.sketch.request, &self.params[modulus]);
+        let op = request.expr.nodes()[node];
+        let sides = op.operands().zip(operands).map(|(o, value)| self.side(modulus, node, o, value));
+        let sides = sides.collect::<Result<Vec<_>, MatrixError>>()?;
+        let evaluator = Evaluator::new(params, EvalKeys::new(params, key))?;
+        let (encoder, blocks) = (Encoder::new(params), self.sketch.spec.blocks);
+        let mut out = Vec::with_capacity(request.ciphertexts(blocks, node));
+        for form in request.forms(node) {
+            let sources = request.operands(node, *form)?;
+            let added = match op {
+                Op::Shift { of, by } => {
+                    let (form, matrix) = form.constant(request.expr.info(of).shape, by as i128)?;
+                    let blocks = self.blocks(&[form], &[matrix])?;
+                    blocks.iter().map(|b| self.encode(&encoder, b)).collect::<Result<Vec<_>, _>>()?
+                }
+                _ => Vec::new(),
+            };
+            let count = request.count(blocks, form.role);
+            // A matrix product, or one element by element that is summed: over blocks of its factors.
+            let sums = form.role.terms().is_none() && sources.iter().any(|(_, f)| f.role.terms().is_some());
+            for member in 0..request.batch {
+                // Where each operand's blocks begin, and what holds them.
+                let found: Vec<(&Side<'_>, usize)> = sources
+                    .iter()
+                    .map(|(operand, form)| {
+                        let at = op.operands().position(|o| o == *operand).unwrap_or(0);
+                        (&sides[at], sides[at].place(self, *form, member))
+                    })
+                    .collect();
+                let one = |at: usize| match sums {
+                    true => self.dot(&evaluator, &sources, &found, at),
+                    false => elementwise(&evaluator, op, &found, added.get(at), at),
+                };
+                let made = threads::map(count, one).into_iter().collect::<Result<Vec<_>, HeError>>()?;
+                out.extend(made);
+            }
+        }
+        Ok(out)
+    }
+
+    /// An operand under a plaintext modulus, in the forms that a node takes it in.
+    fn side<'v>(
+        &'v self,
+        modulus: usize,
+        node: usize,
+        operand: usize,
+        value: &ExactOperand<'v>,
+    ) -> Result<Side<'v>, MatrixError> {
+        let (request, params) = (&self.sketch.request, &self.params[modulus]);
+        let matrices = match value {
+            ExactOperand::Encrypted(lists) => return Ok(Side::Encrypted(request.forms(operand), lists[modulus])),
+            ExactOperand::Plain(matrices) => matrices,
+        };
+        let mut forms: Vec<Form> = Vec::new();
+        for form in request.forms(node) {
+            let sources = request.operands(node, *form)?.into_iter().filter(|(o, _)| *o == operand);
+            for (_, form) in sources {
+                if !forms.contains(&form) {
+                    forms.push(form);
+                }
+            }
+        }
+        let (blocks, encoder) = (self.blocks(&forms, matrices)?, Encoder::new(params));
+        let op = request.expr.nodes()[node];
+        if matches!(op, Op::Matmul { .. } | Op::Mul { .. }) {
+            let factor = |at: usize| self.encode(&encoder, &blocks[at])?.factor(params.max_level());
+            let made = threads::map(blocks.len(), factor).into_iter().collect::<Result<_, HeError>>()?;
+            return Ok(Side::Factor(forms, made));
+        }
+        let made = threads::map(blocks.len(), |at| self.encode(&encoder, &blocks[at]));
+        Ok(Side::Plain(forms, made.into_iter().collect::<Result<_, _>>()?))
+    }
+
+    /// One block of a sum of products: Σ_t left(row, t) · right(t, column).
+    fn dot(
+        &self,
+        evaluator: &Evaluator,
+        sources: &[(usize, Form)],
+        found: &[(&Side<'_>, usize)],
+        at: usize,
+    ) -> Result<Ciphertext, HeError> {
+        let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
+        let columns = blocks.grid(request.shape, Role::Result).1;
+        let (row, column) = (at / columns, at % columns);
+        let inner = sources[0].1.role.terms().unwrap_or(1).div_ceil(blocks.b);
+        let place = |which: usize, t: usize| {
+            let first = found[which].1;
+            match sources[which].1.role {
+                Role::Left(_) => first + row * inner + t,
+                Role::Right(_) => first + t * columns + column,
+                Role::Result | Role::Everywhere => first + at,
+            }
+        };
+        match (found[0].0, found[1].0) {
+            (Side::Encrypted(_, x), Side::Encrypted(_, y)) => {
+                let a: Vec<_> = (0..inner).map(|t| &x[place(0, t)]).collect();
+                let b: Vec<_> = (0..inner).map(|t| &y[place(1, t)]).collect();
+                evaluator.dot(&a, &b)
+            }
+            (Side::Encrypted(_, x), Side::Factor(_, y)) => {
+                sum(evaluator, (0..inner).map(|t| evaluator.mul_factor(&x[place(0, t)], &y[place(1, t)])))
+            }
+            (Side::Factor(_, x), Side::Encrypted(_, y)) => {
+                sum(evaluator, (0..inner).map(|t| evaluator.mul_factor(&y[place(1, t)], &x[place(0, t)])))
+            }
+            _ => Err(no_operand()),
         }
     }
 
-    fn multiply(&self, key: KeyId, left: &[&[Ciphertext]], right: &[&[Ciphertext]]) -> Result<Residues, MatrixError> {
-        let [rows, inner, columns] = self.sketch.spec.blocks.counts(self.sketch.request.shape);
-        let under = |(params, (x, y)): (&IntegerParams, (&&[Ciphertext], &&[Ciphertext]))| {
-            let evaluator = Evaluator::new(params, EvalKeys::new(params, key))?;
-            let one = |at: usize| {
-                let (row, column) = (at / columns, at % columns);
-                let a: Vec<_> = (0..inner).map(|t| &x[row * inner + t]).collect();
-                let b: Vec<_> = (0..inner).map(|t| &y[t * columns + column]).collect();
-                evaluator.dot(&a, &b)
-            };
-            threads::map(rows * columns, one).into_iter().collect::<Result<Vec<_>, HeError>>()
-        };
-        Ok(self.params.iter().zip(left.iter().zip(right)).map(under).collect::<Result<_, _>>()?)
-    }
-
-    /// Decrypts the result, exactly.
+    /// Decrypts the results of a batch, exactly.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] for an operand, [`MatrixError::He`] for another key.
@@ -141,9 +289,9 @@ impl ExactEngine {
         node: usize,
         value: &[&[Ciphertext]],
         secret: &SecretKey,
-    ) -> Result<IntMatrix, MatrixError> {
+    ) -> Result<Vec<IntMatrix>, MatrixError> {
         let (request, spec) = (&self.sketch.request, &self.sketch.spec);
-        if node != request.output {
+        if node != request.expr.output() {
             return Err(MatrixError::NotPlanned {
                 operation: "decryption of an operand",
                 planned: "the result is decrypted; an operand is encrypted in a form of its own".into(),
@@ -151,20 +299,138 @@ impl ExactEngine {
         }
         let under = |(params, list): (&IntegerParams, &&[Ciphertext])| {
             let (encoder, decryptor) = (Encoder::new(params), Decryptor::new(params, secret)?);
-            let one = |at: usize| encoder.decode_unsigned(&decryptor.decrypt(&list[at])?, Packing::Coefficients);
+            let one = |at: usize| encoder.decode_unsigned(&decryptor.decrypt(&list[at])?, request.packing);
             threads::map(list.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
         };
         let residues = self.params.iter().zip(value).map(under).collect::<Result<Vec<_>, _>>()?;
-        let (compose, columns) = (Garner::new(&spec.moduli), spec.blocks.counts(request.shape)[2]);
-        spec.blocks.gather(request.shape, |row, column, at| {
-            compose.centred(residues.iter().map(|lists| lists[row * columns + column][at]))
-        })
+        let compose = Garner::new(&spec.moduli);
+        let columns = spec.blocks.counts(request.shape)[2];
+        let count = residues.first().map_or(0, Vec::len) / request.batch;
+        let gather = |member: usize| {
+            spec.blocks.gather(request.packing, request.shape, |row, column, places| {
+                let block = member * count + row * columns + column;
+                compose.centred(residues.iter().zip(&spec.moduli).map(|(lists, t)| {
+                    let sum: u128 = lists[block][places.clone()].iter().map(|x| u128::from(*x)).sum();
+                    (sum % u128::from(*t)) as u64
+                }))
+            })
+        };
+        (0..request.batch).map(gather).collect()
     }
 }
 
+impl Side<'_> {
+    /// Where the blocks of a matrix of the batch in a form begin.
+    fn place(&self, engine: &ExactEngine, form: Form, member: usize) -> usize {
+        let forms: &[Form] = match self {
+            Side::Encrypted(forms, _) => forms,
+            Side::Plain(forms, _) | Side::Factor(forms, _) => forms,
+        };
+        engine.sketch.request.place(engine.sketch.spec.blocks, forms, form, member)
+    }
+}
+
+/// One block of an operation that works block by block.
+fn elementwise(
+    e: &Evaluator,
+    op: Op,
+    found: &[(&Side<'_>, usize)],
+    added: Option<&Plaintext>,
+    at: usize,
+) -> Result<Ciphertext, HeError> {
+    match (op, found) {
+        (Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. }, [(Side::Encrypted(_, x), p)]) => {
+            Ok(x[p + at].clone())
+        }
+        (Op::Neg { .. }, [(Side::Encrypted(_, x), p)]) => e.negate(&x[p + at]),
+        (Op::Scale { by, .. }, [(Side::Encrypted(_, x), p)]) => e.mul_integer(&x[p + at], by as i64),
+        (Op::Shift { .. }, [(Side::Encrypted(_, x), p)]) => match added {
+            Some(number) => e.add_plain(&x[p + at], number),
+            None => Err(no_operand()),
+        },
+        (Op::Add { .. }, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => {
+            combined(e, &x[p + at], &y[q + at], Evaluator::add)
+        }
+        (Op::Sub { .. }, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => {
+            combined(e, &x[p + at], &y[q + at], Evaluator::sub)
+        }
+        (Op::Add { .. }, [(Side::Encrypted(_, x), p), (Side::Plain(_, y), q)])
+        | (Op::Add { .. }, [(Side::Plain(_, y), q), (Side::Encrypted(_, x), p)]) => e.add_plain(&x[p + at], &y[q + at]),
+        (Op::Sub { .. }, [(Side::Encrypted(_, x), p), (Side::Plain(_, y), q)]) => e.sub_plain(&x[p + at], &y[q + at]),
+        (Op::Sub { .. }, [(Side::Plain(_, x), p), (Side::Encrypted(_, y), q)]) => {
+            e.add_plain(&e.negate(&y[q + at])?, &x[p + at])
+        }
+        (Op::Mul { .. }, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => e.mul(&x[p + at], &y[q + at]),
+        (Op::Mul { .. }, [(Side::Encrypted(_, x), p), (Side::Factor(_, y), q)])
+        | (Op::Mul { .. }, [(Side::Factor(_, y), q), (Side::Encrypted(_, x), p)]) => {
+            e.mul_factor(&x[p + at], &y[q + at])
+        }
+        _ => Err(no_operand()),
+    }
+}
+
+/// A sum or difference under one plaintext factor: that of the operand with more parts, whose noise is the larger one.
+fn combined(
+    e: &Evaluator,
+    x: &Ciphertext,
+    y: &Ciphertext,
+    combine: fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>,
+) -> Result<Ciphertext, HeError> {
+    match x.parts().len().cmp(&y.parts().len()) {
+        std::cmp::Ordering::Less => combine(e, &e.with_factor(x, y.factor())?, y),
+        std::cmp::Ordering::Equal => combine(e, x, y),
+        std::cmp::Ordering::Greater => combine(e, x, &e.with_factor(y, x.factor())?),
+    }
+}
+
+fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, HeError>>) -> Result<Ciphertext, HeError> {
+    let mut total: Option<Ciphertext> = None;
+    for term in terms {
+        let term = term?;
+        match &mut total {
+            Some(total) => e.add_assign(total, &term)?,
+            None => total = Some(term),
+        }
+    }
+    total.ok_or_else(no_operand)
+}
+
+fn no_operand() -> HeError {
+    RlweError::Operands { operation: "an exact operation", left: 0, right: 0 }.into()
+}
+
+/// An operation on plain matrices.
+fn plainly(op: Op, operands: &[ExactOperand<'_>]) -> Result<Vec<IntMatrix>, MatrixError> {
+    let lists: Vec<&[IntMatrix]> = operands
+        .iter()
+        .filter_map(|o| match o {
+            ExactOperand::Plain(list) => Some(*list),
+            ExactOperand::Encrypted(_) => None,
+        })
+        .collect();
+    let name = op.name();
+    let one = |at: usize| {
+        let x = &lists[0][at];
+        let y = lists.get(1).map_or(x, |list| &list[at]);
+        match op {
+            Op::Matmul { .. } => x.matmul(y),
+            Op::Add { .. } => x.zip(name, y, i128::checked_add),
+            Op::Sub { .. } => x.zip(name, y, i128::checked_sub),
+            Op::Mul { .. } => x.zip(name, y, i128::checked_mul),
+            Op::Neg { .. } => x.map(i128::checked_neg),
+            Op::Scale { by, .. } => x.map(|x| x.checked_mul(by as i128)),
+            Op::Shift { by, .. } => x.map(|x| x.checked_add(by as i128)),
+            Op::Transpose { .. } => Ok(x.transpose()),
+            Op::Sum { axis, .. } => x.sum(usize::from(axis != 0)),
+            _ => Ok(x.clone()),
+        }
+    };
+    (0..lists.first().map_or(0, |list| list.len())).map(one).collect()
+}
+
 /// Refuses a matrix of another shape or with elements over a bound.
-fn check(expected: (usize, usize), bound: u64, matrix: &IntMatrix) -> Result<(), MatrixError> {
-    let (found, high) = (matrix.shape(), i128::from(bound));
+fn check(matrix: &IntMatrix, expected: (usize, usize), high: i128) -> Result<(), MatrixError> {
+    let found = matrix.shape();
     if found != expected {
         return Err(MatrixError::PlannedShape { what: "the matrix", found, expected });
     }

@@ -1,12 +1,15 @@
-//! Exact products of integer matrices: never rounded, and refused where they would not fit.
+//! Exact computations with integer matrices: never rounded, and refused where they would not fit.
 //!
-//! Operands are packed into coefficients of BGV ciphertexts ([`Blocks`]); one multiplication is
-//! the product of two blocks, without rotations and without keys on the server. Larger matrices
-//! are cut into blocks and summed before anything is sent; larger results use several coprime
-//! plaintext moduli. A planner chooses ring, cut and moduli ([`ExactSpec`]) by cost. The packings of Duong et
-//! al. under the scheme of Brakerski and Vaikuntanathan are in [`crate::packing`].
+//! What is computed is an expression of inputs, encrypted or plain: sums, differences, products with numbers and plain
+//! matrices, transposes, sums over rows and columns, and one product of two encrypted values on each way to the result,
+//! of matrices or element by element (`request.rs`). Operands are packed into coefficients or slots of BGV ciphertexts
+//! ([`Blocks`]); one multiplication is the product of two blocks, without rotations and without keys on the server. What
+//! is linear is done before: its owner encrypts an input in every form that the expression takes it in. Larger matrices
+//! are cut into blocks and summed before anything is sent; larger results use several coprime plaintext moduli. A planner
+//! chooses ring, cut and moduli ([`ExactSpec`]) by cost. The packings of Duong et al. under the scheme of Brakerski and
+//! Vaikuntanathan are in [`crate::packing`].
 //!
-//! The coefficients beside the answer are sums of products of entries: whoever decrypts sees them
+//! The coefficients and slots beside the answer are terms of it, and sums of products of entries: whoever decrypts sees them
 //! too.
 //!
 //! ```
@@ -33,9 +36,11 @@ mod blocks;
 mod engine;
 mod garner;
 mod moduli;
+mod request;
 mod spec;
 
 pub use blocks::Blocks;
-pub(crate) use engine::{ExactEngine, Residues};
+pub(crate) use engine::{EncryptionKey, ExactEngine, ExactOperand, ExactValue, Residues};
+pub(crate) use request::Request;
 pub use spec::ExactSpec;
-pub(crate) use spec::{ExactSketch, Request, candidates};
+pub(crate) use spec::{ExactSketch, candidates};

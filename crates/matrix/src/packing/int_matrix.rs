@@ -57,6 +57,50 @@ impl IntMatrix {
         Self { rows: self.cols, cols: self.rows, data }
     }
 
+    /// The sum over the rows (axis 0: one row comes out) or over the columns.
+    ///
+    /// # Errors
+    /// [`MatrixError::OutOfRange`] for a sum of 128 bits or more.
+    pub fn sum(&self, axis: usize) -> Result<Self, MatrixError> {
+        let (rows, cols) = if axis == 0 { (1, self.cols) } else { (self.rows, 1) };
+        let mut out = Self::from_fn(rows, cols, |_, _| 0)?;
+        for (at, x) in self.data.iter().enumerate() {
+            let (row, col) = (at / self.cols, at % self.cols);
+            let sum = &mut out.data[if axis == 0 { col } else { row }];
+            *sum = sum.checked_add(*x).ok_or(too_large(row, col))?;
+        }
+        Ok(out)
+    }
+
+    /// `f` of every element; `None` is for what 128 bits do not hold.
+    ///
+    /// # Errors
+    /// [`MatrixError::OutOfRange`] for the first such element.
+    pub fn map(&self, f: impl Fn(i128) -> Option<i128>) -> Result<Self, MatrixError> {
+        let place = |at: usize| too_large(at / self.cols, at % self.cols);
+        let data = self.data.iter().enumerate().map(|(at, x)| f(*x).ok_or_else(|| place(at)));
+        Ok(Self { data: data.collect::<Result<_, _>>()?, ..*self })
+    }
+
+    /// `f` of the elements of two matrices in the same place; `None` is for what 128 bits do not hold.
+    ///
+    /// # Errors
+    /// [`MatrixError::Shapes`], [`MatrixError::OutOfRange`].
+    pub fn zip(
+        &self,
+        operation: &'static str,
+        other: &Self,
+        f: impl Fn(i128, i128) -> Option<i128>,
+    ) -> Result<Self, MatrixError> {
+        if self.shape() != other.shape() {
+            return Err(MatrixError::Shapes { operation, left: self.shape(), right: other.shape() });
+        }
+        let place = |at: usize| too_large(at / self.cols, at % self.cols);
+        let pairs = self.data.iter().zip(&other.data).enumerate();
+        let data = pairs.map(|(at, (x, y))| f(*x, *y).ok_or_else(|| place(at)));
+        Ok(Self { data: data.collect::<Result<_, _>>()?, ..*self })
+    }
+
     /// The plain product: the reference of every encrypted one.
     ///
     /// # Errors
@@ -71,9 +115,14 @@ impl IntMatrix {
             for col in 0..other.cols {
                 let mut terms = self.row(row).iter().enumerate().map(|(k, x)| x.checked_mul(other.get(k, col)));
                 let sum = terms.try_fold(0i128, |sum, term| sum.checked_add(term?));
-                data.push(sum.ok_or(MatrixError::OutOfRange { row, col, low: i128::MIN, high: i128::MAX })?);
+                data.push(sum.ok_or(too_large(row, col))?);
             }
         }
         Self::new(self.rows, other.cols, data)
     }
+}
+
+/// The refusal of an element that 128 bits do not hold.
+fn too_large(row: usize, col: usize) -> MatrixError {
+    MatrixError::OutOfRange { row, col, low: i128::MIN, high: i128::MAX }
 }

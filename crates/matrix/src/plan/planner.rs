@@ -72,7 +72,7 @@ impl Planner {
     /// Programs with their prices, the cheapest first; the verdict is empty for those that would do.
     ///
     /// # Errors
-    /// [`MatrixError::NoPlan`] for integers in an expression that is not one exact product.
+    /// [`MatrixError::NoPlan`] for an expression of integers that is not computed exactly.
     fn priced(&self, goal: &Goal) -> Result<Vec<(Program, Considered)>, MatrixError> {
         let all = self.programs(goal)?.into_iter();
         let mut priced: Vec<_> = all.filter_map(|p| self.price(goal, &p).map(|c| (p, c)).ok()).collect();
@@ -208,11 +208,8 @@ impl Planner {
             ));
         }
         let (expr, size) = (&goal.expression, goal.expression.info(goal.expression.output()).max_abs);
-        let integers = if self.integers_would_do(goal)? {
-            "; integers are exact: describe both inputs with dtype=int"
-        } else {
-            ""
-        };
+        let integers =
+            if self.integers_would_do(goal)? { "; integers are exact: describe the inputs with dtype=int" } else { "" };
         let release = if goal.release.is_some() { ", or release fewer results or with fewer bits" } else { "" };
         Ok(match self.least_error(goal)? {
             Some(least) if least < size => {
@@ -235,7 +232,7 @@ impl Planner {
         })
     }
 
-    /// Whether an exact product computes the goal, should its elements be integers.
+    /// Whether an exact plan computes the goal, should its elements be integers.
     fn integers_would_do(&self, goal: &Goal) -> Result<bool, MatrixError> {
         match Request::of_doubles(goal) {
             Some(exact) if exact.check().is_ok() => Ok(!self.programs(&exact)?.is_empty()),

@@ -30,7 +30,7 @@ pub enum Program {
         /// Tiles and parameters.
         circuit: CircuitSpec,
     },
-    /// One product of two inputs of integers, exactly.
+    /// An expression of integers, exactly.
     Exact {
         /// Cut, plaintext moduli and parameters.
         exact: ExactSpec,

@@ -172,7 +172,7 @@ fn figures_of_a_file_carry_no_weight() {
 }
 
 fn exact(shape: Shape, left: u64, right: u64, security: Security) -> Result<Plan, MatrixError> {
-    let input = InputSpec::integers;
+    let input = |name: &str, shape, bound: u64| InputSpec::integers(name, shape, bound.into());
     let expr = Expr::product(input("A", (shape.m, shape.k), left), input("B", (shape.k, shape.n), right))?;
     planner().plan(&Goal { security, ..Goal::new(expr, 0.0) })
 }
@@ -229,7 +229,7 @@ fn a_file_of_an_exact_product_lowers_nothing() {
             ("/goal/security", json!("Insecure"), "goal.security"),
             ("/goal/security", json!("Bits256"), "program.params.security"),
             ("/goal/error", json!(1e-4), ""),
-            ("/goal/batch", json!(2), ""),
+            ("/goal/batch", json!(0), ""),
             ("/goal/expression/inputs/0/rows", json!(1u64 << 40), ""),
             ("/goal/expression/inputs/0/rows", json!(0), ""),
             ("/goal/expression/inputs/0/integers", json!(0), ""),

@@ -6,6 +6,7 @@ use super::moments::Moments;
 use super::server::Server;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
+use crate::exact::EncryptionKey;
 use crate::matrix::Matrix;
 use crate::packing::IntMatrix;
 use crate::plan::{Plan, PlanHash};
@@ -150,11 +151,21 @@ impl Client {
         matrix: &IntMatrix,
         progress: Progress<'_>,
     ) -> Result<Encrypted, MatrixError> {
-        let engine = self.plan.exact()?;
-        let expr = self.plan.expression();
-        let node = expr.node_of_input(input_called(&self.plan, name)?);
-        let made = self.threads.run(|| engine.encrypt(self.plan.goal(), node, matrix, &self.secret, progress))?;
-        Encrypted::bgv(&self.plan, node, self.secret.id(), made)
+        self.encrypt_integers_batch(name, std::slice::from_ref(matrix), progress)
+    }
+
+    /// Encrypts an input of integers of every member of a batch.
+    ///
+    /// # Errors
+    /// As [`Client::encrypt_integers`]; [`MatrixError::Count`].
+    pub fn encrypt_integers_batch(
+        &self,
+        name: &str,
+        matrices: &[IntMatrix],
+        progress: Progress<'_>,
+    ) -> Result<Encrypted, MatrixError> {
+        let key = (EncryptionKey::Secret(&self.secret), self.secret.id());
+        encrypt_integers(&self.plan, &self.threads, key, (name, matrices), progress)
     }
 
     /// Decrypts the result of a plan without a batch, for the owner's eyes: what is shown to
@@ -169,7 +180,7 @@ impl Client {
     }
 
     /// The matrix of a plan without a batch.
-    fn only(&self, mut all: Vec<Matrix>) -> Result<Matrix, MatrixError> {
+    fn only<M>(&self, mut all: Vec<M>) -> Result<M, MatrixError> {
         match (all.pop(), all.is_empty()) {
             (Some(one), true) => Ok(one),
             (_, _) => Err(MatrixError::Count { what: "matrices of the batch", found: self.plan.batch(), expected: 1 }),
@@ -191,12 +202,20 @@ impl Client {
         })
     }
 
-    /// Decrypts the result of a plan of integers, exactly.
+    /// Decrypts the result of a plan of integers without a batch, exactly.
     ///
     /// # Errors
     /// [`MatrixError::WrongPlan`]; [`MatrixError::NotPlanned`] for an operand or a plan of real matrices;
-    /// [`MatrixError::He`] for another key.
+    /// [`MatrixError::He`] for another key; [`MatrixError::Count`] for a batch.
     pub fn decrypt_integers(&self, value: &Encrypted) -> Result<IntMatrix, MatrixError> {
+        self.only(self.decrypt_integers_batch(value)?)
+    }
+
+    /// Decrypts the results of integers of all members of a batch, exactly.
+    ///
+    /// # Errors
+    /// As [`Client::decrypt_integers`].
+    pub fn decrypt_integers_batch(&self, value: &Encrypted) -> Result<Vec<IntMatrix>, MatrixError> {
         expect_plan(self.plan.hash(), value)?;
         let engine = self.plan.exact()?;
         self.threads.run(|| engine.decrypt(value.node(), &value.residues()?, &self.secret))
@@ -281,12 +300,12 @@ impl PublicClient {
     ///
     /// # Errors
     /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's; [`MatrixError::NotPlanned`] for
-    /// exact products and statistics, which are planned for the noise of a secret key.
+    /// statistics, which are planned for the noise of a secret key.
     pub fn new(plan: &Plan, public: PublicKey, threads: usize) -> Result<Self, MatrixError> {
         if !plan.engine().sketch().fresh_public() {
             return Err(MatrixError::NotPlanned {
                 operation: "encryption under a public key",
-                planned: "exact products and statistics have room for the noise of the secret key's encryptions".into(),
+                planned: "statistics have room for the noise of the secret key's encryptions".into(),
             });
         }
         expect_params(plan.params(), public.params())?;
@@ -329,6 +348,20 @@ impl PublicClient {
         let encryptor = Encryptor::with_public_key(&self.public)?;
         encrypt(&self.plan, &self.threads, &encryptor, self.public.id(), (name, matrices), progress)
     }
+
+    /// As [`Client::encrypt_integers_batch`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn encrypt_integers_batch(
+        &self,
+        name: &str,
+        matrices: &[IntMatrix],
+        progress: Progress<'_>,
+    ) -> Result<Encrypted, MatrixError> {
+        let key = (EncryptionKey::Public(&self.public), self.public.id());
+        encrypt_integers(&self.plan, &self.threads, key, (name, matrices), progress)
+    }
 }
 
 impl std::fmt::Debug for PublicClient {
@@ -346,12 +379,7 @@ fn encrypt(
     progress: Progress<'_>,
 ) -> Result<Encrypted, MatrixError> {
     let node = input_node(plan, name, matrices)?;
-    if plan.expression().is_plain(node) {
-        return Err(MatrixError::NotPlanned {
-            operation: "encryption of this input",
-            planned: format!("{name} is given to the server as it is"),
-        });
-    }
+    expect_encrypted(plan, name, node)?;
     let engine = plan.real()?;
     let values = pool.run(|| {
         let plain = engine.encode(plan.goal(), node, matrices)?;
@@ -365,6 +393,37 @@ fn encrypt(
         made.into_iter().collect::<Result<Vec<Ciphertext>, _>>().map_err(MatrixError::from)
     })?;
     Encrypted::ckks(plan, node, key, values)
+}
+
+fn encrypt_integers(
+    plan: &Plan,
+    pool: &Threads,
+    (key, id): (EncryptionKey<'_>, KeyId),
+    (name, matrices): (&str, &[IntMatrix]),
+    progress: Progress<'_>,
+) -> Result<Encrypted, MatrixError> {
+    let node = integer_node(plan, name, matrices)?;
+    expect_encrypted(plan, name, node)?;
+    let engine = plan.exact()?;
+    Encrypted::bgv(plan, node, id, pool.run(|| engine.encrypt(node, matrices, key, progress))?)
+}
+
+/// Refuses an input that the server sees.
+fn expect_encrypted(plan: &Plan, name: &str, node: usize) -> Result<(), MatrixError> {
+    if plan.expression().is_plain(node) {
+        return Err(MatrixError::NotPlanned {
+            operation: "encryption of this input",
+            planned: format!("{name} is given to the server as it is"),
+        });
+    }
+    Ok(())
+}
+
+/// The node of an input of integers, with matrices that fit it.
+pub(super) fn integer_node(plan: &Plan, name: &str, matrices: &[IntMatrix]) -> Result<usize, MatrixError> {
+    let (engine, input) = (plan.exact()?, input_called(plan, name)?);
+    engine.check(plan.goal(), input, matrices)?;
+    Ok(plan.expression().node_of_input(input))
 }
 
 /// The position of an input.

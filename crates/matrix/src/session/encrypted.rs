@@ -2,7 +2,8 @@
 
 use super::layout::{Layout, Tabled, Tiled};
 use crate::error::MatrixError;
-use crate::exact::Residues;
+use crate::exact::{ExactOperand, Residues};
+use crate::packing::IntMatrix;
 use crate::plan::{Engine, NodeSize, Plan, PlanHash, number};
 use crate::slots::error_model::reading_error;
 use crate::slots::grid::Grid;
@@ -51,6 +52,8 @@ pub(super) enum Values {
     Ckks(Arc<Bundle<ckks::Ciphertext>>),
     /// A bundle for each plaintext modulus.
     Bgv(Arc<Vec<Bundle<bgv::Ciphertext>>>),
+    /// Integers that the server sees.
+    Plain(Arc<Vec<IntMatrix>>),
 }
 
 impl Encrypted {
@@ -71,6 +74,11 @@ impl Encrypted {
             plan.exact()?.moduli().iter().zip(values).map(|(p, cts)| Bundle::new(p, key, header(plan, node), cts));
         let bundles = bundles.collect::<Result<Vec<_>, _>>()?;
         Ok(Self::of(plan, node, key, Values::Bgv(Arc::new(bundles))))
+    }
+
+    /// The value of a node of integers that the server sees.
+    pub(super) fn plain(plan: &Plan, node: usize, values: Vec<IntMatrix>) -> Self {
+        Self::of(plan, node, KeyId::NONE, Values::Plain(Arc::new(values)))
     }
 
     /// The value of a node of a plan.
@@ -142,6 +150,12 @@ impl Encrypted {
         Ok(match &self.values {
             Values::Ckks(bundle) => bundle.write_to(out),
             Values::Bgv(bundles) => bundles.iter().try_for_each(|bundle| bundle.write_to(&mut out)),
+            Values::Plain(_) => {
+                return Err(MatrixError::NotPlanned {
+                    operation: "sending a plain matrix as an encrypted one",
+                    planned: "the server has it; send the matrix itself".into(),
+                });
+            }
         }?)
     }
 
@@ -245,7 +259,7 @@ impl Encrypted {
     pub fn ciphertexts(&self) -> Result<&[ckks::Ciphertext], MatrixError> {
         match &self.values {
             Values::Ckks(bundle) => Ok(bundle.ciphertexts()),
-            Values::Bgv(_) => Err(MatrixError::NotPlanned {
+            Values::Bgv(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
                 operation: "reading integers as real numbers",
                 planned: "the plan computes with integers, exactly".into(),
             }),
@@ -259,11 +273,24 @@ impl Encrypted {
     pub fn residues(&self) -> Result<Vec<&[bgv::Ciphertext]>, MatrixError> {
         match &self.values {
             Values::Bgv(bundles) => Ok(bundles.iter().map(Bundle::ciphertexts).collect()),
-            Values::Ckks(_) => Err(MatrixError::NotPlanned {
-                operation: "reading real numbers as integers",
-                planned: "the plan computes with real numbers".into(),
+            Values::Ckks(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
+                operation: "reading encrypted integers from another value",
+                planned: "this one holds real numbers, or is plain".into(),
             }),
         }
+    }
+
+    /// What an exact computation takes of it.
+    pub(super) fn integers(&self) -> Result<ExactOperand<'_>, MatrixError> {
+        match &self.values {
+            Values::Plain(matrices) => Ok(ExactOperand::Plain(matrices)),
+            _ => Ok(ExactOperand::Encrypted(self.residues()?)),
+        }
+    }
+
+    /// Whether it is one that the server sees, of integers.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.values, Values::Plain(_))
     }
 
     /// Ciphertexts in it.
@@ -271,6 +298,7 @@ impl Encrypted {
         match &self.values {
             Values::Ckks(bundle) => bundle.ciphertexts().len(),
             Values::Bgv(bundles) => bundles.iter().map(|b| b.ciphertexts().len()).sum(),
+            Values::Plain(_) => 0,
         }
     }
 
@@ -284,6 +312,7 @@ impl Encrypted {
         let level = match &self.values {
             Values::Ckks(bundle) => bundle.ciphertexts().iter().map(ckks::Ciphertext::level).min(),
             Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::level).min(),
+            Values::Plain(_) => None,
         };
         level.unwrap_or(0)
     }
@@ -304,6 +333,7 @@ impl Encrypted {
         match &self.values {
             Values::Ckks(bundle) => bundle.ciphertexts().iter().map(ckks::Ciphertext::bytes).sum(),
             Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::bytes).sum(),
+            Values::Plain(matrices) => matrices.iter().map(|m| size_of_val(m.data())).sum(),
         }
     }
 }
@@ -409,11 +439,18 @@ impl fmt::Display for Encrypted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, cols) = self.shape;
         let size = format!("{} ct × {:.1} MB", self.count(), self.bytes() as f64 / self.count().max(1) as f64 / 1e6);
-        let scheme = if matches!(self.values, Values::Ckks(_)) { "ckks" } else { "bgv" };
+        let scheme = match self.values {
+            Values::Ckks(_) => "ckks",
+            Values::Bgv(_) => "bgv",
+            Values::Plain(_) => "plain",
+        };
         write!(f, "<sudare {scheme} ")?;
         match self.batch {
             1 => write!(f, "({rows}, {cols})")?,
             b => write!(f, "({b}, {rows}, {cols})")?,
+        }
+        if scheme == "plain" {
+            return write!(f, " integers up to {}, not encrypted>", number(self.max_abs));
         }
         if scheme == "bgv" {
             return write!(f, " integers up to {}, exact, {size}>", number(self.max_abs));

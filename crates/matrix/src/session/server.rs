@@ -1,13 +1,15 @@
 //! The side that computes, by a plan of any kind.
 
-use super::client::{expect_params, expect_plan, input_node};
+use super::client::{expect_params, expect_plan, input_node, integer_node};
 use super::context::ContextSpec;
 use super::encrypted::Encrypted;
 use super::free::Free;
 use super::keys::{self, ServerKeys};
 use crate::error::MatrixError;
+use crate::exact::ExactValue;
 use crate::expr::Op;
 use crate::matrix::Matrix;
+use crate::packing::IntMatrix;
 use crate::plan::{Engine, Plan, PlanHash};
 use std::io::Write;
 use std::sync::Arc;
@@ -28,7 +30,7 @@ pub struct Server(Arc<Inner>);
 enum Mode {
     /// What a plan of real matrices or tables says, with refreshes where it has some.
     Real(Plan, Evaluator, Option<Box<Bootstrapper>>),
-    /// The exact product of a plan of integers, which takes no keys.
+    /// A plan of integers, which takes no keys.
     Exact(Plan),
     /// Anything, within the depth of a context.
     Free(Box<Free>, Evaluator),
@@ -51,7 +53,7 @@ impl Server {
         Self::with_threads(plan, keys.into(), Arc::new(Threads::new(threads)))
     }
 
-    /// A server for a plan that takes no keys at all: an exact product, which anybody can compute.
+    /// A server for a plan that takes no keys at all: one of integers, which anybody can compute.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] for any other plan.
@@ -59,7 +61,8 @@ impl Server {
         if !plan.is_exact() {
             return Err(MatrixError::NotPlanned {
                 operation: "a server without keys",
-                planned: "only exact products are computed without evaluation keys; make it by client.server()".into(),
+                planned: "only plans of integers are computed without evaluation keys; make it by client.server()"
+                    .into(),
             });
         }
         Self::new(plan, EvalKeys::new(plan.params(), KeyId::NONE), threads)
@@ -203,7 +206,7 @@ impl Server {
         &self.0.keys
     }
 
-    /// Operations done so far; none are counted of exact products.
+    /// Operations done so far; none are counted of integers.
     pub fn counters(&self) -> Counters {
         match &self.0.mode {
             Mode::Real(_, evaluator, None) | Mode::Free(_, evaluator) => evaluator.counters(),
@@ -241,6 +244,22 @@ impl Server {
         let plain = self.0.threads.run(|| engine.encode(plan.goal(), node, matrices))?;
         let values = plain.iter().map(|p| trivial(engine.params(), self.key_id(), p)).collect::<Result<Vec<_>, _>>()?;
         Encrypted::ckks(plan, node, self.key_id(), values)
+    }
+
+    /// The same of integers.
+    ///
+    /// # Errors
+    /// As [`Server::plain`]; [`MatrixError::OutOfRange`] for an element over its bound.
+    pub fn plain_integers(&self, name: &str, matrices: &[IntMatrix]) -> Result<Encrypted, MatrixError> {
+        let plan = self.planned("an input by its name")?;
+        let node = integer_node(plan, name, matrices)?;
+        if !plan.expression().is_plain(node) {
+            return Err(MatrixError::NotPlanned {
+                operation: "taking this input unencrypted",
+                planned: format!("{name} comes encrypted"),
+            });
+        }
+        Ok(Encrypted::plain(plan, node, matrices.to_vec()))
     }
 
     /// In a context, a matrix that the server sees, ready to compute with encrypted ones.
@@ -465,8 +484,11 @@ impl Server {
             }
             Mode::Exact(plan) => {
                 let (node, operands) = find(plan, op, operands)?;
-                let values = operands.iter().map(|v| v.residues()).collect::<Result<Vec<_>, _>>()?;
-                Encrypted::bgv(plan, node, key, pool.run(|| plan.exact()?.evaluate(op, key, &values))?)
+                let values = operands.iter().map(|v| v.integers()).collect::<Result<Vec<_>, _>>()?;
+                match pool.run(|| plan.exact()?.evaluate(node, key, &values))? {
+                    ExactValue::Encrypted(made) => Encrypted::bgv(plan, node, key, made),
+                    ExactValue::Plain(made) => Ok(Encrypted::plain(plan, node, made)),
+                }
             }
             Mode::Free(free, evaluator) => pool.run(|| free.apply(evaluator, op, operands)),
         }
@@ -483,10 +505,10 @@ impl Server {
     /// The key that all operands are under: the server's own, where it has keys.
     fn one_key(&self, operands: &[&Encrypted]) -> Result<KeyId, MatrixError> {
         let expected = match &self.0.mode {
-            Mode::Exact(_) => operands.first().map_or(KeyId::NONE, |v| v.key()),
+            Mode::Exact(_) => operands.iter().find(|v| !v.is_plain()).map_or(KeyId::NONE, |v| v.key()),
             _ => self.key_id(),
         };
-        match operands.iter().find(|v| v.key() != expected) {
+        match operands.iter().find(|v| !v.is_plain() && v.key() != expected) {
             Some(other) => {
                 let (what, found) = ("the encrypted value", other.key());
                 Err(HeError::Rlwe(RlweError::WrongKey { what, found, expected }).into())

@@ -1,0 +1,288 @@
+//! Expressions of encrypted and plain integers against plain ones: every operation, shape, bound, batch and key.
+
+use sudare_matrix::expr::{InputSpec, Op};
+use sudare_matrix::packing::IntMatrix;
+use sudare_matrix::session::QUIET;
+use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, MatrixError, Plan, Planner, PublicClient, Server};
+
+fn plan_of(expr: Expr, batch: usize) -> Result<Plan, MatrixError> {
+    Planner::new(CostModel::default()).plan(&Goal { batch, ..Goal::new(expr, 0.0) })
+}
+
+fn input(name: &str, shape: (usize, usize), bound: u128) -> InputSpec {
+    InputSpec::integers(name, shape, bound)
+}
+
+fn known(name: &str, shape: (usize, usize), bound: u128) -> InputSpec {
+    InputSpec { plain: true, ..input(name, shape, bound) }
+}
+
+/// A generator of its own, so that a seed is a case for good.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+
+    /// Elements that often reach the bound.
+    fn matrix(&mut self, (rows, cols): (usize, usize), bound: i128) -> IntMatrix {
+        let data = (0..rows * cols).map(|_| match self.roll(5) {
+            0 => bound,
+            1 => -bound,
+            _ => (self.roll(1 << 30) as i128 * self.roll(1 << 30) as i128 * 1_000_003) % (bound + 1),
+        });
+        let data: Vec<i128> = data.collect();
+        IntMatrix::new(rows, cols, data).unwrap()
+    }
+}
+
+/// An expression that grows at random.
+struct Grown {
+    inputs: Vec<InputSpec>,
+    nodes: Vec<Op>,
+}
+
+impl Grown {
+    fn node(&mut self, op: Op) -> usize {
+        self.nodes.push(op);
+        self.nodes.len() - 1
+    }
+
+    fn leaf(&mut self, dice: &mut Dice, shape: (usize, usize), encrypted: bool) -> usize {
+        let fits = |i: &InputSpec| (i.rows, i.cols) == shape && i.plain != encrypted;
+        if let Some(at) = self.inputs.iter().position(fits).filter(|_| dice.roll(2) == 0) {
+            return self.nodes.iter().position(|op| *op == Op::Input { input: at }).unwrap();
+        }
+        let bound = [1, 5, 1000, 1 << 20, (1 << 64) + 3][dice.roll(5)];
+        let name = format!("x{}", self.inputs.len());
+        self.inputs.push(if encrypted { input(&name, shape, bound) } else { known(&name, shape, bound) });
+        let input = self.inputs.len() - 1;
+        self.node(Op::Input { input })
+    }
+
+    /// A value of a shape with up to `factors` encrypted factors, none of it a matrix product unless it may be.
+    fn grow(&mut self, dice: &mut Dice, shape: (usize, usize), depth: usize, factors: usize) -> usize {
+        let (rows, cols) = shape;
+        if depth == 0 {
+            return self.leaf(dice, shape, factors != 0);
+        }
+        let split = |dice: &mut Dice| match factors {
+            0 => (0, 0),
+            1 => [(1, 0), (0, 1)][dice.roll(2)],
+            _ => [(1, 1), (1, 1), (2, 0), (0, 2)][dice.roll(4)],
+        };
+        let less = |dice: &mut Dice| if factors == 2 && dice.roll(2) == 0 { 1 } else { factors };
+        match dice.roll(10) {
+            0 | 1 => {
+                let (other, flip) = (less(dice), dice.roll(2));
+                let (left, right) =
+                    (self.grow(dice, shape, depth - 1, factors), self.grow(dice, shape, depth - 1, other));
+                let (left, right) = if flip == 0 { (left, right) } else { (right, left) };
+                self.node(if dice.roll(2) == 0 { Op::Add { left, right } } else { Op::Sub { left, right } })
+            }
+            2 => {
+                let (x, y) = split(dice);
+                let (left, right) = (self.grow(dice, shape, depth - 1, x), self.grow(dice, shape, depth - 1, y));
+                self.node(Op::Mul { left, right })
+            }
+            3 | 4 => {
+                let ((x, y), k) = (split(dice), 1 + dice.roll(4));
+                let left = self.grow(dice, (rows, k), depth - 1, x);
+                let right = self.grow(dice, (k, cols), depth - 1, y);
+                self.node(Op::Matmul { left, right })
+            }
+            5 => {
+                let of = self.grow(dice, shape, depth - 1, factors);
+                self.node(Op::Neg { of })
+            }
+            6 => {
+                let of = self.grow(dice, shape, depth - 1, factors);
+                let by = [1.0, -1.0, -3.0, 12_345.0][dice.roll(4)];
+                self.node(Op::Scale { of, by })
+            }
+            7 => {
+                let of = self.grow(dice, shape, depth - 1, factors);
+                self.node(Op::Shift { of, by: dice.roll(2000) as f64 - 1000.0 })
+            }
+            8 if rows == 1 || cols == 1 => {
+                let (axis, length) = (u8::from(rows != 1), 1 + dice.roll(4));
+                let of = self.grow(dice, if axis == 0 { (length, cols) } else { (rows, length) }, depth - 1, factors);
+                self.node(Op::Sum { of, axis })
+            }
+            _ => {
+                let of = self.grow(dice, (cols, rows), depth - 1, factors);
+                self.node(Op::Transpose { of })
+            }
+        }
+    }
+}
+
+/// A node's value by definition.
+fn value(expr: &Expr, node: usize, inputs: &[IntMatrix]) -> IntMatrix {
+    let of = |o: usize| value(expr, o, inputs);
+    let both = |left: usize, right: usize, f: fn(i128, i128) -> i128| {
+        let (x, y) = (of(left), of(right));
+        IntMatrix::from_fn(x.shape().0, x.shape().1, |i, j| f(x.get(i, j), y.get(i, j))).unwrap()
+    };
+    let each = |o: usize, f: &dyn Fn(i128) -> i128| {
+        let x = of(o);
+        IntMatrix::from_fn(x.shape().0, x.shape().1, |i, j| f(x.get(i, j))).unwrap()
+    };
+    match expr.nodes()[node] {
+        Op::Input { input } => inputs[input].clone(),
+        Op::Add { left, right } => both(left, right, |x, y| x + y),
+        Op::Sub { left, right } => both(left, right, |x, y| x - y),
+        Op::Mul { left, right } => both(left, right, |x, y| x * y),
+        Op::Matmul { left, right } => of(left).matmul(&of(right)).unwrap(),
+        Op::Neg { of: o } => each(o, &|x| -x),
+        Op::Scale { of: o, by } => each(o, &|x| x * by as i128),
+        Op::Shift { of: o, by } => each(o, &|x| x + by as i128),
+        Op::Transpose { of: o } => of(o).transpose(),
+        Op::Sum { of: o, axis } => {
+            let x = of(o);
+            let (rows, cols) = if axis == 0 { (1, x.shape().1) } else { (x.shape().0, 1) };
+            let terms = |i: usize, j: usize| match axis {
+                0 => (0..x.shape().0).map(|t| x.get(t, j)).sum(),
+                _ => (0..x.shape().1).map(|t| x.get(i, t)).sum::<i128>(),
+            };
+            IntMatrix::from_fn(rows, cols, terms).unwrap()
+        }
+        op => panic!("{op:?}"),
+    }
+}
+
+/// Computes what a plan says of random inputs, and compares.
+fn check(plan: &Plan, dice: &mut Dice) {
+    let expr = plan.expression();
+    let client = Client::new(plan, 1).unwrap();
+    let public = PublicClient::new(plan, client.public_key().unwrap(), 1).unwrap();
+    let server = Server::keyless(plan, 1).unwrap();
+    let draw = |dice: &mut Dice, i: &InputSpec| -> Vec<IntMatrix> {
+        let bound = i128::try_from(i.integers.unwrap()).unwrap();
+        (0..plan.batch()).map(|_| dice.matrix((i.rows, i.cols), bound)).collect()
+    };
+    let inputs: Vec<Vec<IntMatrix>> = expr.inputs().iter().map(|i| draw(dice, i)).collect();
+    let values: Vec<Encrypted> = expr
+        .inputs()
+        .iter()
+        .zip(&inputs)
+        .map(|(spec, matrices)| match (spec.plain, dice.roll(2)) {
+            (true, _) => server.plain_integers(&spec.name, matrices).unwrap(),
+            (_, 0) => client.encrypt_integers_batch(&spec.name, matrices, QUIET).unwrap(),
+            _ => public.encrypt_integers_batch(&spec.name, matrices, QUIET).unwrap(),
+        })
+        .map(|x| if x.is_plain() { x } else { Encrypted::from_bytes(plan, &x.to_bytes().unwrap()).unwrap() })
+        .collect();
+    let found = server.run(&values).unwrap();
+    let sizes = plan.summary().operands.iter().map(|o| o.ciphertexts);
+    assert!(sizes.eq(values.iter().chain([&found]).map(Encrypted::count)), "{plan}");
+    let found =
+        client.decrypt_integers_batch(&Encrypted::from_bytes(plan, &found.to_bytes().unwrap()).unwrap()).unwrap();
+    for (member, found) in found.iter().enumerate() {
+        let own: Vec<IntMatrix> = inputs.iter().map(|list| list[member].clone()).collect();
+        assert_eq!(*found, value(expr, expr.output(), &own), "{plan}");
+    }
+}
+
+#[test]
+fn random_expressions() {
+    let (mut done, mut refused) = (0, 0);
+    for seed in 0..240u64 {
+        let dice = &mut Dice(seed);
+        let mut grown = Grown { inputs: Vec::new(), nodes: Vec::new() };
+        let (shape, depth, factors) = ((1 + dice.roll(4), 1 + dice.roll(4)), 1 + dice.roll(4), 1 + dice.roll(2));
+        let output = grown.grow(dice, shape, depth, factors);
+        let Ok(expr) = Expr::new(grown.inputs, grown.nodes, output) else { continue };
+        match plan_of(expr, 1 + dice.roll(2)) {
+            Ok(plan) => {
+                let plan = Plan::from_json(&plan.to_json().unwrap()).unwrap();
+                check(&plan, dice);
+                done += 1;
+            }
+            Err(MatrixError::NoPlan { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(done > refused && done > 120, "{done} computed, {refused} refused");
+}
+
+/// Inputs and results of more than 64 bits, and the largest there can be.
+#[test]
+fn edges_of_ranges() {
+    for (left, right, k) in [(1u128 << 100, 1 << 10, 3), ((1 << 116) - 1, 1, 1), ((1 << 58) + 1, (1 << 57) - 1, 2)] {
+        let nodes = vec![
+            Op::Input { input: 0 },
+            Op::Input { input: 1 },
+            Op::Matmul { left: 0, right: 1 },
+            Op::Input { input: 2 },
+            Op::Sub { left: 2, right: 3 },
+        ];
+        let inputs = vec![input("A", (2, k), left), input("B", (k, 2), right), input("C", (2, 2), left)];
+        let plan = plan_of(Expr::new(inputs, nodes, 4).unwrap(), 1).unwrap();
+        let plan = Plan::from_json(&plan.to_json().unwrap()).unwrap();
+        let (client, server) = (Client::new(&plan, 1).unwrap(), Server::keyless(&plan, 1).unwrap());
+        let full = |rows, cols, x: u128, sign: i128| IntMatrix::from_fn(rows, cols, |_, _| sign * x as i128).unwrap();
+        for sign in [1, -1] {
+            let all = [("A", full(2, k, left, sign)), ("B", full(k, 2, right, 1)), ("C", full(2, 2, left, -sign))];
+            let values = all.each_ref().map(|(name, m)| client.encrypt_integers(name, m, QUIET).unwrap());
+            let wanted = sign * (left * right * k as u128 + left) as i128;
+            assert_eq!(plan.largest_integer(), Some(wanted.abs()));
+            let found = client.decrypt_integers(&server.run(&values).unwrap()).unwrap();
+            assert!(found.data().iter().all(|x| *x == wanted), "{found:?} is not {wanted}");
+        }
+        let over = full(2, k, left + 1, 1);
+        assert!(matches!(client.encrypt_integers("A", &over, QUIET), Err(MatrixError::OutOfRange { .. })));
+    }
+}
+
+/// What cannot be computed exactly is refused with what to write instead.
+#[test]
+fn refusals_name_the_remedy() {
+    let square = || input("A", (2, 2), 9);
+    let other = |name: &str| input(name, (2, 2), 9);
+    let i = |input: usize| Op::Input { input };
+    let chain = vec![i(0), i(1), Op::Matmul { left: 0, right: 1 }, i(2), Op::Matmul { left: 2, right: 3 }];
+    let plain_chain = chain.clone();
+    let total = vec![i(0), i(1), Op::Mul { left: 0, right: 1 }, Op::Sum { of: 2, axis: 0 }, Op::Sum { of: 3, axis: 1 }];
+    for (inputs, nodes, remedy) in [
+        (vec![square(), other("B"), other("C")], chain, "second plan"),
+        (vec![square(), known("B", (2, 2), 9), other("C")], plain_chain, "second plan"),
+        (vec![square(), other("B")], total, "after decryption"),
+        (vec![square()], vec![i(0), Op::Scale { of: 0, by: 0.5 }], "divide after decryption"),
+        (vec![square()], vec![i(0), Op::Shift { of: 0, by: 9_007_199_254_740_992.0 }], "plain input"),
+        (
+            vec![input("A", (2, 2), 1 << 60), input("B", (2, 2), 1 << 60)],
+            vec![i(0), i(1), Op::Matmul { left: 0, right: 1 }],
+            "tighter bounds",
+        ),
+    ] {
+        let output = nodes.len() - 1;
+        match plan_of(Expr::new(inputs, nodes, output).unwrap(), 1) {
+            Err(MatrixError::NoPlan { reason }) => assert!(reason.contains(remedy), "{reason} lacks {remedy:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A value of another kind, number or place is refused by a typed error.
+#[test]
+fn plain_inputs_stay_plain() {
+    let nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Mul { left: 0, right: 1 }];
+    let plan = plan_of(Expr::new(vec![input("A", (2, 3), 5), known("W", (2, 3), 7)], nodes, 2).unwrap(), 2).unwrap();
+    let (client, server) = (Client::new(&plan, 1).unwrap(), Server::keyless(&plan, 1).unwrap());
+    let ones = || IntMatrix::from_fn(2, 3, |_, _| 1).unwrap();
+    let both = [ones(), ones()];
+    let not_planned = |e: MatrixError| matches!(e, MatrixError::NotPlanned { .. });
+    assert!(not_planned(client.encrypt_integers_batch("W", &both, QUIET).unwrap_err()));
+    assert!(not_planned(server.plain_integers("A", &both).unwrap_err()));
+    let refused = client.encrypt_integers("A", &ones(), QUIET).unwrap_err();
+    assert!(matches!(refused, MatrixError::Count { found: 1, expected: 2, .. }));
+    let w = server.plain_integers("W", &both).unwrap();
+    assert!(not_planned(w.to_bytes().unwrap_err()));
+    let x = client.encrypt_integers_batch("A", &both, QUIET).unwrap();
+    let product = server.mul(&w, &x).unwrap();
+    assert_eq!(client.decrypt_integers_batch(&product).unwrap(), both);
+    assert!(not_planned(client.decrypt_integers_batch(&w).unwrap_err()));
+}
