@@ -62,7 +62,7 @@ def main() -> None:
         count = int(np.prod(product.numblocks))
         print(f"operands    {(left.nbytes + right.nbytes) / 1e6:.0f} MB in stores; {count} tiles")
         print(
-            f"here        {in_process:.1f} s on two threads, {2 * in_process / count * 1e3:.0f} ms of one a tile"
+            f"here        {in_process:.1f} s on two threads, {2e3 * in_process / count:.0f} ms of one a tile"
         )
         if here.load(plan).to_bytes() != one:
             sys.exit("tiles in this process have other bytes than the product in one piece")

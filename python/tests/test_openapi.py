@@ -63,9 +63,8 @@ def test_every_answer_is_one_that_is_described(served: tuple[str, str], tmp_path
 def test_answers_about_what_is_there(served: tuple[str, str], tmp_path: Path) -> None:
     """An object, and a job that is done, with every header and query that the description allows."""
     remote = sd.remote(served[0], token=served[1])
-    plan = sd.plan(
-        lambda A, B: A @ B, A=sd.spec((2, 2), dtype=int, max_abs=9), B=sd.spec((2, 2), dtype=int, max_abs=9)
-    )
+    small = sd.spec((2, 2), dtype=int, max_abs=9)
+    plan = sd.plan(lambda A, B: A @ B, A=small, B=small)
     client = sd.Client(plan)
     remote.server(client)
     ones = np.ones((2, 2), dtype=int)
