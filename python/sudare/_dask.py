@@ -32,7 +32,7 @@ except ImportError as missing:
 try:
     from distributed.diagnostics.plugin import WorkerPlugin
 except ImportError:
-    WorkerPlugin = object  # type: ignore[assignment,misc]
+    WorkerPlugin = object
 
 from . import _core
 from ._errors import FormatError, InputError, MissingKeyError, ShapeError, UnsupportedError
@@ -149,7 +149,8 @@ def _folded(x: Part, form: int) -> EncryptedTile:
 def _total(parts: Any) -> EncryptedTile:
     """A task: the sums of all parts along an axis, added."""
     first, *rest = parts if isinstance(parts, list) else [parts]
-    return functools.reduce(_sum_of_two, rest, first)
+    total: EncryptedTile = functools.reduce(_sum_of_two, rest, first)
+    return total
 
 
 def _gathered(parts: Any) -> Part:
@@ -160,7 +161,8 @@ def _gathered(parts: Any) -> Part:
     if isinstance(one, EncryptedTile):
         return join(parts)
     first, last = one._window, parts[-1][-1]._window
-    return one._part(range(first[0].start, last[0].stop), range(first[1].start, last[1].stop))
+    whole: StoredMatrix = one
+    return whole._part(range(first[0].start, last[0].stop), range(first[1].start, last[1].stop))
 
 
 def _about(x: Part) -> About:
@@ -175,6 +177,7 @@ class EncryptedArray(da.Array):
     """
 
     __slots__ = ("_sudare_server",)
+    _sudare_server: Server | None
 
     def __new__(cls, graph: Any, name: str, chunks: Any, meta: Any, server: Server | None) -> EncryptedArray:
         """Made by `array` and by operations."""
@@ -193,7 +196,7 @@ class EncryptedArray(da.Array):
         return _gathered, ()
 
     def _rebuild(self, dsk: Any, *, rename: Any = None) -> EncryptedArray:
-        name = (rename or {}).get(self.name, self.name)
+        name = rename.get(self.name, self.name) if rename else self.name
         return EncryptedArray(dsk, name, self.chunks, self._meta, self._sudare_server)
 
     def __matmul__(self, other: Any) -> EncryptedArray:

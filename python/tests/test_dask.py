@@ -100,7 +100,7 @@ def test_what_does_not_go_together(world: World) -> None:
     with pytest.raises(sd.InputError, match="tile"):
         sd.dask.array(world.open("A"), (0, 1))
     with pytest.raises(sd.UnsupportedError, match="stored matrix"):
-        sd.dask.array(np.eye(3))  # type: ignore[arg-type]
+        sd.dask.array(np.eye(3))
     # Elements are nobody's to see, and what is only read stays a store.
     with pytest.raises(sd.UnsupportedError):
         np.asarray(x.sum(0).compute(scheduler="synchronous"))
