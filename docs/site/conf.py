@@ -16,14 +16,7 @@ source_suffix = {".md": "markdown"}
 html_theme = "pydata_sphinx_theme"
 html_title = "Sudare"
 html_extra_path = ["../../target/docs/extra"]
-html_theme_options: dict[str, Any] = {
-    "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
-    "external_links": [
-        {"name": "In Rust", "url": "rust/sudare_matrix/index.html"},
-        {"name": "Papers and figures", "url": "runs/index.html"},
-    ],
-}
+html_theme_options: dict[str, Any] = {"show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 # Pages point at source files of the repository, which are no pages.
