@@ -39,7 +39,7 @@ pub struct Options {
 
 fn matrix(rows: usize, cols: usize, salt: u64) -> Outcome<Matrix> {
     let mut random = Random::new(salt);
-    Ok(Matrix::from_fn(rows, cols, |_, _| random.unit())?)
+    Ok(Matrix::new(rows, cols, (0..rows * cols).map(|_| random.unit()).collect())?)
 }
 
 fn plan(k: usize) -> Outcome<Plan> {

@@ -3,12 +3,12 @@
 
 use crate::client::Client;
 use crate::encrypted::Encrypted;
-use crate::error::Result;
+use crate::error::{Refusal, Result};
 use crate::plan::Plan;
 use crate::server::Server;
 use crate::stored::Stored;
 use crate::work::long;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray3, PyReadonlyArray1};
 use pyo3::prelude::*;
 use sudare_matrix::MatrixError;
 use sudare_matrix::product::Operand;
@@ -103,7 +103,7 @@ pub fn decrypt_part<'py>(py: Python<'py>, client: &Client, part: Given<'py>) -> 
     let bytes = part.bytes()?;
     let part = part.part(&bytes)?;
     let shown = long(py, || Ok(client.0.decrypt_part(&part)?))?;
-    Ok(crate::array::array(py, vec![shown])?)
+    crate::array::array(py, vec![shown]).map_err(Refusal::Raised)
 }
 
 /// The value whose parts, all of them, these are.
