@@ -26,11 +26,10 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Elements up to 1, and four times the room for what is added up.
         self.plan = sd.plan(
             lambda A, B: A @ B,
-            A=sd.spec((M, K), max_abs=64.0),
-            B=sd.spec((K, N), max_abs=64.0),
+            A=sd.spec((M, K)),
+            B=sd.spec((K, N)),
             error=1e-3,
             method="coefficient",
         )
@@ -78,8 +77,9 @@ def test_sums(world: World) -> None:
         assert total.shape == wanted.shape
         shown = world.client.decrypt(total.compute(scheduler="threads"))
         assert np.abs(shown - wanted).max() < 1e-2, axis
-    columns = world.client.decrypt((x @ y).sum(axis=0).compute(scheduler="threads"))
-    assert np.abs(columns - (world.a @ world.b).sum(axis=0)).max() < 1e-1
+    # A plan has room for its product alone: what the modulus might not hold is refused, not wrong.
+    with pytest.raises(sd.PrecisionError, match="does not fit"):
+        (x @ y).sum(axis=0).compute(scheduler="threads")
     with pytest.raises(sd.PlanError, match="no value of the plan"):
         twice.load(world.plan)
     with pytest.raises(sd.InputError, match="axis"):

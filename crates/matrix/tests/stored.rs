@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sudare_matrix::session::{Form, Held, OutOfCore, Part, QUIET, Stored};
 use sudare_matrix::{Client, Matrix, MatrixError, Plan, Server};
 use sudare_rlwe::wire::Wire;
-use sudare_store::{Existing, StoreError};
+use sudare_store::{BlockSource, Existing, StoreError};
 
 fn options(memory: u64) -> OutOfCore {
     OutOfCore { memory, existing: Existing::Refuse }
