@@ -55,7 +55,7 @@ demo-large: | prerequisites ## a product of 4 GB of operands under a limit of 51
 	cargo run --locked --quiet --release -p sudare-matrix --example large -- $(LARGE)
 
 # Kills, and the side of the matrices.
-DASK ?= 5 768
+DASK ?= 5 512
 demo-dask: $(BIN)/.ready ## a product on two processes by dask, one of which is killed at random; the bytes of one process
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	@$(BIN)/python python/examples/demo_dask.py $(DASK)

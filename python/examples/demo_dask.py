@@ -38,7 +38,7 @@ def tiles(x: sd.StoredMatrix, y: sd.StoredMatrix) -> tuple[sd.dask.EncryptedArra
 def main() -> None:
     """The whole demonstration."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    side = int(sys.argv[2]) if len(sys.argv) > 2 else 768
+    side = int(sys.argv[2]) if len(sys.argv) > 2 else 512
     rng = np.random.default_rng(1)
     a, b = rng.uniform(-1, 1, (side, side)), rng.uniform(-1, 1, (side, side))
     plan = sd.plan(
