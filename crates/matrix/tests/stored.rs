@@ -107,7 +107,7 @@ fn products_by_parts_have_the_bits_of_those_in_one_piece() {
         let plain = world.matrices[0][0].matmul(&world.matrices[1][0]).unwrap();
         for step in [1, 2, terms] {
             let strips: Vec<_> = (0..terms).step_by(step).map(|t| t..terms.min(t + step)).collect();
-            for (i, j) in [(0..1, 0..cols), (1..rows, cols - 1..cols), (0..rows, 0..cols)] {
+            for (i, j) in [(0..1, 0..cols), (rows - 1..rows, cols - 1..cols), (0..rows, 0..cols)] {
                 let left: Vec<_> = strips.iter().map(|t| window(&a, i.clone(), t.clone())).collect();
                 let right: Vec<_> = strips.iter().map(|t| window(&b, t.clone(), j.clone())).collect();
                 let made = world.server.matmul_parts(&left, &right).unwrap();
@@ -127,10 +127,8 @@ fn products_by_parts_have_the_bits_of_those_in_one_piece() {
         }
         // Half of a contraction, parts in another order, and a result for an operand.
         let half = [window(&a, 0..1, 0..1)];
-        assert!(matches!(
-            world.server.matmul_parts(&half, &[window(&b, 0..1, 0..1)]),
-            Err(MatrixError::Count { .. } | MatrixError::Shapes { .. })
-        ));
+        let first = world.server.matmul_parts(&half, &[window(&b, 0..1, 0..1)]);
+        assert!(terms == 1 || matches!(first, Err(MatrixError::Count { .. })), "{first:?}");
         let swapped = world.server.matmul_parts(&[window(&b, 0..1, 0..1)], &half);
         assert!(matches!(swapped, Err(MatrixError::Shapes { .. })));
         assert!(world.server.matmul_parts(&[window(&a, 0..rows + 1, 0..terms)], &[]).is_err());

@@ -268,7 +268,8 @@ impl Server {
         let (plan, evaluator, pool) = self.real()?;
         single(plan)?;
         a.check(plan)?;
-        if if rows { a.form.rows } else { a.form.cols } {
+        let summed_before = if rows { a.form.rows } else { a.form.cols };
+        if summed_before {
             let planned = "this axis was summed over already".into();
             return Err(MatrixError::NotPlanned { operation: "a sum over this axis", planned });
         }
