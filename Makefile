@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-server demo-genome demo-large genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak estimates bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -53,6 +53,12 @@ demo-genome: | prerequisites ## a private search in a real haplotype panel by th
 LARGE ?= 4000 512 400
 demo-large: | prerequisites ## a product of 4 GB of operands under a limit of 512 MB, compared with the one in memory (9 GB of disk and of memory)
 	cargo run --locked --quiet --release -p sudare-matrix --example large -- $(LARGE)
+
+# Kills, and the side of the matrices.
+DASK ?= 5 512
+demo-dask: $(BIN)/.ready ## a product on two processes by dask, one of which is killed at random; the bytes of one process
+	$(call install-wheel,$(TARGET)/wheel-release,release)
+	@$(BIN)/python python/examples/demo_dask.py $(DASK)
 
 genome-data: ## panels for the lab: the real one from its Debian package, a simulated one by msprime
 	PYTHON=$(PYTHON) scripts/genome-data
@@ -167,19 +173,46 @@ fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 # Random circuits of the exact schemes, for each of them; FROM goes on where another run stopped.
 CIRCUITS ?= 100000
 FROM ?= 0
-soak: | prerequisites ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; the server under its whole load
+KILLS ?= 100
+soak: $(BIN)/.ready ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; server, stores and clusters under their whole load
 	SUDARE_SOAK=1 cargo test --locked -p sudare-serve --test service -- --nocapture --test-threads 1
+	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-store --test store killed
+	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-matrix --test stored killed
+	cargo build --locked --quiet -p sudare-cli
+	$(call install-wheel,$(TARGET)/wheel-dev,dev)
+	SUDARE_SOAK=1 $(BIN)/python -m pytest --quiet python/tests/test_openapi.py
+	SUDARE_KILLS=20 $(BIN)/python -m pytest --quiet python/tests/test_dask.py
 	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
 	    cargo test --locked -p sudare-he --test exact _circuits -- --nocapture
 
 estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
 	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)
 
+# Only what is built: pages, figures, the crates' documentation, the page of papers. Nothing is published.
+docs: $(BIN)/.docs runs-page ## the documentation site in target/docs/site
+	$(call install-wheel,$(TARGET)/wheel-dev,dev)
+	cargo doc --locked --quiet --no-deps
+	rm -rf target/docs/extra
+	mkdir -p target/docs/extra
+	cp -r $(TARGET)/doc target/docs/extra/rust
+	cp -r bench/runs target/docs/extra/runs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site docs target/docs/site
+	@echo 'the site is target/docs/site/index.html'
+
+runs-page: $(BIN)/.docs ## bench/runs/index.html from the stored runs: every paper's tables beside ours
+	$(BIN)/python scripts/runs-page
+
+$(BIN)/.docs: requirements-docs.txt $(BIN)/.ready
+	$(BIN)/python -m pip install --quiet -r requirements-docs.txt
+	@touch $@
+
 bench: | prerequisites ## the lab: a short run of every suite, answers checked
 	cargo run --locked --release -p sudare-bench -- ntt --json
 	cargo run --locked --release -p sudare-bench -- ops --json
 	cargo run --locked --release -p sudare-bench -- matmul --params auto --method auto --d 16 --threads 1 --json
 	cargo run --locked --release -p sudare-bench -- packing --json
+	cargo run --locked --release -p sudare-bench -- store --threads 0 --json
+	cargo run --locked --release -p sudare-bench -- serve --threads 0 --json
 
 papers-001: papers-001-tfhe papers-001-genome ## the library comparison's figures beside ours: bench/runs/papers-001.md
 	cargo run --locked --release -p sudare-bench -- papers-001

@@ -11,6 +11,7 @@ mod genome;
 mod gpu;
 mod hoisting;
 mod limit;
+mod limits;
 mod lines;
 mod machine;
 mod matmul;
@@ -27,6 +28,8 @@ mod parts;
 mod plot;
 mod record;
 mod schemes;
+mod serve;
+mod store;
 mod tfhe;
 mod timing;
 mod trace;
@@ -161,6 +164,10 @@ enum Suite {
     /// Sums and products of many ciphertexts on a GPU, by the ways of the paper on them and in one launch; whole products
     /// of batches. Without a card the emulator checks the answers.
     Gpu(gpu::Options),
+    /// Products of stored matrices: wall time beside reading and computing alone, bytes read, memory.
+    Store(store::Options),
+    /// `sudare serve` over loopback: what it adds to a product, overload, slow connections, many requests.
+    Serve(serve::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -264,6 +271,22 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = genome::run(options, budget, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("genome{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Store(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = store::run(options, cli.threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("store{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Serve(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = serve::run(options, cli.threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("serve{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

@@ -10,6 +10,9 @@
 True
 """
 
+import importlib
+from typing import Any
+
 from . import _core
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsServer, bits
@@ -42,6 +45,7 @@ from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 from ._stored import StoredMatrix, StoredProduct, store
 from ._stored import open_store as open  # noqa: A004
+from ._tile import EncryptedTile
 
 __version__ = _core.VERSION
 
@@ -54,6 +58,7 @@ __all__ = [
     "CostWarning",
     "Encrypted",
     "EncryptedBits",
+    "EncryptedTile",
     "Estimate",
     "FormatError",
     "InputError",
@@ -85,6 +90,7 @@ __all__ = [
     "fit",
     "genome",
     "load",
+    "matmul",
     "maximum",
     "minimum",
     "open",
@@ -95,3 +101,15 @@ __all__ = [
     "table",
     "where",
 ]
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """`x @ y`: of encrypted matrices, of stored ones, of dask arrays of encrypted blocks."""
+    return x @ y
+
+
+def __getattr__(name: str) -> Any:
+    # Dask is asked for when it is used.
+    if name == "dask":
+        return importlib.import_module("sudare._dask")
+    raise AttributeError(f"module 'sudare' has no attribute {name!r}")

@@ -18,6 +18,8 @@ from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
 from ._release import wanted
+from ._stored import StoredMatrix
+from ._tile import EncryptedTile
 
 __all__ = ["Client", "PublicClient", "Server"]
 
@@ -179,18 +181,21 @@ class Client(SecretHolder[_core.Client]):
         """Results that may still be shown under this key, of those that the plan declares."""
         return self._core.releases_left
 
-    def decrypt(self, x: Encrypted, *, release: bool = False) -> Any:
+    def decrypt(self, x: Encrypted | StoredMatrix | EncryptedTile, *, release: bool = False) -> Any:
         """Decrypt the result of the plan: an array, or the `Moments` of a table.
 
         Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
         can compute the secret key. With it, noise hides that, and the result is within `plan.errors`
         all the same; the plan has to declare it. The count of releases is in what `secret_bytes`
         gives: save it again after each. Integers are int64, or Python's where 64 bits may not hold the
-        planned bound.
+        planned bound. A stored matrix, a part of one and a tile of a cluster's are decrypted as well, block
+        by block.
 
         Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
         `ReleaseError` for a release that is not declared or none is left of.
         """
+        if isinstance(x, (StoredMatrix, EncryptedTile)):
+            return self._decrypt_part(x, wanted(release))
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
         released, largest = wanted(release), self._plan._core.largest_integer
@@ -201,6 +206,14 @@ class Client(SecretHolder[_core.Client]):
         if self._plan._statistics:
             return moments(self._plan, shown[0], released, self._columns)
         return shown.reshape(x.shape)
+
+    def _decrypt_part(self, x: StoredMatrix | EncryptedTile, released: bool) -> Any:
+        """What is in a store, or came from a cluster; some blocks are in memory at a time."""
+        if released or (isinstance(x, StoredMatrix) and not x._parts):
+            value = x.load(self._plan) if isinstance(x, EncryptedTile) else x.load()
+            return self.decrypt(value, release=released)
+        found: Floats = _core.decrypt_part(self._core, x._given).reshape(x.shape)
+        return found
 
     def _repr_html_(self) -> str:
         return _html.client(self)

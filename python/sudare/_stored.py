@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _core
 from ._array import plain
-from ._errors import InputError, PlanError, ShapeError, UnsupportedError
+from ._errors import FormatError, InputError, PlanError, ShapeError, UnsupportedError
 from ._keys import Home
 from ._matrix import Encrypted, members, rows
 from ._opaque import Opaque
 from ._plan import Plan
 from ._progress import progress
+from ._tile import About, Given
 from ._values import count
 
 if TYPE_CHECKING:
@@ -90,6 +92,9 @@ class StoredMatrix(Opaque):
     brings its plan along; nothing in it is secret.
     """
 
+    # The value itself: see `EncryptedTile`.
+    _form = 0
+
     def __init__(
         self,
         core: _core.Stored,
@@ -128,8 +133,27 @@ class StoredMatrix(Opaque):
         return Blocks(self)
 
     @property
+    def _about(self) -> About:
+        """What its parts are parts of."""
+        found = self._core
+        return About(
+            found.plan.hash_hex(), found.key_id, found.node, found.shape, found.grid, self._block_shape
+        )
+
+    @property
+    def _given(self) -> Given:
+        down, across = self._window
+        spans = (down.start, down.stop), (across.start, across.stop)
+        return self._core.node, self._form, *spans, self._core, []
+
+    @property
     def _whole(self) -> bool:
         return tuple(map(len, self._window)) == self._core.grid
+
+    @property
+    def _parts(self) -> bool:
+        """Whether it has blocks of rows and columns."""
+        return self._core.block_shape is not None and self._core.batch == 1
 
     @property
     def _block_shape(self) -> tuple[int, int]:
@@ -194,7 +218,7 @@ class StoredMatrix(Opaque):
         """
         if not self._whole:
             raise UnsupportedError(
-                "a part of a matrix is no value of its plan; load the whole, and cut what is decrypted"
+                "a part of a matrix is no value of its plan; load the whole, or decrypt it: client.decrypt(x)"
             )
         return Encrypted(self._core.load(), self.plan, self._home)
 
@@ -237,8 +261,17 @@ class StoredMatrix(Opaque):
         down, across = self.blocks.shape
         return f"<part of a sudare store {self.shape}, {down} × {across} blocks, {self.nbytes / 1e9:.2f} GB>"
 
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("a store is a folder: send its path, and open it there by sudare.open(path)")
+    def __reduce__(self) -> tuple[Callable[..., StoredMatrix], tuple[Any, ...]]:
+        """Its path and its digest: who unpickles it sees the same folder. For your own processes."""
+        windows = tuple((window.start, window.stop) for window in self._window)
+        return _reopened, (os.path.abspath(self._path), self.digest, windows)
+
+
+def _reopened(path: str, digest: str, windows: tuple[tuple[int, int], ...]) -> StoredMatrix:
+    found = open_store(path)
+    if found.digest != digest:
+        raise FormatError(f"{path}: this is another store than the one that was sent")
+    return found._part(*(range(*window) for window in windows))
 
 
 def _along(chunks: tuple[int, ...], part: slice, window: range) -> range:

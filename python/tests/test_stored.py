@@ -84,8 +84,7 @@ def test_what_a_store_says(world: tuple[sd.Plan, sd.Client, sd.Server], tmp_path
         x @ x
     with pytest.raises(sd.UnsupportedError, match="stored one"):
         x @ a
-    with pytest.raises(sd.UnsupportedError, match=r"sudare\.open"):
-        pickle.dumps(x)
+    assert pickle.loads(pickle.dumps(x)).digest == x.digest
     with pytest.raises(sd.UnsupportedError, match="encrypted"):
         np.asarray(x)
 

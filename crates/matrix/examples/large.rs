@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use sudare_matrix::expr::InputSpec;
-use sudare_matrix::session::{OutOfCore, QUIET, Stored};
-use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, Plan, Planner, PublicClient, Server};
+use sudare_matrix::session::{Layout, OutOfCore, QUIET, Stored};
+use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, Operand, Plan, Planner, PublicClient, Server};
 use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::wire::Wire;
+use sudare_rlwe::wire::{Wire, packing};
 use sudare_store::{BlockSource, Existing, Reader, Reading, Request, read_ahead};
 
 type Done<T = ()> = Result<T, Box<dyn Error>>;
@@ -45,14 +45,29 @@ fn plan(k: usize) -> Done<Plan> {
     Ok(Planner { method, memory, ..Planner::new(CostModel::default()) }.plan(&goal)?)
 }
 
-/// The contraction for which the operands have about so many bytes.
+/// The bytes of both operands in stores, encrypted under a public key.
+fn stored_bytes(k: usize) -> Done<u64> {
+    let plan = plan(k)?;
+    let blocks = [Operand::Left, Operand::Right].map(|operand| Layout::of(&plan, operand).map(|l| l.grid.0 * l.grid.1));
+    let [left, right] = blocks;
+    let level = plan.params().max_level();
+    // Two parts, and a header that with the rest of the last page is less than one.
+    let block = 2 * packing::packed_bytes(plan.params().q_at(level)) + 4096;
+    Ok((left? + right?) as u64 * block)
+}
+
+/// A contraction for which the operands have at least so many bytes, and hardly more: blocks have other shapes for
+/// other contractions, so it is searched for.
 fn contraction(bytes: u64) -> Done<usize> {
-    let folder = tempfile::tempdir()?;
-    let small = 1024;
-    let sample = Client::new(&plan(small)?, 0)?;
-    let public = PublicClient::new(sample.plan(), sample.public_key()?, 0)?;
-    let one = public.encrypt_stored("A", &[matrix(SIDE, small, 1)?], &folder.path().join("a"), QUIET)?;
-    Ok((bytes as f64 / (2.0 * one.bytes() as f64) * small as f64) as usize)
+    let (mut small, mut large) = (64, 128);
+    while stored_bytes(large)? < bytes {
+        (small, large) = (large, 2 * large);
+    }
+    while large - small > large / 50 {
+        let middle = (small + large) / 2;
+        if stored_bytes(middle)? < bytes { small = middle } else { large = middle }
+    }
+    Ok(large)
 }
 
 fn demo(operands: u64, limit: u64, budget: u64) -> Done {
@@ -68,7 +83,8 @@ fn demo(operands: u64, limit: u64, budget: u64) -> Done {
     let started = Instant::now();
     let left = public.encrypt_stored("A", std::slice::from_ref(&a), &path("a"), QUIET)?;
     let right = public.encrypt_stored("B", std::slice::from_ref(&b), &path("b"), QUIET)?;
-    println!("A {left}\nB {right}\nencrypted in {:.1} s", started.elapsed().as_secs_f64());
+    let both = (left.bytes() + right.bytes()) as f64 / 1e9;
+    println!("A {left}\nB {right}\nboth {both:.2} GB, encrypted in {:.1} s", started.elapsed().as_secs_f64());
     let schedule = server.schedule(&left, &right, &path("c"), options(budget))?;
     println!("{schedule}");
 

@@ -300,16 +300,8 @@ impl Product for Coefficient {
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
         let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(Operand::Output);
-        let encoder = Encoder::new(&self.params);
-        let blocks = threads::map(output.len(), |b| {
-            let values = Zeroizing::new(encoder.decode_coefficients(&output[b])?);
-            Ok::<_, MatrixError>(
-                (0..rows * cols)
-                    .map(|e| values[self.plan.place(Operand::Output, e / cols, e % cols)])
-                    .collect::<Vec<_>>(),
-            )
-        });
-        let blocks = Zeroizing::new(blocks.into_iter().collect::<Result<Vec<_>, _>>()?);
+        let blocks = threads::map(output.len(), |b| self.decode_block(Operand::Output, &output[b]));
+        let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
         blocks
             .chunks_exact(grid_rows * grid_cols)
             .map(|blocks| {
@@ -351,6 +343,12 @@ impl Blocked for Coefficient {
         }
         // The Euclidean norm of the elements: the zeros between them add nothing.
         Ok(encoder.encode_coefficients(&values, at)?.with_bound(max_abs * ((rows * cols) as f64).sqrt()))
+    }
+
+    fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError> {
+        let (rows, cols) = self.plan.grid(operand).1;
+        let values = Zeroizing::new(Encoder::new(&self.params).decode_coefficients(block)?);
+        Ok(Zeroizing::new((0..rows * cols).map(|e| values[self.plan.place(operand, e / cols, e % cols)]).collect()))
     }
 
     fn finish(&self, evaluator: &Evaluator, sum: Ciphertext) -> Result<Ciphertext, MatrixError> {

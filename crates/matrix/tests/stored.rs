@@ -4,13 +4,14 @@ mod child;
 
 use child::{CHILD, matrix, memory, plan};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use sudare_matrix::session::{OutOfCore, QUIET, Stored};
+use sudare_matrix::session::{Form, Held, OutOfCore, Part, QUIET, Stored};
 use sudare_matrix::{Client, Matrix, MatrixError, Plan, Server};
 use sudare_rlwe::wire::Wire;
-use sudare_store::{Existing, StoreError};
+use sudare_store::{BlockSource, Existing, StoreError};
 
 fn options(memory: u64) -> OutOfCore {
     OutOfCore { memory, existing: Existing::Refuse }
@@ -86,6 +87,86 @@ fn products_from_stores_have_the_bits_of_those_in_memory() {
             assert!(result.max_difference(&a.matmul(b).unwrap()) < 1e-4);
         }
     }
+}
+
+/// A window of a stored matrix.
+fn window(stored: &Stored, rows: Range<usize>, cols: Range<usize>) -> Part<'_> {
+    Part { node: stored.node(), form: Form::VALUE, rows, cols, held: Held::Stored(stored) }
+}
+
+/// Tiles of the result, computed one by one as the tasks of a cluster are, from strips of any width: the blocks of the
+/// product in one piece; and each is decrypted alone.
+#[test]
+fn products_by_parts_have_the_bits_of_those_in_one_piece() {
+    for (method, shape) in [("coefficient", (70, 90, 50)), ("tiled", (20, 40, 36))] {
+        let world = World::new(method, shape, 1);
+        let [a, b] = world.operands();
+        let expected = world.server.matmul(&a.load().unwrap(), &b.load().unwrap()).unwrap();
+        let expected = Stored::save(&world.plan, &expected, &world.path("expected")).unwrap();
+        let [(rows, terms), (_, cols)] = [&a, &b].map(|s| s.reader().grid());
+        let plain = world.matrices[0][0].matmul(&world.matrices[1][0]).unwrap();
+        for step in [1, 2, terms] {
+            let strips: Vec<_> = (0..terms).step_by(step).map(|t| t..terms.min(t + step)).collect();
+            for (i, j) in [(0..1, 0..cols), (rows - 1..rows, cols - 1..cols), (0..rows, 0..cols)] {
+                let left: Vec<_> = strips.iter().map(|t| window(&a, i.clone(), t.clone())).collect();
+                let right: Vec<_> = strips.iter().map(|t| window(&b, t.clone(), j.clone())).collect();
+                let made = world.server.matmul_parts(&left, &right).unwrap();
+                let places = i.clone().flat_map(|row| j.clone().map(move |col| (row, col)));
+                let same = places.zip(&made).all(|((row, col), block)| expected.block(row, col).unwrap() == *block);
+                assert!(same && made.len() == i.len() * j.len(), "{method} {step} {i:?} {j:?}");
+                let held: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
+                let part = Part { held: Held::Blocks(&held), ..window(&expected, i.clone(), j.clone()) };
+                let shown = world.client.decrypt_part(&part).unwrap();
+                let (r, c) = expected.block_shape().unwrap();
+                let error = (0..shown.shape().0)
+                    .flat_map(|x| (0..shown.shape().1).map(move |y| (x, y)))
+                    .map(|(x, y)| (shown.get(x, y) - plain.get(i.start * r + x, j.start * c + y)).abs())
+                    .fold(0.0, f64::max);
+                assert!(error < 1e-4, "{method} {error}");
+            }
+        }
+        // Half of a contraction, parts in another order, and a result for an operand.
+        let half = [window(&a, 0..1, 0..1)];
+        let first = world.server.matmul_parts(&half, &[window(&b, 0..1, 0..1)]);
+        assert!(terms == 1 || matches!(first, Err(MatrixError::Count { .. })), "{first:?}");
+        let swapped = world.server.matmul_parts(&[window(&b, 0..1, 0..1)], &half);
+        assert!(matches!(swapped, Err(MatrixError::Shapes { .. })));
+        assert!(world.server.matmul_parts(&[window(&a, 0..rows + 1, 0..terms)], &[]).is_err());
+    }
+}
+
+/// Sums of blocks, decrypted: those of the elements. A sum is no value of the plan, and damaged blocks are no part.
+#[test]
+fn parts_add_up() {
+    let world = World::new("coefficient", (70, 90, 50), 1);
+    let [a, _] = world.operands();
+    let (rows, cols) = a.reader().grid();
+    let whole = window(&a, 0..rows, 0..cols);
+    let twice = world.server.add_parts(&whole, &whole).unwrap();
+    let held: Vec<&[u8]> = twice.iter().map(Vec::as_slice).collect();
+    let added = Form { added: true, ..Form::VALUE };
+    let part = Part { form: added, held: Held::Blocks(&held), ..whole.clone() };
+    let shown = world.client.decrypt_part(&part).unwrap();
+    let (m, k) = a.shape();
+    let x = &world.matrices[0][0];
+    assert!((0..m * k).all(|at| (shown.get(at / k, at % k) - 2.0 * x.get(at / k, at % k)).abs() < 1e-4));
+    assert!(matches!(sudare_matrix::Encrypted::of_part(&world.plan, &part), Err(MatrixError::NotPlanned { .. })));
+    let mislabelled = Part { form: Form::VALUE, ..part.clone() };
+    assert!(matches!(world.client.decrypt_part(&mislabelled), Err(MatrixError::Wire(_))));
+    let down = world.server.sum_part(&whole, true).unwrap();
+    let held: Vec<&[u8]> = down.iter().map(Vec::as_slice).collect();
+    let form = Form { rows: true, ..Form::VALUE };
+    let part = Part { form, rows: 0..1, held: Held::Blocks(&held), ..whole.clone() };
+    let shown = world.client.decrypt_part(&part).unwrap();
+    assert_eq!(shown.shape(), (1, k));
+    assert!((0..k).all(|j| (shown.get(0, j) - (0..m).map(|i| x.get(i, j)).sum::<f64>()).abs() < 1e-3));
+    assert!(matches!(world.server.sum_part(&part, true), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(world.server.add_parts(&part, &whole), Err(MatrixError::Shapes { .. })));
+    let mut damaged = down.clone();
+    *damaged[0].last_mut().unwrap() ^= 1;
+    let held: Vec<&[u8]> = damaged.iter().map(Vec::as_slice).collect();
+    let part = Part { held: Held::Blocks(&held), ..part };
+    assert!(matches!(world.client.decrypt_part(&part), Err(MatrixError::Wire(_))));
 }
 
 /// A store says what it is; a value in memory and its store are the same.

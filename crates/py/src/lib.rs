@@ -12,6 +12,7 @@ mod context;
 mod encrypted;
 mod error;
 mod genome;
+mod part;
 mod plan;
 mod polynomial;
 mod server;
@@ -42,6 +43,8 @@ mod _core {
     use crate::encrypted::Encrypted;
     #[pymodule_export]
     use crate::genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
+    #[pymodule_export]
+    use crate::part::{add_parts, decrypt_part, layouts, load_part, matmul_parts, sum_part};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

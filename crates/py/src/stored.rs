@@ -16,7 +16,7 @@ use sudare_store::{BlockSource, Existing, layout};
 
 /// An encrypted matrix of a plan in a store.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Stored(session::Stored);
+pub struct Stored(pub session::Stored);
 
 /// Memory and what is there already.
 fn options(memory: u64, resume: bool) -> OutOfCore {
@@ -127,6 +127,12 @@ impl Stored {
     #[getter]
     fn shape(&self) -> (usize, usize) {
         self.0.shape()
+    }
+
+    /// The node of the plan's expression.
+    #[getter]
+    fn node(&self) -> usize {
+        self.0.node()
     }
 
     /// Matrices in it.

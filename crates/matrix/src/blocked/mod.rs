@@ -7,6 +7,7 @@
 mod run;
 mod schedule;
 
+pub(crate) use run::accumulate;
 pub use run::{Decode, Operands, multiply};
 pub use schedule::{Schedule, Sizes};
 
@@ -14,6 +15,7 @@ use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{Operand, Product};
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
+use zeroize::Zeroizing;
 
 /// A product by blocks of one ciphertext.
 pub trait Blocked: Product {
@@ -34,6 +36,12 @@ pub trait Blocked: Product {
         max_abs: f64,
         index: usize,
     ) -> Result<Plaintext, MatrixError>;
+
+    /// The elements of a block of a matrix, row by row; zeros beyond the matrix's edge.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError>;
 
     /// A block in the form in which it is multiplied.
     ///

@@ -157,6 +157,22 @@ fn write(writer: &Writer, blocks: &Receiver<Finished>) -> Result<(), StoreError>
     Ok(())
 }
 
+/// Adds the products of some terms to the sums of a tile, row by row: of each term p blocks of A, then q of B.
+pub(crate) fn accumulate(
+    evaluator: &Evaluator,
+    sums: Vec<Option<Ciphertext>>,
+    loaded: &[Ciphertext],
+    (p, q): (usize, usize),
+) -> Result<Vec<Option<Ciphertext>>, MatrixError> {
+    let done = threads::map_into(sums, |at, sum| {
+        let left: Vec<_> = loaded.chunks_exact(p + q).map(|term| &term[at / q]).collect();
+        let right: Vec<_> = loaded.chunks_exact(p + q).map(|term| &term[p + at % q]).collect();
+        let Some(mut sum) = sum else { return evaluator.dot(&left, &right) };
+        evaluator.dot_assign(&mut sum, &left, &right).map(|()| sum)
+    });
+    Ok(done.into_iter().map(|sum| sum.map(Some)).collect::<Result<_, _>>()?)
+}
+
 struct Run<'a> {
     product: &'a dyn Blocked,
     evaluator: &'a Evaluator,
@@ -195,14 +211,7 @@ impl Run<'_> {
             let terms: Vec<usize> = (start..self.sizes.terms.min(start + self.schedule.depth)).collect();
             let places: Vec<_> = terms.iter().flat_map(|t| self.places(tile, *t)).collect();
             let loaded = self.load(ahead, &places)?;
-            let of = |term: usize, i: usize| &loaded[term * (p + q) + i];
-            let done = threads::map_into(sums, |at, sum| {
-                let left: Vec<_> = (0..terms.len()).map(|t| of(t, at / q)).collect();
-                let right: Vec<_> = (0..terms.len()).map(|t| of(t, p + at % q)).collect();
-                let Some(mut sum) = sum else { return self.evaluator.dot(&left, &right) };
-                self.evaluator.dot_assign(&mut sum, &left, &right).map(|()| sum)
-            });
-            sums = done.into_iter().map(|sum| sum.map(Some)).collect::<Result<_, _>>()?;
+            sums = accumulate(self.evaluator, sums, &loaded, (p, q))?;
             // Where they were made, so that their memory is used again.
             threads::map_into(loaded, |_, block| drop(block));
             progress(step + 1);

@@ -15,6 +15,7 @@ mod free;
 mod keys;
 mod layout;
 mod moments;
+mod part;
 mod release;
 mod server;
 mod stored;
@@ -25,6 +26,7 @@ pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
 pub use encrypted::{Announced, Encrypted};
 pub use keys::ServerKeys;
 pub use moments::Moments;
+pub use part::{Form, Held, Layout, Part};
 pub use server::Server;
 pub use stored::{Multiplied, OutOfCore, Stored};
 

@@ -56,7 +56,7 @@ pub struct Multiplied {
 }
 
 /// Which matrix of a plan's product a node is.
-fn operand_of(plan: &Plan, node: usize) -> Option<Operand> {
+pub(super) fn operand_of(plan: &Plan, node: usize) -> Option<Operand> {
     let expr = plan.expression();
     let (left, right) = expr.as_product()?;
     let nodes = [expr.node_of_input(left), expr.node_of_input(right), expr.output()];
@@ -65,7 +65,7 @@ fn operand_of(plan: &Plan, node: usize) -> Option<Operand> {
 }
 
 /// The plan's product by blocks.
-fn blocked(plan: &Plan) -> Result<&dyn Blocked, MatrixError> {
+pub(super) fn blocked(plan: &Plan) -> Result<&dyn Blocked, MatrixError> {
     let found = plan.real()?.product().and_then(|product| product.blocked());
     found.ok_or_else(|| MatrixError::NotPlanned {
         operation: "a product by blocks",
@@ -80,7 +80,7 @@ fn blocked(plan: &Plan) -> Result<&dyn Blocked, MatrixError> {
 type Layout = ((usize, usize), Option<(usize, usize)>);
 
 /// Rows and columns of blocks of a node's value, and of elements in a block. What has no blocks lies in one row.
-fn layout(plan: &Plan, node: usize) -> Result<Layout, MatrixError> {
+pub(super) fn layout(plan: &Plan, node: usize) -> Result<Layout, MatrixError> {
     if let (Ok(product), Some(operand)) = (blocked(plan), operand_of(plan, node)) {
         let (rows, cols) = product.grid(operand);
         return Ok(((rows * plan.batch(), cols), Some(product.block_shape(operand))));
@@ -97,7 +97,7 @@ fn size(plan: &Plan, node: usize) -> Result<NodeSize, MatrixError> {
 }
 
 /// What a block's container says of itself: which value of which plan, and its place.
-fn application(plan: &Plan, node: usize, (row, col): (usize, usize)) -> Vec<u8> {
+pub(super) fn application(plan: &Plan, node: usize, (row, col): (usize, usize)) -> Vec<u8> {
     let mut out = encrypted::header(plan, node);
     out.extend([row, col].iter().flat_map(|x| (*x as u64).to_le_bytes()));
     out
@@ -115,14 +115,29 @@ fn block_bytes(plan: &Plan, node: usize, seeded: bool) -> Result<u64, MatrixErro
 
 /// A ciphertext as the container of its block.
 fn to_block(plan: &Plan, node: usize, place: (usize, usize), block: Ciphertext) -> Result<Vec<u8>, MatrixError> {
+    to_container(plan, application(plan, node, place), block)
+}
+
+/// A ciphertext as a container that says what it is.
+pub(super) fn to_container(plan: &Plan, says: Vec<u8>, block: Ciphertext) -> Result<Vec<u8>, MatrixError> {
     let key = block.key();
-    Ok(Bundle::new(plan.params(), key, application(plan, node, place), vec![block])?.to_bytes()?)
+    Ok(Bundle::new(plan.params(), key, says, vec![block])?.to_bytes()?)
 }
 
 /// The ciphertext in the container of a block.
-fn from_block(plan: &Plan, node: usize, place: (usize, usize), bytes: &[u8]) -> Result<Ciphertext, MatrixError> {
+pub(super) fn from_block(
+    plan: &Plan,
+    node: usize,
+    place: (usize, usize),
+    bytes: &[u8],
+) -> Result<Ciphertext, MatrixError> {
+    from_container(plan, &application(plan, node, place), bytes)
+}
+
+/// The ciphertext in a container that has to say what is expected.
+pub(super) fn from_container(plan: &Plan, says: &[u8], bytes: &[u8]) -> Result<Ciphertext, MatrixError> {
     let bundle: Bundle<Ciphertext> = Bundle::from_bytes(plan.params(), bytes)?;
-    if bundle.application() != application(plan, node, place) {
+    if bundle.application() != says {
         // Tells another plan by its own error.
         encrypted::node_of(plan, bundle.application().get(..encrypted::HEADER_BYTES).unwrap_or_default())?;
         return Err(encrypted::corrupt("a block of another place"));

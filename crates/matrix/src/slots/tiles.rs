@@ -19,6 +19,7 @@ use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use zeroize::Zeroizing;
 
 const NAME: &str = "tiled";
 /// Most tiles of a matrix; bounds what a specification can ask for.
@@ -574,6 +575,13 @@ impl Blocked for Tiled {
         let (layout, encoder) = (self.plan.layout(operand), Encoder::new(&self.params));
         let (matrix, tile) = (&matrices[index / layout.ciphertexts()], index % layout.ciphertexts());
         layout.encode_tile(&encoder, matrix, encoder.at_top(max_abs), tile)
+    }
+
+    fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError> {
+        let layout = self.plan.layout(operand);
+        let slots = Zeroizing::new(Encoder::new(&self.params).decode(block)?);
+        let elements = layout.tile * layout.tile;
+        Ok(Zeroizing::new(slots.iter().step_by(layout.stride).take(elements).copied().collect()))
     }
 
     fn spread(&self, evaluator: &Evaluator, operand: Operand, block: Ciphertext) -> Result<Ciphertext, MatrixError> {

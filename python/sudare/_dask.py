@@ -1,0 +1,288 @@
+"""Encrypted matrices on many machines: dask arrays whose chunks are windows of encrypted blocks.
+
+`array(x)` is a dask array over a stored matrix; `x @ y`, `x + y` and `x.sum(axis)` are tasks on tiles, each
+with its whole contraction and one relinearisation in Rust. Tasks read their blocks from the stores, which
+all machines have to see under the same path, and find the evaluation keys that `Keys` brought to their
+machine once.
+
+Whoever reaches a scheduler runs code on its workers: keep it in a network of your own, with TLS
+(`distributed.Security`). Nothing secret is there in any case: stores, evaluation keys and tiles are a
+server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import os
+import threading
+import weakref
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+try:
+    import dask.array as da
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+except ImportError as missing:
+    raise ImportError("this needs dask: pip install 'sudare[dask]'") from missing
+try:
+    from distributed.diagnostics.plugin import WorkerPlugin
+except ImportError:
+    WorkerPlugin = object
+
+from . import _core
+from ._errors import FormatError, InputError, MissingKeyError, ShapeError, UnsupportedError
+from ._plan import Plan
+from ._session import Server
+from ._stored import StoredMatrix, open_store
+from ._tile import ADDED, COLS, ROWS, About, EncryptedTile, join
+
+__all__ = ["EncryptedArray", "Keys", "array"]
+
+Part: TypeAlias = "StoredMatrix | EncryptedTile"
+
+# The servers of this process, by plan and key. Those of `Keys` stay; others as long as an array needs them.
+_servers: weakref.WeakValueDictionary[tuple[str, str], Server] = weakref.WeakValueDictionary()
+_kept: dict[tuple[str, str], Server] = {}
+_making = threading.Lock()
+
+
+def _server(about: About) -> Server:
+    """The server of this process for the blocks of a matrix."""
+    name = about.plan, about.key
+    found = _kept.get(name) or _servers.get(name)
+    if found is None:
+        raise MissingKeyError(
+            f"there are no evaluation keys of key {about.key} here; register them once for all workers: "
+            "client.register_plugin(sudare.dask.Keys(server, path))"
+        )
+    return found
+
+
+class Keys(WorkerPlugin):
+    """Brings a server's evaluation keys to every worker of a cluster, also to those that come later.
+
+    `client.register_plugin(Keys(server, path))`, with a dask client. The keys are written to `path`, unless
+    they are there, which every machine has to see; a worker reads them once, and compares them with their
+    digest. `threads` are those of each worker (0: one for each processor): one worker a machine with
+    `nthreads=1` is enough.
+    """
+
+    def __init__(self, server: Server, path: str | os.PathLike[str], *, threads: int = 0) -> None:
+        data = server.to_bytes()
+        self.digest = hashlib.sha256(data).hexdigest()
+        self.name = f"sudare-keys-{self.digest}"
+        self.path, self.threads = os.path.abspath(path), threads
+        self._plan, self._key = server._planned.to_json(), server.key_id
+        place = Path(self.path)
+        if not place.exists():
+            beside = place.with_name(f"{place.name}.{os.getpid()}.partial")
+            beside.write_bytes(data)
+            beside.replace(place)
+
+    async def setup(self, worker: Any) -> None:
+        """What a worker does when it starts, or when this is registered."""
+        await asyncio.to_thread(self._make)
+
+    def _make(self) -> None:
+        plan = Plan.from_json(self._plan)
+        name = plan.hash, self._key
+        # Workers in one process share the keys.
+        with _making:
+            if name in _kept:
+                return
+            data = Path(self.path).read_bytes()
+            if hashlib.sha256(data).hexdigest() != self.digest:
+                raise FormatError(f"{self.path}: other keys than were registered; register them again")
+            _kept[name] = Server.from_bytes(plan, data, self.threads)
+
+
+@functools.lru_cache(maxsize=64)
+def _opened(path: str, digest: str) -> StoredMatrix:
+    found = open_store(path)
+    if found.digest != digest:
+        raise FormatError(f"{path}: this is another store than the one of this array; make the array again")
+    return found
+
+
+def _window(path: str, digest: str, down: tuple[int, int], across: tuple[int, int]) -> StoredMatrix:
+    """A chunk of a stored matrix: its place, and nothing of it read."""
+    return _opened(path, digest)._part(range(*down), range(*across))
+
+
+@functools.lru_cache(maxsize=64)
+def _layouts(plan: Plan) -> list[tuple[int, tuple[int, int], tuple[int, int], tuple[int, int]]]:
+    return _core.layouts(plan._core)
+
+
+def _product(left: list[Part], right: list[Part]) -> EncryptedTile:
+    """A task: a row of parts times a column of parts."""
+    about = _about(left[0])
+    server = _server(about)
+    plan = server._planned
+    blocks = _core.matmul_parts(server._core, [x._given for x in left], [y._given for y in right])
+    node, shape, grid, block = _layouts(plan)[2]
+    made = About(about.plan, about.key, node, shape, grid, block)
+    return EncryptedTile(made, 0, (left[0]._window[0], right[0]._window[1]), tuple(blocks))
+
+
+def _sum_of_two(x: Part, y: Part) -> EncryptedTile:
+    """A task: two parts added block by block."""
+    about = _about(x)
+    blocks = _core.add_parts(_server(about)._core, x._given, y._given)
+    return EncryptedTile(about, x._form | ADDED, x._window, tuple(blocks))
+
+
+def _folded(x: Part, form: int) -> EncryptedTile:
+    """A task: a part's blocks added up along an axis."""
+    about = _about(x)
+    blocks = _core.sum_part(_server(about)._core, x._given, form == ROWS)
+    down, across = x._window
+    window = (range(1), across) if form == ROWS else (down, range(1))
+    return EncryptedTile(about, x._form | form, window, tuple(blocks))
+
+
+def _total(parts: Any) -> EncryptedTile:
+    """A task: the sums of all parts along an axis, added."""
+    first, *rest = parts if isinstance(parts, list) else [parts]
+    total: EncryptedTile = functools.reduce(_sum_of_two, rest, first)
+    return total
+
+
+def _gathered(parts: Any) -> Part:
+    """All chunks as one: what is only read stays a store."""
+    one = parts
+    while isinstance(one, (list, tuple)):
+        one = one[0]
+    if isinstance(one, EncryptedTile):
+        return join(parts)
+    first, last = one._window, parts[-1][-1]._window
+    whole: StoredMatrix = one
+    return whole._part(range(first[0].start, last[0].stop), range(first[1].start, last[1].stop))
+
+
+def _about(x: Part) -> About:
+    return x.about if isinstance(x, EncryptedTile) else x._about
+
+
+class EncryptedArray(da.Array):
+    """A dask array whose chunks are windows of encrypted blocks.
+
+    `@`, `+` and `sum` are tasks on them; anything else that would need to see values is refused by the
+    chunks. `compute()` gives an `EncryptedTile`, for `client.decrypt`.
+    """
+
+    __slots__ = ("_sudare_server",)
+    _sudare_server: Server | None
+
+    def __new__(cls, graph: Any, name: str, chunks: Any, meta: Any, server: Server | None) -> EncryptedArray:
+        """Made by `array` and by operations."""
+        made: EncryptedArray = super().__new__(cls, graph, name, chunks, np.float64, meta)
+        made._sudare_server = server
+        return made
+
+    def _of(self, other: da.Array) -> EncryptedArray:
+        return EncryptedArray(other.dask, other.name, other.chunks, other._meta, self._sudare_server)
+
+    def __reduce__(self) -> Any:
+        # Its server stays: workers have the keys from `Keys`.
+        return EncryptedArray, (self.dask, self.name, self.chunks, self._meta, None)
+
+    def __dask_postcompute__(self) -> Any:
+        return _gathered, ()
+
+    def _rebuild(self, dsk: Any, *, rename: Any = None) -> EncryptedArray:
+        name = rename.get(self.name, self.name) if rename else self.name
+        return EncryptedArray(dsk, name, self.chunks, self._meta, self._sudare_server)
+
+    def __matmul__(self, other: Any) -> EncryptedArray:
+        if not isinstance(other, EncryptedArray):
+            kind = type(other).__name__
+            raise UnsupportedError(f"an encrypted array is multiplied by an encrypted one, not {kind}")
+        if self.ndim != 2 or other.ndim != 2 or self.chunks[1] != other.chunks[0]:
+            raise ShapeError(
+                f"chunks {self.chunks[1:]} and {other.chunks[:1]} along the contraction do not go together; "
+                "make both arrays with the same number of blocks a tile there"
+            )
+        meta = self._meta
+        made = da.blockwise(
+            _product, "ik", self, "ij", other, "jk",
+            concatenate=False, align_arrays=False, dtype=np.float64, meta=meta, token="sudare-matmul",
+        )  # fmt: skip
+        return self._of(made)
+
+    def __add__(self, other: Any) -> EncryptedArray:
+        if not isinstance(other, EncryptedArray) or self.chunks != other.chunks:
+            raise ShapeError("an encrypted array is added to an encrypted one of the same chunks")
+        axes = "ij"[: self.ndim]
+        made = da.blockwise(
+            _sum_of_two, axes, self, axes, other, axes,
+            align_arrays=False, dtype=np.float64, meta=self._meta, token="sudare-add",
+        )  # fmt: skip
+        return self._of(made)
+
+    __radd__ = __add__
+
+    def sum(self, axis: int | None = None, **refused: Any) -> EncryptedArray:
+        """The sum over an axis, or over all.
+
+        Blocks are added there; what is left to add up within a block is added after decryption.
+        """
+        if any(x not in (None, False) for x in refused.values()):
+            raise UnsupportedError("a sum of an encrypted array takes an axis and nothing else")
+        if axis is None:
+            made = self
+            while made.ndim:
+                made = made.sum(0)
+            return made
+        if not isinstance(axis, int) or not -self.ndim <= axis < self.ndim:
+            raise InputError(f"axis is one of {self.ndim} axes, not {axis!r}")
+        axis %= self.ndim
+        # Of one axis that is left the other was summed over before.
+        form = (ROWS, COLS)[axis] if self.ndim == 2 else (COLS if self._meta._form & ROWS else ROWS)
+        meta = EncryptedTile(self._meta.about, self._meta._form | form, self._meta._window, ())
+        axes = "ij"[: self.ndim]
+        folded = da.blockwise(
+            _folded, axes, self, axes, form=form, adjust_chunks={axes[axis]: 1},
+            dtype=np.float64, meta=self._meta, token="sudare-fold",
+        )  # fmt: skip
+        kept = axes.replace(axes[axis], "")
+        made = da.blockwise(
+            _total, kept, folded, axes, concatenate=False, dtype=np.float64, meta=meta, token="sudare-sum"
+        )
+        return self._of(made)
+
+
+def array(x: StoredMatrix, tile: tuple[int, int] = (8, 8)) -> EncryptedArray:
+    """A dask array over a stored matrix, in chunks of so many rows and columns of blocks.
+
+    Nothing is read now: a task reads the blocks that it needs, from the path that `x` was opened by. A task
+    should take 100 ms or more, and larger tiles read less: every task reads a row of tiles and a column.
+    """
+    if not isinstance(x, StoredMatrix):
+        kind = type(x).__name__
+        raise UnsupportedError(f"a dask array is made of a stored matrix, not of {kind}; see sudare.store")
+    sizes = tuple(tile)
+    if len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
+        raise InputError(f"tile is two whole numbers of blocks, not {tile!r}")
+    cuts = [
+        [window[i : i + n] for i in range(0, len(window), n)]
+        for window, n in zip(x._window, sizes, strict=True)
+    ]
+    chunks = tuple(tuple(sum(x._about.chunks(cut, axis)) for cut in along) for axis, along in enumerate(cuts))
+    server = x._home.server
+    if server is not None:
+        _servers[x._about.plan, x._about.key] = server
+    path = os.path.abspath(x.path)
+    name = f"sudare-stored-{tokenize(x.digest, x._window, sizes)}"
+    graph = {
+        (name, i, j): (_window, path, x.digest, (down.start, down.stop), (across.start, across.stop))
+        for i, down in enumerate(cuts[0])
+        for j, across in enumerate(cuts[1])
+    }
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[])
+    return EncryptedArray(layers, name, chunks, EncryptedTile(x._about, 0, x._window, ()), server)

@@ -1,0 +1,174 @@
+"""Dask arrays of encrypted blocks: the bytes of one machine, whatever the tiles, threads and processes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sudare as sd
+
+pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+M, K, N = 300, 200, 260
+
+
+class World:
+    """A plan with room for sums, matrices in stores, and the product in one piece."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plan = sd.plan(
+            lambda A, B: A @ B,
+            A=sd.spec((M, K)),
+            B=sd.spec((K, N)),
+            error=1e-3,
+            method="coefficient",
+        )
+        self.client = sd.Client(self.plan, threads=1)
+        self.server = self.client.server()
+        rng = np.random.default_rng(0)
+        self.a, self.b = rng.uniform(-1, 1, (M, K)), rng.uniform(-1, 1, (K, N))
+        for name, x in (("A", self.a), ("B", self.b)):
+            sd.store(folder / name, x, client=self.client, name=name)
+        self.expected = (self.open("A").load() @ self.open("B").load()).to_bytes()
+
+    def open(self, name: str) -> sd.StoredMatrix:
+        return sd.open(self.folder / name, server=self.server)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(tmp_path_factory.mktemp("dask"))
+
+
+@pytest.mark.parametrize("tile", [(1, 1), (2, 3), (100, 100)])
+def test_a_product_by_tiles_has_the_bytes_of_one_piece(world: World, tile: tuple[int, int]) -> None:
+    x = sd.dask.array(world.open("A"), tile)
+    y = sd.dask.array(world.open("B"), tile[::-1] if tile == (2, 3) else tile)
+    if x.chunks[1] != y.chunks[0]:
+        y = sd.dask.array(world.open("B"), (tile[1], tile[0]))
+    z = x @ y
+    assert z.shape == (M, N)
+    # One task for a tile of the result: the whole contraction is in it.
+    tasks = z.numblocks[0] * z.numblocks[1]
+    assert len(z.dask.layers[z.name]) == tasks
+    found = z.compute(scheduler="threads")
+    assert found.load(world.plan).to_bytes() == world.expected
+    assert np.abs(world.client.decrypt(found) - world.a @ world.b).max() < 1e-3
+    assert sd.matmul(x, y).compute(scheduler="synchronous").load(world.plan).to_bytes() == world.expected
+
+
+def test_sums(world: World) -> None:
+    x, y = sd.dask.array(world.open("A"), (2, 2)), sd.dask.array(world.open("B"), (2, 2))
+    twice = (x + x).compute(scheduler="threads")
+    assert np.abs(world.client.decrypt(twice) - 2 * world.a).max() < 1e-3
+    for axis in (0, 1, -1, None):
+        total = x.sum(axis)
+        wanted = world.a.sum(axis)
+        assert total.shape == wanted.shape
+        shown = world.client.decrypt(total.compute(scheduler="threads"))
+        assert np.abs(shown - wanted).max() < 1e-2, axis
+    # A plan has room for its product alone: what the modulus might not hold is refused, not wrong.
+    with pytest.raises(sd.PrecisionError, match="does not fit"):
+        (x @ y).sum(axis=0).compute(scheduler="threads")
+    with pytest.raises(sd.PlanError, match="no value of the plan"):
+        twice.load(world.plan)
+    with pytest.raises(sd.InputError, match="axis"):
+        x.sum(2)
+    with pytest.raises(sd.UnsupportedError):
+        x.sum(0, keepdims=True)
+
+
+def test_what_does_not_go_together(world: World) -> None:
+    x, y = sd.dask.array(world.open("A"), (2, 2)), sd.dask.array(world.open("B"), (1, 2))
+    if x.chunks[1] != y.chunks[0]:
+        with pytest.raises(sd.ShapeError, match="contraction"):
+            _ = x @ y
+    with pytest.raises(sd.ShapeError, match="same chunks"):
+        _ = x + y
+    with pytest.raises(sd.UnsupportedError, match="encrypted one"):
+        _ = x @ np.eye(K)
+    with pytest.raises(sd.InputError, match="tile"):
+        sd.dask.array(world.open("A"), (0, 1))
+    with pytest.raises(sd.UnsupportedError, match="stored matrix"):
+        sd.dask.array(np.eye(3))
+    # Elements are nobody's to see, and what is only read stays a store.
+    with pytest.raises(sd.UnsupportedError):
+        np.asarray(x.sum(0).compute(scheduler="synchronous"))
+    assert isinstance(x.compute(scheduler="synchronous"), sd.StoredMatrix)
+
+
+def test_tiles_travel_without_a_copy(world: World) -> None:
+    tile = (sd.dask.array(world.open("A"), (2, 2)) + sd.dask.array(world.open("A"), (2, 2))).blocks[0, 0]
+    held = tile.compute(scheduler="synchronous")
+    buffers: list[Any] = []
+    head = pickle.dumps(held, protocol=5, buffer_callback=buffers.append)
+    assert len(head) < 5000
+    assert sum(b.raw().nbytes for b in buffers) == held.nbytes
+    back = pickle.loads(head, buffers=buffers)
+    for ours, theirs in zip(held._blocks, back._blocks, strict=True):
+        assert np.shares_memory(ours, theirs)
+    assert sys.getsizeof(held) >= held.nbytes
+    # A stored part is its path and its digest.
+    part = world.open("A").blocks[0, :]
+    assert len(pickle.dumps(part)) < 1000
+    assert pickle.loads(pickle.dumps(part)).block_bytes(0, 0) == part.block_bytes(0, 0)
+
+
+def test_a_stored_result_is_decrypted_by_blocks(world: World) -> None:
+    a = world.open("A")
+    edge = a.chunks[0][0]
+    assert np.abs(world.client.decrypt(a[:edge, :]) - world.a[:edge]).max() < 1e-3
+    assert np.abs(world.client.decrypt(a) - world.a).max() < 1e-3
+
+
+def test_a_store_that_was_replaced_is_refused(world: World, tmp_path: Path) -> None:
+    a = sd.store(tmp_path / "a", world.a, client=world.client, name="A")
+    sent = pickle.dumps(a)
+    (tmp_path / "a").rename(tmp_path / "before")
+    sd.store(tmp_path / "a", world.a, client=world.client, name="A")
+    with pytest.raises(sd.FormatError, match="another store"):
+        pickle.loads(sent)
+
+
+def test_without_keys_it_says_so(world: World) -> None:
+    from sudare import _dask
+
+    x, y = sd.dask.array(world.open("A"), (9, 9)), sd.dask.array(world.open("B"), (9, 9))
+    z = x @ y
+    saved = dict(_dask._servers)
+    _dask._servers.clear()
+    try:
+        with pytest.raises(sd.MissingKeyError, match="register_plugin"):
+            z.compute(scheduler="synchronous")
+    finally:
+        _dask._servers.update(saved)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_with_a_killed_worker(world: World) -> None:
+    """Two processes work, one of which is killed: the keys come to the one that takes its place."""
+    rounds = int(os.environ.get("SUDARE_KILLS", "1"))
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.register_plugin(sd.dask.Keys(world.server, world.folder / "keys", threads=1))
+        for _ in range(rounds):
+            x, y = sd.dask.array(world.open("A"), (1, 2)), sd.dask.array(world.open("B"), (2, 1))
+            future = client.compute(x @ y)
+            time.sleep(random.uniform(0.0, 0.3))
+            victim = next(iter(cluster.workers.values()))
+            os.kill(victim.pid, signal.SIGKILL)
+            assert future.result(timeout=120).load(world.plan).to_bytes() == world.expected
