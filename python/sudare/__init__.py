@@ -31,6 +31,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._files import load
+from ._functions import bounded, exp, greater, reciprocal, sigmoid, sign, sqrt
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
@@ -79,16 +80,23 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "bits",
+    "bounded",
     "context",
+    "exp",
     "fit",
     "genome",
+    "greater",
     "load",
     "maximum",
     "minimum",
     "open",
     "plan",
+    "reciprocal",
     "remote",
+    "sigmoid",
+    "sign",
     "spec",
+    "sqrt",
     "store",
     "table",
     "where",

@@ -22,7 +22,7 @@ from . import _core, _errors
 from ._array import Floats
 from ._errors import InputError, PlanError, SudareError, UnsupportedError
 from ._genome import Query, Sites
-from ._matrix import members
+from ._matrix import shared
 from ._plan import Plan
 from ._progress import Report, progress
 from ._session import Client, Server
@@ -330,8 +330,26 @@ class _Computes:
     def moments(self, table: Any) -> _core.Encrypted:
         return self._run("moments", table)
 
+    def take(self, operand: Any, axis: int, lines: tuple[int, ...]) -> _core.Encrypted:
+        raise _whole("a slice")
+
+    def repeat(self, operand: Any, axis: int, size: int) -> _core.Encrypted:
+        raise _whole("broadcasting")
+
+    def approximation(self, operand: Any, error: float, interval: tuple[float, float]) -> _core.Encrypted:
+        raise _whole("an approximation")
+
+    def bounded(self, operand: Any, max_abs: float) -> _core.Encrypted:
+        raise _whole("a known bound")
+
     def refresh(self, operand: Any, max_abs: float | None) -> NoReturn:
         raise UnsupportedError("a server far away computes by plans, and a plan refreshes by itself")
+
+
+def _whole(what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what} is no job of its own far away; server.run(inputs) computes the whole expression in one"
+    )
 
 
 class RemoteServer(Server):
@@ -353,7 +371,9 @@ class RemoteServer(Server):
         return self.bind(first)._wrap(core, ())
 
     def _plain(self, name: str, values: Floats) -> _core.Encrypted:
-        return cast(_core.Encrypted, cast(_Computes, self._core).plain(name, members(values)))
+        return cast(
+            _core.Encrypted, cast(_Computes, self._core).plain(name, shared(values, self._planned.batch))
+        )
 
     def __repr__(self) -> str:
         megabytes = self.key_bytes / 1e6

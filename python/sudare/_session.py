@@ -12,7 +12,7 @@ from ._array import Floats, plain, whole
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home, KeyedServer, SecretHolder
-from ._matrix import Encrypted, members, rows
+from ._matrix import Encrypted, members, rows, shared
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -61,7 +61,7 @@ class Server(KeyedServer[_core.Server]):
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
     def _plain(self, name: str, values: Floats) -> _core.Encrypted:
-        return self._core.plain(name, members(values))
+        return self._core.plain(name, shared(values, self._planned.batch))
 
     def moments(self, x: Encrypted) -> Encrypted:
         """Means of a table's columns, and under them their covariances, in the columns' own units.
