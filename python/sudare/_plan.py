@@ -206,7 +206,8 @@ def plan(
     A `security` of "insecure" is none at all: the same plan on a small ring, to try it in this process.
 
     What the function does to `plain` inputs alone (`W.T`, slices, broadcasting) is done in NumPy before
-    the server gets them: the plan has the matrix that comes out, as an input of the name with a number, `W (2)`.
+    the server gets them: the plan has the matrix that comes out, as an input named
+    with a number, `W (2)`.
 
     If the inputs are described with `dtype=int`, the function is `A @ B`, of inputs as they are or
     transposed, and the result exact: there is no `error`, batch or release.
