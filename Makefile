@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -184,6 +184,12 @@ soak: $(BIN)/.ready ## CIRCUITS (100000) random circuits of BFV and of BGV, some
 	SUDARE_KILLS=20 $(BIN)/python -m pytest --quiet python/tests/test_dask.py
 	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
 	    cargo test --locked -p sudare-he --test exact _circuits -- --nocapture
+
+# Expressions of test_random_expressions.py; FROM goes on where another run stopped.
+EXPRESSIONS ?= 2000
+expressions: $(BIN)/.ready ## EXPRESSIONS (2000) random expressions against NumPy, in contexts and plans; after make test-python
+	SUDARE_EXPRESSIONS=$(EXPRESSIONS) SUDARE_EXPRESSIONS_FROM=$(FROM) \
+	    $(BIN)/python -m pytest --quiet python/tests/test_random_expressions.py
 
 estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
 	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)

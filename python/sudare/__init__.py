@@ -35,6 +35,7 @@ from ._errors import (
 )
 from ._estimate import Estimate
 from ._files import load
+from ._functions import bounded, exp, greater, reciprocal, sigmoid, sign, sqrt
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
@@ -86,17 +87,24 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "bits",
+    "bounded",
     "context",
+    "exp",
     "fit",
     "genome",
+    "greater",
     "load",
     "matmul",
     "maximum",
     "minimum",
     "open",
     "plan",
+    "reciprocal",
     "remote",
+    "sigmoid",
+    "sign",
     "spec",
+    "sqrt",
     "store",
     "table",
     "where",

@@ -8,8 +8,10 @@ two axes NumPy would not show.
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._opaque import Opaque
+from ._polynomial import Interval, chebyshev, polynomial, powers
 from ._values import array, real
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -25,6 +28,18 @@ Core: TypeAlias = Any
 Self = TypeVar("Self", bound="ArrayOperators")
 
 ROW, COLUMN, MATRIX, NUMBER = (0,), (1,), (), (0, 1)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Line `start + step * i` of an operand goes to line `at + stride * i` of `size`, for i below `count`."""
+
+    start: int
+    step: int
+    count: int
+    at: int
+    stride: int
+    size: int
 
 
 class Operations(Protocol):
@@ -53,6 +68,15 @@ class Operations(Protocol):
 
     def bounded(self, operand: Core, max_abs: float) -> Core:
         """The same with a bound that the caller knows."""
+
+    def take(self, operand: Core, axis: int, lines: Lines) -> Core:
+        """Rows (axis 0) or columns (axis 1) in other places."""
+
+    def repeat(self, operand: Core, axis: int, size: int) -> Core:
+        """The only row or column, `size` times."""
+
+    def approximation(self, operand: Core, error: float, interval: tuple[float, float]) -> Core:
+        """A polynomial's value as that of a function that it stands for."""
 
     def lift(self, values: Floats) -> Core:
         """A plain matrix as an operand."""
@@ -137,23 +161,52 @@ class ArrayOperators(Opaque, ABC):
         return self._elementwise("multiply", other, reflected=True)
 
     def __truediv__(self: Self, other: Any) -> Self:
+        if isinstance(other, ArrayOperators):
+            raise UnsupportedError(
+                "division is an approximation; say where the divisor lies: "
+                "x * sudare.reciprocal(y, (0.5, 2), degree=7)"
+            )
         divisor = scalar(other)
-        if divisor is None:
-            raise UnsupportedError("an encrypted matrix is divided by plain numbers only")
-        if divisor == 0:
+        values = plain(other) if divisor is None else np.asarray(divisor)
+        if not values.all():
             raise ZeroDivisionError("division of an encrypted matrix by zero")
-        return self._scale(1 / divisor)
+        return self * (1 / values) if divisor is None else self._scale(1 / divisor)
 
     def __rtruediv__(self, other: Any) -> NoReturn:
-        raise UnsupportedError("nothing can be divided by an encrypted matrix")
+        raise UnsupportedError(
+            "division is an approximation; say where the divisor lies: "
+            "sudare.reciprocal(x, (0.5, 2), degree=7), times what is divided"
+        )
 
     def __pow__(self: Self, exponent: Any) -> Self:
-        if scalar(exponent) != 2:
-            raise UnsupportedError("an encrypted matrix is squared by ** 2; write other powers as products")
-        return self * self
+        wanted = scalar(exponent)
+        if wanted is None or not wanted.is_integer() or wanted < 1:
+            raise UnsupportedError(
+                "powers are 1, 2, 3 and so on; others are approximations: "
+                "x.apply(lambda t: t**0.5, (0.5, 2), degree=7)"
+            )
+        return _power(self, int(wanted))
 
     def __rpow__(self, base: Any) -> NoReturn:
-        raise UnsupportedError("an encrypted matrix cannot be an exponent")
+        raise UnsupportedError(
+            "an encrypted exponent is an approximation: x.apply(lambda t: 2**t, (-1, 1), degree=7)"
+        )
+
+    def _no_order(self, other: Any) -> NoReturn:
+        raise unsupported("greater")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _no_order
+
+    def __getitem__(self: Self, key: Any) -> Self:
+        """Slices, picks and new axes, as NumPy has them; no lists and masks.
+
+        One level where lines of a ciphertext's tile stay behind. Raises `ShapeError` for what is not there,
+        `UnsupportedError` for other indices.
+        """
+        return _indexed(self, key if isinstance(key, tuple) else (key,))
+
+    def __iter__(self: Self) -> Iterator[Self]:
+        return (self[at] for at in range(len(self)))
 
     def __neg__(self: Self) -> Self:
         return self._wrap(self._do.negative(self._core), self._dropped)
@@ -228,7 +281,61 @@ class ArrayOperators(Opaque, ABC):
         """
         return self._wrap(self._do.bounded(self._core, real(max_abs, "max_abs")), self._dropped)
 
+    def var(self: Self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Self:
+        """The variance over an axis or over everything, with n − `ddof` in the denominator."""
+        count = math.prod(self._core.shape[at] for at in self._core_axes(axis))
+        if count <= ddof:
+            raise InputError(f"a variance of {count} numbers has no {ddof} degrees of freedom to spare")
+        centred = self - self.mean(axis, keepdims=True)
+        return (centred * centred).sum(axis, keepdims=keepdims)._scale(1 / (count - ddof))
+
+    def reshape(self: Self, *shape: Any) -> Self:
+        """The same elements in their order, in rows of another length.
+
+        Free where axes of length 1 come or go. Otherwise each row is moved by itself: two or four
+        levels in all.
+        """
+        sides = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return _reshaped(self, tuple(sides))
+
+    def ravel(self: Self) -> Self:
+        """All elements as a vector, row by row."""
+        return self.reshape(-1)
+
+    def trace(self: Self) -> Self:
+        """The sum of the diagonal."""
+        if len(self._members) != 2:
+            raise ShapeError(f"a trace is that of a matrix, not of shape {self.shape}")
+        return (self * np.eye(*self._members)).sum(axis=(-2, -1))
+
+    def diagonal(self: Self) -> Self:
+        """The diagonal of a matrix."""
+        if len(self._members) != 2 or self._batch:
+            raise ShapeError(f"a diagonal is that of one matrix, not of shape {self.shape}")
+        rows, cols = self._members
+        return (self * np.eye(rows, cols)).sum(axis=1)[: min(rows, cols)]
+
+    def apply(self: Self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Self:
+        """A function of every element, by the nearest polynomial of a degree on an interval.
+
+        `function` takes one number; or it is what `sudare.fit` made, which tells its error, or one of
+        NumPy's polynomials (`Polynomial`, `Chebyshev`), whose interval is its domain unless another is
+        given. Elements have to lie in the interval: others come back wrong, and may spoil those beside
+        them. A plan tells the interval and the polynomial's distance to the function, which is a part of its
+        error. In a context it takes the logarithm of the degree in levels (15: 4), and one more unless the
+        interval is about as wide as [-1, 1], or after a refresh as the bound; in a plan up to two more.
+        """
+        fitted = polynomial(function, interval, degree)
+        value = chebyshev(self, fitted.coefficients, fitted.interval)
+        core = self._do.approximation(value._core, fitted.error, fitted.interval)
+        return self._wrap(core, value._dropped)
+
     # How shapes go together.
+
+    @property
+    def _members(self) -> Shape:
+        """The shape of each member of a batch; of a matrix, its shape."""
+        return self.shape[len(self._batch) :]
 
     def _scale(self: Self, factor: float) -> Self:
         return self._wrap(self._do.scale(self._core, factor), self._dropped)
@@ -249,7 +356,7 @@ class ArrayOperators(Opaque, ABC):
 
     def _turned(self, dropped: Shape) -> Core:
         """A vector as a row or as a column; a matrix as it is."""
-        same = self._dropped == dropped or not self._dropped
+        same = self._dropped == dropped or self._dropped in (MATRIX, NUMBER)
         return self._core if same else self._do.transpose(self._core)
 
     def _product(self: Self, other: Any, *, reflected: bool = False) -> Self:
@@ -269,25 +376,45 @@ class ArrayOperators(Opaque, ABC):
             raise ShapeError("in a batch, a vector is a matrix of one column or one row")
         left_core = self._do.transpose(first._core) if first._dropped == COLUMN else first._core
         right_core = self._do.transpose(second._core) if second._dropped == ROW else second._core
-        if left_core.shape[1] != right_core.shape[0] or left_core.batch != right_core.batch:
+        # A plain matrix may be shared by the members of a batch.
+        shared = 1 in (left_core.batch, right_core.batch) and not isinstance(other, type(self))
+        if left_core.shape[1] != right_core.shape[0] or not (shared or left_core.batch == right_core.batch):
             raise shapes_differ("matrix product", first.shape, second.shape)
         kept = (ROW if first._dropped else ()) + (COLUMN if second._dropped else ())
         return self._wrap(self._do.matmul(left_core, right_core), kept)
 
     def _elementwise(self: Self, operation: str, other: Any, *, reflected: bool = False) -> Self:
         if isinstance(other, type(self)):
-            if other.shape != self.shape:
-                raise shapes_differ(operation, self.shape, other.shape)
             self = self._adopt(other)
-            right = other._turned(self._dropped)
+            shape, dropped = _common(operation, self, other)
+            left, right = self._spread(shape, dropped), other._spread(shape, dropped)
         else:
             number = scalar(other)
             if number is not None:
                 return self._with_number(operation, number, reflected)
-            values = broadcast(plain(other), self.shape, operation)
-            right = self._do.lift(values.reshape(self._batch + tuple(self._core.shape)))
-        first, second = (right, self._core) if reflected else (self._core, right)
-        return self._wrap(self._do.elementwise(operation, first, second), self._dropped)
+            values = plain(other)
+            # What all members of a batch share is one matrix.
+            each = self._batch if self._batch and values.ndim == 3 else ()
+            shape = broadcast_shape(operation, self.shape, values.shape)[len(self._batch) :]
+            if len(shape) > 2:
+                raise ShapeError(f"{operation}: a matrix has two axes, and {values.shape} makes more of them")
+            dropped = self._dropped if len(shape) == len(self._members) else (MATRIX, ROW)[len(shape) == 1]
+            left = self._spread(shape, dropped)
+            values = np.broadcast_to(values, each + shape).reshape(each + tuple(left.shape))
+            right = self._do.lift(np.ascontiguousarray(values))
+        first, second = (right, left) if reflected else (left, right)
+        return self._wrap(self._do.elementwise(operation, first, second), dropped)
+
+    def _spread(self, shape: Shape, dropped: Shape) -> Core:
+        """The operand at the shape that NumPy broadcasts it to."""
+        # A vector that meets a matrix is a row.
+        core = self._turned(ROW if dropped == MATRIX and self._dropped != NUMBER else dropped)
+        sides = shape if dropped == MATRIX else (1, 1) if dropped == NUMBER else (1, *shape)
+        sides = sides[::-1] if dropped == COLUMN else sides
+        for axis, side in enumerate(sides):
+            if core.shape[axis] != side:
+                core = self._do.repeat(core, axis, side)
+        return core
 
     def _with_number(self: Self, operation: str, number: float, reflected: bool) -> Self:
         if operation == "multiply":
@@ -356,12 +483,17 @@ def _concatenate(arrays: Sequence[Any], axis: Any = 0, **others: Any) -> Any:
     _refuse("concatenate", others)
     parts = list(arrays)
     ours = next(a for a in parts if isinstance(a, ArrayOperators))
-    if axis is None or ours.ndim == 0:
-        raise ShapeError("encrypted matrices are concatenated along an axis; they do not flatten")
+    if axis is None:
+        parts, axis = [a.ravel() if isinstance(a, ArrayOperators) else plain(a).ravel() for a in parts], 0
+        ours = next(a for a in parts if isinstance(a, ArrayOperators))
+    if ours.ndim == 0:
+        raise ShapeError("numbers are not concatenated; stack them: numpy.stack([x, y])")
+    if ours._batch:
+        raise ShapeError("batches are not concatenated; do it to their members, before encryption")
     (at,) = ours._core_axes(axis)
     for part in parts:
         ours = ours._adopt(part)
-    cores = []
+    cores: list[Core | Floats] = []
     for part in parts:
         shape = part.shape if isinstance(part, ArrayOperators) else plain(part).shape
         if len(shape) != ours.ndim:
@@ -370,27 +502,277 @@ def _concatenate(arrays: Sequence[Any], axis: Any = 0, **others: Any) -> Any:
             core = part._turned(ours._dropped)
         else:
             values = plain(part)
-            core = ours._do.lift(np.expand_dims(values, ours._dropped) if ours._dropped else values)
+            core = np.expand_dims(values, ours._dropped) if ours._dropped else values
         if core.shape[1 - at] != ours._core.shape[1 - at]:
             raise shapes_differ(f"concatenation along axis {axis}", ours.shape, shape)
         cores.append(core)
     return ours._wrap(concatenated(ours._do, cores, at), ours._dropped)
 
 
-def concatenated(do: Operations, cores: list[Core], axis: int) -> Core:
-    """Operands one below the other (axis 0) or side by side (axis 1).
+def concatenated(do: Operations, cores: Sequence[Core | Floats], axis: int) -> Core:
+    """Operands one below the other (axis 0) or side by side (axis 1), each moved to its place; all are added.
 
-    Each is moved to its place by a product with a plain matrix of zeros and ones, and all are
-    added: the operations that every plan knows.
+    Plain ones are put together first and added last.
     """
-    total, at, out = sum(c.shape[axis] for c in cores), 0, None
+    total, at = sum(c.shape[axis] for c in cores), 0
+    out: Core = None
+    known: Core = None
+    sides = (total, cores[0].shape[1]) if axis == 0 else (cores[0].shape[0], total)
+    beside = np.zeros(sides)
     for core in cores:
         length = core.shape[axis]
-        move = np.eye(total, length, -at)
-        moved = do.matmul(do.lift(move), core) if axis == 0 else do.matmul(core, do.lift(move.T.copy()))
-        out = moved if out is None else do.elementwise("add", out, moved)
+        if isinstance(core, np.ndarray):
+            beside[(slice(None),) * axis + (slice(at, at + length),)] = core
+        else:
+            moved = do.take(core, axis, Lines(0, 1, length, at, 1, total)) if length != total else core
+            if is_plain(core):
+                known = moved if known is None else do.elementwise("add", known, moved)
+            else:
+                out = moved if out is None else do.elementwise("add", out, moved)
         at += length
-    return out
+    if any(isinstance(core, np.ndarray) for core in cores):
+        lifted = do.lift(beside)
+        known = lifted if known is None else do.elementwise("add", known, lifted)
+    return out if known is None else known if out is None else do.elementwise("add", out, known)
+
+
+def is_plain(core: Core) -> bool:
+    """Whether a plan has the operand as one that the server sees."""
+    return getattr(core, "known", None) is not None
+
+
+def _power(x: Self, exponent: int) -> Self:
+    """A power by squares, as flat as can be."""
+    if exponent == 1:
+        return x
+    half = _power(x, exponent // 2)
+    return half * half if exponent % 2 == 0 else half * _power(x, exponent - exponent // 2)
+
+
+def _common(operation: str, x: ArrayOperators, y: ArrayOperators) -> tuple[Shape, Shape]:
+    """The shape that two operands have in common, and the axes of it that NumPy would not show."""
+    if x._batch != y._batch:
+        raise shapes_differ(operation, x.shape, y.shape)
+    shape = broadcast_shape(operation, x._members, y._members)
+    if len(shape) == 1:
+        # A plain one is turned: where it comes as an array, it has no place of its own.
+        vectors = sorted((v for v in (x, y) if len(v._members) == 1), key=lambda v: is_plain(v._core))
+        return shape, vectors[0]._dropped
+    return shape, NUMBER if not shape else MATRIX
+
+
+def broadcast_shape(operation: str, left: Shape, right: Shape) -> Shape:
+    """The shape of NumPy's broadcasting."""
+    try:
+        return np.broadcast_shapes(left, right)
+    except ValueError:
+        raise shapes_differ(operation, left, right) from None
+
+
+def _indexed(x: Self, key: tuple[Any, ...]) -> Self:
+    """What an index of slices, numbers and new axes picks."""
+    if x._batch:
+        if not key or not (key[0] is Ellipsis or (isinstance(key[0], slice) and key[0] == slice(None))):
+            raise ShapeError("the batch axis stays whole; begin the index with : and pick after decryption")
+        key = key[1:] if key[0] is not Ellipsis else key
+    used = sum(entry is not None and entry is not Ellipsis for entry in key)
+    if not all(_plain_index(k) for k in key) or sum(k is Ellipsis for k in key) > 1:
+        raise UnsupportedError(
+            "encrypted matrices are indexed by numbers, slices, ... and None; other rows are a product with "
+            "a plain matrix: numpy.eye(n)[rows] @ x"
+        )
+    if used > len(x._members):
+        raise ShapeError(f"shape {x.shape} has no {used} axes to index")
+    missing = (slice(None),) * (len(x._members) - used)
+    at = next((n for n, entry in enumerate(key) if entry is Ellipsis), len(key))
+    key = (*key[:at], *missing, *key[at + 1 :])
+    axes = iter([axis for axis in (0, 1) if axis not in x._dropped])
+    core = x._core
+    shown: list[int | None] = []
+    for entry in key:
+        if entry is None:
+            shown.append(None)
+            continue
+        axis = next(axes)
+        length = core.shape[axis]
+        if isinstance(entry, slice):
+            found = range(length)[entry]
+            if not found:
+                raise ShapeError(f"{entry} picks nothing of {length}; an encrypted matrix has elements")
+            lines = Lines(found[0], found.step if len(found) > 1 else 1, len(found), 0, 1, len(found))
+            shown.append(axis)
+        else:
+            number = operator.index(entry)
+            if not -length <= number < length:
+                raise ShapeError(f"index {number} is outside of an axis of length {length}")
+            lines = Lines(number % length, 1, 1, 0, 1, 1)
+        if lines != Lines(0, 1, length, 0, 1, length):
+            core = x._do.take(core, axis, lines)
+    return _laid(x, core, shown)
+
+
+def _plain_index(entry: Any) -> bool:
+    """Whether it is a number, a slice, `...` or `None`."""
+    whole = isinstance(entry, (int, np.integer)) and not isinstance(entry, (bool, np.bool_))
+    return entry is None or entry is Ellipsis or isinstance(entry, slice) or whole
+
+
+def _laid(x: Self, core: Core, shown: list[int | None]) -> Self:
+    """The axes of rows and columns that are shown, in their order, and new ones of length 1 between them."""
+    if len(shown) > 2:
+        raise ShapeError(f"a matrix has two axes, not {len(shown)}")
+    kept = [axis for axis in shown if axis is not None]
+    if len(shown) < 2:
+        return x._wrap(core, NUMBER if not shown else COLUMN if kept == [0] else ROW)
+    turn = len(kept) == 1 and shown.index(kept[0]) != kept[0]
+    return x._wrap(x._do.transpose(core) if turn else core, MATRIX)
+
+
+def _reshaped(x: Self, shape: Shape) -> Self:
+    """The same elements in rows of another length."""
+    if x._batch:
+        raise ShapeError(
+            "the members of a batch keep their shape; reshape before encryption or after decryption"
+        )
+    sides = [operator.index(side) for side in shape]
+    if sides.count(-1) == 1:
+        rest = math.prod(side for side in sides if side != -1)
+        sides = [x.size // rest if side == -1 and rest > 0 else side for side in sides]
+    if len(sides) > 2 or min(sides, default=1) < 1 or math.prod(sides) != x.size:
+        raise ShapeError(
+            f"shape {x.shape} does not become {shape}: rows and columns, or a length, of as many elements"
+        )
+    if len(sides) < 2:
+        # A vector stays as it lies.
+        if not sides or x.ndim == 1:
+            return x._wrap(x._core, x._dropped if sides else NUMBER)
+        return x._wrap(_moved(x._do, x._core, (1, sides[0])), ROW)
+    if sides[1] == 1 and 1 in x._core.shape:
+        return x._wrap(x._core if x._core.shape[1] == 1 else x._do.transpose(x._core), MATRIX)
+    return x._wrap(_moved(x._do, x._turned(ROW), (sides[0], sides[1])), MATRIX)
+
+
+def _moved(do: Operations, core: Core, sides: tuple[int, int]) -> Core:
+    """Rows of another length: cut, or put one after the other, whichever divides the other's length."""
+    (rows, cols), (down, across), out = core.shape, sides, None
+    if (rows, cols) == sides:
+        return core
+    if cols == 1 and down == 1:
+        return do.transpose(core)
+    if across % cols == 0:
+        k = across // cols
+        for c in range(k):
+            part = (
+                do.take(core, 0, Lines(c, k if down > 1 else 1, down, 0, 1, down))
+                if k > 1 or rows > 1
+                else core
+            )
+            part = do.take(part, 1, Lines(0, 1, cols, c * cols, 1, across))
+            out = part if out is None else do.elementwise("add", out, part)
+        return out
+    if cols % across == 0:
+        k = cols // across
+        for c in range(k):
+            part = do.take(core, 1, Lines(c * across, 1, across, 0, 1, across))
+            part = do.take(part, 0, Lines(0, 1, rows, c, k, down))
+            out = part if out is None else do.elementwise("add", out, part)
+        return out
+    return _moved(do, _moved(do, core, (1, rows * cols)), sides)
+
+
+def _two(a: Any) -> Any:
+    """At least two axes, as NumPy's atleast_2d."""
+    shape = np.shape(a)
+    return a if len(shape) > 1 else _flat(a)[None, :] if shape else _one(a)[None, :]
+
+
+def _one(a: Any) -> Any:
+    """At least one axis."""
+    return a if len(np.shape(a)) else a[None] if isinstance(a, ArrayOperators) else np.atleast_1d(a)
+
+
+def _flat(a: Any) -> Any:
+    return a.ravel() if isinstance(a, ArrayOperators) else plain(np.atleast_1d(a)).ravel()
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0, **others: Any) -> Any:
+    parts = list(arrays)
+    shapes = {np.shape(a) for a in parts}
+    if len(shapes) != 1 or len(shapes & {(), *(s for s in shapes if len(s) == 1)}) != 1:
+        raise ShapeError(
+            f"vectors or numbers of one shape are stacked, not those of {sorted(shapes)}; see concatenate"
+        )
+    if len(next(iter(shapes))) == 0:
+        return _concatenate([_one(a) for a in parts], 0, **others)
+    if axis not in (0, 1, -1, -2):
+        raise ShapeError(f"stacked vectors have axes 0 and 1, not {axis}")
+    rows = axis in (0, -2)
+    lines = [_flat(a)[None, :] if rows else _flat(a)[:, None] for a in parts]
+    return _concatenate(lines, 0 if rows else 1, **others)
+
+
+def _in_order(a: ArrayOperators, shape: Any, order: str) -> Any:
+    if order != "C":
+        raise UnsupportedError("encrypted matrices are read row by row; transpose for columns: x.T.ravel()")
+    return a.reshape(shape)
+
+
+def _expand_dims(a: ArrayOperators, axis: Any) -> Any:
+    at = axis if isinstance(axis, tuple) else (axis,)
+    total = a.ndim + len(at)
+    new = {n % total for n in at if -total <= n < total}
+    if len(new) != len(at):
+        raise ShapeError(f"{axis} are no axes of an array with {total}")
+    return a[tuple(None if n in new else slice(None) for n in range(total))]
+
+
+def _squeeze(a: ArrayOperators, axis: Any = None) -> Any:
+    at = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    one = {n % a.ndim for n in at if a.shape[n] == 1}
+    if axis is not None and len(one) != len(at):
+        raise ShapeError(f"axis {axis} of shape {a.shape} is not of length 1")
+    return a[tuple(0 if n in one else slice(None) for n in range(a.ndim))]
+
+
+def _broadcast_to(array: ArrayOperators, shape: Any, **others: Any) -> Any:
+    _refuse("broadcast_to", {k: v for k, v in others.items() if v})
+    wanted = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if array._batch or broadcast_shape("broadcast_to", array.shape, wanted) != wanted or len(wanted) > 2:
+        raise shapes_differ("broadcast_to", array.shape, wanted)
+    dropped = array._dropped if len(wanted) == array.ndim else (NUMBER, ROW, MATRIX)[len(wanted)]
+    return array._wrap(array._spread(wanted, dropped), dropped)
+
+
+def _var(
+    a: ArrayOperators, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, **others: Any
+) -> Any:
+    _refuse("var", others)
+    return a.var(axis, ddof=ddof, keepdims=keepdims is True)
+
+
+def _main(name: str, a: Any, offset: int, others: dict[str, Any]) -> Any:
+    """What has its main diagonal taken, and no other."""
+    _refuse(name, {k: v for k, v in others.items() if (k, v) not in (("axis1", 0), ("axis2", 1))})
+    if offset != 0:
+        raise UnsupportedError(
+            f"numpy.{name} takes the main diagonal; take another of x[:, {offset}:] or x[{offset}:]"
+        )
+    return a
+
+
+def _diag(v: ArrayOperators) -> Any:
+    return v[:, None] * np.eye(v.size) if v.ndim == 1 else v.diagonal()
+
+
+def _inner(a: Any, b: Any) -> Any:
+    if () in (np.shape(a), np.shape(b)):
+        return a * b
+    return np.matmul(a, b.T if len(np.shape(b)) > 1 else b)
+
+
+def _outer(a: Any, b: Any, **others: Any) -> Any:
+    _refuse("outer", others)
+    return _flat(a)[:, None] * _flat(b)[None, :]
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -405,6 +787,18 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "square": lambda x: x * x,
 }
 
+# What to write in place of a function that has to be approximated.
+APPROXIMATED = {
+    "exp": "sudare.exp(x, (-1, 1), degree=7)",
+    "sqrt": "sudare.sqrt(x, (0.1, 1), degree=7)",
+    "reciprocal": "sudare.reciprocal(x, (0.5, 2), degree=7)",
+    "sign": "sudare.sign(x, gap=0.1, max_abs=1, degree=15)",
+    "greater": "sudare.greater(x, y, gap=0.1, max_abs=2, degree=15)",
+    "less": "sudare.greater(y, x, gap=0.1, max_abs=2, degree=15)",
+    "std": "numpy.var(x), and the root of what is decrypted",
+    "absolute": "x ** 2, or x.apply(abs, (-1, 1), degree=15)",
+}
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dot": _dot,
     "sum": _sum,
@@ -412,6 +806,29 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "transpose": lambda a, axes=None: a.transpose(axes),
     "matrix_transpose": lambda x: x.mT,
     "concatenate": _concatenate,
+    "vstack": lambda tup, **others: _concatenate([_two(a) for a in tup], 0, **others),
+    "hstack": lambda tup, **others: _concatenate(
+        [_one(a) for a in tup], int(any(len(np.shape(a)) > 1 for a in tup)), **others
+    ),
+    "stack": _stack,
+    "column_stack": lambda tup: (
+        _stack(tup, 1) if all(len(np.shape(a)) == 1 for a in tup) else _concatenate(tup, 1)
+    ),
+    "reshape": lambda a, shape=None, order="C", *, newshape=None, copy=None: _in_order(
+        a, newshape if shape is None else shape, order
+    ),
+    "ravel": lambda a, order="C": _in_order(a, -1, order),
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "broadcast_to": lambda array, shape, **others: _broadcast_to(array, shape, **others),
+    "var": _var,
+    "trace": lambda a, offset=0, **others: _main("trace", a, offset, others).trace(),
+    "diagonal": lambda a, offset=0, **others: _main("diagonal", a, offset, others).diagonal(),
+    "diag": lambda v, k=0: _diag(_main("diag", v, k, {})),
+    "inner": lambda a, b: _inner(a, b),
+    "outer": lambda a, b, **others: _outer(a, b, **others),
+    "vdot": lambda a, b: np.dot(_flat(a), _flat(b)),
+    "polyval": lambda p, x: powers(x, [float(c) for c in plain(p)[::-1]]),
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
     "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
@@ -428,6 +845,10 @@ def _refuse(name: str, others: dict[str, Any]) -> None:
 
 def unsupported(name: str) -> UnsupportedError:
     """The refusal of a NumPy function by its name."""
+    if name in APPROXIMATED:
+        return UnsupportedError(
+            f"numpy.{name} does not work on encrypted matrices; write {APPROXIMATED[name]}"
+        )
     have = ", ".join(sorted({*UFUNCS, *FUNCTIONS} - {"shape", "ndim", "size"}))
     return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; these do: {have}")
 
@@ -457,11 +878,3 @@ def plain(values: Any) -> Floats:
     if found.ndim not in (1, 2, 3) or found.size == 0:
         raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
     return np.ascontiguousarray(found, dtype=np.float64)
-
-
-def broadcast(values: Floats, shape: Shape, operation: str) -> Floats:
-    """A plain operand at the shape of the encrypted one, by NumPy's rules."""
-    try:
-        return np.ascontiguousarray(np.broadcast_to(values, shape))
-    except ValueError:
-        raise shapes_differ(operation, shape, values.shape) from None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from . import _html, _tables
-from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
+from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
 from ._core import Encrypted as Core
 from ._core import Polynomial as CorePolynomial
 from ._errors import PlanError, ShapeError, UnsupportedError
@@ -130,6 +130,25 @@ class Computation:
         """The sum over an axis."""
         return self._server._core.sum(self._one(operand), axis)
 
+    def take(self, operand: Operand, axis: int, lines: Lines) -> Operand:
+        """Rows or columns in other places."""
+        if isinstance(operand, PlainOperand):
+            raise PlanError("a plain matrix is sliced before it is given here")
+        if self._server._core.columns is not None:
+            raise UnsupportedError(
+                "tables over whole ciphertexts are not cut or put together; take a context without columns, "
+                "or multiply by a plain column of zeros and ones and sum"
+            )
+        return self._server._core.take(operand, axis, astuple(lines))
+
+    def repeat(self, operand: Core, axis: int, size: int) -> Core:
+        """The only row or column, `size` times."""
+        return self._server._core.repeat(operand, axis, size)
+
+    def approximation(self, operand: Core, error: float, interval: tuple[float, float]) -> Core:
+        """A polynomial's value as that of a function."""
+        return self._server._core.approximation(operand, error, interval)
+
     def refresh(self, operand: Core, max_abs: float | None) -> Core:
         """The levels of a fresh matrix."""
         return self._server._core.refresh(operand, max_abs)
@@ -150,8 +169,8 @@ class Computation:
 class Encrypted(ArrayOperators, Travels):
     """A matrix, vector or table, or a result, that nobody reads without the client or context that made it.
 
-    Made by `Client.encrypt` or `Context.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)` and
-    NumPy's functions of these, as its plan says, and read by `decrypt`. The values of a plan travel by
+    Made by `Client.encrypt` or `Context.encrypt`, computed with by `@ + - *`, `.T`, `.sum(axis)`, slices
+    and NumPy's functions of these, as its plan says, and read by `decrypt`. The values of a plan travel by
     `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickle for your own processes; what was
     read computes again with `server.bind(x)`, or together with a matrix that is bound.
     """
@@ -250,19 +269,12 @@ class Encrypted(ArrayOperators, Travels):
         return self._wrap(self._do.refresh(self._core, bound), self._dropped)
 
     def apply(self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Encrypted:
-        """In a context, a function of every element, by the nearest polynomial of a degree on an interval.
+        if self._plan is not None:
+            return super().apply(function, interval, degree)
+        fitted = polynomial(function, interval, degree)
+        return self._wrap(self._do.polynomial(self._core, fitted._core), self._dropped)
 
-        `function` takes one number; or it is what `sudare.fit` made, which tells its error, or one of
-        NumPy's polynomials (`Polynomial`, `Chebyshev`), whose interval is its domain unless another is
-        given. Elements have to lie in the interval: others come back wrong, and may spoil those beside
-        them. It takes the logarithm of the degree in levels (15: 4), and one more unless the interval is
-        about as wide as [-1, 1], or after a refresh as the bound.
-
-        Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
-        no function of a number, `LevelError` where levels do not suffice.
-        """
-        core = polynomial(function, interval, degree)
-        return self._wrap(self._do.polynomial(self._core, core), self._dropped)
+    apply.__doc__ = ArrayOperators.apply.__doc__
 
     def to_bytes(self) -> bytes:
         """Its bytes on the wire; fresh ones take half their size."""
@@ -306,6 +318,12 @@ def members(values: Floats) -> Floats:
     if values.ndim not in (2, 3):
         raise ShapeError(f"a matrix or a batch of matrices is wanted, not an array of shape {values.shape}")
     return np.ascontiguousarray(values.reshape((-1, *values.shape[-2:])))
+
+
+def shared(values: Floats, batch: int) -> Floats:
+    """A matrix that all members of a batch share, for each of them; a batch as it is."""
+    each = members(values)
+    return np.broadcast_to(each, (batch, *each.shape[1:])).copy() if values.ndim == 2 and batch > 1 else each
 
 
 def rows(values: Any) -> tuple[Any, Shape]:

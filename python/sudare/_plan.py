@@ -208,6 +208,10 @@ def plan(
     with `x.bounded(max_abs)` in the function what you know of its values: bounds grow with every operation.
     A `security` of "insecure" is none at all: the same plan on a small ring, to try it in this process.
 
+    What the function does to `plain` inputs alone (`W.T`, slices, broadcasting) is done in NumPy before
+    the server gets them: the plan has the matrix that comes out, as an input named
+    with a number, `W (2)`.
+
     If the inputs are described with `dtype=int`, the result is exact, and there is no `error` or release.
     Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
     `.sum(axis)`, and multiplies no more than two encrypted values with each other.

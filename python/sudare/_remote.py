@@ -350,8 +350,26 @@ class _Computes:
     def moments(self, table: Any) -> _core.Encrypted:
         return self._run("moments", table)
 
+    def take(self, operand: Any, axis: int, lines: tuple[int, ...]) -> _core.Encrypted:
+        raise _whole("a slice")
+
+    def repeat(self, operand: Any, axis: int, size: int) -> _core.Encrypted:
+        raise _whole("broadcasting")
+
+    def approximation(self, operand: Any, error: float, interval: tuple[float, float]) -> _core.Encrypted:
+        raise _whole("an approximation")
+
+    def bounded(self, operand: Any, max_abs: float) -> _core.Encrypted:
+        raise _whole("a known bound")
+
     def refresh(self, operand: Any, max_abs: float | None) -> NoReturn:
         raise UnsupportedError("a server far away computes by plans, and a plan refreshes by itself")
+
+
+def _whole(what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what} is no job of its own far away; server.run(inputs) computes the whole expression in one"
+    )
 
 
 class RemoteServer(Server):

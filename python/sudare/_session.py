@@ -13,7 +13,7 @@ from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
-from ._matrix import Encrypted, members, rows
+from ._matrix import Encrypted, members, rows, shared
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -67,9 +67,10 @@ class Server(KeyedServer[_core.Server]):
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
     def _plain(self, name: str, values: Any) -> _core.Encrypted:
+        each = shared(values, self._planned.batch)
         if self._planned.exact:
-            return self._core.plain_integers(name, packed(members(exactly(values))))
-        return self._core.plain(name, members(values))
+            return self._core.plain_integers(name, packed(exactly(each)))
+        return self._core.plain(name, each)
 
     def moments(self, x: Encrypted) -> Encrypted:
         """Means of a table's columns, and under them their covariances, in the columns' own units.

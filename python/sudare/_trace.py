@@ -6,12 +6,12 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Shape
+from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
 from ._errors import InputError, PlanError
 from ._integers import exactly
 from ._spec import Spec
@@ -20,12 +20,27 @@ NAMES = {"add": "add", "subtract": "sub", "multiply": "mul"}
 
 
 @dataclass(frozen=True)
+class Known:
+    """A plain matrix: the input that it is or comes from, and the bound on its elements."""
+
+    name: str
+    source: str
+    max_abs: float
+    integer: bool = False
+
+
+@dataclass(frozen=True)
 class Node:
-    """A value of the expression: its place and its rows and columns."""
+    """A value of the expression: its place and its rows and columns.
+
+    A plain one has no place until something encrypted meets it: whatever is done to plain matrices alone is
+    done in NumPy, before they are given to a server, so that the plan has the matrix that comes out of it.
+    """
 
     index: int
     shape: tuple[int, int]
     batch: int = 1
+    known: Known | None = None
 
 
 class Graph:
@@ -35,10 +50,46 @@ class Graph:
         self.function = function
         self.inputs: list[dict[str, Any]] = []
         self.nodes: list[dict[str, Any]] = []
+        self.forms: dict[str, Node] = {}
+        self.met: set[str] = set()
 
     def _node(self, shape: tuple[int, int], op: str, **operands: Any) -> Node:
         self.nodes.append({"op": op, **operands})
         return Node(len(self.nodes) - 1, shape)
+
+    def _at(self, node: Node) -> int:
+        """A value's place; a plain one gets it here."""
+        if node.known is None:
+            return node.index
+        self.met.add(node.known.source)
+        return self.input(node.known.name, node.shape, node.known.max_abs, True, node.known.integer).index
+
+    def _done(
+        self,
+        shape: tuple[int, int],
+        bound: Callable[..., float],
+        op: str,
+        operands: dict[str, Node],
+        **others: Any,
+    ) -> Node:
+        """A node for an operation, or another plain matrix where all its operands are."""
+        known = [node.known for node in operands.values() if node.known is not None]
+        if len(known) < len(operands):
+            return self._node(
+                shape, op, **{name: self._at(node) for name, node in operands.items()}, **others
+            )
+        said = json.dumps(
+            [op, [(k.name, node.shape) for k, node in zip(known, operands.values(), strict=True)], others]
+        )
+        if said not in self.forms:
+            source = next((k.source for k in known if not k.source.startswith("plain ")), known[0].source)
+            self.met.update(k.source for k in known if k.source != source)
+            largest = bound(*(k.max_abs for k in known))
+            form = Known(
+                f"{source[:48]} ({len(self.forms) + 2})", source, largest, all(k.integer for k in known)
+            )
+            self.forms[said] = Node(-1, shape, known=form)
+        return self.forms[said]
 
     def input(
         self, name: str, shape: tuple[int, int], max_abs: float, plain: bool, integer: bool = False
@@ -55,36 +106,59 @@ class Graph:
 
     def matmul(self, left: Node, right: Node) -> Node:
         """The matrix product."""
-        return self._node((left.shape[0], right.shape[1]), "matmul", left=left.index, right=right.index)
+        (rows, inner), (_, cols) = left.shape, right.shape
+        return self._done((rows, cols), lambda a, b: a * b * inner, "matmul", {"left": left, "right": right})
 
     def elementwise(self, operation: str, left: Node, right: Node) -> Node:
         """A sum, difference or product, element by element."""
-        return self._node(left.shape, NAMES[operation], left=left.index, right=right.index)
+        product = operation == "multiply"
+        operands = {"left": left, "right": right}
+        return self._done(left.shape, lambda a, b: a * b if product else a + b, NAMES[operation], operands)
 
     def negative(self, operand: Node) -> Node:
         """The negative."""
-        return self._node(operand.shape, "neg", of=operand.index)
+        return self._done(operand.shape, lambda a: a, "neg", {"of": operand})
 
     def scale(self, operand: Node, factor: float) -> Node:
         """The multiple by a number."""
-        return self._node(operand.shape, "scale", of=operand.index, by=factor)
+        return self._done(operand.shape, lambda a: a * abs(factor) or a, "scale", {"of": operand}, by=factor)
 
     def shift(self, operand: Node, number: float) -> Node:
         """A number added to every element."""
-        return self._node(operand.shape, "shift", of=operand.index, by=number)
+        return self._done(operand.shape, lambda a: a + abs(number), "shift", {"of": operand}, by=number)
 
     def transpose(self, operand: Node) -> Node:
         """The transpose."""
-        return self._node(operand.shape[::-1], "transpose", of=operand.index)
+        return self._done(operand.shape[::-1], lambda a: a, "transpose", {"of": operand})
 
     def sum(self, operand: Node, axis: int) -> Node:
         """The sum over an axis."""
         rows, cols = operand.shape
-        return self._node((1, cols) if axis == 0 else (rows, 1), "sum", of=operand.index, axis=axis)
+        shape = (1, cols) if axis == 0 else (rows, 1)
+        return self._done(shape, lambda a: a * operand.shape[axis], "sum", {"of": operand}, axis=axis)
+
+    def take(self, operand: Node, axis: int, lines: Lines) -> Node:
+        """Rows or columns in other places."""
+        rows, cols = operand.shape
+        shape = (lines.size, cols) if axis == 0 else (rows, lines.size)
+        return self._done(shape, lambda a: a, "take", {"of": operand}, axis=axis, lines=asdict(lines))
+
+    def repeat(self, operand: Node, axis: int, size: int) -> Node:
+        """The only row or column, `size` times."""
+        rows, cols = operand.shape
+        shape = (size, cols) if axis == 0 else (rows, size)
+        return self._done(shape, lambda a: a, "repeat", {"of": operand}, axis=axis, size=size)
+
+    def approximation(self, operand: Node, error: float, interval: tuple[float, float]) -> Node:
+        """A polynomial's value as that of a function."""
+        (low, high), said = interval, {"of": operand}
+        return self._done(operand.shape, lambda a: a, "approximation", said, error=error, low=low, high=high)
 
     def bounded(self, operand: Node, max_abs: float) -> Node:
         """A bound that the caller knows."""
-        return self._node(operand.shape, "bounded", of=operand.index, max_abs=max_abs)
+        return self._done(
+            operand.shape, lambda a: min(a, max_abs), "bounded", {"of": operand}, max_abs=max_abs
+        )
 
     def lift(self, values: Floats) -> Node:
         """A plain matrix that the function brings along; the server needs it again to compute."""
@@ -92,11 +166,13 @@ class Graph:
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             name = weight_name(self.function, values)
             raise InputError(f"{name} is {values[at]} at {at}; a plain matrix holds finite numbers")
-        (rows, cols), largest = values.shape, float(np.abs(values).max()) or 1.0
-        exact = any("integers" in entry for entry in self.inputs)
-        if exact:
+        rows, cols = values.shape
+        integers = any("integers" in entry for entry in self.inputs)
+        if integers:
             exactly(values)
-        return self.input(constant_name(values), (rows, cols), largest, True, exact)
+        name = constant_name(values)
+        known = Known(name, name, float(np.abs(values).max()) or 1.0, integers)
+        return Node(-1, (rows, cols), known=known)
 
 
 def constant_name(values: Floats) -> str:
@@ -144,11 +220,19 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
         shape = (spec.shape[0], 1) if vector else (spec.shape[0], spec.shape[1])
         if spec.integer and spec.max_abs != int(spec.max_abs):
             raise InputError(f"max_abs of integers is an integer, not {spec.max_abs!r}")
-        core = graph.input(name, shape, spec.max_abs, spec.plain, spec.integer)
+        if spec.plain:
+            core = Node(-1, shape, known=Known(name, name, spec.max_abs, spec.integer))
+        else:
+            core = graph.input(name, shape, spec.max_abs, False, spec.integer)
         operands[name] = Expression(graph, core, COLUMN if vector else MATRIX)
     result = function(**operands)
     if not isinstance(result, Expression):
         raise PlanError(
             f"the function has to return one matrix that it computed, not {type(result).__name__}"
         )
-    return json.dumps({"inputs": graph.inputs, "nodes": graph.nodes, "output": result._core.index})
+    output = graph._at(result._core)
+    for name in specs:
+        # What nothing is done with is refused, by its name.
+        if operands[name]._core.known is not None and name not in graph.met:
+            graph._at(operands[name]._core)
+    return json.dumps({"inputs": graph.inputs, "nodes": graph.nodes, "output": output})

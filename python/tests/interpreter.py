@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+def _taken(
+    of: Floats, axis: int, *, start: int, step: int, count: int, at: int, stride: int, size: int
+) -> Floats:
+    """Lines in other places."""
+    lines = of if axis == 0 else of.T
+    assert all(0 <= start + step * i < len(lines) for i in range(count))
+    out = np.zeros((size, lines.shape[1]))
+    out[at : at + stride * count : stride] = [lines[start + step * i] for i in range(count)]
+    return out if axis == 0 else out.T
+
+
 def evaluate(text: str, values: Mapping[str, Floats]) -> Any:
     """The value of an expression in JSON, for inputs with rows and columns."""
     expression = json.loads(text)
@@ -37,6 +48,15 @@ def evaluate(text: str, values: Mapping[str, Floats]) -> Any:
             return np.asarray(of.T)
         if op == "neg":
             return -of
+        if op == "take":
+            return _taken(of, node["axis"], **node["lines"])
+        if op == "repeat":
+            assert of.shape[node["axis"]] == 1
+            return np.repeat(of, node["size"], node["axis"])
+        if op == "bounded":
+            assert np.abs(of).max() <= node["max_abs"] * (1 + 1e-12)
+        if op in ("bounded", "approximation"):
+            return of
         return of * node["by"] if op == "scale" else of + node["by"]
 
     for node in expression["nodes"]:

@@ -63,9 +63,6 @@ COMPARED: dict[str, Callable[[Any], Any]] = {
     "at least a number": lambda x: x >= 1,
     "less than an array": lambda x: np.ones((2, 2)) < x,
     "array equal": lambda x: np.array_equal(x, x),
-    "iterate": list,
-    "element": lambda x: x[0],
-    "unpack": lambda x: (lambda a, b: None)(*x),
 }
 
 

@@ -5,6 +5,7 @@
 
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
+use crate::slots::lines::Lines;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -153,6 +154,36 @@ pub enum Op {
         /// The bound on their absolute values.
         max_abs: f64,
     },
+    /// Rows (axis 0) or columns (axis 1) in other places of a new matrix.
+    Take {
+        /// Operand.
+        of: usize,
+        /// 0 or 1.
+        axis: u8,
+        /// Which, and where to.
+        lines: Lines,
+    },
+    /// The only row (axis 0) or column (axis 1), `size` times.
+    Repeat {
+        /// Operand.
+        of: usize,
+        /// 0 or 1.
+        axis: u8,
+        /// How many times.
+        size: usize,
+    },
+    /// The operand, a polynomial's value, which stands for a function that it is `error` away from at most, where the
+    /// polynomial's variable lies between `low` and `high`.
+    Approximation {
+        /// Operand.
+        of: usize,
+        /// Largest distance to the function.
+        error: f64,
+        /// Least value of the variable.
+        low: f64,
+        /// Largest value of the variable.
+        high: f64,
+    },
     /// Means of the columns in the first row, and under it their covariances with n − 1 degrees of freedom.
     Moments {
         /// Operand.
@@ -175,6 +206,9 @@ impl Op {
             | Self::Transpose { of }
             | Self::Bounded { of, .. }
             | Self::Moments { of }
+            | Self::Take { of, .. }
+            | Self::Repeat { of, .. }
+            | Self::Approximation { of, .. }
             | Self::Sum { of, .. } => (Some(of), None),
         };
         a.into_iter().chain(b)
@@ -194,6 +228,9 @@ impl Op {
             Self::Transpose { of } => Self::Transpose { of: f(of) },
             Self::Sum { of, axis } => Self::Sum { of: f(of), axis },
             Self::Bounded { of, max_abs } => Self::Bounded { of: f(of), max_abs },
+            Self::Take { of, axis, lines } => Self::Take { of: f(of), axis, lines },
+            Self::Repeat { of, axis, size } => Self::Repeat { of: f(of), axis, size },
+            Self::Approximation { of, error, low, high } => Self::Approximation { of: f(of), error, low, high },
             Self::Moments { of } => Self::Moments { of: f(of) },
         }
     }
@@ -212,6 +249,9 @@ impl Op {
             Self::Transpose { .. } => "transpose",
             Self::Sum { .. } => "sum",
             Self::Bounded { .. } => "known bound",
+            Self::Take { .. } => "slice",
+            Self::Repeat { .. } => "broadcast",
+            Self::Approximation { .. } => "approximation",
             Self::Moments { .. } => "means and covariances",
         }
     }
@@ -233,6 +273,17 @@ pub struct Factor {
     pub input: usize,
     /// Node of its transpose, if that is the factor.
     pub node: Option<usize>,
+}
+
+/// A product of inputs, and what is done to its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedProduct {
+    /// Its factors.
+    pub factors: [Factor; 2],
+    /// The node of the product.
+    pub product: usize,
+    /// The nodes from there to the expression's value, each taking the one before it.
+    pub ends: Vec<usize>,
 }
 
 /// An expression as it is written down: unchecked.
@@ -388,16 +439,44 @@ impl Expr {
     /// Both factors, if the expression is one product of two different inputs, each as it is or transposed.
     pub fn factors(&self) -> Option<[Factor; 2]> {
         let Op::Matmul { left, right } = self.nodes()[self.output()] else { return None };
-        let factor = |node: usize| match self.nodes()[node] {
-            Op::Input { input } => Some(Factor { input, node: None }),
-            Op::Transpose { of } => match self.nodes()[of] {
-                Op::Input { input } => Some(Factor { input, node: Some(node) }),
-                _ => None,
-            },
+        let (left, right) = (self.factor(left)?, self.factor(right)?);
+        (left.input != right.input).then_some([left, right])
+    }
+
+    /// The product that the expression is but for what can be done to the decrypted result: negation, factors and
+    /// summands that are numbers, and a transpose. Its factors may be one input in two forms.
+    pub fn ended_product(&self) -> Option<EndedProduct> {
+        let (mut ends, mut at) = (Vec::new(), self.output());
+        loop {
+            let of = match self.nodes()[at] {
+                Op::Matmul { left, right } => {
+                    let factors = [self.factor(left)?, self.factor(right)?];
+                    ends.reverse();
+                    return Some(EndedProduct { factors, product: at, ends });
+                }
+                Op::Scale { by: 0.0, .. } => return None,
+                Op::Neg { of }
+                | Op::Scale { of, .. }
+                | Op::Shift { of, .. }
+                | Op::Transpose { of }
+                | Op::Bounded { of, .. } => of,
+                _ => return None,
+            };
+            ends.push(at);
+            at = of;
+        }
+    }
+
+    /// A node as a product's factor.
+    pub(crate) fn factor(&self, node: usize) -> Option<Factor> {
+        let input = |node: usize| match self.nodes()[node] {
+            Op::Input { input } => Some(input),
             _ => None,
         };
-        let (left, right) = (factor(left)?, factor(right)?);
-        (left.input != right.input).then_some([left, right])
+        match self.nodes()[node] {
+            Op::Transpose { of } => Some(Factor { input: input(of)?, node: Some(node) }),
+            _ => Some(Factor { input: input(node)?, node: None }),
+        }
     }
 
     /// Whether its inputs are integers and it is computed exactly.
@@ -463,6 +542,20 @@ impl Expr {
             Op::Bounded { of, max_abs } => {
                 self.write(f, of, 4)?;
                 write!(f, ".bounded({max_abs})")
+            }
+            Op::Take { of, axis, lines } => {
+                let Lines { start, step, count, at, stride, size } = lines;
+                self.write(f, of, 4)?;
+                write!(f, ".take({start}:{step}:{count} to {at}:{stride} of {size}, {axis})")
+            }
+            Op::Repeat { of, axis, size } => {
+                self.write(f, of, 4)?;
+                write!(f, ".repeat({size}, {axis})")
+            }
+            Op::Approximation { of, error, low, high } => {
+                write!(f, "approximation(")?;
+                self.write(f, of, 0)?;
+                write!(f, " on [{low}, {high}] within {error:.1e})")
             }
             Op::Moments { of } => {
                 write!(f, "moments(")?;
@@ -569,6 +662,15 @@ fn check_kind(inputs: &[InputSpec], nodes: &[Op], output: usize) -> Result<(), M
     Ok(())
 }
 
+/// Rows or columns of a shape, by the axis.
+fn line_count((rows, cols): (usize, usize), axis: u8) -> Result<usize, MatrixError> {
+    match axis {
+        0 => Ok(rows),
+        1 => Ok(cols),
+        _ => refuse(format!("a matrix has axes 0 and 1, not {axis}")),
+    }
+}
+
 fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, MatrixError> {
     let same = |left: usize, right: usize| {
         let (l, r) = (info[left], info[right]);
@@ -626,6 +728,30 @@ fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, M
                 return refuse(format!("a known bound is a number from 1e-15, not {max_abs}"));
             }
             NodeInfo { max_abs: max_abs.min(info[of].max_abs), ..info[of] }
+        }
+        Op::Take { of, axis, lines } => {
+            let (held, (rows, cols)) = (line_count(info[of].shape, axis)?, info[of].shape);
+            if !lines.fit(held) {
+                return refuse(format!("{lines:?} are no lines of a {rows}×{cols} matrix along axis {axis}"));
+            }
+            let shape = if axis == 0 { (lines.size, cols) } else { (rows, lines.size) };
+            NodeInfo { shape, ..info[of] }
+        }
+        Op::Repeat { of, axis, size } => {
+            let (held, (rows, cols)) = (line_count(info[of].shape, axis)?, info[of].shape);
+            if held != 1 || size == 0 {
+                return refuse(format!(
+                    "one row or column is repeated, and a {rows}×{cols} matrix has {held} along axis {axis}"
+                ));
+            }
+            NodeInfo { shape: if axis == 0 { (size, cols) } else { (rows, size) }, ..info[of] }
+        }
+        Op::Approximation { of, error, low, high } => {
+            number(low).and(number(high))?;
+            if !(error.is_finite() && error >= 0.0 && low < high) {
+                return refuse(format!("an approximation on [{low}, {high}] within {error} is none"));
+            }
+            info[of]
         }
         Op::Moments { of } => {
             let (NodeInfo { shape: (_, cols), max_abs }, means) = (info[of], 1);

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use sudare_matrix::session;
+use sudare_matrix::slots::lines::Lines;
 
 /// Computes by a plan with evaluation keys.
 #[pyclass(frozen, module = "sudare._core")]
@@ -161,6 +162,35 @@ impl Server {
     /// The sum over an axis, which stays.
     fn sum(&self, py: Python<'_>, operand: &Encrypted, axis: u8) -> Result<Encrypted> {
         long(py, || Ok(Encrypted(self.0.sum(&operand.0, axis)?)))
+    }
+
+    /// Rows or columns in other places of a new matrix: line start + step·i at at + stride·i of size, for i under count.
+    fn take(
+        &self,
+        py: Python<'_>,
+        operand: &Encrypted,
+        axis: u8,
+        lines: (usize, i64, usize, usize, usize, usize),
+    ) -> Result<Encrypted> {
+        let (start, step, count, at, stride, size) = lines;
+        let lines = Lines { start, step, count, at, stride, size };
+        long(py, || Ok(Encrypted(self.0.take(&operand.0, axis, lines)?)))
+    }
+
+    /// The only row or column, several times.
+    fn repeat(&self, py: Python<'_>, operand: &Encrypted, axis: u8, size: usize) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.repeat(&operand.0, axis, size)?)))
+    }
+
+    /// By a plan, a polynomial's value as that of a function.
+    fn approximation(
+        &self,
+        py: Python<'_>,
+        operand: &Encrypted,
+        error: f64,
+        interval: (f64, f64),
+    ) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.approximation(&operand.0, error, interval)?)))
     }
 
     /// Means and covariances of a table's columns.

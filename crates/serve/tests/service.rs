@@ -138,7 +138,7 @@ fn every_kind_of_job() {
     let moments = client.decrypt_moments(&Encrypted::from_bytes(&table, &result).unwrap()).unwrap();
     let mean: f64 = (0..6).map(|i| x.get(i, 0)).sum::<f64>() / 6.0;
     assert!((moments.mean[0] - mean).abs() < 1e-5);
-    // A circuit with an input that the server sees.
+    // An expression with an input that the server sees.
     let inputs = vec![InputSpec::new("x", (2, 3), 1.0), InputSpec { plain: true, ..InputSpec::new("w", (3, 2), 1.0) }];
     let nodes = vec![
         Op::Input { input: 0 },

@@ -2,7 +2,7 @@
 //!
 //! Levels and exact scales of every node are found by walking the graph as the evaluator will.
 //! Operations use levels as follows: sum, transpose, product element by element and with a number
-//! that is no integer one each; a matrix product two, and a third where its result is worked on
+//! that is no integer one each; a slice one where lines of a tile stay behind; a matrix product two, and a third where its result is worked on
 //! further; a sum of values with different histories one, to bring their scales together.
 //!
 //! # Errors
@@ -158,7 +158,15 @@ impl Walk {
         let mut align = Align::Same;
         let state = match expr.nodes()[at] {
             Op::Input { .. } => State { level: ladder.top, scale: ladder.scale },
-            Op::Neg { of } | Op::Shift { of, .. } | Op::Bounded { of, .. } => states[of],
+            Op::Neg { of }
+            | Op::Shift { of, .. }
+            | Op::Bounded { of, .. }
+            | Op::Repeat { of, .. }
+            | Op::Approximation { of, .. } => states[of],
+            Op::Take { of, axis: along, lines } => {
+                let before = layout(expr, of, ladder.tile, 1)?;
+                lower(states[of], before.take_levels(axis(along), &lines))?
+            }
             Op::Scale { of, by } => lower(states[of], usize::from(!is_integer(by)))?,
             Op::Transpose { of } => lower(states[of], usize::from(ladder.tile > 1))?,
             Op::Sum { of, .. } => lower(states[of], 1)?,
@@ -276,7 +284,7 @@ pub(super) fn node_work(
     let pass = Work::passes_at(literal, state.level, 2.0);
     let untabled = |work: Work| Ok((work, 0));
     match expr.nodes()[at] {
-        Op::Input { .. } | Op::Bounded { .. } => untabled(Work::default()),
+        Op::Input { .. } | Op::Bounded { .. } | Op::Approximation { .. } => untabled(Work::default()),
         Op::Scale { by, .. } if !is_integer(by) => untabled((pass + Work::rescale(literal, state.level + 1)) * tiles),
         Op::Neg { .. } | Op::Shift { .. } | Op::Scale { .. } => untabled(pass * tiles),
         Op::Transpose { .. } if tile == 1 => untabled(Work::default()),
@@ -286,6 +294,12 @@ pub(super) fn node_work(
                 + Work::key_switch(literal, level) * babies
                 + Work::mul_plain(literal, level) * (2 * tile) as f64;
             Ok((one * tiles, (2 * tile - 1) as u64 * sizing::extended_bytes(literal, level)))
+        }
+        Op::Take { of, axis: a, lines } => {
+            untabled(layout(expr, of, tile, stride)?.take_work(literal, axis(a), &lines, walk.states[of].level))
+        }
+        Op::Repeat { of, axis: a, size } => {
+            untabled(layout(expr, of, tile, stride)?.repeat_work(literal, axis(a), size, state.level))
         }
         Op::Sum { of, axis: a } => {
             let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
@@ -318,6 +332,8 @@ pub(super) fn node_work(
 /// Work and predicted errors of a walk.
 struct Figures<'a> {
     work: Work,
+    /// The part of it that is each node's.
+    costs: Vec<Work>,
     /// Error of each node, as it leaves its operation.
     computed: Vec<Error>,
     /// Error of each node, as it is worked on: refreshed, where it is.
@@ -339,6 +355,7 @@ impl<'a> Figures<'a> {
         let nodes = expr.nodes().len();
         let mut figures = Self {
             work: Work::default(),
+            costs: Vec::with_capacity(nodes),
             computed: Vec::with_capacity(nodes),
             errors: Vec::with_capacity(nodes),
             states: Vec::with_capacity(nodes),
@@ -381,10 +398,26 @@ impl<'a> Figures<'a> {
         let size = |node: usize| expr.info(node).max_abs;
         let (work, table_bytes) = node_work(expr, literal, tile, walk, at)?;
         self.work += work;
+        self.costs.push(work);
         self.table_bytes += table_bytes;
         let error = match expr.nodes()[at] {
             Op::Input { .. } => Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1)),
             Op::Neg { of } | Op::Bounded { of, .. } => self.errors[of],
+            Op::Approximation { of, error, .. } => self.errors[of].plus(Error { own: 0.0, common: error }),
+            Op::Repeat { of, axis: a, size: times } => {
+                // Copies have one error in common.
+                let turns = layout(expr, of, tile, stride)?.repeat_turns(axis(a), times) as f64;
+                let switching = model.switching(state.level, state.scale) + model.division(state.scale);
+                Error { own: 0.0, common: self.errors[of].total() }.plus(own(switching * turns))
+            }
+            Op::Take { of, axis: a, lines } => {
+                let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
+                let terms = before.take_terms(&lines) as f64;
+                let spread = model.switching(level, state.scale) + model.division(state.scale);
+                let mask = model.mask(tile * tile * stride, model.prime(level));
+                let (levels, held) = (before.take_levels(axis(a), &lines) as f64, size(of).powi(2));
+                self.errors[of].plus(own((spread + levels * held * mask) * terms)).plus(division)
+            }
             Op::Shift { of, by } => self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs()))),
             Op::Scale { of, by } => {
                 let scaled = self.errors[of].scaled(by.abs());
@@ -461,6 +494,14 @@ impl<'a> Figures<'a> {
             Op::Input { .. } => follow::State { level: walk.states[at].level, ..follow.fresh(expr.info(at).max_abs) },
             Op::Neg { of } => states[of],
             Op::Bounded { of, max_abs } => states[of].with_bound(states[of].bound.min(max_abs)),
+            Op::Approximation { of, .. } => states[of],
+            Op::Take { of, axis: along, lines } => {
+                layout(expr, of, tile, 1)?.take_follow(follow, axis(along), &lines, states[of])
+            }
+            Op::Repeat { of, axis: along, size } => {
+                let turns = layout(expr, of, tile, 1)?.repeat_turns(axis(along), size);
+                follow.doubled(states[of], turns)
+            }
             Op::Shift { of, by } => follow.add_plain(states[of], by.abs()),
             Op::Scale { of, by } if is_integer(by) => follow.mul_integer(states[of], by.abs()),
             Op::Scale { of, by } => follow.masked(states[of], by.abs()),
@@ -532,6 +573,7 @@ pub(crate) struct Sketch {
     layouts: Vec<TileLayout>,
     walk: Walk,
     work: Work,
+    costs: Vec<Work>,
     peaks: Vec<Peak>,
     table_bytes: u64,
     keys: KeyDemand,
@@ -575,13 +617,14 @@ impl Sketch {
                 (noise(figures.computed[at], before), noise(figures.errors[at], after))
             })
             .collect();
-        let Figures { work, follow, table_bytes, .. } = figures;
+        let Figures { work, costs, follow, table_bytes, .. } = figures;
         let (peaks, work) = (follow.peaks, work * goal.batch as f64);
         Ok(Self {
             literal: literal.clone(),
             layouts,
             walk,
             work,
+            costs,
             peaks,
             table_bytes,
             keys,
@@ -627,6 +670,29 @@ impl program::Sketch for Sketch {
 
     fn work(&self) -> Work {
         self.work
+    }
+
+    fn costs(&self) -> &[Work] {
+        &self.costs
+    }
+
+    fn cheaper(&self, goal: &Goal, node: usize) -> Option<String> {
+        let expr = &goal.expression;
+        let input = |of: usize| match expr.nodes()[of] {
+            Op::Input { input } => Some(&expr.inputs()[input].name),
+            _ => None,
+        };
+        match expr.nodes()[node] {
+            Op::Transpose { of } => input(of).map(|x| format!("give {x}.T as an input of its own")),
+            Op::Matmul { left, right } if expr.factor(left).is_some() && expr.factor(right).is_some() => {
+                Some("in a plan of its own, with numbers alone after it, it has faster methods".into())
+            }
+            Op::Take { .. } => Some(format!(
+                "slices from multiples of {} up to such or to the end cost least",
+                self.layouts[node].tile
+            )),
+            _ => None,
+        }
     }
 
     fn table_bytes(&self) -> u64 {
@@ -714,6 +780,12 @@ fn keys(expr: &Expr, literal: &ParamsLiteral, layouts: &[TileLayout], walk: &Wal
             Op::Transpose { of } => keys.demanded(&layouts[of].transposition_keys(literal, walk.states[of].level)),
             Op::Sum { of, axis: along } => {
                 keys.demanded(&layouts[of].sum_keys(literal, axis(along), walk.states[of].level));
+            }
+            Op::Take { of, axis: along, lines } => {
+                keys.demanded(&layouts[of].take_keys(literal, axis(along), &lines, walk.states[of].level));
+            }
+            Op::Repeat { of, axis: along, size } => {
+                keys.demanded(&layouts[of].repeat_keys(literal, axis(along), size, walk.states[of].level));
             }
             Op::Mul { .. } => relin = relin.max(Some(walk.computed[at].level + 1)),
             Op::Matmul { left, right } => {
@@ -876,7 +948,9 @@ impl Circuit {
         let before = |of: usize| &self.sketch.layouts[of];
         match op {
             Op::Neg { .. } => Ok(a.iter().map(|c| e.negate(c)).collect::<Result<_, _>>()?),
-            Op::Bounded { .. } => Ok(a.to_vec()),
+            Op::Bounded { .. } | Op::Approximation { .. } => Ok(a.to_vec()),
+            Op::Take { of, axis: along, lines } => before(of).take(e, (axis(along), &lines), true, a),
+            Op::Repeat { of, axis: along, size } => before(of).repeat(e, axis(along), size, a),
             Op::Scale { by, .. } if is_integer(by) => {
                 Ok(a.iter().map(|c| e.mul_integer(c, by as i64)).collect::<Result<_, _>>()?)
             }
@@ -1023,6 +1097,9 @@ impl CkksEngine for Circuit {
                     | Op::Shift { .. }
                     | Op::Transpose { .. }
                     | Op::Bounded { .. }
+                    | Op::Take { .. }
+                    | Op::Repeat { .. }
+                    | Op::Approximation { .. }
                     | Op::Sum { .. },
                     1,
                 ) => self.unary(e, node, op, prepared, part(0))?,

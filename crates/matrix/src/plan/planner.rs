@@ -3,7 +3,7 @@
 use super::cost::CostModel;
 use super::program::Program;
 use super::summary::{self, Considered};
-use super::{Goal, Plan, circuit};
+use super::{Goal, Plan, circuit, product};
 use crate::error::MatrixError;
 use crate::exact::{self, Request};
 use crate::product::{Requirements, Shape};
@@ -118,12 +118,11 @@ impl Planner {
             return Ok(exact.into_iter().map(|exact| Program::Exact { exact }).collect());
         }
         let mut programs = Vec::new();
-        if let Some((left, right)) = expr.as_product() {
-            let (l, r) = (&expr.inputs()[left], &expr.inputs()[right]);
+        if let Some((product, [(m, k), (_, n)], max_abs)) = product::factors(expr) {
             let requirements = Requirements {
-                shape: Shape { m: l.rows, k: l.cols, n: r.cols, batch: goal.batch },
-                max_abs: [l.max_abs, r.max_abs],
-                error: goal.private_error(),
+                shape: Shape { m, k, n, batch: goal.batch },
+                max_abs,
+                error: goal.private_error() / product::growth(expr, &product),
                 security: goal.security,
                 fresh: [true, true],
                 decrypt_next: true,

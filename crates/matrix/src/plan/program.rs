@@ -122,6 +122,16 @@ pub(crate) trait Sketch: Send + Sync {
         true
     }
 
+    /// What operations cost, by their nodes, if the program computes them one by one.
+    fn costs(&self) -> &[Work] {
+        &[]
+    }
+
+    /// The cheaper way to write an operation, if there may be one.
+    fn cheaper(&self, _goal: &Goal, _node: usize) -> Option<String> {
+        None
+    }
+
     /// What else people are told of the program.
     fn details(&self) -> Vec<(&'static str, String)> {
         Vec::new()

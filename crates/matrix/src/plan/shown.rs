@@ -3,12 +3,15 @@
 use super::cost::CostModel;
 use super::planner::bytes;
 use super::summary::KeyLine;
-use super::{Engine, Plan};
-use crate::expr::InputSpec;
+use super::{Engine, Plan, Sketch};
+use crate::expr::{InputSpec, Op};
 use crate::work::Work;
 use std::fmt::{self, Write};
 use sudare_rlwe::security::max_log_qp;
 
+/// Operations whose cost is told, and the least share in all that is.
+const COSTS_SHOWN: usize = 3;
+const LEAST_SHARE: f64 = 0.1;
 /// Rotation steps that are written out.
 const STEPS_SHOWN: usize = 8;
 
@@ -65,6 +68,21 @@ fn scale(plan: &Plan) -> String {
         Engine::Ckks(engine) => format!(", scale 2^{}", engine.params().literal().log_scale),
         Engine::Exact(_) => String::new(),
     }
+}
+
+/// The operations that cost most, and their shares in all.
+fn dearest(sketch: &dyn Sketch, log_n: u32) -> Vec<(usize, f64)> {
+    let model = CostModel::default();
+    let whole = model.price(&sketch.work(), log_n, 1);
+    let prices = sketch.costs().iter().map(|work| model.price(work, log_n, 1));
+    let each: Vec<f64> = prices.collect();
+    let all: f64 = each.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let refreshes = if sketch.refreshes().is_some() { (all / whole).min(1.0) } else { 1.0 };
+    let mut shares: Vec<(usize, f64)> = each.into_iter().map(|price| refreshes * price / all).enumerate().collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares.retain(|(_, share)| *share >= LEAST_SHARE);
+    shares.truncate(COSTS_SHOWN);
+    shares
 }
 
 /// Bounds of an input for people.
@@ -133,6 +151,16 @@ impl fmt::Display for Plan {
         let priced = goal.expression.as_moments().is_none();
         let switches = if priced { format!(", {:.0} key switches", s.key_switches) } else { String::new() };
         row("method", format!("{}{switches}", s.method))?;
+        for op in goal.expression.nodes() {
+            if let Op::Approximation { error, low, high, .. } = op {
+                row("polynomial", format!("on [{low}, {high}], within {error:.1e} of its function there"))?;
+            }
+        }
+        for (node, share) in dearest(sketch, literal.log_n) {
+            let op = goal.expression.nodes()[node].name();
+            let hint = sketch.cheaper(goal, node).map_or(String::new(), |hint| format!("; {hint}"));
+            row("costs", format!("{:.0} % operation {node} ({op}){hint}", 100.0 * share))?;
+        }
         if let Some(r) = sketch.refreshes() {
             let (places, plural) = (r.places.len(), if r.places.len() == 1 { "" } else { "es" });
             let sizes = format!("keys {}, prepared {}", bytes(r.key_bytes), bytes(r.prepared_bytes));

@@ -335,8 +335,9 @@ fn plans_of_one_name_share_what_is_built() {
 /// What a client does builds nothing that a server needs.
 #[test]
 fn a_client_builds_no_tables() {
-    let nodes = vec![Op::Input { input: 0 }, Op::Transpose { of: 0 }, Op::Matmul { left: 0, right: 1 }];
-    let expr = Expr::new(vec![InputSpec::new("A", (5, 7), 2.0)], nodes, 2).unwrap();
+    let product = Op::Matmul { left: 0, right: 1 };
+    let nodes = vec![Op::Input { input: 0 }, Op::Transpose { of: 0 }, product, Op::Sum { of: 2, axis: 0 }];
+    let expr = Expr::new(vec![InputSpec::new("A", (5, 7), 2.0)], nodes, 3).unwrap();
     let plan = planner().plan(&Goal::new(expr, 1e-3)).unwrap();
     let Program::Circuit { circuit } = plan.program() else { panic!("{plan}") };
     let engine = circuit::Circuit::new(plan.goal(), circuit).unwrap();

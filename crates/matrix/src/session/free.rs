@@ -101,7 +101,9 @@ impl Free {
         for unit in [spec.stride(), spec.tile * spec.stride()] {
             keys.stages(&stages(spec.tile, unit as i64, 2), top);
         }
-        keys.demanded(&spec.tiles(spec.tile, spec.tile)?.transposition_keys(literal, top));
+        let tiles = spec.tiles(spec.tile, spec.tile)?;
+        keys.demanded(&tiles.transposition_keys(literal, top));
+        keys.demanded(&tiles.line_keys(literal, top));
         Ok(keys.demand(Some(top)))
     }
 
@@ -288,6 +290,8 @@ impl Free {
                 (Op::Mul { .. }, _) => 1,
                 (Op::Scale { by, .. }, _) => usize::from(!is_integer(by)),
                 (Op::Transpose { .. } | Op::Sum { .. }, Layout::Tiles(_)) => 1,
+                (Op::Take { axis: 0, lines, .. }, Layout::Tiles(t)) => t.layout.take_levels(Axis::Rows, &lines),
+                (Op::Take { lines, .. }, Layout::Tiles(t)) => t.layout.take_levels(Axis::Columns, &lines),
                 (Op::Transpose { .. }, Layout::Table(_)) => v.table()?.transpose_levels(),
                 (Op::Sum { axis, .. }, Layout::Table(_)) => {
                     let grid = v.table()?;
@@ -315,6 +319,25 @@ impl Free {
             Op::Transpose { .. } => {
                 let map = at_level(&self.transpositions, level, || layout.transposition(e.params(), level))?;
                 (layout.transposed(), bound, true, layout.transpose(e, map.as_ref(), cts)?)
+            }
+            Op::Take { axis: axis @ (0 | 1), lines, .. } => {
+                let (along, held) = line_count(layout, axis);
+                if !lines.fit(held) {
+                    let reason = format!("{lines:?} are no lines of {held}");
+                    return Err(MatrixError::Expression { reason });
+                }
+                let clean = *clean || layout.take_levels(along, &lines) == 1;
+                let after = with_lines(layout, along, lines.size)?;
+                (after, bound, clean, layout.take(e, (along, &lines), false, cts)?)
+            }
+            Op::Repeat { axis: axis @ (0 | 1), size, .. } => {
+                let (along, held) = line_count(layout, axis);
+                if held != 1 || size == 0 {
+                    let reason = format!("one row or column is repeated, and there are {held}");
+                    return Err(MatrixError::Expression { reason });
+                }
+                let after = with_lines(layout, along, size)?;
+                (after, bound, *clean, layout.repeat(e, along, size, cts)?)
             }
             Op::Sum { axis: axis @ (0 | 1), .. } => {
                 let (along, terms) = if axis == 0 { (Axis::Rows, layout.rows) } else { (Axis::Columns, layout.cols) };
@@ -373,6 +396,17 @@ impl Free {
         let layout = Layout::Tiles(Tiled { layout: left.layout, clean: left.clean && right.clean });
         self.made(layout, a.max_abs() * b.max_abs(), a.key(), tiles)
     }
+}
+
+/// Rows (axis 0) or columns of a matrix.
+fn line_count(layout: &TileLayout, axis: u8) -> (Axis, usize) {
+    if axis == 0 { (Axis::Rows, layout.rows) } else { (Axis::Columns, layout.cols) }
+}
+
+/// The layout of another number of rows or columns, if there may be as many.
+fn with_lines(layout: &TileLayout, along: Axis, lines: usize) -> Result<TileLayout, MatrixError> {
+    let TileLayout { rows, cols, tile, stride } = layout.with_lines(along, lines);
+    TileLayout::new(rows, cols, tile, stride)
 }
 
 /// What is known of a matrix's elements: the caller's word, where it is less than the bound that travels.

@@ -11,6 +11,7 @@ use crate::expr::Op;
 use crate::matrix::Matrix;
 use crate::packing::IntMatrix;
 use crate::plan::{Engine, Plan, PlanHash};
+use crate::slots::lines::Lines;
 use std::io::Write;
 use std::sync::Arc;
 use sudare_he::HeError;
@@ -390,6 +391,31 @@ impl Server {
     /// As [`Server::matmul`].
     pub fn sum(&self, a: &Encrypted, axis: u8) -> Result<Encrypted, MatrixError> {
         self.apply(Op::Sum { of: a.node(), axis }, &[a])
+    }
+
+    /// Rows (axis 0) or columns (axis 1) in other places of a new matrix: slices, and what is put together. One level
+    /// where some of a tile's lines stay behind.
+    ///
+    /// # Errors
+    /// As [`Server::matmul`]; [`MatrixError::Expression`] for lines that the matrix does not have.
+    pub fn take(&self, a: &Encrypted, axis: u8, lines: Lines) -> Result<Encrypted, MatrixError> {
+        self.apply(Op::Take { of: a.node(), axis, lines }, &[a])
+    }
+
+    /// A matrix of one row (axis 0) or column (axis 1), `size` times. No level.
+    ///
+    /// # Errors
+    /// As [`Server::matmul`]; [`MatrixError::Expression`] for more than one row or column.
+    pub fn repeat(&self, a: &Encrypted, axis: u8, size: usize) -> Result<Encrypted, MatrixError> {
+        self.apply(Op::Repeat { of: a.node(), axis, size }, &[a])
+    }
+
+    /// By a plan, a polynomial's value as that of a function: see [`Op::Approximation`].
+    ///
+    /// # Errors
+    /// As [`Server::matmul`].
+    pub fn approximation(&self, a: &Encrypted, error: f64, (low, high): (f64, f64)) -> Result<Encrypted, MatrixError> {
+        self.apply(Op::Approximation { of: a.node(), error, low, high }, &[a])
     }
 
     /// Means of a table's columns in the first row, and under it their covariances.

@@ -157,6 +157,23 @@ impl<'a> Follow<'a> {
         self.masked(sum, 1.0)
     }
 
+    /// A sum of `terms` images of different slots, each masked or not, with a rescale for the masks.
+    pub fn gathered(&mut self, a: State, terms: usize, masked: bool) -> State {
+        let turned = self.rotate(a);
+        let prime = self.prime(a.level);
+        let one = if masked { self.mul_plain(turned, 1.0, prime) } else { turned };
+        let sum = (1..terms).fold(one, |sum, _| self.add(sum, one).with_bound(a.bound));
+        if masked { State { scale: a.scale, ..self.rescale(sum) } } else { sum }
+    }
+
+    /// A ciphertext and its rotated image, `times` times over, in different slots each time.
+    pub fn doubled(&mut self, a: State, times: usize) -> State {
+        (0..times).fold(a, |a, _| {
+            let image = self.rotate(a);
+            self.add(a, image).with_bound(a.bound)
+        })
+    }
+
     /// A linear map of `diagonals` masks, of which at most one reaches a slot, with `giants` giant
     /// steps.
     pub fn linear_map(&mut self, a: State, diagonals: usize, giants: usize) -> State {

@@ -5,6 +5,7 @@
 //!   carrying more products, and real pairs.
 //! * [`spread3d`]: fresh operands encrypted already spread out.
 //! * [`tiles`]: matrices of any shape cut into tiles, for whole expressions.
+//! * [`lines`]: their rows and columns moved and repeated.
 //! * [`grid`]: tables element by element, with broadcasting and sums over axes.
 //! * [`jiang`]: Jiang–Kim–Lauter–Song, as laid out in `000`'s \[15\] and with hoisted linear maps.
 
@@ -15,6 +16,7 @@ pub(crate) mod follow;
 pub mod grid;
 pub mod improved3d;
 pub mod jiang;
+pub mod lines;
 pub mod paper3d;
 pub mod spread3d;
 pub mod tiles;

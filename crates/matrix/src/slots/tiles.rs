@@ -99,7 +99,8 @@ impl TileLayout {
         }
     }
 
-    fn unit(&self, axis: Axis) -> i64 {
+    /// Slots from one row or column to the next.
+    pub(super) fn unit(&self, axis: Axis) -> i64 {
         match axis {
             Axis::Rows => (self.tile * self.stride) as i64,
             Axis::Columns => self.stride as i64,

@@ -1,0 +1,97 @@
+"""Functions of encrypted elements that are approximations, and of plain ones what NumPy has.
+
+Each takes the interval that its elements lie in, and a `degree` or the `error` that may be made. The
+polynomial is fitted on the caller's side; a plan tells interval and error, and has the latter
+in its own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ._array import ArrayOperators
+from ._errors import InputError
+from ._polynomial import Interval, fit
+from ._values import real
+
+__all__ = ["bounded", "exp", "greater", "reciprocal", "sigmoid", "sign", "sqrt"]
+
+X = TypeVar("X")
+
+
+def bounded(x: X, max_abs: float) -> X:
+    """The same values, of which you know that they are up to `max_abs`: see `Encrypted.bounded`.
+
+    Plain ones are looked at. Raises `InputError` for a plain value over the bound.
+
+    >>> bounded(np.array([0.5, -2]), max_abs=2)
+    array([ 0.5, -2. ])
+    """
+    if isinstance(x, ArrayOperators):
+        return x.bounded(max_abs)
+    largest = float(np.abs(np.asarray(x, dtype=np.float64)).max(initial=0))
+    if not largest <= real(max_abs, "max_abs"):
+        raise InputError(f"{largest:g} is over the bound {max_abs:g}")
+    return x
+
+
+def _elementwise(
+    exact: Callable[[Any], Any], x: Any, interval: Interval, degree: int | None, error: float | None
+) -> Any:
+    if not isinstance(x, ArrayOperators):
+        return exact(np.asarray(x, dtype=np.float64))
+    return x.apply(fit(lambda t: float(exact(np.float64(t))), interval, degree, error=error))
+
+
+def exp(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """The exponential of elements that lie in `interval`."""
+    return _elementwise(np.exp, x, interval, degree, error)
+
+
+def sqrt(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """The square root of elements that lie in `interval`, which begins above zero."""
+    _above_zero(interval)
+    return _elementwise(np.sqrt, x, interval, degree, error)
+
+
+def reciprocal(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """1 / x for elements that lie in `interval`, which begins above zero."""
+    _above_zero(interval)
+    return _elementwise(np.reciprocal, x, interval, degree, error)
+
+
+def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """1 / (1 + exp(-x)) of elements that lie in `interval`."""
+    return _elementwise(lambda t: 1 / (1 + np.exp(-t)), x, interval, degree, error)
+
+
+def sign(x: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None) -> Any:
+    """-1 or 1 of elements from `gap` to `max_abs` in absolute value; between -`gap` and `gap` anything."""
+    return _elementwise(np.sign, x, _both(gap, max_abs), degree, error)
+
+
+def greater(
+    x: Any, y: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None
+) -> Any:
+    """1 where x > y, 0 where x < y, for differences from `gap` to `max_abs`; for less anything between.
+
+    Raises `InputError` for a gap that is not between 0 and `max_abs`.
+    """
+    return _elementwise(lambda t: np.heaviside(t, 0.5), x - y, _both(gap, max_abs), degree, error)
+
+
+def _both(gap: float, max_abs: float) -> list[tuple[float, float]]:
+    """Both sides of zero."""
+    near, far = real(gap, "gap"), real(max_abs, "max_abs")
+    if not 0 < near < far:
+        raise InputError(f"a gap is between 0 and max_abs, not {near:g} of {far:g}")
+    return [(-far, -near), (near, far)]
+
+
+def _above_zero(interval: Interval) -> None:
+    """Refuses an interval in which the function has no value."""
+    if not np.min(interval) > 0:
+        raise InputError(f"an interval above zero is wanted, (0.1, 1), not {interval!r}")
