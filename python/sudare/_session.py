@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _html
-from ._array import plain
+from ._array import Floats, plain
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole

@@ -114,9 +114,12 @@ pub fn load_part<'py>(py: Python<'py>, plan: &Plan, part: Given<'py>) -> Result<
     long(py, || Ok(Encrypted(session::Encrypted::of_part(&plan.0, &part)?)))
 }
 
-/// Node, shape, rows and columns of blocks, and of elements in a block, of the plan's operands and its product.
+/// Node, shape, rows and columns of blocks, and of elements in a block.
+type Laid = (usize, (usize, usize), (usize, usize), (usize, usize));
+
+/// How the plan's operands and its product lie in blocks.
 #[pyfunction]
-pub fn layouts(plan: &Plan) -> Result<Vec<(usize, (usize, usize), (usize, usize), (usize, usize))>> {
+pub fn layouts(plan: &Plan) -> Result<Vec<Laid>> {
     let of = |operand| Layout::of(&plan.0, operand).map(|l| (l.node, l.shape, l.grid, l.block));
     let all = [Operand::Left, Operand::Right, Operand::Output];
     Ok(all.into_iter().map(of).collect::<std::result::Result<_, _>>()?)

@@ -118,10 +118,11 @@ impl Planner {
             return Ok(exact.into_iter().map(|exact| Program::Exact { exact }).collect());
         }
         let mut programs = Vec::new();
-        if let Some((product, [(m, k), (_, n)], max_abs)) = product::factors(expr) {
+        if let Some((product, infos)) = product::factors(expr) {
+            let [(m, k), (_, n)] = infos.map(|i| i.shape);
             let requirements = Requirements {
                 shape: Shape { m, k, n, batch: goal.batch },
-                max_abs,
+                max_abs: infos.map(|i| i.max_abs),
                 error: goal.private_error() / product::growth(expr, &product),
                 security: goal.security,
                 fresh: [true, true],

@@ -7,7 +7,7 @@
 use super::Goal;
 use super::program::{CkksEngine, NodeSize, Sketch};
 use crate::error::MatrixError;
-use crate::expr::{EndedProduct, Expr, Factor, Op};
+use crate::expr::{EndedProduct, Expr, Factor, NodeInfo, Op};
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Operand, Outline, Product, ProductSpec};
 use crate::sizing;
@@ -28,12 +28,12 @@ pub(super) struct ProductSketch {
     errors: Vec<(usize, f64)>,
 }
 
-/// The product of an expression and the shapes and bounds of its factors, if the expression is one.
-pub(super) fn factors(expr: &Expr) -> Option<(EndedProduct, [(usize, usize); 2], [f64; 2])> {
+/// The product of an expression and what is known of its factors, if the expression is one.
+pub(super) fn factors(expr: &Expr) -> Option<(EndedProduct, [&NodeInfo; 2])> {
     let product = expr.ended_product()?;
     let node = |f: Factor| expr.info(f.node.unwrap_or(expr.node_of_input(f.input)));
     let infos = product.factors.map(node);
-    Some((product, infos.map(|i| i.shape), infos.map(|i| i.max_abs)))
+    Some((product, infos))
 }
 
 /// How far errors grow from the product to the result.
@@ -49,10 +49,10 @@ fn grown(op: Op) -> f64 {
 impl ProductSketch {
     pub(super) fn new(goal: &Goal, product: &ProductSpec) -> Result<Self, MatrixError> {
         let expr = &goal.expression;
-        let Some((ended, [l, r], max_abs)) = factors(expr) else {
+        let Some((ended, infos)) = factors(expr) else {
             return Err(MatrixError::NoPlan { reason: format!("{expr} is not one product of inputs") });
         };
-        let s = product.shape;
+        let (s, [l, r], max_abs) = (product.shape, infos.map(|i| i.shape), infos.map(|i| i.max_abs));
         if (l.0, l.1, r.0, r.1, goal.batch) != (s.m, s.k, s.k, s.n, s.batch) {
             return Err(MatrixError::NoPlan { reason: format!("the program's shapes are not those of {expr}") });
         }
