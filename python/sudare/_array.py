@@ -282,7 +282,10 @@ class ArrayOperators(Opaque, ABC):
         return self._wrap(self._do.bounded(self._core, real(max_abs, "max_abs")), self._dropped)
 
     def var(self: Self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Self:
-        """The variance over an axis or over everything, with n − `ddof` in the denominator."""
+        """The variance over an axis or over everything, with n − `ddof` in the denominator.
+
+        Raises `InputError` where no more than `ddof` numbers are.
+        """
         count = math.prod(self._core.shape[at] for at in self._core_axes(axis))
         if count <= ddof:
             raise InputError(f"a variance of {count} numbers has no {ddof} degrees of freedom to spare")
@@ -294,6 +297,8 @@ class ArrayOperators(Opaque, ABC):
 
         Free where axes of length 1 come or go. Otherwise each row is moved by itself: two or four
         levels in all.
+
+        Raises `ShapeError` for another number of elements, `UnsupportedError` for a batch.
         """
         sides = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return _reshaped(self, tuple(sides))
@@ -303,13 +308,19 @@ class ArrayOperators(Opaque, ABC):
         return self.reshape(-1)
 
     def trace(self: Self) -> Self:
-        """The sum of the diagonal."""
+        """The sum of the diagonal.
+
+        Raises `ShapeError` for a vector.
+        """
         if len(self._members) != 2:
             raise ShapeError(f"a trace is that of a matrix, not of shape {self.shape}")
         return (self * np.eye(*self._members)).sum(axis=(-2, -1))
 
     def diagonal(self: Self) -> Self:
-        """The diagonal of a matrix."""
+        """The diagonal of a matrix.
+
+        Raises `ShapeError` for a vector or a batch.
+        """
         if len(self._members) != 2 or self._batch:
             raise ShapeError(f"a diagonal is that of one matrix, not of shape {self.shape}")
         rows, cols = self._members
@@ -324,6 +335,9 @@ class ArrayOperators(Opaque, ABC):
         them. A plan tells the interval and the polynomial's distance to the function, which is a part of its
         error. In a context it takes the logarithm of the degree in levels (15: 4), and one more unless the
         interval is about as wide as [-1, 1], or after a refresh as the bound; in a plan up to two more.
+
+        Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
+        no function of a number, `LevelError` where levels do not suffice.
         """
         fitted = polynomial(function, interval, degree)
         value = chebyshev(self, fitted.coefficients, fitted.interval)

@@ -47,38 +47,61 @@ def _elementwise(
 
 
 def exp(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
-    """The exponential of elements that lie in `interval`."""
+    """The exponential of elements that lie in `interval`.
+
+    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
+    not real.
+    """
     return _elementwise(np.exp, x, interval, degree, error)
 
 
 def sqrt(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
-    """The square root of elements that lie in `interval`, which begins above zero."""
+    """The square root of elements that lie in `interval`, which begins above zero.
+
+    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
+    not real.
+    """
     _above_zero(interval)
     return _elementwise(np.sqrt, x, interval, degree, error)
 
 
 def reciprocal(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
-    """1 / x for elements that lie in `interval`, which begins above zero."""
+    """The reciprocal 1/x of elements that lie in `interval`, which begins above zero.
+
+    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
+    not real.
+    """
     _above_zero(interval)
     return _elementwise(np.reciprocal, x, interval, degree, error)
 
 
 def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
-    """1 / (1 + exp(-x)) of elements that lie in `interval`."""
+    """The logistic function 1 / (1 + exp(-x)) of elements that lie in `interval`.
+
+    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
+    not real.
+    """
     return _elementwise(lambda t: 1 / (1 + np.exp(-t)), x, interval, degree, error)
 
 
 def sign(x: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None) -> Any:
-    """-1 or 1 of elements from `gap` to `max_abs` in absolute value; between -`gap` and `gap` anything."""
+    """The sign, -1 or 1, of elements from `gap` to `max_abs` in absolute value; anything for others.
+
+    Raises `InputError` for a gap that is not between 0 and `max_abs` or a degree that is none,
+    `UnsupportedError` for what is not real.
+    """
     return _elementwise(np.sign, x, _both(gap, max_abs), degree, error)
 
 
 def greater(
     x: Any, y: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None
 ) -> Any:
-    """1 where x > y, 0 where x < y, for differences from `gap` to `max_abs`; for less anything between.
+    """Which is greater: 1 where x > y, 0 where x < y, for differences from `gap` to `max_abs`.
 
-    Raises `InputError` for a gap that is not between 0 and `max_abs`.
+    For smaller differences anything between 0 and 1.
+
+    Raises `InputError` for a gap that is not between 0 and `max_abs` or a degree that is none,
+    `UnsupportedError` for what is not real.
     """
     return _elementwise(lambda t: np.heaviside(t, 0.5), x - y, _both(gap, max_abs), degree, error)
 

@@ -107,7 +107,10 @@ class EncryptedTile(Opaque):
         return self
 
     def astype(self, dtype: Any, **_: Any) -> EncryptedTile:
-        """Itself: its elements are real numbers."""
+        """Itself: its elements are real numbers.
+
+        Raises `UnsupportedError` for another type.
+        """
         if np.dtype(dtype) != self.dtype:
             raise UnsupportedError("encrypted elements are float64")
         return self

@@ -113,7 +113,6 @@ EXPRESSIONS: list[Callable[..., Any]] = [
     lambda v: v @ v,
     lambda W, v: 2 * np.sum(v * v) - (W @ v).sum(),
     lambda A, B, W: (A @ B) * W + A**2,
-    lambda A, B: np.concatenate([A, B], axis=1),
     lambda A, B: B.sum() - A.sum(),
 ]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sudare as sd
 from sudare._opaque import Opaque
+from sudare._tile import About, EncryptedTile
 
 QUICK = "insecure_test"
 
@@ -23,6 +24,9 @@ def opaque() -> dict[str, Any]:
         sd.Client(plan, threads=1).encrypt(np.eye(2), "A"),
         sd.context(depth=1, tile=2, threads=1).encrypt(np.eye(2)),
         sd.bits(parameters=QUICK, threads=1).encrypt([1, 2]),
+        EncryptedTile(
+            About("", "", 0, (2, 2), (1, 1), (2, 2)), 0, (range(1), range(1)), (np.zeros(8, np.uint8),)
+        ),
     ]
     return {type(x).__name__: x for x in objects}
 
