@@ -179,11 +179,15 @@ fn plans_of_every_kind() {
         3,
         "line 1, column 1: \"0.5\" is no integer",
     );
-    place.fails("encrypt plan.json --keys keys/public.key --as A a.npy -o p.ct", 4, "noise of the secret key");
+    place.ok("encrypt plan.json --keys keys/public.key --as A a.npy -o p.ct");
+    place.ok("run plan.json --keys keys/eval.keys A=p.ct B=b.ct -o c.ct");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c2.csv");
+    assert_eq!(place.load("c2.csv"), (3, 2, product(3, 4, 2, &turned, &b)));
 
     place.ok("plan --expression table.json --error 0.1 -o plan.json");
     place.ok("keygen plan.json -o keys --force");
     place.ok("encrypt plan.json --keys keys/secret.key --as X a.npy -o x.ct");
+    place.fails("encrypt plan.json --keys keys/public.key --as X a.npy -o p.ct", 4, "noise of the secret key");
     place.ok("run plan.json --keys keys/eval.keys X=x.ct -o m.ct");
     place.ok("decrypt plan.json --keys keys/secret.key m.ct -o m.csv");
     let (rows, columns, found) = place.load("m.csv");

@@ -435,11 +435,15 @@ fn refusals_say_by_how_much() {
     // Integers of more than 117 bits are no remedy.
     let large = Expr::product(input("A", (1, 1 << 20), 1e15), input("B", (1 << 20, 1), 1e15)).unwrap();
     assert!(!refuse(large, 1.0).contains("dtype=int"));
-    // Neither are they for anything but one product.
-    let nodes = vec![Op::Input { input: 0 }, Op::Mul { left: 0, right: 0 }];
-    let square = Expr::new(vec![input("A", (4, 4), 1e9)], nodes, 1).unwrap();
-    let reason = refuse(square, 1e-9);
-    assert!(!reason.contains("dtype=int") && reason.contains("declare smaller bounds"), "{reason}");
+    // They are for a product element by element, and none for a product of products.
+    let powers = |nodes: &[Op]| {
+        let nodes: Vec<Op> = [&[Op::Input { input: 0 }], nodes].concat();
+        let output = nodes.len() - 1;
+        refuse(Expr::new(vec![input("A", (4, 4), 1e9)], nodes, output).unwrap(), 1e-9)
+    };
+    assert!(powers(&[Op::Mul { left: 0, right: 0 }]).contains("dtype=int"));
+    let cube = powers(&[Op::Mul { left: 0, right: 0 }, Op::Mul { left: 1, right: 0 }]);
+    assert!(!cube.contains("dtype=int") && cube.contains("declare smaller bounds"), "{cube}");
     let method = Planner { method: Some("nonsense".into()), ..planner() };
     let Err(e) = method.plan(&Goal::new(between(1.0), 1e-3)) else { panic!("no such method") };
     assert!(e.to_string().contains("these do: "), "{e}");
