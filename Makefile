@@ -89,8 +89,9 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	@echo '== bounds as a release build checks them'
 	cargo test --locked --quiet --release -p sudare-ring --test bounds
 	@echo '== Rust examples'
-# The tests built them; building again one crate at a time would build what is below it again.
-	for example in crates/*/examples/[0-9]*.rs; do \
+# The tests built them; building again one crate at a time would build what is below it again. The GPU's wants the
+# emulator: `test-cuda` runs it.
+	for example in $(filter-out crates/cuda/%,$(wildcard crates/*/examples/[0-9]*.rs)); do \
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
@@ -101,6 +102,7 @@ test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
 	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
 	@echo '== GPU kernels on the emulator'
 	cargo test --locked --quiet -p sudare-cuda --features emulate
+	$(TARGET)/debug/examples/1_products
 
 test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc
 	scripts/cuda-kernels
