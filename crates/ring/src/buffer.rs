@@ -2,7 +2,7 @@
 //!
 //! A polynomial is often larger than the allocator's mapping threshold; fresh pages cost as much as the arithmetic
 //! on them. Each thread keeps freed small buffers for reuse, by their length; large ones go to a store that all threads
-//! share, which gives those that are a little longer too: a ciphertext's polynomials lose a limb with each level.
+//! share, which gives longer ones too: a ciphertext's polynomials lose a limb with each level.
 
 use crate::wipe::wipe;
 use bytemuck::{Pod, Zeroable};
@@ -21,9 +21,9 @@ struct Line([u64; 8]);
 /// them does.
 pub const KEEP_BYTES: usize = 256 << 20;
 /// Most bytes of freed large buffers that all threads keep together: what a bootstrap at N = 2^16 works in.
-pub const KEEP_LARGE_BYTES: usize = 1 << 30;
-/// A large buffer may be longer than what was asked for by one part in so many.
-const LONGER: usize = 8;
+pub const KEEP_LARGE_BYTES: usize = 2 << 30;
+/// A large buffer may be longer than what was asked for by this factor.
+const LONGER: usize = 2;
 
 /// The limits now: of each thread's small buffers, and of all large ones.
 static KEEP: [AtomicUsize; 2] = [AtomicUsize::new(KEEP_BYTES), AtomicUsize::new(KEEP_LARGE_BYTES)];
@@ -61,9 +61,9 @@ impl FreeList {
         Some(self.buffers.swap_remove(at))
     }
 
-    /// The smallest buffer of this size, or a little more.
+    /// The smallest buffer that is long enough, and not too long.
     fn take_longer(&mut self, bytes: usize) -> Option<Pages> {
-        let fits = |b: &Pages| (bytes..=bytes + bytes / LONGER).contains(&b.bytes());
+        let fits = |b: &Pages| (bytes..=LONGER * bytes).contains(&b.bytes());
         let all = self.buffers.iter().enumerate().rev().filter(|(_, b)| fits(b));
         let (at, found) = all.map(|(at, b)| (at, b.bytes())).min_by_key(|(_, bytes)| *bytes)?;
         self.bytes -= found;
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// A list gives the smallest that is long enough and not much longer, and what is over its limit goes, the oldest first.
+    /// A list gives the smallest that is long enough and not too long, and what is over its limit goes, the oldest first.
     #[test]
     fn large_ones_are_kept_for_all() {
         let mut list = FreeList::default();
@@ -300,8 +300,8 @@ mod tests {
         }
         let mut taken = |lines: usize| list.take_longer(64 * lines).map(|p| p.bytes() / 64);
         assert_eq!(
-            [taken(75), taken(75), taken(71), taken(70), taken(91)],
-            [Some(80), None, None, Some(70), Some(100)]
+            [taken(75), taken(75), taken(91), taken(34), taken(35), taken(100)],
+            [Some(80), Some(90), Some(100), None, Some(70), None]
         );
         list.keep(Pages::zeroed(8 * 20));
         assert_eq!(list.trim(64 * 30).len(), 1);

@@ -124,6 +124,9 @@ impl Poly<Eval> {
 
 /// Σ_j l_j·r_j for any number of terms.
 pub(super) fn dot_rows<'a>(limb: &Limb, out: &mut [u64], left: &[&'a [u64]], right: &[&'a [u64]]) {
+    if let ([l], [r]) = (left, right) {
+        return limb.mul(out, l, r);
+    }
     let (first, more) = (left.len().min(MAX_TERMS), left.chunks(MAX_TERMS).zip(right.chunks(MAX_TERMS)).skip(1));
     limb.dot(out, &left[..first], &right[..first]);
     for (l, r) in more {

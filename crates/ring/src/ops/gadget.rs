@@ -217,35 +217,21 @@ impl RnsGadget {
     /// Σ_j d_j · (b_j, a_j) over Q·P.
     ///
     /// # Panics
-    /// As [`RnsGadget::products`].
-    pub fn product(&self, digits: &Digits, pairs: &PolyPairs) -> Pair {
-        only(self.products(digits, &[pairs]))
-    }
-
-    /// [`RnsGadget::product`] with each of several lists of pairs: limb after limb, so that each limb of the digits is
-    /// read from far memory once for all of them.
-    ///
-    /// # Panics
     /// If pairs are fewer than the digits, or over other primes.
-    pub fn products(&self, digits: &Digits, keys: &[&PolyPairs]) -> Vec<Pair> {
+    pub fn product(&self, digits: &Digits, pairs: &PolyPairs) -> Pair {
         let _crossing = Crossing::begin();
-        count::add(What::InnerProducts, keys.len());
-        let mut out: Vec<Pair> = keys.iter().map(|_| self.dirty()).collect();
-        let mut limbs = limbs_of(&mut out, self.qp.degree());
-        threads::for_each_mut(&mut limbs, |t, outs| {
-            let digits = digits.limb(t);
-            for ([x, y], key) in outs.iter_mut().zip(keys) {
-                self.qp.limb(t).dot_pair_packed([x, y], &digits, self.pairs(key, t), None);
-            }
+        count::add(What::InnerProducts, 1);
+        let [mut x, mut y] = self.dirty();
+        threads::for_each_chunk_pair(x.words_mut(), y.words_mut(), self.qp.degree(), |t, x, y| {
+            self.qp.limb(t).dot_pair_packed([x, y], &digits.limb(t), self.pairs(pairs, t), None);
         });
-        drop(limbs);
-        out
+        [x, y]
     }
 
     /// Decomposition and product in one pass over the target primes; plus P times a pair over Q, if there is one.
     ///
     /// # Panics
-    /// As [`RnsGadget::products`], and for polynomials over other primes.
+    /// As [`RnsGadget::product`], and for polynomials over other primes.
     pub fn switch<F: Form>(&self, c: &Poly<F>, plus: Option<[&Poly<Eval>; 2]>, pairs: &PolyPairs) -> Pair {
         only(self.switch_many(&[c], plus.as_slice(), pairs))
     }
@@ -268,7 +254,8 @@ impl RnsGadget {
         let mut groups = limbs_of(&mut out, self.qp.degree() * size);
         threads::for_each_mut(&mut groups, |g, outs| {
             for (i, out) in outs.iter_mut().enumerate() {
-                self.switch_targets(batch[i], &prepared[i], plus.get(i), key, g * size, out);
+                self.switch_targets(batch[i], &prepared[i], key, g * size, out);
+                self.add_plus(plus.get(i), g * size, out);
             }
         });
         drop(groups);
@@ -291,39 +278,69 @@ impl RnsGadget {
     /// As there, and for different divisions.
     pub fn switch_divided_many<F: Form>(&self, batch: &[(&Poly<F>, Ending<'_>)], key: &PolyPairs) -> Vec<Pair> {
         let _crossing = Crossing::begin();
-        let Some((_, Ending { division, .. })) = batch.first() else { return Vec::new() };
+        let ends: Vec<Ending<'_>> = batch.iter().map(|(_, end)| *end).collect();
+        batch.iter().for_each(|(c, _)| self.expect(*c));
+        let mut rows: Vec<Buffer> = batch.iter().map(|(c, _)| Buffer::dirty(c.words().len())).collect();
+        let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, (c, _))| self.prepare(rows, c)).collect();
+        self.divided(&ends, self.digit_limbs(), |i, first, out| {
+            self.switch_targets(batch[i].0, &prepared[i], key, first, out);
+        })
+    }
+
+    /// Σ_j d_j · (b_j, a_j) with each of several lists of pairs, divided, all by one division: what is divided is not
+    /// stored. Limb after limb, so that each limb of the digits is read from far memory once for all lists.
+    ///
+    /// # Panics
+    /// As [`RnsGadget::product`], and for other or different divisions.
+    pub fn products_divided(&self, digits: &Digits, keys: &[(&PolyPairs, Ending<'_>)]) -> Vec<Pair> {
+        let _crossing = Crossing::begin();
+        let ends: Vec<Ending<'_>> = keys.iter().map(|(_, end)| *end).collect();
+        let n = self.qp.degree();
+        self.divided(&ends, 1, |i, first, [xs, ys]| {
+            for ((t, x), y) in (first..).zip(xs.chunks_exact_mut(n)).zip(ys.chunks_exact_mut(n)) {
+                self.qp.limb(t).dot_pair_packed([x, y], &digits.limb(t), self.pairs(keys[i].0, t), None);
+            }
+        })
+    }
+
+    /// Ends some products, all by one division, from `product(i, first, out)`: the limbs from `first` on of product
+    /// `i`, as many as `out` has rows, each asked for once. `sources` is how many primes a limb comes from.
+    fn divided(
+        &self,
+        ends: &[Ending<'_>],
+        sources: usize,
+        product: impl Fn(usize, usize, &mut [&mut [u64]; 2]) + Sync,
+    ) -> Vec<Pair> {
+        let Some(Ending { division, .. }) = ends.first() else { return Vec::new() };
         let (n, kept, tail) = (self.qp.degree(), division.kept(), division.tail());
         let primes = kept.primes().chain(tail.primes());
         assert!(self.qp.primes().eq(primes), "a division of polynomials over other primes");
-        for (c, end) in batch {
+        for end in ends {
             assert!(std::ptr::eq(end.division, *division), "one division for a batch");
-            self.expect(*c);
             end.plus.iter().flatten().for_each(|c| self.expect(c));
         }
-        count::add(What::InnerProducts, batch.len());
-        let mut rows: Vec<Buffer> = batch.iter().map(|(c, _)| Buffer::dirty(c.words().len())).collect();
-        let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, (c, _))| self.prepare(rows, c)).collect();
-        let switch = |i: usize, first: usize, out: &mut [&mut [u64]; 2]| {
-            let (c, end) = &batch[i];
-            self.switch_targets(c, &prepared[i], end.plus.as_ref(), key, first, out);
+        count::add(What::InnerProducts, ends.len());
+        let product = |i: usize, first: usize, out: &mut [&mut [u64]; 2]| {
+            product(i, first, out);
+            self.add_plus(ends[i].plus.as_ref(), first, out);
         };
         let mut tails: Vec<Buffer> =
-            batch.iter().flat_map(|_| [(); 2].map(|()| Buffer::dirty(n * tail.len()))).collect();
-        let size = group(tail.len(), self.digit_limbs());
+            ends.iter().flat_map(|_| [(); 2].map(|()| Buffer::dirty(n * tail.len()))).collect();
+        let size = group(tail.len(), sources);
         threads::for_each_mut(&mut runs(tails.iter_mut().map(|tail| &mut **tail), n * size), |g, tails| {
             for (i, pair) in tails.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                switch(i, kept.len() + g * size, pair);
+                product(i, kept.len() + g * size, pair);
             }
         });
         let started = division.start::<Eval>(tails.iter_mut().map(|tail| &mut **tail).collect());
-        let mut out: Vec<Pair> = batch.iter().map(|_| [Poly::dirty(kept), Poly::dirty(kept)]).collect();
-        let size = group(kept.len(), self.digit_limbs());
+        let mut out: Vec<Pair> = ends.iter().map(|_| [Poly::dirty(kept), Poly::dirty(kept)]).collect();
+        let size = group(kept.len(), sources);
         threads::for_each_mut(&mut limbs_of(&mut out, n * size), |g, outs| {
             let first = g * size;
             for (i, (out, started)) in outs.iter_mut().zip(started.chunks_exact(2)).enumerate() {
-                match &batch[i].1.image {
+                match &ends[i].image {
                     None => {
-                        switch(i, first, out);
+                        product(i, first, out);
                         division.limbs::<Eval, true>(started, first, out);
                     }
                     Some((plus, permutation)) => {
@@ -331,13 +348,26 @@ impl RnsGadget {
                         let mut products = Buffer::dirty(2 * len);
                         let (x, y) = products.split_at_mut(len);
                         let mut products = [x, y];
-                        switch(i, first, &mut products);
+                        product(i, first, &mut products);
                         division.limbs_permuted(started, first, &mut products, out, &[Some(*plus), None], permutation);
                     }
                 }
             }
         });
         out
+    }
+
+    /// `out += P · plus` in the limbs from `first` on.
+    fn add_plus(&self, plus: Option<&[&Poly<Eval>; 2]>, first: usize, out: &mut [&mut [u64]; 2]) {
+        let Some(plus) = plus else { return };
+        let n = self.qp.degree();
+        for (rows, c) in out.iter_mut().zip(plus) {
+            for (t, x) in (first..).zip(rows.chunks_exact_mut(n)) {
+                if let Some(factor) = self.p(t) {
+                    self.q.limb(t).mul_scalar_add(x, c.limb(t), factor);
+                }
+            }
+        }
     }
 
     /// ψ(⟨d, ek⟩ + (c_0, 0)) of each of a batch for the digits d of its c_1, c_0 over Q·P: what P times a ciphertext
@@ -361,7 +391,7 @@ impl RnsGadget {
                 let [c0, c1] = batch[i];
                 let mut products = Buffer::dirty(2 * x.len());
                 let (u, v) = products.split_at_mut(x.len());
-                self.switch_targets(c1, &prepared[i], None, image.pairs, g * size, &mut [&mut *u, &mut *v]);
+                self.switch_targets(c1, &prepared[i], image.pairs, g * size, &mut [&mut *u, &mut *v]);
                 for (j, u) in u.chunks_exact_mut(n).enumerate() {
                     self.qp.limb(g * size + j).add_assign(u, c0.limb(g * size + j));
                 }
@@ -384,7 +414,6 @@ impl RnsGadget {
         &self,
         c: &Poly<F>,
         prepared: &[Prepared<'_>],
-        plus: Option<&[&Poly<Eval>; 2]>,
         key: &PolyPairs,
         first: usize,
         [xs, ys]: &mut [&mut [u64]; 2],
@@ -403,11 +432,7 @@ impl RnsGadget {
                     false => &digit[i * n..(i + 1) * n],
                 })
                 .collect();
-            limb.dot_pair_packed([&mut *x, &mut *y], &digits, self.pairs(key, t), None);
-            if let (Some([c0, c1]), Some(factor)) = (plus, self.p(t)) {
-                limb.mul_scalar_add(x, c0.limb(t), factor);
-                limb.mul_scalar_add(y, c1.limb(t), factor);
-            }
+            limb.dot_pair_packed([x, y], &digits, self.pairs(key, t), None);
         }
     }
 }

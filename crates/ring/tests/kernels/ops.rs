@@ -56,7 +56,6 @@ fn fused_products_are_their_parts() {
         let mut wanted = gadget.product(&digits, &key);
         assert_same(&gadget.switch(&c2, None, &key), &wanted);
         assert_same(&gadget.switch(&c2.clone().into_coeff(), None, &key), &wanted);
-        assert_same(&gadget.products(&digits, &[&other, &key])[1], &wanted);
         let many = gadget.switch_many(&[&c1, &c2], &[], &key);
         assert_same(&many[1], &wanted);
         let permutation = EvalPermutation::new(N, 5).unwrap();
@@ -77,7 +76,7 @@ fn fused_products_are_their_parts() {
         gadget.add_scaled(&mut wanted[0], &c0);
         gadget.add_scaled(&mut wanted[1], &c1);
         assert_same(&gadget.switch(&c2, Some([&c0, &c1]), &key), &wanted);
-        assert_divided(&gadget, [&c0, &c1, &c2], &key, &p);
+        assert_divided(&gadget, [&c0, &c1, &c2], [&other, &key], &p);
     }
 }
 
@@ -105,7 +104,7 @@ fn assert_turned(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], image: Imag
 
 /// What is divided on the way, against a product and a division: by P, by P and the last prime, in both forms, by one
 /// thread and several.
-fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], key: &PolyPairs, p: &RnsBasis) {
+fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], [other_key, key]: [&PolyPairs; 2], p: &RnsBasis) {
     let (q, permutation) = (gadget.q(), EvalPermutation::new(c2.degree(), 5).unwrap());
     let less = q.len() - 1;
     let by_p = Division::new(q, p).unwrap();
@@ -116,6 +115,11 @@ fn assert_divided(gadget: &RnsGadget, [c0, c1, c2]: [&Poly<Eval>; 3], key: &Poly
     assert_same(&gadget.switch_divided(c2, key, &turned), &wanted);
     assert_same(&gadget.switch_divided(&c2.clone().into_coeff(), key, &turned), &wanted);
     assert_same(&Threads::new(3).run(|| gadget.switch_divided(c2, key, &turned)), &wanted);
+    let (digits, plain) = (gadget.decompose(c2), Ending { image: None, ..turned });
+    let products = || gadget.products_divided(&digits, &[(other_key, plain), (key, turned)]);
+    assert_same(&products()[1], &wanted);
+    assert_same(&products()[0], &by_p.apply(gadget.product(&digits, other_key)));
+    assert_same(&Threads::new(3).run(products)[1], &wanted);
     let summed = Ending { division: &by_more, plus: Some([c0, c1]), image: None };
     let wanted = by_more.apply(gadget.switch(c2, Some([c0, c1]), key));
     assert_same(&gadget.switch_divided(c2, key, &summed), &wanted);
@@ -162,7 +166,7 @@ fn key_switching_is_its_steps() {
     let wanted = [of(&b), of(&a)];
     assert_same(&gadget.switch(&c2, None, &key), &wanted);
     assert_same(&gadget.product(&gadget.decompose(&c2), &key), &wanted);
-    assert_divided(&gadget, [&c0, &c1, &c2], &key, &p);
+    assert_divided(&gadget, [&c0, &c1, &c2], [&key, &key], &p);
     let division = Division::new(&q, &p).unwrap();
     let [x, y] = wanted;
     let [coefficients] = division.apply([x.clone().into_coeff()]);

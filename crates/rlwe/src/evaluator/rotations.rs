@@ -5,7 +5,7 @@ use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::GaloisKey;
 use crate::switching::ExtendedPair;
-use sudare_ring::ops::{Digits, Ending, Image, Pair, RnsGadget};
+use sudare_ring::ops::{Digits, Ending, Image, RnsGadget};
 
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 #[derive(Debug)]
@@ -66,8 +66,9 @@ impl Evaluator {
             return Ok(a.clone());
         }
         let key = self.galois(element, step, a.level())?;
-        let pair = self.gadget(a).product(&hoisted.digits, key.key().pairs());
-        self.finish_rotation(a, &key, pair)
+        let mut rotated = self.rotated(hoisted, &[&key])?;
+        let Some(rotated) = rotated.pop() else { unreachable!("a rotation for a key") };
+        Ok(rotated)
     }
 
     /// Many rotations with one decomposition.
@@ -84,14 +85,9 @@ impl Evaluator {
         let mut out = Vec::with_capacity(steps.len());
         for steps in steps.chunks(TOGETHER) {
             let keys = self.galois_keys(&steps.iter().map(element).collect::<Vec<_>>(), a.level())?;
-            let pairs: Vec<_> = keys.iter().flatten().map(|key| key.key().pairs()).collect();
-            let mut pairs = self.gadget(a).products(&hoisted.digits, &pairs).into_iter();
-            for key in &keys {
-                match key.as_deref().zip(key.as_ref().and_then(|_| pairs.next())) {
-                    Some((key, pair)) => out.push(self.finish_rotation(a, key, pair)?),
-                    None => out.push(a.clone()),
-                }
-            }
+            let given: Vec<&GaloisKey> = keys.iter().flatten().map(|key| &**key).collect();
+            let mut rotated = self.rotated(&hoisted, &given)?.into_iter();
+            out.extend(keys.iter().filter_map(|key| if key.is_some() { rotated.next() } else { Some(a.clone()) }));
         }
         Ok(out)
     }
@@ -136,12 +132,15 @@ impl Evaluator {
         Ok(ExtendedPair { level: a.level(), c })
     }
 
-    /// Divides by P, adds c_0 and applies the automorphism.
-    fn finish_rotation(&self, a: &Ciphertext, key: &GaloisKey, [c0, c1]: Pair) -> Result<Ciphertext, RlweError> {
-        self.record(Counters::rotations(1));
+    /// Rotations by some keys, which stream past one reading of the digits.
+    fn rotated(&self, hoisted: &Hoisted<'_>, keys: &[&GaloisKey]) -> Result<Vec<Ciphertext>, RlweError> {
+        let a = hoisted.ciphertext;
+        self.record(Counters::rotations(keys.len()));
         let division = self.params().tables(a.level()).by_p()?;
-        let parts = division.apply_permuted([(c0, Some(&a.parts()[0])), (c1, None)], key.permutation());
-        Ok(a.with_parts(parts.into(), a.level()))
+        let end = |key| Ending { division, plus: None, image: Some((&a.parts()[0], GaloisKey::permutation(key))) };
+        let keys: Vec<_> = keys.iter().map(|key| (key.key().pairs(), end(*key))).collect();
+        let parts = self.gadget(a).products_divided(&hoisted.digits, &keys);
+        Ok(parts.into_iter().map(|parts| a.with_parts(parts.into(), a.level())).collect())
     }
 
     /// The digits at a ciphertext's level.
