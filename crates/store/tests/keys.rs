@@ -66,7 +66,7 @@ impl World {
     fn circuit(&self, server: &Evaluator) -> Vec<Vec<u8>> {
         let mut all = vec![server.trace(&self.x, &self.trace).unwrap()];
         all.extend(server.rotate_many(&self.x, &STEPS).unwrap());
-        all.push(server.mul(&self.x, &self.x).unwrap());
+        all.push(server.relinearize(&server.mul(&self.x, &self.x).unwrap()).unwrap());
         all.iter().map(|c| c.to_bytes().unwrap()).collect()
     }
 }
@@ -132,6 +132,10 @@ fn circuits_have_the_bits_of_keys_in_memory_within_the_memory_given() {
     let expected = world.circuit(&Evaluator::new(&world.params, world.keys.clone()).unwrap());
     let (one, all) = (world.key(), world.open(0).all_bytes());
     assert_eq!(all, world.keys.bytes());
+    let trace: Vec<u64> = world.trace.terms().iter().flatten().copied().filter(|e| *e != 1).collect();
+    let steps = STEPS.map(|step| world.params.rotation_element(step));
+    let relin = 0;
+    let order: Vec<u64> = trace.iter().chain(steps.iter().filter(|e| **e != 1)).copied().chain([relin]).collect();
     for room in [0, one, 5 * one, all] {
         let spy = Arc::new(Spy { keys: world.open(room), told: Mutex::default() });
         let source: Arc<dyn KeySource> = spy.clone();
@@ -139,8 +143,10 @@ fn circuits_have_the_bits_of_keys_in_memory_within_the_memory_given() {
         let told = spy.told.lock().unwrap();
         // `rotate_many` takes four keys at once.
         assert!(told.most <= room.max(4 * one), "{} bytes with room for {room}", told.most);
-        assert_eq!(told.announced.len() + 1, told.asked.len());
-        assert_eq!(told.announced[..], told.asked[..told.announced.len()], "order of use");
+        assert_eq!(told.asked, order, "order of use");
+        // The whole trace is announced before its first step, and each step again.
+        assert_eq!(told.announced[..trace.len()], trace);
+        assert!(told.announced.ends_with(&order[trace.len()..order.len() - 1]));
         let keys = all / one;
         let loads = spy.keys.loads() as usize;
         assert!(if room == all { loads <= keys } else { loads >= 4 }, "{loads} of {keys} keys read");
@@ -177,8 +183,11 @@ fn announced_keys_are_read_before_they_are_asked_for() {
     wait(&keys, 2);
     assert_eq!(keys.bytes(), 2 * world.key());
     drop([keys.galois(elements[0], 0).unwrap(), keys.galois(elements[1], 0).unwrap()]);
-    assert!(keys.galois(elements[2], 0).is_ok());
+    let held = keys.galois(elements[2], 0).unwrap();
     wait(&keys, 4);
+    std::thread::sleep(Duration::from_millis(50));
+    wait(&keys, 4);
+    assert_eq!((keys.bytes(), held.element()), (2 * world.key(), elements[2]));
 }
 
 /// Many threads, in a pool and beside it, on few keys at a time.
@@ -238,4 +247,46 @@ fn damaged_and_foreign_files_are_refused() {
     keys.prefetch(&elements);
     assert!(matches!(keys.galois(elements[0], 0), Err(RlweError::KeyNotLoaded { kind: ErrorKind::Format, .. })));
     assert!(matches!(keys.galois(999_999, 4), Err(RlweError::MissingRotationKey { step: 4, element: 999_999 })));
+}
+
+#[test]
+#[ignore = "a figure"]
+fn rate() {
+    let params = ParamsLiteral::with_depth(8, 40, Security::Bits128).unwrap().build().unwrap();
+    let secret = SecretKey::generate(&params).unwrap();
+    let top = params.max_level();
+    let elements: Vec<_> = (1..9).map(|s| (params.rotation_element(s), top)).collect();
+    let set = KeyGenerator::new(&secret).unwrap().eval_keys(None, &elements).unwrap();
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let path = folder.path().join("k");
+    fs::write(&path, set.to_bytes().unwrap()).unwrap();
+    let wire = fs::metadata(&path).unwrap().len();
+    let plain = Encoder::new(&params).encode(&[1.0], 1.0).unwrap();
+    let x = Encryptor::with_secret_key(&secret).unwrap().encrypt(&plain).unwrap();
+    for _ in 0..3 {
+        let keys = KeyFile::open(&path, &params, 0).unwrap();
+        let t = Instant::now();
+        for (e, _) in &elements {
+            keys.galois(*e, 0).unwrap();
+        }
+        let one = t.elapsed().as_secs_f64() / 8.0;
+        let bytes = keys.all_bytes() / 8;
+        let t = Instant::now();
+        let seed = sudare_ring::random::MaskSeed::from_bytes([3; 32]);
+        let a: Vec<_> = (0..params.digits_at(top) as u64).map(|j| sudare_ring::ops::mask(params.qp_at(top), &seed, j)).collect();
+        let masks = t.elapsed().as_secs_f64();
+        let t = Instant::now();
+        drop(sudare_ring::ops::PolyPairs::new(&a, &a));
+        let pack = t.elapsed().as_secs_f64();
+        let server = Evaluator::new(&params, set.clone()).unwrap();
+        let steps: Vec<i64> = (1..9).collect();
+        let t = Instant::now();
+        server.rotate_many(&x, &steps).unwrap();
+        let rotate = t.elapsed().as_secs_f64() / 8.0;
+        let server = Evaluator::new(&params, KeyFile::open(&path, &params, bytes * 5).unwrap()).unwrap();
+        let t = Instant::now();
+        server.rotate_many(&x, &steps).unwrap();
+        let disk = t.elapsed().as_secs_f64() / 8.0;
+        eprintln!("N={} key {bytes} B, wire {} B; load {:.2} ms, masks {:.2}, pack {:.2}; rotation {:.2} ms, from disk {:.2}", params.degree(), wire / 8, one * 1e3, masks * 1e3, pack * 1e3, rotate * 1e3, disk * 1e3);
+    }
 }
