@@ -277,8 +277,11 @@ impl Inner {
     }
 
     fn read(&self, place: &Place) -> Result<Loaded, WireError> {
-        let mut input = Onwards { file: &self.file, offset: self.header.end_of(place.segment) };
-        let mut reader = Reader::from_segment(Source::stream(&mut input), self.header.clone(), place.segment);
+        let last = place.segment + self.params.digits_at(place.record.level);
+        let [offset, end] = [place.segment, last].map(|segment| self.header.end_of(segment));
+        let mut bytes = Vec::with_capacity((end - offset) as usize);
+        Onwards { file: &self.file, offset }.take(end - offset).read_to_end(&mut bytes)?;
+        let mut reader = Reader::from_segment(Source::Bytes(&bytes), self.header.clone(), place.segment);
         let key = place.record.read_key(&self.params, &mut reader)?;
         Ok(match place.record.element {
             KeyRecord::SWITCH => Loaded::Relin(Arc::new(key)),
