@@ -121,7 +121,16 @@ impl KeyFile {
             segment = next;
         }
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Ok(Self(Arc::new(Inner { path: path.into(), file, header, params: params.clone(), keys, memory, state, changed })))
+        Ok(Self(Arc::new(Inner {
+            path: path.into(),
+            file,
+            header,
+            params: params.clone(),
+            keys,
+            memory,
+            state,
+            changed,
+        })))
     }
 
     /// The file.
@@ -176,10 +185,9 @@ impl KeyFile {
         state.loading.insert(element);
         // The next one is read while this one is.
         self.read_ahead(state);
-        inner.load(element).map_err(|e| RlweError::KeyNotLoaded {
-            reason: format!("{}: {e}", inner.path.display()),
-            kind: e.kind(),
-        })
+        inner
+            .load(element)
+            .map_err(|e| RlweError::KeyNotLoaded { reason: format!("{}: {e}", inner.path.display()), kind: e.kind() })
     }
 
     /// Reads ahead, unless a thread does so already or there is nothing to read or no room.
