@@ -127,7 +127,7 @@ impl World {
         let client = Client::new(&plan, threads)?;
         let (x, w) = (matrix(569, 30, 1)?, matrix(30, 4, 2)?);
         let values = [client.encrypt("X", &x)?, client.encrypt("W", &w)?];
-        let keys = send(remote, &sudare_rlwe::wire::Wire::to_bytes(client.server()?.eval_keys())?)?;
+        let keys = send(remote, &sudare_rlwe::wire::Wire::to_bytes(&client.eval_keys()?)?)?;
         let plan = send(remote, plan.to_json()?.as_bytes())?;
         let mut operands = Vec::new();
         for value in &values {

@@ -39,6 +39,7 @@ from ._functions import bounded, exp, greater, reciprocal, sigmoid, sign, sqrt
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
+from ._plot import Picture
 from ._polynomial import Polynomial, fit
 from ._release import Release
 from ._remote import Remote, RemoteError, RemoteServer, remote
@@ -67,6 +68,7 @@ __all__ = [
     "LevelError",
     "MissingKeyError",
     "Moments",
+    "Picture",
     "Plan",
     "PlanError",
     "Polynomial",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._moments import Moments
     from ._plan import Plan
     from ._session import Client, Server
+    from ._stored import StoredMatrix
 
 #: Rows that are shown at most.
 MOST = 12
@@ -171,7 +172,37 @@ def server(x: Server | BitsServer) -> str:
     if not hasattr(x, "plan"):
         rows = [("computes", "encrypted integers and booleans")]
     rows += [("key", x.key_id[:12]), ("threads", str(x.threads)), ("secret", "none")]
+    held = getattr(x, "key_memory", None)
+    if held is not None:
+        rows.append(("keys", f"on disk, {size(held)} held at most"))
     return card("Sudare server", _rows(rows), _bars([("keys", float(x.key_bytes), "#b44d12")]))
+
+
+def stored(x: StoredMatrix) -> str:
+    """A stored matrix: where it is, and how it is cut."""
+    (rows, columns), (down, across) = x.chunks, x.blocks.shape
+    about = [
+        ("path", x.path),
+        ("shape", f"{x.shape}, {down} × {across} blocks of {rows[0]} × {columns[0]}"),
+        ("on disk", size(x.nbytes)),
+        ("plan", x.plan.hash[:12]),
+        ("key", x.key_id[:12]),
+        ("digest", x.digest[:12]),
+    ]
+    most = 16
+    cells = "".join(
+        f'<rect x="{13 * j}" y="{13 * i}" width="11" height="11" rx="2" fill="#2b6cb0"/>'
+        for i in range(min(down, most))
+        for j in range(min(across, most))
+    )
+    more = " …" if max(down, across) > most else ""
+    high, wide = 13 * min(down, most), 13 * min(across, most)
+    picture = (
+        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" width="{wide + 40}" height="{high + 4}" '
+        'style="margin-top:8px;display:block" font-family="system-ui,sans-serif" font-size="12">'
+        f'{cells}<text x="{wide + 4}" y="11" fill="#616e7c">{more}</text></svg>'
+    )
+    return card("Sudare stored matrix", _rows(about), picture)
 
 
 def client(x: Client | BitsClient) -> str:

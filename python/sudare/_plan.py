@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import _core, _html
+from . import _core, _html, _plot
 from ._array import Floats
 from ._errors import PlanError, UnsupportedError
 from ._files import Travels
+from ._plot import Picture
 from ._progress import clock, forecast
 from ._release import Release, declared
 from ._spec import Spec
@@ -158,6 +159,13 @@ class Plan(Travels):
     def _expression(self) -> dict[str, Any]:
         expression: dict[str, Any] = self._file["goal"]["expression"]
         return expression
+
+    def plot(self) -> Picture:
+        """A picture: levels of the operands, what the server's memory holds, and what else was considered.
+
+        A notebook shows it, and `plan.plot().save("plan.svg")` writes it. It is drawn from the plan alone.
+        """
+        return _plot.of_plan(self)
 
     def __str__(self) -> str:
         return str(self._core)

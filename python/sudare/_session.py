@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
 from ._release import wanted
-from ._stored import StoredMatrix
+from ._stored import PathLike, StoredMatrix, size
 from ._tile import EncryptedTile
 
 __all__ = ["Client", "PublicClient", "Server"]
@@ -94,12 +95,35 @@ class Server(KeyedServer[_core.Server]):
         """
         return cls(_core.Server.from_bytes(plan._core, octets(data), threads), plan)
 
+    @classmethod
+    def open(cls, plan: Plan, path: PathLike, *, memory: int | str, threads: int = 0) -> Server:
+        """A server whose evaluation keys stay in their file: for keys that do not fit into memory.
+
+        `path` is what `server.save` or `sudare keygen` wrote, and has to stay as it is while the server
+        lives. Keys are read and checked when they are asked for, ahead in the order of use; at most `memory`
+        bytes (or "2 GB") of them are held beyond what one operation uses at once. Results are bit by bit
+        those of keys in memory.
+
+        Raises `FormatError` for a file of anything else or of the wrong length, `KeyMismatchError` for keys
+        of other parameters, `MissingKeyError` where one is missing, `PlanError` for a plan that refreshes. A
+        damaged key is a `FormatError` of the operation that asks for it.
+        """
+        core = _core.Server.open(plan._core, os.fspath(path), size(memory, "memory"), threads)
+        return cls(core, plan)
+
+    @property
+    def key_memory(self) -> int | None:
+        """Bytes of keys that are held at most while they stay in their file; None where all are in memory."""
+        return self._core.key_memory
+
     def _repr_html_(self) -> str:
         return _html.server(self)
 
     def __repr__(self) -> str:
         kind, megabytes = self._plan.method if self._plan else "context", self.key_bytes / 1e6
-        return f"<sudare server {kind} {self.threads} threads, keys {megabytes:.1f} MB, no secret>"
+        where = "" if self.key_memory is None else f" on disk, {self.key_memory / 1e6:.1f} MB held at most"
+        keys = f"keys{where}" if where else f"keys {megabytes:.1f} MB"
+        return f"<sudare server {kind} {self.threads} threads, {keys}, no secret>"
 
     def __reduce__(self) -> tuple[Callable[..., Server], tuple[Any, ...]]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import _core
+from . import _core, _html
 from ._array import plain
 from ._errors import FormatError, InputError, PlanError, ShapeError, UnsupportedError
 from ._keys import Home
@@ -254,6 +254,9 @@ class StoredMatrix(Opaque):
         ):
             return inputs[0] @ inputs[1]
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+    def _repr_html_(self) -> str:
+        return _html.stored(self)
 
     def __repr__(self) -> str:
         if self._whole:

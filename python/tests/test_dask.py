@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 import sudare as sd
 
 pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 M, K, N = 300, 200, 260
@@ -172,3 +175,77 @@ def test_a_cluster_with_a_killed_worker(world: World) -> None:
             victim = next(iter(cluster.workers.values()))
             os.kill(victim.pid, signal.SIGKILL)
             assert future.result(timeout=120).load(world.plan).to_bytes() == world.expected
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tiles_are_spilled(world: World, tmp_path: Path) -> None:
+    """A worker whose results are more than its share of memory has them on its disk."""
+    settings = {
+        "distributed.worker.memory.target": 0.01,
+        "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.pause": False,
+        "distributed.worker.memory.spill-compression": False,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            memory_limit="512 MiB",
+            local_directory=str(tmp_path),
+            dashboard_address=None,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.register_plugin(sd.dask.Keys(world.server, world.folder / "keys", threads=1))
+        x, y = sd.dask.array(world.open("A"), (1, 9)), sd.dask.array(world.open("B"), (9, 1))
+        product = client.persist(x @ y)
+        distributed.wait(product)
+        (worker,) = cluster.workers.values()
+        assert worker.data.disk, "nothing was spilled"
+        on_disk = sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file())
+        assert on_disk >= 0.5 * len(world.expected)
+        assert client.compute(product).result().load(world.plan).to_bytes() == world.expected
+
+
+def _certificate(folder: Path) -> str:
+    """A certificate for this machine with its key, in one file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    made, key = folder / "cert.pem", folder / "key.pem"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    subprocess.run(
+        [openssl, *words.split(), "-keyout", str(key), "-out", str(made)], check=True, capture_output=True
+    )
+    both = folder / "both.pem"
+    both.write_text(key.read_text() + made.read_text())
+    return str(both)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_over_tls(world: World, tmp_path: Path) -> None:
+    """Keys and tiles over TLS with certificates on both sides; who has none is not let in."""
+    pem = _certificate(tmp_path)
+    roles = {
+        f"tls_{role}_{part}": pem for role in ("client", "scheduler", "worker") for part in ("cert", "key")
+    }
+    security = distributed.Security(tls_ca_file=pem, require_encryption=True, **roles)
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=True,
+            protocol="tls",
+            security=security,
+            dashboard_address=None,
+        ) as cluster,
+        distributed.Client(cluster, security=security) as client,
+    ):
+        assert cluster.scheduler_address.startswith("tls://")
+        client.register_plugin(sd.dask.Keys(world.server, world.folder / "keys", threads=1))
+        x, y = sd.dask.array(world.open("A"), (9, 9)), sd.dask.array(world.open("B"), (9, 9))
+        assert client.compute(x @ y).result().load(world.plan).to_bytes() == world.expected
+        with pytest.raises((OSError, TimeoutError, TypeError)):
+            distributed.Client(cluster.scheduler_address, timeout=5)

@@ -25,9 +25,12 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def shown(product: Session) -> dict[str, Any]:
+def shown(product: Session, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """An object of each kind, by the name of its picture."""
     plan, client, server = product
+    folder = tmp_path_factory.mktemp("shown")
+    square = sd.spec((40, 40))
+    blocked = sd.Client(sd.plan(lambda A, B: A @ B, A=square, B=square, error=1e-3, method="coefficient"))
     rng = np.random.default_rng(1)
     height = rng.normal(170, 10, 100)
     table = np.column_stack([height, 0.9 * height - 85 + rng.normal(0, 8, 100), rng.uniform(20, 80, 100)])
@@ -49,6 +52,9 @@ def shown(product: Session) -> dict[str, Any]:
         "bits": bits,
         "bits-array": bits.encrypt(np.arange(6, dtype=np.uint8)),
         "bits-server": bits.server(),
+        "plot": plan.plot(),
+        "table-plot": statistics.plot(),
+        "stored": sd.store(folder / f"{HOSTILE[:8]}.sudare", np.eye(40), client=blocked, name="A"),
     }
 
 
@@ -63,6 +69,7 @@ class Checked(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in {
             *("div", "table", "thead", "tbody", "tr", "td", "th", "svg", "rect", "text", "title"),
+            *("g", "circle", "path"),
         }, tag
         for name, value in attrs:
             assert not name.startswith("on"), name
@@ -103,12 +110,37 @@ def test_contents(shown: dict[str, Any]) -> None:
     assert not any(secret[i : i + 16].hex() in shown["client"]._repr_html_() for i in range(0, 512, 16))
 
 
+def test_plans_are_plotted(shown: dict[str, Any], tmp_path: Path) -> None:
+    """Levels, memory and alternatives, with the plan's own figures; and a file of it."""
+    plan, picture = shown["plan"], shown["plan"].plot()
+    text = checked(picture._repr_html_())
+    for words in (
+        "levels of the operands",
+        "memory of the server",
+        "considered",
+        "key of products",
+        "result",
+    ):
+        assert words in text
+    assert picture.svg.count("<circle") == len([p for p in plan.considered if p["seconds"] > 0])
+    for operand in plan.summary["operands"]:
+        assert f"±{operand['max_abs']:.3g}" in text
+    picture.save(tmp_path / "plan.svg")
+    assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == picture.svg
+    other = sd.plan(lambda A, B: A @ B, A=sd.spec((5, 7)), B=sd.spec((7, 3)), error=1e-9)
+    assert other.plot().svg != picture.svg
+
+
 def test_names_are_escaped() -> None:
     from sudare import _html
 
     evil: dict[str, Any] = {HOSTILE: sd.spec((2, 2))}
     plan = sd.plan(lambda **x: x[HOSTILE] @ np.eye(2), error=1e-3, **evil)
-    for content in (plan._repr_html_(), _html.card(HOSTILE, _html._bars([(HOSTILE, 1.0, "red")]))):
+    for content in (
+        plan._repr_html_(),
+        plan.plot().svg,
+        _html.card(HOSTILE, _html._bars([(HOSTILE, 1.0, "red")])),
+    ):
         assert "<script" not in content
         checked(content)
 

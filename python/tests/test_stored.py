@@ -110,3 +110,32 @@ def test_damage_and_what_is_no_store(world: tuple[sd.Plan, sd.Client, sd.Server]
     for wrong in ("8 QB", "much", -1, 2.5):
         with pytest.raises(sd.InputError, match="memory"):
             (y.bind(server) @ y).save(tmp_path / "d.sudare", memory=wrong)  # type: ignore[arg-type]
+
+
+def test_keys_stay_in_their_file(tmp_path: Path) -> None:
+    plan = sd.plan(lambda A, B: A @ B, A=sd.spec((8, 8)), B=sd.spec((8, 8)), error=1e-4, method="jiang")
+    client = sd.Client(plan, threads=2)
+    server = client.server()
+    assert server.key_bytes > 10**6
+    path = tmp_path / "eval.keys"
+    path.write_bytes(server.to_bytes())
+    there = sd.Server.open(plan, path, memory="1 MB")
+    assert there.key_memory == 10**6
+    assert server.key_memory is None
+    assert there.key_bytes == 0, "nothing is read yet"
+    assert "on disk, 1.0 MB held at most" in repr(there)
+    assert "on disk" in there._repr_html_()
+    a, b = client.encrypt(values(8, 8), "A"), client.encrypt(values(8, 8), "B")
+    assert (there.bind(a) @ there.bind(b)).to_bytes() == (server.bind(a) @ server.bind(b)).to_bytes()
+    assert there.to_bytes() == path.read_bytes()
+    # Damaged: refused by the operation that asks for the key; of another length, at once.
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:])
+    damaged = sd.Server.open(plan, path, memory=0)
+    with pytest.raises(sd.FormatError, match=r"could not be loaded.*eval\.keys"):
+        damaged.bind(a) @ damaged.bind(b)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(sd.FormatError):
+        sd.Server.open(plan, path, memory="1 GB")
+    with pytest.raises(sd.SudareError):
+        sd.Server.open(plan, tmp_path / "none", memory="1 GB")

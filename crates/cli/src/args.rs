@@ -193,6 +193,9 @@ pub struct Matmul {
     /// eval.keys
     #[arg(long, value_name = "KEYS")]
     pub keys: PathBuf,
+    /// Keys stay in their file; most of them that are held beyond what is in use, as 2GB
+    #[arg(long, value_parser = size, value_name = "SIZE", conflicts_with = "server")]
+    pub keys_memory: Option<u64>,
     /// The left matrix: encrypted, or a matrix file if the plan has it plain
     #[arg(value_name = "LEFT")]
     pub left: PathBuf,
@@ -222,6 +225,9 @@ pub struct Run {
     /// eval.keys
     #[arg(long, value_name = "KEYS")]
     pub keys: PathBuf,
+    /// Keys stay in their file; most of them that are held beyond what is in use, as 2GB
+    #[arg(long, value_parser = size, value_name = "SIZE", conflicts_with = "server")]
+    pub keys_memory: Option<u64>,
     /// The encrypted inputs in any order; an input that the plan has plain as NAME=FILE
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<String>,

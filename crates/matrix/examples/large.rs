@@ -77,7 +77,7 @@ fn demo(operands: u64, limit: u64, budget: u64) -> Done {
     let plan = plan(k)?;
     let client = Client::new(&plan, 0)?;
     let server = client.server()?;
-    fs::write(path("keys"), server.eval_keys().to_bytes()?)?;
+    server.write_keys_to(fs::File::create(path("keys"))?)?;
     let public = PublicClient::new(&plan, client.public_key()?, 0)?;
     let (a, b) = (matrix(SIDE, k, 1)?, matrix(k, SIDE, 2)?);
     let started = Instant::now();

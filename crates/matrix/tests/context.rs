@@ -6,9 +6,10 @@ use sudare_matrix::expr::InputSpec;
 use sudare_matrix::session::{Context, ContextOptions, ContextSpec, QUIET};
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Planner, Server};
 use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::Security;
-use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 const ERROR: f64 = 1e-4;
 
@@ -117,7 +118,10 @@ fn refusals() {
     assert!(matches!(one.encrypt(&m, Some(1e60)), Err(MatrixError::He(HeError::TooLarge { .. }))));
     // Half a context from what may leave it, and a whole one from its secret.
     let spec = one.spec();
-    let server = Server::of_context(spec, one.server().eval_keys().clone(), 1).unwrap();
+    let mut keys = Vec::new();
+    one.server().write_keys_to(&mut keys).unwrap();
+    let keys = EvalKeys::from_bytes(one.secret_key().params(), &keys).unwrap();
+    let server = Server::of_context(spec, keys, 1).unwrap();
     close(&one, &server.neg(&x).unwrap(), &map2(&m, &m, |p, _| -p));
     let bytes = secret_key_to_bytes(one.secret_key()).unwrap();
     let secret = secret_key_from_bytes(one.secret_key().params(), &bytes).unwrap();

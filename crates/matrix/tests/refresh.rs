@@ -7,7 +7,6 @@ use sudare_matrix::plan::Program;
 use sudare_matrix::session::{QUIET, ServerKeys};
 use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, MatrixError, Plan, Planner, Server};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::security::Security;
 
 /// P ← P·A, `count` times, its elements known to be up to one; then 0.5 − the product.
@@ -79,7 +78,7 @@ fn products_beyond_the_levels_of_a_set() {
     server.write_keys_to(&mut bytes).unwrap();
     let there = Server::new(&plan, ServerKeys::from_bytes(&plan, &bytes).unwrap(), 1).unwrap();
     assert!(client.decrypt(&there.run(&inputs).unwrap()).unwrap().max_difference(&wanted) < 1e-5);
-    assert!(there.bytes() > server.eval_keys().bytes());
+    assert!(there.bytes() > server.keys().bytes());
     let alone = Server::new(&plan, client.eval_keys().unwrap(), 1);
     assert!(matches!(alone, Err(MatrixError::NotPlanned { .. })));
     for cut in [0, 100, bytes.len() / 2, bytes.len() - 1] {

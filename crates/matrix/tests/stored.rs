@@ -8,9 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use sudare_matrix::session::{Form, Held, OutOfCore, Part, QUIET, Stored};
+use sudare_matrix::session::{Form, Held, OutOfCore, Part, QUIET, ServerKeys, Stored};
 use sudare_matrix::{Client, Matrix, MatrixError, Plan, Server};
-use sudare_rlwe::wire::Wire;
 use sudare_store::{BlockSource, Existing, StoreError};
 
 fn options(memory: u64) -> OutOfCore {
@@ -51,6 +50,10 @@ impl World {
         })
     }
 
+    fn write_keys(&self) {
+        self.server.write_keys_to(fs::File::create(self.path("keys")).unwrap()).unwrap();
+    }
+
     /// The least memory that would do.
     fn least(&self, a: &Stored, b: &Stored) -> u64 {
         match self.server.schedule(a, b, &self.path("none"), options(1)) {
@@ -86,6 +89,30 @@ fn products_from_stores_have_the_bits_of_those_in_memory() {
         for (result, (a, b)) in results.iter().zip(world.matrices[0].iter().zip(&world.matrices[1])) {
             assert!(result.max_difference(&a.matmul(b).unwrap()) < 1e-4);
         }
+    }
+}
+
+/// Keys that stay in their file, with room for one: the bits of keys in memory, and what is written of them is the file.
+#[test]
+fn keys_in_a_file_give_the_same_bits() {
+    for (method, shape) in [("module", (30, 40, 30)), ("jiang", (8, 8, 8))] {
+        let world = World::new(method, shape, 1);
+        world.write_keys();
+        let path = world.path("keys");
+        let one = world.plan.summary().keys.iter().map(|key| key.bytes).max().unwrap() as usize;
+        let keys = ServerKeys::open(&world.plan, &path, one).unwrap();
+        assert_eq!(keys.id(), world.server.key_id());
+        let server = Server::new(&world.plan, keys, 2).unwrap();
+        assert_eq!(server.bytes(), 0, "none is read before it is asked for");
+        let [a, b] = [0, 1].map(|i| world.client.encrypt(["A", "B"][i], &world.matrices[i][0]).unwrap());
+        let [here, there] = [&world.server, &server].map(|s| s.matmul(&a, &b).unwrap().to_bytes().unwrap());
+        assert!(here == there, "{method}");
+        let file = server.key_file().unwrap();
+        assert!(file.loads() > 0 && file.memory() == one);
+        assert_eq!(file.all_bytes(), world.server.bytes());
+        let mut written = Vec::new();
+        server.write_keys_to(&mut written).unwrap();
+        assert!(written == fs::read(&path).unwrap());
     }
 }
 
@@ -248,7 +275,7 @@ fn child(folder: &Path, memory: u64) -> Command {
 fn killed_products_go_on() {
     let world = World::new("coefficient", (70, 90, 50), 1);
     let [a, b] = world.operands();
-    fs::write(world.path("keys"), world.server.eval_keys().to_bytes().unwrap()).unwrap();
+    world.write_keys();
     let memory = world.least(&a, &b);
     let expected = world.server.matmul_stored(&a, &b, &world.path("expected"), options(memory), QUIET).unwrap().product;
     let expected = blocks(&expected);
@@ -291,7 +318,7 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 fn memory_and_reads_are_as_scheduled() {
     let world = World::new("coefficient", (500, 1500, 500), 1);
     let [a, b] = world.operands();
-    fs::write(world.path("keys"), world.server.eval_keys().to_bytes().unwrap()).unwrap();
+    world.write_keys();
     let allowed = memory(world.least(&a, &b));
     let schedule = world.server.schedule(&a, &b, &world.path("c"), options(allowed)).unwrap();
     assert!(a.bytes() + b.bytes() > allowed && schedule.read_bytes > a.bytes() + b.bytes(), "{schedule}");

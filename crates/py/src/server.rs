@@ -10,8 +10,10 @@ use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use sudare_matrix::session;
 use sudare_matrix::slots::lines::Lines;
+use sudare_store::KeyFile;
 
 /// Computes by a plan with evaluation keys.
 #[pyclass(frozen, module = "sudare._core")]
@@ -26,6 +28,21 @@ impl Server {
             let keys = session::ServerKeys::from_bytes(&plan.0, keys)?;
             Ok(Self(session::Server::new(&plan.0, keys, threads.0)?))
         })
+    }
+
+    /// A server whose evaluation keys stay in their file, within `memory` bytes.
+    #[staticmethod]
+    fn open(py: Python<'_>, plan: &Plan, path: PathBuf, memory: usize, threads: Workers) -> Result<Self> {
+        long(py, || {
+            let keys = session::ServerKeys::open(&plan.0, &path, memory)?;
+            Ok(Self(session::Server::new(&plan.0, keys, threads.0)?))
+        })
+    }
+
+    /// Bytes of keys that are held while the rest stays in a file; `None` where all are in memory.
+    #[getter]
+    fn key_memory(&self) -> Option<usize> {
+        self.0.key_file().map(KeyFile::memory)
     }
 
     /// A server for a plan that takes no keys.
@@ -53,7 +70,7 @@ impl Server {
     /// log2 of the ring degree.
     #[getter]
     fn log_n(&self) -> u32 {
-        self.0.eval_keys().params().literal().log_n
+        self.0.keys().params().literal().log_n
     }
 
     /// Levels of a fresh matrix.

@@ -84,6 +84,14 @@ pub enum RlweError {
     /// No relinearisation key.
     #[error("no relinearisation key among the evaluation keys")]
     MissingRelinKey,
+    /// A key that its source has and could not load.
+    #[error("an evaluation key could not be loaded: {reason}")]
+    KeyNotLoaded {
+        /// What was wrong, and where.
+        reason: String,
+        /// What kind of refusal that is.
+        kind: ErrorKind,
+    },
     /// A ciphertext with more parts than the operation takes.
     #[error("{operation} takes ciphertexts of {expected} parts and met one of {found}; relinearise first")]
     Degree {
@@ -144,6 +152,7 @@ impl RlweError {
             Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
             Self::OutOfLevels { .. } | Self::NoSuchLevel { .. } => ErrorKind::Levels,
             Self::MissingRotationKey { .. } | Self::MissingRelinKey => ErrorKind::MissingKey,
+            Self::KeyNotLoaded { kind, .. } => *kind,
             Self::Degree { .. } | Self::Operands { .. } => ErrorKind::Shape,
             Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } => ErrorKind::Release,
         }

@@ -1,4 +1,4 @@
-//! What is larger than memory: encrypted objects as grids of blocks on a disk, and keys in mapped files.
+//! What is larger than memory: encrypted objects as grids of blocks on a disk.
 //!
 //! A grid is an ordinary Zarr v3 group ([`layout`]), which zarr-python, xarray and dask open. Every block is one
 //! container of the wire format ([`sudare_rlwe::wire`]), padded to a multiple of 4 KiB, so that blocks are read where
@@ -13,6 +13,7 @@ mod ahead;
 mod block;
 mod crc32c;
 mod error;
+mod keys;
 pub mod layout;
 mod reader;
 mod shard;
@@ -22,6 +23,7 @@ mod writer;
 pub use ahead::{Ahead, Request, read_ahead};
 pub use block::{Block, BlockDigest, digest_of};
 pub use error::StoreError;
+pub use keys::KeyFile;
 pub use layout::{Description, Grid};
 pub use reader::{Reader, Reading, is_store};
 pub use shard::ShardWriter;

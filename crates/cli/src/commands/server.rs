@@ -6,11 +6,17 @@ use crate::error::{Class, CliError, InFile};
 use crate::progress::Bar;
 use crate::{args, files, matrices};
 use std::path::Path;
+use sudare_matrix::session::ServerKeys;
 use sudare_matrix::{Encrypted, Plan, Server};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
 
-fn load_server(plan: &Plan, keys: &Path, threads: usize) -> Result<Server, CliError> {
+/// The server of a plan; with `memory`, its keys stay in their file.
+fn load_server(plan: &Plan, keys: &Path, memory: Option<u64>, threads: usize) -> Result<Server, CliError> {
+    if let Some(memory) = memory {
+        let keys = ServerKeys::open(plan, keys, usize::try_from(memory).unwrap_or(usize::MAX))?;
+        return Ok(Server::new(plan, keys, threads)?);
+    }
     let set = EvalKeys::read_from(plan.params(), files::open(keys)?).in_file(keys)?;
     Server::new(plan, set, threads).in_file(keys)
 }
@@ -39,7 +45,7 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
     if let Some(remote) = a.far.remote()? {
         return super::remote::matmul(args, a, &plan, &remote, [left, right]);
     }
-    let server = load_server(&plan, &a.keys, args.threads)?;
+    let server = load_server(&plan, &a.keys, a.keys_memory, args.threads)?;
     if let Some(memory) = a.memory {
         return stored::matmul(args, a, (&plan, &server), memory);
     }
@@ -69,7 +75,7 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
     if let Some(remote) = a.far.remote()? {
         return super::remote::run(args, a, &plan, &remote);
     }
-    let server = load_server(&plan, &a.keys, args.threads)?;
+    let server = load_server(&plan, &a.keys, a.keys_memory, args.threads)?;
     let mut inputs = Vec::with_capacity(a.inputs.len());
     for text in &a.inputs {
         let (name, path) = named(&plan, text);

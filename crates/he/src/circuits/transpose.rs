@@ -44,6 +44,7 @@ pub(super) fn transpose_pair(
     fourier(&mut z, false);
     // The row at `p` is u_t with t' = bit-reversed p; its image goes to bit-reversed t.
     let element = |p: usize| inverse((1 + c * bit_reverse(p, order)) as u64, n);
+    evaluator.inner.prefetch(&(0..side).map(element).collect::<Vec<_>>());
     let switched = |c: &Poly<Coeff>, key: &GaloisKey| -> Pair {
         gadget.switch(c, None, key.key().pairs()).map(|part| part.permuted(key.permutation()))
     };

@@ -87,6 +87,7 @@ impl Evaluator {
     pub fn trace(&self, a: &Ciphertext, plan: &TracePlan) -> Result<Ciphertext, HeError> {
         self.check(a)?;
         self.check_keys(&plan.elements(), a.level())?;
+        self.inner.prefetch(&plan.terms().iter().flatten().copied().collect::<Vec<_>>());
         let mut sum = None;
         for terms in plan.terms() {
             sum = Some(self.sum_of_automorphisms(sum.as_ref().unwrap_or(a), terms)?);

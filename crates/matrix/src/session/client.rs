@@ -106,7 +106,7 @@ impl Client {
             Some(literal) => Some(self.threads.run(|| BootstrapKeys::generate(&self.secret, &literal.build()?))?),
             None => None,
         };
-        Ok(ServerKeys { eval, bootstrap })
+        Ok(ServerKeys { bootstrap, ..eval.into() })
     }
 
     /// A server for this client's data, with new evaluation keys and the same threads.

@@ -3,20 +3,46 @@
 use crate::error::MatrixError;
 use crate::plan::{Engine, Plan};
 use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral};
-use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::KeyId;
+use sudare_rlwe::keys::{EvalKeys, KeySource};
 use sudare_rlwe::wire::{Wire, WireError, peek};
+use sudare_store::KeyFile;
 
 /// Evaluation keys, and bootstrapping keys where the plan refreshes. Nothing secret.
 #[derive(Clone, Debug)]
 pub struct ServerKeys {
-    pub(super) eval: EvalKeys,
+    pub(super) eval: Evaluation,
     pub(super) bootstrap: Option<BootstrapKeys>,
+}
+
+/// Where evaluation keys are.
+#[derive(Clone, Debug)]
+pub(super) enum Evaluation {
+    Memory(Arc<EvalKeys>),
+    File(KeyFile),
+}
+
+impl Evaluation {
+    pub(super) fn source(&self) -> Arc<dyn KeySource> {
+        match self {
+            Self::Memory(keys) => keys.clone(),
+            Self::File(keys) => keys.clone().into(),
+        }
+    }
 }
 
 impl From<EvalKeys> for ServerKeys {
     fn from(eval: EvalKeys) -> Self {
-        Self { eval, bootstrap: None }
+        Self { eval: Evaluation::Memory(Arc::new(eval)), bootstrap: None }
+    }
+}
+
+impl From<KeyFile> for ServerKeys {
+    fn from(eval: KeyFile) -> Self {
+        Self { eval: Evaluation::File(eval), bootstrap: None }
     }
 }
 
@@ -27,6 +53,25 @@ impl ServerKeys {
     /// [`MatrixError::Wire`].
     pub fn write_to(&self, out: impl Write) -> Result<(), MatrixError> {
         write(&self.eval, self.bootstrap.as_ref(), out)
+    }
+
+    /// The name of the secret key that they belong to.
+    pub fn id(&self) -> KeyId {
+        self.eval.source().id()
+    }
+
+    /// The keys of a plan that stay in their file, of which at most `memory` bytes are held beyond what an operation
+    /// uses at once: for keys that do not fit into memory.
+    ///
+    /// # Errors
+    /// [`MatrixError::Store`] for a file that is none of evaluation keys of the plan's parameters;
+    /// [`MatrixError::NotPlanned`] for a plan that refreshes, whose bootstrapping keys are worked on in memory.
+    pub fn open(plan: &Plan, path: &Path, memory: usize) -> Result<Self, MatrixError> {
+        if literal_of(plan).is_some() {
+            let planned = "it refreshes, and what bootstrapping needs is held in memory; read the keys as a whole";
+            return Err(MatrixError::NotPlanned { operation: "keys that stay in their file", planned: planned.into() });
+        }
+        Ok(KeyFile::open(path, plan.params(), memory)?.into())
     }
 
     /// Reads the keys of a plan, each checked for its parameters.
@@ -42,7 +87,7 @@ impl ServerKeys {
         let (eval, rest) = bytes.split_at_checked(length).ok_or(ends_early)?;
         let eval = EvalKeys::from_bytes(plan.params(), eval)?;
         let bootstrap = Some(BootstrapKeys::from_bytes(&literal.build()?, rest)?);
-        Ok(Self { eval, bootstrap })
+        Ok(Self { bootstrap, ..eval.into() })
     }
 }
 
@@ -56,10 +101,13 @@ pub(super) fn literal_of(plan: &Plan) -> Option<&BootstrapLiteral> {
 
 /// Keys one after another.
 pub(super) fn write(
-    eval: &EvalKeys,
+    eval: &Evaluation,
     bootstrap: Option<&BootstrapKeys>,
     mut out: impl Write,
 ) -> Result<(), MatrixError> {
-    eval.write_to(&mut out)?;
+    match eval {
+        Evaluation::Memory(keys) => keys.write_to(&mut out)?,
+        Evaluation::File(keys) => drop(std::io::copy(&mut keys.contents(), &mut out).map_err(WireError::from)?),
+    }
     Ok(bootstrap.map_or(Ok(()), |keys| keys.write_to(&mut out))?)
 }

@@ -4,7 +4,7 @@ use super::client::{expect_params, expect_plan, input_node, integer_node};
 use super::context::ContextSpec;
 use super::encrypted::Encrypted;
 use super::free::Free;
-use super::keys::{self, ServerKeys};
+use super::keys::{self, Evaluation, ServerKeys};
 use crate::error::MatrixError;
 use crate::exact::ExactValue;
 use crate::expr::Op;
@@ -21,6 +21,7 @@ use sudare_he::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{EvalKeys, KeySource};
 use sudare_rlwe::{Counters, KeyId, RlweError};
+use sudare_store::KeyFile;
 
 /// Computes on encrypted values by a plan, or in a context without one. Holds evaluation keys and nothing secret.
 /// Cloning shares it.
@@ -39,7 +40,7 @@ enum Mode {
 
 struct Inner {
     mode: Mode,
-    keys: Arc<EvalKeys>,
+    keys: Evaluation,
     threads: Arc<Threads>,
 }
 
@@ -70,7 +71,8 @@ impl Server {
     }
 
     pub(super) fn with_threads(plan: &Plan, keys: ServerKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
-        let ServerKeys { eval: keys, bootstrap } = keys;
+        let ServerKeys { eval, bootstrap } = keys;
+        let keys = eval.source();
         expect_params(plan.params(), keys.params())?;
         // Missing keys are told now, not after an hour of work.
         let demand = plan.engine().keys();
@@ -79,13 +81,13 @@ impl Server {
             false => Err(HeError::Rlwe(RlweError::NoSuchLevel { operation: "the plan", wanted, highest })),
         };
         if let Some(level) = demand.relin {
-            reaches(level, keys.relin()?.level())?;
+            reaches(level, keys.relin_level().ok_or(HeError::Rlwe(RlweError::MissingRelinKey))?)?;
         }
         for (element, level) in &demand.galois {
-            let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step);
-            reaches(*level, keys.galois(*element, step.unwrap_or(0))?.key().level())?;
+            let step = plan.summary().keys.iter().find(|k| k.element == *element).and_then(|k| k.step).unwrap_or(0);
+            let missing = HeError::Rlwe(RlweError::MissingRotationKey { step, element: *element });
+            reaches(*level, keys.galois_level(*element).ok_or(missing)?)?;
         }
-        let keys = Arc::new(keys);
         let mode = match plan.engine() {
             Engine::Ckks(engine) => {
                 // Tables are made here, not within the first operation.
@@ -106,11 +108,11 @@ impl Server {
                         return Err(MatrixError::NotPlanned { operation, planned: planned.into() });
                     }
                 };
-                Mode::Real(plan.clone(), evaluator(engine.params(), &keys)?, bootstrapper)
+                Mode::Real(plan.clone(), Evaluator::new(engine.params(), keys)?, bootstrapper)
             }
             Engine::Exact(_) => Mode::Exact(plan.clone()),
         };
-        Ok(Self(Arc::new(Inner { mode, keys, threads })))
+        Ok(Self(Arc::new(Inner { mode, keys: eval, threads })))
     }
 
     /// A server of a context with its evaluation keys, on `threads` threads (0: one for each processor). It refreshes
@@ -129,8 +131,8 @@ impl Server {
         threads: Arc<Threads>,
     ) -> Result<Self, MatrixError> {
         expect_params(params, keys.params())?;
-        let keys = Arc::new(keys);
-        let mode = Mode::Free(Box::new(free), evaluator(params, &keys)?);
+        let keys = Evaluation::Memory(Arc::new(keys));
+        let mode = Mode::Free(Box::new(free), Evaluator::new(params, keys.source())?);
         Ok(Self(Arc::new(Inner { mode, keys, threads })))
     }
 
@@ -187,7 +189,7 @@ impl Server {
             Mode::Exact(_) => 0,
             Mode::Free(free, _) => free.bytes(),
         };
-        self.0.keys.bytes() + prepared
+        self.keys().bytes() + prepared
     }
 
     /// Writes what it computes with, as [`ServerKeys`] are read. A context's bootstrapping keys are not written.
@@ -202,9 +204,17 @@ impl Server {
         keys::write(&self.0.keys, bootstrap, out)
     }
 
-    /// The evaluation keys that it computes with.
-    pub fn eval_keys(&self) -> &EvalKeys {
-        &self.0.keys
+    /// The evaluation keys that it computes with, wherever they are.
+    pub fn keys(&self) -> Arc<dyn KeySource> {
+        self.0.keys.source()
+    }
+
+    /// The file that its evaluation keys stay in, if they do.
+    pub fn key_file(&self) -> Option<&KeyFile> {
+        match &self.0.keys {
+            Evaluation::Memory(_) => None,
+            Evaluation::File(keys) => Some(keys),
+        }
     }
 
     /// Operations done so far; none are counted of integers.
@@ -218,7 +228,7 @@ impl Server {
 
     /// The name of the secret key whose data it computes on.
     pub fn key_id(&self) -> KeyId {
-        self.0.keys.id()
+        self.keys().id()
     }
 
     /// How many threads work.
@@ -558,11 +568,6 @@ fn find<'v>(plan: &Plan, op: Op, operands: &[&'v Encrypted]) -> Result<(usize, V
         (None, Some(node)) => Ok((node, operands.iter().rev().copied().collect())),
         (None, None) => Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() }),
     }
-}
-
-fn evaluator(params: &Params, keys: &Arc<EvalKeys>) -> Result<Evaluator, HeError> {
-    let source: Arc<dyn KeySource> = keys.clone();
-    Evaluator::new(params, source)
 }
 
 /// A plaintext as a ciphertext that anybody can read.

@@ -99,6 +99,11 @@ impl Evaluator {
         expect_reach("relinearisation", level, self.keys.relin_level().ok_or(RlweError::MissingRelinKey)?)
     }
 
+    /// Says in which order the keys of these elements will be asked for ([`KeySource::prefetch`]).
+    pub fn prefetch(&self, elements: &[u64]) {
+        self.keys.prefetch(elements);
+    }
+
     /// The key of an automorphism, which serves `level`.
     fn galois(&self, element: u64, step: i64, level: usize) -> Result<Arc<GaloisKey>, RlweError> {
         self.check_key(element, step, level)?;

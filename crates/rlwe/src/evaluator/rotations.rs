@@ -81,6 +81,7 @@ impl Evaluator {
         let params = self.params();
         let element = |step: &i64| params.rotation_element(*step);
         steps.iter().try_for_each(|step| self.check_key(element(step), *step, a.level()))?;
+        self.prefetch(&steps.iter().map(element).collect::<Vec<_>>());
         let hoisted = self.hoist(a)?;
         let mut out = Vec::with_capacity(steps.len());
         for steps in steps.chunks(TOGETHER) {
@@ -114,6 +115,7 @@ impl Evaluator {
             return Err(RlweError::Operands { operation, left: 0, right: 0 });
         }
         self.check_keys(elements, a.level())?;
+        self.prefetch(elements);
         let sum = self.images(&self.hoist(a)?, elements)?;
         self.record(Counters { add: elements.len() as u64 - 1, ..Counters::default() });
         Ok(sum)

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Hands out the evaluation keys of one secret key, from wherever they are: from memory, a mapped file,
-/// a store. What it hands out is shared, and stays valid when the source lets go of it.
+/// Hands out the evaluation keys of one secret key, from wherever they are: from memory, or
+/// from a file. What it hands out is shared, and stays valid when the source lets go of it.
 pub trait KeySource: fmt::Debug + Send + Sync {
     /// The parameters of all its keys.
     fn params(&self) -> &Params;
@@ -37,6 +37,10 @@ pub trait KeySource: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`RlweError::MissingRotationKey`], and what loading it may meet.
     fn galois(&self, element: u64, step: i64) -> Result<Arc<GaloisKey>, RlweError>;
+
+    /// Says that the keys of these elements will be asked for next, in this order, so that a source that loads keys
+    /// can begin. A hint: nothing depends on it but time. Element 1 and elements without a key are passed over.
+    fn prefetch(&self, _elements: &[u64]) {}
 }
 
 /// Relinearisation and automorphism keys in memory: everything a server computes with, nothing secret.

@@ -168,6 +168,12 @@ impl<'a> Reader<'a> {
         Ok(Self { position: header.bytes(), source, header, next: 0 })
     }
 
+    /// A reader of the segments from `next` on, of a container whose header is known. The source stands where segment
+    /// `next − 1` ends with its checksum ([`Header::end_of`]). It is not [`finish`](Self::finish)ed before the last one.
+    pub fn from_segment(source: Source<'a>, header: Header, next: usize) -> Self {
+        Self { source, position: header.end_of(next), header, next }
+    }
+
     /// An object in memory that has neither level nor scale.
     ///
     /// # Errors

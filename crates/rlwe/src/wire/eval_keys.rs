@@ -12,8 +12,6 @@ use crate::params::Params;
 use std::io::Write;
 use sudare_ring::random::MaskSeed;
 
-/// Stands for a key that is no automorphism's, where a Galois element stands otherwise; those are odd.
-const SWITCH: u64 = 0;
 /// Bytes of a key's record.
 const RECORD_BYTES: usize = 48;
 
@@ -28,9 +26,12 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
+    /// Stands for a key that is no automorphism's, where a Galois element stands otherwise; those are odd.
+    pub const SWITCH: u64 = 0;
+
     /// The record of a key that is no automorphism's.
     pub fn of_switch(key: &KeySwitchKey) -> Self {
-        Self::of(SWITCH, key)
+        Self::of(Self::SWITCH, key)
     }
 
     fn of(element: u64, key: &KeySwitchKey) -> Self {
@@ -52,7 +53,7 @@ impl KeyRecord {
     pub fn read(params: &Params, fields: &mut Fields<'_>) -> Result<Self, WireError> {
         let element = fields.u64()?;
         let order = 2 * params.degree() as u64;
-        if element != SWITCH && (element % 2 == 0 || element >= order) {
+        if element != Self::SWITCH && (element % 2 == 0 || element >= order) {
             return Err(WireError::Corrupt { what: "a key of no Galois element" });
         }
         let level = fields.u32()? as usize;
@@ -106,6 +107,19 @@ impl KeyRecord {
         Ok(records)
     }
 
+    /// The records of a container of evaluation keys, from its header, which announces their segments and no more.
+    ///
+    /// # Errors
+    /// As [`KeyRecord::read_all`].
+    pub fn of_header(params: &Params, header: &Header) -> Result<Vec<Self>, WireError> {
+        header.expect_no_state()?;
+        let mut fields = Fields::new(header.meta());
+        let records = Self::read_all(params, &mut fields)?;
+        fields.finish()?;
+        header.expect_segments(records.iter().flat_map(|r| r.lengths(params)))?;
+        Ok(records)
+    }
+
     /// Evaluation keys from their records and the segments that follow.
     ///
     /// # Errors
@@ -120,7 +134,7 @@ impl KeyRecord {
         for record in records {
             let key = record.read_key(params, reader)?;
             match record.element {
-                SWITCH => keys.set_relin(key)?,
+                Self::SWITCH => keys.set_relin(key)?,
                 element => keys.insert(GaloisKey::from_parts(element, key)?)?,
             }
         }
@@ -158,11 +172,7 @@ impl Wire for EvalKeys {
 
     fn read_segments(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
-        header.expect_no_state()?;
-        let mut fields = Fields::new(header.meta());
-        let records = KeyRecord::read_all(params, &mut fields)?;
-        fields.finish()?;
-        header.expect_segments(records.iter().flat_map(|r| r.lengths(params)))?;
+        let records = KeyRecord::of_header(params, header)?;
         let id = header.key();
         KeyRecord::read_keys(&records, params, id, reader)
     }

@@ -261,6 +261,11 @@ impl Header {
         })
     }
 
+    /// Bytes up to the end of the first `count` segments and their checksums.
+    pub fn end_of(&self, count: usize) -> u64 {
+        self.segment_ranges().take(count).last().map_or(self.bytes(), |range| range.end + CHECKSUM_BYTES as u64)
+    }
+
     /// Bytes of the header itself.
     pub fn bytes(&self) -> u64 {
         (FIXED_BYTES + padded(self.meta.len()) + 8 * self.segments.len() + CHECKSUM_BYTES) as u64

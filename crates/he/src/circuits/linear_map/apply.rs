@@ -107,6 +107,9 @@ impl Keys {
     fn of(map: &LinearMap, evaluator: &Evaluator, level: usize) -> Result<Self, RlweError> {
         let MapPlan { roots, giants, .. } = &map.plan;
         evaluator.inner.check_keys(&map.elements(), level)?;
+        let babies = roots.iter().flat_map(|r| &r.babies);
+        let order = roots.iter().map(|r| &r.turn).chain(babies).chain(giants.iter().map(|g| &g.turn));
+        evaluator.inner.prefetch(&order.copied().collect::<Vec<_>>());
         let keys = |elements: Vec<u64>| evaluator.inner.galois_keys(&elements, level);
         Ok(Self {
             roots: keys(roots.iter().map(|r| r.turn).collect())?,

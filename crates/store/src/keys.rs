@@ -1,0 +1,355 @@
+//! Evaluation keys that stay in their file.
+
+use crate::error::{At, StoreError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use sudare_ring::threads::alone;
+use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeySource, KeySwitchKey};
+use sudare_rlwe::wire::{Header, KeyRecord, Reader, Source, Wire, WireError, peek};
+use sudare_rlwe::{KeyId, Params, RlweError};
+
+/// Evaluation keys that are read from their file when they are asked for, and within a given memory.
+///
+/// The file is what [`EvalKeys`] are written as. A key is read, checked and put together in one piece; those that
+/// circuits announce ([`KeySource::prefetch`]) are read ahead on a thread of their own, in the order of use, as far as there is
+/// room. What makes room is the key that will not be used for the longest time, as far as is announced, and of the others the one
+/// that has not been used for the longest. A key that somebody holds stays: a step that uses more keys at once than there
+/// is room for has them all, and the next makes room again. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct KeyFile(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    params: Params,
+    /// By Galois element; [`KeyRecord::SWITCH`] for relinearisation.
+    keys: BTreeMap<u64, Place>,
+    memory: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// A key in the file.
+#[derive(Debug)]
+struct Place {
+    record: KeyRecord,
+    /// Its first segment.
+    segment: usize,
+    /// Bytes in memory.
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The process whose threads load; a forked one has none of them.
+    process: u32,
+    held: BTreeMap<u64, Held>,
+    loading: BTreeSet<u64>,
+    /// What was announced and not asked for since.
+    ahead: VecDeque<u64>,
+    /// Whether a thread reads ahead.
+    reading: bool,
+    /// Keys asked for so far, and keys read.
+    asked: u64,
+    loads: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    key: Loaded,
+    /// When it was last asked for.
+    used: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Loaded {
+    Relin(Arc<KeySwitchKey>),
+    Galois(Arc<GaloisKey>),
+}
+
+impl Loaded {
+    /// Whether anybody but the source has it.
+    fn in_use(&self) -> bool {
+        match self {
+            Self::Relin(key) => Arc::strong_count(key) > 1,
+            Self::Galois(key) => Arc::strong_count(key) > 1,
+        }
+    }
+}
+
+/// The file from a place on, whatever others read of it.
+struct Onwards<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for Onwards<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(out, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+impl KeyFile {
+    /// Opens the file of evaluation keys for these parameters, of which at most `memory` bytes are held beyond what is
+    /// in use. Its header is read and checked; each key is when it is loaded.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; [`StoreError::Wire`] for what is no such file, belongs to other parameters, or ends early.
+    pub fn open(path: &Path, params: &Params, memory: usize) -> Result<Self, StoreError> {
+        let file = File::open(path).at(path)?;
+        let header = peek(BufReader::new(Onwards { file: &file, offset: 0 }))?;
+        header.expect_object(EvalKeys::TYPE)?;
+        header.expect_params(params.hash())?;
+        let records = KeyRecord::of_header(params, &header)?;
+        let (found, expected) = (file.metadata().at(path)?.len(), header.total_bytes());
+        if found != expected {
+            return Err(StoreError::damaged(path, format!("{found} bytes where there have to be {expected}")));
+        }
+        let (mut keys, mut segment) = (BTreeMap::new(), 0);
+        for record in records {
+            let bytes = KeySwitchKey::bytes_at(params.literal(), record.level);
+            let next = segment + params.digits_at(record.level);
+            keys.insert(record.element, Place { record, segment, bytes });
+            segment = next;
+        }
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Ok(Self(Arc::new(Inner {
+            path: path.into(),
+            file,
+            header,
+            params: params.clone(),
+            keys,
+            memory,
+            state,
+            changed,
+        })))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// What the file holds, from its beginning.
+    pub fn contents(&self) -> impl Read + '_ {
+        Onwards { file: &self.0.file, offset: 0 }
+    }
+
+    /// Bytes of keys that are held beyond what is in use.
+    pub fn memory(&self) -> usize {
+        self.0.memory
+    }
+
+    /// Bytes that all keys would take in memory.
+    pub fn all_bytes(&self) -> usize {
+        self.0.keys.values().map(|place| place.bytes).sum()
+    }
+
+    /// How many keys were read so far.
+    pub fn loads(&self) -> u64 {
+        self.0.state().loads
+    }
+
+    /// A key, from memory or from the file.
+    fn get(&self, element: u64, missing: RlweError) -> Result<Loaded, RlweError> {
+        let inner = &self.0;
+        let Some(place) = inner.keys.get(&element) else { return Err(missing) };
+        let mut state = inner.state();
+        if let Some(at) = state.ahead.iter().position(|e| *e == element) {
+            state.ahead.remove(at);
+        }
+        state.asked += 1;
+        loop {
+            let now = state.asked;
+            if let Some(held) = state.held.get_mut(&element) {
+                held.used = now;
+                let key = held.key.clone();
+                inner.make_room(&mut state, 0, 0);
+                self.read_ahead(state);
+                return Ok(key);
+            }
+            if !state.loading.contains(&element) {
+                break;
+            }
+            state = inner.wait(state);
+        }
+        inner.make_room(&mut state, place.bytes, 0);
+        state.loading.insert(element);
+        // The next one is read while this one is.
+        self.read_ahead(state);
+        inner
+            .load(element)
+            .map_err(|e| RlweError::KeyNotLoaded { reason: format!("{}: {e}", inner.path.display()), kind: e.kind() })
+    }
+
+    /// Reads ahead, unless a thread does so already or there is nothing to read or no room.
+    fn read_ahead(&self, mut state: MutexGuard<'_, State>) {
+        if state.reading || self.0.next(&mut state).is_none() {
+            return;
+        }
+        let inner = self.0.clone();
+        state.reading = std::thread::Builder::new()
+            .name("keys ahead".into())
+            .spawn(move || {
+                loop {
+                    let mut state = inner.state();
+                    let Some(element) = inner.next(&mut state) else {
+                        state.reading = false;
+                        return;
+                    };
+                    state.loading.insert(element);
+                    drop(state);
+                    // Whoever asks for it meets the error.
+                    if inner.load(element).is_err() {
+                        inner.state().ahead.clear();
+                    }
+                }
+            })
+            .is_ok();
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if state.process != process {
+            (state.process, state.reading) = (process, false);
+            state.loading.clear();
+        }
+        state
+    }
+
+    fn wait<'g>(&self, guard: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
+        self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of keys that are held or being loaded.
+    fn bytes(&self, state: &State) -> usize {
+        state.held.keys().chain(&state.loading).map(|e| self.keys[e].bytes).sum()
+    }
+
+    /// Lets go of keys that nobody uses until there is room for `more` bytes; of those announced only what comes after the
+    /// first `spared`. Whether there is room.
+    fn make_room(&self, state: &mut State, more: usize, spared: usize) -> bool {
+        let mut bytes = self.bytes(state);
+        while bytes + more > self.memory {
+            let State { held, ahead, .. } = &mut *state;
+            let place = |e: &u64| ahead.iter().position(|a| a == e).unwrap_or(usize::MAX);
+            let free = held.iter().filter(|(e, held)| !held.key.in_use() && place(e) >= spared);
+            let last = free.max_by_key(|(e, held)| (place(e), u64::MAX - held.used)).map(|(e, _)| *e);
+            let Some(element) = last else { return false };
+            held.remove(&element);
+            bytes -= self.keys[&element].bytes;
+        }
+        true
+    }
+
+    /// What is to be read ahead now, with room for it.
+    fn next(&self, state: &mut State) -> Option<u64> {
+        let missing = |e: &u64| !state.held.contains_key(e) && !state.loading.contains(e);
+        let at = state.ahead.iter().position(missing)?;
+        let element = state.ahead[at];
+        self.make_room(state, self.keys[&element].bytes, at + 1).then_some(element)
+    }
+
+    /// Loads a key that is marked as being loaded, on this thread alone: a thread of a pool would take up other work
+    /// meanwhile, which may wait for this very key.
+    fn load(&self, element: u64) -> Result<Loaded, WireError> {
+        /// Unmarks it, however loading ended.
+        struct Done<'a>(&'a Inner, u64);
+        impl Drop for Done<'_> {
+            fn drop(&mut self) {
+                self.0.state().loading.remove(&self.1);
+                self.0.changed.notify_all();
+            }
+        }
+        let done = Done(self, element);
+        let key = alone(|| self.read(&self.keys[&element]))?;
+        let mut state = self.state();
+        state.loads += 1;
+        let used = state.asked;
+        state.held.insert(element, Held { key: key.clone(), used });
+        state.loading.remove(&element);
+        drop(state);
+        drop(done);
+        Ok(key)
+    }
+
+    fn read(&self, place: &Place) -> Result<Loaded, WireError> {
+        let last = place.segment + self.params.digits_at(place.record.level);
+        let [offset, end] = [place.segment, last].map(|segment| self.header.end_of(segment));
+        let mut bytes = Vec::with_capacity((end - offset) as usize);
+        Onwards { file: &self.file, offset }.take(end - offset).read_to_end(&mut bytes)?;
+        let mut reader = Reader::from_segment(Source::Bytes(&bytes), self.header.clone(), place.segment);
+        let key = place.record.read_key(&self.params, &mut reader)?;
+        Ok(match place.record.element {
+            KeyRecord::SWITCH => Loaded::Relin(Arc::new(key)),
+            element => Loaded::Galois(Arc::new(GaloisKey::from_parts(element, key)?)),
+        })
+    }
+}
+
+impl KeySource for KeyFile {
+    fn params(&self) -> &Params {
+        &self.0.params
+    }
+
+    fn id(&self) -> KeyId {
+        self.0.header.key()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes(&self.0.state())
+    }
+
+    fn relin_level(&self) -> Option<usize> {
+        self.galois_level(KeyRecord::SWITCH)
+    }
+
+    fn galois_level(&self, element: u64) -> Option<usize> {
+        self.0.keys.get(&element).map(|place| place.record.level)
+    }
+
+    fn relin(&self) -> Result<Arc<KeySwitchKey>, RlweError> {
+        match self.get(KeyRecord::SWITCH, RlweError::MissingRelinKey)? {
+            Loaded::Relin(key) => Ok(key),
+            Loaded::Galois(_) => Err(RlweError::MissingRelinKey),
+        }
+    }
+
+    fn galois(&self, element: u64, step: i64) -> Result<Arc<GaloisKey>, RlweError> {
+        let missing = RlweError::MissingRotationKey { step, element };
+        match self.get(element, missing.clone())? {
+            Loaded::Galois(key) => Ok(key),
+            Loaded::Relin(_) => Err(missing),
+        }
+    }
+
+    fn prefetch(&self, elements: &[u64]) {
+        let mut state = self.0.state();
+        let (mut seen, mut ahead) = (BTreeSet::new(), VecDeque::new());
+        // What was announced before comes after it.
+        for element in elements.iter().chain(&state.ahead) {
+            if self.0.keys.contains_key(element) && seen.insert(*element) {
+                ahead.push_back(*element);
+            }
+        }
+        state.ahead = ahead;
+        self.read_ahead(state);
+    }
+}
+
+impl From<KeyFile> for Arc<dyn KeySource> {
+    fn from(keys: KeyFile) -> Self {
+        Arc::new(keys)
+    }
+}
