@@ -79,7 +79,7 @@ lint: $(BIN)/.ready ## formatting, clippy, ruff
 	$(BIN)/ruff check --quiet python $(wildcard bench)
 	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
 	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
-	cargo clippy --locked --quiet -p sudare-cuda --features emulate --all-targets -- -D warnings
+	cargo clippy --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate --all-targets -- -D warnings
 # Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
 	cargo tree --locked --edges normal -p sudare-cli -p sudare-py --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
 
@@ -101,7 +101,7 @@ test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
 	@command -v c++ >/dev/null || { echo 'missing: a C++ compiler (c++)' \
 	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
 	@echo '== GPU kernels on the emulator'
-	cargo test --locked --quiet -p sudare-cuda --features emulate
+	cargo test --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate
 	$(TARGET)/debug/examples/1_products
 
 test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc

@@ -51,8 +51,8 @@ fn only(rule: &str, crates: &[&str], words: &[&str], listed: &[&str]) {
     assert!(idle.is_empty(), "{rule}: take {idle:?} off the list");
 }
 
-const LIBRARIES: &[&str] = &["ring", "cuda", "rlwe", "he", "store", "tfhe", "matrix", "genome"];
-const ABOVE_RING: &[&str] = &["rlwe", "he", "store", "tfhe", "matrix", "genome", "serve", "cli", "py"];
+const LIBRARIES: &[&str] = &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "matrix", "genome"];
+const ABOVE_RING: &[&str] = &["rlwe", "gpu", "he", "store", "tfhe", "matrix", "genome", "serve", "cli", "py"];
 
 #[test]
 fn arrows_point_one_way() {
@@ -60,6 +60,7 @@ fn arrows_point_one_way() {
         ("ring", &[]),
         ("cuda", &["ring"]),
         ("rlwe", &["ring"]),
+        ("gpu", &["ring", "cuda", "rlwe"]),
         ("he", &["ring", "rlwe"]),
         ("tfhe", &["ring", "rlwe"]),
         ("store", &["ring", "rlwe"]),

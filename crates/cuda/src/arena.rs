@@ -139,6 +139,10 @@ impl Memory {
         self.address
     }
 
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
     /// Copies words out, from word `first` on, and waits.
     pub(crate) fn download(&self, first: usize, words: &mut [u64]) -> Result<()> {
         assert!(first + words.len() <= self.words, "words beyond the memory");

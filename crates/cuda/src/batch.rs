@@ -145,23 +145,79 @@ impl<F> Batch<F> {
                 return Err(CudaError::Mismatch("a batch has no item of this number"));
             }
         }
-        let polynomials = items.iter().flat_map(|(batch, item)| {
-            (item * batch.parts..(item + 1) * batch.parts).map(|i| {
-                let (memory, at) = batch.place(i);
-                ((memory.clone(), at), batch.address(i))
-            })
-        });
-        let (places, addresses): (Vec<_>, Vec<_>) = polynomials.unzip();
-        let table = first.device.core().upload(&addresses)?;
+        let polynomials = items
+            .iter()
+            .flat_map(|(batch, item)| (item * batch.parts..(item + 1) * batch.parts).map(|i| batch.owned_place(i)));
+        first.view(&first.basis, &first.primes, first.parts, polynomials.collect())
+    }
+
+    /// Polynomials that stand in some places, `parts` to an item, of this batch's device and form.
+    fn view(&self, basis: &RnsBasis, primes: &Primes, parts: usize, places: Vec<(Arc<Memory>, usize)>) -> Result<Self> {
+        let addresses: Vec<u64> = places.iter().map(|(memory, at)| memory.address() + 8 * *at as u64).collect();
+        let table = self.device.core().upload(&addresses)?;
         Ok(Self {
-            device: first.device.clone(),
-            basis: first.basis.clone(),
-            primes: first.primes.clone(),
-            parts: first.parts,
-            items: items.len(),
+            device: self.device.clone(),
+            basis: basis.clone(),
+            primes: primes.clone(),
+            parts,
+            items: places.len() / parts,
             places: Places::Scattered(places.into(), table),
             form: PhantomData,
         })
+    }
+
+    fn owned_place(&self, i: usize) -> (Arc<Memory>, usize) {
+        let (memory, at) = self.place(i);
+        (memory.clone(), at)
+    }
+
+    /// Part `part` of every item, as items of one part: no words are copied.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for a part that there is not, [`CudaError::OutOfMemory`].
+    pub fn part(&self, part: usize) -> Result<Self> {
+        if part >= self.parts {
+            return Err(CudaError::Mismatch("a batch's items have no part of this number"));
+        }
+        let places = (0..self.items).map(|item| self.owned_place(item * self.parts + part));
+        self.view(&self.basis, &self.primes, 1, places.collect())
+    }
+
+    /// Items whose first part is that of `first`, an item of one part for each: no words are copied.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for another number of items or parts, other primes or another device,
+    /// [`CudaError::OutOfMemory`].
+    pub fn with_first(&self, first: &Self) -> Result<Self> {
+        first.expect_same(&self.part(0)?)?;
+        let place = |i| if i % self.parts == 0 { first.owned_place(i / self.parts) } else { self.owned_place(i) };
+        self.view(&self.basis, &self.primes, self.parts, (0..self.items * self.parts).map(place).collect())
+    }
+
+    /// Items of `parts` parts that are all alike, out of items of one: what multiplies every part of a ciphertext.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for items of other than one part, or none wanted, [`CudaError::OutOfMemory`].
+    pub fn repeated(&self, parts: usize) -> Result<Self> {
+        if self.parts != 1 || parts == 0 {
+            return Err(CudaError::Mismatch("only items of one part are repeated, once or more"));
+        }
+        let places = (0..self.items * parts).map(|i| self.owned_place(i / parts));
+        self.view(&self.basis, &self.primes, parts, places.collect())
+    }
+
+    /// The same modulo the first `limbs` primes alone: no words are copied.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for no primes, or more than there are, [`CudaError::OutOfMemory`].
+    pub fn truncated(&self, limbs: usize) -> Result<Self> {
+        if limbs == 0 || limbs > self.basis.len() {
+            return Err(CudaError::Mismatch("a batch keeps its first primes, one at least and no more than it has"));
+        }
+        let basis = self.basis.prefix(limbs);
+        let primes = Primes::new(&self.device, &basis)?;
+        let places = (0..self.items * self.parts).map(|i| self.owned_place(i));
+        self.view(&basis, &primes, self.parts, places.collect())
     }
 
     /// Items `range`: no words are copied.

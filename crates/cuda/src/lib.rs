@@ -7,11 +7,6 @@
 //! `unsafe` is what the driver's functions are: each use says why it holds. Kernels read and write what the launches of
 //! [`ops`] name, and those check shapes, devices and numbers of items before.
 
-/// The guide's page, whose example runs with the tests of this crate.
-#[cfg(all(doctest, feature = "emulate"))]
-#[doc = include_str!("../../../docs/guide/14-gpu.md")]
-pub mod guide {}
-
 mod arena;
 mod batch;
 mod device;
@@ -28,4 +23,4 @@ pub use driver::emulator::{Trial, kernels};
 pub use driver::image::{Kernels, source};
 pub use error::{CudaError, LEAST_DRIVER, Result};
 pub use ops::divide::Division;
-pub use ops::gadget::{Gadget, Pairs};
+pub use ops::gadget::{Digits, Gadget, Pairs};

@@ -3,7 +3,7 @@
 
 mod support;
 
-use sudare_cuda::{Batch, Device, Division, Gadget, Pairs, Trial};
+use sudare_cuda::{Batch, CudaError, Device, Division, Gadget, Pairs, Trial};
 use sudare_ring::automorphism::{EvalPermutation, conjugation_element, rotation_element};
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis, ops};
 use support::*;
@@ -241,6 +241,71 @@ fn key_switches_products_and_rotations() {
             .into();
         equal(&name("rotate, scattered"), &here.rotate(&mixed, 5, &keys, &divide).unwrap(), &want);
     }
+}
+
+#[test]
+fn one_decomposition_serves_many_keys() {
+    let device = device();
+    for (number, Case { q, p, top, digit }) in cases().into_iter().enumerate() {
+        let n = q.degree();
+        let gadget = ops::RnsGadget::new(&q, &p, digit).unwrap();
+        let here = Gadget::new(&device, &q, &p, digit).unwrap();
+        let terms = (top.len() - p.len()).div_ceil(digit);
+        let elements = [rotation_element(n, 3), conjugation_element(n), rotation_element(n, -1)];
+        let keys: Vec<_> = (0..3).map(|i| pairs(40 + 7 * i, &top, terms)).collect();
+        let up: Vec<_> = keys.iter().map(|key| Pairs::from_host(&device, key).unwrap()).collect();
+        let permutations = elements.map(|g| EvalPermutation::new(n, g).unwrap());
+        let (division, divide) = (ops::Division::new(&q, &p).unwrap(), Division::new(&device, &q, &p).unwrap());
+        let a = items(3, &q, 3, 2);
+        let digits = here.decompose(&batch(&device, &q, &a)).unwrap();
+        assert_eq!(digits.bytes(), 8 * 3 * gadget.digits() * n * gadget.qp().len());
+        // Waves of one item read the digits of theirs.
+        for wave in [ROOM, 1] {
+            device.set_wave(wave);
+            for i in 0..3 {
+                let want = a.iter().map(|c| {
+                    let [u, v] = gadget.product(&gadget.decompose(&c[1]), &keys[i]);
+                    division.apply_permuted([(u, Some(&c[0])), (v, None)], &permutations[i]).into()
+                });
+                let got = here.rotate_digits(&digits, elements[i], &up[i], &divide).unwrap();
+                equal(&format!("hoisted rotation, case {number}"), &got, &want.collect::<Vec<_>>());
+            }
+            let images: Vec<_> = (0..3)
+                .map(|i| Some(ops::Image { pairs: &keys[i], permutation: &permutations[i] }))
+                .chain([None])
+                .collect();
+            let want = a.iter().map(|c| gadget.sum_of_images([&c[0], &c[1]], &gadget.decompose(&c[1]), &images).into());
+            let mut list: Vec<_> = elements.into_iter().zip(up.iter().map(Some)).collect();
+            list.push((1, None));
+            let add = |sum, (g, key)| here.add_image(&digits, g, key, sum).unwrap();
+            let got = list.into_iter().fold(None, |sum, image| Some(add(sum, image))).unwrap();
+            equal(&format!("sum of images, case {number}"), &got, &want.collect::<Vec<_>>());
+        }
+        assert!(matches!(here.add_image(&digits, 3, None, None), Err(CudaError::Mismatch(_))));
+    }
+    // Digits of another size are of another shape, and would be read beyond their end.
+    let Case { q, p, .. } = case(1024, &[49, 40, 40, 40], &[49, 49], 0, 2);
+    let [one, two] = [1, 2].map(|digit| Gadget::new(&device, &q, &p, digit).unwrap());
+    let digits = two.decompose(&batch(&device, &q, &items(1, &q, 1, 2))).unwrap();
+    assert!(matches!(one.add_image(&digits, 1, None, None), Err(CudaError::Mismatch(_))));
+}
+
+#[test]
+fn views_copy_no_words() {
+    let device = device();
+    let basis = basis(1024, &[30, 49, 61]);
+    let (a, b) = (items(1, &basis, 3, 2), items(20, &basis, 3, 1));
+    let (x, y) = (batch(&device, &basis, &a), batch(&device, &basis, &b));
+    let each = |f: &dyn Fn(usize) -> Vec<Poly<Eval>>| (0..3).map(f).collect::<Vec<_>>();
+    equal("part", &x.part(1).unwrap(), &each(&|i| vec![a[i][1].clone()]));
+    equal("first", &x.with_first(&y).unwrap(), &each(&|i| vec![b[i][0].clone(), a[i][1].clone()]));
+    equal("repeated", &y.repeated(2).unwrap(), &each(&|i| vec![b[i][0].clone(); 2]));
+    let low = x.truncated(2).unwrap();
+    equal("truncated", &low, &each(&|i| a[i].iter().map(|p| p.truncated(2)).collect()));
+    let doubled = each(&|i| a[i].iter().map(|p| p.truncated(2)).map(|p| p.add(&p)).collect());
+    equal("truncated, added", &low.add(&low).unwrap(), &doubled);
+    assert!(x.part(2).is_err() && x.repeated(2).is_err() && y.repeated(0).is_err());
+    assert!(x.truncated(0).is_err() && x.truncated(4).is_err() && x.with_first(&x).is_err());
 }
 
 #[test]

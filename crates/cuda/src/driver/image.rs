@@ -115,3 +115,33 @@ fn cubin(program: sys::nvrtcProgram) -> std::result::Result<Vec<u8>, String> {
         Ok(cubin)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NVRTC compiles without a driver: with the wheel nvidia-cuda-nvrtc on the LD_LIBRARY_PATH this tries the options.
+    #[test]
+    fn nvrtc_makes_machine_code_or_is_missed_by_name() {
+        // SAFETY: asks whether the library can be loaded.
+        let there = unsafe { sys::is_culib_present() };
+        let folder = std::env::temp_dir().join(format!("sudare-nvrtc-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let kernels = Kernels::Compiled { cache: Some(folder.clone()) };
+        match kernels.image((9, 0)) {
+            Ok(cubin) => {
+                assert!(there && cubin.starts_with(b"\x7FELF"));
+                // The second start finds what the first one kept, where no compiler would run.
+                let kept: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+                assert_eq!(kept.len(), 1);
+                std::fs::write(&kept[0], b"\x7FELF, kept").unwrap();
+                assert_eq!(kernels.image((9, 0)).unwrap(), b"\x7FELF, kept");
+            }
+            Err(CudaError::NoKernels { capability, reason }) => {
+                assert!(!there && capability == (9, 0) && reason.contains("libnvrtc.so"), "{reason}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

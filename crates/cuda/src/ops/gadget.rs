@@ -90,6 +90,12 @@ enum Source {
 }
 
 impl Source {
+    /// The second part of items of two, with `count` of both parts added.
+    fn second(batch: &Batch<Eval>, count: u32) -> Self {
+        let [c0, c1] = [0, 1].map(|part| batch.rows().from(part).every(2));
+        Self::Given { c: c1, plus: [c0, c1], count }
+    }
+
     /// From item `first` on.
     fn from(self, first: usize) -> Self {
         match self {
@@ -121,6 +127,28 @@ pub struct Pairs {
     memory: Arc<Memory>,
     basis: RnsBasis,
     terms: usize,
+}
+
+/// The digits of each item's second part over Q·P, with the items: what many keys share (hoisting).
+#[derive(Debug)]
+pub struct Digits {
+    batch: Batch<Eval>,
+    /// Q·P, and primes a digit.
+    shape: (RnsBasis, usize),
+    /// As `Gadget::raise` leaves them.
+    raised: Arc<Memory>,
+}
+
+impl Digits {
+    /// The items, of two parts.
+    pub fn batch(&self) -> &Batch<Eval> {
+        &self.batch
+    }
+
+    /// Bytes on the device, beside those of the items.
+    pub fn bytes(&self) -> usize {
+        8 * self.raised.words()
+    }
 }
 
 impl Pairs {
@@ -209,7 +237,7 @@ impl Gadget {
             Some(plus) => ([plus.rows().every(2), plus.rows().from(1).every(2)], 2),
             None => ([Rows::none(); 2], 0),
         };
-        self.run(Source::Given { c: batch.rows(), plus, count }, batch.len(), pairs, None, 1)
+        self.run(Source::Given { c: batch.rows(), plus, count }, batch.len(), None, Some(pairs), None, 1)
     }
 
     /// Products a·b of pairs: the part with s² is switched to s, and all is divided. `division` is by P, or by P and
@@ -222,7 +250,7 @@ impl Gadget {
         a.expect_same(b)?;
         let [a0, a1, b0, b1] = [a, a, b, b].map(|x| x.rows().every(2));
         let [a1, b1] = [(a, a1), (b, b1)].map(|(x, _)| x.rows().from(1).every(2));
-        self.run(Source::Product([a0, a1, b0, b1]), a.len(), pairs, Some(division), 1)
+        self.run(Source::Product([a0, a1, b0, b1]), a.len(), None, Some(pairs), Some(division), 1)
     }
 
     /// Items of three parts, whose last is switched from s² to s, divided by P (or more, as for a product).
@@ -232,7 +260,8 @@ impl Gadget {
     pub fn relinearize(&self, batch: &Batch<Eval>, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
         self.expect(batch, 3)?;
         let [d0, d1, d2] = [0, 1, 2].map(|part| batch.rows().from(part).every(3));
-        self.run(Source::Given { c: d2, plus: [d0, d1], count: 2 }, batch.len(), pairs, Some(division), 1)
+        let source = Source::Given { c: d2, plus: [d0, d1], count: 2 };
+        self.run(source, batch.len(), None, Some(pairs), Some(division), 1)
     }
 
     /// The images of pairs under X → X^g, switched back to s: `pairs` hold P·g_j·s' for the s' that the automorphism
@@ -243,8 +272,62 @@ impl Gadget {
     pub fn rotate(&self, batch: &Batch<Eval>, g: u64, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
         self.expect(batch, 2)?;
         let inverse = super::permute::inverse_element(self.q.degree(), g)?;
-        let [c0, c1] = [0, 1].map(|part| batch.rows().from(part).every(2));
-        self.run(Source::Given { c: c1, plus: [c0, c0], count: 1 }, batch.len(), pairs, Some(division), inverse)
+        self.run(Source::second(batch, 1), batch.len(), None, Some(pairs), Some(division), inverse)
+    }
+
+    /// The digits of each item's second part, for any number of keys: `RnsGadget::decompose`. They stay on the device,
+    /// all items' at a time.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for items of other than two parts, other primes or another device,
+    /// [`CudaError::SharedMemory`], [`CudaError::OutOfMemory`].
+    pub fn decompose(&self, batch: &Batch<Eval>) -> Result<Digits> {
+        self.expect(batch, 2)?;
+        let (n, items, core) = (self.q.degree(), batch.len(), self.device.core());
+        let half = core.memory((items * self.q.len() * n).max(1))?;
+        let raised = core.memory((items * self.digits() * self.qp.len() * n).max(1))?;
+        self.raise(Source::second(batch, 1), items, &half, &raised)?;
+        Ok(Digits { batch: batch.clone(), shape: (self.qp.clone(), self.digit), raised })
+    }
+
+    /// [`Gadget::rotate`] from digits: three launches.
+    ///
+    /// # Errors
+    /// As [`Gadget::rotate`].
+    pub fn rotate_digits(&self, digits: &Digits, g: u64, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
+        let batch = self.expect_digits(digits)?;
+        let inverse = super::permute::inverse_element(self.q.degree(), g)?;
+        self.run(Source::second(batch, 1), batch.len(), Some(digits), Some(pairs), Some(division), inverse)
+    }
+
+    /// P·ψ(c) over Q·P for the automorphism ψ: X → X^g with its key, from digits, added to `sum` where there is one;
+    /// without a key g is 1, the item itself. A step of `RnsGadget::sum_of_images`: one division serves the whole sum.
+    ///
+    /// # Errors
+    /// As [`Gadget::rotate`]; [`CudaError::Mismatch`] without the key of an automorphism, or for a sum of another shape
+    /// or one that shares its memory.
+    pub fn add_image(
+        &self,
+        digits: &Digits,
+        g: u64,
+        pairs: Option<&Pairs>,
+        sum: Option<Batch<Eval>>,
+    ) -> Result<Batch<Eval>> {
+        let batch = self.expect_digits(digits)?;
+        super::permute::inverse_element(self.q.degree(), g)?;
+        if pairs.is_none() && g != 1 {
+            return Err(CudaError::Mismatch("an automorphism other than the identity takes a key"));
+        }
+        let source = Source::second(batch, if pairs.is_some() { 1 } else { 2 });
+        let image = self.run(source, batch.len(), Some(digits), pairs, None, 1)?;
+        match sum {
+            Some(mut sum) => {
+                sum.add_automorphism(&image, g)?;
+                Ok(sum)
+            }
+            None if g == 1 => Ok(image),
+            None => image.automorphism(g),
+        }
     }
 
     fn expect(&self, batch: &Batch<Eval>, parts: usize) -> Result<()> {
@@ -257,6 +340,15 @@ impl Gadget {
             ));
         }
         Ok(())
+    }
+
+    /// The items of digits that are this gadget's.
+    fn expect_digits<'a>(&self, digits: &'a Digits) -> Result<&'a Batch<Eval>> {
+        self.expect(&digits.batch, 2)?;
+        if digits.shape.0 != self.qp || digits.shape.1 != self.digit {
+            return Err(CudaError::Mismatch("these digits are of another size or over other special primes"));
+        }
+        Ok(&digits.batch)
     }
 
     /// How many data primes more than Q the pairs have.
@@ -275,16 +367,42 @@ impl Gadget {
         Ok(theirs.len() - own.len())
     }
 
-    /// The five launches (three without a division), in waves of as many items as the intermediate results have room.
+    /// Launches 1 and 2: the digits of items, from what is switched.
+    fn raise(&self, source: Source, items: usize, half: &Memory, raised: &Memory) -> Result<()> {
+        let (n, count, limbs) = (self.q.degree(), self.qp.len(), self.q.len());
+        let (a, b, product) = match source {
+            Source::Product([_, a1, _, b1]) => (a1, b1, 1),
+            Source::Given { c, .. } => (c, Rows::none(), 0),
+        };
+        Start { a, b, out: Rows::even(half, limbs * n), primes: self.primes.at(0), first: 0, product }.launch(
+            &self.device,
+            &self.q,
+            items,
+            limbs,
+        )?;
+        Lift {
+            input: Rows::even(half, limbs * n),
+            out: Rows::even(raised, self.digits() * count * n),
+            primes: self.primes.at(0),
+            conversions: self.conversions.address(),
+            log_n: n.trailing_zeros(),
+            words: 0,
+        }
+        .launch(&self.device, &self.q, items, &self.conversions)
+    }
+
+    /// The five launches (three without a division, or from digits), in waves of as many items as the intermediate
+    /// results have room. Without pairs, P times what is added alone.
     fn run(
         &self,
         source: Source,
         items: usize,
-        pairs: &Pairs,
+        digits: Option<&Digits>,
+        pairs: Option<&Pairs>,
         division: Option<&Division>,
         inverse_element: u64,
     ) -> Result<Batch<Eval>> {
-        let skip = self.key_skip(pairs)?;
+        let skip = pairs.map_or(Ok(0), |pairs| self.key_skip(pairs))?;
         if division.is_some_and(|d| !d.device().is(&self.device) || *d.basis() != self.qp) {
             return Err(CudaError::Mismatch("a key switch is divided by its last primes, on its own device"));
         }
@@ -301,44 +419,39 @@ impl Gadget {
             None => Batch::dirty(&self.device, &self.qp, &self.primes, 2, items)?,
         };
         let summed = if division.is_some() { kept } else { 0 };
-        let each = limbs + self.digits() * count + 2 * (summed + gone + summed);
-        let wave = self.device.wave(each * n).min(items.max(1));
+        let own = if digits.is_none() { limbs + self.digits() * count } else { 0 };
+        let each = own + 2 * (summed + gone + summed);
+        let wave = self.device.wave((each * n).max(1)).min(items.max(1));
         let core = self.device.core();
         let room = |rows: usize| core.memory((wave * rows * n).max(1));
-        let (half, raised) = (room(limbs)?, room(self.digits() * count)?);
+        let raised = match digits {
+            Some(digits) => (None, digits.raised.clone()),
+            None => (Some(room(limbs)?), room(self.digits() * count)?),
+        };
+        let (half, raised) = raised;
         let (sums, tail, lowered) = (room(2 * summed)?, room(2 * gone)?, room(2 * summed)?);
         for first in (0..items).step_by(wave) {
             let now = wave.min(items - first);
             let source = source.from(first);
-            let (start, [a0, a1, b0, b1], product, plus) = match source {
-                Source::Product(rows) => ([rows[1], rows[3]], rows, 1, 0),
-                Source::Given { c, plus, count } => ([c, Rows::none()], [c, c, plus[0], plus[1]], 0, count),
+            let ([a0, a1, b0, b1], product, plus) = match source {
+                Source::Product(rows) => (rows, 1, 0),
+                Source::Given { c, plus, count } => ([c, c, plus[0], plus[1]], 0, count),
             };
-            Start {
-                a: start[0],
-                b: start[1],
-                out: Rows::even(&half, limbs * n),
-                primes: self.primes.at(0),
-                first: 0,
-                product,
-            }
-            .launch(&self.device, &self.q, now, limbs)?;
-            Lift {
-                input: Rows::even(&half, limbs * n),
-                out: Rows::even(&raised, self.digits() * count * n),
-                primes: self.primes.at(0),
-                conversions: self.conversions.address(),
-                log_n: n.trailing_zeros(),
-                words: 0,
-            }
-            .launch(&self.device, &self.q, now, &self.conversions)?;
+            // Digits that were given are those of all items, a wave's own start with its first.
+            let skipped = match &half {
+                Some(half) => {
+                    self.raise(source, now, half, &raised)?;
+                    0
+                }
+                None => first * self.digits() * count,
+            };
             let direct = out.rows();
             let arguments = Switch {
                 a0,
                 a1,
                 b0,
                 b1,
-                raised: Rows::even(&raised, n),
+                raised: Rows::even(&raised, n).from(skipped),
                 // Limb by limb: a result over Q·P has 2·count of them for each item.
                 sums: match division {
                     Some(_) => Rows::even(&sums, n),
@@ -347,12 +460,12 @@ impl Gadget {
                 tail: Rows::even(&tail, n),
                 primes: self.primes.at(0),
                 special: self.special.address(),
-                key: pairs.memory.address(),
+                key: pairs.map_or(0, |pairs| pairs.memory.address()),
                 limbs: limbs as u32,
                 count: count as u32,
                 digit: self.digit as u32,
-                digits: self.digits() as u32,
-                key_digits: pairs.terms as u32,
+                digits: pairs.map_or(0, |_| self.digits() as u32),
+                key_digits: pairs.map_or(0, |pairs| pairs.terms as u32),
                 key_skip: skip as u32,
                 kept: kept as u32,
                 product,

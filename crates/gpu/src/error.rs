@@ -1,0 +1,30 @@
+//! What is refused: by the device, or for the ciphertexts.
+
+use sudare_cuda::CudaError;
+use sudare_ring::ErrorKind;
+use sudare_rlwe::RlweError;
+
+/// An operation that was refused. Operands are as they were.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GpuError {
+    /// The device is not there, has no room, or met operands of different shapes.
+    #[error(transparent)]
+    Device(#[from] CudaError),
+    /// Parameters, keys or levels do not serve the operation.
+    #[error(transparent)]
+    Rlwe(#[from] RlweError),
+}
+
+impl GpuError {
+    /// What kind of refusal it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Device(error) => error.kind(),
+            Self::Rlwe(error) => error.kind(),
+        }
+    }
+}
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, GpuError>;
