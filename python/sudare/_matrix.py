@@ -229,8 +229,10 @@ class Encrypted(ArrayOperators, Travels):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What decryption gives."""
-        return np.dtype(np.int64 if self._plan is not None and self._plan.exact else np.float64)
+        """What decryption gives: of integers that 64 bits may not hold, Python's own."""
+        if self._plan is None or not self._plan.exact:
+            return np.dtype(np.float64)
+        return np.dtype(np.int64 if self._plan._largest(self._core) < 2**63 else object)
 
     @property
     def level(self) -> int:

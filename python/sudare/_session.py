@@ -63,6 +63,12 @@ class Server(KeyedServer[_core.Server]):
         Raises `PlanError` for a name that the plan has not plain, `ShapeError` and `InputError` as for
         encryption.
         """
+        forms = [known for known in self._planned.inputs if known.startswith(f"{name} (")]
+        if forms and name not in self._planned.inputs:
+            raise PlanError(
+                f"what the plan does to {name} alone is done in NumPy, and it has what comes out: give the "
+                f"operators the array itself, or say which this is: {', '.join(forms)}"
+            )
         shaped, dropped = rows(whole(x) if self._planned.exact else plain(x))
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
