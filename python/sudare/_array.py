@@ -28,6 +28,8 @@ Core: TypeAlias = Any
 Self = TypeVar("Self", bound="ArrayOperators")
 
 ROW, COLUMN, MATRIX, NUMBER = (0,), (1,), (), (0, 1)
+# The largest double: no number is larger.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -874,10 +876,13 @@ def shapes_differ(operation: str, left: Shape, right: Shape) -> ShapeError:
 
 def scalar(value: Any) -> float | None:
     """A real number, or `None` if it is something else."""
+    if type(value) in (int, float) and -LARGEST <= value <= LARGEST:
+        # What programs are full of, without a question to NumPy.
+        return float(value)
     if isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
         if np.iscomplexobj(value):
             raise UnsupportedError("encrypted matrices are real; complex numbers are not taken")
-        number = float(value)
+        number = math.inf if isinstance(value, int) and abs(value) > LARGEST else float(value)
         if not np.isfinite(number):
             raise InputError(f"{number} is not a finite number")
         return number
