@@ -189,7 +189,8 @@ def test_plain_matrices_in_other_forms_are_given_as_they_are() -> None:
     client = plan.client()
     server = client.server()
     x: Any = client.encrypt(a, "A")
-    assert np.array_equal(client.decrypt(np.vstack([x, w[:2]]) @ w.T), np.vstack([a, w[:2]]) @ w.T)
+    found: Any = np.vstack([x, w[:2]]) @ w.T
+    assert np.array_equal(client.decrypt(found), np.vstack([a, w[:2]]) @ w.T)
     with pytest.raises(sd.PlanError, match="the array itself"):
         server.plain(w, "W")
 
