@@ -128,6 +128,8 @@ EXPRESSIONS: list[Callable[..., Any]] = [
     lambda A, B: (A * B.T).sum(),
     lambda A, B: A[:2].T + np.sum(B[0] * A[:, 1]),
     lambda A: np.trace(A),
+    lambda A, B: np.diag((A * B).sum(axis=0)),
+    lambda A, B, W: (A * B).sum() * W + A,
     lambda A: np.diag(A.reshape(1, 9)[:, :4].reshape(2, 2)),
     lambda A, B: (A @ B)[1:, :2] - np.trace(A) * 2,
 ]
@@ -231,7 +233,6 @@ def test_what_is_not_exact_says_what_to_write() -> None:
         (lambda A, B: A * B * A, "multiplies once"),
         (lambda A, B: (A @ B) / 2, "divide after decryption"),
         (lambda A, B: np.stack([(A * B).sum(axis=0), A[0]]), "after decryption"),
-        (lambda A, B: np.diag((A * B).sum(axis=0)), "second plan"),
         (lambda A, B: (A + B).mean(axis=0), "divide after decryption"),
         (lambda A, B: A @ B + 2**60, "plain input"),
         (lambda A, B: A @ B + half, "0.5"),
