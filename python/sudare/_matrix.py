@@ -164,10 +164,8 @@ class Computation:
     def take(self, operand: Operand, axis: int, lines: Lines) -> Operand:
         """Rows or columns in other places."""
         if isinstance(operand, PlainOperand):
-            at, ends = (
-                (slice(None),) * (operand.values.ndim - 2 + axis),
-                lines.at + lines.stride * lines.count,
-            )
+            at: list[Any] = [slice(None)] * (operand.values.ndim - 2 + axis)
+            ends = lines.at + lines.stride * lines.count
             sides = list(operand.values.shape)
             sides[axis - 2] = lines.size
             out = np.zeros(sides, operand.values.dtype)
