@@ -157,8 +157,7 @@ fn what_is_added_to_a_product_takes_no_keys() {
         Op::Sub { left: 7, right: 9 },
     ];
     let product = a.matmul(&b).unwrap();
-    let wanted =
-        Matrix::from_fn(5, 9, |i, j| c.get(j, i) + 2.5 * product.get(j, i) + 1.0 - d.get(0, j)).unwrap();
+    let wanted = Matrix::from_fn(5, 9, |i, j| c.get(j, i) + 2.5 * product.get(j, i) + 1.0 - d.get(0, j)).unwrap();
     let found = |plain: bool, batch: usize, method: Option<&str>, error: f64| -> Result<(Plan, f64), MatrixError> {
         let inputs = vec![
             InputSpec::new("A", (9, 13), 1.0),
@@ -166,7 +165,8 @@ fn what_is_added_to_a_product_takes_no_keys() {
             InputSpec { plain, ..InputSpec::new("C", (9, 5), 1.0) },
             InputSpec::new("D", (1, 9), 1.0),
         ];
-        let goal = Goal { security: Security::Insecure, batch, ..Goal::new(Expr::new(inputs, nodes.clone(), 10)?, error) };
+        let goal =
+            Goal { security: Security::Insecure, batch, ..Goal::new(Expr::new(inputs, nodes.clone(), 10)?, error) };
         let planner = Planner { method: method.map(str::to_owned), ..Planner::new(CostModel::default()) };
         let plan = planner.plan(&goal)?;
         let client = Client::new(&plan, 2)?;

@@ -344,7 +344,8 @@ impl Request {
         form: &Form,
     ) -> Result<Vec<(usize, Form)>, MatrixError> {
         let ((rows, cols), view) = (self.expr.info(node).shape, &form.view);
-        let both = |role: Role, view: View| vec![(left, Form { role, view: view.clone() }), (right, Form { role, view })];
+        let both =
+            |role: Role, view: View| vec![(left, Form { role, view: view.clone() }), (right, Form { role, view })];
         let (sums, Some(k)) = ([view.summed(0, rows), view.summed(1, cols)], view.sums((rows, cols))) else {
             if form.role != Role::Result {
                 return Ok(both(form.role, view.clone()));
@@ -376,7 +377,8 @@ impl Request {
         }
         let down = match sums {
             [Some(_), Some(_)] => {
-                let rows = sums[usize::from(view.turned)].map_or(1, |(.., after)| after.iter().fold(1, |n, s| s.lines(n)));
+                let rows =
+                    sums[usize::from(view.turned)].map_or(1, |(.., after)| after.iter().fold(1, |n, s| s.lines(n)));
                 factors.flat = Some(rows);
                 view.turned
             }
@@ -490,11 +492,7 @@ impl Request {
                 Op::Input { .. } => fresh += count,
                 Op::Matmul { left, .. } => products += count * self.expr.info(*left).shape.1.div_ceil(blocks.b) as f64,
                 Op::Mul { .. } => products += count,
-                Op::Transpose { .. }
-                | Op::Sum { .. }
-                | Op::Bounded { .. }
-                | Op::Take { .. }
-                | Op::Repeat { .. } => {}
+                Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. } | Op::Take { .. } | Op::Repeat { .. } => {}
                 _ => others += count,
             }
         }

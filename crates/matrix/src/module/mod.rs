@@ -177,7 +177,8 @@ impl Product for Module {
         check_matrices(self.plan.shape, Operand::Output, matrices, at.max_abs)?;
         let ((groups, block_rows, block_cols, _), d) = (self.plan.counts(), self.plan.options.side);
         let (encoder, slots) = (Encoder::new(&self.params), self.plan.options.slots);
-        let blocks = (0..groups).flat_map(|g| (0..block_rows).flat_map(move |i| (0..block_cols).map(move |j| (g, i, j))));
+        let blocks =
+            (0..groups).flat_map(|g| (0..block_rows).flat_map(move |i| (0..block_cols).map(move |j| (g, i, j))));
         let rows: Vec<_> = blocks.flat_map(|(g, i, j)| (0..self.rows(i)).map(move |r| (g, i * d + r, j * d))).collect();
         let one = |index: usize| {
             let (group, row, first) = rows[index];

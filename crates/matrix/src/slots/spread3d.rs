@@ -320,7 +320,8 @@ impl Product for Spread3d {
                 Complex64::new(group.get(lane).map_or(0.0, |m| m.get(i, j)) / share, 0.0)
             };
             let values: Vec<Complex64> = (0..self.params.slots()).map(value).collect();
-            Ok(encoder.encode_complex(&values, EncodeAt { max_abs: at.max_abs / share * (1.0 + f64::EPSILON), ..at })?)
+            Ok(encoder
+                .encode_complex(&values, EncodeAt { max_abs: at.max_abs / share * (1.0 + f64::EPSILON), ..at })?)
         };
         matrices.chunks(plan.lanes).map(group).collect()
     }
