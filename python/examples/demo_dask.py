@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sudare as sd
@@ -66,12 +67,11 @@ def main() -> None:
         )
         if here.load(plan).to_bytes() != one:
             sys.exit("tiles in this process have other bytes than the product in one piece")
-        with (
-            LocalCluster(
-                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-            ) as cluster,
-            Client(cluster) as dask,
-        ):
+        # Half of dask's functions have types.
+        options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        local: Any = LocalCluster
+        asking: Any = Client
+        with local(processes=True, **options) as cluster, asking(cluster) as dask:
             dask.register_plugin(sd.dask.Keys(server, folder / "keys", threads=1))
             # The first one starts the processes' tables; a result that nobody holds is computed again.
             dask.compute(product).result()

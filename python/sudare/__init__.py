@@ -13,7 +13,7 @@ True
 import importlib
 from typing import Any
 
-from . import _core
+from . import _core, _numpy  # noqa: F401 (functions by their names)
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsServer, bits
 from ._bits_array import EncryptedBits, maximum, minimum, where

@@ -28,6 +28,8 @@ Core: TypeAlias = Any
 Self = TypeVar("Self", bound="ArrayOperators")
 
 ROW, COLUMN, MATRIX, NUMBER = (0,), (1,), (), (0, 1)
+# The largest double: no number is larger.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,26 @@ class ArrayOperators(Opaque, ABC):
 
     def __pos__(self: Self) -> Self:
         return self
+
+    def __abs__(self) -> NoReturn:
+        raise unsupported("absolute")
+
+    def __round__(self, digits: int = 0) -> NoReturn:
+        raise unsupported("round")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """What an array has and an encrypted one has not says what to write."""
+        if name in REMEDIES and hasattr(np.ndarray, name):
+            raise AttributeError(f"an encrypted matrix has no {name}; write {REMEDIES[name]}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def copy(self: Self) -> Self:
+        """The same: nothing changes an encrypted matrix."""
+        return self
+
+    def flatten(self: Self) -> Self:
+        """All elements as a vector, row by row."""
+        return self.ravel()
 
     def dot(self: Self, other: Any) -> Self:
         """The matrix product, as `@`; with a number, the multiple.
@@ -483,17 +505,32 @@ def _dot(a: Any, b: Any, **others: Any) -> Any:
     return UFUNCS["multiply" if number else "matmul"](a, b)
 
 
-def _sum(a: ArrayOperators, axis: Any = None, *, keepdims: Any = False, **others: Any) -> Any:
-    _refuse("sum", others)
+def _sum(
+    a: ArrayOperators,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    **others: Any,
+) -> Any:
+    _refuse("sum", {"dtype": dtype, "out": out, **others})
     return a.sum(axis, keepdims=keepdims is True)
 
 
-def _mean(a: ArrayOperators, axis: Any = None, *, keepdims: Any = False, **others: Any) -> Any:
-    _refuse("mean", others)
+def _mean(
+    a: ArrayOperators,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    **others: Any,
+) -> Any:
+    _refuse("mean", {"dtype": dtype, "out": out, **others})
     return a.mean(axis, keepdims=keepdims is True)
 
 
-def _concatenate(arrays: Sequence[Any], axis: Any = 0, **others: Any) -> Any:
+def concatenate(arrays: Sequence[Any], axis: Any = 0, **others: Any) -> Any:
+    """NumPy's concatenation."""
     _refuse("concatenate", others)
     parts = list(arrays)
     ours = next(a for a in parts if isinstance(a, ArrayOperators))
@@ -694,18 +731,19 @@ def _moved(do: Operations, core: Core, sides: tuple[int, int]) -> Core:
     return _moved(do, _moved(do, core, (1, rows * cols)), sides)
 
 
-def _two(a: Any) -> Any:
+def two_axes(a: Any) -> Any:
     """At least two axes, as NumPy's atleast_2d."""
     shape = np.shape(a)
-    return a if len(shape) > 1 else _flat(a)[None, :] if shape else _one(a)[None, :]
+    return a if len(shape) > 1 else flattened(a)[None, :] if shape else one_axis(a)[None, :]
 
 
-def _one(a: Any) -> Any:
+def one_axis(a: Any) -> Any:
     """At least one axis."""
     return a if len(np.shape(a)) else a[None] if isinstance(a, ArrayOperators) else np.atleast_1d(a)
 
 
-def _flat(a: Any) -> Any:
+def flattened(a: Any) -> Any:
+    """All elements as a vector."""
     return a.ravel() if isinstance(a, ArrayOperators) else plain(np.atleast_1d(a)).ravel()
 
 
@@ -717,12 +755,12 @@ def _stack(arrays: Sequence[Any], axis: int = 0, **others: Any) -> Any:
             f"vectors or numbers of one shape are stacked, not those of {sorted(shapes)}; see concatenate"
         )
     if len(next(iter(shapes))) == 0:
-        return _concatenate([_one(a) for a in parts], 0, **others)
+        return concatenate([one_axis(a) for a in parts], 0, **others)
     if axis not in (0, 1, -1, -2):
         raise ShapeError(f"stacked vectors have axes 0 and 1, not {axis}")
     rows = axis in (0, -2)
-    lines = [_flat(a)[None, :] if rows else _flat(a)[:, None] for a in parts]
-    return _concatenate(lines, 0 if rows else 1, **others)
+    lines = [flattened(a)[None, :] if rows else flattened(a)[:, None] for a in parts]
+    return concatenate(lines, 0 if rows else 1, **others)
 
 
 def _in_order(a: ArrayOperators, shape: Any, order: str) -> Any:
@@ -786,7 +824,7 @@ def _inner(a: Any, b: Any) -> Any:
 
 def _outer(a: Any, b: Any, **others: Any) -> Any:
     _refuse("outer", others)
-    return _flat(a)[:, None] * _flat(b)[None, :]
+    return flattened(a)[:, None] * flattened(b)[None, :]
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -801,8 +839,29 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "square": lambda x: x * x,
 }
 
-# What to write in place of a function that has to be approximated.
-APPROXIMATED = {
+ROWS = "numpy.eye(n)[rows] @ x, for the rows that are wanted"
+AFTER = "client.decrypt(x), and the function of that"
+ORDER = "sudare.greater(x, y, gap=0.1, max_abs=2, degree=15), decrypt first, or take integers: sudare.bits"
+# What to write in place of a function that there is not.
+REMEDIES = {
+    "einsum": "products by @, sums, and (x * y).sum()",
+    "norm": "(x * x).sum(), and the root of what is decrypted",
+    "cov": "sudare.table for the statistics of a table, or (x - x.mean(0)).T @ (x - x.mean(0)) / (n - 1)",
+    "corrcoef": "sudare.table for the statistics of a table",
+    "where": "sudare.greater(x, 0, gap=0.1, max_abs=1, degree=15) * (a - b) + b",
+    "clip": "x.apply(lambda t: numpy.clip(t, -1, 1), (-2, 2), degree=15)",
+    "kron": "numpy.vstack([numpy.hstack([a * x for a in row]) for row in plain])",
+    "dstack": "numpy.stack or numpy.vstack: a matrix has two axes",
+    "insert": "numpy.concatenate of slices and what is inserted",
+    **dict.fromkeys(("take", "delete", "repeat", "compress", "choose", "put", "permutation"), ROWS),
+    **dict.fromkeys(("round", "around", "rint", "floor", "ceil", "trunc", "astype"), AFTER),
+    **dict.fromkeys(("inv", "solve", "det", "eig", "eigh", "svd", "qr", "cholesky", "pinv", "lstsq"), AFTER),
+    **dict.fromkeys(("max", "min", "amax", "amin", "argmax", "argmin", "ptp", "maximum", "minimum"), ORDER),
+    **dict.fromkeys(("sort", "argsort", "median", "percentile", "quantile", "any", "all", "unique"), ORDER),
+    **dict.fromkeys(
+        ("tolist", "item", "tobytes", "view", "data", "flat"), "client.decrypt(x), and it of that"
+    ),
+    **dict.fromkeys(("prod", "cumprod"), "products of slices: x[0] * x[1]"),
     "exp": "sudare.exp(x, (-1, 1), degree=7)",
     "sqrt": "sudare.sqrt(x, (0.1, 1), degree=7)",
     "reciprocal": "sudare.reciprocal(x, (0.5, 2), degree=7)",
@@ -819,14 +878,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mean": _mean,
     "transpose": lambda a, axes=None: a.transpose(axes),
     "matrix_transpose": lambda x: x.mT,
-    "concatenate": _concatenate,
-    "vstack": lambda tup, **others: _concatenate([_two(a) for a in tup], 0, **others),
-    "hstack": lambda tup, **others: _concatenate(
-        [_one(a) for a in tup], int(any(len(np.shape(a)) > 1 for a in tup)), **others
+    "concatenate": concatenate,
+    "vstack": lambda tup, **others: concatenate([two_axes(a) for a in tup], 0, **others),
+    "hstack": lambda tup, **others: concatenate(
+        [one_axis(a) for a in tup], int(any(len(np.shape(a)) > 1 for a in tup)), **others
     ),
     "stack": _stack,
     "column_stack": lambda tup: (
-        _stack(tup, 1) if all(len(np.shape(a)) == 1 for a in tup) else _concatenate(tup, 1)
+        _stack(tup, 1) if all(len(np.shape(a)) == 1 for a in tup) else concatenate(tup, 1)
     ),
     "reshape": lambda a, shape=None, order="C", *, newshape=None, copy=None: _in_order(
         a, newshape if shape is None else shape, order
@@ -841,7 +900,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "diag": lambda v, k=0: _diag(_main("diag", v, k, {})),
     "inner": lambda a, b: _inner(a, b),
     "outer": lambda a, b, **others: _outer(a, b, **others),
-    "vdot": lambda a, b: np.dot(_flat(a), _flat(b)),
+    "vdot": lambda a, b: np.dot(flattened(a), flattened(b)),
     "polyval": lambda p, x: powers(x, [float(c) for c in plain(p)[::-1]]),
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
@@ -859,10 +918,8 @@ def _refuse(name: str, others: dict[str, Any]) -> None:
 
 def unsupported(name: str) -> UnsupportedError:
     """The refusal of a NumPy function by its name."""
-    if name in APPROXIMATED:
-        return UnsupportedError(
-            f"numpy.{name} does not work on encrypted matrices; write {APPROXIMATED[name]}"
-        )
+    if name in REMEDIES:
+        return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; write {REMEDIES[name]}")
     have = ", ".join(sorted({*UFUNCS, *FUNCTIONS} - {"shape", "ndim", "size"}))
     return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; these do: {have}")
 
@@ -874,10 +931,13 @@ def shapes_differ(operation: str, left: Shape, right: Shape) -> ShapeError:
 
 def scalar(value: Any) -> float | None:
     """A real number, or `None` if it is something else."""
+    if type(value) in (int, float) and -LARGEST <= value <= LARGEST:
+        # What programs are full of, without a question to NumPy.
+        return float(value)
     if isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
         if np.iscomplexobj(value):
             raise UnsupportedError("encrypted matrices are real; complex numbers are not taken")
-        number = float(value)
+        number = math.inf if isinstance(value, int) and abs(value) > LARGEST else float(value)
         if not np.isfinite(number):
             raise InputError(f"{number} is not a finite number")
         return number

@@ -33,6 +33,12 @@ FAINT = "color:#616e7c"
 Row = tuple[str, str]
 
 
+def _small(error: float) -> str:
+    """An error in two digits, as the plan's table has it."""
+    digits, power = f"{error:.1e}".split("e")
+    return f"{digits}e{int(power)}"
+
+
 def size(nbytes: float) -> str:
     """Bytes for people."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -125,19 +131,20 @@ def plan(x: Plan) -> str:
             f"2^{other['log_n']}",
             size(other["key_bytes"]),
             seconds(other["seconds"]),
-            f"{other['error']:.1e}",
+            _small(other["error"]),
         ]
         for other in considered
     ]
     taken = next((i for i, other in enumerate(considered) if other["verdict"] == "taken"), -1)
-    grid = _grid(["method", "N", "keys", "time", "error"], lines, taken)
+    # Statistics have one method, and nothing is compared.
+    grid = _grid(["method", "N", "keys", "time", "error"], lines, taken) if lines else ""
     return card(f"Sudare plan {x.hash[:12]}", _rows(rows), _bars(bars), grid)
 
 
 def context(x: Context) -> str:
     """A context: what it may do, and what its keys take."""
     rows = [
-        ("depth", f"{x.depth} products in a row, {x.levels} levels"),
+        ("depth", f"{x.depth} {'product' if x.depth == 1 else 'products'} in a row, {x.levels} levels"),
         ("ring", f"N = 2^{x._server._core.log_n}"),
         ("threads", str(x.threads)),
         ("secret key", "inside, hidden"),
@@ -149,7 +156,7 @@ def encrypted(x: Encrypted) -> str:
     """An encrypted value: what is public of it, and how many levels are left."""
     rows = [("shape", f"{x.shape}, {x.dtype}"), ("elements", f"up to {x.max_abs:.6g}")]
     if x.error is not None and not (x.plan is not None and x.plan.exact):
-        rows.append(("error", f"at most {x.error:.1e}"))
+        rows.append(("error", f"at most {_small(x.error)}"))
     rows.append(("memory", size(x.nbytes)))
     rows.append(("belongs to", "a context" if x.plan is None else f"plan {x.plan.hash[:12]}"))
     level = "".join(
@@ -226,7 +233,7 @@ def moments(x: Moments) -> str:
     """Statistics: means and deviations with their errors, correlations as colours."""
     names = list(x.columns)
     columns = zip(names, x.mean, x.mean_error, x.std, x.std_error, strict=True)
-    lines = [[n, f"{m:.6g}", f"{e:.1e}", f"{s:.6g}", f"{d:.1e}"] for n, m, e, s, d in columns]
+    lines = [[n, f"{m:.6g}", _small(e), f"{s:.6g}", _small(d)] for n, m, e, s, d in columns]
     grid = _grid(["column", "mean", "±", "std", "±"], lines)
     return card(f"Sudare statistics of {x.rows} rows", grid, _heat(x.correlation.tolist(), names))
 

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _html, _tables
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
@@ -29,9 +30,18 @@ __all__ = ["Encrypted"]
 
 @dataclass(frozen=True)
 class PlainOperand:
-    """A matrix that the server sees, before it is known which input of the plan it is."""
+    """A matrix that the server sees, before it is known which input of the plan it is.
 
-    values: Floats
+    What is done to it alone is done in NumPy, as it was when the plan was made.
+    """
+
+    values: NDArray[Any]
+    source: str = ""
+    known = True
+
+    def made(self, values: NDArray[Any]) -> PlainOperand:
+        """What an operation on it alone makes."""
+        return PlainOperand(values, self.source)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,6 +77,13 @@ class Computation:
             return left, self._planned(op, right, left, "right", "left")
         return left, right
 
+    @staticmethod
+    def _alone(left: Operand, right: Operand, done: Callable[[Any, Any], Any]) -> PlainOperand | None:
+        """An operation on two plain matrices, if that is what they are."""
+        if isinstance(left, PlainOperand) and isinstance(right, PlainOperand):
+            return PlainOperand(done(left.values, right.values), left.source or right.source)
+        return None
+
     def _planned(self, op: str, plain: PlainOperand, other: Core, side: str, across: str) -> Core:
         """Finds the plain input that the plan combines with `other` here."""
         expression = self._server._planned._expression
@@ -79,9 +96,11 @@ class Computation:
                     entry = inputs[nodes[node[s]]["input"]]
                     if entry.get("plain") and (entry["rows"], entry["cols"]) == plain.shape:
                         names.add(entry["name"])
-        own = constant_name(plain.values)
+        own = constant_name(plain.values) if plain.values.dtype != object else ""
         if own in names:
             names = {own}
+        elif plain.source:
+            names = {n for n in names if n == plain.source or n.startswith(f"{plain.source} (")}
         # A matrix that the planned function brought along is known by its contents.
         names -= {n for n in names if n.startswith("plain ") and n != own}
         if len(names) == 1:
@@ -94,8 +113,10 @@ class Computation:
             "plan with sudare.spec(…, plain=True), or encrypt the matrix"
         )
 
-    def matmul(self, left: Operand, right: Operand) -> Core:
+    def matmul(self, left: Operand, right: Operand) -> Operand:
         """The matrix product."""
+        if (alone := self._alone(left, right, np.matmul)) is not None:
+            return alone
         operands, plan = self._both("matmul", left, right), self._server.plan
         seconds = None if plan is None else plan._seconds
         if seconds is not None:
@@ -103,37 +124,54 @@ class Computation:
         with clock("multiplying", seconds):
             return self._server._core.matmul(*operands)
 
-    def elementwise(self, operation: str, left: Operand, right: Operand) -> Core:
+    def elementwise(self, operation: str, left: Operand, right: Operand) -> Operand:
         """A sum, difference or product, element by element."""
+        if (alone := self._alone(left, right, getattr(np, operation))) is not None:
+            return alone
         done: Callable[..., Core] = getattr(self._server._core, operation)
         return done(*self._both(NAMES[operation], left, right))
 
-    def negative(self, operand: Operand) -> Core:
+    def negative(self, operand: Operand) -> Operand:
         """The negative."""
-        return self._server._core.negative(self._one(operand))
+        if isinstance(operand, PlainOperand):
+            return operand.made(-operand.values)
+        return self._server._core.negative(operand)
 
-    def scale(self, operand: Operand, factor: float) -> Core:
+    def scale(self, operand: Operand, factor: float) -> Operand:
         """The multiple by a number."""
-        return self._server._core.scale(self._one(operand), factor)
+        if isinstance(operand, PlainOperand):
+            return operand.made(_number(operand, factor) * operand.values)
+        return self._server._core.scale(operand, factor)
 
-    def shift(self, operand: Operand, number: float) -> Core:
+    def shift(self, operand: Operand, number: float) -> Operand:
         """A number added to every element."""
-        return self._server._core.shift(self._one(operand), number)
+        if isinstance(operand, PlainOperand):
+            return operand.made(_number(operand, number) + operand.values)
+        return self._server._core.shift(operand, number)
 
     def transpose(self, operand: Operand) -> Operand:
         """The transpose."""
         if isinstance(operand, PlainOperand):
-            return PlainOperand(operand.values.swapaxes(-1, -2))
+            return operand.made(operand.values.swapaxes(-1, -2))
         return self._server._core.transpose(operand)
 
-    def sum(self, operand: Operand, axis: int) -> Core:
+    def sum(self, operand: Operand, axis: int) -> Operand:
         """The sum over an axis."""
-        return self._server._core.sum(self._one(operand), axis)
+        if isinstance(operand, PlainOperand):
+            return operand.made(operand.values.sum(axis=axis - 2, keepdims=True))
+        return self._server._core.sum(operand, axis)
 
     def take(self, operand: Operand, axis: int, lines: Lines) -> Operand:
         """Rows or columns in other places."""
         if isinstance(operand, PlainOperand):
-            raise PlanError("a plain matrix is sliced before it is given here")
+            at: list[Any] = [slice(None)] * (operand.values.ndim - 2 + axis)
+            ends = lines.at + lines.stride * lines.count
+            sides = list(operand.values.shape)
+            sides[axis - 2] = lines.size
+            out = np.zeros(sides, operand.values.dtype)
+            picked = lines.start + lines.step * np.arange(lines.count)
+            out[(*at, slice(lines.at, ends, lines.stride))] = operand.values[(*at, picked)]
+            return operand.made(out)
         if self._server._core.columns is not None:
             raise UnsupportedError(
                 "tables over whole ciphertexts are not cut or put together; take a context without columns, "
@@ -141,8 +179,10 @@ class Computation:
             )
         return self._server._core.take(operand, axis, astuple(lines))
 
-    def repeat(self, operand: Core, axis: int, size: int) -> Core:
+    def repeat(self, operand: Operand, axis: int, size: int) -> Operand:
         """The only row or column, `size` times."""
+        if isinstance(operand, PlainOperand):
+            return operand.made(operand.values.repeat(size, axis=axis - 2))
         return self._server._core.repeat(operand, axis, size)
 
     def approximation(self, operand: Core, error: float, interval: tuple[float, float]) -> Core:
@@ -229,8 +269,10 @@ class Encrypted(ArrayOperators, Travels):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What decryption gives."""
-        return np.dtype(np.int64 if self._plan is not None and self._plan.exact else np.float64)
+        """What decryption gives: of integers that 64 bits may not hold, Python's own."""
+        if self._plan is None or not self._plan.exact:
+            return np.dtype(np.float64)
+        return np.dtype(np.int64 if self._plan._largest(self._core) < 2**63 else object)
 
     @property
     def level(self) -> int:
@@ -311,6 +353,12 @@ class Encrypted(ArrayOperators, Travels):
 
 def _unpickle(plan: Plan, data: bytes, dropped: Shape) -> Encrypted:
     return Encrypted(Core.from_bytes(plan._core, data), plan, None, dropped)
+
+
+def _number(operand: PlainOperand, number: float) -> Any:
+    """A number of the kind that a plain matrix has."""
+    whole = operand.values.dtype.kind in "iO" and float(number).is_integer()
+    return int(number) if whole else number
 
 
 def members(values: Floats) -> Floats:

@@ -151,6 +151,12 @@ class Plan(Travels):
         """Whether it computes with integers, exactly."""
         return self._core.exact
 
+    def _largest(self, value: _core.Encrypted) -> float:
+        """The largest integer that a value of the plan may have."""
+        largest = self._core.largest_integer
+        result = value.node == self._expression["output"]
+        return largest if result and largest is not None else value.max_abs
+
     @property
     def _statistics(self) -> bool:
         return bool(self._file["program"]["kind"] == "table")

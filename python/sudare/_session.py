@@ -14,7 +14,7 @@ from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
-from ._matrix import Encrypted, members, rows, shared
+from ._matrix import Encrypted, PlainOperand, members, rows, shared
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -65,6 +65,10 @@ class Server(KeyedServer[_core.Server]):
         encryption.
         """
         shaped, dropped = rows(whole(x) if self._planned.exact else plain(x))
+        if any(known.startswith(f"{name} (") for known in self._planned.inputs):
+            # The plan has it in other forms, which are made as it is used.
+            lazy: Any = PlainOperand(shaped, name)
+            return Encrypted(lazy, self._plan, self._home, dropped)
         return Encrypted(self._plain(name, shaped), self._plan, self._home, dropped)
 
     def _plain(self, name: str, values: Any) -> _core.Encrypted:

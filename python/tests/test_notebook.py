@@ -100,6 +100,9 @@ def test_contents(shown: dict[str, Any]) -> None:
     assert shown["plan"].method in texts["plan"]
     assert "±" in texts["statistics"] or "error" in texts["statistics"]
     assert "correlations" in texts["statistics"]
+    assert texts["plan"].count("method") == 2
+    assert texts["table"].count("method") == 1
+    assert "1 product in a row" in texts["context"]
     assert texts["statistics"].count("1.00") >= 3
     for name in ("client", "context", "bits"):
         assert "hidden" in texts[name]
@@ -192,8 +195,10 @@ def test_pictures(shown: dict[str, Any], tmp_path: Path) -> None:
         "plan": "#b44d12 #2b6cb0 #2f855a",
         "context": "#b44d12",
         "encrypted": "#2f855a",
+        "table": "#b44d12 #2b6cb0",
         "statistics": "",
         "server": "#b44d12",
+        "bits-array": "",
     }
     keep = os.environ.get("SUDARE_PICTURES")
     for name, colours in drawn.items():

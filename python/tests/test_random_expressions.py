@@ -19,8 +19,6 @@ CASES = int(os.environ.get("SUDARE_EXPRESSIONS", "48"))
 FIRST = int(os.environ.get("SUDARE_EXPRESSIONS_FROM", "0"))
 # Of a result whose elements are up to one; larger ones have larger errors.
 ERROR = 1e-4
-# Levels of a plan for the deepest of these would take the planner minutes.
-SHALLOW = 3
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +45,7 @@ def test_in_a_context(ctx: sd.Context, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(FIRST + 1, FIRST + CASES, 2))
 def test_in_a_plan(seed: int) -> None:
-    case = random_case(seed, depth=SHALLOW)
+    case = random_case(seed)
     specs: dict[str, Any] = {
         n: sd.spec(v.shape, max_abs=1, plain=n in case.plain) for n, v in case.inputs.items()
     }

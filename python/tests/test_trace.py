@@ -161,7 +161,39 @@ FUNCTIONS: list[Function] = [
     lambda A: A.var(0, ddof=1),
     lambda A: np.var(A, axis=1, keepdims=True),
     lambda A: A / np.full((4, 3), 2.0),
+    lambda A: np.flip(A),
+    lambda A: np.flipud(A) - np.flip(A, 1),
+    lambda V: np.roll(V, -1),
+    lambda A: np.roll(A, 5, axis=0) + np.roll(A, 2),
+    lambda V: np.tile(V, (2, 2)),
+    lambda A: np.tile(A, 2),
+    lambda A: np.average(A, axis=1),
+    lambda A: np.average(A, axis=0, weights=[1, 2, 1, 4]),
+    lambda A: np.swapaxes(A, 0, 1),
+    lambda A: np.split(A, 2)[1] - np.array_split(A, 3)[0],
+    lambda V, W: np.append(V, W),
+    lambda A: np.diff(A, axis=0),
+    lambda V: np.diff(V, 2),
+    lambda V: np.cumsum(V),
+    lambda A: np.cumsum(A, axis=1),
+    lambda A: np.triu(A),
+    lambda V: np.atleast_2d(V) + np.zeros_like(V),
+    lambda A, B, D: np.linalg.multi_dot([A.T, D, B]),
+    lambda A, D: np.linalg.matrix_power(A.T @ D, 3),
+    lambda A, B: np.tensordot(A, B, 1),
+    lambda A, D: np.tensordot(A, D),
+    lambda A: A.copy().flatten(),
+    lambda A: np.sum(A, 0, None),
 ]
+ORDERED = np.repeat([[1.0], [2], [1], [4]], 3, axis=1)
+constants += [
+    ORDERED,
+    ORDERED[:, :1],
+    np.tril(np.ones((3, 3))),
+    np.tril(np.ones((3, 3))).T,
+    np.triu(np.ones((4, 3))),
+]
+constants += [np.zeros((1, 3))]
 constants += [np.full((4, 3), 1 / 2)]
 constants += [np.ones((3, 1))]
 
@@ -243,6 +275,15 @@ def test_one_input_is_one_node() -> None:
         (lambda A: np.std(A), sd.UnsupportedError),
         (lambda A: np.stack([A, A]), sd.ShapeError),
         (lambda A: float(A), sd.UnsupportedError),
+        (lambda A: abs(A), sd.UnsupportedError),
+        (lambda A: np.take(A, [0, 2], axis=0), sd.UnsupportedError),
+        (lambda A: np.einsum("ij->i", A), sd.UnsupportedError),
+        (lambda A: np.linalg.norm(A), sd.UnsupportedError),
+        (lambda A: A.max(), AttributeError),
+        (lambda A: A * 10**400, sd.InputError),
+        (lambda A: np.split(A, 3), sd.ShapeError),
+        (lambda A: np.tile(A, (2, 2, 2)), sd.ShapeError),
+        (lambda A: np.cumsum(A, 2), sd.ShapeError),
         (lambda A: None, sd.PlanError),
         (lambda A: (A, A), sd.PlanError),
     ],
@@ -251,6 +292,20 @@ def test_refusals(function: Function, error: type[Exception]) -> None:
     names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
     with pytest.raises(error):
         trace(function, {n: sd.spec(ARRAYS[n].shape) for n in names})
+
+
+@pytest.mark.parametrize(
+    ("function", "remedy"),
+    [
+        (lambda A: np.take(A, [0], axis=0), "numpy.eye"),
+        (lambda A: A.max(), "sudare.greater"),
+        (lambda A: np.linalg.inv(A), "client.decrypt"),
+        (lambda A: np.cov(A), "sudare.table"),
+    ],
+)
+def test_refusals_say_what_to_write(function: Function, remedy: str) -> None:
+    with pytest.raises((sd.UnsupportedError, AttributeError), match=remedy):
+        trace(function, {"A": sd.spec((4, 3))})
 
 
 def test_attributes() -> None:

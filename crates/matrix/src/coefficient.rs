@@ -260,6 +260,31 @@ impl Coefficient {
     }
 }
 
+impl Coefficient {
+    /// The block `index` of the matrices of a batch.
+    fn block(
+        &self,
+        operand: Operand,
+        matrices: &[Matrix],
+        at: EncodeAt,
+        index: usize,
+    ) -> Result<Plaintext, MatrixError> {
+        let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(operand);
+        let (matrix, block) = (&matrices[index / (grid_rows * grid_cols)], index % (grid_rows * grid_cols));
+        let length = self.plan.place(operand, rows - 1, cols - 1).max(self.plan.place(operand, 0, cols - 1)) + 1;
+        let (r0, c0) = (block / grid_cols * rows, block % grid_cols * cols);
+        let mut values = vec![0.0; length];
+        for r in 0..rows {
+            for c in 0..cols {
+                values[self.plan.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
+            }
+        }
+        let encoded = Encoder::new(&self.params).encode_coefficients(&values, at)?;
+        // The Euclidean norm of the elements: the zeros between them add nothing.
+        Ok(encoded.with_bound(at.max_abs * ((rows * cols) as f64).sqrt()))
+    }
+}
+
 impl Product for Coefficient {
     fn outline(&self) -> &dyn Outline {
         &self.plan
@@ -273,6 +298,12 @@ impl Product for Coefficient {
         check_matrices(self.plan.shape, operand, matrices, max_abs)?;
         let count = self.ciphertexts(operand);
         threads::map(count, |index| self.encode_block(operand, matrices, max_abs, index)).into_iter().collect()
+    }
+
+    fn encode_addend(&self, matrices: &[Matrix], at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
+        check_matrices(self.plan.shape, Operand::Output, matrices, at.max_abs)?;
+        let count = self.ciphertexts(Operand::Output);
+        threads::map(count, |index| self.block(Operand::Output, matrices, at, index)).into_iter().collect()
     }
 
     fn blocked(&self) -> Option<&dyn Blocked> {
@@ -329,20 +360,8 @@ impl Blocked for Coefficient {
         max_abs: f64,
         index: usize,
     ) -> Result<Plaintext, MatrixError> {
-        let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(operand);
-        let encoder = Encoder::new(&self.params);
-        let at = EncodeAt { max_abs, ..encoder.at_top(max_abs) };
-        let (matrix, block) = (&matrices[index / (grid_rows * grid_cols)], index % (grid_rows * grid_cols));
-        let length = self.plan.place(operand, rows - 1, cols - 1).max(self.plan.place(operand, 0, cols - 1)) + 1;
-        let (r0, c0) = (block / grid_cols * rows, block % grid_cols * cols);
-        let mut values = vec![0.0; length];
-        for r in 0..rows {
-            for c in 0..cols {
-                values[self.plan.place(operand, r, c)] = matrix.get(r0 + r, c0 + c);
-            }
-        }
-        // The Euclidean norm of the elements: the zeros between them add nothing.
-        Ok(encoder.encode_coefficients(&values, at)?.with_bound(max_abs * ((rows * cols) as f64).sqrt()))
+        let at = Encoder::new(&self.params).at_top(max_abs);
+        self.block(operand, matrices, at, index)
     }
 
     fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError> {

@@ -266,24 +266,39 @@ pub struct NodeInfo {
     pub max_abs: f64,
 }
 
-/// A factor of a product: an input, or the transpose of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Factor {
+/// An input as a product takes it: as it is given, or after operations that its owner does before encryption.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
     /// Position of the input.
     pub input: usize,
-    /// Node of its transpose, if that is the factor.
-    pub node: Option<usize>,
+    /// The node that is taken.
+    pub node: usize,
+    /// Nodes of the operations, each taking the one before it, the last of them [`Prepared::node`].
+    pub steps: Vec<usize>,
+}
+
+/// An input that is added to a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addend {
+    /// It.
+    pub of: Prepared,
+    /// The node of the sum or difference.
+    pub end: usize,
+    /// Whether the product is subtracted from it.
+    pub minuend: bool,
 }
 
 /// A product of inputs, and what is done to its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedProduct {
     /// Its factors.
-    pub factors: [Factor; 2],
+    pub factors: [Prepared; 2],
     /// The node of the product.
     pub product: usize,
     /// The nodes from there to the expression's value, each taking the one before it.
     pub ends: Vec<usize>,
+    /// What is added on the way, in this order.
+    pub addends: Vec<Addend>,
 }
 
 /// An expression as it is written down: unchecked.
@@ -432,27 +447,24 @@ impl Expr {
 
     /// The two inputs' positions, if the expression is one product of two different inputs.
     pub fn as_product(&self) -> Option<(usize, usize)> {
-        let [left, right] = self.factors()?;
-        (left.node.is_none() && right.node.is_none()).then_some((left.input, right.input))
-    }
-
-    /// Both factors, if the expression is one product of two different inputs, each as it is or transposed.
-    pub fn factors(&self) -> Option<[Factor; 2]> {
         let Op::Matmul { left, right } = self.nodes()[self.output()] else { return None };
-        let (left, right) = (self.factor(left)?, self.factor(right)?);
-        (left.input != right.input).then_some([left, right])
+        match (self.nodes()[left], self.nodes()[right]) {
+            (Op::Input { input: l }, Op::Input { input: r }) if l != r => Some((l, r)),
+            _ => None,
+        }
     }
 
-    /// The product that the expression is but for what can be done to the decrypted result: negation, factors and
-    /// summands that are numbers, and a transpose. Its factors may be one input in two forms.
+    /// The one product of inputs that it is, with what is done to them before and to the product after: by numbers, and
+    /// by inputs that are added to it.
     pub fn ended_product(&self) -> Option<EndedProduct> {
-        let (mut ends, mut at) = (Vec::new(), self.output());
+        let (mut ends, mut addends, mut at) = (Vec::new(), Vec::new(), self.output());
         loop {
             let of = match self.nodes()[at] {
                 Op::Matmul { left, right } => {
-                    let factors = [self.factor(left)?, self.factor(right)?];
+                    let factors = [self.prepared(left)?, self.prepared(right)?];
                     ends.reverse();
-                    return Some(EndedProduct { factors, product: at, ends });
+                    addends.reverse();
+                    return Some(EndedProduct { factors, product: at, ends, addends });
                 }
                 Op::Scale { by: 0.0, .. } => return None,
                 Op::Neg { of }
@@ -460,6 +472,12 @@ impl Expr {
                 | Op::Shift { of, .. }
                 | Op::Transpose { of }
                 | Op::Bounded { of, .. } => of,
+                Op::Add { left, right } | Op::Sub { left, right } => {
+                    let (of, other) = if self.prepared(right).is_some() { (left, right) } else { (right, left) };
+                    let minuend = matches!(self.nodes()[at], Op::Sub { .. }) && other == left;
+                    addends.push(Addend { of: self.prepared(other)?, end: at, minuend });
+                    of
+                }
                 _ => return None,
             };
             ends.push(at);
@@ -467,15 +485,28 @@ impl Expr {
         }
     }
 
-    /// A node as a product's factor.
-    pub(crate) fn factor(&self, node: usize) -> Option<Factor> {
-        let input = |node: usize| match self.nodes()[node] {
-            Op::Input { input } => Some(input),
-            _ => None,
-        };
-        match self.nodes()[node] {
-            Op::Transpose { of } => Some(Factor { input: input(of)?, node: Some(node) }),
-            _ => Some(Factor { input: input(node)?, node: None }),
+    /// A node as an input that its owner prepares: operations on one matrix, which take no other.
+    pub(crate) fn prepared(&self, node: usize) -> Option<Prepared> {
+        let (mut steps, mut at) = (Vec::new(), node);
+        loop {
+            let of = match self.nodes()[at] {
+                Op::Input { input } => {
+                    steps.reverse();
+                    return Some(Prepared { input, node, steps });
+                }
+                Op::Scale { by: 0.0, .. } => return None,
+                Op::Neg { of }
+                | Op::Scale { of, .. }
+                | Op::Shift { of, .. }
+                | Op::Transpose { of }
+                | Op::Bounded { of, .. }
+                | Op::Take { of, .. }
+                | Op::Repeat { of, .. }
+                | Op::Sum { of, .. } => of,
+                _ => return None,
+            };
+            steps.push(at);
+            at = of;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Plain matrices: what goes in and comes out.
 
 use crate::error::MatrixError;
+use crate::slots::lines::Lines;
 
 /// A real matrix, row by row. At least one element.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +63,50 @@ impl Matrix {
     /// The element in a row and a column; zero outside the matrix, as blocks at its edge need.
     pub fn get(&self, row: usize, col: usize) -> f64 {
         if row < self.rows && col < self.cols { self.data[row * self.cols + col] } else { 0.0 }
+    }
+
+    /// Rows (axis 0) or columns in other places, zeros where none goes.
+    ///
+    /// # Errors
+    /// [`MatrixError::Elements`] for a matrix without elements.
+    pub fn take(&self, axis: u8, lines: &Lines) -> Result<Self, MatrixError> {
+        let of = lines.sources();
+        match axis {
+            0 => Self::from_fn(of.len(), self.cols, |i, j| of[i].map_or(0.0, |i| self.get(i, j))),
+            _ => Self::from_fn(self.rows, of.len(), |i, j| of[j].map_or(0.0, |j| self.get(i, j))),
+        }
+    }
+
+    /// The only row (axis 0) or column, `size` times.
+    ///
+    /// # Errors
+    /// As [`Matrix::take`].
+    pub fn repeat(&self, axis: u8, size: usize) -> Result<Self, MatrixError> {
+        match axis {
+            0 => Self::from_fn(size, self.cols, |_, j| self.get(0, j)),
+            _ => Self::from_fn(self.rows, size, |i, _| self.get(i, 0)),
+        }
+    }
+
+    /// The sum over the rows (axis 0: one row comes out) or over the columns.
+    ///
+    /// # Errors
+    /// As [`Matrix::take`].
+    pub fn sum(&self, axis: u8) -> Result<Self, MatrixError> {
+        let (rows, cols) = if axis == 0 { (1, self.cols) } else { (self.rows, 1) };
+        let mut data = vec![0.0; rows * cols];
+        for (at, x) in self.data.iter().enumerate() {
+            data[if axis == 0 { at % self.cols } else { at / self.cols }] += x;
+        }
+        Self::new(rows, cols, data)
+    }
+
+    /// `f` of every element.
+    ///
+    /// # Errors
+    /// As [`Matrix::take`]; [`MatrixError::NotFinite`] where it is no number.
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Result<Self, MatrixError> {
+        Self::new(self.rows, self.cols, self.data.iter().map(|x| f(*x)).collect())
     }
 
     /// The largest absolute value.

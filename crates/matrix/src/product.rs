@@ -8,7 +8,7 @@ use crate::slots::cube::Improvements;
 use crate::slots::spread3d::SpreadOptions;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::Security;
 
 /// `batch` independent products of an m×k with a k×n matrix.
@@ -163,6 +163,14 @@ pub trait Product: Send + Sync {
     /// # Errors
     /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError>;
+
+    /// Encodes the `batch` matrices that are added to the result, as it lies in ciphertexts, at its level and scale.
+    ///
+    /// # Errors
+    /// As [`Product::encode`]; [`MatrixError::Method`] for a method that [adds](Method::adds) nothing.
+    fn encode_addend(&self, _matrices: &[Matrix], _at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
+        Err(MatrixError::Method { method: self.name(), reason: "nothing is added to its products".into() })
+    }
 
     /// Multiplies encrypted operands.
     ///

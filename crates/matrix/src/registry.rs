@@ -85,7 +85,21 @@ impl ProductSpec {
     /// divided by the prime of the level at which the method rescales it. Masks leave a scale as it is.
     pub(crate) fn result(&self, params: &Params) -> (usize, f64) {
         let top = params.max_level();
-        let (depth, rescaled) = match &self.method {
+        let (depth, rescaled) = self.rescaled(top);
+        let prime = rescaled.map_or(1.0, |level| params.prime_at(level) as f64);
+        (top.saturating_sub(depth), params.scale() * params.scale() / prime)
+    }
+
+    /// The result's scale as the literal has it.
+    pub(crate) fn scale_of_result(&self) -> f64 {
+        let (_, rescaled) = self.rescaled(self.params.q_bits.len().saturating_sub(1));
+        let prime = rescaled.and_then(|level| self.params.q_bits.get(level)).map_or(0, |bits| *bits);
+        (2.0 * f64::from(self.params.log_scale) - f64::from(prime)).exp2()
+    }
+
+    /// Levels that the method takes, and that at which it rescales the product.
+    fn rescaled(&self, top: usize) -> (usize, Option<usize>) {
+        let (depth, below) = match &self.method {
             Method::Paper3d => (3, Some(1)),
             Method::Improved3d(options) | Method::Tiled { options, .. } => (options.depth(), Some(1)),
             Method::Jiang | Method::JiangBsgs => (3, Some(2)),
@@ -93,7 +107,13 @@ impl ProductSpec {
             Method::Module(options) if options.relinearize && top > 0 => (1, Some(0)),
             Method::Spread3d(_) | Method::Module(_) | Method::Coefficient(_) => (0, None),
         };
-        let prime = rescaled.map_or(1.0, |below| params.prime_at(top.saturating_sub(below)) as f64);
-        (top.saturating_sub(depth), params.scale() * params.scale() / prime)
+        (depth, below.map(|below| top.saturating_sub(below)))
+    }
+}
+
+impl Method {
+    /// Whether [`Product::encode_addend`] serves: matrices can be added to its results under encryption.
+    pub(crate) fn adds(&self) -> bool {
+        matches!(self, Self::Spread3d(_) | Self::Module(_) | Self::Coefficient(_))
     }
 }

@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use sudare_matrix::expr::{InputSpec, Op};
-use sudare_matrix::session::{Context, ContextOptions};
+use sudare_matrix::session::{Context, ContextOptions, QUIET};
 use sudare_matrix::slots::lines::Lines;
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner};
 use sudare_rlwe::security::Security;
@@ -137,6 +137,92 @@ fn what_ends_a_product_takes_neither_keys_nor_levels() {
     let c = a.matmul(&b).unwrap();
     let wanted = Matrix::from_fn(5, 9, |i, j| -(2.5 * c.get(j, i) + 1.0)).unwrap();
     assert!(error_of(&ended, &[("A", &a), ("B", &b)], &wanted) <= promised);
+}
+
+#[test]
+fn what_is_added_to_a_product_takes_no_keys() {
+    let (a, b, c, d) = (random(1, 9, 13), random(2, 13, 5), random(3, 9, 5), random(4, 1, 9));
+    let nodes = vec![
+        Op::Input { input: 0 },
+        Op::Input { input: 1 },
+        Op::Matmul { left: 0, right: 1 },
+        Op::Scale { of: 2, by: -2.5 },
+        Op::Input { input: 2 },
+        // c − (…), then its transpose, and a row repeated, which its owner does.
+        Op::Sub { left: 4, right: 3 },
+        Op::Transpose { of: 5 },
+        Op::Shift { of: 6, by: 1.0 },
+        Op::Input { input: 3 },
+        Op::Repeat { of: 8, axis: 0, size: 5 },
+        Op::Sub { left: 7, right: 9 },
+    ];
+    let product = a.matmul(&b).unwrap();
+    let wanted = Matrix::from_fn(5, 9, |i, j| c.get(j, i) + 2.5 * product.get(j, i) + 1.0 - d.get(0, j)).unwrap();
+    let found = |plain: bool, batch: usize, method: Option<&str>, error: f64| -> Result<(Plan, f64), MatrixError> {
+        let inputs = vec![
+            InputSpec::new("A", (9, 13), 1.0),
+            InputSpec::new("B", (13, 5), 1.0),
+            InputSpec { plain, ..InputSpec::new("C", (9, 5), 1.0) },
+            InputSpec::new("D", (1, 9), 1.0),
+        ];
+        let goal =
+            Goal { security: Security::Insecure, batch, ..Goal::new(Expr::new(inputs, nodes.clone(), 10)?, error) };
+        let planner = Planner { method: method.map(str::to_owned), ..Planner::new(CostModel::default()) };
+        let plan = planner.plan(&goal)?;
+        let client = Client::new(&plan, 2)?;
+        let server = client.server()?;
+        let given = [("A", &a), ("B", &b), ("C", &c), ("D", &d)].map(|(name, m)| {
+            let all = vec![m.clone(); batch];
+            let value = match name == "C" && plain {
+                true => server.plain(name, &all),
+                false => client.encrypt_batch(name, &all, QUIET),
+            };
+            value.map(|value| if value.node() == 4 && plain { value } else { through_bytes(&plan, &value) })
+        });
+        let given = given.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let results = client.decrypt_batch(&through_bytes(&plan, &server.run(&given)?))?;
+        let error = results.iter().map(|m| m.max_difference(&wanted)).fold(0.0, f64::max);
+        Ok((plan, error))
+    };
+    for (plain, batch) in [(false, 1), (true, 1), (true, 3)] {
+        let (plan, error) = found(plain, batch, None, 2.5 * ERROR).unwrap();
+        assert!(plan.summary().keys.is_empty(), "{plan}");
+        assert!(error <= plan.summary().predicted_error, "{error:e}: {plan}");
+        for method in ["coefficient", "spread3d", "module"] {
+            let (plan, error) = found(plain, batch, Some(method), 1e-3).unwrap();
+            assert!(error <= plan.summary().predicted_error, "{error:e}: {plan}");
+        }
+    }
+    // Other methods leave a result as they find it.
+    assert!(matches!(found(true, 1, Some("improved3d"), 1e-3), Err(MatrixError::NoPlan { .. })));
+}
+
+fn through_bytes(plan: &Plan, value: &Encrypted) -> Encrypted {
+    Encrypted::from_bytes(plan, &value.to_bytes().unwrap()).unwrap()
+}
+
+#[test]
+fn what_is_done_to_a_factor_alone_is_done_by_its_owner() {
+    let (a, b) = (random(1, 9, 6), random(2, 4, 6));
+    let lines = Lines { start: 8, step: -2, count: 3, at: 1, stride: 1, size: 5 };
+    let nodes = vec![
+        Op::Input { input: 0 },
+        Op::Take { of: 0, axis: 0, lines },
+        Op::Shift { of: 1, by: 0.5 },
+        Op::Input { input: 1 },
+        Op::Scale { of: 3, by: 3.0 },
+        Op::Sum { of: 4, axis: 0 },
+        Op::Transpose { of: 5 },
+        Op::Matmul { left: 2, right: 6 },
+    ];
+    let inputs = vec![InputSpec::new("A", (9, 6), 1.0), InputSpec::new("B", (4, 6), 1.0)];
+    let plan = plan(inputs, nodes, 1e-3).unwrap();
+    assert!(plan.summary().keys.is_empty(), "{plan}");
+    let left = taken(&a, 0, lines);
+    let left = Matrix::from_fn(5, 6, |i, j| left.get(i, j) + 0.5).unwrap();
+    let right = Matrix::from_fn(6, 1, |i, _| (0..4).map(|r| 3.0 * b.get(r, i)).sum()).unwrap();
+    let error = error_of(&plan, &[("A", &a), ("B", &b)], &left.matmul(&right).unwrap());
+    assert!(error <= plan.summary().predicted_error, "{error:e}: {plan}");
 }
 
 #[test]

@@ -245,7 +245,10 @@ fn refusals_name_the_remedy() {
     let i = |input: usize| Op::Input { input };
     let chain = vec![i(0), i(1), Op::Matmul { left: 0, right: 1 }, i(2), Op::Matmul { left: 2, right: 3 }];
     let plain_chain = chain.clone();
-    let total = vec![i(0), i(1), Op::Mul { left: 0, right: 1 }, Op::Sum { of: 2, axis: 0 }, Op::Sum { of: 3, axis: 1 }];
+    // Sums of products as one row of two: the form of a sum has no zeros beside it.
+    let lines = sudare_matrix::slots::lines::Lines { start: 0, step: 1, count: 1, at: 0, stride: 1, size: 2 };
+    let placed = Op::Take { of: 3, axis: 0, lines };
+    let total = vec![i(0), i(1), Op::Mul { left: 0, right: 1 }, Op::Sum { of: 2, axis: 0 }, placed];
     for (inputs, nodes, remedy) in [
         (vec![square(), other("B"), other("C")], chain, "second plan"),
         (vec![square(), known("B", (2, 2), 9), other("C")], plain_chain, "second plan"),

@@ -179,11 +179,12 @@ impl ExactEngine {
         let (encoder, blocks) = (Encoder::new(params), self.sketch.spec.blocks);
         let mut out = Vec::with_capacity(request.ciphertexts(blocks, node));
         for form in request.forms(node) {
-            let sources = request.operands(node, *form)?;
+            let sources = request.operands(node, form)?;
             let added = match op {
                 Op::Shift { of, by } => {
-                    let (form, matrix) = form.constant(request.expr.info(of).shape, by as i128)?;
-                    let blocks = self.blocks(&[form], &[matrix])?;
+                    let (rows, cols) = request.expr.info(of).shape;
+                    let matrix = IntMatrix::from_fn(rows, cols, |_, _| by as i128)?;
+                    let blocks = self.blocks(std::slice::from_ref(form), &[matrix])?;
                     blocks.iter().map(|b| self.encode(&encoder, b)).collect::<Result<Vec<_>, _>>()?
                 }
                 _ => Vec::new(),
@@ -197,7 +198,7 @@ impl ExactEngine {
                     .iter()
                     .map(|(operand, form)| {
                         let at = op.operands().position(|o| o == *operand).unwrap_or(0);
-                        (&sides[at], sides[at].place(self, *form, member))
+                        (&sides[at], sides[at].place(self, form, member))
                     })
                     .collect();
                 let one = |at: usize| match sums {
@@ -226,7 +227,7 @@ impl ExactEngine {
         };
         let mut forms: Vec<Form> = Vec::new();
         for form in request.forms(node) {
-            let sources = request.operands(node, *form)?.into_iter().filter(|(o, _)| *o == operand);
+            let sources = request.operands(node, form)?.into_iter().filter(|(o, _)| *o == operand);
             for (_, form) in sources {
                 if !forms.contains(&form) {
                     forms.push(form);
@@ -321,7 +322,7 @@ impl ExactEngine {
 
 impl Side<'_> {
     /// Where the blocks of a matrix of the batch in a form begin.
-    fn place(&self, engine: &ExactEngine, form: Form, member: usize) -> usize {
+    fn place(&self, engine: &ExactEngine, form: &Form, member: usize) -> usize {
         let forms: &[Form] = match self {
             Side::Encrypted(forms, _) => forms,
             Side::Plain(forms, _) | Side::Factor(forms, _) => forms,
@@ -339,9 +340,10 @@ fn elementwise(
     at: usize,
 ) -> Result<Ciphertext, HeError> {
     match (op, found) {
-        (Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. }, [(Side::Encrypted(_, x), p)]) => {
-            Ok(x[p + at].clone())
-        }
+        (
+            Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. } | Op::Take { .. } | Op::Repeat { .. },
+            [(Side::Encrypted(_, x), p)],
+        ) => Ok(x[p + at].clone()),
         (Op::Neg { .. }, [(Side::Encrypted(_, x), p)]) => e.negate(&x[p + at]),
         (Op::Scale { by, .. }, [(Side::Encrypted(_, x), p)]) => e.mul_integer(&x[p + at], by as i64),
         (Op::Shift { .. }, [(Side::Encrypted(_, x), p)]) => match added {
@@ -422,6 +424,8 @@ fn plainly(op: Op, operands: &[ExactOperand<'_>]) -> Result<Vec<IntMatrix>, Matr
             Op::Shift { by, .. } => x.map(|x| x.checked_add(by as i128)),
             Op::Transpose { .. } => Ok(x.transpose()),
             Op::Sum { axis, .. } => x.sum(usize::from(axis != 0)),
+            Op::Take { axis, lines, .. } => x.take(usize::from(axis != 0), &lines),
+            Op::Repeat { axis, size, .. } => x.repeat(usize::from(axis != 0), size),
             _ => Ok(x.clone()),
         }
     };

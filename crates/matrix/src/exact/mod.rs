@@ -1,7 +1,7 @@
 //! Exact computations with integer matrices: never rounded, and refused where they would not fit.
 //!
 //! What is computed is an expression of inputs, encrypted or plain: sums, differences, products with numbers and plain
-//! matrices, transposes, sums over rows and columns, and one product of two encrypted values on each way to the result,
+//! matrices, transposes, sums over rows and columns, slices and concatenation, and one product of two encrypted values on each way to the result,
 //! of matrices or element by element (`request.rs`). Operands are packed into coefficients or slots of BGV ciphertexts
 //! ([`Blocks`]); one multiplication is the product of two blocks, without rotations and without keys on the server. What
 //! is linear is done before: its owner encrypts an input in every form that the expression takes it in. Larger matrices

@@ -2,7 +2,8 @@
 //!
 //! Values of nodes are plain, linear in what is encrypted, or products of two such: encrypted values are multiplied
 //! once, without a key. What is linear is pushed to the inputs, which their owner encrypts in each [`Form`] that is asked
-//! for: turned, summed over rows or columns, as a left or a right factor. So transposes and sums cost nothing.
+//! for: turned, summed over rows or columns, sliced, put in its place among others, as a left or a right factor. So
+//! transposes, sums, slices and concatenation cost nothing.
 
 use super::blocks::{Blocks, Role};
 use crate::error::MatrixError;
@@ -10,6 +11,7 @@ use crate::expr::{Expr, Op};
 use crate::packing::IntMatrix;
 use crate::plan::Goal;
 use crate::product::Shape;
+use crate::slots::lines::Lines;
 use sudare_he::integer::Packing;
 use sudare_rlwe::security::Security;
 
@@ -18,37 +20,108 @@ pub(super) const MAX_RESULT: i128 = 1 << 117;
 /// Numbers under this are integers, whatever they were made of.
 const DOUBLES: f64 = 9_007_199_254_740_992.0;
 
-/// A matrix as a product takes it: summed over some axes, then perhaps turned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is done along one axis of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Along {
+    /// Its lines are summed.
+    Sum,
+    /// They go to other places, with zeros where none goes.
+    Take(Lines),
+    /// The only one, so many times.
+    Repeat(usize),
+}
+
+impl Along {
+    /// Lines that come out of so many.
+    fn lines(self, count: usize) -> usize {
+        match self {
+            Self::Sum => 1,
+            Self::Take(lines) => lines.size,
+            Self::Repeat(size) => {
+                debug_assert_eq!(count, 1);
+                size
+            }
+        }
+    }
+
+    fn of(self, matrix: &IntMatrix, axis: usize) -> Result<IntMatrix, MatrixError> {
+        match self {
+            Self::Sum => matrix.sum(axis),
+            Self::Take(lines) => matrix.take(axis, &lines),
+            Self::Repeat(size) => matrix.repeat(axis, size),
+        }
+    }
+
+    /// Whether some lines that come out are zero.
+    fn pads(self) -> bool {
+        matches!(self, Self::Take(lines) if lines.count < lines.size)
+    }
+}
+
+/// A matrix as a product takes it: with its rows and its columns summed, moved and repeated, then perhaps turned, then
+/// perhaps in one row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    summed: [bool; 2],
+    /// What is done along each axis, in this order.
+    axes: [Vec<Along>; 2],
     turned: bool,
+    /// Then all elements in one row, in as many equal rows.
+    flat: Option<usize>,
 }
 
 impl View {
-    fn of(self, matrix: &IntMatrix) -> Result<IntMatrix, MatrixError> {
+    fn of(&self, matrix: &IntMatrix) -> Result<IntMatrix, MatrixError> {
         let mut out = matrix.clone();
-        for axis in (0..2).filter(|axis| self.summed[*axis]) {
-            out = out.sum(axis)?;
+        for (axis, steps) in self.axes.iter().enumerate() {
+            for step in steps {
+                out = step.of(&out, axis)?;
+            }
         }
-        Ok(if self.turned { out.transpose() } else { out })
+        let out = if self.turned { out.transpose() } else { out };
+        match self.flat {
+            Some(rows) => IntMatrix::new(1, out.data().len(), out.data().to_vec())?.repeat(0, rows),
+            None => Ok(out),
+        }
     }
 
-    /// Elements of a matrix that are summed to one.
-    fn terms(self, shape: (usize, usize)) -> i128 {
-        let [down, across] = self.summed;
-        (if down { shape.0 as i128 } else { 1 }) * (if across { shape.1 as i128 } else { 1 })
+    /// The view of what an operation along an axis makes, as one of its operand, which has so many lines along it.
+    fn after(mut self, axis: usize, step: Along, lines: usize) -> Self {
+        // There is nothing to sum along a side of one.
+        if !(step == Along::Sum && lines == 1) {
+            self.axes[axis].insert(0, step);
+        }
+        self
     }
 
-    fn shape(self, (rows, cols): (usize, usize)) -> (usize, usize) {
-        let [down, across] = self.summed;
-        let (rows, cols) = (if down { 1 } else { rows }, if across { 1 } else { cols });
-        if self.turned { (cols, rows) } else { (rows, cols) }
+    /// Most elements of a matrix that are summed to one.
+    fn terms(&self, (rows, cols): (usize, usize)) -> i128 {
+        let along = |steps: &[Along], side: usize| {
+            let sum = |(most, lines): (i128, usize), step: &Along| {
+                let most = if *step == Along::Sum { most.saturating_mul(lines as i128) } else { most };
+                (most, step.lines(lines))
+            };
+            steps.iter().fold((1, side), sum).0
+        };
+        along(&self.axes[0], rows).saturating_mul(along(&self.axes[1], cols))
+    }
+
+    /// Along an axis with so many lines: what is done before they are summed, how many are, and what is done after.
+    fn summed(&self, axis: usize, lines: usize) -> Option<(&[Along], usize, &[Along])> {
+        let steps = &self.axes[axis];
+        let at = steps.iter().position(|step| *step == Along::Sum)?;
+        let (before, after) = (&steps[..at], &steps[at + 1..]);
+        Some((before, before.iter().fold(lines, |n, step| step.lines(n)), after))
+    }
+
+    /// How many elements of a product element by element are summed to one, if any are.
+    fn sums(&self, (rows, cols): (usize, usize)) -> Option<usize> {
+        let along = [self.summed(0, rows), self.summed(1, cols)].into_iter().flatten();
+        along.map(|(_, k, _)| k).reduce(usize::saturating_mul)
     }
 }
 
 /// How a node's value is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub role: Role,
     pub view: View,
@@ -57,7 +130,7 @@ pub(crate) struct Form {
 impl Form {
     /// The plain matrix in this form, a list of blocks.
     pub(super) fn blocks(
-        self,
+        &self,
         request: &Request,
         blocks: Blocks,
         matrix: &IntMatrix,
@@ -65,12 +138,6 @@ impl Form {
         let (matrix, (rows, columns)) = (self.view.of(matrix)?, blocks.grid(request.shape, self.role));
         let one = |at: usize| blocks.block(request.packing, self.role, &matrix, (at / columns, at % columns));
         Ok((0..rows * columns).map(one).collect())
-    }
-
-    /// What adding `by` to every element of a matrix of a shape is, in this form.
-    pub(super) fn constant(self, shape: (usize, usize), by: i128) -> Result<(Self, IntMatrix), MatrixError> {
-        let ((rows, cols), by) = (self.view.shape(shape), by.saturating_mul(self.view.terms(shape)));
-        Ok((Self { view: View::default(), ..self }, IntMatrix::from_fn(rows, cols, |_, _| by)?))
     }
 }
 
@@ -181,15 +248,15 @@ impl Request {
             Op::Matmul { left, right } => of(left).saturating_mul(of(right)).saturating_mul(shape(left).1 as i128),
             Op::Mul { left, right } => of(left).saturating_mul(of(right)),
             Op::Add { left, right } | Op::Sub { left, right } => of(left).saturating_add(of(right)),
-            Op::Neg { of: o } | Op::Transpose { of: o } => of(o),
+            Op::Neg { of: o } | Op::Transpose { of: o } | Op::Take { of: o, .. } | Op::Repeat { of: o, .. } => of(o),
             Op::Scale { of: o, by } => of(o).saturating_mul(integer(op, by)?.abs()),
             Op::Shift { of: o, by } => of(o).saturating_add(integer(op, by)?.abs()),
             Op::Sum { of: o, axis } => of(o).saturating_mul(if axis == 0 { shape(o).0 } else { shape(o).1 } as i128),
             Op::Bounded { of: o, max_abs } => of(o).min(max_abs as i128),
             _ => {
                 return refuse(format!(
-                    "{} is not computed of integers exactly; + - * @, transposes and sums are. Describe the inputs as real \
-                     numbers (dtype=float) for it",
+                    "{} is not computed of integers exactly; + - * @, transposes, sums, slices and what is put together of \
+                     them are. Describe the inputs as real numbers (dtype=float) for it",
                     op.name()
                 ));
             }
@@ -219,7 +286,7 @@ impl Request {
         self.forms[output].push(form);
         for node in (0..=output).rev() {
             for form in self.forms[node].clone() {
-                for (operand, form) in self.operands(node, form)? {
+                for (operand, form) in self.operands(node, &form)? {
                     if let Role::Left(k) | Role::Right(k) = form.role {
                         self.shape.k = self.shape.k.max(k);
                     }
@@ -239,30 +306,33 @@ impl Request {
     ///
     /// # Errors
     /// [`MatrixError::NoPlan`] for a product that is wanted where only what is linear can be.
-    pub(super) fn operands(&self, node: usize, form: Form) -> Result<Vec<(usize, Form)>, MatrixError> {
+    pub(super) fn operands(&self, node: usize, form: &Form) -> Result<Vec<(usize, Form)>, MatrixError> {
         let Form { role, view } = form;
+        let shape = |of: usize| self.expr.info(of).shape;
+        let along = |of: usize, axis: u8, step: Along| {
+            let (axis, (rows, cols)) = (usize::from(axis != 0), shape(of));
+            let view = view.clone().after(axis, step, if axis == 0 { rows } else { cols });
+            vec![(of, Form { role: *role, view })]
+        };
         Ok(match self.expr.nodes()[node] {
             Op::Input { .. } => Vec::new(),
             Op::Matmul { left, right } => {
-                self.expect_result(role)?;
-                let ([down, across], turned) = (view.summed, view.turned);
-                let k = self.expr.info(left).shape.1;
-                let left = (left, View { summed: [down, false], turned });
-                let right = (right, View { summed: [false, across], turned });
+                self.expect_result(*role)?;
+                let (View { axes: [down, across], turned, .. }, k) = (view.clone(), shape(left).1);
+                let left = (left, View { axes: [down, Vec::new()], turned, flat: None });
+                let right = (right, View { axes: [Vec::new(), across], turned, flat: None });
                 let (x, y) = if turned { (right, left) } else { (left, right) };
                 vec![(x.0, Form { role: Role::Left(k), view: x.1 }), (y.0, Form { role: Role::Right(k), view: y.1 })]
             }
             Op::Mul { left, right } => self.elementwise(node, (left, right), form)?,
             Op::Transpose { of } => {
-                let [down, across] = view.summed;
-                vec![(of, Form { role, view: View { summed: [across, down], turned: !view.turned } })]
+                let View { axes: [down, across], turned, flat } = view.clone();
+                vec![(of, Form { role: *role, view: View { axes: [across, down], turned: !turned, flat } })]
             }
-            Op::Sum { of, axis } => {
-                let mut view = view;
-                view.summed[usize::from(axis != 0)] = true;
-                vec![(of, Form { role, view })]
-            }
-            op => op.operands().map(|o| (o, form)).collect(),
+            Op::Sum { of, axis } => along(of, axis, Along::Sum),
+            Op::Take { of, axis, lines } => along(of, axis, Along::Take(lines)),
+            Op::Repeat { of, axis, size } => along(of, axis, Along::Repeat(size)),
+            op => op.operands().map(|o| (o, form.clone())).collect(),
         })
     }
 
@@ -271,35 +341,50 @@ impl Request {
         &self,
         node: usize,
         (left, right): (usize, usize),
-        form: Form,
+        form: &Form,
     ) -> Result<Vec<(usize, Form)>, MatrixError> {
-        let shape = self.expr.info(node).shape;
-        // There is nothing to sum along a side of one.
-        let summed = [form.view.summed[0] && shape.0 > 1, form.view.summed[1] && shape.1 > 1];
-        let view = View { summed: [false; 2], ..form.view };
-        let both = |role: Role| vec![(left, Form { role, view }), (right, Form { role, view })];
-        match (summed, form.role) {
-            ([false, false], Role::Result) => Ok(match (self.known[left].spread, self.known[right].spread) {
-                (false, false) => both(Role::Result),
-                (true, false) => {
-                    vec![(left, Form { role: Role::Result, view }), (right, Form { role: Role::Everywhere, view })]
-                }
-                (false, true) => {
-                    vec![(left, Form { role: Role::Everywhere, view }), (right, Form { role: Role::Result, view })]
-                }
+        let ((rows, cols), view) = (self.expr.info(node).shape, &form.view);
+        let both =
+            |role: Role, view: View| vec![(left, Form { role, view: view.clone() }), (right, Form { role, view })];
+        let (sums, Some(k)) = ([view.summed(0, rows), view.summed(1, cols)], view.sums((rows, cols))) else {
+            if form.role != Role::Result {
+                return Ok(both(form.role, view.clone()));
+            }
+            return Ok(match (self.known[left].spread, self.known[right].spread) {
+                (false, false) => both(Role::Result, view.clone()),
                 (true, true) => return self.again(),
-            }),
-            ([false, false], role) => Ok(both(role)),
-            ([true, true], _) => refuse(format!(
-                "{} sums products over rows and columns; sum over one axis, and the rest after decryption",
+                (first, _) => {
+                    let role = |spread: bool| if spread { Role::Result } else { Role::Everywhere };
+                    let [l, r] = [role(first), role(!first)].map(|role| Form { role, view: view.clone() });
+                    vec![(left, l), (right, r)]
+                }
+            });
+        };
+        self.expect_result(form.role)?;
+        // A sum stands in every row or column of a result, whose form has none to leave out or to sum again.
+        let after = sums.iter().flatten().flat_map(|(_, _, after)| after.iter());
+        if after.into_iter().any(|step| step.pads() || *step == Along::Sum) {
+            return refuse(format!(
+                "{} puts sums of products together with others, or sums them again; do it after decryption",
                 self.expr
-            )),
-            ([down, _], role) => {
-                self.expect_result(role)?;
-                let k = if down { shape.0 } else { shape.1 };
-                Ok(both(if down != form.view.turned { Role::Right(k) } else { Role::Left(k) }))
+            ));
+        }
+        let mut factors = view.clone();
+        for (steps, sum) in factors.axes.iter_mut().zip(&sums) {
+            if let Some((before, ..)) = sum {
+                *steps = before.to_vec();
             }
         }
+        let down = match sums {
+            [Some(_), Some(_)] => {
+                let rows =
+                    sums[usize::from(view.turned)].map_or(1, |(.., after)| after.iter().fold(1, |n, s| s.lines(n)));
+                factors.flat = Some(rows);
+                view.turned
+            }
+            [down, _] => down.is_some(),
+        };
+        Ok(both(if down != view.turned { Role::Right(k) } else { Role::Left(k) }, factors))
     }
 
     /// Refuses a matrix product, or a sum of products, that is a factor itself.
@@ -338,8 +423,8 @@ impl Request {
     }
 
     /// Where the ciphertexts of a matrix of the batch in a form begin, among those of a list of forms.
-    pub(super) fn place(&self, blocks: Blocks, forms: &[Form], form: Form, member: usize) -> usize {
-        let before = forms.iter().take_while(|f| **f != form);
+    pub(super) fn place(&self, blocks: Blocks, forms: &[Form], form: &Form, member: usize) -> usize {
+        let before = forms.iter().take_while(|f| *f != form);
         let before: usize = before.map(|f| self.batch * self.count(blocks, f.role)).sum();
         before + member * self.count(blocks, form.role)
     }
@@ -377,10 +462,9 @@ impl Request {
                 Op::Input { .. } => fresh,
                 Op::Matmul { left, right } => product(left, right, inner(self.expr.info(left).shape.1), &noise),
                 Op::Mul { left, right } => {
-                    // Over which axis it is summed, if it is, is not known here.
                     let (rows, cols) = self.expr.info(node).shape;
-                    let summed = self.forms[node].iter().any(|f| f.view.summed != [false; 2]);
-                    product(left, right, if summed { inner(rows.max(cols)) } else { 1.0 }, &noise)
+                    let longest = self.forms[node].iter().filter_map(|f| f.view.sums((rows, cols))).max();
+                    product(left, right, longest.map_or(1.0, |k| inner(k.max(rows).max(cols))), &noise)
                 }
                 Op::Add { left, right } | Op::Sub { left, right } => match (factors(left), factors(right)) {
                     (0, _) => noise[right] + message,
@@ -408,7 +492,7 @@ impl Request {
                 Op::Input { .. } => fresh += count,
                 Op::Matmul { left, .. } => products += count * self.expr.info(*left).shape.1.div_ceil(blocks.b) as f64,
                 Op::Mul { .. } => products += count,
-                Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. } => {}
+                Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. } | Op::Take { .. } | Op::Repeat { .. } => {}
                 _ => others += count,
             }
         }

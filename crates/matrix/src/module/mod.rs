@@ -172,6 +172,27 @@ impl Product for Module {
         plaintexts.into_iter().collect()
     }
 
+    /// A result's rows hold their elements where the first term of a left row's pair would stand.
+    fn encode_addend(&self, matrices: &[Matrix], at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
+        check_matrices(self.plan.shape, Operand::Output, matrices, at.max_abs)?;
+        let ((groups, block_rows, block_cols, _), d) = (self.plan.counts(), self.plan.options.side);
+        let (encoder, slots) = (Encoder::new(&self.params), self.plan.options.slots);
+        let blocks =
+            (0..groups).flat_map(|g| (0..block_rows).flat_map(move |i| (0..block_cols).map(move |j| (g, i, j))));
+        let rows: Vec<_> = blocks.flat_map(|(g, i, j)| (0..self.rows(i)).map(move |r| (g, i * d + r, j * d))).collect();
+        let one = |index: usize| {
+            let (group, row, first) = rows[index];
+            let element = |slot: usize, i: usize, t: usize| match (t, matrices.get(group * slots + slot)) {
+                (0, Some(m)) => m.get(row, first + i),
+                _ => 0.0,
+            };
+            let values = self.layout.encode(element, false);
+            // A complex slot's coefficients are no larger than it.
+            Ok(encoder.encode_coefficients(&values, at)?.with_bound(at.max_abs))
+        };
+        threads::map(rows.len(), one).into_iter().collect()
+    }
+
     fn multiply(
         &self,
         evaluator: &Evaluator,

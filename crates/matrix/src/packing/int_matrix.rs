@@ -1,6 +1,7 @@
 //! Plain integer matrices.
 
 use crate::error::MatrixError;
+use crate::slots::lines::Lines;
 
 /// An integer matrix, row by row. At least one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,29 @@ impl IntMatrix {
             *sum = sum.checked_add(*x).ok_or(too_large(row, col))?;
         }
         Ok(out)
+    }
+
+    /// Rows (axis 0) or columns in other places, zeros where none goes.
+    ///
+    /// # Errors
+    /// [`MatrixError::Elements`] for a matrix without elements.
+    pub(crate) fn take(&self, axis: usize, lines: &Lines) -> Result<Self, MatrixError> {
+        let of = lines.sources();
+        match axis {
+            0 => Self::from_fn(of.len(), self.cols, |i, j| of[i].map_or(0, |i| self.get(i, j))),
+            _ => Self::from_fn(self.rows, of.len(), |i, j| of[j].map_or(0, |j| self.get(i, j))),
+        }
+    }
+
+    /// The only row (axis 0) or column, `size` times.
+    ///
+    /// # Errors
+    /// As [`IntMatrix::take`].
+    pub(crate) fn repeat(&self, axis: usize, size: usize) -> Result<Self, MatrixError> {
+        match axis {
+            0 => Self::from_fn(size, self.cols, |_, j| self.get(0, j)),
+            _ => Self::from_fn(self.rows, size, |i, _| self.get(i, 0)),
+        }
     }
 
     /// `f` of every element; `None` is for what 128 bits do not hold.

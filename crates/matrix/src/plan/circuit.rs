@@ -684,8 +684,8 @@ impl program::Sketch for Sketch {
         };
         match expr.nodes()[node] {
             Op::Transpose { of } => input(of).map(|x| format!("give {x}.T as an input of its own")),
-            Op::Matmul { left, right } if expr.factor(left).is_some() && expr.factor(right).is_some() => {
-                Some("in a plan of its own, with numbers alone after it, it has faster methods".into())
+            Op::Matmul { left, right } if expr.prepared(left).is_some() && expr.prepared(right).is_some() => {
+                Some("in a plan of its own, with numbers and inputs alone added to it, it has faster methods".into())
             }
             Op::Take { .. } => Some(format!(
                 "slices from multiples of {} up to such or to the end cost least",

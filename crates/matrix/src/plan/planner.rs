@@ -6,7 +6,7 @@ use super::summary::{self, Considered};
 use super::{Goal, Plan, circuit, product};
 use crate::error::MatrixError;
 use crate::exact::{self, Request};
-use crate::product::{Requirements, Shape};
+use crate::product::{ProductSpec, Requirements, Shape};
 use crate::registry::candidates;
 use crate::work::Work;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
@@ -118,17 +118,19 @@ impl Planner {
             return Ok(exact.into_iter().map(|exact| Program::Exact { exact }).collect());
         }
         let mut programs = Vec::new();
-        if let Some((product, infos)) = product::factors(expr) {
-            let [(m, k), (_, n)] = infos.map(|i| i.shape);
+        if let Some(asked) = product::Asked::new(expr) {
+            let [(m, k), (_, n)] = asked.shapes;
             let requirements = Requirements {
                 shape: Shape { m, k, n, batch: goal.batch },
-                max_abs: infos.map(|i| i.max_abs),
-                error: goal.private_error() / product::growth(expr, &product),
+                max_abs: asked.max_abs,
+                error: goal.private_error() / product::growth_of(expr, &asked.product),
                 security: goal.security,
                 fresh: [true, true],
                 decrypt_next: true,
             };
-            programs.extend(candidates(&requirements).into_iter().map(|product| Program::Product { product }));
+            let serves = |product: &ProductSpec| asked.product.addends.is_empty() || product.method.adds();
+            let products = candidates(&requirements).into_iter().filter(serves);
+            programs.extend(products.map(|product| Program::Product { product }));
         }
         let refreshed = circuit::refreshed(goal, &self.bootstrap, price);
         let circuits = circuit::candidates(goal, price).into_iter().chain(refreshed);

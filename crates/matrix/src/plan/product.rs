@@ -1,44 +1,62 @@
-//! The program that is one product of inputs, and what is done to its result.
+//! The program that is one product of inputs, and what is done to its factors and its result.
 //!
-//! Each input is encrypted as its role asks: transposed, or in both forms where it stands on both sides. What ends the
-//! expression (negation, numbers as factors and summands, a transpose) is public and can be undone by anybody, so that the
-//! server has nothing to do for it: it is done to the decrypted product.
+//! Each input is encrypted as its role asks: after what is done to it alone (a transpose, slices, numbers), and in several
+//! forms where it has several roles. What ends the expression (negation, numbers as factors and summands, a transpose) is
+//! public and can be undone by anybody, so that the server has nothing to do for it: it is done to the decrypted product.
+//! An input that is added is encrypted, or encoded if the server sees it, as a result lies in ciphertexts, and undone by
+//! what came before it: sums take no key.
 
 use super::Goal;
 use super::program::{CkksEngine, NodeSize, Sketch};
 use crate::error::MatrixError;
-use crate::expr::{EndedProduct, Expr, Factor, NodeInfo, Op};
+use crate::expr::{EndedProduct, Expr, Op, Prepared};
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Operand, Outline, Product, ProductSpec};
 use crate::sizing;
+use crate::slots::error_model::ErrorModel;
 use crate::work::Work;
-use sudare_he::ckks::{Ciphertext, Evaluator, Expected, Params, Plaintext};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Expected, Params, Plaintext};
 use sudare_rlwe::params::ParamsLiteral;
 
-/// What a product takes and promises, and where its matrices are in an expression.
-pub(super) struct ProductSketch {
-    outline: Box<dyn Outline>,
-    /// What it is a product of, and what is done to it.
-    product: EndedProduct,
-    /// Nodes of both inputs.
-    inputs: [usize; 2],
-    /// Bounds of its operands.
-    max_abs: [f64; 2],
-    /// Error of the product and of each node after it.
-    errors: Vec<(usize, f64)>,
+/// What numbers that are added or multiplied in doubles may pass their bounds by.
+const ROUNDED: f64 = 1.0 + 1e-9;
+
+/// The product that an expression is, as its method is asked for it.
+pub(super) struct Asked {
+    pub product: EndedProduct,
+    /// Shapes of its factors.
+    pub shapes: [(usize, usize); 2],
+    /// Bounds of its factors; the right one's is raised so that their product has what is added in it.
+    pub max_abs: [f64; 2],
 }
 
-/// The product of an expression and what is known of its factors, if the expression is one.
-pub(super) fn factors(expr: &Expr) -> Option<(EndedProduct, [&NodeInfo; 2])> {
-    let product = expr.ended_product()?;
-    let node = |f: Factor| expr.info(f.node.unwrap_or(expr.node_of_input(f.input)));
-    let infos = product.factors.map(node);
-    Some((product, infos))
+impl Asked {
+    /// The product of an expression, if it is one.
+    pub fn new(expr: &Expr) -> Option<Self> {
+        let product = expr.ended_product()?;
+        let shapes = [0, 1].map(|side| expr.info(product.factors[side].node).shape);
+        let [left, right] = [0, 1].map(|side| bound(expr, &product.factors[side]));
+        let size = left * right * shapes[0].1 as f64;
+        let added: f64 = product.addends.iter().map(|a| bound(expr, &a.of) / growth(expr, &product, a.end)).sum();
+        let max_abs = [left, right * (1.0 + added / size)];
+        max_abs[1].is_finite().then_some(Self { product, shapes, max_abs })
+    }
+}
+
+/// Bound on the elements of a prepared input.
+fn bound(expr: &Expr, of: &Prepared) -> f64 {
+    let rounds = |at: &usize| matches!(expr.nodes()[*at], Op::Scale { .. } | Op::Shift { .. } | Op::Sum { .. });
+    expr.info(of.node).max_abs * if of.steps.iter().any(rounds) { ROUNDED } else { 1.0 }
 }
 
 /// How far errors grow from the product to the result.
-pub(super) fn growth(expr: &Expr, product: &EndedProduct) -> f64 {
-    product.ends.iter().map(|at| grown(expr.nodes()[*at])).product()
+pub(super) fn growth_of(expr: &Expr, product: &EndedProduct) -> f64 {
+    growth(expr, product, usize::MAX)
+}
+
+/// How far errors grow from the product to the node before `end`.
+fn growth(expr: &Expr, product: &EndedProduct, end: usize) -> f64 {
+    product.ends.iter().take_while(|at| **at != end).map(|at| grown(expr.nodes()[*at])).product()
 }
 
 /// How far one operation lets errors grow.
@@ -46,46 +64,83 @@ fn grown(op: Op) -> f64 {
     if let Op::Scale { by, .. } = op { by.abs() } else { 1.0 }
 }
 
+/// What a product takes and promises, and where its matrices are in an expression.
+pub(super) struct ProductSketch {
+    outline: Box<dyn Outline>,
+    /// What it is a product of, and what is done to it.
+    product: EndedProduct,
+    /// Roles of inputs: the factors', then the addends'.
+    roles: Vec<Role>,
+    /// Bounds of its operands.
+    max_abs: [f64; 2],
+    /// Error of the product and of each node after it.
+    errors: Vec<(usize, f64)>,
+}
+
+/// An input in one of its roles.
+struct Role {
+    /// The input's node.
+    input: usize,
+    of: Prepared,
+    operand: Operand,
+    /// Bound on its elements.
+    max_abs: f64,
+}
+
 impl ProductSketch {
-    pub(super) fn new(goal: &Goal, product: &ProductSpec) -> Result<Self, MatrixError> {
+    pub(super) fn new(goal: &Goal, spec: &ProductSpec) -> Result<Self, MatrixError> {
         let expr = &goal.expression;
-        let Some((ended, infos)) = factors(expr) else {
+        let Some(Asked { product, shapes: [l, r], max_abs }) = Asked::new(expr) else {
             return Err(MatrixError::NoPlan { reason: format!("{expr} is not one product of inputs") });
         };
-        let (s, [l, r], max_abs) = (product.shape, infos.map(|i| i.shape), infos.map(|i| i.max_abs));
+        let s = spec.shape;
         if (l.0, l.1, r.0, r.1, goal.batch) != (s.m, s.k, s.k, s.n, s.batch) {
             return Err(MatrixError::NoPlan { reason: format!("the program's shapes are not those of {expr}") });
         }
-        let (outline, inputs) = (product.outline()?, ended.factors.map(|f| expr.node_of_input(f.input)));
-        let mut errors = vec![(ended.product, outline.error(max_abs))];
-        for at in &ended.ends {
+        if !product.addends.is_empty() && !spec.method.adds() {
+            let reason = format!("method {} adds nothing to its products", spec.outline()?.name());
+            return Err(MatrixError::NoPlan { reason });
+        }
+        let outline = spec.outline()?;
+        let role = |(operand, of): (Operand, &Prepared)| Role {
+            input: expr.node_of_input(of.input),
+            max_abs: bound(expr, of),
+            of: of.clone(),
+            operand,
+        };
+        let factors = [Operand::Left, Operand::Right].into_iter().zip(&product.factors);
+        let addends = product.addends.iter().map(|a| (Operand::Output, &a.of));
+        let roles: Vec<Role> = factors.chain(addends).map(role).collect();
+        let mut errors = vec![(product.product, outline.error(max_abs))];
+        for at in &product.ends {
             let (before, rounded) = (errors[errors.len() - 1].1, expr.info(*at).max_abs * f64::EPSILON);
-            errors.push((*at, grown(expr.nodes()[*at]) * before + rounded));
+            let added = match product.addends.iter().find(|a| a.end == *at) {
+                Some(a) => added_error(spec, growth(expr, &product, *at), bound(expr, &a.of)),
+                None => 0.0,
+            };
+            errors.push((*at, grown(expr.nodes()[*at]) * before + added + rounded));
         }
-        Ok(Self { outline, product: ended, inputs, max_abs, errors })
+        Ok(Self { outline, product, roles, max_abs, errors })
     }
 
-    /// The forms of the product's operands that a node has: both, for an input on both sides.
-    fn roles(&self, node: usize) -> impl Iterator<Item = (Operand, Factor)> {
-        let both = [Operand::Left, Operand::Right].into_iter().zip(self.inputs).zip(self.product.factors);
-        both.filter(move |((_, input), factor)| *input == node || factor.node == Some(node))
-            .map(|((operand, _), factor)| (operand, factor))
+    /// The input whose ciphertexts a node's value is: it, and what its owner does to it.
+    fn input_of(&self, node: usize) -> Option<usize> {
+        self.roles.iter().find(|r| r.input == node || r.of.steps.contains(&node)).map(|r| r.input)
     }
 
-    /// The operands among a node's ciphertexts.
-    fn forms(&self, node: usize) -> impl Iterator<Item = Operand> {
-        let input = self.roles(node).next().map(|(_, factor)| factor.input);
-        let both = [Operand::Left, Operand::Right].into_iter().zip(self.product.factors);
-        both.filter(move |(_, factor)| Some(factor.input) == input).map(|(operand, _)| operand)
+    /// The roles of an input, in the order of their ciphertexts.
+    fn roles_of(&self, input: usize) -> impl Iterator<Item = (usize, &Role)> {
+        self.roles.iter().enumerate().filter(move |(_, role)| role.input == input)
     }
 
-    /// Of a factor's ciphertexts those that are the operand.
-    fn part<'c>(&self, operand: Operand, cts: &'c [Ciphertext]) -> &'c [Ciphertext] {
-        let count = self.outline.ciphertexts(operand);
-        match operand {
-            Operand::Right => &cts[cts.len().saturating_sub(count)..],
-            _ => &cts[..count.min(cts.len())],
-        }
+    /// Of an input's ciphertexts those that are in a role.
+    fn part<'c>(&self, role: usize, cts: &'c [Ciphertext]) -> Result<&'c [Ciphertext], MatrixError> {
+        let count = |role: &Role| self.outline.ciphertexts(role.operand);
+        let input = self.roles[role].input;
+        let before: usize = self.roles_of(input).take_while(|(at, _)| *at != role).map(|(_, r)| count(r)).sum();
+        let expected: usize = self.roles_of(input).map(|(_, r)| count(r)).sum();
+        let wrong = || MatrixError::Count { what: "ciphertexts of an input", found: cts.len(), expected };
+        cts.get(before..before + count(&self.roles[role])).ok_or_else(wrong)
     }
 
     /// The operations from the product to a node.
@@ -95,6 +150,62 @@ impl ProductSketch {
         }
         let at = self.product.ends.iter().position(|end| *end == node)?;
         Some(&self.product.ends[..=at])
+    }
+
+    /// What has to be added to the product, so that an addend is added to what comes out at its node.
+    fn undone(&self, expr: &Expr, addend: usize, mut m: Matrix) -> Result<Matrix, MatrixError> {
+        let end = self.product.addends[addend].end;
+        if matches!(expr.nodes()[end], Op::Sub { .. }) {
+            m = m.map(|x| -x)?;
+        }
+        let before: Vec<usize> = self.product.ends.iter().copied().take_while(|at| *at != end).collect();
+        for at in before.into_iter().rev() {
+            m = match expr.nodes()[at] {
+                Op::Neg { .. } => m.map(|x| -x)?,
+                Op::Sub { .. } if self.is_minuend(at) => m.map(|x| -x)?,
+                Op::Scale { by, .. } => m.map(|x| x / by)?,
+                Op::Transpose { .. } => m.transpose(),
+                _ => m,
+            };
+        }
+        Ok(m)
+    }
+
+    /// Whether the product is subtracted at a node.
+    fn is_minuend(&self, node: usize) -> bool {
+        self.product.addends.iter().any(|a| a.end == node && a.minuend)
+    }
+
+    /// One of a result's last operations, on the result: what was added is in it.
+    fn ended(&self, op: Op, at: usize, m: Matrix) -> Result<Matrix, MatrixError> {
+        match op {
+            Op::Sub { .. } if self.is_minuend(at) => m.map(|x| -x),
+            Op::Add { .. } | Op::Sub { .. } => Ok(m),
+            _ => applied(op, m),
+        }
+    }
+}
+
+/// What an addend adds to the error of a result: its own encryption at the result's scale, and the encoding.
+fn added_error(spec: &ProductSpec, growth: f64, max_abs: f64) -> f64 {
+    let (model, scale) = (ErrorModel::new(&spec.params), spec.scale_of_result());
+    let size = max_abs / growth;
+    let variance = (model.fresh() + model.encoding(size)) * (model.scale() / scale).powi(2);
+    // Where terms of a result are summed after decryption, those of its errors are as well.
+    growth * (ErrorModel::largest_sum(variance * spec.shape.k as f64, 1) + size * spec.shape.k as f64 * f64::EPSILON)
+}
+
+/// An operation on one matrix.
+fn applied(op: Op, m: Matrix) -> Result<Matrix, MatrixError> {
+    match op {
+        Op::Neg { .. } => m.map(|x| -x),
+        Op::Scale { by, .. } => m.map(|x| x * by),
+        Op::Shift { by, .. } => m.map(|x| x + by),
+        Op::Transpose { .. } => Ok(m.transpose()),
+        Op::Take { axis, lines, .. } => m.take(axis, &lines),
+        Op::Repeat { axis, size, .. } => m.repeat(axis, size),
+        Op::Sum { axis, .. } => m.sum(axis),
+        _ => Ok(m),
     }
 }
 
@@ -143,20 +254,30 @@ impl Sketch for ProductSketch {
             parts: a.parts.max(b.parts),
             level: a.level.max(b.level),
         };
+        // What is added has two parts, at the level of a result.
+        let fresh = |role: &Role| NodeSize { parts: 2, ..size(role.operand) };
         match self.ends(node) {
             Some(_) => Some(size(Operand::Output)),
             // What is named as a transpose is its input's ciphertexts.
-            None => self.forms(node).map(size).reduce(both),
+            None => self.roles_of(self.input_of(node)?).map(|(_, role)| fresh(role)).reduce(both),
         }
     }
 
     fn details(&self) -> Vec<(&'static str, String)> {
         let mut out = Vec::new();
-        if self.inputs[0] == self.inputs[1] {
-            out.push(("forms", "the input is encrypted twice, once as each factor".to_owned()));
+        let most = self.roles.iter().map(|r| self.roles_of(r.input).count()).max().unwrap_or(0);
+        if most > 1 {
+            let times = if most == 2 { "twice".to_owned() } else { format!("{most} times") };
+            out.push(("forms", format!("an input is encrypted {times}, once in each of its roles")));
         }
-        if !self.product.ends.is_empty() {
+        if self.roles.iter().any(|r| !r.of.steps.is_empty()) {
+            out.push(("inputs", "what is done to an input alone is done before it is encrypted".to_owned()));
+        }
+        if self.product.ends.len() > self.product.addends.len() {
             out.push(("ends", "numbers and transposes after the product are done to what is decrypted".to_owned()));
+        }
+        if !self.product.addends.is_empty() {
+            out.push(("added", "what is added is given as the product lies in ciphertexts".to_owned()));
         }
         out
     }
@@ -201,15 +322,21 @@ impl CkksEngine for ProductEngine {
     }
 
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
-        let max_abs = goal.expression.info(node).max_abs;
+        let expr = &goal.expression;
         let mut out = Vec::new();
-        for (operand, factor) in self.sketch.roles(node) {
-            out.extend(match factor.node {
-                Some(_) => {
-                    let turned: Vec<Matrix> = matrices.iter().map(Matrix::transpose).collect();
-                    self.product.encode(operand, &turned, max_abs)?
+        for (at, role) in self.sketch.roles_of(node) {
+            let steps = |m: &Matrix| role.of.steps.iter().try_fold(m.clone(), |m, at| applied(expr.nodes()[*at], m));
+            let prepared = matrices.iter().map(steps).collect::<Result<Vec<_>, _>>()?;
+            out.extend(match at.checked_sub(2) {
+                None => self.product.encode(role.operand, &prepared, role.max_abs)?,
+                Some(addend) => {
+                    let undone = prepared.into_iter().map(|m| self.sketch.undone(expr, addend, m));
+                    let undone = undone.collect::<Result<Vec<_>, _>>()?;
+                    let end = self.sketch.product.addends[addend].end;
+                    let max_abs = role.max_abs / growth(expr, &self.sketch.product, end) * ROUNDED;
+                    let (level, scale) = self.result;
+                    self.product.encode_addend(&undone, EncodeAt { level, scale, max_abs })?
                 }
-                None => self.product.encode(operand, matrices, max_abs)?,
             });
         }
         match out.is_empty() {
@@ -221,7 +348,8 @@ impl CkksEngine for ProductEngine {
     fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
         match self.sketch.ends(node) {
             Some(ends) => {
-                let ended = |m: Matrix| ends.iter().try_fold(m, |m, at| applied(goal.expression.nodes()[*at], m));
+                let nodes = goal.expression.nodes();
+                let ended = |m: Matrix| ends.iter().try_fold(m, |m, at| self.sketch.ended(nodes[*at], *at, m));
                 self.product.decode(values)?.into_iter().map(ended).collect()
             }
             None => Err(MatrixError::NotPlanned {
@@ -231,6 +359,11 @@ impl CkksEngine for ProductEngine {
         }
     }
 
+    fn passes(&self, node: usize) -> bool {
+        let sketch = &self.sketch;
+        node != sketch.product.product && !sketch.product.addends.iter().any(|a| a.end == node)
+    }
+
     fn evaluate(
         &self,
         goal: &Goal,
@@ -238,26 +371,21 @@ impl CkksEngine for ProductEngine {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
+        let sketch = &self.sketch;
         match (goal.expression.nodes()[node], operands) {
             (Op::Matmul { .. }, [left, right]) => {
-                let (left, right) = (self.sketch.part(Operand::Left, left), self.sketch.part(Operand::Right, right));
-                self.product.multiply(evaluator, left, right)
+                self.product.multiply(evaluator, sketch.part(0, left)?, sketch.part(1, right)?)
+            }
+            (Op::Add { left, .. } | Op::Sub { left, .. }, [a, b]) => {
+                let addend = sketch.product.addends.iter().position(|a| a.end == node);
+                let addend = addend.ok_or_else(|| MatrixError::NoPlan { reason: format!("node {node} is no sum") })?;
+                let (of, added) = if sketch.product.addends[addend].of.node == left { (b, a) } else { (a, b) };
+                let added = sketch.part(2 + addend, added)?;
+                Ok(of.iter().zip(added).map(|(x, y)| evaluator.add(x, y)).collect::<Result<_, _>>()?)
             }
             // Inputs are encrypted as their role asks, and ends are done to what is decrypted.
             (_, [of]) => Ok(of.to_vec()),
             _ => Err(MatrixError::NoPlan { reason: format!("node {node} is not the product") }),
         }
-    }
-}
-
-/// One of a result's last operations, on the result.
-fn applied(op: Op, m: Matrix) -> Result<Matrix, MatrixError> {
-    let each = |f: &dyn Fn(f64) -> f64| Matrix::from_fn(m.rows(), m.cols(), |i, j| f(m.get(i, j)));
-    match op {
-        Op::Neg { .. } => each(&|x| -x),
-        Op::Scale { by, .. } => each(&|x| x * by),
-        Op::Shift { by, .. } => each(&|x| x + by),
-        Op::Transpose { .. } => Ok(m.transpose()),
-        _ => Ok(m),
     }
 }

@@ -184,6 +184,12 @@ pub(crate) trait CkksEngine: Send + Sync {
         Ok(values)
     }
 
+    /// Whether a node's value is its operand's ciphertexts: what the operation says is done before encryption or after
+    /// decryption.
+    fn passes(&self, _node: usize) -> bool {
+        false
+    }
+
     /// Computes a node from its operands' values.
     fn evaluate(
         &self,

@@ -89,6 +89,11 @@ impl Encrypted {
         Self { plan, node, batch, shape, max_abs, error, key, top, values, free }
     }
 
+    /// The same ciphertexts as the value of another node.
+    pub(super) fn renamed(&self, plan: &Plan, node: usize) -> Self {
+        Self::of(plan, node, self.key, self.values.clone())
+    }
+
     /// A matrix of the context of this name.
     pub(super) fn unplanned(
         plan: PlanHash,
@@ -148,7 +153,17 @@ impl Encrypted {
             });
         }
         Ok(match &self.values {
-            Values::Ckks(bundle) => bundle.write_to(out),
+            Values::Ckks(bundle) => {
+                let says = announced(self.plan, self.node, self.batch, self.shape);
+                match bundle.application() == says {
+                    true => bundle.write_to(out),
+                    // It was made as the value of another node.
+                    false => {
+                        let ciphertexts = bundle.ciphertexts().to_vec();
+                        Bundle::new(bundle.params(), self.key, says, ciphertexts)?.write_to(out)
+                    }
+                }
+            }
             Values::Bgv(bundles) => bundles.iter().try_for_each(|bundle| bundle.write_to(&mut out)),
             Values::Plain(_) => {
                 return Err(MatrixError::NotPlanned {
@@ -348,12 +363,16 @@ pub(super) fn corrupt(what: &'static str) -> MatrixError {
     MatrixError::Wire(WireError::Corrupt { what })
 }
 
-/// What a value says of itself: version, plan, node, batch, shape.
+/// What the value of a node says of itself.
 pub(super) fn header(plan: &Plan, node: usize) -> Vec<u8> {
-    let (batch, shape) = (plan.batch(), plan.expression().info(node).shape);
+    announced(plan.hash(), node, plan.batch(), plan.expression().info(node).shape)
+}
+
+/// What a value says of itself: version, plan, node, batch, shape.
+fn announced(plan: PlanHash, node: usize, batch: usize, shape: (usize, usize)) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES);
     out.extend(VERSION.to_le_bytes());
-    out.extend(plan.hash().0);
+    out.extend(plan.0);
     for x in [node, batch, shape.0, shape.1] {
         out.extend((x as u64).to_le_bytes());
     }

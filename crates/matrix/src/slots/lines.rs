@@ -59,6 +59,15 @@ impl Lines {
             && end.is_some_and(|end| end < size)
     }
 
+    /// For each line of the result the one that it is, if it is any.
+    pub(crate) fn sources(&self) -> Vec<Option<usize>> {
+        let mut out = vec![None; self.size];
+        for i in 0..self.count {
+            out[self.at + self.stride * i] = usize::try_from(self.start as i64 + self.step * i as i64).ok();
+        }
+        out
+    }
+
     /// The lines by the tiles of side `d` that they come from and go to.
     fn groups(&self, d: usize) -> Vec<Group> {
         let mut found: BTreeMap<(usize, usize, i64), Vec<usize>> = BTreeMap::new();

@@ -11,6 +11,7 @@ use super::common::{
 };
 use super::error_model::ErrorModel;
 use super::follow::Follow;
+use crate::coefficient;
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
@@ -18,7 +19,7 @@ use crate::rounding;
 use crate::work::Work;
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
 const NAME: &str = "spread3d";
@@ -305,6 +306,24 @@ impl Product for Spread3d {
             }
         }
         Ok(out)
+    }
+
+    /// Squares are summed after decryption, or hold the whole sum each.
+    fn encode_addend(&self, matrices: &[Matrix], at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
+        let plan = &self.plan;
+        coefficient::check_matrices(plan.shape, Operand::Output, matrices, at.max_abs)?;
+        let (encoder, share) = (Encoder::new(&self.params), if plan.options.fold { 1 } else { plan.squares } as f64);
+        let group = |group: &[Matrix]| {
+            let value = |s: usize| {
+                let (lane, rest) = (s % plan.lanes, s / plan.lanes);
+                let (j, i) = (rest % plan.n, rest / plan.n % plan.m);
+                Complex64::new(group.get(lane).map_or(0.0, |m| m.get(i, j)) / share, 0.0)
+            };
+            let values: Vec<Complex64> = (0..self.params.slots()).map(value).collect();
+            Ok(encoder
+                .encode_complex(&values, EncodeAt { max_abs: at.max_abs / share * (1.0 + f64::EPSILON), ..at })?)
+        };
+        matrices.chunks(plan.lanes).map(group).collect()
     }
 
     fn multiply(
