@@ -224,8 +224,8 @@ fn key_switches_products_and_rotations() {
         for g in [rotation_element(n, 3), conjugation_element(n)] {
             let permutation = EvalPermutation::new(n, g).unwrap();
             let rotate = |i: usize| -> Vec<Poly<Eval>> {
-                let [u, v] = gadget.switch(&a[i][1], None, &key);
-                division.apply_permuted([(u, Some(&a[i][0])), (v, None)], &permutation).into()
+                let image = Some((&a[i][0], &permutation));
+                gadget.switch_divided(&a[i][1], &key, &ops::Ending { division: &division, plus: None, image }).into()
             };
             let want = [rotate(0), rotate(1), rotate(2)];
             equal(&name("rotate"), &here.rotate(&x, g, &keys, &divide).unwrap(), &want);
@@ -235,8 +235,8 @@ fn key_switches_products_and_rotations() {
         let permutation = EvalPermutation::new(n, 5).unwrap();
         let want: Vec<Vec<Poly<Eval>>> = [&b[1], &a[2]]
             .map(|c| {
-                let [u, v] = gadget.switch(&c[1], None, &key);
-                division.apply_permuted([(u, Some(&c[0])), (v, None)], &permutation).into()
+                let image = Some((&c[0], &permutation));
+                gadget.switch_divided(&c[1], &key, &ops::Ending { division: &division, plus: None, image }).into()
             })
             .into();
         equal(&name("rotate, scattered"), &here.rotate(&mixed, 5, &keys, &divide).unwrap(), &want);
@@ -263,10 +263,12 @@ fn one_decomposition_serves_many_keys() {
         for wave in [ROOM, 1] {
             device.set_wave(wave);
             for i in 0..3 {
-                let want = a.iter().map(|c| {
-                    let [u, v] = gadget.product(&gadget.decompose(&c[1]), &keys[i]);
-                    division.apply_permuted([(u, Some(&c[0])), (v, None)], &permutations[i]).into()
+                let want = a.iter().flat_map(|c| {
+                    let image = Some((&c[0], &permutations[i]));
+                    let end = ops::Ending { division: &division, plus: None, image };
+                    gadget.products_divided(&gadget.decompose(&c[1]), &[(&keys[i], end)])
                 });
+                let want = want.map(Vec::from);
                 let got = here.rotate_digits(&digits, elements[i], &up[i], &divide).unwrap();
                 equal(&format!("hoisted rotation, case {number}"), &got, &want.collect::<Vec<_>>());
             }

@@ -95,7 +95,7 @@ fn products_from_stores_have_the_bits_of_those_in_memory() {
 /// Keys that stay in their file, with room for one: the bits of keys in memory, and what is written of them is the file.
 #[test]
 fn keys_in_a_file_give_the_same_bits() {
-    for (method, shape) in [("module", (30, 40, 30)), ("jiang", (8, 8, 8))] {
+    for (method, shape) in [("module", (30, 40, 30)), ("jiang-bsgs", (8, 8, 8))] {
         let world = World::new(method, shape, 1);
         world.write_keys();
         let path = world.path("keys");

@@ -1,5 +1,6 @@
 //! Wiping of secret words at the speed of memory.
 
+use std::ops::{Deref, DerefMut};
 use zeroize::optimization_barrier;
 
 /// Overwrites values with zeros, and keeps the compiler from leaving that out.
@@ -9,6 +10,48 @@ use zeroize::optimization_barrier;
 pub fn wipe<T: Copy + Default>(values: &mut [T]) {
     values.fill(T::default());
     optimization_barrier(values);
+}
+
+/// Values that are wiped by [`wipe`] when they are dropped.
+pub struct Wiped<T: Copy + Default>(Vec<T>);
+
+impl<T: Copy + Default> Wiped<T> {
+    /// So many zeros.
+    pub fn zeros(len: usize) -> Self {
+        Self(vec![T::default(); len])
+    }
+
+    /// The first `len` values, which are no secret any more; the others are wiped.
+    pub fn into_first(mut self, len: usize) -> Vec<T> {
+        wipe(&mut self.0[len..]);
+        self.0.truncate(len);
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl<T: Copy + Default> From<Vec<T>> for Wiped<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self(values)
+    }
+}
+
+impl<T: Copy + Default> Deref for Wiped<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Copy + Default> DerefMut for Wiped<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Copy + Default> Drop for Wiped<T> {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
 }
 
 #[cfg(test)]
@@ -25,5 +68,9 @@ mod tests {
         let mut values = [1.5; 9];
         wipe(&mut values);
         assert_eq!(values, [0.0; 9]);
+        // What is given out keeps its memory, where the rest can be seen.
+        let first = Wiped::from(vec![7u64; 100]).into_first(40);
+        assert_eq!((&first[..], first.capacity()), (&[7; 40][..], 100));
+        assert_eq!(Wiped::<i64>::zeros(3)[..], [0; 3]);
     }
 }

@@ -9,6 +9,7 @@ use crate::params::Params;
 use crate::sample::{error, error_coefficients};
 use sudare_ring::ops::mask;
 use sudare_ring::random::{Entropy, ObjectSeeds, Purpose, ternary};
+use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
 
@@ -141,7 +142,7 @@ fn under_secret_key(key: &SecretKey, message: Message<'_>, basis: &RnsBasis, see
 /// (m + e_0 + v·b, e_1 + v·a), v ternary.
 fn under_public_key(key: &PublicKey, message: Message<'_>, basis: &RnsBasis, seeds: &ObjectSeeds) -> Vec<Poly<Eval>> {
     let n = basis.degree();
-    let mut v = Zeroizing::new(vec![0i64; n]);
+    let mut v = Wiped::<i64>::zeros(n);
     ternary(&mut seeds.errors.stream(0), &mut v);
     let v = Zeroizing::new(Poly::<Coeff>::from_signed(basis, &v).into_eval());
     let mut errors = seeds.errors.stream(1);

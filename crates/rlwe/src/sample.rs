@@ -3,6 +3,7 @@
 use crate::error::RlweError;
 use crate::security::SecretDistribution;
 use sudare_ring::random::{GaussianSampler, Stream, fixed_weight_ternary, ternary};
+use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
 use zeroize::Zeroizing;
 
@@ -22,8 +23,8 @@ pub(crate) fn secret_coefficients(
 }
 
 /// An error polynomial's signed coefficients.
-pub(crate) fn error_coefficients(stream: &mut Stream, n: usize) -> Zeroizing<Vec<i64>> {
-    let mut out = Zeroizing::new(vec![0i64; n]);
+pub(crate) fn error_coefficients(stream: &mut Stream, n: usize) -> Wiped<i64> {
+    let mut out = Wiped::zeros(n);
     GaussianSampler::standard().sample(stream, &mut out);
     out
 }

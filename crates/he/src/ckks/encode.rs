@@ -6,6 +6,7 @@ use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
+use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Poly};
 use zeroize::Zeroizing;
 
@@ -84,7 +85,7 @@ impl Encoder {
     /// As [`Encoder::encode_at`].
     pub fn encode_coefficients(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|x| x.abs()), values.len(), self.params.degree(), at)?;
-        let mut coefficients = Zeroizing::new(vec![0.0; self.params.degree()]);
+        let mut coefficients = Wiped::<f64>::zeros(self.params.degree());
         coefficients[..values.len()].copy_from_slice(values);
         let bound = at.max_abs * (values.len().max(1) as f64).sqrt();
         self.quantise(&coefficients, at, bound)
@@ -130,7 +131,7 @@ impl Encoder {
     /// Encodes the slots that `fill` writes, real and imaginary parts apart; both are zero before.
     fn embed(&self, at: EncodeAt, fill: impl FnOnce(&mut [f64], &mut [f64])) -> Result<Plaintext, HeError> {
         sudare_ring::interrupt::check();
-        let mut values = Zeroizing::new(vec![0.0; self.params.degree()]);
+        let mut values = Wiped::<f64>::zeros(self.params.degree());
         let (re, im) = values.split_at_mut(self.params.slots());
         fill(re, im);
         self.params.embedding().embed_inverse_split(re, im);
@@ -140,7 +141,7 @@ impl Encoder {
     fn quantise(&self, coefficients: &[f64], at: EncodeAt, bound: f64) -> Result<Plaintext, HeError> {
         let basis = self.params.q_at(at.level);
         let poly = if at.max_abs.max(1e-300).log2() + at.scale.log2() < FAST_BITS {
-            let mut rounded = Zeroizing::new(vec![0i64; coefficients.len()]);
+            let mut rounded = Wiped::<i64>::zeros(coefficients.len());
             round_to_i64(&mut rounded, coefficients, at.scale);
             Poly::<Coeff>::from_signed(basis, &rounded)
         } else {
@@ -162,7 +163,7 @@ impl Encoder {
 
     /// Scaled coefficients past a word: mantissa times a power of two, modulo each prime.
     fn quantise_wide(&self, coefficients: &[f64], at: EncodeAt) -> Poly<Coeff> {
-        let scaled: Zeroizing<Vec<(i64, u64)>> = coefficients
+        let scaled: Wiped<(i64, u64)> = coefficients
             .iter()
             .map(|x| {
                 let y = x * at.scale;
@@ -179,8 +180,7 @@ impl Encoder {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn decode(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
-        let values = self.decode_split(plaintext)?;
-        Ok(values[..self.params.slots()].to_vec())
+        Ok(self.decode_split(plaintext)?.into_first(self.params.slots()))
     }
 
     /// All N/2 slots.
@@ -194,8 +194,8 @@ impl Encoder {
     }
 
     /// The real parts of all slots, then the imaginary ones.
-    fn decode_split(&self, plaintext: &Plaintext) -> Result<Zeroizing<Vec<f64>>, HeError> {
-        let mut values = Zeroizing::new(self.decode_coefficients(plaintext)?);
+    fn decode_split(&self, plaintext: &Plaintext) -> Result<Wiped<f64>, HeError> {
+        let mut values = Wiped::from(self.decode_coefficients(plaintext)?);
         let (re, im) = values.split_at_mut(self.params.slots());
         self.params.embedding().embed_split(re, im);
         Ok(values)

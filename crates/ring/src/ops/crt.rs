@@ -7,8 +7,8 @@ use crate::kernel::round_quotients;
 use crate::modulus::Modulus;
 use crate::plain::PlainModulus;
 use crate::poly::{Coeff, Poly};
+use crate::wipe::Wiped;
 use num_bigint::BigUint;
-use zeroize::Zeroizing;
 
 /// Sizes up to which a number is rounded to a word.
 const WORD: f64 = (1u64 << 62) as f64;
@@ -103,7 +103,7 @@ impl Poly<Coeff> {
             limb.mul_scalar(self.limb_mut(i), &m.shoup(m.inverse(hat)?));
             weights.push(others().fold(factor, |acc, q| t.mul(acc, q)));
         }
-        let mut quotient = Zeroizing::new(vec![0; n]);
+        let mut quotient = Wiped::<u64>::zeros(n);
         let rows: Vec<&[u64]> = (0..basis.len()).map(|i| self.limb(i)).collect();
         let reciprocal: Vec<f64> = basis.primes().map(|q| 1.0 / q as f64).collect();
         round_quotients(&mut quotient, &rows, &reciprocal);

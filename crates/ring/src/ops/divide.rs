@@ -138,33 +138,6 @@ impl Division {
         out
     }
 
-    /// ψ(⌊c/D⌉ + plus) of each of a batch: the end of a rotation, each limb finished while it is in the cache.
-    ///
-    /// # Panics
-    /// As [`Division::apply`].
-    #[must_use]
-    pub fn apply_permuted<const K: usize>(
-        &self,
-        mut batch: [(Poly<Eval>, Option<&Poly<Eval>>); K],
-        permutation: &EvalPermutation,
-    ) -> [Poly<Eval>; K] {
-        let _crossing = Crossing::begin();
-        batch.iter().for_each(|(c, _)| self.expect(c));
-        let (basis, n) = (self.kept(), self.kept().degree());
-        let mut out: [Poly<Eval>; K] = std::array::from_fn(|_| Poly::dirty(basis));
-        let plus: [Option<&Poly<Eval>>; K] = std::array::from_fn(|k| batch[k].1);
-        let halves = batch.iter_mut().map(|(c, _)| c.words_mut().split_at_mut(basis.len() * n));
-        let (kept, tails): (Vec<_>, Vec<_>) = halves.unzip();
-        let started = self.start::<Eval>(tails);
-        let group = group(basis.len(), self.tail().len());
-        let outs = out.iter_mut().map(Poly::words_mut);
-        threads::for_each_mut(&mut runs(kept.into_iter().chain(outs), n * group), |g, rows| {
-            let (xs, outs) = rows.split_at_mut(K);
-            self.limbs_permuted(&started, g * group, xs, outs, &plus, permutation);
-        });
-        out
-    }
-
     /// Limbs `first` … of ψ(⌊c/D⌉ + plus) of several polynomials from those of c.
     pub(super) fn limbs_permuted(
         &self,
