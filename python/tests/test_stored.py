@@ -113,7 +113,7 @@ def test_damage_and_what_is_no_store(world: tuple[sd.Plan, sd.Client, sd.Server]
 
 
 def test_keys_stay_in_their_file(tmp_path: Path) -> None:
-    plan = sd.plan(lambda A, B: A @ B, A=sd.spec((8, 8)), B=sd.spec((8, 8)), error=1e-4, method="jiang")
+    plan = sd.plan(lambda A, B: A @ B, A=sd.spec((8, 8)), B=sd.spec((8, 8)), error=1e-4, method="jiang-bsgs")
     client = sd.Client(plan, threads=2)
     server = client.server()
     assert server.key_bytes > 10**6
