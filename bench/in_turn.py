@@ -33,7 +33,7 @@ def run(binary: Path, arguments: str, asked: argparse.Namespace) -> dict[tuple, 
         if line["check"] not in ("ok", "not checked"):
             sys.exit(f"{binary} {arguments}: {line['case']}: {line['check']}")
         if line["cpu_ms"]:
-            lines[tuple(json.dumps(line[name]) for name in NAMES)] = line
+            lines[tuple(json.dumps(line.get(name)) for name in NAMES)] = line
     return lines
 
 
