@@ -29,11 +29,11 @@ $(BIN)/.ready: requirements-dev.txt requirements-data.txt | prerequisites
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements-data.txt
 	@touch $@
 
-# wheel-in DIRECTORY, CARGO PROFILE: builds the wheel and installs it into .venv.
+# wheel-in DIRECTORY, CARGO PROFILE: builds the wheel and installs it into .venv. That of the tests has the emulator of a GPU.
 define install-wheel
 	@echo '== the Python package ($(2) build)'
 	rm -rf $(1)
-	$(BIN)/maturin build --quiet --locked --profile $(2) --interpreter $(BIN)/python --out $(1)
+	$(BIN)/maturin build --quiet --locked --profile $(2) $(if $(filter dev,$(2)),--features emulate) --interpreter $(BIN)/python --out $(1)
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(1)/*.whl
 endef
 
@@ -55,7 +55,7 @@ demo-large: | prerequisites ## a product of 4 GB of operands under a limit of 51
 	cargo run --locked --quiet --release -p sudare-matrix --example large -- $(LARGE)
 
 # Kills, and the side of the matrices.
-DASK ?= 5 512
+DASK ?= 5 768
 demo-dask: $(BIN)/.ready ## a product on two processes by dask, one of which is killed at random; the bytes of one process
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	@$(BIN)/python python/examples/demo_dask.py $(DASK)
@@ -79,7 +79,7 @@ lint: $(BIN)/.ready ## formatting, clippy, ruff
 	$(BIN)/ruff check --quiet python $(wildcard bench)
 	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
 	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
-	cargo clippy --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate --all-targets -- -D warnings
+	cargo clippy --locked --quiet -p sudare-cuda -p sudare-gpu -p sudare-matrix --features sudare-cuda/emulate,sudare-gpu/emulate,sudare-matrix/emulate --all-targets -- -D warnings
 # Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
 	cargo tree --locked --edges normal -p sudare-cli -p sudare-py --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
 
@@ -89,9 +89,9 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	@echo '== bounds as a release build checks them'
 	cargo test --locked --quiet --release -p sudare-ring --test bounds
 	@echo '== Rust examples'
-# The tests built them; building again one crate at a time would build what is below it again. The GPU's wants the
-# emulator: `test-cuda` runs it.
-	for example in $(filter-out crates/cuda/%,$(wildcard crates/*/examples/[0-9]*.rs)); do \
+# The tests built them; building again one crate at a time would build what is below it again. The GPU's want the
+# emulator: `test-cuda` runs them.
+	for example in $(filter-out crates/cuda/% %/4_device.rs,$(wildcard crates/*/examples/[0-9]*.rs)); do \
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
@@ -102,7 +102,20 @@ test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
 	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
 	@echo '== GPU kernels on the emulator'
 	cargo test --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate
+	cargo test --locked --quiet -p sudare-matrix --features emulate --test device
+	@asan=$$(cc -print-file-name=libasan.so); \
+	if [ -e "$$asan" ]; then \
+	    echo '== the same under AddressSanitizer'; \
+	    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$$asan" \
+	        cargo test --locked --quiet -p sudare-cuda --features sanitize --test kernels --test races; \
+	else \
+	    echo '== no AddressSanitizer here: cc has no libasan.so'; \
+	fi
 	$(TARGET)/debug/examples/1_products
+	cargo run --locked --quiet -p sudare-matrix --features emulate --example 4_device
+	@echo '== the one command for a card, rehearsed'
+	cargo build --locked --quiet -p sudare-bench
+	bench/gpu/run $(TARGET)/gpu-rehearsal --emulate
 
 test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc
 	scripts/cuda-kernels
@@ -117,8 +130,9 @@ $(TARGET)/nvcc/.ready: requirements-cuda.txt
 cuda-kernels: ## the GPU kernels for all architectures in one file; needs nvcc
 	scripts/cuda-kernels --out $(TARGET)/cuda/kernels.fatbin --json $(TARGET)/cuda/kernels.json
 
-demo-gpu: | prerequisites ## encrypted products in one go on the first card; on the emulator where there is none
+demo-gpu: | prerequisites ## encrypted products and a matrix product on the first card; on the emulator where there is none
 	cargo run --locked --quiet -p sudare-cuda --features emulate --example 1_products
+	cargo run --locked --quiet -p sudare-matrix --features emulate --example 4_device
 
 # What travels to a rented machine: the lab, the kernels for its card, the command to run there.
 gpu-bundle: cuda-kernels ## dist/sudare-gpu.tar.gz: `bench/gpu/run` with all it needs on a machine with a card
@@ -199,7 +213,7 @@ estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a c
 # Only what is built: pages, figures, the crates' documentation, the page of papers. Nothing is published.
 docs: $(BIN)/.docs runs-page ## the documentation site in target/docs/site
 	$(call install-wheel,$(TARGET)/wheel-dev,dev)
-	cargo doc --locked --quiet --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps
 	rm -rf target/docs/extra
 	mkdir -p target/docs/extra
 	cp -r $(TARGET)/doc target/docs/extra/rust

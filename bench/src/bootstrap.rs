@@ -327,7 +327,7 @@ fn shapes(n: usize, kind: Kind) -> Vec<(&'static str, Vec<Complex64>)> {
 fn random(n: usize, kind: Kind, seed: u64) -> Vec<Complex64> {
     let mut random = Random::new(seed);
     let one = |_| match kind {
-        Kind::Real => random.unit().into(),
+        Kind::Real | Kind::Pair => random.unit().into(),
         Kind::Complex => {
             let radius = random.unit().abs().sqrt();
             Complex64::from_polar(radius, std::f64::consts::PI * random.unit())
@@ -385,6 +385,7 @@ fn case(
     let refresh = |all: &[&Ciphertext]| match kind {
         Kind::Complex => w.bootstrapper.refresh_many(all),
         Kind::Real => w.bootstrapper.refresh_many_real(all),
+        Kind::Pair => w.bootstrapper.refresh_pairs(all),
     };
     reset_peak_rss();
     let mut results = Vec::new();

@@ -26,7 +26,8 @@ pub struct Options {
     /// Megabytes of both operands on the disk, about.
     #[arg(long, default_value_t = 120)]
     megabytes: u64,
-    /// Megabytes of memory that the product may take; the least that will do, and a fifth more, without it.
+    /// Megabytes of memory that the product may take; without it half of the operands, or the least that will do and a fifth
+    /// more.
     #[arg(long)]
     memory: Option<u64>,
     /// Rounds, each of the product, of reading alone and of computing alone.
@@ -85,7 +86,9 @@ impl World {
         let memory = match options.memory {
             Some(megabytes) => megabytes * 1_000_000,
             None => match server.schedule(&left, &right, &path("none"), work(1)) {
-                Err(sudare_matrix::MatrixError::TooLittleMemory { least, .. }) => least + least / 5,
+                Err(sudare_matrix::MatrixError::TooLittleMemory { least, .. }) => {
+                    (least + least / 5).max((left.bytes() + right.bytes()) / 2)
+                }
                 other => return Err(format!("one byte does for this product: {other:?}").into()),
             },
         };

@@ -40,5 +40,10 @@ fn emulator() {
     if std::arch::is_x86_feature_detected!("fma") {
         build.flag("-mfma");
     }
+    #[cfg(feature = "sanitize")]
+    {
+        build.flag("-fsanitize=address").flag("-fno-omit-frame-pointer");
+        println!("cargo::rustc-link-arg-tests=-lasan");
+    }
     build.compile("sudare_emulator");
 }

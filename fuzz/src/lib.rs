@@ -268,14 +268,11 @@ pub fn genome_sites(data: &[u8]) {
     });
 }
 
-/// The decoders of tables: diagrams, and encrypted ones from a file.
+/// The decoders of tables: diagrams, and encrypted ones of a site.
 pub fn genome_tables(data: &[u8]) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("tables");
     both_ways(data, |bytes| {
         trie::read_for_fuzzing(bytes);
-        std::fs::write(&path, bytes).expect("a file");
-        let _ = lookup::EncryptedTables::open(lookup_params(), &path);
+        lookup::read_for_fuzzing(lookup_params(), bytes);
     });
 }
 
@@ -311,7 +308,7 @@ pub fn genome_query(data: &[u8]) {
 pub fn genome_keys(data: &[u8]) {
     both_ways(data, |bytes| {
         let _ = simd::Keys::from_bytes(bytes);
-        let _ = lookup::keys::from_bytes(lookup_params(), bytes);
+        let _ = lookup::read_keys(bytes);
     });
 }
 

@@ -18,6 +18,7 @@ from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsServer, bits
 from ._bits_array import EncryptedBits, maximum, minimum, where
 from ._context import Context, context
+from ._devices import Device, devices
 from ._errors import (
     CostWarning,
     FormatError,
@@ -58,6 +59,7 @@ __all__ = [
     "Client",
     "Context",
     "CostWarning",
+    "Device",
     "Encrypted",
     "EncryptedBits",
     "EncryptedTile",
@@ -91,6 +93,7 @@ __all__ = [
     "bits",
     "bounded",
     "context",
+    "devices",
     "exp",
     "fit",
     "genome",

@@ -18,12 +18,14 @@ import hashlib
 import os
 import threading
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 try:
+    import dask
     import dask.array as da
     from dask.base import tokenize
     from dask.highlevelgraph import HighLevelGraph
@@ -38,7 +40,7 @@ from . import _core
 from ._errors import FormatError, InputError, MissingKeyError, ShapeError, UnsupportedError
 from ._plan import Plan
 from ._session import Server
-from ._stored import StoredMatrix, open_store
+from ._stored import StoredMatrix, reopened
 from ._tile import ADDED, COLS, ROWS, About, EncryptedTile, join
 
 __all__ = ["EncryptedArray", "Keys", "array"]
@@ -101,17 +103,17 @@ class Keys(WorkerPlugin):
             _kept[name] = Server.from_bytes(plan, data, self.threads)
 
 
-@functools.lru_cache(maxsize=64)
-def _opened(path: str, digest: str) -> StoredMatrix:
-    found = open_store(path)
-    if found.digest != digest:
-        raise FormatError(f"{path}: this is another store than the one of this array; make the array again")
-    return found
+@dataclass(frozen=True)
+class Window:
+    """A chunk of a stored matrix in the words that travel: nothing is opened before a task needs it."""
 
+    path: str
+    digest: str
+    spans: tuple[tuple[int, int], ...]
 
-def _window(path: str, digest: str, down: tuple[int, int], across: tuple[int, int]) -> StoredMatrix:
-    """A chunk of a stored matrix: its place, and nothing of it read."""
-    return _opened(path, digest)._part(range(*down), range(*across))
+    def open(self) -> StoredMatrix:
+        """The chunk, of a store that every process opens once."""
+        return reopened(self.path, self.digest, self.spans)
 
 
 @functools.lru_cache(maxsize=64)
@@ -119,8 +121,9 @@ def _layouts(plan: Plan) -> list[tuple[int, tuple[int, int], tuple[int, int], tu
     return _core.layouts(plan._core)
 
 
-def _product(left: list[Part], right: list[Part]) -> EncryptedTile:
+def _product(some: list[Part | Window], others: list[Part | Window]) -> EncryptedTile:
     """A task: a row of parts times a column of parts."""
+    left, right = ([x.open() if isinstance(x, Window) else x for x in side] for side in (some, others))
     about = _about(left[0])
     server = _server(about)
     plan = server._planned
@@ -176,13 +179,17 @@ class EncryptedArray(da.Array):
     chunks. `compute()` gives an `EncryptedTile`, for `client.decrypt`.
     """
 
-    __slots__ = ("_sudare_server",)
+    __slots__ = ("_sudare_server", "_sudare_windows")
     _sudare_server: Server | None
+    # Where its chunks are, of an array that is a stored matrix.
+    _sudare_windows: dict[tuple[int, int], Window] | None
 
-    def __new__(cls, graph: Any, name: str, chunks: Any, meta: Any, server: Server | None) -> EncryptedArray:
+    def __new__(
+        cls, graph: Any, name: str, chunks: Any, meta: Any, server: Server | None, windows: Any = None
+    ) -> EncryptedArray:
         """Made by `array` and by operations."""
         made: EncryptedArray = super().__new__(cls, graph, name, chunks, np.float64, meta)
-        made._sudare_server = server
+        made._sudare_server, made._sudare_windows = server, windows
         return made
 
     def _of(self, other: da.Array) -> EncryptedArray:
@@ -190,7 +197,24 @@ class EncryptedArray(da.Array):
 
     def __reduce__(self) -> Any:
         # Its server stays: workers have the keys from `Keys`.
-        return EncryptedArray, (self.dask, self.name, self.chunks, self._meta, None)
+        return EncryptedArray, (self.dask, self.name, self.chunks, self._meta, None, self._sudare_windows)
+
+    def compute(self, **options: Any) -> Any:
+        """All tiles as one `EncryptedTile`; of an array that is a stored matrix, a `StoredMatrix`.
+
+        On a cluster each tile comes from the worker that made it, and none by way of another worker.
+        """
+        if options or dask.config.get("scheduler", None) != "dask.distributed":
+            return super().compute(**options)
+        from distributed import default_client, futures_of
+
+        cluster = default_client()
+        tiles = cluster.gather({future.key: future for future in futures_of(cluster.persist(self))})
+
+        def placed(keys: Any) -> Any:
+            return [placed(key) for key in keys] if isinstance(keys, list) else tiles[keys]
+
+        return _gathered(placed(self.__dask_keys__()))
 
     def __dask_postcompute__(self) -> Any:
         return _gathered, ()
@@ -208,12 +232,28 @@ class EncryptedArray(da.Array):
                 f"chunks {self.chunks[1:]} and {other.chunks[:1]} along the contraction do not go together; "
                 "make both arrays with the same number of blocks a tile there"
             )
-        meta = self._meta
-        made = da.blockwise(
-            _product, "ik", self, "ij", other, "jk",
-            concatenate=False, align_arrays=False, dtype=np.float64, meta=meta, token="sudare-matmul",
-        )  # fmt: skip
-        return self._of(made)
+        # Chunks of stores go with the tasks: no task depends on another, so that a scheduler hands out the
+        # next one to whoever is free, and nothing but tiles of the result travels between workers.
+        sides = (self, other)
+        left, right = (
+            [[side._part(i, j) for j in range(side.numblocks[1])] for i in range(side.numblocks[0])]
+            for side in sides
+        )
+        name = f"sudare-matmul-{tokenize(self.name, other.name)}"
+        graph = {
+            (name, i, k): (_product, row, [line[k] for line in right])
+            for i, row in enumerate(left)
+            for k in range(other.numblocks[1])
+        }
+        computed = [side for side in sides if side._sudare_windows is None]
+        layers = HighLevelGraph.from_collections(name, graph, dependencies=computed)
+        chunks = self.chunks[0], other.chunks[1]
+        return EncryptedArray(layers, name, chunks, self._meta, self._sudare_server)
+
+    def _part(self, i: int, j: int) -> Any:
+        """A chunk as a task takes it: where it is, or the name of what computes it."""
+        windows = self._sudare_windows
+        return (self.name, i, j) if windows is None else windows[i, j]
 
     def __add__(self, other: Any) -> EncryptedArray:
         if not isinstance(other, EncryptedArray) or self.chunks != other.chunks:
@@ -279,10 +319,11 @@ def array(x: StoredMatrix, tile: tuple[int, int] = (8, 8)) -> EncryptedArray:
         _servers[x._about.plan, x._about.key] = server
     path = os.path.abspath(x.path)
     name = f"sudare-stored-{tokenize(x.digest, x._window, sizes)}"
-    graph = {
-        (name, i, j): (_window, path, x.digest, (down.start, down.stop), (across.start, across.stop))
+    windows = {
+        (i, j): Window(path, x.digest, ((down.start, down.stop), (across.start, across.stop)))
         for i, down in enumerate(cuts[0])
         for j, across in enumerate(cuts[1])
     }
+    graph = {(name, *at): (Window.open, window) for at, window in windows.items()}
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[])
-    return EncryptedArray(layers, name, chunks, EncryptedTile(x._about, 0, x._window, ()), server)
+    return EncryptedArray(layers, name, chunks, EncryptedTile(x._about, 0, x._window, ()), server, windows)

@@ -27,6 +27,7 @@ from ._files import PathLike as Path
 from ._files import Source, Travels, octets
 from ._keys import SecretHolder
 from ._progress import progress
+from ._stored import size
 from ._values import array, count, real
 
 __all__ = ["ANSWER", "Client", "Panel", "Policy", "Query", "Server", "Sites"]
@@ -413,7 +414,8 @@ class Client(SecretHolder[_core.GenomeClient]):
 class Server:
     """Answers queries on a panel; holds nothing secret of any client.
 
-    `store` is a folder that keeps the tables of windows, `most_queries` the number answered under one key.
+    `store` is a folder that keeps the tables of windows, `memory` the bytes of them, or a size as "64 MB",
+    that are held beyond those in use (256 MiB without it), `most_queries` the number answered under one key.
     """
 
     def __init__(
@@ -421,13 +423,15 @@ class Server:
         panel: Panel,
         *,
         store: Path | None = None,
+        memory: int | str | None = None,
         most_queries: int | None = None,
         threads: int = 0,
     ) -> None:
         self.panel = panel
         folder = None if store is None else os.fspath(store)
         most = None if most_queries is None else count(most_queries, "most_queries")
-        self._core = _core.GenomeServer(panel._core, folder, most, threads)
+        kept = None if memory is None else size(memory, "memory")
+        self._core = _core.GenomeServer(panel._core, folder, kept, most, threads)
         #: What the last search counted: lookups, bootstraps, products.
         self.counters: dict[str, int] = {}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core, _html
 from ._array import Floats, plain
+from ._devices import CPU, kernels
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole
@@ -50,6 +51,26 @@ class Server(KeyedServer[_core.Server]):
     def counters(self) -> dict[str, int]:
         """Operations done so far: add, rot, cmult, mult, key_switches. None are counted of integers."""
         return self._core.counters()
+
+    @property
+    def device(self) -> str:
+        """Where it computes: "cpu", "cuda:0" and so on."""
+        return self._core.device or CPU
+
+    def to(self, device: str) -> Server:
+        """The same server, computing on a device: "cuda" (the first card), "cuda:1" or "cpu"; see `devices`.
+
+        What it computes with is copied there, and what it computes stays there until it is decrypted,
+        saved or wanted elsewhere (`C.to("cpu")`). Every word is what the processor computes. `bind` matrices
+        to it.
+
+        Raises `SudareError` that says what lacks where there is no such card, `PlanError` for a plan that
+        devices do not compute: they do single products by the methods coefficient, improved3d and tiled.
+        """
+        if device == CPU:
+            return Server(self._core.to_host(), self._plan)
+        cache = kernels() if device.startswith("cuda") else None
+        return Server(self._core.to_device(device, cache), self._plan)
 
     def bind(self, x: Encrypted) -> Encrypted:
         """The same matrix, computed with by this server, which refuses one of another key when it is used."""
@@ -127,7 +148,8 @@ class Server(KeyedServer[_core.Server]):
         kind, megabytes = self._plan.method if self._plan else "context", self.key_bytes / 1e6
         where = "" if self.key_memory is None else f" on disk, {self.key_memory / 1e6:.1f} MB held at most"
         keys = f"keys{where}" if where else f"keys {megabytes:.1f} MB"
-        return f"<sudare server {kind} {self.threads} threads, {keys}, no secret>"
+        device = "" if self.device == CPU else f" on {self.device}"
+        return f"<sudare server {kind}{device} {self.threads} threads, {keys}, no secret>"
 
     def __reduce__(self) -> tuple[Callable[..., Server], tuple[Any, ...]]:
         """For your own processes. From others, read bytes: unpickling runs what it reads."""

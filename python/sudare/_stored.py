@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -267,14 +268,20 @@ class StoredMatrix(Opaque):
     def __reduce__(self) -> tuple[Callable[..., StoredMatrix], tuple[Any, ...]]:
         """Its path and its digest: who unpickles it sees the same folder. For your own processes."""
         windows = tuple((window.start, window.stop) for window in self._window)
-        return _reopened, (os.path.abspath(self._path), self.digest, windows)
+        return reopened, (os.path.abspath(self._path), self.digest, windows)
 
 
-def _reopened(path: str, digest: str, windows: tuple[tuple[int, int], ...]) -> StoredMatrix:
+@functools.lru_cache(maxsize=64)
+def _opened(path: str, digest: str) -> StoredMatrix:
     found = open_store(path)
     if found.digest != digest:
         raise FormatError(f"{path}: this is another store than the one that was sent")
-    return found._part(*(range(*window) for window in windows))
+    return found
+
+
+def reopened(path: str, digest: str, windows: tuple[tuple[int, int], ...]) -> StoredMatrix:
+    """A part of a store that has this digest, opened once in a process."""
+    return _opened(path, digest)._part(*(range(*window) for window in windows))
 
 
 def _along(chunks: tuple[int, ...], part: slice, window: range) -> range:

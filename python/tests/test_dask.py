@@ -70,6 +70,29 @@ def test_a_product_by_tiles_has_the_bytes_of_one_piece(world: World, tile: tuple
     assert sd.matmul(x, y).compute(scheduler="synchronous").load(world.plan).to_bytes() == world.expected
 
 
+def test_tasks_of_stores_stand_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler hands them out one by one: they depend on nothing, and a process opens each store once."""
+    x, y = sd.dask.array(world.open("A"), (2, 2)), sd.dask.array(world.open("B"), (2, 2))
+    z = x @ y
+    assert z.dask.dependencies[z.name] == set()
+    opened: list[str] = []
+    real = sd._stored.open_store
+
+    def counted(path: str) -> sd.StoredMatrix:
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(sd._stored, "open_store", counted)
+    sd._stored._opened.cache_clear()
+    parts = [pickle.loads(pickle.dumps(world.open("A").blocks[i, :])) for i in (0, 1)]
+    assert [part.blocks.shape[0] for part in parts] == [1, 1]
+    assert z.compute(scheduler="threads").load(world.plan).to_bytes() == world.expected
+    assert len(opened) <= 3
+    # Of operands that are computed it waits for these.
+    late = (x + x) @ y
+    assert late.dask.dependencies[late.name] == {(x + x).name}
+
+
 def test_sums(world: World) -> None:
     x, y = sd.dask.array(world.open("A"), (2, 2)), sd.dask.array(world.open("B"), (2, 2))
     twice = (x + x).compute(scheduler="threads")
@@ -175,6 +198,13 @@ def test_a_cluster_with_a_killed_worker(world: World) -> None:
             victim = next(iter(cluster.workers.values()))
             os.kill(victim.pid, signal.SIGKILL)
             assert future.result(timeout=120).load(world.plan).to_bytes() == world.expected
+        del future
+        # Tile by tile from the workers, put together here.
+        assert (x @ y).compute().load(world.plan).to_bytes() == world.expected
+        for axis in (0, None):
+            total = world.client.decrypt(x.sum(axis).compute())
+            assert np.abs(total - world.a.sum(axis)).max() < 1e-2
+        assert isinstance(x.compute(), sd.StoredMatrix)
 
 
 @pytest.mark.filterwarnings("ignore")

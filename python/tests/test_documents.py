@@ -133,3 +133,14 @@ def test_genome_commands(tmp_path: Path) -> None:
     symbols = panel.sites.symbols(tmp_path / "others.vcf.gz", "NA06994", 2, window)
     assert found["sample"] == "NA06994"
     assert int(found["matched_sites"]) == panel.longest(window.start, symbols)[0]
+
+
+def test_the_site_has_every_page() -> None:
+    """Pages of the guide are in the site's list of contents, in order."""
+    listed = re.findall(
+        r"^guide/(.+)$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    pages = sorted(
+        (p.stem for p in (ROOT / "docs" / "guide").glob("*.md")), key=lambda s: int(s.split("-")[0])
+    )
+    assert listed == pages

@@ -44,7 +44,7 @@ def test_panel_and_sites(panel: sd.genome.Panel) -> None:
 def test_trie(panel: sd.genome.Panel, tmp_path: Path) -> None:
     sites = panel.sites
     client = sd.genome.Client(threads=2)
-    server = sd.genome.Server(panel, store=tmp_path, most_queries=5, threads=2)
+    server = sd.genome.Server(panel, store=tmp_path, memory="1 MB", most_queries=5, threads=2)
     for sample, hap, among in [("NA06989", 1, 1), ("NA06994", 2, 4)]:
         query = client.query(
             sites, DATA / "others.vcf.gz", sample=sample, hap=hap, region=REGION, among=among

@@ -419,11 +419,9 @@ fn memory(lab: &mut Lab<'_>, source: &Source, scratch: &Path) -> Outcome<()> {
     let question = Question::new(&sites, asked.start, asked.symbols.clone(), 1)?;
     let question = question.hidden(&sites, 0..sites.len(), starts, &Seed::from_bytes([3; 32]))?;
     let (query, pending) = client.query(&sites, &question)?;
-    let bytes = lab.pool.run(|| client.encrypt_tables(&source.panel, question.starts(), q))?;
     let path = scratch.join("tables");
-    std::fs::write(&path, &bytes)?;
-    let size = bytes.len();
-    drop(bytes);
+    lab.pool.run(|| EncryptedTables::encrypt(&client, &source.panel, question.starts(), q, &path, &|_, _| ()))?;
+    let size = EncryptedTables::open(client.params(), &path)?.bytes() as usize;
     let mut warm = None;
     let mut cases = vec![("lookup, tables in memory", false)];
     match MemoryLimit::new(size) {
@@ -433,15 +431,12 @@ fn memory(lab: &mut Lab<'_>, source: &Source, scratch: &Path) -> Outcome<()> {
     for (case, limited) in cases {
         let (mut timing, mut wrong, mut peak) = (Timing::default(), 0, None);
         for round in 0..4 {
-            if limited {
-                let file = std::fs::File::open(&path)?;
-                file.sync_all()?;
-                rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
-            }
             lab.unit.sample(&mut timing.unit);
             reset_peak_rss();
             let limit = limited.then(|| MemoryLimit::new(size / 4)).transpose()?;
+            // From the disk they are read past the page cache.
             let tables = EncryptedTables::open(client.params(), &path)?;
+            let tables = if limited { tables } else { tables.in_memory()? };
             let search = lookup::Search { keys: &keys, tables: Tables::Encrypted(&tables), stage: &|_, _, _| () };
             let clock = Clock::start();
             let (answer, _) = lab.one.run(|| search.run(&query))?;

@@ -1,11 +1,14 @@
-//! `gpu`: sums and products of many ciphertexts on a card by the ways of the paper on them (`003`) and in one launch,
-//! and whole products of batches; every answer is checked against the processor's.
+//! `gpu`: rates of a card; sums and products of many ciphertexts by the ways of the paper on them (`003`) and in one launch;
+//! whole products and rotations of batches with real keys; products of encrypted matrices. Every answer is checked
+//! against the processor's.
 //!
 //! Without a card the emulator runs the same kernels: answers are checked, and there are no times.
 
+mod matrices;
+mod model;
+mod operations;
 mod page;
 mod paper;
-mod products;
 mod rates;
 
 use crate::Outcome;
@@ -42,12 +45,15 @@ pub struct Options {
     /// Widths of the data primes of sums and products.
     #[arg(long, value_delimiter = ',', default_values_t = [60, 40])]
     q_bits: Vec<u32>,
-    /// Batches of whole products; 1, 4, 16, 64 and 256 on a card, 2 on the emulator.
+    /// Batches of whole operations; 1, 4, 16, 64 and 256 on a card, 2 on the emulator.
     #[arg(long, value_delimiter = ',')]
     batch: Vec<usize>,
     /// Most repetitions of a case.
     #[arg(long, default_value_t = 200)]
     repetitions: usize,
+    /// Minutes after which no further set and no product of matrices is begun.
+    #[arg(long, default_value_t = 5.0)]
+    minutes: f64,
     /// Write `papers-003.json` and `papers-003.md` into the folder of `--runs`.
     #[arg(long)]
     page: bool,
@@ -56,7 +62,8 @@ pub struct Options {
 /// One figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// What was done: `sum`, `product`, `multiply, relinearise, rescale`, or a rate.
+    /// What was done: `rate`, `sum`, `product`, `multiply, relinearise, rescale`, `rotation`, `8 rotations`,
+    /// `sum of 8 rotations`, `matrix product`.
     pub operation: &'static str,
     /// How: `standard`, `method 1`, `method 2`, `both methods`, `one launch`.
     pub method: String,
@@ -70,9 +77,10 @@ pub struct Cell {
     pub wall_us: Option<f64>,
     /// Median of the device's own time.
     pub device_us: Option<f64>,
-    /// Bytes that have to be read and written at least.
+    /// Bytes of operands and results.
     pub bytes: usize,
-    /// Model: those bytes at the rate of a copy, measured on this card or assumed for an H100.
+    /// Model: those bytes at the rate of a copy, measured on this card or assumed for an H100; of rates, operations with keys and
+    /// products of matrices, what [`model`] says.
     pub floor_us: f64,
     /// The paper's figure, of an RTX 3090.
     pub printed_us: Option<f64>,
@@ -114,6 +122,8 @@ pub struct Bench {
     repetitions: usize,
     /// Bytes a microsecond of a copy, and whether it was measured here.
     copy: (f64, bool),
+    /// After which nothing long is begun.
+    end: Option<Instant>,
 }
 
 impl Bench {
@@ -136,15 +146,26 @@ impl Bench {
     }
 
     /// Median microseconds by the device's clock.
-    fn device_time(&self, work: &mut dyn FnMut() -> sudare_cuda::Result<()>) -> Outcome<Option<f64>> {
+    fn device_time(&self, work: &mut dyn FnMut() -> Outcome<()>) -> Outcome<Option<f64>> {
+        if self.device.info().emulated {
+            return Ok(None);
+        }
         let mut samples = Vec::new();
         for _ in 0..11 {
-            match self.device.timed(work)? {
-                Some(us) => samples.push(us),
-                None => return Ok(None),
-            }
+            let mut done = Ok(());
+            let us = self.device.timed(&mut || {
+                done = work();
+                Ok(())
+            })?;
+            done?;
+            samples.extend(us);
         }
-        Ok(Some(median(samples)))
+        Ok((!samples.is_empty()).then(|| median(samples)))
+    }
+
+    /// Whether no time is left to begin something long.
+    fn late(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() > end)
     }
 }
 
@@ -228,7 +249,9 @@ pub fn run(options: &Options, machine: &Machine, json: bool, runs: &Path) -> Out
         _ => given.to_vec(),
     };
     let mut lines = Lines::new(json);
-    let mut bench = Bench { device, repetitions: options.repetitions, copy: (ASSUMED_COPY, false) };
+    let end =
+        std::time::Duration::try_from_secs_f64(60.0 * options.minutes).ok().and_then(|d| Instant::now().checked_add(d));
+    let mut bench = Bench { device, repetitions: options.repetitions, copy: (ASSUMED_COPY, false), end };
     let mut cells = rates::run(&mut bench)?;
     cells.iter().try_for_each(|cell| lines.put(cell))?;
     for n in or(&options.n, &[8192, 16_384, 32_768], &[8192]) {
@@ -239,12 +262,13 @@ pub fn run(options: &Options, machine: &Machine, json: bool, runs: &Path) -> Out
             }
         }
     }
-    for batch in or(&options.batch, &[1, 4, 16, 64, 256], &[2]) {
-        for cell in products::run(&bench, batch)? {
-            lines.put(&cell)?;
-            cells.push(cell);
-        }
-    }
+    let mut put = |cell: Cell| {
+        lines.put(&cell)?;
+        cells.push(cell);
+        Ok(())
+    };
+    operations::run(&bench, &or(&options.batch, &[1, 4, 16, 64, 256], &[2]), &mut put)?;
+    matrices::run(&bench, &mut put)?;
     if options.page {
         store(&runs.join("papers-003.json"), &cells)?;
         let page = runs.join("papers-003.md");

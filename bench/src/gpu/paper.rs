@@ -127,7 +127,7 @@ impl<const PARTS: usize> Case<'_, PARTS> {
             work([&a.all, &b.all], &mut out)?;
             Ok(bench.device.synchronize()?)
         })?;
-        cell.device_us = bench.device_time(&mut || work([&a.all, &b.all], &mut out))?;
+        cell.device_us = bench.device_time(&mut || Ok(work([&a.all, &b.all], &mut out)?))?;
         cell.check = right(checked(a.each.len()).into_iter().map(|i| (&out, i)), &self.want)?;
         Ok(cell)
     }

@@ -1,8 +1,9 @@
-//! What the card does at best: a copy, and what a launch and a wait cost.
+//! What the card does at best: a copy, reads from the second-level cache, arithmetic, and what a launch and a wait cost.
 
 use super::{Bench, Cell, basis, check, uniform};
 use crate::Outcome;
 use sudare_cuda::Batch;
+use sudare_cuda::ops::rate::{Of, Rate};
 use sudare_ring::Eval;
 
 /// Measures the rates; the copy's becomes the unit of every floor.
@@ -14,7 +15,7 @@ pub fn run(bench: &mut Bench) -> Outcome<Vec<Cell>> {
     let from = Batch::<Eval>::from_host(&bench.device, &ring, &refs)?;
     let mut to = from.room(2)?;
     let bytes = 2 * from.bytes();
-    let device_us = bench.device_time(&mut || from.copy_all(&mut to))?;
+    let device_us = bench.device_time(&mut || Ok(from.copy_all(&mut to)?))?;
     if let Some(us) = device_us {
         bench.copy = (bytes as f64 / us, true);
     } else {
@@ -48,6 +49,44 @@ pub fn run(bench: &mut Bench) -> Outcome<Vec<Cell>> {
         })?;
         let name = if launches == 1 { "launch and wait" } else { "100 launches, one wait" };
         cells.push(cell(name, launches, wall, None, 0, check(&sum, 0, &[p[0].add(&p[0])])?));
+    }
+    cells.extend(pipes(bench)?);
+    Ok(cells)
+}
+
+/// Arithmetic by instruction, and reads of 16 MB. `d` is operations (bytes, of reads); the model, what
+/// they take by what CUDA's guide says of an H100: 132 multiprocessors at 1.7 GHz.
+fn pipes(bench: &Bench) -> Outcome<Vec<Cell>> {
+    let emulated = bench.device.info().emulated;
+    let (blocks, rounds) = if emulated { (2, 2) } else { (1 << 12, 1 << 12) };
+    let mut cells = Vec::new();
+    for of in Of::ALL {
+        // L2 of an H100: 5.5 TB/s.
+        let (name, each) = match of {
+            Of::Fp64 => ("FP64", 64.0),
+            Of::Imad => ("IMAD", 64.0),
+            // Compiled to a product and two sums for each: instructions bind.
+            Of::ImadWide => ("IMAD.WIDE, two sums", 128.0 / 3.0),
+            Of::Read => ("reads from L2", 5.5e6 / (132.0 * 1.7e3)),
+        };
+        let (blocks, rounds) = if of == Of::Read && !emulated { (512, 256) } else { (blocks, rounds) };
+        let mut rate = Rate::new(&bench.device, of, blocks, rounds)?;
+        rate.run()?;
+        let wrong = rate.wrong()?;
+        let device_us = bench.device_time(&mut || Ok(rate.run()?))?;
+        cells.push(Cell {
+            operation: "rate",
+            method: name.into(),
+            n: 0,
+            primes: "–".into(),
+            d: rate.amount(),
+            wall_us: None,
+            device_us,
+            bytes: rate.bytes(),
+            floor_us: rate.amount() as f64 / (each * 132.0 * 1.7e3),
+            printed_us: None,
+            check: if wrong == 0 { "ok".into() } else { format!("{wrong} words differ from the processor's") },
+        });
     }
     Ok(cells)
 }

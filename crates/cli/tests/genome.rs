@@ -45,6 +45,7 @@ fn a_real_panel_between_two_folders() {
     );
     client.ok(&query);
     carry(&client, &server, &["q"]);
+    server.ok("genome search panel q --store tables --memory 1kB -o a");
     let text = server.ok("genome search panel q --store tables -o a");
     assert!(text.contains("4 to choose among starts"), "{text}");
     assert!(exists(&server.path("tables")));
@@ -107,6 +108,17 @@ fn every_protocol_and_option() {
     place.ok("genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables");
     place.ok("genome search tables q --keys lookup/eval.keys -o a");
     expected(&answer("lookup"), "B", "2", "7", "full");
+    place.ok("genome search tables q --keys lookup/eval.keys --memory 1GB -o a");
+    place.fails("genome search tables q --keys lookup/eval.keys --memory 1kB -o b", 6, "allow as many");
+    place.fails(
+        "genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables",
+        7,
+        "already",
+    );
+    let mut shard = place.read("tables/blocks/c/0/0/0");
+    shard[9000] ^= 1;
+    place.write("tables/blocks/c/0/0/0", shard);
+    place.fails("genome search tables q --keys lookup/eval.keys -o b", 5, "tables");
     // Four haplotypes in one message.
     query("simd", "--sample A,C --hap 1,2 --among 2");
     place.ok("genome search panel q --keys simd/eval.keys -o a");

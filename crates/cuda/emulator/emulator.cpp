@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <vector>
 #include "../kernels/kernels.cu"
+#include "sanitizer.h"
 
 namespace emulator {
 thread_local State* state = nullptr;
@@ -48,8 +49,8 @@ sudare_switch_stack:
 #error "the emulator switches stacks on x86-64 alone: give this processor its sudare_switch_stack"
 #endif
 
-constexpr size_t STACK = 64 << 10;
-struct Fiber { void* at = nullptr; char* stack = nullptr; bool done = false; int64_t barriers = 0; };
+constexpr size_t STACK = sanitizer::STACK;
+struct Fiber { void* at = nullptr; char* stack = nullptr; bool done = false; int64_t barriers = 0; sanitizer::Stack own; };
 struct Run : State {
   const Entry* entry = nullptr;
   const void* arguments = nullptr;
@@ -57,6 +58,7 @@ struct Run : State {
   std::vector<Fiber> fibers;
   std::vector<Shadow> shadows;
   void* main = nullptr;
+  sanitizer::Stack main_stack;
   sigjmp_buf out;
   char message[256];
   uint64_t random = 1;
@@ -81,6 +83,7 @@ static Run& run() { return *static_cast<Run*>(state); }
   va_start(more, format);
   if (used >= 0 && size_t(used) < sizeof r.message) std::vsnprintf(r.message + used, sizeof r.message - used, format, more);
   va_end(more);
+  r.main_stack.enter_for_good();
   siglongjmp(r.out, 1);
 }
 void race(uint64_t word, const char* what, unsigned other) {
@@ -93,7 +96,11 @@ void beyond_shared(uint64_t word) {
 
 static void to_main() {
   Run& r = run();
-  sudare_switch_stack(&r.fibers[r.thread.x].at, r.main);
+  Fiber& f = r.fibers[r.thread.x];
+  if (f.done) r.main_stack.enter_for_good();
+  else r.main_stack.enter_from(f.own);
+  sudare_switch_stack(&f.at, r.main);
+  f.own.entered();
 }
 void barrier() {
   Run& r = run();
@@ -102,6 +109,7 @@ void barrier() {
 }
 static void entry() {
   Run& r = run();
+  r.main_stack.left();
   r.entry->run(r.arguments);
   r.fibers[r.thread.x].done = true;
   to_main();
@@ -112,6 +120,7 @@ static void run_block(Run& r, std::vector<unsigned>& order) {
     Fiber& f = r.fibers[t];
     f.done = false;
     f.barriers = 0;
+    f.own.make(f.stack);
     void** top = reinterpret_cast<void**>(f.stack + STACK - 64);
     *--top = nullptr;
     *--top = reinterpret_cast<void*>(&entry);
@@ -126,7 +135,9 @@ static void run_block(Run& r, std::vector<unsigned>& order) {
     for (unsigned t : order) {
       if (r.fibers[t].done) continue;
       r.thread = Index{t, 0, 0};
+      r.fibers[t].own.enter_from(r.main_stack);
       sudare_switch_stack(&r.main, r.fibers[t].at);
+      r.main_stack.entered();
       ended += r.fibers[t].done;
     }
     live -= ended;
@@ -190,6 +201,7 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
   r.shuffle(blocks);
   state = &r;
   if (sigsetjmp(r.out, 1)) {
+    r.main_stack.entered();
     state = nullptr;
     std::snprintf(message, length, "%s", r.message);
     return 3;

@@ -23,6 +23,7 @@
     [](const void* a) { name(*static_cast<const Arguments*>(a)); }); \
   static void name(const Arguments& g)
 #define SHARED(name) Shared name{0}
+#define FRESH(number) ((void)0)
 #define BARRIER() emulator::barrier()
 #define blockIdx (emulator::state->block)
 #define blockDim (emulator::state->threads)

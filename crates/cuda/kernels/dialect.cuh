@@ -14,6 +14,9 @@ typedef unsigned u32;
 typedef u64* Shared;
 #define SHARED(name) extern __shared__ __align__(16) u64 shared_words_[]; Shared name = shared_words_
 #define BARRIER() __syncthreads()
+// The same number, of which the compiler does not know that: what follows from it is worked out where it is needed,
+// and not kept in registers through a loop.
+#define FRESH(number) asm volatile("" : "+r"(number))
 D double as_double(u64 x) { return __longlong_as_double((long long)x); }
 D u64 as_word(double x) { return (u64)__double_as_longlong(x); }
 D double to_double(u64 x) { return __ll2double_rn((long long)x); }

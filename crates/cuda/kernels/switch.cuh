@@ -225,7 +225,7 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
       const u64* c = g.a1.at(item) + row;
       start_values<A, L>(x, c, g.product ? g.b1.at(item) + row : c, g.product, p);
     } else {
-      load_first<A, L>(x, g.raised.at((item * g.digits + j) * g.count + e) + ((u64)part << L), t);
+      load_first<A, L>(x, g.raised.at((item * g.digits + j) * g.count + e) + ((u32)part << L), t);
       if (exchanged) BARRIER();                      // the last digit's exchange is read
       exchanged = true;
       part_forward<A, L>(x, s, p, t, part);
@@ -244,15 +244,17 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
     }
   }
   ROLLED for (int h = 0; h < 2; h++) {
-    const Shared sum = h ? sum1 : sum0;
-    UNROLL for (int k = 0; k < 16; k++) x[k] = A::settle(A::raw(sum[k * THREADS + t]), p);
+    int thread = t;
+    FRESH(thread);                                   // addresses kept for the other half would spill
+    const Shared sum = (h ? sum1 : sum0) + thread;
+    UNROLL for (int k = 0; k < 16; k++) x[k] = A::settle(A::raw(sum[k * THREADS]), p);
     if (e < g.kept) {
       u64* out = g.sums.at((item * 2 + h) * g.kept + e) + near;
       UNROLL for (int c = 0; c < 8; c++) store_two(out + 8 * c, A::store(x[c], p), A::store(x[c + 8], p));
     } else {
       if (h) BARRIER();                              // the first half's exchange is read; the digits' ended where this starts
-      part_inverse<A, L>(x, s, p, t, part);
-      store_first<A, L>(g.tail.at((item * 2 + h) * (g.count - g.kept) + e - g.kept) + ((u64)part << L), x, t);
+      part_inverse<A, L>(x, s, p, thread, part);
+      store_first<A, L>(g.tail.at((item * 2 + h) * (g.count - g.kept) + e - g.kept) + ((u32)part << L), x, thread);
     }
   }
 }

@@ -68,7 +68,7 @@ template <int L, int P> struct Pass {
   static_assert(GROUPS == 1 || THREADS % STRIDE == 0 || THREADS * GROUPS <= STRIDE, "groups at equal steps");
   static D int group(int t, int i) { return (t + THREADS * i) / STRIDE; }
   static D int first(int t) { return (t / STRIDE) * (STRIDE << R) + t % STRIDE; }
-  static D int at(int t, int i, int k) { return first(t) + i * STEP + k * STRIDE; }
+  static D constexpr int after(int i, int k) { return i * STEP + k * STRIDE; }   // from the thread's first value
   static D int padded_at(int t, int i, int k) { return padded(first(t)) + i * padded(STEP) + k * padded(STRIDE); }
 };
 template <class A, int L, int P, bool STORE> D void exchange(typename A::T* x, Shared s, int t) {
@@ -124,14 +124,16 @@ template <class A, int L, int P = Plan<L>::passes - 1> D void part_inverse(typen
 // A thread's values in the places of the first pass, as the family has them.
 template <class A, int L> D void load_first(typename A::T* x, const u64* row, int t) {
   typedef Pass<L, 0> Q;
+  row += (u32)Q::first(t);
   UNROLL for (int i = 0; i < Q::GROUPS; i++) {
-    UNROLL for (int k = 0; k < (1 << Q::R); k++) x[(i << Q::R) + k] = A::raw(row[Q::at(t, i, k)]);
+    UNROLL for (int k = 0; k < (1 << Q::R); k++) x[(i << Q::R) + k] = A::raw(row[Q::after(i, k)]);
   }
 }
 template <class A, int L> D void store_first(u64* row, const typename A::T* x, int t) {
   typedef Pass<L, 0> Q;
+  row += (u32)Q::first(t);
   UNROLL for (int i = 0; i < Q::GROUPS; i++) {
-    UNROLL for (int k = 0; k < (1 << Q::R); k++) row[Q::at(t, i, k)] = A::bits(x[(i << Q::R) + k]);
+    UNROLL for (int k = 0; k < (1 << Q::R); k++) row[Q::after(i, k)] = A::bits(x[(i << Q::R) + k]);
   }
 }
 // The places of the last pass: 16 neighbours in bit-reversed order are eight pairs (c, c + 8), 8 words apart.

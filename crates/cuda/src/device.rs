@@ -1,11 +1,10 @@
 //! A device: where batches are, and what works on them.
 
 use crate::arena::Core;
-use crate::driver::Info;
-use crate::driver::card::{self, Card};
 #[cfg(feature = "emulate")]
 use crate::driver::emulator::{Emulator, Trial};
 use crate::driver::image::Kernels;
+use crate::driver::{self, Info};
 use crate::error::Result;
 use crate::tables::PrimeTable;
 use std::collections::HashMap;
@@ -34,7 +33,7 @@ impl Device {
     /// [`CudaError::NoDriver`](crate::CudaError::NoDriver), [`CudaError::OldDriver`](crate::CudaError::OldDriver) or
     /// what the driver says.
     pub fn list() -> Result<Vec<Info>> {
-        card::devices()
+        driver::devices()
     }
 
     /// Opens card `index`.
@@ -43,7 +42,7 @@ impl Device {
     /// As [`Device::list`], and [`CudaError::NoDevice`](crate::CudaError::NoDevice),
     /// [`CudaError::NoKernels`](crate::CudaError::NoKernels).
     pub fn open(index: usize, kernels: &Kernels) -> Result<Self> {
-        Ok(Self::new(Core::new(Box::new(Card::open(index, kernels)?))))
+        Ok(Self::new(Core::new(driver::open(index, kernels)?)))
     }
 
     /// The kernels on the processor, with room for `memory` bytes: answers are a card's, times are not.
@@ -85,7 +84,7 @@ impl Device {
     }
 
     /// How many items of a batch one wave holds, at `words` words of intermediate results each.
-    pub(crate) fn wave(&self, words: usize) -> usize {
+    pub fn wave_items(&self, words: usize) -> usize {
         (self.0.wave.load(Ordering::Relaxed) / (8 * words)).max(1)
     }
 

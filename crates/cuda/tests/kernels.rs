@@ -348,3 +348,15 @@ fn the_order_of_blocks_and_threads_does_not_matter() {
     let first = run(1);
     assert!((2..6).all(|seed| run(seed) == first));
 }
+
+#[test]
+fn what_rates_are_measured_by() {
+    use sudare_cuda::ops::rate::{Of, Rate};
+    for of in Of::ALL {
+        let mut rate = Rate::new(&device(), of, 3, 5).unwrap();
+        rate.run().unwrap();
+        assert_eq!(rate.wrong().unwrap(), 0, "{of:?}");
+        let amount = if of == Of::Read { 4 * 5 * 32 * 1024 } else { 4 * 256 * 5 * 64 };
+        assert_eq!((rate.amount(), rate.bytes()), (amount, if of == Of::Read { 4 << 15 } else { 0 }));
+    }
+}

@@ -6,6 +6,7 @@ use sudare_he::HeError;
 use sudare_ring::{ErrorKind, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
+use sudare_store::StoreError;
 use sudare_tfhe::TfheError;
 
 /// What is wrong with one record of a VCF or BCF file.
@@ -244,6 +245,17 @@ pub enum GenomeError {
     /// Bytes that are no such object, or a damaged one.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// A store that was refused, or a damaged one.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Less memory than a search takes for tables.
+    #[error("a search of these tables holds {least} bytes of them, and {given} are allowed; allow as many")]
+    TooLittleMemory {
+        /// Bytes that are allowed.
+        given: u64,
+        /// The least that will do.
+        least: u64,
+    },
     /// TFHE refused.
     #[error(transparent)]
     Tfhe(#[from] TfheError),
@@ -275,6 +287,7 @@ impl GenomeError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Wire(e) => e.kind(),
+            Self::Store(e) => e.kind(),
             Self::Tfhe(e) => e.kind(),
             Self::He(e) => e.kind(),
             Self::Io { .. } => ErrorKind::Io,
@@ -288,7 +301,9 @@ impl GenomeError {
             | Self::Empty { .. }
             | Self::Range { .. }
             | Self::Window { .. } => ErrorKind::Input,
-            Self::Policy { .. } | Self::Failure { .. } | Self::OverClass { .. } => ErrorKind::Parameters,
+            Self::Policy { .. } | Self::Failure { .. } | Self::OverClass { .. } | Self::TooLittleMemory { .. } => {
+                ErrorKind::Parameters
+            }
             Self::WrongPanel { .. } | Self::WrongQuery | Self::WrongProtocol { .. } | Self::Nonsense => {
                 ErrorKind::Mismatch
             }

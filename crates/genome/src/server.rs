@@ -71,6 +71,13 @@ impl Server {
         self
     }
 
+    /// The same, keeping at most so many bytes of diagrams in memory beyond those in use, in place of 256 MiB.
+    #[must_use]
+    pub fn with_memory(mut self, memory: u64) -> Self {
+        self.store = self.store.with_memory(usize::try_from(memory).unwrap_or(usize::MAX));
+        self
+    }
+
     /// The same, answering at most so many queries under one key.
     #[must_use]
     pub fn with_most_queries(mut self, most: u64) -> Self {

@@ -2,12 +2,14 @@
 
 mod common;
 use common::*;
-use sudare_genome::lookup::{Client, EncryptedTables, Search, Set, Stage, Tables};
+use std::path::{Path, PathBuf};
+use sudare_genome::lookup::{self, Client, EncryptedTables, Search, Set, Stage, Tables};
 use sudare_genome::search::longest;
 use sudare_genome::{GenomeError, Panel, Question, Shape};
 use sudare_ring::random::Seed;
-use sudare_ring::{Threads, threads};
+use sudare_ring::{ErrorKind, Threads, threads};
 use sudare_rlwe::wire::reseal_for_tests;
+use sudare_store::StoreError;
 use sudare_tfhe::circuit_bootstrap::CircuitKey;
 use sudare_tfhe::wire::circuit_key_from_bytes;
 
@@ -84,12 +86,20 @@ fn counters_follow_the_starts() {
 fn encrypted_tables_and_keys_travel() {
     let w = world(10, 30, 4);
     let sites = w.panel.description().unwrap();
-    // The server has the tables in a file, the keys as bytes, and no panel.
+    // The server has the tables in a store, the keys as bytes, and no panel.
     let starts = [2, 9, 17];
-    let bytes = w.client.encrypt_tables(&w.panel, &starts, 4).unwrap();
-    let path = w.place.write("tables", &bytes);
+    let path = w.place.path("tables");
+    let told = std::cell::RefCell::new(Vec::new());
+    EncryptedTables::encrypt(&w.client, &w.panel, &starts, 4, &path, &|done, all| told.borrow_mut().push((done, all)))
+        .unwrap();
+    assert_eq!(told.into_inner(), (0..=4).map(|k| (k, 4)).collect::<Vec<_>>());
+    let taken = EncryptedTables::encrypt(&w.client, &w.panel, &starts, 4, &path, &|_, _| ()).unwrap_err();
+    assert!(matches!(taken, GenomeError::Store(StoreError::Exists { .. })), "{taken}");
     let tables = EncryptedTables::open(w.client.params(), &path).unwrap();
-    assert_eq!((tables.sites(), tables.starts(), tables.bytes()), (4, &starts[..], bytes.len() as u64));
+    assert_eq!((tables.sites(), tables.starts(), tables.bytes() % 4096), (4, &starts[..], 0));
+    tables.expect_memory(tables.search_bytes()).unwrap();
+    let little = tables.expect_memory(tables.search_bytes() - 1).unwrap_err();
+    assert!(matches!(little, GenomeError::TooLittleMemory { .. }) && little.kind() == ErrorKind::Parameters);
     let stored = w.client.evaluation_keys().unwrap();
     let keys = circuit_key_from_bytes(w.client.params(), &stored).unwrap();
     let mut r = Random(5);
@@ -107,20 +117,52 @@ fn encrypted_tables_and_keys_travel() {
     let (query, _) = w.client.query(&sites, &other).unwrap();
     let search = Search { keys: &keys, tables: Tables::Encrypted(&tables), stage: &|_, _, _| () };
     assert!(matches!(search.run(&query), Err(GenomeError::Wire(_))));
-    // Damage.
-    let open = |bytes: &[u8]| {
-        let tables = EncryptedTables::open(w.client.params(), &w.place.write("bad", bytes))?;
-        let question = Question::new(&sites, 2, vec![true; 4], 1)?.among(&sites, &[9, 17])?;
-        let (query, _) = w.client.query(&sites, &question)?;
-        Search { keys: &keys, tables: Tables::Encrypted(&tables), stage: &|_, _, _| () }.run(&query)
+    let in_memory = EncryptedTables::open(w.client.params(), &path).unwrap().in_memory().unwrap();
+    let all = [&tables, &in_memory];
+    let question = Question::new(&sites, 2, vec![true; 4], 1).unwrap().among(&sites, &[9, 17]).unwrap();
+    let (query, pending) = w.client.query(&sites, &question).unwrap();
+    let searched = |tables: &EncryptedTables| {
+        let search = Search { keys: &keys, tables: Tables::Encrypted(tables), stage: &|_, _, _| () };
+        Ok::<_, GenomeError>(w.client.answer(&pending, &search.run(&query)?.0)?[0].matched)
     };
-    open(&bytes).unwrap();
-    for _ in 0..12 {
-        let mut bad = bytes.clone();
-        let at = r.below(bytes.len());
+    let expected = longest(&w.panel, 2, &[true; 4], 1).unwrap().length;
+    assert!(all.into_iter().all(|tables| searched(tables).unwrap() == expected));
+
+    // A bit flipped anywhere, before the store is opened or while it is open, and any cut.
+    let files = files_of(&path);
+    assert!(files.iter().any(|f| f.ends_with("blocks/c/0/0/0")), "{files:?}");
+    for round in 0..40 {
+        let file = &files[round % files.len()];
+        let good = std::fs::read(file).unwrap();
+        let mut bad = good.clone();
+        let at = r.below(good.len());
         bad[at] ^= 1 << r.below(8);
-        assert!(open(&bad).is_err(), "{at}");
-        assert!(open(&bytes[..at]).is_err());
+        let open = EncryptedTables::open(w.client.params(), &path).unwrap();
+        std::fs::write(file, &bad).unwrap();
+        let fresh = EncryptedTables::open(w.client.params(), &path).and_then(|tables| searched(&tables));
+        assert!(
+            matches!(&fresh, Err(e) if e.kind() == ErrorKind::Format),
+            "byte {at} of {}: {fresh:?}",
+            file.display()
+        );
+        if file.ends_with("blocks/c/0/0/0") {
+            // The shard's index is compared when it is first opened, blocks whenever they are read.
+            assert!(matches!(searched(&open), Err(GenomeError::Store(_) | GenomeError::Wire(_))), "byte {at}");
+        }
+        std::fs::write(file, &good[..at]).unwrap();
+        assert!(EncryptedTables::open(w.client.params(), &path).and_then(|tables| searched(&tables)).is_err());
+        std::fs::write(file, &good).unwrap();
+    }
+    // What was read once is checked again.
+    assert_eq!(searched(&tables).unwrap(), expected);
+    let shard = path.join("blocks/c/0/0/0");
+    let mut bytes = std::fs::read(&shard).unwrap();
+    bytes[9000] ^= 1;
+    std::fs::write(&shard, &bytes).unwrap();
+    assert!(searched(&tables).is_err());
+    assert_eq!(searched(&in_memory).unwrap(), expected);
+
+    for _ in 0..12 {
         let mut bad = stored.clone();
         let at = r.below(stored.len());
         bad[at] ^= 1 << r.below(8);
@@ -131,9 +173,25 @@ fn encrypted_tables_and_keys_travel() {
             bad[at..at + 8].copy_from_slice(&edge);
             reseal_for_tests(&mut bad);
             let _ = circuit_key_from_bytes(w.client.params(), &bad);
-            let _ = EncryptedTables::open(w.client.params(), &w.place.write("bad", &bad));
+            lookup::read_for_fuzzing(w.client.params(), &bad);
         }
     }
+    let other = Client::generate(&Set::standard()).unwrap();
+    let foreign = EncryptedTables::open(other.params(), &path).map(drop).unwrap_err();
+    assert_eq!(foreign.kind(), ErrorKind::Mismatch);
+}
+
+/// All files of a store, by name.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let (mut out, mut folders) = (Vec::new(), vec![path.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { out.push(path) }
+        }
+    }
+    out.sort();
+    out
 }
 
 #[test]

@@ -12,6 +12,7 @@ use sudare_genome::{GenomeError, Pending, Question, Reading, RecordProblem};
 use sudare_ring::random::Seed;
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::wire::reseal_for_tests;
+use sudare_tfhe::leveled::Diagram;
 
 struct World {
     _place: Place,
@@ -121,6 +122,36 @@ fn a_real_haplotype_of_another_sample() {
     store.forget();
     store.diagram(window.start, window.len(), 1).unwrap();
     assert_eq!(store.found().stored, 1);
+}
+
+/// Within any memory the same diagrams, from their files when they are wanted again, and checked each time.
+#[test]
+fn diagrams_within_a_memory() {
+    let place = Place::new();
+    let panel = Arc::new(place.panel(&haplotypes(20, 40, 8)));
+    let folder = place.path("store");
+    let words =
+        |d: &Diagram| (d.counts().to_vec(), d.products().iter().flatten().map(|v| v.code()).collect::<Vec<_>>());
+    let all = Store::new(panel.clone()).in_folder(&folder);
+    let expected: Vec<_> = (0..30).map(|start| words(&all.diagram(start, 8, 1).unwrap())).collect();
+    let bytes = all.kept_bytes();
+    for memory in [0, bytes / 3, bytes] {
+        let store = Store::new(panel.clone()).in_folder(&folder).with_memory(memory);
+        for start in (0..30).chain(0..30) {
+            assert_eq!(words(&store.diagram(start, 8, 1).unwrap()), expected[start]);
+            assert!(store.kept_bytes() <= memory);
+        }
+        let found = store.found();
+        assert_eq!((found.built, found.kept), (0, if memory == bytes { 30 } else { 0 }), "{memory} of {bytes}");
+    }
+    let store = Store::new(panel.clone()).in_folder(&folder).with_memory(0);
+    store.diagram(3, 8, 1).unwrap();
+    let file = folder.join(panel.hash().to_string()).join("q8-e1").join("0000000003.diagram");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let last = bytes.len() - 33;
+    bytes[last] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert!(matches!(store.diagram(3, 8, 1), Err(GenomeError::Wire(_))));
 }
 
 #[test]

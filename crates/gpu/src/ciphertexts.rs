@@ -3,7 +3,7 @@
 use crate::error::Result;
 use sudare_cuda::{Batch, CudaError, Device};
 use sudare_ring::Eval;
-use sudare_rlwe::{Ciphertext, KeyId, Params, RlweError};
+use sudare_rlwe::{Ciphertext, KeyId, Params, RlweError, Shaped};
 
 /// Ciphertexts of one level, as many parts each, under one key, on a device. Clones share the memory.
 #[derive(Clone, Debug)]
@@ -65,21 +65,6 @@ impl Ciphertexts {
         Ok(first.with(Batch::gather(&parts)?, first.level))
     }
 
-    /// Their parameters.
-    pub fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// The name of the secret key they are under.
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
-    /// Rescales left.
-    pub fn level(&self) -> usize {
-        self.level
-    }
-
     /// Their parts over the primes of the level.
     pub fn parts(&self) -> &Batch<Eval> {
         &self.parts
@@ -98,5 +83,23 @@ impl Ciphertexts {
     /// Bytes on the device, as if none were shared.
     pub fn bytes(&self) -> usize {
         self.parts.bytes()
+    }
+}
+
+impl Shaped for Ciphertexts {
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn key(&self) -> KeyId {
+        self.key
+    }
+
+    fn level(&self) -> usize {
+        self.level
+    }
+
+    fn polynomials(&self) -> usize {
+        self.parts.parts()
     }
 }

@@ -26,5 +26,16 @@ impl GpuError {
     }
 }
 
+impl From<GpuError> for RlweError {
+    fn from(error: GpuError) -> Self {
+        match error {
+            GpuError::Rlwe(error) => error,
+            GpuError::Device(error) => Self::Device { kind: error.kind(), reason: error.to_string() },
+        }
+    }
+}
+
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, GpuError>;
+/// The same as a scheme has it.
+pub(crate) type Refused<T> = std::result::Result<T, RlweError>;

@@ -1,16 +1,16 @@
 //! Computing on batches of ciphertexts.
 
 use crate::ciphertexts::Ciphertexts;
-use crate::error::Result;
+use crate::error::{Refused, Result};
 use crate::keys::{Resident, Which};
 use crate::levels::Level;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_cuda::{Batch, CudaError, Device, Pairs};
-use sudare_ring::{Eval, Poly};
+use sudare_ring::{Coeff, Eval, Poly};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Counters, Params, RlweError};
+use sudare_rlwe::{Backend, Counters, Params, RlweError, Shaped};
 
 /// Evaluates on batches with a server's keys. Operands are never changed; a result is on the device when its queue
 /// comes to it, and nothing here waits for that.
@@ -184,15 +184,56 @@ impl Evaluator {
         Ok(a.with(a.parts().truncated(level + 1)?, level))
     }
 
+    /// `a · p` rescaled, as [`Evaluator::mul_poly`].
+    ///
+    /// # Errors
+    /// As there, and as [`Evaluator::rescale`].
+    pub fn mul_poly_rescale(&self, a: &Ciphertexts, p: &Batch<Eval>) -> Result<Ciphertexts> {
+        a.lower("rescale")?;
+        self.rescale(&self.mul_poly(a, p)?)
+    }
+
+    /// `a · X^(N/2)`, which is i in every slot.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn mul_imaginary_unit(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
+        self.check(a)?;
+        let basis = a.parts().basis();
+        let mut unit = vec![0; basis.degree()];
+        unit[basis.degree() / 2] = 1;
+        let unit = self.upload_polys(&[&Poly::<Coeff>::from_signed(basis, &unit).into_eval()])?;
+        let unit = self.plain("product with i", a, &unit)?.repeated(a.parts().parts())?;
+        Ok(a.with(a.parts().mul(&unit)?, a.level()))
+    }
+
+    /// Σ_i a_i · b_i, item by item, with three parts, at the lowest of all levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; [`RlweError::Degree`] for operands of three parts, [`RlweError::Operands`] for none, or
+    /// sides of different lengths.
+    pub fn dot(&self, a: &[&Ciphertexts], b: &[&Ciphertexts]) -> Result<Ciphertexts> {
+        let level = self.check_dot(a, b)?;
+        let mut sum: Option<Batch<Eval>> = None;
+        for (a, b) in a.iter().zip(b) {
+            let product = self.drop_to(a, level)?.parts().tensor(self.drop_to(b, level)?.parts())?;
+            sum = Some(match sum {
+                Some(sum) => sum.add(&product)?,
+                None => product,
+            });
+        }
+        let (Some(first), Some(sum)) = (a.first(), sum) else { unreachable!("a sum of no products") };
+        self.inner.record(Counters { add: (a.len() as u64 - 1) * first.len() as u64, ..Counters::default() });
+        self.record_products(a.len() * first.len(), 0);
+        Ok(first.with(sum, level))
+    }
+
     /// `a · b`, item by item, with three parts.
     ///
     /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::Degree`] for operands of three parts.
+    /// As [`Evaluator::dot`].
     pub fn mul(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        let (a, b) = self.factors(a, b)?;
-        let product = a.parts().tensor(b.parts())?;
-        self.record_products(a.len(), false);
-        Ok(a.with(product, a.level()))
+        self.dot(&[a], &[b])
     }
 
     /// Three parts to two; two stay as they are.
@@ -207,9 +248,25 @@ impl Evaluator {
         let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
         let tables = level.switching()?;
         let out = tables.gadget.relinearize(a.parts(), &key, &tables.mod_down)?;
-        let items = a.len() as u64;
-        self.inner.record(Counters { relin: items, key_switches: items, ..Counters::default() });
+        self.record_products(0, a.len());
         Ok(a.with(out, a.level()))
+    }
+
+    /// Relinearise and rescale with one division by P·q_l.
+    ///
+    /// # Errors
+    /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
+    pub fn relinearize_rescale(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
+        let lower = a.lower("rescale")?;
+        self.check(a)?;
+        if a.polynomials() == 2 {
+            return self.rescale(a);
+        }
+        let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
+        let tables = level.switching()?;
+        let out = tables.gadget.relinearize(a.parts(), &key, tables.with_rescale()?)?;
+        self.record_products(0, a.len());
+        Ok(a.with(out, lower))
     }
 
     /// Products, relinearised: five launches for all.
@@ -221,7 +278,7 @@ impl Evaluator {
         let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
         let tables = level.switching()?;
         let out = tables.gadget.product(a.parts(), b.parts(), &key, &tables.mod_down)?;
-        self.record_products(a.len(), true);
+        self.record_products(a.len(), a.len());
         Ok(a.with(out, a.level()))
     }
 
@@ -233,10 +290,8 @@ impl Evaluator {
         let (a, b) = self.factors(a, b)?;
         let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
         let tables = level.switching()?;
-        let none = RlweError::OutOfLevels { operation: "rescale", needed: 1, level: 0 };
-        let division = tables.mod_down_rescale.as_ref().ok_or(none)?;
-        let out = tables.gadget.product(a.parts(), b.parts(), &key, division)?;
-        self.record_products(a.len(), true);
+        let out = tables.gadget.product(a.parts(), b.parts(), &key, tables.with_rescale()?)?;
+        self.record_products(a.len(), a.len());
         Ok(a.with(out, a.level() - 1))
     }
 
@@ -294,6 +349,31 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::automorphism`], before any work; [`RlweError::Operands`] without elements.
     pub fn sum_of_automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Result<Ciphertexts> {
+        let sum = self.sum_of_images(a, elements)?;
+        Ok(a.with(self.level(a.level())?.switching()?.mod_down.apply(&sum)?, a.level()))
+    }
+
+    /// p ⊙ that sum, rescaled, for one polynomial over Q_l·P or one for each item: one division by P·q_l.
+    ///
+    /// # Errors
+    /// As [`Evaluator::sum_of_automorphisms`]; [`RlweError::OutOfLevels`] at level 0, [`CudaError`] for polynomials
+    /// over other primes.
+    pub fn sum_of_automorphisms_mul_rescale(
+        &self,
+        a: &Ciphertexts,
+        elements: &[u64],
+        p: &Batch<Eval>,
+    ) -> Result<Ciphertexts> {
+        let lower = a.lower("masked sum of rotations")?;
+        let level = self.level(a.level())?;
+        let sum = self.sum_of_images(a, elements)?;
+        let sum = sum.mul(&for_each_item(p, a.len())?.repeated(2)?)?;
+        self.inner.record(Counters { cmult: a.len() as u64, ..Counters::default() });
+        Ok(a.with(level.switching()?.with_rescale()?.apply(&sum)?, lower))
+    }
+
+    /// P times the sum of images, over Q_l·P.
+    fn sum_of_images(&self, a: &Ciphertexts, elements: &[u64]) -> Result<Batch<Eval>> {
         let operation = "sum of rotations";
         self.check_two_parts(operation, a)?;
         self.inner.check_keys(elements, a.level())?;
@@ -312,7 +392,7 @@ impl Evaluator {
         let switched = elements.iter().filter(|e| **e != 1).count();
         self.inner.record(Counters::rotations(switched * a.len()));
         self.inner.record(Counters { add: ((elements.len() - 1) * a.len()) as u64, ..Counters::default() });
-        Ok(a.with(tables.mod_down.apply(&sum)?, a.level()))
+        Ok(sum)
     }
 
     /// Refuses batches of other parameters, under another key, or on another device.
@@ -322,14 +402,6 @@ impl Evaluator {
         match a.parts().device().is(&self.device) {
             true => Ok(()),
             false => Err(CudaError::Mismatch("these ciphertexts are on another device than their evaluator").into()),
-        }
-    }
-
-    fn check_two_parts(&self, operation: &'static str, a: &Ciphertexts) -> Result<()> {
-        self.check(a)?;
-        match a.parts().parts() {
-            2 => Ok(()),
-            found => Err(RlweError::Degree { operation, expected: 2, found }.into()),
         }
     }
 
@@ -353,10 +425,7 @@ impl Evaluator {
             return Err(RlweError::NoSuchLevel { operation, wanted, highest }.into());
         }
         let p = if limbs == a.level() + 1 { p.clone() } else { p.truncated(a.level() + 1)? };
-        if p.len() == 1 && a.len() != 1 {
-            return Ok(Batch::gather(&vec![(&p, 0); a.len()])?);
-        }
-        Ok(p)
+        for_each_item(&p, a.len())
     }
 
     /// The tables of a level, made when it is first asked for.
@@ -395,9 +464,151 @@ impl Evaluator {
         }
     }
 
-    fn record_products(&self, items: usize, relinearized: bool) {
-        let items = items as u64;
-        let switched = if relinearized { items } else { 0 };
-        self.inner.record(Counters { mult: items, relin: switched, key_switches: switched, ..Counters::default() });
+    fn record_products(&self, products: usize, switched: usize) {
+        let (mult, relin) = (products as u64, switched as u64);
+        self.inner.record(Counters { mult, relin, key_switches: relin, ..Counters::default() });
+    }
+
+    /// Words of the digits of one item at a level: the largest thing that an operation makes of it.
+    fn digit_words(&self, level: usize) -> usize {
+        let literal = self.params().literal();
+        let limbs = level + 1;
+        let digits = limbs.div_ceil(literal.digit_limbs.max(1));
+        self.params().degree() * (limbs + digits * (limbs + literal.p_bits.len()))
+    }
+}
+
+/// One polynomial for each item, from that or from one for all.
+fn for_each_item(p: &Batch<Eval>, items: usize) -> Result<Batch<Eval>> {
+    match p.len() == 1 && items != 1 {
+        true => Ok(Batch::gather(&vec![(p, 0); items])?),
+        false => Ok(p.clone()),
+    }
+}
+
+/// What the processor's evaluator does, for batches: polynomials go to the device when they are used.
+impl Backend for Evaluator {
+    type Ciphertext = Ciphertexts;
+
+    fn keys(&self) -> &Arc<dyn KeySource> {
+        self.inner.keys()
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    fn reset_counters(&self) {
+        self.inner.reset_counters();
+    }
+
+    fn record(&self, done: Counters) {
+        self.inner.record(done);
+    }
+
+    fn check(&self, a: &Ciphertexts) -> Refused<()> {
+        Ok(self.check(a)?)
+    }
+
+    fn check_keys(&self, elements: &[u64], level: usize) -> Refused<()> {
+        self.inner.check_keys(elements, level)
+    }
+
+    fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.add(a, b)?)
+    }
+
+    fn sub(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.sub(a, b)?)
+    }
+
+    fn add_assign(&self, acc: &mut Ciphertexts, b: &Ciphertexts) -> Refused<()> {
+        *acc = self.add(acc, b)?;
+        Ok(())
+    }
+
+    fn negate(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.negate(a)?)
+    }
+
+    fn add_poly(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
+        Ok(self.add_poly(a, &self.upload_polys(&[p])?)?)
+    }
+
+    fn sub_poly(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
+        Ok(self.sub_poly(a, &self.upload_polys(&[p])?)?)
+    }
+
+    fn mul_poly(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
+        Ok(self.mul_poly(a, &self.upload_polys(&[p])?)?)
+    }
+
+    fn mul_poly_rescale(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
+        Ok(self.mul_poly_rescale(a, &self.upload_polys(&[p])?)?)
+    }
+
+    fn mul_imaginary_unit(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.mul_imaginary_unit(a)?)
+    }
+
+    fn mul_integer(&self, a: &Ciphertexts, value: i64) -> Refused<Ciphertexts> {
+        Ok(self.mul_integer(a, value)?)
+    }
+
+    fn rescale(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.rescale(a)?)
+    }
+
+    fn drop_to(&self, a: &Ciphertexts, level: usize) -> Refused<Ciphertexts> {
+        Ok(self.drop_to(a, level)?)
+    }
+
+    fn dot(&self, a: &[&Ciphertexts], b: &[&Ciphertexts]) -> Refused<Ciphertexts> {
+        Ok(self.dot(a, b)?)
+    }
+
+    fn relinearize(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.relinearize(a)?)
+    }
+
+    fn relinearize_rescale(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.relinearize_rescale(a)?)
+    }
+
+    fn automorphism(&self, a: &Ciphertexts, element: u64, step: i64) -> Refused<Ciphertexts> {
+        Ok(self.automorphism(a, element, step)?)
+    }
+
+    fn rotate_many(&self, a: &Ciphertexts, steps: &[i64]) -> Refused<Vec<Ciphertexts>> {
+        Ok(self.rotate_many(a, steps)?)
+    }
+
+    fn sum_of_automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Refused<Ciphertexts> {
+        Ok(self.sum_of_automorphisms(a, elements)?)
+    }
+
+    fn sum_of_automorphisms_mul_rescale(
+        &self,
+        a: &Ciphertexts,
+        elements: &[u64],
+        mask: &Poly<Eval>,
+    ) -> Refused<Ciphertexts> {
+        Ok(self.sum_of_automorphisms_mul_rescale(a, elements, &self.upload_polys(&[mask])?)?)
+    }
+
+    /// As many as one wave of the device has room for.
+    fn together(&self, a: &Ciphertexts) -> usize {
+        (self.device.wave_items(self.digit_words(a.level())) / a.len().max(1)).max(2)
+    }
+
+    fn gather(&self, batches: &[&Ciphertexts]) -> Refused<Ciphertexts> {
+        let items: Vec<_> = batches.iter().flat_map(|batch| (0..batch.len()).map(|i| (*batch, i))).collect();
+        Ok(Ciphertexts::gather(&items)?)
+    }
+
+    fn split(&self, batch: &Ciphertexts, count: usize) -> Refused<Vec<Ciphertexts>> {
+        let each = batch.len() / count.max(1);
+        let part = |k: usize| Ciphertexts::gather(&(k * each..(k + 1) * each).map(|i| (batch, i)).collect::<Vec<_>>());
+        Ok((0..count).map(part).collect::<Result<_>>()?)
     }
 }

@@ -23,6 +23,14 @@ pub(crate) struct Switching {
     pub mod_down_rescale: Option<Division>,
 }
 
+impl Switching {
+    /// Division by P and the last prime.
+    pub(crate) fn with_rescale(&self) -> Result<&Division> {
+        let none = RlweError::OutOfLevels { operation: "rescale", needed: 1, level: 0 };
+        Ok(self.mod_down_rescale.as_ref().ok_or(none)?)
+    }
+}
+
 impl Level {
     pub(crate) fn new(device: &Device, params: &Params, level: usize) -> Result<Self> {
         let (q, p) = (params.q_at(level), params.p());

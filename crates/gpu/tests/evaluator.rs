@@ -8,7 +8,7 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::params::{ParamsLiteral, SchemeTag};
 use sudare_rlwe::security::{SecretDistribution, Security};
-use sudare_rlwe::{Ciphertext, Encryptor, Message, Params, RlweError};
+use sudare_rlwe::{Backend, Ciphertext, Encryptor, Message, Params, RlweError};
 
 const ROOM: usize = 1 << 30;
 
@@ -139,6 +139,47 @@ fn products_at_every_level() {
     }
     let counted = here.counters();
     assert_eq!((counted.mult, counted.relin, counted.key_switches), (27, 27, 27));
+}
+
+/// What schemes ask of whoever computes, by the trait that both implement.
+#[test]
+fn sums_of_products_and_what_is_rescaled_at_once() {
+    let bench = bench(ROOM);
+    let (host, here, params) = (&bench.host, &bench.here, &bench.params);
+    let (a, b) = (bench.encrypted(1), bench.encrypted(9));
+    let (x, y) = (bench.up(&a), bench.up(&b));
+    let each = |f: &dyn Fn(&Ciphertext, &Ciphertext) -> Ciphertext| -> Vec<Ciphertext> {
+        a.iter().zip(&b).map(|(a, b)| f(a, b)).collect()
+    };
+    let dot = Backend::dot(here, &[&x, &y, &x], &[&y, &y, &x]).unwrap();
+    let sums = each(&|a, b| host.dot(&[a, b, a], &[b, b, a]).unwrap());
+    equal("dot", &dot, &sums);
+    assert_eq!(Backend::counters(here), host.counters());
+    let rescaled: Vec<_> = sums.iter().map(|d| host.relinearize_rescale(d).unwrap()).collect();
+    equal("relinearize_rescale", &Backend::relinearize_rescale(here, &dot).unwrap(), &rescaled);
+    let unit = each(&|a, _| host.mul_imaginary_unit(a).unwrap());
+    equal("mul_imaginary_unit", &Backend::mul_imaginary_unit(here, &x).unwrap(), &unit);
+    let p = bench.poly(3);
+    let divided = each(&|a, _| host.mul_poly_rescale(a, &p).unwrap());
+    equal("mul_poly_rescale", &Backend::mul_poly_rescale(here, &x, &p).unwrap(), &divided);
+    let elements = [params.rotation_element(1), 1, params.rotation_element(7)];
+    let mask: Vec<i64> = (0..params.degree() as i64).map(|i| i % 90 - 40).collect();
+    let mask = Poly::<Coeff>::from_signed(params.qp_at(3), &mask).into_eval();
+    let masked = each(&|a, _| host.sum_of_automorphisms_mul_rescale(a, &elements, &mask).unwrap());
+    equal("masked sum", &Backend::sum_of_automorphisms_mul_rescale(here, &x, &elements, &mask).unwrap(), &masked);
+    assert_eq!(Backend::counters(here), host.counters());
+
+    // What was gathered comes apart again, and what does not go together is refused in the device's words.
+    let both = here.gather(&[&x, &y]).unwrap();
+    let parts = here.split(&both, 2).unwrap();
+    equal("gather and split", &parts[1], &b);
+    assert!(matches!(here.gather(&[&x, &dot]), Err(RlweError::Device { .. })));
+    assert!(matches!(Backend::dot(here, &[&x], &[]), Err(RlweError::Operands { left: 1, right: 0, .. })));
+    assert!(matches!(Backend::dot(here, &[&dot], &[&x]), Err(RlweError::Degree { found: 3, .. })));
+    assert!(matches!(
+        Backend::sum_of_automorphisms_mul_rescale(host, &a[0], &elements, &p),
+        Err(RlweError::Parameters { .. })
+    ));
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn contraction(bytes: u64) -> Done<usize> {
 }
 
 fn demo(operands: u64, limit: u64, budget: u64) -> Done {
-    let folder = tempfile::tempdir()?;
+    // Beside this program: on many systems the usual place is memory.
+    let program = std::env::current_exe()?;
+    let folder = tempfile::tempdir_in(program.parent().ok_or("a program without a folder")?)?;
     let path = |name: &str| folder.path().join(name);
     let k = contraction(operands)?;
     let plan = plan(k)?;

@@ -10,6 +10,7 @@
 //! decrypts sees them as well as the product.
 
 use crate::blocked::Blocked;
+use crate::device::{OnDevice, Portable};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
@@ -17,8 +18,11 @@ use crate::slots::common::check_shape;
 use crate::work::Work;
 use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
 use sudare_ring::threads;
+use sudare_rlwe::Backend;
 use zeroize::Zeroizing;
 
 const NAME: &str = "coefficient";
@@ -261,6 +265,15 @@ impl Coefficient {
 }
 
 impl Coefficient {
+    /// What is done to a sum of products.
+    fn ended<B: Backend>(
+        &self,
+        evaluator: &Evaluator<B>,
+        sum: CiphertextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        Ok(if self.plan.options.relinearize { evaluator.relinearize(&sum)? } else { sum })
+    }
+
     /// The block `index` of the matrices of a batch.
     fn block(
         &self,
@@ -282,6 +295,26 @@ impl Coefficient {
         let encoded = Encoder::new(&self.params).encode_coefficients(&values, at)?;
         // The Euclidean norm of the elements: the zeros between them add nothing.
         Ok(encoded.with_bound(at.max_abs * ((rows * cols) as f64).sqrt()))
+    }
+}
+
+impl Portable for Coefficient {
+    fn run<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        left: &[CiphertextOf<B>],
+        right: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let (i, t, j) = self.plan.counts();
+        let lines = |index: usize| {
+            let (batch, row, col) = (index / (i * j), index / j % i, index % j);
+            let (a, b) = (&left[(batch * i + row) * t..][..t], &right[batch * t * j + col..]);
+            a.iter().chain(b.iter().step_by(j).take(t)).collect()
+        };
+        let product = |lines: &[&CiphertextOf<B>]| self.ended(e, e.dot(&lines[..t], &lines[t..])?);
+        e.each(Order::SideBySide, self.ciphertexts(Operand::Output), lines, product)
     }
 }
 
@@ -316,16 +349,11 @@ impl Product for Coefficient {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (i, t, j) = self.plan.counts();
-        let products = threads::map(self.ciphertexts(Operand::Output), |index| {
-            let (batch, row, col) = (index / (i * j), index / j % i, index % j);
-            let a: Vec<_> = left[(batch * i + row) * t..][..t].iter().collect();
-            let b: Vec<_> = right[batch * t * j + col..].iter().step_by(j).take(t).collect();
-            self.finish(evaluator, evaluator.dot(&a, &b)?)
-        });
-        products.into_iter().collect()
+        self.run(evaluator, left, right)
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
@@ -371,7 +399,7 @@ impl Blocked for Coefficient {
     }
 
     fn finish(&self, evaluator: &Evaluator, sum: Ciphertext) -> Result<Ciphertext, MatrixError> {
-        Ok(if self.plan.options.relinearize { evaluator.relinearize(&sum)? } else { sum })
+        self.ended(evaluator, sum)
     }
 }
 

@@ -9,6 +9,7 @@
 
 pub mod blocked;
 pub mod coefficient;
+pub mod device;
 pub mod error;
 pub mod exact;
 pub mod expr;

@@ -1,6 +1,7 @@
 //! What every product algorithm offers.
 
 use crate::blocked::Blocked;
+use crate::device::OnDevice;
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::sizing;
@@ -158,6 +159,11 @@ pub trait Product: Send + Sync {
         None
     }
 
+    /// The same on a device, if the method is written in the evaluator's operations alone.
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        None
+    }
+
     /// Encodes the `batch` left or right matrices, elements bounded by `max_abs`.
     ///
     /// # Errors
@@ -167,7 +173,7 @@ pub trait Product: Send + Sync {
     /// Encodes the `batch` matrices that are added to the result, as it lies in ciphertexts, at its level and scale.
     ///
     /// # Errors
-    /// As [`Product::encode`]; [`MatrixError::Method`] for a method that [adds](Method::adds) nothing.
+    /// As [`Product::encode`]; [`MatrixError::Method`] for a method that adds nothing.
     fn encode_addend(&self, _matrices: &[Matrix], _at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
         Err(MatrixError::Method { method: self.name(), reason: "nothing is added to its products".into() })
     }
@@ -246,6 +252,11 @@ pub enum Method {
     Coefficient(crate::coefficient::CoefficientOptions),
     /// The [module method](crate::module).
     Module(crate::module::ModuleOptions),
+}
+
+impl Method {
+    /// Names of the methods that devices run: see [`Product::on_device`].
+    pub const ON_DEVICES: [&str; 3] = ["coefficient", "improved3d", "tiled"];
 }
 
 /// A product that a plan has settled on: shape, method and parameters.

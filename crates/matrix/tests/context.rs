@@ -5,6 +5,7 @@ use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::session::{Context, ContextOptions, ContextSpec, QUIET};
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Planner, Server};
+use sudare_ring::count::counted;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::release::ReleasePolicy;
@@ -225,6 +226,36 @@ fn refreshed_matrices_go_on() {
     let plain = context(1);
     let p = plain.encrypt(&turn, None).unwrap();
     assert!(matches!(plain.server().refresh(&p, None), Err(MatrixError::NoBootstrap)));
+}
+
+/// Tiles of a matrix are refreshed two and two as one, and an odd one alone; any number of threads gives the same numbers.
+#[test]
+fn tiles_are_refreshed_in_pairs() {
+    let refreshed = |threads: usize| {
+        let options = ContextOptions {
+            security: Security::Insecure,
+            tile: 4,
+            threads,
+            scale_bits: 43,
+            bootstrap: Some(BootstrapSet::A),
+            ..ContextOptions::default()
+        };
+        let c = Context::new(3, &options).unwrap();
+        let s = c.server();
+        [1, 2, 3].map(|tiles| {
+            let m = random(7, 4 * tiles, 3);
+            let x = c.encrypt(&m, Some(1.0)).unwrap();
+            let (y, work) = counted(|| s.refresh(&x, None).unwrap());
+            close(&c, &y, &m);
+            assert_eq!(y.levels_left(), 9);
+            (work.inner_products, work.key_bytes)
+        })
+    };
+    let [one, two, three] = refreshed(1);
+    // 139 of a complex refresh and two more to part them, against 123 of each alone.
+    assert!(two.0 < 13 * one.0 / 10 && two.1 < 15 * one.1 / 10, "{one:?} {two:?}");
+    assert_eq!((three.0, three.1), (one.0 + two.0, one.1 + two.1));
+    assert_eq!(refreshed(3), [one, two, three]);
 }
 
 /// The same server and the same values as a plan's, which are not taken for one another.

@@ -27,9 +27,14 @@ fn chain(count: usize) -> Expr {
 
 /// Set A over a small ring without security.
 fn plan(count: usize, error: f64) -> Plan {
+    plan_of(chain(count), 1, error)
+}
+
+/// The same of a batch.
+fn plan_of(expression: Expr, batch: usize, error: f64) -> Plan {
     let planner = Planner { bootstrap: vec![BootstrapSet::A], ..Planner::new(CostModel::default()) };
     let planner = Planner { method: Some("bootstrapped".into()), ..planner };
-    planner.plan(&Goal { security: Security::Insecure, ..Goal::new(chain(count), error) }).unwrap()
+    planner.plan(&Goal { security: Security::Insecure, batch, ..Goal::new(expression, error) }).unwrap()
 }
 
 fn refreshes(plan: &Plan) -> usize {
@@ -95,6 +100,60 @@ fn products_beyond_the_levels_of_a_set() {
     let mixed = [&first[..eval], &other[eval..]].concat();
     let refused = Server::new(&plan, ServerKeys::from_bytes(&plan, &mixed).unwrap(), 1);
     assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
+}
+
+/// Two ciphertexts are refreshed as one, the last of an odd number alone: the plan says so, prices it and predicts its error, and
+/// the results are right.
+#[test]
+fn an_even_and_an_odd_number_are_refreshed_in_pairs() {
+    const COUNT: usize = 8;
+    let alone = plan(COUNT, 1.0);
+    let (seconds, error) = (alone.summary().seconds, alone.summary().predicted_error);
+    assert!(alone.to_string().contains(": 1 ciphertext to level"), "{alone}");
+    for (batch, shown) in
+        [(2, "2 ciphertexts as a pair to level"), (3, "3 ciphertexts as a pair and one alone to level")]
+    {
+        let plan = plan_of(chain(COUNT), batch, 1.0);
+        assert!(refreshes(&plan) >= 2 && plan.to_string().contains(shown), "{plan}");
+        // Less than as many refreshes, with the error of both in each.
+        let (found, predicted) = (plan.summary().seconds / seconds, plan.summary().predicted_error / error);
+        assert!(found < 0.99 * batch as f64, "{found} times as long as one");
+        assert!((1.05..8.0).contains(&predicted), "{predicted} times the error of one");
+        let client = Client::new(&plan, 2).unwrap();
+        let server = client.server().unwrap();
+        let starts: Vec<Matrix> = (0..batch).map(|i| transitions(1.0 + i as f64)).collect();
+        let steps: Vec<Matrix> = (0..batch).map(|i| transitions(5.0 - i as f64)).collect();
+        let inputs = [("P", &starts), ("A", &steps)].map(|(name, m)| client.encrypt_batch(name, m, QUIET).unwrap());
+        let result = client.decrypt_batch(&server.run(&inputs).unwrap()).unwrap();
+        assert_eq!(result.len(), batch);
+        for ((found, p), a) in result.iter().zip(&starts).zip(&steps) {
+            let wanted = (0..COUNT).fold(p.clone(), |m, _| m.matmul(a).unwrap());
+            let wanted = Matrix::from_fn(3, 3, |i, j| 0.5 - wanted.get(i, j)).unwrap();
+            let error = found.max_difference(&wanted);
+            assert!(error < plan.summary().predicted_error && error < 1e-5, "{error:e} in a batch of {batch}");
+        }
+    }
+}
+
+/// What is imaginary is left behind at every refresh: errors of pairs add up, and do not double each time.
+#[test]
+fn errors_of_pairs_do_not_double_with_every_refresh() {
+    let carried = |batch: usize| {
+        // x ← 2hx, which keeps an error of x as it is.
+        let inputs = vec![InputSpec::new("x", (3, 3), 1.0), InputSpec::new("h", (3, 3), 0.5)];
+        let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
+        let mut last = 0;
+        for _ in 0..60 {
+            nodes.push(Op::Mul { left: last, right: 1 });
+            nodes.push(Op::Scale { of: nodes.len() - 1, by: 2.0 });
+            last = nodes.len() - 1;
+        }
+        let plan = plan_of(Expr::new(inputs, nodes, last).unwrap(), batch, 0.1);
+        assert!(refreshes(&plan) >= 6, "{plan}");
+        plan.summary().predicted_error
+    };
+    let (alone, paired) = (carried(1), carried(2));
+    assert!((1.01..3.0).contains(&(paired / alone)), "{paired:e} {alone:e}");
 }
 
 /// A file says where refreshes are; what it says is worked out again.

@@ -5,6 +5,7 @@ mod child;
 use child::{CHILD, matrix, memory, plan};
 use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -292,17 +293,29 @@ fn killed_products_go_on() {
         std::thread::sleep(Duration::from_millis(round * 7919 % 97));
         running.kill().unwrap();
         running.wait().unwrap();
-        let shards = || walk(&path.join("blocks/c")).into_iter().filter(|p| p.ends_with("0")).count();
+        let all = if path.join("blocks/c").exists() { walk(&path.join("blocks/c")) } else { Vec::new() };
+        let finished: Vec<_> = all.into_iter().filter(|p| p.ends_with("0")).map(|p| (file(&p), p)).collect();
         interrupted += usize::from(path.exists() && !path.join("zarr.json").exists());
-        kept += if path.join("blocks/c").exists() { shards() } else { 0 };
+        kept += finished.len();
         // With more memory than before: its tiles are other ones, its shards the same.
         let resumed = OutOfCore { memory: memory + (round % 2) * (memory / 8), existing: Existing::Resume };
         let c = world.server.matmul_stored(&a, &b, &path, resumed, QUIET).unwrap().product;
         assert!(blocks(&c) == expected, "round {round}");
+        // A shard that is done again is another file.
+        assert!(
+            finished.iter().all(|(before, p)| file(p) == *before),
+            "round {round}: a finished shard was done again"
+        );
         assert!(walk(&path).iter().all(|p| p.extension().is_none_or(|e| e != "partial")), "leftovers");
         fs::remove_dir_all(&path).unwrap();
     }
     assert!(interrupted > 0, "no kill met the work; {kept} shards were kept");
+}
+
+/// Which file it is, and when it was written.
+fn file(path: &Path) -> (u64, i64, i64) {
+    let meta = fs::metadata(path).unwrap();
+    (meta.ino(), meta.mtime(), meta.mtime_nsec())
 }
 
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -1,5 +1,6 @@
 //! Encrypted values.
 
+use crate::device::name_of;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::work::long;
@@ -65,6 +66,17 @@ impl Encrypted {
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.bytes()
+    }
+
+    /// The same value on the processor.
+    fn to_host(&self, py: Python<'_>) -> Result<Self> {
+        long(py, || Ok(Self(self.0.to_host()?)))
+    }
+
+    /// The device that it is on, if it is on one.
+    #[getter]
+    fn device(&self) -> Option<String> {
+        self.0.device().map(name_of)
     }
 
     fn __repr__(&self) -> String {

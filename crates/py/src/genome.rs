@@ -374,6 +374,7 @@ impl GenomeServer {
         py: Python<'_>,
         panel: &GenomePanel,
         store: Option<PathBuf>,
+        memory: Option<u64>,
         most_queries: Option<u64>,
         threads: Workers,
     ) -> Result<Self> {
@@ -381,6 +382,9 @@ impl GenomeServer {
             let mut server = genome::Server::new(panel.0.clone())?;
             if let Some(folder) = store {
                 server = server.with_store(&folder);
+            }
+            if let Some(memory) = memory {
+                server = server.with_memory(memory);
             }
             if let Some(most) = most_queries {
                 server = server.with_most_queries(most);

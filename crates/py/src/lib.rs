@@ -9,6 +9,7 @@ mod array;
 mod bits;
 mod client;
 mod context;
+mod device;
 mod encrypted;
 mod error;
 mod genome;
@@ -39,6 +40,8 @@ mod _core {
     use crate::client::{Client, PublicClient, Release};
     #[pymodule_export]
     use crate::context::Context;
+    #[pymodule_export]
+    use crate::device::devices;
     #[pymodule_export]
     use crate::encrypted::Encrypted;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The side that computes.
 
 use crate::array::{Integers, matrices, one};
+use crate::device::{name_of, open};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -37,6 +38,27 @@ impl Server {
             let keys = session::ServerKeys::open(&plan.0, &path, memory)?;
             Ok(Self(session::Server::new(&plan.0, keys, threads.0)?))
         })
+    }
+
+    /// The same server, computing on a device; kernels that have to be compiled are kept in `cache`.
+    fn to_device(&self, py: Python<'_>, name: &str, cache: Option<PathBuf>) -> Result<Self> {
+        long(py, || Ok(Self(self.0.to_device(&open(name, cache)?)?)))
+    }
+
+    /// The same server, computing on the processor.
+    fn to_host(&self) -> Self {
+        Self(self.0.to_host())
+    }
+
+    /// The device that it computes on, if it is one.
+    #[getter]
+    fn device(&self) -> Option<String> {
+        self.0.device().map(name_of)
+    }
+
+    /// A value where this server computes.
+    fn bring(&self, py: Python<'_>, operand: &Encrypted) -> Result<Encrypted> {
+        long(py, || Ok(Encrypted(self.0.bring(&operand.0)?)))
     }
 
     /// Bytes of keys that are held while the rest stays in a file; `None` where all are in memory.

@@ -92,6 +92,14 @@ pub enum RlweError {
         /// What kind of refusal that is.
         kind: ErrorKind,
     },
+    /// What a device refused that computes in the processor's place.
+    #[error("{reason}")]
+    Device {
+        /// Its own words, with the remedy.
+        reason: String,
+        /// What kind of refusal that is.
+        kind: ErrorKind,
+    },
     /// A ciphertext with more parts than the operation takes.
     #[error("{operation} takes ciphertexts of {expected} parts and met one of {found}; relinearise first")]
     Degree {
@@ -152,7 +160,7 @@ impl RlweError {
             Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
             Self::OutOfLevels { .. } | Self::NoSuchLevel { .. } => ErrorKind::Levels,
             Self::MissingRotationKey { .. } | Self::MissingRelinKey => ErrorKind::MissingKey,
-            Self::KeyNotLoaded { kind, .. } => *kind,
+            Self::KeyNotLoaded { kind, .. } | Self::Device { kind, .. } => *kind,
             Self::Degree { .. } | Self::Operands { .. } => ErrorKind::Shape,
             Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } => ErrorKind::Release,
         }

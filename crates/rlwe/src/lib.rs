@@ -40,6 +40,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod backend;
 mod ciphertext;
 mod decrypt;
 mod encrypt;
@@ -55,6 +56,7 @@ pub mod security;
 pub mod switching;
 pub mod wire;
 
+pub use backend::{Backend, Shaped};
 pub use ciphertext::Ciphertext;
 pub use decrypt::Decryptor;
 pub use encrypt::{ENCRYPTION, Encryptor, Message};

@@ -1,10 +1,10 @@
 //! Evaluation keys that stay in their file.
 
 use crate::error::{At, StoreError};
+use crate::position::read_at;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use sudare_ring::threads::alone;
@@ -51,6 +51,8 @@ struct State {
     process: u32,
     held: BTreeMap<u64, Held>,
     loading: BTreeSet<u64>,
+    /// What others wait for while it is being loaded: once there it stays until they have it.
+    awaited: Vec<u64>,
     /// What was announced and not asked for since.
     ahead: VecDeque<u64>,
     /// Whether a thread reads ahead.
@@ -91,7 +93,7 @@ struct Onwards<'a> {
 
 impl Read for Onwards<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(out, self.offset)?;
+        let count = read_at(self.file, out, self.offset)?;
         self.offset += count as u64;
         Ok(count)
     }
@@ -179,14 +181,18 @@ impl KeyFile {
             if !state.loading.contains(&element) {
                 break;
             }
+            state.awaited.push(element);
             state = inner.wait(state);
+            if let Some(at) = state.awaited.iter().position(|e| *e == element) {
+                state.awaited.swap_remove(at);
+            }
         }
         inner.make_room(&mut state, place.bytes, 0);
         state.loading.insert(element);
         // The next one is read while this one is.
         self.read_ahead(state);
         inner
-            .load(element)
+            .load(element, Loaded::clone)
             .map_err(|e| RlweError::KeyNotLoaded { reason: format!("{}: {e}", inner.path.display()), kind: e.kind() })
     }
 
@@ -208,7 +214,7 @@ impl KeyFile {
                     state.loading.insert(element);
                     drop(state);
                     // Whoever asks for it meets the error.
-                    if inner.load(element).is_err() {
+                    if inner.load(element, |_| ()).is_err() {
                         inner.state().ahead.clear();
                     }
                 }
@@ -224,6 +230,7 @@ impl Inner {
         if state.process != process {
             (state.process, state.reading) = (process, false);
             state.loading.clear();
+            state.awaited.clear();
         }
         state
     }
@@ -242,9 +249,9 @@ impl Inner {
     fn make_room(&self, state: &mut State, more: usize, spared: usize) -> bool {
         let mut bytes = self.bytes(state);
         while bytes + more > self.memory {
-            let State { held, ahead, .. } = &mut *state;
+            let State { held, ahead, awaited, .. } = &mut *state;
             let place = |e: &u64| ahead.iter().position(|a| a == e).unwrap_or(usize::MAX);
-            let free = held.iter().filter(|(e, held)| !held.key.in_use() && place(e) >= spared);
+            let free = held.iter().filter(|(e, held)| !held.key.in_use() && !awaited.contains(e) && place(e) >= spared);
             let last = free.max_by_key(|(e, held)| (place(e), u64::MAX - held.used)).map(|(e, _)| *e);
             let Some(element) = last else { return false };
             held.remove(&element);
@@ -262,26 +269,28 @@ impl Inner {
     }
 
     /// Loads a key that is marked as being loaded, on this thread alone: a thread of a pool would take up other work
-    /// meanwhile, which may wait for this very key.
-    fn load(&self, element: u64) -> Result<Loaded, WireError> {
-        /// Unmarks it, however loading ended.
-        struct Done<'a>(&'a Inner, u64);
+    /// meanwhile, which may wait for this very key. Nobody but the source has it then, but for what is taken of it here.
+    fn load<T>(&self, element: u64, take: impl FnOnce(&Loaded) -> T) -> Result<T, WireError> {
+        /// Unmarks it, however loading ended, and keeps what was loaded.
+        struct Done<'a>(&'a Inner, u64, Option<Loaded>);
         impl Drop for Done<'_> {
             fn drop(&mut self) {
-                self.0.state().loading.remove(&self.1);
+                let mut state = self.0.state();
+                state.loading.remove(&self.1);
+                if let Some(key) = self.2.take() {
+                    state.loads += 1;
+                    let used = state.asked;
+                    state.held.insert(self.1, Held { key, used });
+                }
+                drop(state);
                 self.0.changed.notify_all();
             }
         }
-        let done = Done(self, element);
+        let mut done = Done(self, element, None);
         let key = alone(|| self.read(&self.keys[&element]))?;
-        let mut state = self.state();
-        state.loads += 1;
-        let used = state.asked;
-        state.held.insert(element, Held { key: key.clone(), used });
-        state.loading.remove(&element);
-        drop(state);
-        drop(done);
-        Ok(key)
+        let taken = take(&key);
+        done.2 = Some(key);
+        Ok(taken)
     }
 
     fn read(&self, place: &Place) -> Result<Loaded, WireError> {

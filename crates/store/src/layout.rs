@@ -254,7 +254,7 @@ impl Root {
         }
         let text = |name: &str| fields[name].as_str().unwrap_or_default();
         let grid: Grid = serde_json::from_value(fields["grid"].clone()).map_err(|_| damaged("no grid"))?;
-        grid.check()?;
+        grid.check().map_err(|e| damaged(&e.to_string()))?;
         let root = Self {
             grid,
             work: unhex(text("work")).ok_or_else(|| damaged("no name of a work"))?,
@@ -282,7 +282,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+/// Bytes of text; none for other text.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut out = [0; N];
     if text.len() != 2 * N || !text.is_ascii() {
         return None;

@@ -15,6 +15,7 @@ mod crc32c;
 mod error;
 mod keys;
 pub mod layout;
+mod position;
 mod reader;
 mod shard;
 mod source;

@@ -3,12 +3,12 @@
 use crate::block::{Block, container, digest_with};
 use crate::error::{At, StoreError};
 use crate::layout::{DIGEST, Description, Grid, MAX_DOCUMENT, Paths, Root};
+use crate::position::{direct, read_exact_at};
 use crate::shard::{check_length, check_shard, expect_index};
 use crate::source::{BlockSource, check_place};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -139,7 +139,7 @@ impl Reader {
         check_length(&plain, &path, grid, shard)?;
         let blocks = grid.members(shard).count() as u64 * grid.block_bytes;
         let mut index = vec![0; grid.index(shard).len()];
-        plain.read_exact_at(&mut index, blocks).at(&path)?;
+        read_exact_at(&plain, &mut index, blocks).at(&path)?;
         expect_index(&path, grid, shard, &index)?;
         let file = Arc::new(match self.reading {
             Reading::Cached => plain,
@@ -148,14 +148,6 @@ impl Reader {
         open.insert(shard, file.clone());
         Ok(file)
     }
-}
-
-/// The file past the page cache; `None` where its file system has no such thing.
-fn direct(path: &Path) -> Option<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).ok()?;
-    // Some open it and refuse to read.
-    let mut probe = Block::zeroed(4096);
-    file.read_exact_at(probe.bytes_mut(), 0).ok().map(|()| file)
 }
 
 impl BlockSource for Reader {
@@ -171,7 +163,8 @@ impl BlockSource for Reader {
         check_place(self.grid(), row, col)?;
         let ((shard, _), bytes) = (self.root.grid.place(row, col), self.block_bytes());
         let file = self.file(shard)?;
-        file.read_exact_at(block.bytes_mut(), self.root.grid.before(row, col) * bytes).at(&self.paths.shard(shard))?;
+        read_exact_at(&file, block.bytes_mut(), self.root.grid.before(row, col) * bytes)
+            .at(&self.paths.shard(shard))?;
         self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }

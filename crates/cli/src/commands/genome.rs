@@ -22,6 +22,7 @@ use sudare_genome::{
 use sudare_ring::Threads;
 use sudare_ring::random::Seed;
 use sudare_rlwe::wire::{Header, ObjectType, peek};
+use sudare_store::is_store;
 
 /// Most bytes of the files that are read whole.
 const MAX_DESCRIPTION: u64 = 4 << 30;
@@ -215,13 +216,16 @@ fn encrypt(all: &Args, a: &args::Encrypt) -> Result<(), CliError> {
     let client = load_client(&a.keys)?;
     let range = panel.description().in_file(&a.panel)?.window(&a.region)?;
     let starts: Vec<u32> = range.map(|s| s as u32).collect();
-    let bar = Bar::clock("encrypting tables", 0.0, all.quiet);
+    let bar = Bar::steps("encrypting tables", all.quiet);
     let pool = Threads::new(all.threads);
-    let tables = pool.run(|| client.lookup()?.encrypt_tables(&panel, &starts, a.sites));
+    let lookup = client.lookup().in_file(&a.keys)?;
+    let progress = |done, all| bar.set(done, all);
+    pool.run(|| EncryptedTables::encrypt(lookup, &panel, &starts, a.sites, &a.output, &progress))?;
     drop(bar);
-    let whole = write(&a.output, Access::Usual, &tables.in_file(&a.panel)?)?;
-    say(all, line(&whole, format!("{} starts, {} sites", starts.len(), a.sites)))?;
-    whole.put()
+    let tables = EncryptedTables::open(lookup.params(), &a.output)?;
+    let (starts, place) = (starts.len(), a.output.display());
+    let [size, held] = [tables.bytes(), tables.search_bytes()].map(bytes);
+    say(all, format!("{place}  {size}  {starts} starts, {} sites; a search holds {held} of them", a.sites))
 }
 
 fn plan(a: &args::Plan) -> Result<(), CliError> {
@@ -321,13 +325,16 @@ fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
     let pool = Threads::new(all.threads);
     let bar = Bar::steps("searching", all.quiet);
     let progress = |done, all| bar.set(done, all);
-    let result = if header(&a.panel)?.object() == ObjectType::GenomeTables {
+    let result = if is_store(&a.panel) {
         let keys = keys.ok_or(GenomeError::MissingKeys { what: head.protocol.name() })?;
-        pool.run(|| search_encrypted(&a.panel, &keys, &query, &progress))
+        pool.run(|| search_encrypted(a, &keys, &query, &progress))
     } else {
         let mut server = Server::new(load_panel(&a.panel)?)?;
         if let Some(folder) = &a.store {
             server = server.with_store(folder);
+        }
+        if let Some(memory) = a.memory {
+            server = server.with_memory(memory);
         }
         if let (Some(bytes), Some(path)) = (&keys, &a.keys) {
             pool.run(|| server.add_keys(bytes)).in_file(path)?;
@@ -357,13 +364,14 @@ fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
 }
 
 fn search_encrypted(
-    path: &Path,
+    a: &args::Search,
     keys: &[u8],
     query: &[u8],
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(Vec<u8>, Counters), CliError> {
     let keys = lookup::read_keys(keys)?;
-    let tables = EncryptedTables::open(keys.params(), path).in_file(path)?;
+    let tables = EncryptedTables::open(keys.params(), &a.panel)?;
+    tables.expect_memory(a.memory.unwrap_or(u64::MAX)).in_file(&a.panel)?;
     Ok(Server::search_encrypted(&keys, &tables, query, progress)?)
 }
 

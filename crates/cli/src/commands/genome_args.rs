@@ -182,8 +182,8 @@ pub struct Encrypt {
     /// Sites of the windows
     #[arg(long, value_name = "Q")]
     pub sites: usize,
-    /// Where the tables go
-    #[arg(short, long, value_name = "FILE")]
+    /// Where the tables go: a store, a folder that is read site after site
+    #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
 }
 
@@ -282,6 +282,9 @@ pub struct Search {
     /// Keep the tables of windows in this folder
     #[arg(long, value_name = "FOLDER")]
     pub store: Option<PathBuf>,
+    /// Most memory that tables of windows take beyond those in use, as 64MB [default: 256MiB]
+    #[arg(long, value_parser = crate::args::size, value_name = "SIZE")]
+    pub memory: Option<u64>,
     /// Pad the work for each start to this class, see `panel class`
     #[arg(long, value_name = "CLASS")]
     pub pad: Option<u64>,

@@ -7,15 +7,21 @@ use crate::progress::Bar;
 use crate::{args, files, matrices};
 use std::path::Path;
 use sudare_matrix::session::ServerKeys;
-use sudare_matrix::{Encrypted, Plan, Server};
+use sudare_matrix::{Encrypted, MatrixError, Plan, Server};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
+use sudare_store::StoreError;
 
 /// The server of a plan; with `memory`, its keys stay in their file.
 fn load_server(plan: &Plan, keys: &Path, memory: Option<u64>, threads: usize) -> Result<Server, CliError> {
     if let Some(memory) = memory {
-        let keys = ServerKeys::open(plan, keys, usize::try_from(memory).unwrap_or(usize::MAX))?;
-        return Ok(Server::new(plan, keys, threads)?);
+        let held = usize::try_from(memory).unwrap_or(usize::MAX);
+        let opened = ServerKeys::open(plan, keys, held).map_err(|e| match e {
+            // The one that names no file itself.
+            e @ MatrixError::Store(StoreError::Wire(_)) => CliError::from(e).in_file(keys),
+            e => e.into(),
+        })?;
+        return Ok(Server::new(plan, opened, threads)?);
     }
     let set = EvalKeys::read_from(plan.params(), files::open(keys)?).in_file(keys)?;
     Server::new(plan, set, threads).in_file(keys)

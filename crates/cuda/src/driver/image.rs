@@ -1,8 +1,6 @@
 //! The kernels in machine code: compiled ahead, or by NVRTC when they are first wanted.
 
 use crate::error::{CudaError, Result};
-use cudarc::nvrtc::{result as nvrtc, sys};
-use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 /// Where a card's kernels come from.
@@ -24,12 +22,13 @@ pub enum Kernels {
 const BUILT: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/built.rs"));
 
 /// The source, a file after the other as `kernels.cu` includes them.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("../../kernels/dialect.cuh"),
     include_str!("../../kernels/arith.cuh"),
     include_str!("../../kernels/transform.cuh"),
     include_str!("../../kernels/elementwise.cuh"),
     include_str!("../../kernels/switch.cuh"),
+    include_str!("../../kernels/rates.cuh"),
     include_str!("../../kernels/kernels.cu"),
 ];
 
@@ -40,6 +39,11 @@ pub fn source() -> String {
 }
 
 impl Kernels {
+    /// As [`Kernels::Any`]; what has to be compiled is kept in a folder.
+    pub fn here(cache: Option<PathBuf>) -> Self {
+        if BUILT.is_some() { Self::Any } else { Self::Compiled { cache } }
+    }
+
     /// The machine code for a card.
     pub(crate) fn image(&self, capability: (u32, u32)) -> Result<Vec<u8>> {
         match self {
@@ -65,7 +69,7 @@ fn compiled(capability: (u32, u32), cache: Option<&Path>) -> Result<Vec<u8>> {
     if let Some(cubin) = kept.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|c| c.starts_with(b"\x7FELF")) {
         return Ok(cubin);
     }
-    let cubin = compile(&source, capability).map_err(|reason| CudaError::NoKernels { capability, reason })?;
+    let cubin = super::compile(&source, capability).map_err(|reason| CudaError::NoKernels { capability, reason })?;
     if let Some(path) = kept {
         // A folder that cannot be written costs the next start its compilation, and no more.
         let beside = path.with_extension(format!("{}.part", std::process::id()));
@@ -76,46 +80,6 @@ fn compiled(capability: (u32, u32), cache: Option<&Path>) -> Result<Vec<u8>> {
     Ok(cubin)
 }
 
-/// A cubin by NVRTC, or what it says of the source.
-fn compile(source: &str, capability: (u32, u32)) -> std::result::Result<Vec<u8>, String> {
-    // SAFETY: asks whether the library can be loaded.
-    if !unsafe { sys::is_culib_present() } {
-        return Err("this program holds none that were compiled ahead, and libnvrtc.so is not installed".into());
-    }
-    let text = CString::new(source).map_err(|e| e.to_string())?;
-    let program = nvrtc::create_program(&text, Some(c"sudare.cu")).map_err(|e| e.to_string())?;
-    let options = [format!("--gpu-architecture=sm_{}{}", capability.0, capability.1), "--std=c++17".into()];
-    // SAFETY: the program was just made, and is destroyed after this.
-    let done = unsafe { nvrtc::compile_program(program, &options) };
-    let result = match done {
-        Ok(()) => cubin(program),
-        Err(error) => Err(format!("{error}: {}", log(program))),
-    };
-    // SAFETY: nothing uses the program after this.
-    unsafe { nvrtc::destroy_program(program) }.map_err(|e| e.to_string())?;
-    result
-}
-
-/// The start of what the compiler says.
-fn log(program: sys::nvrtcProgram) -> String {
-    // SAFETY: the program lives.
-    match unsafe { nvrtc::get_program_log(program) } {
-        Ok(log) => log.iter().map(|c| char::from(*c as u8)).take(400).collect(),
-        Err(error) => error.to_string(),
-    }
-}
-
-fn cubin(program: sys::nvrtcProgram) -> std::result::Result<Vec<u8>, String> {
-    let mut size = 0;
-    // SAFETY: the program is compiled, and the buffer as large as the library says.
-    unsafe {
-        sys::nvrtcGetCUBINSize(program, &raw mut size).result().map_err(|e| e.to_string())?;
-        let mut cubin = vec![0u8; size];
-        sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast()).result().map_err(|e| e.to_string())?;
-        Ok(cubin)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,8 +87,7 @@ mod tests {
     /// NVRTC compiles without a driver: with the wheel nvidia-cuda-nvrtc on the LD_LIBRARY_PATH this tries the options.
     #[test]
     fn nvrtc_makes_machine_code_or_is_missed_by_name() {
-        // SAFETY: asks whether the library can be loaded.
-        let there = unsafe { sys::is_culib_present() };
+        let there = crate::driver::nvrtc::is_there();
         let folder = std::env::temp_dir().join(format!("sudare-nvrtc-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let kernels = Kernels::Compiled { cache: Some(folder.clone()) };

@@ -1,15 +1,54 @@
 //! What a device has to do for us: memory, copies, launches. Two implementations: a card, and the emulator.
 
-pub(crate) mod card;
+#[cfg(any(unix, windows))]
+mod card;
 #[cfg(feature = "emulate")]
 pub(crate) mod emulator;
 pub(crate) mod image;
+#[cfg(any(unix, windows))]
+mod nvrtc;
 
 use crate::error::Result;
+use image::Kernels;
 use std::fmt::Debug;
 
 /// An address in the device's memory.
 pub(crate) type Address = u64;
+
+/// The cards that the driver shows.
+#[cfg(any(unix, windows))]
+pub(crate) use card::devices;
+
+/// Opens card `index`.
+#[cfg(any(unix, windows))]
+pub(crate) fn open(index: usize, kernels: &Kernels) -> Result<Box<dyn Driver>> {
+    Ok(Box::new(card::Card::open(index, kernels)?))
+}
+
+/// A cubin by NVRTC, or what it says of the source.
+#[cfg(any(unix, windows))]
+use nvrtc::compile;
+
+/// What a machine says on which no library can be loaded.
+#[cfg(not(any(unix, windows)))]
+mod nowhere {
+    use super::{Driver, Info, Kernels, Result};
+    use crate::CudaError;
+
+    pub(crate) fn devices() -> Result<Vec<Info>> {
+        Err(CudaError::NoDriver)
+    }
+
+    pub(crate) fn open(_: usize, kernels: &Kernels) -> Result<Box<dyn Driver>> {
+        kernels.image((0, 0)).and(Err(CudaError::NoDriver))
+    }
+
+    pub(crate) fn compile(_: &str, _: (u32, u32)) -> std::result::Result<Vec<u8>, String> {
+        Err("nothing is compiled on this machine".into())
+    }
+}
+#[cfg(not(any(unix, windows)))]
+pub(crate) use nowhere::{compile, devices, open};
 
 /// What a device is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +71,7 @@ pub struct Info {
 
 /// One launch: a kernel's name, its shape, and the bytes of its one argument.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nothing launches there"))]
 pub(crate) struct Launch<'a> {
     pub kernel: &'a str,
     pub grid: [u32; 3],

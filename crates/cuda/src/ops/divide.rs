@@ -113,7 +113,7 @@ impl Division {
         let (n, kept, gone) = (self.kept.degree(), self.kept.len(), self.basis.len() - self.kept.len());
         let polynomials = batch.len() * batch.parts();
         let out = Batch::dirty(&self.device, &self.kept, &self.primes, batch.parts(), batch.len())?;
-        let wave = self.device.wave((kept + gone) * n).min(polynomials.max(1));
+        let wave = self.device.wave_items((kept + gone) * n).min(polynomials.max(1));
         let core = self.device.core();
         let (tail, lowered) = (core.memory(wave * gone * n)?, core.memory(wave * kept * n)?);
         for first in (0..polynomials).step_by(wave) {

@@ -421,7 +421,7 @@ impl Gadget {
         let summed = if division.is_some() { kept } else { 0 };
         let own = if digits.is_none() { limbs + self.digits() * count } else { 0 };
         let each = own + 2 * (summed + gone + summed);
-        let wave = self.device.wave((each * n).max(1)).min(items.max(1));
+        let wave = self.device.wave_items((each * n).max(1)).min(items.max(1));
         let core = self.device.core();
         let room = |rows: usize| core.memory((wave * rows * n).max(1));
         let raised = match digits {

@@ -5,8 +5,9 @@
 //! | [`elementwise`] | sums, products, products with constants, tensor products: one launch each, for any number of items |
 //! | [`transform`] | coefficients to values and back: two launches |
 //! | [`permute`] | automorphisms in both forms: one launch |
-//! | [`divide`] | [`Division`]: rescale, mod-down: three launches |
-//! | [`gadget`] | [`Gadget`]: key switches, products that are relinearised and divided, rotations: five launches |
+//! | [`divide`] | [`Division`](crate::Division): rescale, mod-down: three launches |
+//! | [`gadget`] | [`Gadget`](crate::Gadget): key switches, products that are relinearised and divided, rotations: five launches |
+//! | [`rate`] | [`Rate`](rate::Rate): what the device does at best, for the lab |
 //!
 //! Every operand is checked before the first launch. Results are on the device when the queue comes to them: nothing
 //! waits but [`Batch::to_host`](crate::Batch::to_host) and [`Device::synchronize`](crate::Device::synchronize).
@@ -15,6 +16,7 @@ pub mod divide;
 pub mod elementwise;
 pub mod gadget;
 pub mod permute;
+pub mod rate;
 pub mod transform;
 
 use crate::device::Device;

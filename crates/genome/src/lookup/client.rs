@@ -1,10 +1,9 @@
 //! The client's side.
 
 use super::params::{Set, check, index_bits};
-use super::tables::EncryptedTables;
 use crate::answer_bits::{answer_bytes, encrypt, read_answer};
 use crate::message::{AnswerHead, Head, Pending, expect_segments};
-use crate::{Answer, GenomeError, Panel, Protocol, Question, Sites};
+use crate::{Answer, GenomeError, Protocol, Question, Sites};
 use std::fmt;
 use sudare_rlwe::KeyId;
 use sudare_tfhe::ClientKey;
@@ -17,7 +16,7 @@ use zeroize::Zeroizing;
 pub struct Client {
     params: CircuitParams,
     key: ClientKey,
-    leveled: LeveledClient,
+    pub(super) leveled: LeveledClient,
 }
 
 impl Client {
@@ -116,14 +115,6 @@ impl Client {
         let length = read_answer(&self.leveled, reader.segment()?, bits, 0.0)?;
         reader.finish()?;
         pending.answers(vec![length])
-    }
-
-    /// Encrypts the tables of the client's own panel, for a server that is to learn nothing of it.
-    ///
-    /// # Errors
-    /// As for [`EncryptedTables::encrypt`].
-    pub fn encrypt_tables(&self, panel: &Panel, starts: &[u32], sites: usize) -> Result<Vec<u8>, GenomeError> {
-        EncryptedTables::encrypt(&self.params, &self.leveled, panel, starts, sites)
     }
 }
 

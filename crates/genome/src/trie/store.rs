@@ -18,7 +18,7 @@ type Name = (usize, usize, u32);
 
 /// Tables that are diagrams.
 const KIND: u32 = 1;
-/// Bytes of diagrams that are kept in memory.
+/// Bytes of diagrams that are kept in memory, unless another number is given.
 const KEEP_BYTES: usize = 256 << 20;
 
 #[derive(Default)]
@@ -44,6 +44,7 @@ pub struct Found {
 pub struct Store {
     panel: Arc<Panel>,
     folder: Option<PathBuf>,
+    memory: usize,
     kept: Mutex<Kept>,
     found: Mutex<Found>,
 }
@@ -55,7 +56,13 @@ fn bytes_of(d: &Diagram) -> usize {
 impl Store {
     /// Diagrams of a panel, kept in memory alone.
     pub fn new(panel: Arc<Panel>) -> Self {
-        Self { panel, folder: None, kept: Mutex::default(), found: Mutex::default() }
+        Self { panel, folder: None, memory: KEEP_BYTES, kept: Mutex::default(), found: Mutex::default() }
+    }
+
+    /// The same with at most so many bytes of diagrams kept beyond those in use, in place of 256 MiB.
+    #[must_use]
+    pub fn with_memory(self, memory: usize) -> Self {
+        Self { memory, ..self }
     }
 
     /// The same, kept in a folder too.
@@ -106,7 +113,10 @@ impl Store {
         };
         let d = Arc::new(d);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        while kept.bytes + bytes_of(&d) > KEEP_BYTES {
+        if bytes_of(&d) > self.memory {
+            return Ok(d);
+        }
+        while kept.bytes + bytes_of(&d) > self.memory {
             let Some(oldest) = kept.order.pop_front() else { break };
             if let Some(gone) = kept.diagrams.remove(&oldest) {
                 kept.bytes -= bytes_of(&gone);
@@ -121,6 +131,11 @@ impl Store {
 
     fn path(&self, (start, sites, eps): Name) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("q{sites}-e{eps}")).join(format!("{start:010}.diagram")))
+    }
+
+    /// Bytes of diagrams that are kept now.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
     /// Lets memory go.

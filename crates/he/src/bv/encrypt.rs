@@ -45,7 +45,7 @@ impl<'a> Encryptor<'a> {
         let u = Zeroizing::new(evaluated(params, &gaussian(params, &mut seed.stream(0), 1)));
         let mut first = gaussian(params, &mut seed.stream(1), t);
         let half = t / 2;
-        for (x, r) in first.iter_mut().zip(&plaintext.residues) {
+        for (x, r) in first.iter_mut().zip(&plaintext.residues[..]) {
             let m = *r as i64;
             *x += if m > half { m - t } else { m };
         }

@@ -3,14 +3,28 @@
 use super::noise::Norms;
 use super::params::Params;
 use crate::error::HeError;
+use std::fmt;
+use sudare_ring::buffer::Buffer;
 use sudare_ring::wipe::wipe;
 use zeroize::Zeroizing;
 
 /// A polynomial of R_t; residues in [0, t). Wiped when dropped.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct Plaintext {
     pub(super) params: Params,
-    pub(super) residues: Vec<u64>,
+    pub(super) residues: Buffer,
+}
+
+impl fmt::Debug for Plaintext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plaintext").field("params", &self.params).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Plaintext {
+    fn eq(&self, other: &Self) -> bool {
+        self.params == other.params && self.residues[..] == other.residues[..]
+    }
 }
 
 impl Drop for Plaintext {
@@ -34,7 +48,7 @@ impl Plaintext {
         if let Some(index) = coefficients.iter().position(|c| c.unsigned_abs() >= t) {
             return Err(HeError::NotModulo { index, t });
         }
-        let mut residues = vec![0; n];
+        let mut residues = Buffer::zeroed(n);
         for (r, c) in residues.iter_mut().zip(coefficients) {
             // t < 2^48, so the sum neither overflows nor stays negative.
             *r = if *c < 0 { (*c + t as i64) as u64 } else { *c as u64 };

@@ -5,16 +5,19 @@ use std::fmt;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe as rlwe;
-use sudare_rlwe::{KeyId, Params};
+use sudare_rlwe::{KeyId, Params, Shaped};
 
 /// Parts that decrypt as Σ_i c_i·s^i: two, or three after a product.
 ///
 /// Level, scale, a bound on the message and a static noise bound travel along. For slots the
 /// message bound is one on their absolute values; for coefficient encodings it is the Euclidean
 /// norm of the coefficients, which bounds every coefficient of one product.
+///
+/// `C` holds the parts: those of one ciphertext, or on a device those of a batch, of which all is said that holds for
+/// each of them.
 #[derive(Clone)]
-pub struct Ciphertext {
-    pub(crate) inner: rlwe::Ciphertext,
+pub struct Ciphertext<C = rlwe::Ciphertext> {
+    pub(crate) inner: C,
     pub(crate) scale: f64,
     pub(crate) bound: f64,
     pub(crate) noise: f64,
@@ -45,13 +48,13 @@ impl State {
     }
 }
 
-impl Ciphertext {
+impl<C: Shaped> Ciphertext<C> {
     /// Puts a ciphertext together from what travels.
     ///
     /// # Errors
     /// `RlweError::Parameters` for a scale, bound or noise that is not a
     /// finite number above zero.
-    pub fn from_parts(inner: rlwe::Ciphertext, state: State) -> Result<Self, HeError> {
+    pub fn from_parts(inner: C, state: State) -> Result<Self, HeError> {
         let State { scale, bound, noise } = state;
         let sound = |x: f64| x.is_finite() && x >= 0.0;
         if !(sound(scale) && scale > 0.0 && sound(bound) && sound(noise)) {
@@ -61,25 +64,17 @@ impl Ciphertext {
     }
 
     /// Of a state that was computed.
-    pub(crate) fn new(inner: rlwe::Ciphertext, State { scale, bound, noise }: State) -> Self {
+    pub(crate) fn new(inner: C, State { scale, bound, noise }: State) -> Self {
         Self { inner, scale, bound, noise }
     }
 
-    /// A noiseless encryption of zero: the start of a sum.
-    ///
-    /// # Errors
-    /// `RlweError::NoSuchLevel`.
-    pub fn zero(params: &Params, key: KeyId, level: usize, scale: f64) -> Result<Self, HeError> {
-        Ok(Self::new(rlwe::Ciphertext::zero(params, key, level)?, State { scale, bound: 0.0, noise: 0.0 }))
-    }
-
     /// The ciphertext without what it says of its message.
-    pub fn inner(&self) -> &rlwe::Ciphertext {
+    pub fn inner(&self) -> &C {
         &self.inner
     }
 
     /// The same, taken out.
-    pub fn into_inner(self) -> rlwe::Ciphertext {
+    pub fn into_inner(self) -> C {
         self.inner
     }
 
@@ -91,17 +86,6 @@ impl Ciphertext {
     /// The name of the secret key it is under.
     pub fn key(&self) -> KeyId {
         self.inner.key()
-    }
-
-    /// Its parts c_0, c_1 and perhaps c_2.
-    pub fn parts(&self) -> &[Poly<Eval>] {
-        self.inner.parts()
-    }
-
-    /// The seed of c_1, where c_1 is what a seed stands for: then c_0 and the seed are all that needs to
-    /// travel.
-    pub fn seed(&self) -> Option<MaskSeed> {
-        self.inner.seed()
     }
 
     /// Rescales left.
@@ -153,6 +137,27 @@ impl Ciphertext {
     pub fn precision_bits(&self) -> f64 {
         (self.scale / self.noise.max(1e-300)).log2()
     }
+}
+
+impl Ciphertext {
+    /// A noiseless encryption of zero: the start of a sum.
+    ///
+    /// # Errors
+    /// `RlweError::NoSuchLevel`.
+    pub fn zero(params: &Params, key: KeyId, level: usize, scale: f64) -> Result<Self, HeError> {
+        Ok(Self::new(rlwe::Ciphertext::zero(params, key, level)?, State { scale, bound: 0.0, noise: 0.0 }))
+    }
+
+    /// Its parts c_0, c_1 and perhaps c_2.
+    pub fn parts(&self) -> &[Poly<Eval>] {
+        self.inner.parts()
+    }
+
+    /// The seed of c_1, where c_1 is what a seed stands for: then c_0 and the seed are all that needs to
+    /// travel.
+    pub fn seed(&self) -> Option<MaskSeed> {
+        self.inner.seed()
+    }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
@@ -160,13 +165,13 @@ impl Ciphertext {
     }
 }
 
-impl fmt::Debug for Ciphertext {
+impl<C: Shaped> fmt::Debug for Ciphertext<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "Ciphertext(N = {}, {} parts, level {}/{}, scale 2^{:.2}, about {:.0} bits precise, key {})",
             self.params().degree(),
-            self.parts().len(),
+            self.inner.polynomials(),
             self.level(),
             self.params().max_level(),
             self.scale.log2(),

@@ -1,7 +1,9 @@
 //! Computing on ciphertexts: the operations of [`rlwe::Evaluator`], and what each does to scale and bounds.
 
+mod each;
 mod linear;
 
+pub use each::Order;
 pub use linear::ExtendedPlaintext;
 
 use super::ciphertext::{Ciphertext, State};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Counters, RlweError};
+use sudare_rlwe::{Backend, Counters, RlweError, Shaped};
 
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 pub struct Hoisted<'a> {
@@ -30,24 +32,32 @@ impl Hoisted<'_> {
 }
 
 /// Evaluates on ciphertexts with a server's keys. Operands are never changed.
+///
+/// `B` does the work: the processor, or a device, for which a ciphertext is a batch.
 #[derive(Debug)]
-pub struct Evaluator {
+pub struct Evaluator<B = rlwe::Evaluator> {
     params: Params,
-    pub(crate) inner: rlwe::Evaluator,
+    pub(crate) inner: B,
 }
 
 /// What an operation on the parts does.
-type Work<T> = fn(&rlwe::Evaluator, &rlwe::Ciphertext, &T) -> Result<rlwe::Ciphertext, RlweError>;
+type Work<B, T> = fn(&B, &<B as Backend>::Ciphertext, &T) -> Result<<B as Backend>::Ciphertext, RlweError>;
+/// What the evaluator of a backend takes: a ciphertext, or a batch of them.
+pub type CiphertextOf<B> = Ciphertext<<B as Backend>::Ciphertext>;
 
-impl Evaluator {
-    /// An evaluator with a server's keys.
+impl<B: Backend> Evaluator<B> {
+    /// An evaluator by a backend, which has the keys.
     ///
     /// # Errors
     /// `RlweError::WrongParameters`.
-    pub fn new(params: &Params, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, HeError> {
-        let inner = rlwe::Evaluator::new(keys);
-        params.expect("the evaluation keys", inner.params())?;
-        Ok(Self { params: params.clone(), inner })
+    pub fn with_backend(params: &Params, backend: B) -> Result<Self, HeError> {
+        params.expect("the evaluation keys", backend.keys().params())?;
+        Ok(Self { params: params.clone(), inner: backend })
+    }
+
+    /// What does the work.
+    pub fn backend(&self) -> &B {
+        &self.inner
     }
 
     /// Its parameters.
@@ -79,7 +89,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
-    pub fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
+    pub fn check(&self, ciphertext: &CiphertextOf<B>) -> Result<(), HeError> {
         Ok(self.inner.check(&ciphertext.inner)?)
     }
 
@@ -108,25 +118,25 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::ScaleMismatch`],
     /// [`HeError::TooLarge`].
-    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
-        self.combine("addition", a, b, rlwe::Evaluator::add)
+    pub fn add(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
+        self.combine("addition", a, b, B::add)
     }
 
     /// `a − b`, at the lower of both levels.
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
-        self.combine("subtraction", a, b, rlwe::Evaluator::sub)
+    pub fn sub(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
+        self.combine("subtraction", a, b, B::sub)
     }
 
     fn combine(
         &self,
         operation: &'static str,
-        a: &Ciphertext,
-        b: &Ciphertext,
-        work: Work<rlwe::Ciphertext>,
-    ) -> Result<Ciphertext, HeError> {
+        a: &CiphertextOf<B>,
+        b: &CiphertextOf<B>,
+        work: Work<B, B::Ciphertext>,
+    ) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         self.check(b)?;
         let state = self.sum_state(operation, a.state(), b.state(), a.level().min(b.level()))?;
@@ -138,7 +148,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn add_assign(&self, acc: &mut Ciphertext, b: &Ciphertext) -> Result<(), HeError> {
+    pub fn add_assign(&self, acc: &mut CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<(), HeError> {
         self.check(acc)?;
         self.check(b)?;
         let state = self.sum_state("addition", acc.state(), b.state(), acc.level().min(b.level()))?;
@@ -151,7 +161,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
-    pub fn negate(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn negate(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         Ok(Ciphertext::new(self.inner.negate(&a.inner)?, a.state()))
     }
 
@@ -159,32 +169,32 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::add`], and `RlweError::NoSuchLevel` if the plaintext's level is too low.
-    pub fn add_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
-        self.combine_plain("addition of a plaintext", a, p, rlwe::Evaluator::add_poly)
+    pub fn add_plain(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
+        self.combine_plain("addition of a plaintext", a, p, B::add_poly)
     }
 
     /// `a − p` for a plaintext of at least the ciphertext's level.
     ///
     /// # Errors
     /// As [`Evaluator::add_plain`].
-    pub fn sub_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
-        self.combine_plain("subtraction of a plaintext", a, p, rlwe::Evaluator::sub_poly)
+    pub fn sub_plain(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
+        self.combine_plain("subtraction of a plaintext", a, p, B::sub_poly)
     }
 
     fn combine_plain(
         &self,
         operation: &'static str,
-        a: &Ciphertext,
+        a: &CiphertextOf<B>,
         p: &Plaintext,
-        work: Work<Poly<Eval>>,
-    ) -> Result<Ciphertext, HeError> {
+        work: Work<B, Poly<Eval>>,
+    ) -> Result<CiphertextOf<B>, HeError> {
         self.check_plain(operation, a, p)?;
         let other = State { scale: p.scale, bound: p.bound, noise: p.noise };
         let state = self.sum_state(operation, a.state(), other, a.level())?;
         Ok(Ciphertext::new(work(&self.inner, &a.inner, &p.poly)?, state))
     }
 
-    fn check_plain(&self, operation: &'static str, a: &Ciphertext, p: &Plaintext) -> Result<(), HeError> {
+    fn check_plain(&self, operation: &'static str, a: &CiphertextOf<B>, p: &Plaintext) -> Result<(), HeError> {
         self.check(a)?;
         self.params.expect("the plaintext", &p.params)?;
         if p.level < a.level() {
@@ -197,7 +207,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`].
-    pub fn add_constant(&self, a: &Ciphertext, value: f64) -> Result<Ciphertext, HeError> {
+    pub fn add_constant(&self, a: &CiphertextOf<B>, value: f64) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         let at = EncodeAt { level: a.level(), scale: a.scale, max_abs: value.abs() };
         self.add_plain(a, &Encoder::new(&self.params).encode_constant(value, at)?)
@@ -208,7 +218,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::NoSuchLevel` if the
     /// plaintext's level is too low, [`HeError::TooLarge`].
-    pub fn mul_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
+    pub fn mul_plain(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
         let state = self.plain_product_state(a, p)?;
         Ok(Ciphertext::new(self.inner.mul_poly(&a.inner, &p.poly)?, state))
     }
@@ -217,11 +227,11 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::mul_plain`] and [`Evaluator::rescale`].
-    pub fn mul_plain_rescale(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, HeError> {
+    pub fn mul_plain_rescale(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         a.inner.lower("rescale")?;
         let state = self.plain_product_state(a, p)?;
-        let parts = a.parts().len();
+        let parts = a.inner.polynomials();
         Ok(Ciphertext::new(self.inner.mul_poly_rescale(&a.inner, &p.poly)?, self.rescaled(state, a.level(), parts)))
     }
 
@@ -233,7 +243,7 @@ impl Evaluator {
     }
 
     /// The state of `a · p`.
-    fn plain_product_state(&self, a: &Ciphertext, p: &Plaintext) -> Result<State, HeError> {
+    fn plain_product_state(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<State, HeError> {
         let operation = "product with a plaintext";
         self.check_plain(operation, a, p)?;
         let state = State {
@@ -249,7 +259,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::TooLarge`].
-    pub fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, HeError> {
+    pub fn mul_integer(&self, a: &CiphertextOf<B>, value: i64) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         let size = value.unsigned_abs() as f64;
         let state = State { scale: a.scale, bound: a.bound * size, noise: a.noise * size };
@@ -261,7 +271,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::mul_integer`].
-    pub fn refine(&self, a: &Ciphertext, factor: i64) -> Result<Ciphertext, HeError> {
+    pub fn refine(&self, a: &CiphertextOf<B>, factor: i64) -> Result<CiphertextOf<B>, HeError> {
         let fine = self.mul_integer(a, factor)?;
         let size = factor.unsigned_abs().max(1) as f64;
         Ok(Ciphertext { scale: a.scale * size, bound: a.bound, ..fine })
@@ -271,7 +281,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::OutOfLevels`, [`HeError::NotFinite`], and as [`Evaluator::mul_integer`].
-    pub fn mul_constant(&self, a: &Ciphertext, value: f64) -> Result<Ciphertext, HeError> {
+    pub fn mul_constant(&self, a: &CiphertextOf<B>, value: f64) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         a.inner.lower("product with a constant")?;
         let at = EncodeAt { level: a.level(), scale: self.params.prime_at(a.level()) as f64, max_abs: value.abs() };
@@ -284,7 +294,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree` if an operand has
     /// three parts, [`HeError::TooLarge`].
-    pub fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn mul(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.dot(&[a], &[b])
     }
 
@@ -295,7 +305,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::mul`]; `RlweError::Operands`, [`HeError::ScaleMismatch`].
-    pub fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
+    pub fn dot(&self, a: &[&CiphertextOf<B>], b: &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, HeError> {
         let (left, right) = (parts_of(a), parts_of(b));
         let level = self.inner.check_dot(&left, &right)?;
         let state = State { scale: a[0].scale * b[0].scale, bound: 0.0, noise: 0.0 };
@@ -308,12 +318,17 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::dot`].
-    pub fn dot_assign(&self, acc: &mut Ciphertext, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<(), HeError> {
+    pub fn dot_assign(
+        &self,
+        acc: &mut CiphertextOf<B>,
+        a: &[&CiphertextOf<B>],
+        b: &[&CiphertextOf<B>],
+    ) -> Result<(), HeError> {
         self.check(acc)?;
         let (left, right) = (parts_of(a), parts_of(b));
         let level = self.inner.check_dot(&left, &right)?.min(acc.level());
         let state = self.dot_state(acc.state(), a, b, level)?;
-        self.inner.add_assign(&mut acc.inner, &self.inner.dot(&left, &right)?)?;
+        self.inner.dot_assign(&mut acc.inner, &left, &right)?;
         (acc.bound, acc.noise) = (state.bound, state.noise);
         Ok(())
     }
@@ -322,8 +337,8 @@ impl Evaluator {
     fn dot_state(
         &self,
         State { scale, mut bound, mut noise }: State,
-        a: &[&Ciphertext],
-        b: &[&Ciphertext],
+        a: &[&CiphertextOf<B>],
+        b: &[&CiphertextOf<B>],
         level: usize,
     ) -> Result<State, HeError> {
         let operation = "product";
@@ -343,9 +358,9 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach.
-    pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn relinearize(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
-        let switched = if a.parts().len() < 3 { 0.0 } else { switched_bound(&self.params, a.level()) };
+        let switched = if a.inner.polynomials() < 3 { 0.0 } else { switched_bound(&self.params, a.level()) };
         let state = State { noise: a.noise + switched, ..a.state() };
         Ok(Ciphertext::new(self.inner.relinearize(&a.inner)?, state))
     }
@@ -354,9 +369,9 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
-    pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn relinearize_rescale(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
-        let switched = if a.parts().len() < 3 { 0.0 } else { switching_bound(&self.params, a.level()) };
+        let switched = if a.inner.polynomials() < 3 { 0.0 } else { switching_bound(&self.params, a.level()) };
         let state = State { noise: a.noise + switched, ..a.state() };
         let inner = self.inner.relinearize_rescale(&a.inner)?;
         Ok(Ciphertext::new(inner, self.rescaled(state, a.level(), 2)))
@@ -366,7 +381,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::mul`] and [`Evaluator::relinearize`].
-    pub fn mul_relin(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn mul_relin(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.relinearize(&self.mul(a, b)?)
     }
 
@@ -374,7 +389,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::mul`] and [`Evaluator::relinearize_rescale`].
-    pub fn mul_rescale(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn mul_rescale(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.relinearize_rescale(&self.mul(a, b)?)
     }
 
@@ -382,16 +397,16 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::OutOfLevels` at level 0.
-    pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn rescale(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         let inner = self.inner.rescale(&a.inner)?;
-        Ok(Ciphertext::new(inner, self.rescaled(a.state(), a.level(), a.parts().len())))
+        Ok(Ciphertext::new(inner, self.rescaled(a.state(), a.level(), a.inner.polynomials())))
     }
 
     /// The same message at a lower level: drops primes.
     ///
     /// # Errors
     /// `RlweError::NoSuchLevel` if `level` is above the ciphertext's.
-    pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, HeError> {
+    pub fn drop_to(&self, a: &CiphertextOf<B>, level: usize) -> Result<CiphertextOf<B>, HeError> {
         let inner = self.inner.drop_to(&a.inner, level)?;
         a.state().check_fits("dropping levels", &self.params, level)?;
         Ok(Ciphertext::new(inner, a.state()))
@@ -402,7 +417,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::OutOfLevels`, [`HeError::NoPrecision`] if the factor would round to nothing.
-    pub fn set_scale(&self, a: &Ciphertext, scale: f64) -> Result<Ciphertext, HeError> {
+    pub fn set_scale(&self, a: &CiphertextOf<B>, scale: f64) -> Result<CiphertextOf<B>, HeError> {
         let operation = "changing the scale";
         self.check(a)?;
         a.inner.lower(operation)?;
@@ -425,7 +440,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel`, `RlweError::Degree`.
-    pub fn rotate(&self, a: &Ciphertext, step: i64) -> Result<Ciphertext, HeError> {
+    pub fn rotate(&self, a: &CiphertextOf<B>, step: i64) -> Result<CiphertextOf<B>, HeError> {
         self.automorphism(a, self.params.rotation_element(step), step)
     }
 
@@ -433,7 +448,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::rotate`].
-    pub fn conjugate(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn conjugate(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.automorphism(a, self.params.conjugation_element(), 0)
     }
 
@@ -441,38 +456,21 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::rotate`].
-    pub fn automorphism(&self, a: &Ciphertext, element: u64, step: i64) -> Result<Ciphertext, HeError> {
+    pub fn automorphism(&self, a: &CiphertextOf<B>, element: u64, step: i64) -> Result<CiphertextOf<B>, HeError> {
         Ok(self.rotated(a, element, self.inner.automorphism(&a.inner, element, step)?))
     }
 
     /// What a rotation makes of a ciphertext.
-    fn rotated(&self, a: &Ciphertext, element: u64, inner: rlwe::Ciphertext) -> Ciphertext {
+    fn rotated(&self, a: &CiphertextOf<B>, element: u64, inner: B::Ciphertext) -> CiphertextOf<B> {
         let switched = if element == 1 { 0.0 } else { switched_bound(&self.params, a.level()) };
         Ciphertext::new(inner, State { noise: a.noise + switched, ..a.state() })
-    }
-
-    /// Decomposes once for many rotations (hoisting).
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`.
-    pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, HeError> {
-        Ok(Hoisted { ciphertext: a, inner: self.inner.hoist(&a.inner)? })
-    }
-
-    /// A rotation of a hoisted ciphertext.
-    ///
-    /// # Errors
-    /// As [`Evaluator::rotate`].
-    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_>, step: i64) -> Result<Ciphertext, HeError> {
-        let inner = self.inner.rotate_hoisted(&hoisted.inner, step)?;
-        Ok(self.rotated(hoisted.ciphertext, self.params.rotation_element(step), inner))
     }
 
     /// Many rotations with one decomposition.
     ///
     /// # Errors
     /// As [`Evaluator::rotate`].
-    pub fn rotate_many(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, HeError> {
+    pub fn rotate_many(&self, a: &CiphertextOf<B>, steps: &[i64]) -> Result<Vec<CiphertextOf<B>>, HeError> {
         let images = self.inner.rotate_many(&a.inner, steps)?.into_iter().zip(steps);
         Ok(images.map(|(inner, step)| self.rotated(a, self.params.rotation_element(*step), inner)).collect())
     }
@@ -483,7 +481,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`Evaluator::rotate`]; `RlweError::Operands` without elements, [`HeError::TooLarge`].
-    pub fn sum_of_automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Ciphertext, HeError> {
+    pub fn sum_of_automorphisms(&self, a: &CiphertextOf<B>, elements: &[u64]) -> Result<CiphertextOf<B>, HeError> {
         let operation = "sum of rotations";
         self.inner.check_two_parts(operation, &a.inner)?;
         self.inner.check_keys(elements, a.level())?;
@@ -505,7 +503,34 @@ impl Evaluator {
     }
 }
 
+impl Evaluator {
+    /// An evaluator with a server's keys.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`.
+    pub fn new(params: &Params, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, HeError> {
+        Self::with_backend(params, rlwe::Evaluator::new(keys))
+    }
+
+    /// Decomposes once for many rotations (hoisting).
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`.
+    pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, HeError> {
+        Ok(Hoisted { ciphertext: a, inner: self.inner.hoist(&a.inner)? })
+    }
+
+    /// A rotation of a hoisted ciphertext.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate`].
+    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_>, step: i64) -> Result<Ciphertext, HeError> {
+        let inner = self.inner.rotate_hoisted(&hoisted.inner, step)?;
+        Ok(self.rotated(hoisted.ciphertext, self.params.rotation_element(step), inner))
+    }
+}
+
 /// The parts of each.
-fn parts_of<'a>(side: &[&'a Ciphertext]) -> Vec<&'a rlwe::Ciphertext> {
+fn parts_of<'a, C>(side: &[&'a Ciphertext<C>]) -> Vec<&'a C> {
     side.iter().map(|c| &c.inner).collect()
 }

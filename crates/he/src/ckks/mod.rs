@@ -17,7 +17,7 @@ pub use ciphertext::{Ciphertext, State};
 pub use decrypt::Decryptor;
 pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
-pub use evaluator::{Evaluator, ExtendedPlaintext, Hoisted};
+pub use evaluator::{CiphertextOf, Evaluator, ExtendedPlaintext, Hoisted, Order};
 pub use params::{Params, ParamsLiteral};
 pub use plaintext::Plaintext;
 pub use release::{Expected, MAX_RELEASED_VALUES};

@@ -140,6 +140,75 @@ fn what_is_refreshed_can_be_computed_with_and_refreshed_again() {
     assert_eq!(again.level(), 12);
 }
 
+/// Two real ciphertexts as one: of every shape and any two shapes, with scales and bounds of their own, an odd one alone.
+#[test]
+fn pairs_are_refreshed_as_two_alone() {
+    for set in [BootstrapSet::A, BootstrapSet::A12, BootstrapSet::B, BootstrapSet::C, BootstrapSet::D] {
+        let (owner, b) = small(set.literal(), 10);
+        let real: Vec<_> =
+            shapes(b.params().slots()).into_iter().filter(|(_, x)| x.iter().all(|z| z.im == 0.0)).collect();
+        assert!(real.len() % 2 == 0 && real.len() >= 6);
+        let inputs: Vec<Ciphertext> = real.iter().map(|(_, x)| input(&owner, &b, x)).collect();
+        let odd = inputs.iter().chain(&inputs[..1]).collect::<Vec<_>>();
+        let found = b.refresh_pairs(&odd).unwrap();
+        for (y, (shape, x)) in found.iter().zip(real.iter().chain(&real[..1])) {
+            expect_refreshed(&owner, &b, y, x, &format!("set {set}, {shape}, of a pair"));
+            // Nothing of the other one is left where imaginary parts were.
+            let im = owner.decrypt(y).iter().fold(0.0f64, |m, z| m.max(z.im.abs()));
+            assert!(im < y.error_bound(), "set {set}, {shape}: {im}");
+        }
+        let alone = b.refresh_real(odd[odd.len() - 1]).unwrap();
+        let words = |c: &Ciphertext| c.parts().iter().map(|p| p.words().to_vec()).collect::<Vec<_>>();
+        assert!(words(&alone) == words(&found[odd.len() - 1]), "set {set}: an odd one is refreshed alone");
+        for threads in [1, 3] {
+            let here = Threads::new(threads).run(|| b.refresh_pairs(&odd[..2])).unwrap();
+            assert!(here.iter().map(words).eq(found[..2].iter().map(words)), "set {set}: {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn scales_and_bounds_of_a_pair_may_differ() {
+    let (owner, b) = small(BootstrapLiteral::c(), 10);
+    let scale = owner.params.scale();
+    let mut numbers = Numbers::new(8);
+    let (x, y) = (numbers.reals(512), numbers.reals(512));
+    let (small, large): (Vec<_>, Vec<_>) = x.iter().zip(&y).map(|(x, y)| (x / 8.0, y * 8.0)).unzip();
+    let first = owner.encrypt(&small, 5, scale * 0.9, 0.125);
+    let second = owner.encrypt(&large, 3, scale / 8.0, 8.0);
+    let found = b.refresh_pairs(&[&first, &second]).unwrap();
+    for (y, (values, bound, scale)) in found.iter().zip([(&small, 0.125, scale), (&large, 8.0, scale / 8.0)]) {
+        assert!((y.scale() / scale - 1.0).abs() < 1e-9 && y.bound() == bound);
+        assert!(largest_error(&owner.decrypt(y), values) < y.error_bound());
+        assert!(largest_error(&owner.decrypt(y), values) < bound * 1e-3);
+    }
+    // What cannot be refreshed is refused before its neighbour is.
+    b.reset_counters();
+    let low = owner.encrypt(&x, 2, scale, 1.0);
+    assert!(matches!(b.refresh_pairs(&[&first, &low]), Err(HeError::Rlwe(RlweError::OutOfLevels { .. }))));
+    assert_eq!(b.counters(), Counters::default());
+    assert!(b.refresh_pairs(&[]).unwrap().is_empty());
+}
+
+/// What is imaginary in one is real in the other, and both carry the bound on it: in a pair, not alone.
+#[test]
+fn a_pair_carries_the_errors_of_both() {
+    let (owner, b) = small(BootstrapLiteral::a(), 10);
+    let mut numbers = Numbers::new(9);
+    let (x, y) = (numbers.reals(512), numbers.reals(512));
+    let error = 1e-3;
+    let wrong: Vec<Complex64> = y.iter().map(|y| (y + Complex64::new(0.0, error)) * 0.9).collect();
+    let (first, second) = (input(&owner, &b, &x), input(&owner, &b, &wrong).with_error_of(error));
+    let [pair, other] = &b.refresh_pairs(&[&first, &second]).unwrap()[..] else { panic!("two") };
+    let found = largest_error(&owner.decrypt(pair), &x);
+    assert!((found / (0.9 * error) - 1.0).abs() < 0.01, "{found}");
+    for y in [pair, other] {
+        assert!((error..1.2 * error).contains(&y.error_bound()), "{}", y.error_bound());
+    }
+    let alone = b.refresh_many_real(&[&first, &second]).unwrap();
+    assert!(alone[0].error_bound() < error / 10.0 && largest_error(&owner.decrypt(&alone[0]), &x) < error / 10.0);
+}
+
 /// 100 in a row: the error grows as that of 100 independent ones, and three threads give the same bits.
 #[test]
 fn a_hundred_in_a_row() {
@@ -266,15 +335,17 @@ fn counters_are_as_predicted() {
         let x = Numbers::new(4).reals(b.params().slots());
         let inputs = [input(&owner, &b, &x), input(&owner, &b, &x)];
         let all: Vec<&Ciphertext> = inputs.iter().collect();
-        for kind in [Kind::Real, Kind::Complex] {
+        for kind in [Kind::Real, Kind::Complex, Kind::Pair] {
+            // Two ciphertexts are two refreshes, or one of a pair.
+            let times = if kind == Kind::Pair { 1 } else { 2 };
             for threads in [1, 3] {
                 b.reset_counters();
                 let refresh = || b.refresh_told(&all, kind, &mut |_| {}).unwrap();
                 let (_, work) = counted(|| Threads::new(threads).run(refresh));
                 let predicted: Counters = b.params().operations(kind).unwrap().into_iter().sum();
-                assert_eq!(b.counters(), predicted * 2, "set {name}, {kind:?}");
+                assert_eq!(b.counters(), predicted * times, "set {name}, {kind:?}");
                 let predicted: Counts = b.params().work(kind).unwrap().into_iter().sum();
-                assert_eq!(work, predicted * 2, "set {name}, {kind:?}, {threads} threads");
+                assert_eq!(work, predicted * times, "set {name}, {kind:?}, {threads} threads");
             }
         }
     }
@@ -293,6 +364,10 @@ fn operations_of_set_a() {
     assert!(steps.iter().map(|c| c.relin).eq([0, 0, 0, 2 * 15, 0]));
     let real = BootstrapLiteral::a().operations(Kind::Real).unwrap();
     assert_eq!(real[3].mult * 2, steps[3].mult);
+    // A pair shares the transforms of two real refreshes, and has their reductions and ends.
+    let pair = BootstrapLiteral::a().operations(Kind::Pair).unwrap();
+    assert_eq!((pair[0].key_switches, pair[1]), (steps[0].key_switches, steps[1]));
+    assert_eq!((pair[2], pair[3], pair[4]), (steps[2], real[3] * 2, real[4] * 2));
 }
 
 #[test]

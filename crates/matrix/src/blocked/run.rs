@@ -209,8 +209,11 @@ impl Run<'_> {
         let mut sums: Vec<Option<Ciphertext>> = vec![None; p * q];
         for (step, start) in (0..self.sizes.terms).step_by(self.schedule.depth).enumerate() {
             let terms: Vec<usize> = (start..self.sizes.terms.min(start + self.schedule.depth)).collect();
-            let places: Vec<_> = terms.iter().flat_map(|t| self.places(tile, *t)).collect();
-            let loaded = self.load(ahead, &places)?;
+            let mut loaded = Vec::with_capacity(terms.len() * (p + q));
+            for some in terms.chunks(self.sizes.decoded((p, q), self.schedule.depth)) {
+                let places: Vec<_> = some.iter().flat_map(|t| self.places(tile, *t)).collect();
+                loaded.extend(self.load(ahead, &places)?);
+            }
             sums = accumulate(self.evaluator, sums, &loaded, (p, q))?;
             // Where they were made, so that their memory is used again.
             threads::map_into(loaded, |_, block| drop(block));

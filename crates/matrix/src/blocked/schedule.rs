@@ -35,6 +35,10 @@ const DISK: f64 = 0.8e9;
 const DEPTHS: [usize; 4] = [8, 4, 2, 1];
 /// Blocks of the result that wait for the disk, for each thread.
 pub(super) const WAITING: usize = 4;
+/// Blocks of operands that are decoded together for each thread, where a step has as many.
+const DECODED: usize = 4;
+/// What is not counted, threads' scratch and what the allocator keeps, as a part of what is.
+const SLACK: u64 = 8;
 
 /// Tiles of p×q sums that stay in memory while strips of both operands pass by: for the memory given, those that read
 /// least.
@@ -69,11 +73,13 @@ impl Sizes {
     /// The schedule with tiles of p×q blocks, some terms at a time.
     fn with(&self, (p, q): (usize, usize), depth: usize) -> Schedule {
         let (p64, q64, depth64) = (p as u64, q as u64, depth as u64);
+        let threads = self.threads as u64;
         let sums = p64 * q64 * self.sum;
         let strips = depth64 * (p64 + q64) * self.operand;
-        let ahead = self.ahead((p, q), depth);
-        // A block that is finished is there as a sum, as a result and as bytes.
-        let finishing = self.threads as u64 * (2 * self.sum + self.stored[2] * (2 + 2 * WAITING as u64));
+        // A block that is finished is there as a sum, as a result and as bytes; the strips are not there any more.
+        let finishing = threads * 2 * (self.sum + self.stored[2]);
+        let waiting = threads * 2 * WAITING as u64 * self.stored[2];
+        let work = sums + strips.max(finishing) + waiting + self.ahead((p, q), depth);
         let (left_passes, right_passes) = (self.cols.div_ceil(q), self.rows.div_ceil(p));
         let blocks = |rows: usize, cols: usize| (self.batch * rows * cols) as u64;
         let read_bytes = blocks(self.rows, self.terms) * self.stored[0] * left_passes as u64
@@ -87,15 +93,22 @@ impl Sizes {
             right_passes,
             read_bytes,
             write_bytes,
-            memory: self.fixed + sums + strips + ahead + finishing,
+            memory: self.fixed + work + work / SLACK,
             compute_seconds: self.seconds,
             disk_seconds: (read_bytes + write_bytes) as f64 / DISK,
         }
     }
 
-    /// Bytes of blocks that are read and not yet multiplied: those of a step, and of the two after it.
+    /// Terms whose blocks are decoded together: enough for every thread, of those that are multiplied together.
+    pub(super) fn decoded(&self, (p, q): (usize, usize), depth: usize) -> usize {
+        (DECODED * self.threads).div_ceil((p + q).max(1)).clamp(1, depth.max(1))
+    }
+
+    /// Bytes of blocks that are read and not yet decoded: of those terms that are being decoded, of as many after them, and
+    /// of a step, which is read while one is multiplied.
     pub(super) fn ahead(&self, (p, q): (usize, usize), depth: usize) -> u64 {
-        3 * depth as u64 * (p as u64 * self.stored[0] + q as u64 * self.stored[1])
+        let terms = depth + 2 * self.decoded((p, q), depth);
+        terms as u64 * (p as u64 * self.stored[0] + q as u64 * self.stored[1])
     }
 }
 

@@ -36,7 +36,7 @@ use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{self, Ciphertext, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
-/// Ciphertexts that are refreshed together: each takes as much memory as keys do.
+/// Ciphertexts that are refreshed together: a pair, which takes as much memory as keys do.
 pub(crate) const TOGETHER: usize = 2;
 /// Sides of tiles that are tried.
 const TILES: [usize; 6] = [4, 8, 16, 32, 64, 128];
@@ -232,21 +232,16 @@ fn layout(expr: &Expr, node: usize, tile: usize, stride: usize) -> Result<TileLa
     TileLayout::new(rows, cols, tile, stride)
 }
 
-/// Largest error of a node's elements, in two parts that add up.
+/// Largest error of real or of imaginary parts, in two parts that add up.
 #[derive(Clone, Copy, Debug, Default)]
-struct Error {
+struct Part {
     /// Independent from element to element.
     own: f64,
     /// What elements may have in common.
     common: f64,
 }
 
-impl Error {
-    /// An error with independent elements.
-    fn own(own: f64) -> Self {
-        Self { own, common: 0.0 }
-    }
-
+impl Part {
     fn total(self) -> f64 {
         self.own + self.common
     }
@@ -258,17 +253,72 @@ impl Error {
     fn plus(self, other: Self) -> Self {
         Self { own: self.own + other.own, common: self.common + other.common }
     }
+}
+
+/// Largest error of a node's elements, and of what stands in their slots' imaginary parts: a refresh takes that away, or
+/// gives it to another element's real part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Error {
+    real: Part,
+    imaginary: Part,
+}
+
+impl Error {
+    /// An error with independent elements.
+    fn own(own: f64) -> Self {
+        let part = Part { own, common: 0.0 };
+        Self { real: part, imaginary: part }
+    }
+
+    /// An error that elements may have in common.
+    fn common(common: f64) -> Self {
+        Self::own(common).shared()
+    }
+
+    /// The elements' own.
+    fn total(self) -> f64 {
+        self.real.total()
+    }
+
+    fn each(self, f: impl Fn(Part) -> Part) -> Self {
+        Self { real: f(self.real), imaginary: f(self.imaginary) }
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        self.each(|part| part.scaled(by))
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { real: self.real.plus(other.real), imaginary: self.imaginary.plus(other.imaginary) }
+    }
 
     /// That of a sum of `terms` elements.
     fn summed(self, terms: f64) -> Self {
-        Self { own: self.own * terms.sqrt(), common: self.common * terms }
+        self.each(|part| Part { own: part.own * terms.sqrt(), common: part.common * terms })
+    }
+
+    /// The same, as one that elements may have in common.
+    fn shared(self) -> Self {
+        self.each(|part| Part { own: 0.0, common: part.total() })
+    }
+
+    /// What two errors multiply to. Each part has two products, of errors that are not at their largest at once: the larger one.
+    fn times(self, other: Self) -> Self {
+        let [a, b] = [self, other].map(|e| (e.real.total(), e.imaginary.total()));
+        let part = |one: f64, two: f64| Part { own: 0.0, common: one.max(two) };
+        Self { real: part(a.0 * b.0, a.1 * b.1), imaginary: part(a.0 * b.1, a.1 * b.0) }
+    }
+
+    /// After a refresh of real slots that adds `added`; `paired` with others alike.
+    fn refreshed(self, added: Self, paired: bool) -> Self {
+        let given = if paired { self.imaginary } else { Part::default() };
+        Self { real: self.real.plus(given).plus(added.real), imaginary: added.imaginary }
     }
 }
 
-/// Canonical norm of the noise that an error of elements stands for: their real parts', and as much
-/// again for what imaginary parts add.
+/// Canonical norm of the noise that an error stands for.
 fn noise(error: Error, scale: f64) -> f64 {
-    2.0 * error.total() * scale
+    (error.real.total() + error.imaginary.total()) * scale
 }
 
 /// What the last node of a walk costs, and the bytes of tables that it needs. Its own refresh is not in it.
@@ -365,18 +415,18 @@ impl<'a> Figures<'a> {
         for at in 0..nodes {
             figures.node(expr, literal, tile, walk, at)?;
             if let Some((refresh, _)) = refresh.filter(|(_, after)| after.contains(&at)) {
-                figures.refreshed(refresh, walk, (at, expr.info(at).max_abs));
-                let here = layout(expr, at, tile, stride(expr, literal, tile))?;
-                figures.work += refresh.work() * here.ciphertexts() as f64;
+                let tiles = layout(expr, at, tile, stride(expr, literal, tile))?.ciphertexts();
+                figures.refreshed(refresh, walk, (at, expr.info(at).max_abs, tiles));
+                figures.work += refresh.work(tiles);
             }
         }
         Ok(figures)
     }
 
     /// The last node with new levels: what a refresh adds is independent from element to element.
-    fn refreshed(&mut self, refresh: &Refresh, walk: &Walk, (at, max_abs): (usize, f64)) {
+    fn refreshed(&mut self, refresh: &Refresh, walk: &Walk, (at, max_abs, tiles): (usize, f64, usize)) {
         let (State { level, scale }, added) = (walk.states[at], Error::own(refresh.error(max_abs)));
-        let error = self.computed[at].plus(added);
+        let error = self.computed[at].refreshed(added, refresh.pairs(tiles));
         self.errors[at] = error;
         self.states[at] = follow::State { level, scale, bound: max_abs, noise: noise(error, scale) };
     }
@@ -403,12 +453,12 @@ impl<'a> Figures<'a> {
         let error = match expr.nodes()[at] {
             Op::Input { .. } => Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1)),
             Op::Neg { of } | Op::Bounded { of, .. } => self.errors[of],
-            Op::Approximation { of, error, .. } => self.errors[of].plus(Error { own: 0.0, common: error }),
+            Op::Approximation { of, error, .. } => self.errors[of].plus(Error::common(error)),
             Op::Repeat { of, axis: a, size: times } => {
                 // Copies have one error in common.
                 let turns = layout(expr, of, tile, stride)?.repeat_turns(axis(a), times) as f64;
                 let switching = model.switching(state.level, state.scale) + model.division(state.scale);
-                Error { own: 0.0, common: self.errors[of].total() }.plus(own(switching * turns))
+                self.errors[of].shared().plus(own(switching * turns))
             }
             Op::Take { of, axis: a, lines } => {
                 let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
@@ -425,7 +475,7 @@ impl<'a> Figures<'a> {
                 let rounded = || size(of) * 0.5 / model.prime(state.level + 1);
                 match is_integer(by) {
                     true => scaled,
-                    false => scaled.plus(division).plus(Error { own: 0.0, common: rounded() }),
+                    false => scaled.plus(division).plus(Error::common(rounded())),
                 }
             }
             Op::Transpose { of } => {
@@ -448,9 +498,8 @@ impl<'a> Figures<'a> {
                 let level = state.level + 1;
                 let (l, r) = (self.errors[left], self.errors[right]);
                 let product = walk.states[left].scale * walk.states[right].scale;
-                let both = Error { own: 0.0, common: l.total() * r.total() };
                 let switching = own(model.switching(level, product));
-                r.scaled(size(left)).plus(l.scaled(size(right))).plus(both).plus(switching).plus(division)
+                r.scaled(size(left)).plus(l.scaled(size(right))).plus(l.times(r)).plus(switching).plus(division)
             }
             Op::Matmul { left, right } => {
                 let top = walk.states[left].level.min(walk.states[right].level);
@@ -459,10 +508,9 @@ impl<'a> Figures<'a> {
                 let sizes = [size(left), size(right)];
                 let (l, r) = (self.errors[left], self.errors[right]);
                 let terms = expr.info(left).shape.1 as f64;
-                let from = r.summed(terms).scaled(sizes[0]).plus(l.summed(terms).scaled(sizes[1])).total();
-                let both = terms * l.total() * r.total();
-                let made = plan.own_error(literal, across, sizes);
-                Error { own: 0.0, common: from + both + made }
+                let from = r.summed(terms).scaled(sizes[0]).plus(l.summed(terms).scaled(sizes[1])).shared();
+                let made = Error::common(plan.own_error(literal, across, sizes));
+                from.plus(l.times(r).scaled(terms)).plus(made)
             }
             Op::Add { left, right } | Op::Sub { left, right } => {
                 let sum = self.errors[left].plus(self.errors[right]).plus(division);
@@ -472,7 +520,7 @@ impl<'a> Figures<'a> {
                     Align::Left => (0.5 / model.prime(walk.states[left].level), left),
                     Align::Right => (0.5 / model.prime(walk.states[right].level), right),
                 };
-                sum.plus(Error { own: 0.0, common: unlike.abs() * size(of) })
+                sum.plus(Error::common(unlike.abs() * size(of)))
             }
             Op::Moments { .. } => return Err(no_statistics()),
         };
@@ -724,7 +772,7 @@ fn refreshing(
     written: &RefreshSpec,
     literal: &ParamsLiteral,
 ) -> Result<Refresh, MatrixError> {
-    let refresh = Refresh::new(written.set, goal.security, least_ring(tile, &goal.expression))?;
+    let refresh = Refresh::new(written.set, goal.security, least_ring(tile, &goal.expression), goal.batch)?;
     if refresh.params() != literal {
         return Err(field("program.params", "others", format!("those of bootstrapping set {}", written.set)));
     }
@@ -755,7 +803,7 @@ pub(super) fn refreshed(goal: &Goal, sets: &[BootstrapSet], price: impl Fn(&Work
     let expr = &goal.expression;
     let all = sets.iter().flat_map(|set| tiles(expr).map(move |tile| (*set, tile)));
     all.filter_map(|(set, tile)| {
-        let refresh = Refresh::new(set, goal.security, least_ring(tile, expr)).ok()?;
+        let refresh = Refresh::new(set, goal.security, least_ring(tile, expr), goal.batch).ok()?;
         let params = refresh.params().clone();
         let prime = |l: usize| model_prime(&params, l);
         let scale = f64::from(params.log_scale).exp2();
@@ -1064,7 +1112,7 @@ impl CkksEngine for Circuit {
             .collect::<Result<Vec<_>, MatrixError>>()?;
         let mut out = Vec::with_capacity(values.len());
         for some in values.chunks(TOGETHER) {
-            let fresh = bootstrapper.refresh_many_real(&some.iter().collect::<Vec<_>>())?;
+            let fresh = bootstrapper.refresh_pairs(&some.iter().collect::<Vec<_>>())?;
             out.extend(fresh.into_iter().map(|c| self.settled(c, noise, max_abs)).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(out)

@@ -7,7 +7,8 @@
 //! what came before it: sums take no key.
 
 use super::Goal;
-use super::program::{CkksEngine, NodeSize, Sketch};
+use super::program::{CkksEngine, NodeSize, Sketch, not_there};
+use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
 use crate::expr::{EndedProduct, Expr, Op, Prepared};
 use crate::matrix::Matrix;
@@ -15,7 +16,8 @@ use crate::product::{KeyDemand, Operand, Outline, Product, ProductSpec};
 use crate::sizing;
 use crate::slots::error_model::ErrorModel;
 use crate::work::Work;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Expected, Params, Plaintext};
+use sudare_he::ckks::{Ciphertext, CiphertextOf, EncodeAt, Evaluator, Expected, Params, Plaintext};
+use sudare_rlwe::Backend;
 use sudare_rlwe::params::ParamsLiteral;
 
 /// What numbers that are added or multiplied in doubles may pass their bounds by.
@@ -134,7 +136,7 @@ impl ProductSketch {
     }
 
     /// Of an input's ciphertexts those that are in a role.
-    fn part<'c>(&self, role: usize, cts: &'c [Ciphertext]) -> Result<&'c [Ciphertext], MatrixError> {
+    fn part<'c, C>(&self, role: usize, cts: &'c [C]) -> Result<&'c [C], MatrixError> {
         let count = |role: &Role| self.outline.ciphertexts(role.operand);
         let input = self.roles[role].input;
         let before: usize = self.roles_of(input).take_while(|(at, _)| *at != role).map(|(_, r)| count(r)).sum();
@@ -371,11 +373,42 @@ impl CkksEngine for ProductEngine {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.value(goal, evaluator, node, operands, |left, right| self.product.multiply(evaluator, left, right))
+    }
+
+    fn check_device(&self) -> Result<(), MatrixError> {
+        self.there().map(|_| ())
+    }
+
+    fn evaluate_there(
+        &self,
+        goal: &Goal,
+        evaluator: &DeviceEvaluator,
+        node: usize,
+        operands: &[&[DeviceCiphertext]],
+    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
+        let product = self.there()?;
+        self.value(goal, evaluator, node, operands, |left, right| product.multiply_there(evaluator, left, right))
+    }
+}
+
+impl ProductEngine {
+    fn there(&self) -> Result<&dyn OnDevice, MatrixError> {
+        self.product.on_device().ok_or_else(|| not_there(self.product.name()))
+    }
+
+    /// A node's value from its operands', wherever they are.
+    fn value<B: Backend>(
+        &self,
+        goal: &Goal,
+        evaluator: &Evaluator<B>,
+        node: usize,
+        operands: &[&[CiphertextOf<B>]],
+        multiply: impl FnOnce(&[CiphertextOf<B>], &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, MatrixError>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         let sketch = &self.sketch;
         match (goal.expression.nodes()[node], operands) {
-            (Op::Matmul { .. }, [left, right]) => {
-                self.product.multiply(evaluator, sketch.part(0, left)?, sketch.part(1, right)?)
-            }
+            (Op::Matmul { .. }, [left, right]) => multiply(sketch.part(0, left)?, sketch.part(1, right)?),
             (Op::Add { left, .. } | Op::Sub { left, .. }, [a, b]) => {
                 let addend = sketch.product.addends.iter().position(|a| a.end == node);
                 let addend = addend.ok_or_else(|| MatrixError::NoPlan { reason: format!("node {node} is no sum") })?;

@@ -3,11 +3,13 @@
 use super::Goal;
 use super::circuit::{self, Circuit, CircuitSpec};
 use super::product::{ProductEngine, ProductSketch};
+use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
+use crate::device::{DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::{ExactEngine, ExactSketch, ExactSpec};
 use crate::matrix::Matrix;
-use crate::product::{KeyDemand, Product, ProductSpec};
+use crate::product::{KeyDemand, Method, Product, ProductSpec};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
@@ -62,8 +64,8 @@ pub(crate) struct Refreshes {
     pub prepared_bytes: u64,
     /// Nodes whose values are refreshed, and the ciphertexts of each.
     pub places: Vec<(usize, usize)>,
-    /// Work of refreshing one ciphertext.
-    pub work: Work,
+    /// Work of refreshing them.
+    pub work: RefreshWork,
 }
 
 /// What a program takes and promises, read off its literals.
@@ -198,6 +200,31 @@ pub(crate) trait CkksEngine: Send + Sync {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError>;
+
+    /// Refuses a program that devices do not run.
+    fn check_device(&self) -> Result<(), MatrixError> {
+        Err(not_there(self.sketch().method()))
+    }
+
+    /// The same on a device, where operands are.
+    fn evaluate_there(
+        &self,
+        _goal: &Goal,
+        _evaluator: &DeviceEvaluator,
+        _node: usize,
+        _operands: &[&[DeviceCiphertext]],
+    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
+        Err(not_there(self.sketch().method()))
+    }
+}
+
+/// The refusal of a program that devices do not run.
+pub(super) fn not_there(method: &str) -> MatrixError {
+    let planned = format!(
+        "this plan is computed by {method}, and a device computes single products by {}; work on the processor",
+        Method::ON_DEVICES.join(", ")
+    );
+    MatrixError::NotPlanned { operation: "computing on a device", planned }
 }
 
 /// A program under built parameters.

@@ -62,6 +62,16 @@ fn key_list(keys: &[KeyLine]) -> String {
     out
 }
 
+/// Ciphertexts that are refreshed: two real ones as one complex one, and what is left over alone.
+fn refreshed(count: usize) -> String {
+    let pairs = |n: usize| if n == 1 { "a pair".into() } else { format!("{n} pairs") };
+    match (count / 2, count % 2) {
+        (0, _) => "1 ciphertext".into(),
+        (n, 0) => format!("{count} ciphertexts as {}", pairs(n)),
+        (n, _) => format!("{count} ciphertexts as {} and one alone", pairs(n)),
+    }
+}
+
 /// The scale, where there is one.
 fn scale(plan: &Plan) -> String {
     match plan.engine() {
@@ -169,14 +179,14 @@ impl fmt::Display for Plan {
             let share = |work: Work| model.price(&work, literal.log_n, 1);
             let whole = share(sketch.work());
             for (node, count) in &r.places {
-                let seconds = s.seconds * share(r.work * *count as f64) / whole;
+                let seconds = s.seconds * share(r.work.of(*count)) / whole;
                 let level = sketch.size(*node).map_or(0, |size| size.level);
                 let op = goal.expression.nodes()[*node].name();
                 row(
                     "",
                     format!(
-                        "after operation {node} ({op}): {count} ciphertext{} to level {level}, about {}",
-                        if *count == 1 { "" } else { "s" },
+                        "after operation {node} ({op}): {} to level {level}, about {}",
+                        refreshed(*count),
                         time(seconds)
                     ),
                 )?;

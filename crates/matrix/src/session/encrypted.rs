@@ -1,18 +1,22 @@
 //! Values under encryption, as they travel.
 
 use super::layout::{Layout, Tabled, Tiled};
+use crate::device::{self, DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::{ExactOperand, Residues};
 use crate::packing::IntMatrix;
 use crate::plan::{Engine, NodeSize, Plan, PlanHash, number};
 use crate::slots::error_model::reading_error;
 use crate::slots::grid::Grid;
+use crate::tables::Tables;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
+use sudare_cuda::Device;
 use sudare_he::{bgv, ckks};
-use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{Bundle, Header, ObjectType, Wire, WireError, peek};
+use sudare_rlwe::{KeyId, Params};
 
 /// Version of the header.
 const VERSION: u32 = 1;
@@ -50,13 +54,73 @@ pub(super) struct Unplanned {
 #[derive(Clone)]
 pub(super) enum Values {
     Ckks(Arc<Bundle<ckks::Ciphertext>>),
+    /// On a device, until somebody wants them here.
+    There(Arc<There>),
     /// A bundle for each plaintext modulus.
     Bgv(Arc<Vec<Bundle<bgv::Ciphertext>>>),
     /// Integers that the server sees.
     Plain(Arc<Vec<IntMatrix>>),
 }
 
+/// Ciphertexts on a device, and what they are here once they were asked for.
+pub(super) struct There {
+    params: Params,
+    key: KeyId,
+    header: Vec<u8>,
+    ciphertexts: Vec<DeviceCiphertext>,
+    here: Tables<Arc<Bundle<ckks::Ciphertext>>>,
+}
+
+impl There {
+    fn here(&self) -> Result<&Arc<Bundle<ckks::Ciphertext>>, MatrixError> {
+        self.here.get(|| {
+            let ciphertexts = device::download(&self.ciphertexts)?;
+            Ok(Arc::new(Bundle::new(&self.params, self.key, self.header.clone(), ciphertexts)?))
+        })
+    }
+}
+
 impl Encrypted {
+    /// The value of a node of real matrices, on a device.
+    pub(super) fn there(plan: &Plan, node: usize, key: KeyId, ciphertexts: Vec<DeviceCiphertext>) -> Self {
+        let (params, header) = (plan.params().clone(), header(plan, node));
+        Self::of(
+            plan,
+            node,
+            key,
+            Values::There(Arc::new(There { params, key, header, ciphertexts, here: Tables::new() })),
+        )
+    }
+
+    /// The same value on the processor: itself, if it is there.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] for what went wrong on its device since the last wait.
+    pub fn to_host(&self) -> Result<Self, MatrixError> {
+        match &self.values {
+            Values::There(there) => Ok(Self { values: Values::Ckks(there.here()?.clone()), ..self.clone() }),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// The device that it is on, if it is on one.
+    pub fn device(&self) -> Option<&Device> {
+        match &self.values {
+            Values::There(there) => there.ciphertexts.first().map(|c| c.inner().parts().device()),
+            _ => None,
+        }
+    }
+
+    /// Its ciphertexts on an evaluator's device: those that are there, or copies.
+    pub(super) fn on(&self, evaluator: &DeviceEvaluator) -> Result<Cow<'_, [DeviceCiphertext]>, MatrixError> {
+        match &self.values {
+            Values::There(there) if self.device().is_some_and(|d| d.is(evaluator.backend().device())) => {
+                Ok(Cow::Borrowed(&there.ciphertexts))
+            }
+            _ => Ok(Cow::Owned(device::upload(evaluator, self.ciphertexts()?)?)),
+        }
+    }
+
     /// The value of a node of real matrices.
     pub(super) fn ckks(
         plan: &Plan,
@@ -153,6 +217,7 @@ impl Encrypted {
             });
         }
         Ok(match &self.values {
+            Values::There(_) => return self.to_host()?.write_to(out),
             Values::Ckks(bundle) => {
                 let says = announced(self.plan, self.node, self.batch, self.shape);
                 match bundle.application() == says {
@@ -267,13 +332,14 @@ impl Encrypted {
         self.key
     }
 
-    /// Its ciphertexts, if it is one of real matrices.
+    /// Its ciphertexts, if it is one of real matrices; those on a device are copied here once.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] for a value of integers.
+    /// [`MatrixError::NotPlanned`] for a value of integers; as [`Encrypted::to_host`].
     pub fn ciphertexts(&self) -> Result<&[ckks::Ciphertext], MatrixError> {
         match &self.values {
             Values::Ckks(bundle) => Ok(bundle.ciphertexts()),
+            Values::There(there) => Ok(there.here()?.ciphertexts()),
             Values::Bgv(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
                 operation: "reading integers as real numbers",
                 planned: "the plan computes with integers, exactly".into(),
@@ -288,7 +354,7 @@ impl Encrypted {
     pub fn residues(&self) -> Result<Vec<&[bgv::Ciphertext]>, MatrixError> {
         match &self.values {
             Values::Bgv(bundles) => Ok(bundles.iter().map(Bundle::ciphertexts).collect()),
-            Values::Ckks(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
+            Values::Ckks(_) | Values::There(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
                 operation: "reading encrypted integers from another value",
                 planned: "this one holds real numbers, or is plain".into(),
             }),
@@ -312,6 +378,7 @@ impl Encrypted {
     pub fn count(&self) -> usize {
         match &self.values {
             Values::Ckks(bundle) => bundle.ciphertexts().len(),
+            Values::There(there) => there.ciphertexts.len(),
             Values::Bgv(bundles) => bundles.iter().map(|b| b.ciphertexts().len()).sum(),
             Values::Plain(_) => 0,
         }
@@ -326,6 +393,7 @@ impl Encrypted {
     pub fn level(&self) -> usize {
         let level = match &self.values {
             Values::Ckks(bundle) => bundle.ciphertexts().iter().map(ckks::Ciphertext::level).min(),
+            Values::There(there) => there.ciphertexts.iter().map(ckks::Ciphertext::level).min(),
             Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::level).min(),
             Values::Plain(_) => None,
         };
@@ -343,10 +411,11 @@ impl Encrypted {
         self.error
     }
 
-    /// Bytes in memory.
+    /// Bytes in memory, or on its device.
     pub fn bytes(&self) -> usize {
         match &self.values {
             Values::Ckks(bundle) => bundle.ciphertexts().iter().map(ckks::Ciphertext::bytes).sum(),
+            Values::There(there) => there.ciphertexts.iter().map(|c| c.inner().bytes()).sum(),
             Values::Bgv(bundles) => bundles.iter().flat_map(Bundle::ciphertexts).map(bgv::Ciphertext::bytes).sum(),
             Values::Plain(matrices) => matrices.iter().map(|m| size_of_val(m.data())).sum(),
         }
@@ -457,9 +526,11 @@ fn most_bytes(plan: &Plan) -> u64 {
 impl fmt::Display for Encrypted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, cols) = self.shape;
-        let size = format!("{} ct × {:.1} MB", self.count(), self.bytes() as f64 / self.count().max(1) as f64 / 1e6);
+        let place = self.device().map_or(String::new(), |device| format!(", on {}", device.info().name));
+        let each = self.bytes() as f64 / self.count().max(1) as f64 / 1e6;
+        let size = format!("{} ct × {each:.1} MB{place}", self.count());
         let scheme = match self.values {
-            Values::Ckks(_) => "ckks",
+            Values::Ckks(_) | Values::There(_) => "ckks",
             Values::Bgv(_) => "bgv",
             Values::Plain(_) => "plain",
         };

@@ -150,8 +150,9 @@ impl Free {
     /// The tiles of a matrix with a bound that the caller knows, at a scale. One level if that is another one, or if a
     /// table has to be cleaned of what lies beside it.
     ///
-    /// Elements and what they stand for are within the bound, so that no error is over twice of it: the bound on errors that
-    /// travels, made for the worst case of every operation, grows no further than that.
+    /// Elements and what they stand for are within the bound, imaginary parts of their slots among them, which are errors
+    /// alone; so that no error is over twice of it: the bound on errors that travels, made for the worst case of every operation, grows no further than that (a
+    /// refresh adds that of the other one of its pair).
     fn stated(
         &self,
         e: &Evaluator,
@@ -190,10 +191,10 @@ impl Free {
             false => self.full_scale() / bound.max(1.0).log2().ceil().exp2(),
         };
         let (layout, tiles) = self.stated(e, a, bound, scale)?;
-        // Few at a time: each takes as much memory as keys do.
+        // A pair at a time: each takes as much memory as keys do.
         let mut out = Vec::new();
         for some in tiles.chunks(TOGETHER) {
-            out.extend(b.refresh_many_real(&some.iter().collect::<Vec<_>>())?);
+            out.extend(b.refresh_pairs(&some.iter().collect::<Vec<_>>())?);
         }
         self.made(layout, bound, a.key(), out)
     }

@@ -5,6 +5,7 @@ use super::context::ContextSpec;
 use super::encrypted::Encrypted;
 use super::free::Free;
 use super::keys::{self, Evaluation, ServerKeys};
+use crate::device::{self, DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::ExactValue;
 use crate::expr::Op;
@@ -12,21 +13,27 @@ use crate::matrix::Matrix;
 use crate::packing::IntMatrix;
 use crate::plan::{Engine, Plan, PlanHash};
 use crate::slots::lines::Lines;
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
+use sudare_cuda::Device;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::circuits::polynomial::fit::Minimax;
-use sudare_he::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
+use sudare_he::ckks::{self, Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{EvalKeys, KeySource};
-use sudare_rlwe::{Counters, KeyId, RlweError};
+use sudare_rlwe::{Counters, KeyId, RlweError, Shaped};
 use sudare_store::KeyFile;
 
 /// Computes on encrypted values by a plan, or in a context without one. Holds evaluation keys and nothing secret.
 /// Cloning shares it.
 #[derive(Clone)]
-pub struct Server(Arc<Inner>);
+pub struct Server {
+    inner: Arc<Inner>,
+    /// What computes on a device, where one does.
+    there: Option<Arc<DeviceEvaluator>>,
+}
 
 /// What is computed, and with what.
 enum Mode {
@@ -112,7 +119,7 @@ impl Server {
             }
             Engine::Exact(_) => Mode::Exact(plan.clone()),
         };
-        Ok(Self(Arc::new(Inner { mode, keys: eval, threads })))
+        Ok(Self { inner: Arc::new(Inner { mode, keys: eval, threads }), there: None })
     }
 
     /// A server of a context with its evaluation keys, on `threads` threads (0: one for each processor). It refreshes
@@ -133,12 +140,54 @@ impl Server {
         expect_params(params, keys.params())?;
         let keys = Evaluation::Memory(Arc::new(keys));
         let mode = Mode::Free(Box::new(free), Evaluator::new(params, keys.source())?);
-        Ok(Self(Arc::new(Inner { mode, keys, threads })))
+        Ok(Self { inner: Arc::new(Inner { mode, keys, threads }), there: None })
+    }
+
+    /// The same server, computing on a device. Operands are copied there, or were by [`Server::bring`]; results stay
+    /// there until they are decrypted, written or wanted here. Keys take up to half of the device's memory, and are
+    /// copied again past that.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for what is no single product by a method that devices run.
+    pub fn to_device(&self, device: &Device) -> Result<Self, MatrixError> {
+        let operation = "computing on a device";
+        let plan = self.planned(operation)?;
+        let engine = plan.real()?;
+        engine.check_device()?;
+        let there = device::evaluator(device, engine.params(), self.keys(), device.info().memory / 2)?;
+        Ok(Self { inner: self.inner.clone(), there: Some(Arc::new(there)) })
+    }
+
+    /// The same server, computing on the processor.
+    #[must_use]
+    pub fn to_host(&self) -> Self {
+        Self { inner: self.inner.clone(), there: None }
+    }
+
+    /// The device that it computes on, if it is one.
+    pub fn device(&self) -> Option<&Device> {
+        self.there.as_ref().map(|there| there.backend().device())
+    }
+
+    /// A value where this server computes: on its device, or here.
+    ///
+    /// # Errors
+    /// [`MatrixError::WrongPlan`]; [`MatrixError::He`] for another key, or what the device refuses.
+    pub fn bring(&self, a: &Encrypted) -> Result<Encrypted, MatrixError> {
+        self.expect(a)?;
+        let key = self.one_key(&[a])?;
+        match (&self.there, self.plan()) {
+            (Some(there), Some(plan)) => {
+                let ciphertexts = self.inner.threads.run(|| a.on(there).map(Cow::into_owned))?;
+                Ok(Encrypted::there(plan, a.node(), key, ciphertexts))
+            }
+            _ => a.to_host(),
+        }
     }
 
     /// The plan, but for a context's.
     pub fn plan(&self) -> Option<&Plan> {
-        match &self.0.mode {
+        match &self.inner.mode {
             Mode::Real(plan, ..) | Mode::Exact(plan) => Some(plan),
             Mode::Free(..) => None,
         }
@@ -152,15 +201,15 @@ impl Server {
     /// What a plan of real matrices has: its evaluator and the threads.
     pub(super) fn real(&self) -> Result<(&Plan, &Evaluator, &Threads), MatrixError> {
         let plan = self.planned("a product of stored matrices")?;
-        match &self.0.mode {
-            Mode::Real(_, evaluator, _) => Ok((plan, evaluator, &self.0.threads)),
+        match &self.inner.mode {
+            Mode::Real(_, evaluator, _) => Ok((plan, evaluator, &self.inner.threads)),
             _ => plan.real().map(|_| unreachable!("a plan of real matrices has an evaluator")),
         }
     }
 
     /// What a context's server has, with its evaluator.
     pub(super) fn unplanned(&self, operation: &'static str) -> Result<(&Free, &Evaluator), MatrixError> {
-        match &self.0.mode {
+        match &self.inner.mode {
             Mode::Free(free, evaluator) => Ok((free, evaluator)),
             _ => Err(MatrixError::NotPlanned {
                 operation,
@@ -176,7 +225,7 @@ impl Server {
 
     /// Levels of a fresh matrix of a context, down to the next refresh; those of a plan's input.
     pub fn levels(&self) -> usize {
-        match &self.0.mode {
+        match &self.inner.mode {
             Mode::Real(plan, ..) | Mode::Exact(plan) => plan.params().max_level(),
             Mode::Free(free, _) => free.levels().1 - free.levels().0,
         }
@@ -184,7 +233,7 @@ impl Server {
 
     /// Bytes of its keys in memory, and of what bootstrapping has prepared.
     pub fn bytes(&self) -> usize {
-        let prepared = match &self.0.mode {
+        let prepared = match &self.inner.mode {
             Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map_or(0, |b| b.bytes()),
             Mode::Exact(_) => 0,
             Mode::Free(free, _) => free.bytes(),
@@ -197,21 +246,21 @@ impl Server {
     /// # Errors
     /// [`MatrixError::Wire`].
     pub fn write_keys_to(&self, out: impl Write) -> Result<(), MatrixError> {
-        let bootstrap = match &self.0.mode {
+        let bootstrap = match &self.inner.mode {
             Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map(|b| b.keys()),
             _ => None,
         };
-        keys::write(&self.0.keys, bootstrap, out)
+        keys::write(&self.inner.keys, bootstrap, out)
     }
 
     /// The evaluation keys that it computes with, wherever they are.
     pub fn keys(&self) -> Arc<dyn KeySource> {
-        self.0.keys.source()
+        self.inner.keys.source()
     }
 
     /// The file that its evaluation keys stay in, if they do.
     pub fn key_file(&self) -> Option<&KeyFile> {
-        match &self.0.keys {
+        match &self.inner.keys {
             Evaluation::Memory(_) => None,
             Evaluation::File(keys) => Some(keys),
         }
@@ -219,7 +268,10 @@ impl Server {
 
     /// Operations done so far; none are counted of integers.
     pub fn counters(&self) -> Counters {
-        match &self.0.mode {
+        if let Some(there) = &self.there {
+            return there.counters();
+        }
+        match &self.inner.mode {
             Mode::Real(_, evaluator, None) | Mode::Free(_, evaluator) => evaluator.counters(),
             Mode::Real(_, evaluator, Some(bootstrapper)) => evaluator.counters() + bootstrapper.counters(),
             Mode::Exact(_) => Counters::default(),
@@ -233,7 +285,7 @@ impl Server {
 
     /// How many threads work.
     pub fn threads(&self) -> usize {
-        self.0.threads.count()
+        self.inner.threads.count()
     }
 
     /// An input that the plan gives to the server unencrypted, in the form that its operations
@@ -252,7 +304,7 @@ impl Server {
             });
         }
         let engine = plan.real()?;
-        let plain = self.0.threads.run(|| engine.encode(plan.goal(), node, matrices))?;
+        let plain = self.inner.threads.run(|| engine.encode(plan.goal(), node, matrices))?;
         let values = plain.iter().map(|p| trivial(engine.params(), self.key_id(), p)).collect::<Result<Vec<_>, _>>()?;
         Encrypted::ckks(plan, node, self.key_id(), values)
     }
@@ -280,7 +332,7 @@ impl Server {
     /// modulus cannot hold its elements.
     pub fn lift(&self, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
         let (free, evaluator) = self.unplanned("a plain matrix without a name")?;
-        self.0.threads.run(|| free.plain(evaluator, matrix))
+        self.inner.threads.run(|| free.plain(evaluator, matrix))
     }
 
     /// In a context that bootstraps, the same matrix with the levels of a fresh one. Elements are up to `max_abs`, or
@@ -294,7 +346,7 @@ impl Server {
         let (free, evaluator) = self.unplanned("a refresh")?;
         self.expect(a)?;
         self.one_key(&[a])?;
-        self.0.threads.run(|| free.refresh(evaluator, a, max_abs))
+        self.inner.threads.run(|| free.refresh(evaluator, a, max_abs))
     }
 
     /// The same matrix, of which the caller knows that elements are up to `max_abs`: bounds that travel grow with
@@ -320,7 +372,7 @@ impl Server {
         let (free, evaluator) = self.unplanned("a polynomial")?;
         self.expect(a)?;
         self.one_key(&[a])?;
-        self.0.threads.run(|| free.polynomial(evaluator, a, f))
+        self.inner.threads.run(|| free.polynomial(evaluator, a, f))
     }
 
     /// `a @ b`.
@@ -490,7 +542,7 @@ impl Server {
 
     /// Refuses a value of another plan or context.
     fn expect(&self, value: &Encrypted) -> Result<(), MatrixError> {
-        match &self.0.mode {
+        match &self.inner.mode {
             Mode::Real(plan, ..) | Mode::Exact(plan) => expect_plan(plan.hash(), value),
             Mode::Free(free, _) => expect_plan(free.hash(), value),
         }
@@ -498,8 +550,8 @@ impl Server {
 
     fn apply(&self, op: Op, operands: &[&Encrypted]) -> Result<Encrypted, MatrixError> {
         operands.iter().try_for_each(|v| self.expect(v))?;
-        let (key, pool) = (self.one_key(operands)?, &self.0.threads);
-        match &self.0.mode {
+        let (key, pool) = (self.one_key(operands)?, &self.inner.threads);
+        match &self.inner.mode {
             Mode::Real(plan, evaluator, bootstrapper) => {
                 let (node, operands) = find(plan, op, operands)?;
                 let engine = plan.real()?;
@@ -507,20 +559,23 @@ impl Server {
                 if let ([of], true, false) = (operands.as_slice(), engine.passes(node), released) {
                     return Ok(of.renamed(plan, node));
                 }
+                // Whoever releases a result looks for the plan's own error.
+                let error = released.then(|| engine.expected().error);
+                if let Some(there) = &self.there {
+                    let values = operands.iter().map(|v| v.on(there)).collect::<Result<Vec<_>, _>>()?;
+                    let values: Vec<&[DeviceCiphertext]> = values.iter().map(|v| &**v).collect();
+                    let out = pool.run(|| engine.evaluate_there(plan.goal(), there, node, &values))?;
+                    return Ok(Encrypted::there(plan, node, key, stated(out, error)));
+                }
                 let values = operands.iter().map(|v| v.ciphertexts()).collect::<Result<Vec<&[Ciphertext]>, _>>()?;
-                let mut out = pool.run(|| {
+                let out = pool.run(|| {
                     let out = engine.evaluate(plan.goal(), evaluator, node, &values)?;
                     match bootstrapper {
                         Some(b) => engine.refreshed(plan.goal(), (evaluator, b.as_ref()), node, out),
                         None => Ok(out),
                     }
                 })?;
-                if released {
-                    // Whoever releases it looks for the plan's own error.
-                    let error = engine.expected().error;
-                    out = out.into_iter().map(|c| c.with_error_of(error)).collect();
-                }
-                Encrypted::ckks(plan, node, key, out)
+                Encrypted::ckks(plan, node, key, stated(out, error))
             }
             Mode::Exact(plan) => {
                 let (node, operands) = find(plan, op, operands)?;
@@ -544,7 +599,7 @@ impl Server {
 
     /// The key that all operands are under: the server's own, where it has keys.
     fn one_key(&self, operands: &[&Encrypted]) -> Result<KeyId, MatrixError> {
-        let expected = match &self.0.mode {
+        let expected = match &self.inner.mode {
             Mode::Exact(_) => operands.iter().find(|v| !v.is_plain()).map_or(KeyId::NONE, |v| v.key()),
             _ => self.key_id(),
         };
@@ -555,6 +610,14 @@ impl Server {
             }
             None => Ok(expected),
         }
+    }
+}
+
+/// Ciphertexts that state an error of at least this.
+fn stated<C: Shaped>(out: Vec<ckks::Ciphertext<C>>, error: Option<f64>) -> Vec<ckks::Ciphertext<C>> {
+    match error {
+        Some(error) => out.into_iter().map(|c| c.with_error_of(error)).collect(),
+        None => out,
     }
 }
 
@@ -583,9 +646,9 @@ pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciph
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0.mode {
+        match &self.inner.mode {
             Mode::Real(plan, ..) | Mode::Exact(plan) => {
-                write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.0.threads)
+                write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.inner.threads)
             }
             Mode::Free(free, _) => {
                 let ContextSpec { depth, tile, columns, .. } = free.spec();

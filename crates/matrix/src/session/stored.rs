@@ -18,8 +18,8 @@ use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{ALIGNMENT, Bundle, Header, ObjectType, State, Wire, packing};
 use sudare_store::{Block, BlockSource, Description, Existing, Grid, Reader, Reading, StoreError, Writer};
 
-/// Tables of the parameters, threads and what the allocator keeps, as the planner counts them.
-const BASE_MEMORY: u64 = 64 << 20;
+/// Tables of the parameters and threads.
+const BASE_MEMORY: u64 = 16 << 20;
 /// What the contents of a store say that they are.
 const KIND: &str = "matrix";
 /// Bytes of a bundle's metadata beside its application's header: two counts and a record.

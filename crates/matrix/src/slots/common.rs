@@ -7,8 +7,9 @@ use crate::plan::MAX_BATCH;
 use crate::product::{KeyDemand, Operand, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::automorphism::{conjugation_element, rotation_element};
+use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
 
@@ -106,12 +107,12 @@ pub fn radices(stages: &[Vec<i64>]) -> Vec<usize> {
 }
 
 /// Runs stages one after another; hoisted, or a rotation and an addition each.
-pub fn fold(
-    evaluator: &Evaluator,
-    mut c: Ciphertext,
+pub fn fold<B: Backend>(
+    evaluator: &Evaluator<B>,
+    mut c: CiphertextOf<B>,
     stages: &[Vec<i64>],
     hoisted: bool,
-) -> Result<Ciphertext, MatrixError> {
+) -> Result<CiphertextOf<B>, MatrixError> {
     for steps in stages {
         c = if hoisted {
             let elements: Vec<u64> = steps.iter().map(|s| evaluator.params().rotation_element(*s)).collect();

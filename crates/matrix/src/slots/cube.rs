@@ -13,7 +13,8 @@ use crate::product::{KeyDemand, Peak, Shape};
 use crate::work::Work;
 use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, ExtendedPlaintext, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{CiphertextOf, Encoder, Evaluator, ExtendedPlaintext, Params, ParamsLiteral, Plaintext};
+use sudare_rlwe::Backend;
 
 /// The improvements on the 3-D method, each a switch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -496,7 +497,12 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn expand(&self, evaluator: &Evaluator, side: Side, a: &Ciphertext) -> Result<Ciphertext, MatrixError> {
+    pub fn expand<B: Backend>(
+        &self,
+        evaluator: &Evaluator<B>,
+        side: Side,
+        a: &CiphertextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
         let (plan, layout, o) = (&self.plan, &self.plan.layout, &self.plan.options);
         let lowered;
         let a = if a.level() > plan.top {
@@ -555,12 +561,12 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn contract(
+    pub fn contract<B: Backend>(
         &self,
-        evaluator: &Evaluator,
-        left: &[&Ciphertext],
-        right: &[&Ciphertext],
-    ) -> Result<Ciphertext, MatrixError> {
+        evaluator: &Evaluator<B>,
+        left: &[&CiphertextOf<B>],
+        right: &[&CiphertextOf<B>],
+    ) -> Result<CiphertextOf<B>, MatrixError> {
         self.fold_product(evaluator, &evaluator.dot(left, right)?)
     }
 
@@ -568,7 +574,11 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn fold_product(&self, evaluator: &Evaluator, sum: &Ciphertext) -> Result<Ciphertext, MatrixError> {
+    pub fn fold_product<B: Backend>(
+        &self,
+        evaluator: &Evaluator<B>,
+        sum: &CiphertextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
         let (plan, o) = (&self.plan, &self.plan.options);
         let product = evaluator.relinearize_rescale(sum)?;
         let mut c = fold(evaluator, product, &plan.fold_stages(), o.hoisted())?;

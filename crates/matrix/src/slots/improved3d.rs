@@ -2,12 +2,14 @@
 
 use super::common::{Search, check_count, check_matrices, check_shape, search_literals, slots_of};
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
+use crate::device::{OnDevice, Portable};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use crate::work::Work;
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
+use sudare_rlwe::Backend;
 
 const NAME: &str = "improved3d";
 
@@ -125,6 +127,25 @@ impl Improved3d {
     }
 }
 
+impl Portable for Improved3d {
+    fn run<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        left: &[CiphertextOf<B>],
+        right: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.plan.groups())?;
+        check_count("right ciphertexts", right.len(), self.plan.groups())?;
+        let cube = self.cube()?;
+        let multiply = |pair: &[&CiphertextOf<B>]| {
+            let a = cube.expand(e, Side::Left, pair[0])?;
+            let b = cube.expand(e, Side::Right, pair[1])?;
+            cube.contract(e, &[&a], &[&b])
+        };
+        e.each(Order::InTurn, left.len(), |i| vec![&left[i], &right[i]], multiply)
+    }
+}
+
 impl Product for Improved3d {
     fn outline(&self) -> &dyn Outline {
         &self.plan
@@ -164,17 +185,11 @@ impl Product for Improved3d {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.plan.groups())?;
-        check_count("right ciphertexts", right.len(), self.plan.groups())?;
-        let cube = self.cube()?;
-        left.iter()
-            .zip(right)
-            .map(|(a, b)| {
-                let a = cube.expand(evaluator, Side::Left, a)?;
-                let b = cube.expand(evaluator, Side::Right, b)?;
-                cube.contract(evaluator, &[&a], &[&b])
-            })
-            .collect()
+        self.run(evaluator, left, right)
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

@@ -11,6 +11,7 @@ use super::common::{
 };
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::blocked::Blocked;
+use crate::device::{OnDevice, Portable};
 use crate::error::MatrixError;
 use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
@@ -18,7 +19,10 @@ use crate::tables::Tables;
 use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
+use sudare_rlwe::Backend;
 use zeroize::Zeroizing;
 
 const NAME: &str = "tiled";
@@ -489,22 +493,33 @@ impl Tiled {
     fn cube(&self) -> Result<&Cube, MatrixError> {
         self.cube.get(|| Cube::new(&self.params, self.plan.cube))
     }
+}
 
-    /// One product of the batch.
-    fn product(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+impl Portable for Tiled {
+    /// Every tile is brought into the cube once, and each of the result contracts a row with a column of them.
+    fn run<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        left: &[CiphertextOf<B>],
+        right: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
         let [_, k, n] = counts(self.plan.shape, self.plan.tile);
         let cube = self.cube()?;
-        let bars = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
-            tiles.iter().map(|c| cube.expand(e, side, c)).collect()
-        };
-        let (left, right) = (bars(Side::Left, a)?, bars(Side::Right, b)?);
-        let mut out = Vec::with_capacity(left.len() / k * n);
-        for row in left.chunks(k) {
-            let row: Vec<&Ciphertext> = row.iter().collect();
-            for j in 0..n {
-                let column: Vec<&Ciphertext> = right.iter().skip(j).step_by(n).collect();
-                out.push(cube.contract(e, &row, &column)?);
-            }
+        let (a, b) = (left.len() / self.plan.shape.batch, right.len() / self.plan.shape.batch);
+        let mut out = Vec::with_capacity(self.ciphertexts(Operand::Output));
+        for (left, right) in left.chunks(a).zip(right.chunks(b)) {
+            let bars = |side, tiles: &[CiphertextOf<B>]| {
+                e.each(Order::InTurn, tiles.len(), |t| vec![&tiles[t]], |tile| cube.expand(e, side, tile[0]))
+            };
+            let (left, right) = (bars(Side::Left, left)?, bars(Side::Right, right)?);
+            let lines = |at: usize| {
+                let (row, column) = (&left[at / n * k..][..k], right.iter().skip(at % n).step_by(n));
+                row.iter().chain(column).collect()
+            };
+            let contract = |lines: &[&_]| cube.contract(e, &lines[..k], &lines[k..]);
+            out.extend(e.each(Order::InTurn, left.len() / k * n, lines, contract)?);
         }
         Ok(out)
     }
@@ -542,12 +557,11 @@ impl Product for Tiled {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (a, b) = (left.len() / self.plan.shape.batch, right.len() / self.plan.shape.batch);
-        let results: Result<Vec<_>, _> =
-            left.chunks(a).zip(right.chunks(b)).map(|(a, b)| self.product(evaluator, a, b)).collect();
-        Ok(results?.into_iter().flatten().collect())
+        self.run(evaluator, left, right)
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

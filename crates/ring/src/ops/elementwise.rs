@@ -123,7 +123,7 @@ impl Poly<Eval> {
 }
 
 /// Σ_j l_j·r_j for any number of terms.
-pub(super) fn dot_rows<'a>(limb: &Limb, out: &mut [u64], left: &[&'a [u64]], right: &[&'a [u64]]) {
+pub(super) fn dot_rows(limb: &Limb, out: &mut [u64], left: &[&[u64]], right: &[&[u64]]) {
     if let ([l], [r]) = (left, right) {
         return limb.mul(out, l, r);
     }

@@ -115,7 +115,7 @@ impl RnsGadget {
     /// ψ(P·c_0 + ⟨d, ek⟩) over Q·P for the digits d of c_1: P times a root's image.
     ///
     /// # Panics
-    /// As [`RnsGadget::products`].
+    /// As [`RnsGadget::products_divided`].
     pub fn image(&self, root: &Root<'_>, image: &Image<'_>) -> Pair {
         let _crossing = Crossing::begin();
         count::add(What::InnerProducts, 1);

@@ -2,9 +2,17 @@
 
 use super::Crossing;
 use crate::basis::RnsBasis;
+use crate::buffer::Buffer;
 use crate::modulus::Shoup;
 use crate::poly::{Coeff, Poly};
+use std::hint::select_unpredictable;
 use zeroize::{Zeroize, Zeroizing};
+
+/// The value or zero, without a branch: signs of secret coefficients are random, and nobody should see them by the time.
+#[inline(always)]
+fn value_if(condition: bool, value: u64) -> u64 {
+    select_unpredictable(condition, value, 0)
+}
 
 /// Division by a fixed t ≥ 2 with a precomputed reciprocal.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +34,7 @@ impl Remainder {
         // at most one too small, since x < 2^64.
         let estimate = ((u128::from(x) * u128::from(self.reciprocal)) >> 64) as u64;
         let r = x.wrapping_sub(estimate.wrapping_mul(self.t));
-        if r >= self.t { r - self.t } else { r }
+        r - value_if(r >= self.t, self.t)
     }
 
     /// `a·b mod t` for `a`, `b` below t.
@@ -70,43 +78,57 @@ impl Composition {
 
     /// The residues in [0, t) of the centred integers that a polynomial over the first primes of the basis has for
     /// coefficients.
-    pub fn modulo_t(&self, poly: &Poly<Coeff>) -> Vec<u64> {
+    pub fn modulo_t(&self, poly: &Poly<Coeff>) -> Buffer {
         let _crossing = Crossing::begin();
         let (basis, words) = (poly.basis(), poly.words());
-        let (n, r) = (basis.degree(), self.remainder);
+        let r = self.remainder;
+        let mut out = Buffer::dirty(basis.degree());
         if basis.len() == 1 {
             let q = basis.limb(0).q();
             let (half, back) = (q / 2, r.t - r.of(q));
             // x − q ≡ x + (t − q mod t); the sum is below 2^62.
-            return words.iter().map(|x| r.of(*x + if *x > half { back } else { 0 })).collect();
+            out.iter_mut().zip(words).for_each(|(o, x)| *o = r.of(*x + value_if(*x > half, back)));
+            return out;
         }
         if basis.len() == 2 {
-            return self.modulo_t_of_two(basis, words);
+            self.modulo_t_of_two(basis, words, &mut out);
+            return out;
         }
         let q_mod_t = self.weights[basis.len()];
-        let mut out = vec![0; n];
         let mut digits = Zeroizing::new(vec![0u64; basis.len()]);
         for (c, o) in out.iter_mut().enumerate() {
             let above = self.digits(basis, words, c, &mut digits);
             let sum = digits.iter().zip(&self.weights).fold(0, |sum, (d, w)| r.of(sum + r.product(r.of(*d), *w)));
-            *o = r.of(sum + if above { r.t - q_mod_t } else { 0 });
+            *o = r.of(sum + value_if(above, r.t - q_mod_t));
         }
         digits.zeroize();
         out
     }
 
     /// The same for two primes, the most usual number after one.
-    fn modulo_t_of_two(&self, basis: &RnsBasis, words: &[u64]) -> Vec<u64> {
+    fn modulo_t_of_two(&self, basis: &RnsBasis, words: &[u64], out: &mut [u64]) {
+        // The largest x_0 + d_1·(q_0 mod t) + t; without another reduction if it is a word.
+        let [q0, q1, t] = [basis.limb(0).q(), basis.limb(1).q(), self.remainder.t].map(u128::from);
+        match q0 + q1 * t + t <= u128::from(u64::MAX) {
+            true => self.modulo_t_of_two_by::<true>(basis, words, out),
+            false => self.modulo_t_of_two_by::<false>(basis, words, out),
+        }
+    }
+
+    fn modulo_t_of_two_by<const IN_A_WORD: bool>(&self, basis: &RnsBasis, words: &[u64], out: &mut [u64]) {
         let (r, inverse, weight) = (self.remainder, &self.inverses[1][0], self.weights[1]);
         let (m, back) = (basis.modulus(1), r.t - self.weights[2]);
         let (half0, half1) = (basis.limb(0).q() / 2, m.value() / 2);
         let (low, high) = words.split_at(basis.degree());
-        let compose = |(x0, x1): (&u64, &u64)| {
+        for (out, (x0, x1)) in out.iter_mut().zip(low.iter().zip(high)) {
             let digit = m.mul_shoup(m.sub(*x1, m.reduce(*x0)), inverse);
             let above = (digit > half1) | ((digit == half1) & (*x0 > half0));
-            r.of(r.of(*x0) + r.product(r.of(digit), weight) + if above { back } else { 0 })
-        };
-        low.iter().zip(high).map(compose).collect()
+            let sum = match IN_A_WORD {
+                true => *x0 + digit * weight,
+                false => r.of(*x0) + r.product(r.of(digit), weight),
+            };
+            *out = r.of(sum + value_if(above, back));
+        }
     }
 
     /// The digits of coefficient `c`; whether they stand for more than (Q−1)/2.
@@ -153,7 +175,7 @@ mod tests {
         primes.extend(ntt_primes(n, 61, 1, &primes).unwrap());
         primes.extend(ntt_primes(n, 45, 1, &primes).unwrap());
         let whole = RnsBasis::new(n, &primes).unwrap();
-        for t in [2u64, 161, 65537, (1 << 40) + 15] {
+        for t in [2u64, 161, 65537, (1 << 33) + 17, (1 << 34) + 25, (1 << 40) + 15] {
             let composition = Composition::new(&whole, t);
             for count in 1..=4 {
                 let basis = whole.prefix(count);
@@ -168,7 +190,7 @@ mod tests {
                 let poly = Poly::from_words(&basis, &words).unwrap();
                 let found = composition.modulo_t(&poly);
                 let mut largest = 0f64;
-                for (value, residue) in values.iter().zip(&found) {
+                for (value, residue) in values.iter().zip(&found[..]) {
                     let centered = if *value > half {
                         BigInt::from(value.clone()) - BigInt::from(q.clone())
                     } else {

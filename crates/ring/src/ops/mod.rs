@@ -53,7 +53,7 @@ pub use points::{AtPoints, PointProduct, PointProducts};
 pub use rows::fourier;
 pub use sample::mask;
 pub use sums::Image;
-pub use tensor::{phase, tensor};
+pub use tensor::{phase, tensor, tensor_add};
 
 use crate::RnsBasis;
 use std::cell::Cell;

@@ -26,7 +26,7 @@ impl RnsGadget {
     /// has sums of its own, so nothing waits inside.
     ///
     /// # Panics
-    /// As [`RnsGadget::products`].
+    /// As [`RnsGadget::products_divided`].
     pub fn sum_of_images(&self, c: [&Poly<Eval>; 2], digits: &Digits, images: &[Option<Image<'_>>]) -> Pair {
         let _crossing = Crossing::begin();
         count::add(What::InnerProducts, images.iter().flatten().count());

@@ -231,6 +231,16 @@ fn tensors_phases_and_longer_operands() {
     let wanted = [x0.mul(&y0).add(&y0.mul(&x1)), sum(&middle), x1.mul(&y1).add(&x1.mul(&y1))];
     assert_same(&parts, &wanted);
 
+    // Onto sums: of one product, of several.
+    let start = [5, 6, 7].map(|i| random(&basis, i));
+    let mut acc = start.clone();
+    ops::tensor_add(&basis, &mut acc, &[[&a0, &a1], [&b0, &a1]], &[[&b0, &b1], [&a1, &b1]]);
+    let onto: Vec<_> = start.iter().zip(&wanted).map(|(s, w)| s.add(w)).collect();
+    assert_same(&acc, &onto);
+    ops::tensor_add(&basis, &mut acc, &[[&a0, &b1]], &[[&b0, &a1]]);
+    let more = ops::tensor(&basis, &[[&a0, &b1]], &[[&b0, &a1]]);
+    assert_same(&acc, &onto.iter().zip(&more).map(|(s, w)| s.add(w)).collect::<Vec<_>>());
+
     // c_0 + s·(c_1 + s·c_2), s over more primes.
     let phase = ops::phase(&wanted, &a0, 2);
     let horner = wanted[2].mul(&x0).add(&wanted[1]).mul(&x0).add(&wanted[0]);

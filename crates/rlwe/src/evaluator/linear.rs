@@ -1,13 +1,14 @@
 //! Sums, products with polynomials and integers, and division by the last prime.
 
 use super::{Counters, Evaluator};
+use crate::backend::Shaped;
 use crate::ciphertext::{Ciphertext, at_level};
 use crate::error::RlweError;
 use sudare_ring::ops::Division;
 use sudare_ring::{Eval, Poly, Shoup};
 
-const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
-const PLAIN_PRODUCT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, relin: 0, key_switches: 0 };
+pub(super) const ADDITION: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
+pub(super) const PLAIN_PRODUCT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, relin: 0, key_switches: 0 };
 
 impl Evaluator {
     /// `a + b`, at the lower of both levels.
@@ -230,15 +231,5 @@ impl Evaluator {
             return Err(RlweError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level() });
         }
         Ok(a.at_level(level).into_owned())
-    }
-}
-
-impl Ciphertext {
-    /// The next level down.
-    ///
-    /// # Errors
-    /// [`RlweError::OutOfLevels`] at level 0.
-    pub fn lower(&self, operation: &'static str) -> Result<usize, RlweError> {
-        self.level().checked_sub(1).ok_or(RlweError::OutOfLevels { operation, needed: 1, level: 0 })
     }
 }

@@ -62,18 +62,6 @@ impl Evaluator {
         self.keys.id().expect("the ciphertext", a.key())
     }
 
-    /// The same, and refuses a ciphertext of three parts.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check`], and [`RlweError::Degree`].
-    pub fn check_two_parts(&self, operation: &'static str, a: &Ciphertext) -> Result<(), RlweError> {
-        self.check(a)?;
-        match a.parts().len() {
-            2 => Ok(()),
-            found => Err(RlweError::Degree { operation, expected: 2, found }),
-        }
-    }
-
     /// Refuses before any work what a missing key would refuse in the middle. Loads no key.
     ///
     /// # Errors

@@ -1,15 +1,17 @@
 //! Products and relinearisation.
 
+use super::linear::ADDITION;
 use super::{Counters, Evaluator};
+use crate::backend::{Backend, Shaped};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use sudare_ring::ops::{Division, Ending, tensor};
+use sudare_ring::ops::{Division, Ending, tensor, tensor_add};
 
 impl Evaluator {
     /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
     ///
     /// # Errors
-    /// As [`Evaluator::check_two_parts`]; [`RlweError::Operands`].
+    /// As [`Backend::check_two_parts`]; [`RlweError::Operands`].
     pub fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
         let level = self.check_dot(a, b)?;
         let [a_parts, b_parts] = [a, b].map(|side| side.iter().map(|c| c.both()).collect::<Vec<_>>());
@@ -18,19 +20,24 @@ impl Evaluator {
         Ok(a[0].with_parts(parts.into(), level))
     }
 
-    /// Refuses operands that have no sum of products; the lowest of their levels.
+    /// `acc += Σ_i a_i · b_i`, in place where `acc` has three parts and no operand is below it; `acc` keeps its value on
+    /// error.
     ///
     /// # Errors
-    /// As [`Evaluator::dot`].
-    pub fn check_dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<usize, RlweError> {
-        let operation = "product";
-        if a.len() != b.len() {
-            return Err(RlweError::Operands { operation, left: a.len(), right: b.len() });
+    /// As [`Evaluator::dot`] and [`Evaluator::check`].
+    pub fn dot_assign(&self, acc: &mut Ciphertext, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<(), RlweError> {
+        let level = acc.level();
+        if self.check_dot(a, b)? < level || acc.parts().len() != 3 {
+            return self.add_assign(acc, &self.dot(a, b)?);
         }
-        let all = || a.iter().chain(b);
-        all().try_for_each(|c| self.check_two_parts(operation, c))?;
-        let none = RlweError::Operands { operation, left: 0, right: 0 };
-        all().map(|c| c.level()).min().ok_or(none)
+        self.check(acc)?;
+        let [a_parts, b_parts] = [a, b].map(|side| side.iter().map(|c| c.both()).collect::<Vec<_>>());
+        if let Some(parts) = acc.parts_mut().first_chunk_mut() {
+            tensor_add(self.params().q_at(level), parts, &a_parts, &b_parts);
+        }
+        self.record_products(a.len());
+        self.record(ADDITION);
+        Ok(())
     }
 
     /// Counts a sum of products that a scheme computes in its own way.

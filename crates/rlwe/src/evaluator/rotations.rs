@@ -1,11 +1,14 @@
 //! Automorphisms: alone, hoisted, and summed with one division for all.
 
+use super::linear::PLAIN_PRODUCT;
 use super::{Counters, Evaluator};
+use crate::backend::{Backend, Shaped};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::GaloisKey;
 use crate::switching::ExtendedPair;
 use sudare_ring::ops::{Digits, Ending, Image, RnsGadget};
+use sudare_ring::{Eval, Poly};
 
 /// A ciphertext whose c_1 is decomposed, for any number of rotations.
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl Evaluator {
     /// The automorphism X → X^element; `step` only names it in errors.
     ///
     /// # Errors
-    /// As [`Evaluator::check_two_parts`] and [`Evaluator::check_keys`].
+    /// As [`Backend::check_two_parts`] and [`Evaluator::check_keys`].
     pub fn automorphism(&self, a: &Ciphertext, element: u64, step: i64) -> Result<Ciphertext, RlweError> {
         self.check_two_parts("rotation", a)?;
         if element == 1 {
@@ -48,7 +51,7 @@ impl Evaluator {
     /// Decomposes once for many rotations (hoisting).
     ///
     /// # Errors
-    /// As [`Evaluator::check_two_parts`].
+    /// As [`Backend::check_two_parts`].
     pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, RlweError> {
         self.check_two_parts("hoisting", a)?;
         Ok(Hoisted { ciphertext: a, digits: self.gadget(a).decompose(&a.parts()[1]) })
@@ -119,6 +122,29 @@ impl Evaluator {
         let sum = self.images(&self.hoist(a)?, elements)?;
         self.record(Counters { add: elements.len() as u64 - 1, ..Counters::default() });
         Ok(sum)
+    }
+
+    /// p ⊙ Σ_ψ ψ(a), rescaled, for a polynomial over Q_l·P: one decomposition, one division by P·q_l (`004`, section
+    /// 3.2).
+    ///
+    /// # Errors
+    /// As [`Evaluator::sum_of_automorphisms`]; [`RlweError::OutOfLevels`] at level 0, [`RlweError::Parameters`] for a
+    /// polynomial over other primes.
+    pub fn sum_of_automorphisms_mul_rescale(
+        &self,
+        a: &Ciphertext,
+        elements: &[u64],
+        p: &Poly<Eval>,
+    ) -> Result<Ciphertext, RlweError> {
+        let lower = a.lower("masked sum of rotations")?;
+        if p.basis() != self.params().qp_at(a.level()) {
+            let reason = "what multiplies a sum of rotations before its division is over Q_l·P".into();
+            return Err(RlweError::Parameters { reason });
+        }
+        let mut sum = self.sum_of_automorphisms_extended(a, elements)?;
+        self.record(PLAIN_PRODUCT);
+        sum.c.iter_mut().for_each(|c| c.mul_assign(p));
+        Ok(a.with_parts(sum.mod_down_rescale(self.params()).into(), lower))
     }
 
     /// Σ_ψ P·ψ(a) over Q_l·P for the automorphisms ψ of some elements, from hoisted digits.

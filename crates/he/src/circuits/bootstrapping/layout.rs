@@ -249,21 +249,25 @@ impl Layout {
         self.stc_plans().iter().flat_map(MapPlan::elements).collect()
     }
 
-    /// What a refresh of one ciphertext does, by step.
+    /// What a refresh of one ciphertext or pair does, by step.
     ///
     /// # Errors
     /// `RlweError::OutOfLevels`.
     pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
         let maps = |plans: Vec<MapPlan>| plans.iter().map(MapPlan::counters).sum::<Counters>();
-        let both = kind == Kind::Complex && !self.is_sparse();
+        if kind == Kind::Pair && self.is_sparse() {
+            return Ok(self.operations(Kind::Real)?.map(|step| step * 2));
+        }
+        let both = kind != Kind::Real && !self.is_sparse();
+        let paired = if kind == Kind::Pair { PAIR } else { Counters::default() };
         let trace = turns(1) * self.trace_elements().len();
         let (plan, _) = self.reduction(self.scale(), self.scale())?;
         let join = match self.mask_plan() {
             Some(mask) => conjugate_sums(1) + mask.counters(),
-            None => join_counters(kind, self.undo() != 0),
+            None => join_counters(kind, self.undo() != 0) * if kind == Kind::Pair { 2 } else { 1 },
         };
         Ok([
-            maps(self.stc_plans()),
+            paired + maps(self.stc_plans()),
             RAISE + if self.is_sparse() { trace } else { Counters::default() },
             maps(self.cts_plans()) + conjugate_sums(if both { 2 } else { 1 }),
             plan.counters() * if both { 2 } else { 1 },
@@ -323,12 +327,16 @@ fn turns(count: u64) -> Counters {
     Counters { add: count, rot: count, cmult: 0, mult: 0, relin: 0, key_switches: count }
 }
 
+/// x + i·y of two ciphertexts.
+pub(super) const PAIR: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
+
 /// A conjugate, and so many sums or differences with it.
 pub(super) fn conjugate_sums(sums: u64) -> Counters {
     Counters { add: sums, ..turns(1) }
 }
 
-/// W, V and their difference after both are turned, or only V where nothing is pending.
+/// W, V and their difference after both are turned, or only V where nothing is pending: of real slots the difference
+/// alone, also of each of a pair.
 pub(super) fn join_counters(kind: Kind, pending: bool) -> Counters {
     let add = if kind == Kind::Complex { 3 } else { 1 };
     Counters { add, ..turns(if pending { 2 } else { 1 }) }

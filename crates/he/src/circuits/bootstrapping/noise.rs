@@ -199,7 +199,8 @@ impl Bounds {
     pub fn new(layout: &Layout) -> Self {
         // Slots of a polynomial with independent coefficients of that variance.
         let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2);
-        let coefficients = tail(stc_variance(layout, &layout.stc_plans(), 1.0, 0.0)) + tail(raise_variance(layout));
+        // A slot of a pair holds two values of size up to one.
+        let coefficients = tail(stc_variance(layout, &layout.stc_plans(), 2.0, 0.0)) + tail(raise_variance(layout));
         Self {
             raised_slots: canonical_bound(&TAIL, layout.chain.degree(), spread, 1),
             coefficients: coefficients / layout.q0(),

@@ -62,7 +62,7 @@ impl BootstrapLiteral {
         Ok(BootstrapParams(Arc::new(Inner { layout, params, low, gate, open })))
     }
 
-    /// What a refresh of one ciphertext does, by step, before anything is built.
+    /// What a refresh of one ciphertext or pair does, by step, before anything is built.
     ///
     /// # Errors
     /// `RlweError::Parameters`.
@@ -70,7 +70,7 @@ impl BootstrapLiteral {
         Layout::new(self, planned(self))?.operations(kind)
     }
 
-    /// What a refresh of one ciphertext is made of, by step, before anything is built.
+    /// What a refresh of one ciphertext or pair is made of, by step, before anything is built.
     ///
     /// # Errors
     /// `RlweError::Parameters`.
@@ -181,7 +181,7 @@ impl BootstrapParams {
         PredictedNoise::of(self.layout(), message)
     }
 
-    /// What a refresh of one ciphertext does, by step ([`Step::ALL`](super::Step::ALL)), as
+    /// What a refresh of one ciphertext or pair does, by step ([`Step::ALL`](super::Step::ALL)), as
     /// [`Bootstrapper::counters`](super::Bootstrapper::counters) counts it.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl BootstrapParams {
         self.layout().operations(kind)
     }
 
-    /// What a refresh of one ciphertext is made of, by step, as [`sudare_ring::count`] counts it.
+    /// What a refresh of one ciphertext or pair is made of, by step, as [`sudare_ring::count`] counts it.
     ///
     /// # Errors
     /// None for a set that was built.

@@ -202,7 +202,7 @@ fn coefficients_to_slots_alone() {
             let coefficients: Vec<f64> = centred(&w.open(&raised)).iter().map(|t| t / p.layout().q0()).collect();
             let [_, cts] = p.transforms();
             let slots = transformed(cts, to_slots(w.params(), &coefficients));
-            let starts = b.to_slots(vec![raised], Kind::Complex).unwrap();
+            let starts = b.to_slots(vec![raised], &[Kind::Complex]).unwrap();
             let scale = p.layout().start_scale();
             for (start, part) in starts.iter().zip([0, 1]) {
                 let wanted = slots.iter().map(|c| [c.re, c.im][part] / p.mod1().span());
@@ -229,7 +229,7 @@ fn the_reduction_alone() {
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         for trial in 0..2 {
-            let starts = b.to_slots(vec![raised(w, i as u64 * 13 + trial)], Kind::Complex).unwrap();
+            let starts = b.to_slots(vec![raised(w, i as u64 * 13 + trial)], &[Kind::Complex]).unwrap();
             let inputs: Vec<Vec<Complex64>> = starts.iter().map(|s| w.slots(s, p.layout().start_scale())).collect();
             let case = b.case(&w.encrypt(&[Complex64::ONE], p.layout().levels.input, w.params().scale())).unwrap();
             let program: &Program = &case.program;

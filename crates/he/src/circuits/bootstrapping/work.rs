@@ -59,11 +59,14 @@ impl Primes<'_> {
 }
 
 impl Layout {
-    /// What a refresh of one ciphertext is made of, by step.
+    /// What a refresh of one ciphertext or pair is made of, by step.
     ///
     /// # Errors
     /// `RlweError::OutOfLevels`.
     pub fn work(&self, kind: Kind) -> Result<[Counts; 5], HeError> {
+        if kind == Kind::Pair && self.is_sparse() {
+            return Ok(self.work(Kind::Real)?.map(|step| step * 2));
+        }
         let (literal, levels, n) = (&self.literal.params.rlwe, self.levels, self.degree());
         let (q, p) = (literal.q_bits.as_slice(), literal.p_bits.as_slice());
         let high = Primes { n, q, p, digit_limbs: literal.digit_limbs };
@@ -72,7 +75,7 @@ impl Layout {
         let gate_bits = [self.literal.gate_bits];
         let gate = Primes { n, q: &q[..1], p: &gate_bits, digit_limbs: 1 };
         let open = Primes { n, q, p: &gate_bits, digit_limbs: q.len() };
-        let both = kind == Kind::Complex && !self.is_sparse();
+        let both = kind != Kind::Real && !self.is_sparse();
 
         let stc = self.stc_stages().zip(self.stc_plans()).map(|((_, level, ..), plan)| low.map(&plan, level)).sum();
         // Both parts are lifted, c_1 to p as well; as one digit it needs no decomposition.
@@ -101,7 +104,10 @@ impl Layout {
         let divided = high.divisions(2, levels.reduced);
         let join = match self.mask_plan() {
             Some(mask) => switch + divided + high.map(&mask, levels.reduced),
-            None => switch * if self.undo() == 0 { 1 } else { 2 } + divided,
+            None => {
+                let one = switch * if self.undo() == 0 { 1 } else { 2 } + divided;
+                one * if kind == Kind::Pair { 2 } else { 1 }
+            }
         };
         Ok([stc, raise + trace, cts, reduce, join])
     }

@@ -7,9 +7,9 @@ use crate::error::HeError;
 use std::sync::Arc;
 use sudare_ring::ops::{Digits, Image, Root};
 use sudare_ring::{Eval, Poly};
-use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::GaloisKey;
 use sudare_rlwe::switching::{self, ExtendedPair};
+use sudare_rlwe::{RlweError, Shaped};
 
 /// A root after the first: c_0 over Q_l·P, times P.
 struct RootState {

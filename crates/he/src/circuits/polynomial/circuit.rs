@@ -6,7 +6,7 @@ use super::{Basis, Planner, Polynomial};
 use crate::ckks::{Ciphertext, Evaluator, Params, State};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
-use sudare_rlwe::RlweError;
+use sudare_rlwe::{Backend, RlweError};
 
 /// Largest relative difference between a ciphertext's scale and the one that was planned for.
 const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 40) as f64;

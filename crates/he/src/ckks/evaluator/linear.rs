@@ -1,13 +1,13 @@
 //! Sums of rotations times a plaintext over Q_l·P: one decomposition for all rotations and one division
 //! by P, fused with the rescale (`004`, section 3.2).
 
-use super::Evaluator;
+use super::{CiphertextOf, Evaluator};
 use crate::ckks::noise::switching_bound;
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, State};
 use crate::error::HeError;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::{Coeff, Eval, Poly};
-use sudare_rlwe::{Counters, Params, RlweError};
+use sudare_rlwe::{Backend, Params, RlweError, Shaped};
 
 /// A plaintext over Q_l·P, to multiply what is not yet divided by P.
 #[derive(Clone, Debug)]
@@ -77,12 +77,12 @@ impl Encoder {
     }
 }
 
-impl Evaluator {
+impl<B: Backend> Evaluator<B> {
     /// i · a in every slot, exactly and at no cost in levels: X^(N/2) is the constant i.
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
-    pub fn mul_imaginary_unit(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn mul_imaginary_unit(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()))
     }
 
@@ -92,15 +92,15 @@ impl Evaluator {
     /// As [`Evaluator::sum_of_automorphisms`] and [`Evaluator::rescale`].
     pub fn sum_of_automorphisms_mul_rescale(
         &self,
-        a: &Ciphertext,
+        a: &CiphertextOf<B>,
         elements: &[u64],
         p: &ExtendedPlaintext,
-    ) -> Result<Ciphertext, HeError> {
+    ) -> Result<CiphertextOf<B>, HeError> {
         let operation = "masked sum of rotations";
         self.inner.check_two_parts(operation, &a.inner)?;
         let (params, level) = (self.params(), a.level());
         p.check(operation, params, level)?;
-        let lower = a.inner.lower(operation)?;
+        a.inner.lower(operation)?;
         self.check_keys(elements, level)?;
         let terms = elements.len() as f64;
         let inner = (a.noise + switching_bound(params, level)) * terms;
@@ -110,11 +110,7 @@ impl Evaluator {
             noise: inner * (p.bound * p.scale + p.noise) + a.bound * terms * a.scale * p.noise,
         };
         state.check_fits(operation, params, level)?;
-        let mut sum = self.inner.sum_of_automorphisms_extended(&a.inner, elements)?;
-        self.inner.record(Counters { cmult: 1, ..Counters::default() });
-        let mask = p.at(level);
-        sum.c.iter_mut().for_each(|c| c.mul_assign(&mask));
-        let inner = a.inner.with_parts(sum.mod_down_rescale(params).into(), lower);
+        let inner = self.inner.sum_of_automorphisms_mul_rescale(&a.inner, elements, &p.at(level))?;
         Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)))
     }
 }

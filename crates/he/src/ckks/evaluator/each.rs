@@ -1,0 +1,91 @@
+//! Several ciphertexts under one circuit: one after the other, or as batches.
+
+use super::{CiphertextOf, Evaluator};
+use crate::ckks::{Ciphertext, State};
+use crate::error::HeError;
+use sudare_ring::threads;
+use sudare_rlwe::{Backend, RlweError};
+
+/// How the processor goes through several circuits; a device takes as many at a time as it has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, each with all threads: what long circuits want.
+    InTurn,
+    /// Each on a thread of its own: what short ones want.
+    SideBySide,
+}
+
+impl<B: Backend> Evaluator<B> {
+    /// What a circuit makes of each of `count` lists of operands, which `operands` names. All lists are as long, and of
+    /// one shape, place by place. Words are those of one circuit after the other; on a device, what results say of
+    /// their messages holds for all that share a batch.
+    ///
+    /// # Errors
+    /// Those of the circuit; on a device [`HeError::ScaleMismatch`] and `RlweError::Device` for operands that make no
+    /// batch.
+    pub fn each<'c, E>(
+        &self,
+        order: Order,
+        count: usize,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>> + Sync,
+        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E> + Sync,
+    ) -> Result<Vec<CiphertextOf<B>>, E>
+    where
+        E: From<HeError> + Send,
+        B::Ciphertext: 'c,
+    {
+        let together = match count {
+            0 => 1,
+            _ => operands(0).first().map_or(1, |c| self.inner.together(&c.inner)),
+        };
+        if together > 1 {
+            return self.in_batches(together, count, operands, circuit);
+        }
+        match order {
+            Order::InTurn => (0..count).map(|i| circuit(&operands(i))).collect(),
+            Order::SideBySide => threads::map(count, |i| circuit(&operands(i))).into_iter().collect(),
+        }
+    }
+
+    fn in_batches<'c, E: From<HeError>>(
+        &self,
+        together: usize,
+        count: usize,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>>,
+        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
+    ) -> Result<Vec<CiphertextOf<B>>, E>
+    where
+        B::Ciphertext: 'c,
+    {
+        let mut out = Vec::with_capacity(count);
+        for first in (0..count).step_by(together) {
+            let lists: Vec<_> = (first..count.min(first + together)).map(&operands).collect();
+            let places = lists[0].len();
+            if let Some(other) = lists.iter().find(|list| list.len() != places) {
+                let operation = "a batch of circuits";
+                return Err(HeError::from(RlweError::Operands { operation, left: places, right: other.len() }).into());
+            }
+            let batch =
+                |place: usize| self.gathered(&lists.iter().filter_map(|l| l.get(place).copied()).collect::<Vec<_>>());
+            let batches = (0..places).map(batch).collect::<Result<Vec<_>, HeError>>()?;
+            let made = circuit(&batches.iter().collect::<Vec<_>>())?;
+            let state = made.state();
+            let parts = self.inner.split(made.inner(), lists.len()).map_err(HeError::from)?;
+            out.extend(parts.into_iter().map(|inner| Ciphertext::new(inner, state)));
+        }
+        Ok(out)
+    }
+
+    /// Ciphertexts of one scale as a batch, of which is said what holds for each.
+    fn gathered(&self, list: &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, HeError> {
+        let inners: Vec<_> = list.iter().map(|c| &c.inner).collect();
+        let inner = self.inner.gather(&inners)?;
+        // `gather` refuses an empty list.
+        let Some(mut state) = list.first().map(|c| c.state()) else { unreachable!("a batch of no ciphertexts") };
+        for c in list {
+            Self::scale_error("a batch", state, c.state())?;
+            state = State { bound: state.bound.max(c.bound), noise: state.noise.max(c.noise), ..state };
+        }
+        Ok(Ciphertext::new(inner, state))
+    }
+}

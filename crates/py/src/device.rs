@@ -1,0 +1,70 @@
+//! Devices that compute in the processor's place.
+
+use crate::error::{Refusal, Result};
+use crate::work::long;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use sudare_cuda::{CudaError, Device, Info, Kernels};
+use sudare_ring::ErrorKind;
+
+/// Devices that were opened, by their names: all that computes on one shares it.
+static OPEN: Mutex<BTreeMap<String, Device>> = Mutex::new(BTreeMap::new());
+
+#[cfg(feature = "emulate")]
+const EMULATOR: &str = "emulator";
+/// Bytes of memory that the emulator has.
+#[cfg(feature = "emulate")]
+const ROOM: usize = 1 << 30;
+
+fn refused(error: CudaError) -> Refusal {
+    Refusal::Refused(error.kind(), error.to_string())
+}
+
+/// A device by its name: "cuda" is "cuda:0". Kernels that this build does not have are compiled, and kept in `cache`.
+pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = if name == "cuda" { "cuda:0" } else { name };
+    if let Some(device) = open.get(name) {
+        return Ok(device.clone());
+    }
+    let device = match (name, name.strip_prefix("cuda:").and_then(|index| index.parse::<usize>().ok())) {
+        (_, Some(index)) => Device::open(index, &Kernels::here(cache)).map_err(refused)?,
+        #[cfg(feature = "emulate")]
+        (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),
+        _ => {
+            let text = format!("there is no device {name:?}: \"cpu\", \"cuda\" or \"cuda:1\"; see sudare.devices()");
+            return Err(Refusal::Refused(ErrorKind::Input, text));
+        }
+    };
+    open.insert(name.into(), device.clone());
+    Ok(device)
+}
+
+/// The name by which a device was opened.
+pub fn name_of(device: &Device) -> String {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = open.iter().find(|(_, known)| known.is(device)).map(|(name, _)| name.clone());
+    found.unwrap_or_else(|| device.info().name.clone())
+}
+
+/// Name, model and bytes of memory of a device.
+type Listed = (String, String, usize);
+
+/// Each device that there is, and why there is no card, if there is none.
+#[pyfunction]
+pub fn devices(py: Python<'_>) -> Result<(Vec<Listed>, Option<String>)> {
+    long(py, || {
+        let (cards, missing) = match Device::list() {
+            Ok(cards) => (cards, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        let card = |(index, card): (usize, Info)| (format!("cuda:{index}"), card.name, card.memory);
+        #[cfg_attr(not(feature = "emulate"), expect(unused_mut))]
+        let mut all: Vec<_> = cards.into_iter().enumerate().map(card).collect();
+        #[cfg(feature = "emulate")]
+        all.push((EMULATOR.into(), "the kernels on the processor, for tests".into(), ROOM));
+        Ok((all, missing))
+    })
+}

@@ -1,0 +1,78 @@
+"""Servers on devices: what is said of them, and products on the emulator where the build has it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sudare as sd
+from numpy.typing import NDArray
+
+FOUND = {device.name: device for device in sd.devices()}
+EMULATED = pytest.mark.skipif("emulator" not in FOUND, reason="this build has no emulator")
+Floats = NDArray[np.float64]
+
+
+def test_devices_say_what_there_is_and_why_there_is_no_card() -> None:
+    cpu = sd.devices()[0]
+    assert (cpu.name, cpu.missing) == ("cpu", None)
+    assert (cpu.memory or 1) > 0
+    card = FOUND.get("cuda")
+    if card is not None:
+        assert "driver" in str(card.missing) or "device" in str(card.missing)
+        assert card.memory is None
+    else:
+        assert (FOUND["cuda:0"].memory or 0) > 1 << 30
+        assert FOUND["cuda:0"].model
+
+
+@pytest.mark.skipif("cuda" not in FOUND, reason="this machine has a card")
+def test_a_machine_without_a_card_says_what_lacks(product: Any) -> None:
+    _, _, server = product
+    with pytest.raises(sd.SudareError, match=r"install driver|counted from 0"):
+        server.to("cuda")
+    with pytest.raises(sd.InputError, match=r"sudare.devices\(\)"):
+        server.to("abacus")
+    assert (server.device, server.to("cpu").device) == ("cpu", "cpu")
+
+
+def planned(method: str, shape: tuple[int, int], *, batch: int = 1) -> tuple[sd.Plan, sd.Client]:
+    """A plan by one method, whichever is the fastest."""
+    spec = sd.spec(shape)
+    plan = sd.plan(lambda A, B: A @ B, A=spec, B=spec, error=1e-3, batch=batch, method=method)
+    return plan, sd.Client(plan)
+
+
+@EMULATED
+@pytest.mark.parametrize("method", ["coefficient", "improved3d"])
+def test_products_on_the_emulator_are_those_of_the_processor(
+    method: str, matrices: Callable[..., list[Floats]]
+) -> None:
+    plan, client = planned(method, (4, 4))
+    (a, b), here = matrices((4, 4), (4, 4)), client.server()
+    there = here.to("emulator")
+    assert there.device == "emulator"
+    assert "on emulator" in repr(there)
+    A, B = client.encrypt(a, "A"), client.encrypt(b, "B")
+    moved = there.bind(A).to("emulator")
+    C = moved @ there.bind(B)
+    assert (C.device, moved.device, A.device) == ("emulator", "emulator", "cpu")
+    want = A @ B
+    assert C.to_bytes() == want.to_bytes()
+    assert C.to("cpu").device == "cpu"
+    assert C.to("cpu").to_bytes() == want.to_bytes()
+    assert pickle.loads(pickle.dumps(C)).to_bytes() == want.to_bytes()
+    np.testing.assert_allclose(client.decrypt(C), a @ b, atol=plan.error)
+    assert there.counters["mult"] == here.counters["mult"] > 0
+    with pytest.raises(sd.UnsupportedError, match="bound to no server on emulator"):
+        want.to("emulator")
+
+
+@EMULATED
+def test_what_devices_do_not_compute_is_refused_before_any_work() -> None:
+    plan = sd.plan(lambda A: A @ A @ A, A=sd.spec((4, 4)), error=1e-2)
+    with pytest.raises(sd.PlanError, match="work on the processor"):
+        sd.Client(plan).server().to("emulator")
