@@ -348,7 +348,7 @@ impl KeySource for KeyFile {
         let (mut seen, mut ahead) = (BTreeSet::new(), VecDeque::new());
         // What was announced before comes after it.
         for element in elements.iter().chain(&state.ahead) {
-            if self.0.keys.contains_key(element) && seen.insert(*element) {
+            if *element != 1 && self.0.keys.contains_key(element) && seen.insert(*element) {
                 ahead.push_back(*element);
             }
         }
