@@ -131,7 +131,7 @@ def test_refreshes(ctx: sd.Context) -> None:
     y = y.refresh(max_abs=1)
     assert y.level == 9
     close(ctx, y * y, v**6)
-    # The error that is carried is never over what the bounds themselves allow: twice that of each of the pair.
+    # The error that is carried is never over what bounds themselves allow: twice that of each of the pair.
     z = y
     for _ in range(4):
         z = (64 * z - 64 * z + y).bounded(1).refresh()
