@@ -27,11 +27,11 @@ pub struct Options {
     /// Sets: A, A12, B, C, D.
     #[arg(long, value_delimiter = ',', default_value = "C")]
     set: Vec<String>,
-    /// Ciphertexts refreshed together, in lines of their own.
+    /// Ciphertexts refreshed together, or pairs of them, in lines of their own.
     #[arg(long, value_delimiter = ',', default_value = "1")]
     batch: Vec<usize>,
-    /// Slots: `complex`, `real` or both.
-    #[arg(long, value_delimiter = ',', default_value = "complex,real")]
+    /// Slots: `complex`, `real`, `pair` (two real ciphertexts as one).
+    #[arg(long, value_delimiter = ',', default_value = "complex,real,pair")]
     slots: Vec<Slots>,
     /// Do not refresh the other shapes of input: the constants 1, −1 and i, a corner, [0, 1], one-hot, a ramp.
     #[arg(long)]
@@ -65,6 +65,8 @@ impl Options {
 enum Slots {
     Complex,
     Real,
+    /// Two ciphertexts of real slots, refreshed as one.
+    Pair,
 }
 
 impl Slots {
@@ -72,6 +74,21 @@ impl Slots {
         match self {
             Self::Complex => Kind::Complex,
             Self::Real => Kind::Real,
+            Self::Pair => Kind::Pair,
+        }
+    }
+
+    /// Ciphertexts that are refreshed as one.
+    fn together(self) -> usize {
+        if self == Self::Pair { 2 } else { 1 }
+    }
+
+    /// E|z|² of what is refreshed, for random slots.
+    fn mean_square(self) -> f64 {
+        match self {
+            Self::Complex => 0.5,
+            Self::Real => 1.0 / 3.0,
+            Self::Pair => 2.0 / 3.0,
         }
     }
 
@@ -79,6 +96,7 @@ impl Slots {
         match self {
             Self::Complex => "complex",
             Self::Real => "real",
+            Self::Pair => "pair",
         }
     }
 }
@@ -157,7 +175,7 @@ pub struct Measured {
     pub n: usize,
     /// Slots that hold values.
     pub slots: usize,
-    /// Ciphertexts refreshed together.
+    /// Ciphertexts refreshed together, or pairs of them.
     pub batch: usize,
     /// Threads.
     pub threads: usize,
@@ -378,8 +396,9 @@ fn case(
     (budget, threads, machine): (Budget, &Threads, &Machine),
     unit: &mut Unit,
 ) -> Outcome<Measured> {
-    let (params, kind) = (w.params(), slots.kind());
-    let values: Vec<Vec<Complex64>> = (0..batch).map(|i| random(params.slots(), kind, 1 + i as u64)).collect();
+    let (params, kind, together) = (w.params(), slots.kind(), slots.together());
+    let ciphertexts = batch * together;
+    let values: Vec<Vec<Complex64>> = (0..ciphertexts).map(|i| random(params.slots(), kind, 1 + i as u64)).collect();
     let inputs = values.iter().map(|x| w.encrypt(x)).collect::<Outcome<Vec<_>>>()?;
     let all: Vec<&Ciphertext> = inputs.iter().collect();
     let refresh = |all: &[&Ciphertext]| match kind {
@@ -411,30 +430,30 @@ fn case(
     drop(results);
 
     w.bootstrapper.reset_counters();
-    let (steps, work) = count::counted(|| threads.run(|| steps(w, &all, kind)));
+    let (steps, work) = count::counted(|| threads.run(|| steps(w, &all, slots)));
     let steps = steps?;
     let counted = w.bootstrapper.counters();
     let foretold: Counters = params.operations(kind)?.into_iter().sum();
     if counted != foretold * batch {
-        wrong.push(format!("counted {counted:?}, foretold {foretold:?} a ciphertext"));
+        wrong.push(format!("counted {counted:?}, foretold {foretold:?} for each"));
     }
     let made_of: Counts = params.work(kind)?.into_iter().sum();
     if work != made_of * batch {
-        wrong.push(format!("made of {work:?}, foretold {made_of:?} a ciphertext"));
+        wrong.push(format!("made of {work:?}, foretold {made_of:?} for each"));
     }
     let shapes = if quick || batch > 1 { Vec::new() } else { shapes(params.slots(), kind) };
     for (name, x) in shapes {
         let input = w.encrypt(&x)?;
-        let y = threads.run(|| refresh(&[&input]))?;
+        let y = threads.run(|| refresh(&vec![&input; together]))?;
         let (found, problem) = w.judge(&y[0], &x, kind)?;
         precision.insert(name, found);
         wrong.extend(problem.map(|p| format!("{name}: {p}")));
     }
 
     let set = params.params();
-    let noise = params.predicted_noise(if kind == Kind::Complex { 0.5 } else { 1.0 / 3.0 })?;
+    let noise = params.predicted_noise(slots.mean_square())?;
     let (ours, unit) = (timing.ours, timing.unit);
-    let each = ours.cpu.median().map(|ms| ms / batch as f64);
+    let each = ours.cpu.median().map(|ms| ms / ciphertexts as f64);
     let quotient = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
     let aim = TARGETS.iter().find(|t| t.0 == w.set && slots == Slots::Complex && set.security().bits() > 0);
     Ok(Measured {
@@ -483,7 +502,7 @@ fn in_a_row(w: &World, rounds: usize, threads: &Threads) -> Outcome<InARow> {
         c = threads.run(|| w.bootstrapper.refresh(&c))?.with_bound(1.0);
     }
     let (found, _) = w.judge(&c, &x, Kind::Complex)?;
-    let noise = w.params().predicted_noise(0.5)?;
+    let noise = w.params().predicted_noise(Slots::Complex.mean_square())?;
     let (times, same) = (rounds as f64, noise.approximation);
     let variance = times * (noise.total() - same) + times * times * same;
     Ok(InARow { rounds, rms_bits: found.rms_bits, predicted_rms_bits: 0.5 - variance.log2() / 2.0 })
@@ -500,8 +519,8 @@ fn name(step: Step) -> &'static str {
 }
 
 /// Times of the steps of one more refresh.
-fn steps(w: &World, all: &[&Ciphertext], kind: Kind) -> Outcome<BTreeMap<&'static str, StepTime>> {
-    let mut marks = Vec::new();
+fn steps(w: &World, all: &[&Ciphertext], slots: Slots) -> Outcome<BTreeMap<&'static str, StepTime>> {
+    let (mut marks, kind) = (Vec::new(), slots.kind());
     let mut tell = |_| marks.push((Instant::now(), cpu_time()));
     w.bootstrapper.refresh_told(all, kind, &mut tell)?;
     marks.push((Instant::now(), cpu_time()));
@@ -509,7 +528,7 @@ fn steps(w: &World, all: &[&Ciphertext], kind: Kind) -> Outcome<BTreeMap<&'stati
     let times = marks.windows(2).zip(Step::ALL).zip(switches).map(|((pair, step), switches)| {
         let [(from, cpu_from), (to, cpu_to)] = [pair[0], pair[1]];
         let (ms, cpu_ms) = (milliseconds(to - from), milliseconds(cpu_to.saturating_sub(cpu_from)));
-        (name(step), StepTime { ms, cpu_ms, key_switches: switches * all.len() as u64 })
+        (name(step), StepTime { ms, cpu_ms, key_switches: switches * (all.len() / slots.together()) as u64 })
     });
     Ok(times.collect())
 }
@@ -524,7 +543,7 @@ mod tests {
         let options = Options {
             set: vec!["c".into()],
             batch: vec![1, 2],
-            slots: vec![Slots::Complex, Slots::Real],
+            slots: vec![Slots::Complex, Slots::Real, Slots::Pair],
             quick: false,
             row: 5,
             memory: None,
@@ -534,7 +553,7 @@ mod tests {
         let mut out = Lines::new(true);
         let lines = run(&options, budget, &Threads::new(1), &machine, &mut out).unwrap();
         out.finish().unwrap();
-        assert_eq!(lines.len(), 4);
+        assert_eq!(lines.len(), 6);
         for line in &lines {
             assert_eq!((line.check.as_str(), line.steps.len(), line.security_bits), ("ok", 5, 0));
             assert!((line.precision["random"].rms_bits - line.predicted_rms_bits).abs() < 1.5, "{line:?}");

@@ -25,6 +25,14 @@ DELAY = 0.15
 Work = Callable[[], Any]
 
 
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """SIGINT is heard, by what is started from here too: a shell's background jobs begin with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(work: Work) -> bool:
     """Whether the work was ended by SIGINT, in time; it may have been over before."""
     sent = 0.0
