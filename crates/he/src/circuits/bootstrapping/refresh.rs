@@ -194,7 +194,7 @@ impl Bootstrapper {
     }
 
     /// [`Bootstrapper::refresh_many_real`] with two and two as the real and imaginary parts of one ([`Kind::Pair`]), and the last of an
-    /// odd number alone: about seven tenths of the time (a complex refresh is 0.64 to 0.75 of two real ones). Slots must be real but for errors: the imaginary part of each comes
+    /// odd number alone: about seven tenths of the time. Slots must be real but for errors: the imaginary part of each comes
     /// to the other one's real part, so that each result carries the errors of both.
     ///
     /// # Errors
