@@ -6,20 +6,22 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import _core
+from ._errors import InputError
 
-__all__ = ["CPU", "Device", "devices", "kernels"]
+__all__ = ["CPU", "Device", "devices", "kernels", "named"]
 
 CPU = "cpu"
 
 
 @dataclass(frozen=True)
 class Device:
-    """A place to compute: `server.to(device.name)`.
+    """A place to compute: `server.to(device)`, or by its name.
 
-    `memory` is in bytes, None where it is not known. A card that cannot be used has `missing`: what lacks,
-    and what to do about it.
+    `memory` is in bytes, None where it is not known. Where there is no card, `missing` says what lacks, and
+    what to do about it. Whether there are kernels for a card shows when it is first used.
     """
 
     name: str
@@ -29,7 +31,7 @@ class Device:
 
 
 def devices() -> list[Device]:
-    """The processor, and the cards that can be used.
+    """The processor, and the cards that the driver shows.
 
     Where there is none, an entry "cuda" says in `missing` why: no driver, one that is too old, no card.
 
@@ -43,6 +45,14 @@ def devices() -> list[Device]:
     return [Device(CPU, platform.processor() or platform.machine(), _memory()), *cards]
 
 
+def named(device: Any) -> str:
+    """The name of a device that is given by its name or as itself."""
+    name = device.name if isinstance(device, Device) else device
+    if not isinstance(name, str):
+        raise InputError(f"a device is named, as 'cuda' or 'cpu', or one of sudare.devices(); not {device!r}")
+    return name
+
+
 def _memory() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -50,9 +60,12 @@ def _memory() -> int | None:
         return None
 
 
-def kernels() -> str:
-    """The folder where kernels that had to be compiled are kept for the next start."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "sudare"
-    folder.mkdir(parents=True, exist_ok=True)
+def kernels() -> str | None:
+    """The folder where kernels that had to be compiled are kept for the next start, if one can be made."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(base) / "sudare"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # No home, or one that cannot be written to.
+        return None
     return str(folder)

@@ -13,7 +13,7 @@ from . import _html, _tables
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
 from ._core import Encrypted as Core
 from ._core import Polynomial as CorePolynomial
-from ._devices import CPU
+from ._devices import CPU, Device, named
 from ._errors import PlanError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
@@ -301,23 +301,26 @@ class Encrypted(ArrayOperators, Travels):
     @property
     def device(self) -> str:
         """Where it is: "cpu", "cuda:0" and so on."""
-        return self._core.device or CPU
+        return CPU if isinstance(self._core, PlainOperand) else self._core.device or CPU
 
-    def to(self, device: str) -> Encrypted:
+    def to(self, device: str | Device) -> Encrypted:
         """The same matrix on "cpu", or on the device of the server that it is bound to.
 
         Operands are copied when they are used; one that is used often is better brought once.
 
         Raises `UnsupportedError` for another device than its server's.
         """
-        if device == CPU:
-            return self._wrap(self._core.to_host(), self._dropped)
+        name = named(device)
         server = self._server
-        if server is None or server.device not in (device, f"{device}:0"):
+        if name != CPU and (server is None or server.device not in (name, f"{name}:0")):
             raise UnsupportedError(
-                f"this matrix is bound to no server on {device}; "
-                f"what x = server.to({device!r}).bind(x) gives is computed with there"
+                f"this matrix is bound to no server on {name}; "
+                f"what x = server.to({name!r}).bind(x) gives is computed with there"
             )
+        if isinstance(self._core, PlainOperand):  # Made for each place where it is used.
+            return self
+        if name == CPU or server is None:
+            return self._wrap(self._core.to_host(), self._dropped)
         return self._wrap(server._core.bring(self._core), self._dropped)
 
     def refresh(self, max_abs: float | None = None) -> Encrypted:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core, _html
 from ._array import Floats, plain
-from ._devices import CPU, kernels
+from ._devices import CPU, Device, kernels, named
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole
@@ -57,20 +57,24 @@ class Server(KeyedServer[_core.Server]):
         """Where it computes: "cpu", "cuda:0" and so on."""
         return self._core.device or CPU
 
-    def to(self, device: str) -> Server:
-        """The same server, computing on a device: "cuda" (the first card), "cuda:1" or "cpu"; see `devices`.
+    def to(self, device: str | Device) -> Server:
+        """The same server, computing on a device: "cuda" (the first card), "cuda:1" or "cpu".
 
         What it computes with is copied there, and what it computes stays there until it is decrypted,
         saved or wanted elsewhere (`C.to("cpu")`). Every word is what the processor computes. `bind` matrices
-        to it.
+        to it. Products that are stored, or computed on a cluster, stay with the processor.
 
-        Raises `SudareError` that says what lacks where there is no such card, `PlanError` for a plan that
-        devices do not compute: they do single products by the methods coefficient, improved3d and tiled.
+        `device` may be one of `devices()` too.
+
+        Raises `InputError` for what names no device, `SudareError` that says what lacks where there is no
+        such card, `PlanError` for a plan that devices do not compute: they do single products by the methods
+        coefficient, improved3d and tiled.
         """
-        if device == CPU:
+        name = named(device)
+        if name == CPU:
             return Server(self._core.to_host(), self._plan)
-        cache = kernels() if device.startswith("cuda") else None
-        return Server(self._core.to_device(device, cache), self._plan)
+        cache = kernels() if name.startswith("cuda") else None
+        return Server(self._core.to_device(name, cache), self._plan)
 
     def bind(self, x: Encrypted) -> Encrypted:
         """The same matrix, computed with by this server, which refuses one of another key when it is used."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sudare as sd
 from numpy.typing import NDArray
+from sudare._devices import kernels
 
 FOUND = {device.name: device for device in sd.devices()}
 EMULATED = pytest.mark.skipif("emulator" not in FOUND, reason="this build has no emulator")
@@ -69,6 +70,45 @@ def test_products_on_the_emulator_are_those_of_the_processor(
     assert there.counters["mult"] == here.counters["mult"] > 0
     with pytest.raises(sd.UnsupportedError, match="bound to no server on emulator"):
         want.to("emulator")
+
+
+@EMULATED
+def test_a_sum_with_a_product_that_takes_no_key(matrices: Callable[..., list[Floats]]) -> None:
+    # Three parts of a product and two of what is added.
+    spec = sd.spec((4, 4))
+    plan = sd.plan(lambda A, B, C: A @ B + C, A=spec, B=spec, C=spec, error=1e-3, method="coefficient")
+    client = sd.Client(plan)
+    here = client.server()
+    there = here.to(FOUND["emulator"])
+    operands = [
+        client.encrypt(x, name) for x, name in zip(matrices((4, 4), (4, 4), (4, 4)), "ABC", strict=True)
+    ]
+    a, b, c = [there.bind(x) for x in operands]
+    found = a @ b + c
+    a, b, c = operands
+    assert found.device == "emulator"
+    assert found.to_bytes() == (a @ b + c).to_bytes()
+
+
+@EMULATED
+def test_plain_operands_are_wherever_they_are_used() -> None:
+    plan = sd.plan(
+        lambda A, W: A @ W, A=sd.spec((4, 4)), W=sd.spec((4, 4), plain=True), error=1e-2, method="tiled"
+    )
+    server = sd.Client(plan).server().to("emulator")
+    w = server.plain(np.eye(4), "W")
+    assert w.to("emulator").shape == w.to("cpu").shape == (4, 4)
+    assert w.device in ("cpu", "emulator")
+
+
+def test_what_names_no_device(product: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, server = product
+    assert server.to(sd.devices()[0]).device == "cpu"
+    with pytest.raises(sd.InputError, match="a device is named"):
+        server.to(0)
+    # Without a folder for compiled kernels they are compiled again, and no more.
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert kernels() is None
 
 
 @EMULATED

@@ -176,21 +176,32 @@ impl<F> Batch<F> {
     /// # Errors
     /// [`CudaError::Mismatch`] for a part that there is not, [`CudaError::OutOfMemory`].
     pub fn part(&self, part: usize) -> Result<Self> {
-        if part >= self.parts {
-            return Err(CudaError::Mismatch("a batch's items have no part of this number"));
-        }
-        let places = (0..self.items).map(|item| self.owned_place(item * self.parts + part));
-        self.view(&self.basis, &self.primes, 1, places.collect())
+        self.parts_of(part..part + 1)
     }
 
-    /// Items whose first part is that of `first`, an item of one part for each: no words are copied.
+    /// Parts `range` of every item: no words are copied.
     ///
     /// # Errors
-    /// [`CudaError::Mismatch`] for another number of items or parts, other primes or another device,
+    /// [`CudaError::Mismatch`] for parts that there are not, or none, [`CudaError::OutOfMemory`].
+    pub fn parts_of(&self, range: std::ops::Range<usize>) -> Result<Self> {
+        if range.is_empty() || range.end > self.parts {
+            return Err(CudaError::Mismatch("a batch's items have no part of this number"));
+        }
+        let places = (0..self.items).flat_map(|i| range.clone().map(move |part| i * self.parts + part));
+        self.view(&self.basis, &self.primes, range.len(), places.map(|i| self.owned_place(i)).collect())
+    }
+
+    /// Items whose first parts are those of `first`, an item for each: no words are copied.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for another number of items, more parts, other primes or another device,
     /// [`CudaError::OutOfMemory`].
     pub fn with_first(&self, first: &Self) -> Result<Self> {
-        first.expect_same(&self.part(0)?)?;
-        let place = |i| if i % self.parts == 0 { first.owned_place(i / self.parts) } else { self.owned_place(i) };
+        first.expect_same(&self.parts_of(0..first.parts)?)?;
+        let place = |i: usize| match (i / self.parts, i % self.parts) {
+            (item, part) if part < first.parts => first.owned_place(item * first.parts + part),
+            _ => self.owned_place(i),
+        };
         self.view(&self.basis, &self.primes, self.parts, (0..self.items * self.parts).map(place).collect())
     }
 

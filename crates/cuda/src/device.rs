@@ -61,6 +61,11 @@ impl Device {
         self.core().driver().info()
     }
 
+    /// Bytes of its memory that are free now; others on the same card take some too.
+    pub fn free(&self) -> usize {
+        self.core().driver().available()
+    }
+
     /// Waits until all that was asked for is done, and says what went wrong meanwhile.
     ///
     /// # Errors

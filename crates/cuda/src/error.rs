@@ -104,7 +104,7 @@ impl CudaError {
             | Self::Driver { .. } => ErrorKind::Machine,
             Self::Emulator(_) => ErrorKind::Internal,
             Self::Degree { .. } => ErrorKind::Parameters,
-            Self::Mismatch(_) => ErrorKind::Mismatch,
+            Self::Mismatch(_) => ErrorKind::Shape,
             Self::Ring(error) => error.kind(),
         }
     }

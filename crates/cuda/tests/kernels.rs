@@ -307,7 +307,9 @@ fn views_copy_no_words() {
     let doubled = each(&|i| a[i].iter().map(|p| p.truncated(2)).map(|p| p.add(&p)).collect());
     equal("truncated, added", &low.add(&low).unwrap(), &doubled);
     assert!(x.part(2).is_err() && x.repeated(2).is_err() && y.repeated(0).is_err());
-    assert!(x.truncated(0).is_err() && x.truncated(4).is_err() && x.with_first(&x).is_err());
+    assert!(x.truncated(0).is_err() && x.truncated(4).is_err() && y.with_first(&x).is_err());
+    equal("all parts", &x.with_first(&x.parts_of(0..2).unwrap()).unwrap(), &a);
+    assert!(x.parts_of(1..1).is_err() && x.parts_of(1..3).is_err());
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn operands_that_do_not_go_together() {
     let (q, r) = (basis(1024, &[49, 40]), basis(1024, &[48, 40]));
     let x = batch(&device, &q, &items(1, &q, 2, 2));
     let mismatch = |error: CudaError| {
-        assert_eq!(error.kind(), ErrorKind::Mismatch, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Shape, "{error}");
         error.to_string()
     };
     assert!(mismatch(x.add(&batch(&other, &q, &items(1, &q, 2, 2))).unwrap_err()).contains("different devices"));

@@ -4,10 +4,11 @@ use crate::ciphertexts::Ciphertexts;
 use crate::error::{Refused, Result};
 use crate::keys::{Resident, Which};
 use crate::levels::Level;
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_cuda::{Batch, CudaError, Device, Pairs};
-use sudare_ring::{Coeff, Eval, Poly};
+use sudare_ring::{Coeff, Eval, Poly, interrupt};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::{Backend, Counters, Params, RlweError, Shaped};
@@ -69,10 +70,10 @@ impl Evaluator {
     /// `a + b`, item by item, at the lower of both levels.
     ///
     /// # Errors
-    /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`]; [`CudaError`] for other numbers of items or parts, and
-    /// what the device refuses.
+    /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`]; [`CudaError`] for other numbers of items, and what the
+    /// device refuses.
     pub fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        self.combine(a, b, Batch::add)
+        self.combine(a, b, Batch::add, |b| Ok(b.clone()))
     }
 
     /// `a − b`, as [`Evaluator::add`].
@@ -80,17 +81,24 @@ impl Evaluator {
     /// # Errors
     /// As there.
     pub fn sub(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        self.combine(a, b, Batch::sub)
+        self.combine(a, b, Batch::sub, Batch::neg)
     }
 
+    /// Part by part; `alone` makes of parts of `b` what they are without some of `a`.
     fn combine(
         &self,
         a: &Ciphertexts,
         b: &Ciphertexts,
-        work: fn(&Batch<Eval>, &Batch<Eval>) -> sudare_cuda::Result<Batch<Eval>>,
+        merge: fn(&Batch<Eval>, &Batch<Eval>) -> sudare_cuda::Result<Batch<Eval>>,
+        alone: fn(&Batch<Eval>) -> sudare_cuda::Result<Batch<Eval>>,
     ) -> Result<Ciphertexts> {
         let (a, b) = self.at_one_level(a, b)?;
-        let sum = work(a.parts(), b.parts())?;
+        let (x, y) = (a.parts(), b.parts());
+        let sum = match x.parts().cmp(&y.parts()) {
+            Less => alone(y)?.with_first(&merge(x, &y.parts_of(0..x.parts())?)?)?,
+            Equal => merge(x, y)?,
+            Greater => x.with_first(&merge(&x.parts_of(0..y.parts())?, y)?)?,
+        };
         self.inner.record(Counters { add: a.len() as u64, ..Counters::default() });
         Ok(a.with(sum, a.level()))
     }
@@ -356,8 +364,8 @@ impl Evaluator {
     /// p ⊙ that sum, rescaled, for one polynomial over Q_l·P or one for each item: one division by P·q_l.
     ///
     /// # Errors
-    /// As [`Evaluator::sum_of_automorphisms`]; [`RlweError::OutOfLevels`] at level 0, [`CudaError`] for polynomials
-    /// over other primes.
+    /// As [`Evaluator::sum_of_automorphisms`]; [`RlweError::OutOfLevels`] at level 0, [`RlweError::Parameters`] for
+    /// polynomials over other primes.
     pub fn sum_of_automorphisms_mul_rescale(
         &self,
         a: &Ciphertexts,
@@ -365,6 +373,11 @@ impl Evaluator {
         p: &Batch<Eval>,
     ) -> Result<Ciphertexts> {
         let lower = a.lower("masked sum of rotations")?;
+        self.check_two_parts("sum of rotations", a)?;
+        if p.basis() != self.params().qp_at(a.level()) {
+            let reason = "what multiplies a sum of rotations before its division is over Q_l·P".into();
+            return Err(RlweError::Parameters { reason }.into());
+        }
         let level = self.level(a.level())?;
         let sum = self.sum_of_images(a, elements)?;
         let sum = sum.mul(&for_each_item(p, a.len())?.repeated(2)?)?;
@@ -397,6 +410,7 @@ impl Evaluator {
 
     /// Refuses batches of other parameters, under another key, or on another device.
     fn check(&self, a: &Ciphertexts) -> Result<()> {
+        interrupt::check();
         self.params().expect("the ciphertext", a.params())?;
         self.inner.keys().id().expect("the ciphertext", a.key())?;
         match a.parts().device().is(&self.device) {
@@ -602,12 +616,19 @@ impl Backend for Evaluator {
     }
 
     fn gather(&self, batches: &[&Ciphertexts]) -> Refused<Ciphertexts> {
+        let (operation, left) = ("a batch of batches", batches.first().map_or(0, |batch| batch.len()));
+        if let Some(other) = batches.iter().find(|batch| batch.len() != left) {
+            return Err(RlweError::Operands { operation, left, right: other.len() });
+        }
         let items: Vec<_> = batches.iter().flat_map(|batch| (0..batch.len()).map(|i| (*batch, i))).collect();
         Ok(Ciphertexts::gather(&items)?)
     }
 
     fn split(&self, batch: &Ciphertexts, count: usize) -> Refused<Vec<Ciphertexts>> {
-        let each = batch.len() / count.max(1);
+        if count == 0 || !batch.len().is_multiple_of(count) {
+            return Err(RlweError::Operands { operation: "parts of a batch", left: batch.len(), right: count });
+        }
+        let each = batch.len() / count;
         let part = |k: usize| Ciphertexts::gather(&(k * each..(k + 1) * each).map(|i| (batch, i)).collect::<Vec<_>>());
         Ok((0..count).map(part).collect::<Result<_>>()?)
     }

@@ -114,6 +114,15 @@ fn sums_and_plaintexts() {
             equal("mul_poly", &here.mul_poly(x, p).unwrap(), &with(&|a, p| host.mul_poly(a, p).unwrap(), all));
         }
     }
+    // Three parts and two, at one level and at the lower one: what one alone has stays, or is negated.
+    let (products, more) = (both(&|a, b| host.dot(&[a], &[b]).unwrap()), here.mul(&x, &y).unwrap());
+    let with = |f: &dyn Fn(&Ciphertext, &Ciphertext) -> Ciphertext| -> Vec<Ciphertext> {
+        products.iter().zip(&b).map(|(p, b)| f(p, b)).collect()
+    };
+    equal("3 + 2", &here.add(&more, &y).unwrap(), &with(&|p, b| host.add(p, b).unwrap()));
+    equal("2 + 3", &here.add(&y, &more).unwrap(), &with(&|p, b| host.add(b, p).unwrap()));
+    equal("3 - 2", &here.sub(&more, &low).unwrap(), &with(&|p, b| host.sub(p, &down(b)).unwrap()));
+    equal("2 - 3", &here.sub(&low, &more).unwrap(), &with(&|p, b| host.sub(&down(b), p).unwrap()));
     // What lies apart is one batch.
     let chosen = Ciphertexts::gather(&[(&y, 2), (&x, 0)]).unwrap();
     let want = [host.negate(&b[2]).unwrap(), host.negate(&a[0]).unwrap()];
@@ -176,10 +185,14 @@ fn sums_of_products_and_what_is_rescaled_at_once() {
     assert!(matches!(here.gather(&[&x, &dot]), Err(RlweError::Device { .. })));
     assert!(matches!(Backend::dot(here, &[&x], &[]), Err(RlweError::Operands { left: 1, right: 0, .. })));
     assert!(matches!(Backend::dot(here, &[&dot], &[&x]), Err(RlweError::Degree { found: 3, .. })));
-    assert!(matches!(
-        Backend::sum_of_automorphisms_mul_rescale(host, &a[0], &elements, &p),
-        Err(RlweError::Parameters { .. })
-    ));
+    let other = Backend::sum_of_automorphisms_mul_rescale(host, &a[0], &elements, &p).unwrap_err();
+    assert!(matches!(other, RlweError::Parameters { .. }));
+    assert_eq!(Backend::sum_of_automorphisms_mul_rescale(here, &x, &elements, &p).unwrap_err(), other);
+    // Batches of other lengths would not come apart again.
+    let one = Ciphertexts::gather(&[(&x, 0)]).unwrap();
+    assert!(matches!(here.gather(&[&one, &x]), Err(RlweError::Operands { left: 1, right: 3, .. })));
+    assert!(matches!(here.split(&x, 2), Err(RlweError::Operands { left: 3, right: 2, .. })));
+    assert!(matches!(here.split(&x, 0), Err(RlweError::Operands { .. })));
 }
 
 #[test]
@@ -255,6 +268,19 @@ fn what_does_not_go_together_is_refused() {
     assert!(matches!(rlwe(here.add_poly(&x, &short)), RlweError::NoSuchLevel { wanted: 3, highest: 1, .. }));
     let two = Ciphertexts::gather(&[(&x, 0), (&x, 1)]).unwrap();
     assert!(matches!(here.add(&x, &two), Err(GpuError::Device(CudaError::Mismatch(_)))));
+
+    // More levels than these parameters have.
+    let mut more = params(&[60, 50]).literal().clone();
+    more.q_bits.push(50);
+    let more = more.build(SchemeTag(1)).unwrap();
+    let theirs = SecretKey::generate(&more).unwrap();
+    let message = Message::Coefficients(Poly::<Coeff>::from_signed(more.q(), &vec![1 << 20; more.degree()]));
+    let strange = Encryptor::with_secret_key(&theirs).unwrap().encrypt(message).unwrap();
+    let foreign = Ciphertexts::from_host(&bench.device, &[&strange]).unwrap();
+    let mask = bench.poly(1);
+    let wrong = bench.host.sum_of_automorphisms_mul_rescale(&strange, &[1], &mask).unwrap_err();
+    assert!(matches!(wrong, RlweError::WrongParameters { .. }));
+    assert_eq!(Backend::sum_of_automorphisms_mul_rescale(here, &foreign, &[1], &mask).unwrap_err(), wrong);
 
     // Another key, another device.
     let other = self::bench(ROOM);

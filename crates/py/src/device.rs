@@ -24,12 +24,17 @@ fn refused(error: CudaError) -> Refusal {
 
 /// A device by its name: "cuda" is "cuda:0". Kernels that this build does not have are compiled, and kept in `cache`.
 pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let name = if name == "cuda" { "cuda:0" } else { name };
-    if let Some(device) = open.get(name) {
+    let index = match name {
+        "cuda" => Some(0),
+        _ => name.strip_prefix("cuda:").and_then(|index| index.parse::<usize>().ok()),
+    };
+    let name = index.map_or_else(|| name.to_owned(), |index| format!("cuda:{index}"));
+    let known = || OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(device) = known().get(&name) {
         return Ok(device.clone());
     }
-    let device = match (name, name.strip_prefix("cuda:").and_then(|index| index.parse::<usize>().ok())) {
+    // Kernels may take minutes to compile: nobody who only asks for a name waits for that.
+    let device = match (name.as_str(), index) {
         (_, Some(index)) => Device::open(index, &Kernels::here(cache)).map_err(refused)?,
         #[cfg(feature = "emulate")]
         (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),
@@ -38,8 +43,8 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
             return Err(Refusal::Refused(ErrorKind::Input, text));
         }
     };
-    open.insert(name.into(), device.clone());
-    Ok(device)
+    // Whoever was first opened it for all.
+    Ok(known().entry(name).or_insert(device).clone())
 }
 
 /// The name by which a device was opened.

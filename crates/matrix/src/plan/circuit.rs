@@ -302,11 +302,12 @@ impl Error {
         self.each(|part| Part { own: 0.0, common: part.total() })
     }
 
-    /// What two errors multiply to. Each part has two products, of errors that are not at their largest at once: the larger one.
+    /// What two errors multiply to. Each part has two products: of the real one they have opposite signs in a square, where the
+    /// larger counts; those of the imaginary one add up there.
     fn times(self, other: Self) -> Self {
         let [a, b] = [self, other].map(|e| (e.real.total(), e.imaginary.total()));
-        let part = |one: f64, two: f64| Part { own: 0.0, common: one.max(two) };
-        Self { real: part(a.0 * b.0, a.1 * b.1), imaginary: part(a.0 * b.1, a.1 * b.0) }
+        let part = |common: f64| Part { own: 0.0, common };
+        Self { real: part((a.0 * b.0).max(a.1 * b.1)), imaginary: part(a.0 * b.1 + a.1 * b.0) }
     }
 
     /// After a refresh of real slots that adds `added`; `paired` with others alike.

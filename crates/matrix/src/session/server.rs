@@ -144,8 +144,8 @@ impl Server {
     }
 
     /// The same server, computing on a device. Operands are copied there, or were by [`Server::bring`]; results stay
-    /// there until they are decrypted, written or wanted here. Keys take up to half of the device's memory, and are
-    /// copied again past that.
+    /// there until they are decrypted, written or wanted here. Keys take up to half of what is free of the device's
+    /// memory, and are copied again past that. Stored products and parts of products stay with the processor.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] for what is no single product by a method that devices run.
@@ -154,7 +154,7 @@ impl Server {
         let plan = self.planned(operation)?;
         let engine = plan.real()?;
         engine.check_device()?;
-        let there = device::evaluator(device, engine.params(), self.keys(), device.info().memory / 2)?;
+        let there = device::evaluator(device, engine.params(), self.keys(), device.free() / 2)?;
         Ok(Self { inner: self.inner.clone(), there: Some(Arc::new(there)) })
     }
 
@@ -266,7 +266,7 @@ impl Server {
         }
     }
 
-    /// Operations done so far; none are counted of integers.
+    /// Operations done so far, of a server on a device those that it did there; none are counted of integers.
     pub fn counters(&self) -> Counters {
         if let Some(there) = &self.there {
             return there.counters();

@@ -137,6 +137,7 @@ impl Evaluator {
         p: &Poly<Eval>,
     ) -> Result<Ciphertext, RlweError> {
         let lower = a.lower("masked sum of rotations")?;
+        self.check_two_parts("sum of rotations", a)?;
         if p.basis() != self.params().qp_at(a.level()) {
             let reason = "what multiplies a sum of rotations before its division is over Q_l·P".into();
             return Err(RlweError::Parameters { reason });

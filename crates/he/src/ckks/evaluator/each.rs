@@ -3,7 +3,7 @@
 use super::{CiphertextOf, Evaluator};
 use crate::ckks::{Ciphertext, State};
 use crate::error::HeError;
-use sudare_ring::threads;
+use sudare_ring::{interrupt, threads};
 use sudare_rlwe::{Backend, RlweError};
 
 /// How the processor goes through several circuits; a device takes as many at a time as it has room for.
@@ -59,6 +59,7 @@ impl<B: Backend> Evaluator<B> {
     {
         let mut out = Vec::with_capacity(count);
         for first in (0..count).step_by(together) {
+            interrupt::check();
             let lists: Vec<_> = (first..count.min(first + together)).map(&operands).collect();
             let places = lists[0].len();
             if let Some(other) = lists.iter().find(|list| list.len() != places) {
@@ -83,8 +84,9 @@ impl<B: Backend> Evaluator<B> {
         // `gather` refuses an empty list.
         let Some(mut state) = list.first().map(|c| c.state()) else { unreachable!("a batch of no ciphertexts") };
         for c in list {
-            Self::scale_error("a batch", state, c.state())?;
-            state = State { bound: state.bound.max(c.bound), noise: state.noise.max(c.noise), ..state };
+            // All have the first one's scale then: what differs is an error.
+            let noise = c.noise + Self::scale_error("a batch", state, c.state())?;
+            state = State { bound: state.bound.max(c.bound), noise: state.noise.max(noise), ..state };
         }
         Ok(Ciphertext::new(inner, state))
     }
