@@ -250,7 +250,7 @@ mod tests {
     use crate::expr::InputSpec;
     use crate::plan::{CostModel, Goal, Planner, Program};
 
-    /// Units are transforms at N = 2^14, as bench/runs/bootstrap-2026-11-22.json has them; a pair is a complex refresh, and its
+    /// Units are transforms at N = 2^14, as bench/runs/bootstrap-2026-11-23.json has them; a pair is a complex refresh, and its
     /// share of two real ones was measured in seconds.
     #[test]
     fn a_refresh_is_priced_as_measured() {
