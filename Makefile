@@ -8,7 +8,7 @@ SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CARGO_TERM_COLOR ?= auto
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# The lab is built by `test-cuda` alone, for its rehearsal; the Python extension is built by maturin.
+# Of the tests only the rehearsal in `test-cuda` builds the lab (Rust 1.91.1); the Python extension is built by maturin.
 RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60

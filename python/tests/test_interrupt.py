@@ -73,22 +73,22 @@ def repeated(work: Work, seconds: float = 4.0) -> Work:
 
 
 def contexts(threads: int) -> Iterator[Work]:
-    yield lambda: sd.context(depth=3, threads=threads)
+    yield repeated(lambda: sd.context(depth=3, threads=threads))
     ctx = sd.context(depth=1, threads=threads, tile=4)
     a = np.full((40, 40), 0.01)
     x = ctx.encrypt(a)
-    yield lambda: x @ x
+    yield repeated(lambda: x @ x)
     yield repeated(lambda: ctx.encrypt(a))
     assert np.abs(ctx.decrypt(x @ x) - a @ a).max() < 1e-4
 
 
 def bits(threads: int) -> Iterator[Work]:
-    yield lambda: sd.bits(threads=threads)
+    yield repeated(lambda: sd.bits(threads=threads))
     ctx = sd.bits(parameters="insecure_test", threads=threads)
     a = np.arange(64, dtype=np.uint64).reshape(8, 8)
     x = ctx.encrypt(a)
-    yield lambda: x * x
-    yield lambda: (x + x).sum()
+    yield repeated(lambda: x * x)
+    yield repeated(lambda: (x + x).sum())
     y = ctx.encrypt(np.array([250], np.uint8))
     assert ctx.decrypt(y + y).tolist() == [244]
 
