@@ -87,7 +87,7 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	@echo '== Rust tests'
 	cargo test --locked --quiet $(RUST_TESTED)
 	@echo '== bounds as a release build checks them'
-	cargo test --locked --quiet --release -p sudare-ring --test bounds
+	cargo test --locked --quiet --release -p sudare-ring --test it bounds::
 	@echo '== Rust examples'
 # The tests built them; building again one crate at a time would build what is below it again. The GPU's want the
 # emulator: `test-cuda` runs them.
@@ -102,12 +102,12 @@ test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
 	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
 	@echo '== GPU kernels on the emulator'
 	cargo test --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate
-	cargo test --locked --quiet -p sudare-matrix --features emulate --test device
+	cargo test --locked --quiet -p sudare-matrix --features emulate --test it device::
 	@asan=$$(cc -print-file-name=libasan.so); \
 	if [ -e "$$asan" ]; then \
 	    echo '== the same under AddressSanitizer'; \
 	    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$$asan" \
-	        cargo test --locked --quiet -p sudare-cuda --features sanitize --test kernels --test races; \
+	        cargo test --locked --quiet -p sudare-cuda --features sanitize --test it -- kernels:: races::; \
 	else \
 	    echo '== no AddressSanitizer here: cc has no libasan.so'; \
 	fi
@@ -191,15 +191,15 @@ CIRCUITS ?= 100000
 FROM ?= 0
 KILLS ?= 100
 soak: $(BIN)/.ready ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; server, stores and clusters under their whole load
-	SUDARE_SOAK=1 cargo test --locked -p sudare-serve --test service -- --nocapture --test-threads 1
-	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-store --test store killed
-	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-matrix --test stored killed
+	SUDARE_SOAK=1 cargo test --locked -p sudare-serve --test it -- --nocapture --test-threads 1
+	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-store --test it killed
+	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-matrix --test it stored::killed
 	cargo build --locked --quiet -p sudare-cli
 	$(call install-wheel,$(TARGET)/wheel-dev,dev)
 	SUDARE_SOAK=1 $(BIN)/python -m pytest --quiet python/tests/test_openapi.py
 	SUDARE_KILLS=20 $(BIN)/python -m pytest --quiet python/tests/test_dask.py
 	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
-	    cargo test --locked -p sudare-he --test exact _circuits -- --nocapture
+	    cargo test --locked -p sudare-he --test it _circuits -- --nocapture
 
 # Expressions of test_random_expressions.py; FROM goes on where another run stopped.
 EXPRESSIONS ?= 2000

@@ -198,7 +198,7 @@ def page(stored):
     run = stored["run"]
     text = f"""# Lattice estimates
 
-Written by `scripts/estimates.py` from `estimates.json` beside it; a test (`crates/he/tests/estimates.rs`) holds both
+Written by `scripts/estimates.py` from `estimates.json` beside it; a test (`crates/he/tests/it/estimates.rs`) holds both
 against the code, so that a set or a limit cannot change unnoticed.
 
 - **Estimator**: [lattice-estimator](https://github.com/malb/lattice-estimator), commit `{stored["commit"]}`.

@@ -3,7 +3,7 @@
 //! The measurements are those of the tests of TFHE, which take a few keys; here keys are added until the ratio is
 //! known to a quarter of the 3 % and from at least 10^5 numbers.
 
-#[path = "../../../crates/tfhe/tests/tfhe/measure/mod.rs"]
+#[path = "../../../crates/tfhe/tests/it/measure/mod.rs"]
 mod measure;
 
 use crate::Outcome;

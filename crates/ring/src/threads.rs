@@ -7,6 +7,7 @@ use crate::memo::Memo;
 use rayon::prelude::*;
 use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A pool with a stated number of threads. Results do not depend on the number.
 ///
@@ -129,19 +130,72 @@ pub fn count() -> usize {
     if parallel() { rayon::current_num_threads() } else { 1 }
 }
 
+/// `work(i)` for each `i` below `count`, in parallel inside a pool; a thread takes at most `longest` at a time.
+///
+/// The one place that hands loops to rayon: what is generic here would be compiled again for each loop of the crates
+/// above, and rayon with it.
+#[inline(never)]
+fn spread(count: usize, longest: usize, work: &(dyn Fn(usize) + Sync)) {
+    let work = |i| {
+        check();
+        work(i);
+    };
+    if parallel() && count > 1 {
+        let caller = Inherited::here();
+        let items = (0..count).into_par_iter().with_max_len(longest);
+        items.for_each_init(|| caller.enter(), |_, i| work(i));
+    } else {
+        (0..count).for_each(work);
+    }
+}
+
+/// As many items as a thread likes.
+const ANY: usize = usize::MAX;
+
+/// [`spread`], with what `work` returns in order.
+#[inline(never)]
+fn collect<T: Send>(count: usize, longest: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    if !parallel() || count < 2 {
+        let work = |i| {
+            check();
+            work(i)
+        };
+        return (0..count).map(work).collect();
+    }
+    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    spread(count, longest, &|i| *lock(&results[i]) = Some(work(i)));
+    let result = |cell: Mutex<Option<T>>| cell.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let results: Vec<T> = results.into_iter().filter_map(result).collect();
+    assert!(results.len() == count, "each item is worked on, or the loop unwinds");
+    results
+}
+
+/// A cell that one thread of a loop takes, once: nobody waits, and a panic of another item does not matter to it.
+fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `work(i, item)` for each of some items that only one thread may have.
+#[inline(never)]
+fn hand_out<J: Send>(items: impl ExactSizeIterator<Item = J>, work: &(dyn Fn(usize, J) + Sync)) {
+    if !parallel() || items.len() < 2 {
+        for (i, item) in items.enumerate() {
+            check();
+            work(i, item);
+        }
+        return;
+    }
+    let items: Vec<Mutex<Option<J>>> = items.map(|item| Mutex::new(Some(item))).collect();
+    spread(items.len(), ANY, &|i| {
+        let item = lock(&items[i]).take();
+        item.into_iter().for_each(|item| work(i, item));
+    });
+}
+
 /// `work(i, chunk)` for each chunk of `size` words (the last may be shorter), in parallel inside a
 /// pool.
 pub fn for_each_chunk(data: &mut [u64], size: usize, work: impl Fn(usize, &mut [u64]) + Sync + Send) {
-    let work = |(i, x): (usize, &mut [u64])| {
-        check();
-        work(i, x);
-    };
-    if parallel() && data.len() > size {
-        let caller = Inherited::here();
-        data.par_chunks_mut(size).enumerate().for_each_init(|| caller.enter(), |_, x| work(x));
-    } else {
-        data.chunks_mut(size).enumerate().for_each(work);
-    }
+    hand_out(data.chunks_mut(size), &work);
 }
 
 /// `work(i, x, y)` for each pair of chunks of `size` words (the last may be shorter), in parallel
@@ -152,46 +206,18 @@ pub fn for_each_chunk_pair(
     size: usize,
     work: impl Fn(usize, &mut [u64], &mut [u64]) + Sync + Send,
 ) {
-    let work = |(i, (x, y)): (usize, (&mut [u64], &mut [u64]))| {
-        check();
-        work(i, x, y);
-    };
-    if parallel() && x.len() > size {
-        let caller = Inherited::here();
-        let pairs = x.par_chunks_mut(size).zip(y.par_chunks_mut(size));
-        pairs.enumerate().for_each_init(|| caller.enter(), |_, pair| work(pair));
-    } else {
-        x.chunks_mut(size).zip(y.chunks_mut(size)).enumerate().for_each(work);
-    }
+    hand_out(x.chunks_mut(size).zip(y.chunks_mut(size)), &|i, (x, y)| work(i, x, y));
 }
 
 /// `work(i)` for each `i` below `count`, in order of `i`, in parallel inside a pool.
 pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
-    let work = |i| {
-        check();
-        work(i)
-    };
-    if parallel() && count > 1 {
-        let caller = Inherited::here();
-        (0..count).into_par_iter().map_init(|| caller.enter(), |_, i| work(i)).collect()
-    } else {
-        (0..count).map(work).collect()
-    }
+    collect(count, ANY, &work)
 }
 
 /// [`map`] where each `i` is a job of its own: for work of milliseconds and more, so that what a
 /// thread has not begun yet is never bound to it while others idle.
 pub fn map_jobs<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
-    let work = |i| {
-        check();
-        work(i)
-    };
-    if parallel() && count > 1 {
-        let caller = Inherited::here();
-        (0..count).into_par_iter().with_max_len(1).map_init(|| caller.enter(), |_, i| work(i)).collect()
-    } else {
-        (0..count).map(work).collect()
-    }
+    collect(count, 1, &work)
 }
 
 /// [`map_jobs`] of long jobs with loops of their own, which keep to one thread each where there are two or more for every
@@ -204,28 +230,15 @@ pub fn map_alone<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync + Send) 
 
 /// `work(i, job)` for each of some jobs, which it uses up, in order, in parallel inside a pool.
 pub fn map_into<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(usize, J) -> T + Sync + Send) -> Vec<T> {
-    let work = |(i, job)| {
-        check();
-        work(i, job)
-    };
-    if parallel() && jobs.len() > 1 {
-        let caller = Inherited::here();
-        jobs.into_par_iter().enumerate().map_init(|| caller.enter(), |_, job| work(job)).collect()
-    } else {
-        jobs.into_iter().enumerate().map(work).collect()
-    }
+    let count = jobs.len();
+    let jobs: Vec<Mutex<Option<J>>> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
+    collect(count, ANY, &|i| {
+        let job = lock(&jobs[i]).take();
+        work(i, job.expect("each job is taken once"))
+    })
 }
 
 /// `work(i, item)` for each item, in parallel inside a pool.
 pub fn for_each_mut<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync + Send) {
-    let work = |(i, x): (usize, &mut T)| {
-        check();
-        work(i, x);
-    };
-    if parallel() && items.len() > 1 {
-        let caller = Inherited::here();
-        items.par_iter_mut().enumerate().for_each_init(|| caller.enter(), |_, x| work(x));
-    } else {
-        items.iter_mut().enumerate().for_each(work);
-    }
+    hand_out(items.iter_mut(), &work);
 }

@@ -1,0 +1,13 @@
+//! The `sudare` command as a person runs it.
+
+mod common;
+#[cfg(unix)]
+mod endings;
+mod flow;
+mod genome;
+mod house;
+mod manners;
+mod refusals;
+#[cfg(unix)]
+mod serve;
+mod stored;

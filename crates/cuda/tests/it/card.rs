@@ -1,0 +1,123 @@
+//! The driver for cards, without one: NVIDIA's library is replaced by `emulator/host_driver.cpp`, which checks every
+//! call and runs the kernels by the emulator. The library is looked for when a card is opened, so each case is a process
+//! of its own that finds this one.
+
+use crate::support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use sudare_cuda::{CudaError, Device, Division, Gadget, Kernels, Pairs};
+use sudare_ring::ops;
+use support::*;
+
+/// The folder with libcuda.so.1, compiled once.
+fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("host-driver");
+        std::fs::create_dir_all(&folder).unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("emulator/host_driver.cpp");
+        let made = folder.join("libcuda.so.1");
+        let age = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+        let files = ["emulator", "kernels"].map(|f| Path::new(env!("CARGO_MANIFEST_DIR")).join(f));
+        let newest = files.iter().flat_map(|f| f.read_dir().unwrap()).filter_map(|f| age(&f.unwrap().path())).max();
+        if age(&made) < newest {
+            let flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o"];
+            let fma = std::arch::is_x86_feature_detected!("fma").then_some("-mfma");
+            let done = Command::new("c++").args(flags).arg(&made).args(fma).arg(&source).status().unwrap();
+            assert!(done.success());
+        }
+        std::fs::write(folder.join("kernels"), "kernels of the host").unwrap();
+        folder
+    })
+}
+
+/// Runs an ignored test of this file where the library is found.
+fn with_library(test: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env("LD_LIBRARY_PATH", library()).env("SUDARE_HOST_KERNELS", library().join("kernels"));
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+#[track_caller]
+fn passes(test: &str, variables: &[(&str, &str)]) -> String {
+    let out = with_library(test, variables);
+    let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success() && said.contains("1 passed"), "{said}");
+    said
+}
+
+fn kernels() -> Kernels {
+    Kernels::File(std::env::var_os("SUDARE_HOST_KERNELS").unwrap().into())
+}
+
+#[test]
+fn operations_through_the_driver() {
+    let said = passes("card::products_on_the_host", &[]);
+    // Everything was freed, and more was launched than a product takes.
+    assert!(said.contains("released, 0 bytes allocated"), "{said}");
+}
+
+#[test]
+fn a_driver_that_is_too_old() {
+    passes("card::an_old_driver_is_refused", &[("SUDARE_HOST_VERSION", "12080")]);
+}
+
+#[test]
+#[ignore = "run by operations_through_the_driver"]
+fn products_on_the_host() {
+    let info = Device::list().unwrap().remove(0);
+    assert_eq!((info.name.as_str(), info.capability, info.emulated), ("host", (9, 0), false));
+    assert_eq!(Device::open(1, &kernels()).unwrap_err(), CudaError::NoDevice { index: 1, count: 1 });
+    let wrong = Device::open(0, &Kernels::File(std::env::current_exe().unwrap())).unwrap_err();
+    assert!(wrong.to_string().contains("no image of the host"), "{wrong}");
+    let missing = Device::open(0, &Kernels::File("/nowhere".into())).unwrap_err().to_string();
+    assert!(missing.contains("/nowhere") && missing.contains("make cuda-kernels"), "{missing}");
+
+    let device = Device::open(0, &kernels()).unwrap();
+    // 2^15: a part of 2048 values, whose key switch takes more shared memory than a kernel has unasked.
+    for n in [1024, 1 << 15] {
+        let q = basis(n, &[49, 60]);
+        let p = apart(n, &[61], &[&q]);
+        let gadget = ops::RnsGadget::new(&q, &p, 1).unwrap();
+        let key = pairs(1, gadget.qp(), 2);
+        let (a, b) = (items(0, &q, 1, 2), items(5, &q, 1, 2));
+        let (x, y) = (batch(&device, &q, &a), batch(&device, &q, &b));
+        let here = Gadget::new(&device, &q, &p, 1).unwrap();
+        let (keys, divide) = (Pairs::from_host(&device, &key).unwrap(), Division::new(&device, &q, &p).unwrap());
+        let [d0, d1, d2] = ops::tensor(&q, &[[&a[0][0], &a[0][1]]], &[[&b[0][0], &b[0][1]]]);
+        let want = ops::Division::new(&q, &p).unwrap().apply(gadget.switch(&d2, Some([&d0, &d1]), &key));
+        let run = || here.product(&x, &y, &keys, &divide);
+        equal("product", &run().unwrap(), &[want.into()]);
+        // The second time nothing is asked of the driver but launches: five, of a millisecond each.
+        let (_, before) = device.pooled();
+        assert_eq!(device.timed(&mut || run().map(drop)).unwrap(), Some(5000.0));
+        assert!(device.pooled().1 >= before + 6, "memory is used again");
+        // From another thread.
+        std::thread::scope(|s| s.spawn(|| run().unwrap().item_to_host(0).unwrap()).join().unwrap());
+    }
+    // A polynomial of 2 MB, 40 of them three times, and what the pool keeps: some 305 of 320 MB.
+    let ring = basis(1 << 16, &[49; 4]);
+    let one = values(1, &ring);
+    let refs: Vec<&[_]> = (0..40).map(|_| std::slice::from_ref(&one)).collect();
+    let large = sudare_cuda::Batch::<sudare_ring::Eval>::from_host(&device, &ring, &refs).unwrap();
+    drop(large.items_of(0..24).unwrap().neg().unwrap());
+    let kept = [large.neg().unwrap(), large.neg().unwrap()];
+    assert!(device.pooled().0 >= 48 << 20);
+    // What the pool keeps is given back before there is no more.
+    assert_eq!(large.items_of(0..20).unwrap().neg().unwrap().len(), 20);
+    assert!(device.pooled().0 < 48 << 20);
+    let full = large.neg().unwrap_err();
+    assert!(matches!(full, CudaError::OutOfMemory { total: 335_544_320, .. }), "{full}");
+    equal("kept", &kept[1].items_of(31..32).unwrap().neg().unwrap(), &[vec![one]]);
+}
+
+#[test]
+#[ignore = "run by a_driver_that_is_too_old"]
+fn an_old_driver_is_refused() {
+    let error = Device::open(0, &kernels()).unwrap_err();
+    assert_eq!(error, CudaError::OldDriver { found: 12_080 });
+    assert!(error.to_string().contains("CUDA 12.8") && error.to_string().contains("driver 580"), "{error}");
+}

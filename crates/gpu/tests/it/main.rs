@@ -1,0 +1,4 @@
+//! The evaluator of devices against that of the CPU, word for word.
+
+#[cfg(feature = "emulate")]
+mod evaluator;

@@ -1,0 +1,11 @@
+//! CKKS, BFV and BGV: results, noise, bootstrapping, formats and claims.
+
+mod bootstrapping;
+mod ckks;
+mod estimates;
+mod exact;
+mod noise;
+mod release;
+mod security_page;
+mod trace;
+mod wire;

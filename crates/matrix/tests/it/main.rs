@@ -1,0 +1,26 @@
+//! Products, expressions, plans, sessions and statistics, against plain arithmetic.
+
+mod child;
+mod coefficient;
+mod common;
+mod context;
+#[cfg(feature = "emulate")]
+mod device;
+mod exact;
+mod expressions;
+mod files;
+mod grid;
+mod integers;
+mod module;
+mod packing;
+mod planning;
+mod promise;
+mod refresh;
+mod release;
+mod session;
+mod slots;
+mod statistics;
+mod stored;
+mod table;
+mod tables;
+mod tiles;

@@ -1,0 +1,182 @@
+//! Plans and sessions end to end, in one process.
+
+use sudare_matrix::expr::{InputSpec, Op};
+use sudare_matrix::{
+    Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient, Server, expr,
+};
+
+fn values(rows: usize, cols: usize, seed: u64) -> Matrix {
+    Matrix::from_fn(rows, cols, |i, j| {
+        let x = (i as u64 * 7919 + j as u64 * 104_729 + seed * 1_299_709).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    })
+    .unwrap()
+}
+
+fn planner() -> Planner {
+    Planner::new(CostModel::default())
+}
+
+fn input(name: &str, rows: usize, cols: usize) -> InputSpec {
+    InputSpec::new(name, (rows, cols), 1.0)
+}
+
+fn plan(inputs: Vec<InputSpec>, nodes: Vec<Op>, error: f64) -> Plan {
+    let output = nodes.len() - 1;
+    planner().plan(&Goal::new(Expr::new(inputs, nodes, output).unwrap(), error)).unwrap()
+}
+
+/// Encrypts every input, runs the whole expression, and decrypts.
+fn run(plan: &Plan, matrices: &[(&str, &Matrix)]) -> Matrix {
+    let client = Client::new(plan, 2).unwrap();
+    let server = client.server().unwrap();
+    let inputs: Vec<Encrypted> = matrices
+        .iter()
+        .map(|(name, m)| {
+            let plain = plan.expression().inputs().iter().any(|i| i.name == *name && i.plain);
+            if plain { server.plain(name, std::slice::from_ref(m)).unwrap() } else { client.encrypt(name, m).unwrap() }
+        })
+        .collect();
+    client.decrypt(&server.run(&inputs).unwrap()).unwrap()
+}
+
+#[test]
+fn one_product_each_way() {
+    let goal = Goal::new(Expr::product(input("A", 9, 13), input("B", 13, 3)).unwrap(), 1e-4);
+    let plan = planner().plan(&goal).unwrap();
+    let loaded = Plan::from_json(&plan.to_json().unwrap()).unwrap();
+    assert_eq!(loaded, plan);
+    assert_eq!(loaded.summary(), plan.summary());
+    let (a, b) = (values(9, 13, 1), values(13, 3, 2));
+    let client = Client::new(&plan, 1).unwrap();
+    let server = Server::new(&loaded, client.eval_keys().unwrap(), 2).unwrap();
+    let public = PublicClient::new(&plan, client.public_key().unwrap(), 1).unwrap();
+    let (ea, eb) = (client.encrypt("A", &a).unwrap(), public.encrypt("B", &b).unwrap());
+    let moved = Encrypted::from_bytes(&loaded, &ea.to_bytes().unwrap()).unwrap();
+    let c = server.matmul(&moved, &eb).unwrap();
+    assert!(client.decrypt(&c).unwrap().max_difference(&a.matmul(&b).unwrap()) < 1e-4);
+    let (error, text) = (plan.summary().predicted_error, c.to_string());
+    assert!(text.starts_with(&format!("<sudare ckks (9, 3) float64 up to 13 ± {error:.1e}, level ")), "{text}");
+    assert_eq!((c.max_abs(), c.error(), ea.error()), (13.0, Some(error), None));
+
+    assert!(matches!(server.matmul(&eb, &ea), Err(MatrixError::Shapes { .. })));
+    assert!(matches!(server.add(&ea, &ea), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(client.encrypt("C", &a), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(client.encrypt("A", &b), Err(MatrixError::PlannedShape { .. })));
+    let other = Client::new(&plan, 1).unwrap();
+    assert!(matches!(server.matmul(&other.encrypt("A", &a).unwrap(), &eb), Err(MatrixError::He(_))));
+}
+
+/// Sizes as a plan tells them are those of what is sent, whatever the method.
+#[test]
+fn sizes_are_those_that_are_sent() {
+    let goal = Goal::new(Expr::product(input("A", 6, 10), input("B", 10, 5)).unwrap(), 1e-4);
+    let (a, b) = (values(6, 10, 3), values(10, 5, 4));
+    let all = planner().plan(&goal).unwrap();
+    let methods: std::collections::BTreeSet<String> = all.considered().iter().map(|c| c.method.clone()).collect();
+    assert!(methods.len() > 4, "{methods:?}");
+    for method in methods {
+        let plan = Planner { method: Some(method.clone()), ..planner() }.plan(&goal).unwrap();
+        let client = Client::new(&plan, 2).unwrap();
+        let keys = client.eval_keys().unwrap();
+        let near = |what: &str, told: u64, found: usize| {
+            let part = told as f64 / found as f64;
+            assert!((0.95..1.05).contains(&part), "{method}, {what}: {told} bytes told, {found} sent\n{plan}");
+        };
+        if plan.summary().key_wire_bytes() > 0 {
+            near("keys", plan.summary().key_wire_bytes(), sudare_rlwe::wire::Wire::to_bytes(&keys).unwrap().len());
+        }
+        let server = Server::new(&plan, keys, 2).unwrap();
+        let (x, y) = (client.encrypt("A", &a).unwrap(), client.encrypt("B", &b).unwrap());
+        let z = server.matmul(&x, &y).unwrap();
+        for (line, sent) in plan.summary().operands.iter().zip([&x, &y, &z]) {
+            near(&line.name, line.wire_bytes, sent.to_bytes().unwrap().len());
+            assert_eq!(line.bytes as usize, sent.bytes(), "{method}, {}", line.name);
+            assert_eq!(line.level, sent.level(), "{method}, {}", line.name);
+        }
+    }
+}
+
+#[test]
+fn whole_expressions() {
+    let (a, b, c) = (values(5, 9, 1), values(9, 6, 2), values(5, 6, 3));
+    let inputs = || vec![input("A", 5, 9), input("B", 9, 6), input("C", 5, 6)];
+    // (A @ B * C - 0.5 * C).T.sum(0) + 2
+    let nodes = vec![
+        Op::Input { input: 0 },
+        Op::Input { input: 1 },
+        Op::Matmul { left: 0, right: 1 },
+        Op::Input { input: 2 },
+        Op::Mul { left: 2, right: 3 },
+        Op::Scale { of: 3, by: 0.5 },
+        Op::Sub { left: 4, right: 5 },
+        Op::Transpose { of: 6 },
+        Op::Sum { of: 7, axis: 0 },
+        Op::Shift { of: 8, by: 2.0 },
+    ];
+    let plan = plan(inputs(), nodes, 1e-3);
+    let ab = a.matmul(&b).unwrap();
+    let want =
+        Matrix::from_fn(1, 5, |_, i| 2.0 + (0..6).map(|j| ab.get(i, j) * c.get(i, j) - 0.5 * c.get(i, j)).sum::<f64>())
+            .unwrap();
+    let got = run(&plan, &[("A", &a), ("B", &b), ("C", &c)]);
+    assert_eq!(got.shape(), (1, 5));
+    let difference = got.max_difference(&want);
+    assert!(difference <= plan.summary().predicted_error, "{difference:e}\n{plan}");
+}
+
+#[test]
+fn products_in_a_row_and_negation() {
+    let (a, w) = (values(7, 7, 5), values(7, 7, 6));
+    let plain = InputSpec { plain: true, ..input("W", 7, 7) };
+    // -(A @ A @ W) + 3 * A
+    let nodes = vec![
+        Op::Input { input: 0 },
+        Op::Matmul { left: 0, right: 0 },
+        Op::Input { input: 1 },
+        Op::Matmul { left: 1, right: 2 },
+        Op::Neg { of: 3 },
+        Op::Scale { of: 0, by: 3.0 },
+        Op::Add { left: 4, right: 5 },
+    ];
+    let plan = plan(vec![input("A", 7, 7), plain], nodes, 1e-3);
+    let product = a.matmul(&a).unwrap().matmul(&w).unwrap();
+    let want = Matrix::from_fn(7, 7, |i, j| 3.0 * a.get(i, j) - product.get(i, j)).unwrap();
+    let difference = run(&plan, &[("A", &a), ("W", &w)]).max_difference(&want);
+    assert!(difference <= plan.summary().predicted_error, "{difference:e}\n{plan}");
+}
+
+#[test]
+fn batches() {
+    let goal = Goal { batch: 5, ..Goal::new(Expr::product(input("A", 4, 3), input("B", 3, 2)).unwrap(), 1e-4) };
+    let plan = planner().plan(&goal).unwrap();
+    let client = Client::new(&plan, 1).unwrap();
+    let server = client.server().unwrap();
+    let a: Vec<Matrix> = (0..5).map(|s| values(4, 3, s)).collect();
+    let b: Vec<Matrix> = (0..5).map(|s| values(3, 2, s + 10)).collect();
+    let quiet = sudare_matrix::session::QUIET;
+    let (ea, eb) = (client.encrypt_batch("A", &a, quiet).unwrap(), client.encrypt_batch("B", &b, quiet).unwrap());
+    let c = client.decrypt_batch(&server.matmul(&ea, &eb).unwrap()).unwrap();
+    for ((a, b), c) in a.iter().zip(&b).zip(&c) {
+        assert!(c.max_difference(&a.matmul(b).unwrap()) < 1e-4);
+    }
+    assert!(matches!(client.encrypt("A", &a[0]), Err(MatrixError::Count { .. })));
+}
+
+#[test]
+fn hostile_plans() {
+    let goal = Goal::new(Expr::product(input("A", 3, 4), input("B", 4, 2)).unwrap(), 1e-4);
+    let text = planner().plan(&goal).unwrap().to_json().unwrap();
+    for at in (0..text.len()).step_by(23) {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] ^= 1;
+        // Either refused, or a byte of what carries no weight.
+        if let Ok(text) = String::from_utf8(bytes)
+            && let Ok(plan) = Plan::from_json(&text)
+        {
+            assert_eq!(plan.goal(), &goal);
+        }
+        assert!(Plan::from_json(&text[..at]).is_err());
+    }
+    assert!(expr::Expr::from_json(&text).is_err());
+}

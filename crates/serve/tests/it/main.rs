@@ -1,0 +1,4 @@
+//! The service, over real connections.
+
+mod common;
+mod service;
