@@ -11,7 +11,10 @@ __all__ = ["main"]
 
 def main() -> int:
     """Run the command with the words of the command line; returns its exit code."""
-    return command(["sudare", *sys.argv[1:]])
+    code = command(["sudare", *sys.argv[1:]])
+    if code is None:
+        sys.exit("sudare: this build of the package has no command; `make command` builds one that has it")
+    return code
 
 
 if __name__ == "__main__":
