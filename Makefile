@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -30,8 +30,11 @@ help: ## this list
 	    /^[a-z0-9-]+:.*## / { list[group] = list[group] sprintf("  make %-19s %s\n", $$1, $$2) } \
 	    END { for (i = 1; i <= groups; i++) printf "%s%s\n%s", (i > 1 ? "\n" : ""), order[i], list[order[i]] }' $(MAKEFILE_LIST)
 
-prerequisites: ## check that Rust, Python and a linker are there; say how to get what is not
-	@scripts/prerequisites $(PYTHON)
+prerequisites: ## what `make demo` needs: says at once all that is missing, and the command that installs it
+	@scripts/prerequisites demo $(PYTHON)
+
+prerequisites-test: ## what `make test` needs: rustfmt, clippy, the lab's newer Rust and a C++ compiler, too
+	@scripts/prerequisites test $(PYTHON)
 
 $(BIN)/.ready: requirements-dev.txt requirements-data.txt | prerequisites
 	@echo '== the virtual environment $(VENV)'
@@ -84,7 +87,7 @@ wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bi
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
 
 ##@ Begin here
-test: lint test-rust test-cuda test-families-quick test-python test-docs ## everything that has to pass before a change lands
+test: prerequisites-test lint test-rust test-cuda test-families-quick test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
 ##@ Test
@@ -113,9 +116,7 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	done
 
 # The kernels' own source, run by the emulator: every word, every barrier, every access.
-test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
-	@command -v c++ >/dev/null || { echo 'missing: a C++ compiler (c++)' \
-	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
+test-cuda: | prerequisites-test ## the GPU kernels on the processor, without a card
 	@echo '== GPU kernels on the emulator'
 	cargo test --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate
 	cargo test --locked --quiet -p sudare-matrix --features emulate --test it device::
