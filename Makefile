@@ -13,14 +13,28 @@ RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
+# A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
+##@ Begin here
+##@ Test
+##@ More checks
+##@ Graphics cards
+##@ Demonstrations
+##@ Documents and the lab
+##@ Packages and releases
+##@ Begin here
 help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
+	@awk -F ':.*## ' '/^##@ / { group = substr($$0, 5); if (!(group in known)) { known[group]; order[++groups] = group } } \
+	    /^[a-z0-9-]+:.*## / { list[group] = list[group] sprintf("  make %-19s %s\n", $$1, $$2) } \
+	    END { for (i = 1; i <= groups; i++) printf "%s%s\n%s", (i > 1 ? "\n" : ""), order[i], list[order[i]] }' $(MAKEFILE_LIST)
 
-prerequisites: ## check that Rust, Python and a linker are there; say how to get what is not
-	@scripts/prerequisites $(PYTHON)
+prerequisites: ## what `make demo` needs: says at once all that is missing, and the command that installs it
+	@scripts/prerequisites demo $(PYTHON)
+
+prerequisites-test: ## what `make test` needs: rustfmt, clippy, the lab's newer Rust and a C++ compiler, too
+	@scripts/prerequisites test $(PYTHON)
 
 $(BIN)/.ready: requirements-dev.txt requirements-data.txt | prerequisites
 	@echo '== the virtual environment $(VENV)'
@@ -41,6 +55,7 @@ demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secret
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	@$(BIN)/python python/examples/demo.py
 
+##@ Demonstrations
 demo-server: $(BIN)/.ready ## the same on a server of its own, over HTTP: `sudare serve`
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	cargo build --locked --quiet --release -p sudare-cli
@@ -60,18 +75,22 @@ demo-dask: $(BIN)/.ready ## a product on two processes by dask, one of which is 
 	$(call install-wheel,$(TARGET)/wheel-release,release)
 	@$(BIN)/python python/examples/demo_dask.py $(DASK)
 
+##@ Documents and the lab
 genome-data: ## panels for the lab: the real one from its Debian package, a simulated one by msprime
 	PYTHON=$(PYTHON) scripts/genome-data
 
+##@ Packages and releases
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
 
 wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28), and the sources, in dist/
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
 
-test: lint test-rust test-cuda test-families-quick test-python test-docs ## everything that has to pass before a change lands
+##@ Begin here
+test: prerequisites-test lint test-rust test-cuda test-families-quick test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
+##@ Test
 lint: $(BIN)/.ready ## formatting, clippy, ruff
 	@echo '== formatting and lints'
 	cargo fmt --all --check
@@ -97,9 +116,7 @@ test-rust: | prerequisites ## Rust tests, documentation examples and numbered ex
 	done
 
 # The kernels' own source, run by the emulator: every word, every barrier, every access.
-test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
-	@command -v c++ >/dev/null || { echo 'missing: a C++ compiler (c++)' \
-	    'Debian, Ubuntu: apt-get install g++    Fedora: dnf install gcc-c++' >&2; exit 1; }
+test-cuda: | prerequisites-test ## the GPU kernels on the processor, without a card
 	@echo '== GPU kernels on the emulator'
 	cargo test --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate
 	cargo test --locked --quiet -p sudare-matrix --features emulate --test it device::
@@ -117,6 +134,7 @@ test-cuda: | prerequisites ## the GPU kernels on the processor, without a card
 	cargo build --locked --quiet -p sudare-bench
 	bench/gpu/run $(TARGET)/gpu-rehearsal --emulate
 
+##@ Graphics cards
 test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc
 	scripts/cuda-kernels
 
@@ -141,6 +159,7 @@ gpu-bundle: cuda-kernels ## dist/sudare-gpu.tar.gz: `bench/gpu/run` with all it 
 	cp $(TARGET)/release/sudare-bench $(TARGET)/cuda/kernels.fatbin bench/gpu/run $(TARGET)/gpu-bundle
 	tar -C $(TARGET) -czf dist/sudare-gpu.tar.gz gpu-bundle
 
+##@ Test
 test-families: | prerequisites ## the Rust tests under each kernel family of this machine
 	scripts/test-families
 
@@ -149,12 +168,14 @@ test-families-quick: | prerequisites
 	@echo '== each kernel family'
 	scripts/test-families --quick
 
+##@ More checks
 test-arm: | prerequisites ## kernels, a product, exact products and a bootstrap for 64-bit Arm, under qemu-user
 	scripts/test-arm
 
 check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, without their processors
 	scripts/check-targets
 
+##@ Test
 test-python: $(BIN)/.ready ## Python tests and types
 	$(call install-wheel,$(TARGET)/wheel-dev,dev)
 	@echo '== Python types'
@@ -162,6 +183,7 @@ test-python: $(BIN)/.ready ## Python tests and types
 	@echo '== Python tests'
 	$(BIN)/python -m pytest --quiet python/tests --ignore python/tests/test_documents.py
 
+##@ More checks
 # It brings Node along, 60 MB; `make test` has mypy.
 pyright: $(BIN)/.ready ## pyright on the examples, after make test-python
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
@@ -173,6 +195,7 @@ test-wheel: $(BIN)/.ready ## the wheel in an empty environment: command, example
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
 	PYTHON=$(PYTHON) scripts/test-wheel $(WHEEL) $(VENV)
 
+##@ Test
 test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy
 	@echo '== documentation examples'
 	cargo build --locked --quiet -p sudare-cli
@@ -183,6 +206,7 @@ fmt: $(BIN)/.ready ## format everything
 	$(BIN)/ruff format python $(wildcard bench)
 	$(BIN)/ruff check --fix python $(wildcard bench)
 
+##@ More checks
 fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
@@ -210,6 +234,7 @@ expressions: $(BIN)/.ready ## EXPRESSIONS (2000) random expressions against NumP
 estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
 	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)
 
+##@ Documents and the lab
 # Only what is built: pages, figures, the crates' documentation, the page of papers. Nothing is published.
 docs: $(BIN)/.docs runs-page ## the documentation site in target/docs/site
 	$(call install-wheel,$(TARGET)/wheel-dev,dev)
@@ -253,5 +278,6 @@ MINUTES ?= 240
 papers-004: | prerequisites ## the trace thesis's tables and box plots beside ours: bench/runs/papers-004.md
 	cargo run --locked --release -p sudare-bench -- papers-004 --minutes $(MINUTES) $(RESUME)
 
+##@ Begin here
 clean: ## remove everything that was built
 	rm -rf target dist $(VENV)
