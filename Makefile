@@ -8,12 +8,14 @@ SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CARGO_TERM_COLOR ?= auto
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# Of the tests only the rehearsal in `test-cuda` builds the lab (Rust 1.91.1); the Python extension is built by maturin.
-RUST_TESTED := --workspace --exclude sudare-py $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench)
+# Lints, tests, examples, documents, the emulator of a card, the lab's rehearsal and the Python package compile one
+# selection of crates with one set of features, so that each library is compiled once. Any `-p` would be another one.
+FEATURES := sudare-cuda/emulate,sudare-gpu/emulate,sudare-matrix/emulate,sudare-extension/emulate,sudare-ring/testing
+export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-cuda test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -36,28 +38,32 @@ prerequisites: ## what `make demo` needs: says at once all that is missing, and 
 prerequisites-test: ## what `make test` needs: rustfmt, clippy, the lab's newer Rust and a C++ compiler, too
 	@scripts/prerequisites test $(PYTHON)
 
-$(BIN)/.ready: requirements-dev.txt requirements-data.txt | prerequisites
+$(BIN)/python: | prerequisites
 	@echo '== the virtual environment $(VENV)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+
+# What the demo needs, and what everything else needs.
+$(BIN)/.demo: requirements-demo.txt requirements-data.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -r requirements-demo.txt
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements-data.txt
 	@touch $@
 
-# wheel-in DIRECTORY, CARGO PROFILE: builds the wheel and installs it into .venv. That of the tests has the emulator of a GPU.
-define install-wheel
-	@echo '== the Python package ($(2) build)'
-	rm -rf $(1)
-	$(BIN)/maturin build --quiet --locked --profile $(2) $(if $(filter dev,$(2)),--features emulate) --interpreter $(BIN)/python --out $(1)
-	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(1)/*.whl
-endef
+$(BIN)/.ready: requirements-dev.txt $(BIN)/.demo
+	@echo '== what tests need, into $(VENV)'
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@touch $@
 
-demo: $(BIN)/.ready ## encrypt real data, multiply it on a server without secrets, compare with NumPy
-	$(call install-wheel,$(TARGET)/wheel-release,release)
+# The package as it is shipped, but for the command, which would take twice the time.
+release: | $(BIN)/.demo
+	@echo '== the Python package: two to three minutes the first time'
+	cargo build --locked --release -p sudare-extension --no-default-features
+	scripts/extension $(TARGET)/release
+
+demo: release ## encrypt real data, multiply it on a server without secrets, compare with NumPy
 	@$(BIN)/python python/examples/demo.py
 
 ##@ Demonstrations
-demo-server: $(BIN)/.ready ## the same on a server of its own, over HTTP: `sudare serve`
-	$(call install-wheel,$(TARGET)/wheel-release,release)
+demo-server: release ## the same on a server of its own, over HTTP: `sudare serve`
 	cargo build --locked --quiet --release -p sudare-cli
 	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_server.py
 
@@ -71,8 +77,7 @@ demo-large: | prerequisites ## a product of 4 GB of operands under a limit of 51
 
 # Kills, and the side of the matrices.
 DASK ?= 5 768
-demo-dask: $(BIN)/.ready ## a product on two processes by dask, one of which is killed at random; the bytes of one process
-	$(call install-wheel,$(TARGET)/wheel-release,release)
+demo-dask: $(BIN)/.ready release ## a product on two processes by dask, one of which is killed at random; the bytes of one process
 	@$(BIN)/python python/examples/demo_dask.py $(DASK)
 
 ##@ Documents and the lab
@@ -80,6 +85,10 @@ genome-data: ## panels for the lab: the real one from its Debian package, a simu
 	PYTHON=$(PYTHON) scripts/genome-data
 
 ##@ Packages and releases
+command: | $(BIN)/.demo ## the Python package with the command `sudare`, into .venv
+	cargo build --locked --release -p sudare-extension
+	scripts/extension $(TARGET)/release
+
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
 
@@ -87,51 +96,51 @@ wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bi
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
 
 ##@ Begin here
-test: prerequisites-test lint test-rust test-cuda test-families-quick test-python test-docs ## everything that has to pass before a change lands
+test: prerequisites-test lint build test-rust test-unchecked test-families-quick test-card test-python test-docs ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
 ##@ Test
-lint: $(BIN)/.ready ## formatting, clippy, ruff
+lint: $(BIN)/.ready ## formatting, ruff, types, clippy
 	@echo '== formatting and lints'
 	cargo fmt --all --check
-	$(BIN)/ruff format --check --quiet python $(wildcard bench)
-	$(BIN)/ruff check --quiet python $(wildcard bench)
-	PYO3_PYTHON=$(CURDIR)/$(BIN)/python cargo clippy --locked --quiet --workspace --all-targets \
-	    $(if $(wildcard bench/Cargo.toml),--exclude sudare-bench) -- -D warnings
-	cargo clippy --locked --quiet -p sudare-cuda -p sudare-gpu -p sudare-matrix --features sudare-cuda/emulate,sudare-gpu/emulate,sudare-matrix/emulate --all-targets -- -D warnings
+	$(BIN)/ruff format --check --quiet python bench
+	$(BIN)/ruff check --quiet python bench
+	$(BIN)/mypy
+	cargo clippy $(SELECTION) --quiet --lib --bins --examples --tests -- -D warnings
 # Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
-	cargo tree --locked --edges normal -p sudare-cli -p sudare-py --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
+	cargo tree --locked --edges normal -p sudare-cli -p sudare-extension --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
 
-test-rust: | prerequisites ## Rust tests, documentation examples and numbered examples
+# The package as tests have it, with the emulator of a card and the command.
+build: | prerequisites-test $(BIN)/.demo ## compile everything for tests, and the Python package into .venv
+	@echo '== everything that tests need'
+	cargo build $(SELECTION) --lib --bins --examples --tests
+	scripts/extension $(TARGET)/debug
+
+test-rust: | prerequisites-test ## Rust tests, the GPU kernels on the emulator, documentation examples, numbered examples
 	@echo '== Rust tests'
-	cargo test --locked --quiet $(RUST_TESTED)
-	@echo '== bounds as a release build checks them'
-	cargo test --locked --quiet --release -p sudare-ring --test it bounds::
+	scripts/tested cargo test $(SELECTION) --quiet
 	@echo '== Rust examples'
-# The tests built them; building again one crate at a time would build what is below it again. The GPU's want the
-# emulator: `test-cuda` runs them.
-	for example in $(filter-out crates/cuda/% %/4_device.rs,$(wildcard crates/*/examples/[0-9]*.rs)); do \
+	for example in $(wildcard crates/*/examples/[0-9]*.rs); do \
 	    echo "-- $$example"; \
 	    $(TARGET)/debug/examples/$$(basename $$example .rs); \
 	done
 
-# The kernels' own source, run by the emulator: every word, every barrier, every access.
-test-cuda: | prerequisites-test ## the GPU kernels on the processor, without a card
-	@echo '== GPU kernels on the emulator'
-	cargo test --locked --quiet -p sudare-cuda -p sudare-gpu --features sudare-cuda/emulate,sudare-gpu/emulate
-	cargo test --locked --quiet -p sudare-matrix --features emulate --test it device::
+# Sums that are too large wrap in a release: bounds have to be checked by hand there. The emulator of a card touches no byte
+# that is not its own.
+test-unchecked: | prerequisites-test ## bounds as a release checks them, and the GPU kernels under AddressSanitizer
+	@echo '== bounds as a release checks them, GPU kernels under AddressSanitizer'
 	@asan=$$(cc -print-file-name=libasan.so); \
+	tested() { scripts/tested cargo test --locked --quiet --profile unchecked -p sudare-ring "$$@"; }; \
 	if [ -e "$$asan" ]; then \
-	    echo '== the same under AddressSanitizer'; \
-	    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$$asan" \
-	        cargo test --locked --quiet -p sudare-cuda --features sanitize --test it -- kernels:: races::; \
+	    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$$asan"; \
+	    tested -p sudare-cuda --features sudare-cuda/sanitize --test it -- bounds:: kernels:: races::; \
 	else \
 	    echo '== no AddressSanitizer here: cc has no libasan.so'; \
+	    tested --test it -- bounds::; \
 	fi
-	$(TARGET)/debug/examples/1_products
-	cargo run --locked --quiet -p sudare-matrix --features emulate --example 4_device
+
+test-card: | prerequisites-test ## the one command for a machine with a card, rehearsed on the emulator, after make build
 	@echo '== the one command for a card, rehearsed'
-	cargo build --locked --quiet -p sudare-bench
 	bench/gpu/run $(TARGET)/gpu-rehearsal --emulate
 
 ##@ Graphics cards
@@ -149,7 +158,7 @@ cuda-kernels: ## the GPU kernels for all architectures in one file; needs nvcc
 	scripts/cuda-kernels --out $(TARGET)/cuda/kernels.fatbin --json $(TARGET)/cuda/kernels.json
 
 demo-gpu: | prerequisites ## encrypted products and a matrix product on the first card; on the emulator where there is none
-	cargo run --locked --quiet -p sudare-cuda --features emulate --example 1_products
+	cargo run --locked --quiet -p sudare-gpu --features emulate --example 1_products
 	cargo run --locked --quiet -p sudare-matrix --features emulate --example 4_device
 
 # What travels to a rented machine: the lab, the kernels for its card, the command to run there.
@@ -176,10 +185,7 @@ check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, withou
 	scripts/check-targets
 
 ##@ Test
-test-python: $(BIN)/.ready ## Python tests and types
-	$(call install-wheel,$(TARGET)/wheel-dev,dev)
-	@echo '== Python types'
-	$(BIN)/mypy
+test-python: $(BIN)/.ready ## Python tests, after make build
 	@echo '== Python tests'
 	$(BIN)/python -m pytest --quiet python/tests --ignore python/tests/test_documents.py
 
@@ -189,16 +195,15 @@ pyright: $(BIN)/.ready ## pyright on the examples, after make test-python
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
 	$(BIN)/pyright --pythonpath $(BIN)/python python/examples
 
-# The wheel of the last make test-python, unless WHEEL names another: dist/sudare-….whl.
-WHEEL ?= $(TARGET)/wheel-dev/*.whl
+# The wheel of the last make wheel, unless WHEEL names another.
+WHEEL ?= dist/*.whl
 test-wheel: $(BIN)/.ready ## the wheel in an empty environment: command, example, types by mypy --strict and pyright
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
 	PYTHON=$(PYTHON) scripts/test-wheel $(WHEEL) $(VENV)
 
 ##@ Test
-test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy
+test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy, after make build
 	@echo '== documentation examples'
-	cargo build --locked --quiet -p sudare-cli
 	$(BIN)/python -m pytest --quiet python/tests/test_documents.py
 
 fmt: $(BIN)/.ready ## format everything
@@ -214,16 +219,14 @@ fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 CIRCUITS ?= 100000
 FROM ?= 0
 KILLS ?= 100
-soak: $(BIN)/.ready ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; server, stores and clusters under their whole load
-	SUDARE_SOAK=1 cargo test --locked -p sudare-serve --test it -- --nocapture --test-threads 1
-	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-store --test it killed
-	SUDARE_KILLS=$(KILLS) cargo test --locked -p sudare-matrix --test it stored::killed
-	cargo build --locked --quiet -p sudare-cli
-	$(call install-wheel,$(TARGET)/wheel-dev,dev)
+soak: $(BIN)/.ready build ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; server, stores and clusters under their whole load
+	SUDARE_SOAK=1 cargo test $(SELECTION) --test it service:: -- --nocapture --test-threads 1
+	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it store::killed
+	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it stored::killed
 	SUDARE_SOAK=1 $(BIN)/python -m pytest --quiet python/tests/test_openapi.py
 	SUDARE_KILLS=20 $(BIN)/python -m pytest --quiet python/tests/test_dask.py
 	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
-	    cargo test --locked -p sudare-he --test it _circuits -- --nocapture
+	    cargo test $(SELECTION) --test it _circuits -- --nocapture
 
 # Expressions of test_random_expressions.py; FROM goes on where another run stopped.
 EXPRESSIONS ?= 2000
@@ -236,8 +239,7 @@ estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a c
 
 ##@ Documents and the lab
 # Only what is built: pages, figures, the crates' documentation, the page of papers. Nothing is published.
-docs: $(BIN)/.docs runs-page ## the documentation site in target/docs/site
-	$(call install-wheel,$(TARGET)/wheel-dev,dev)
+docs: $(BIN)/.docs build runs-page ## the documentation site in target/docs/site
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps
 	rm -rf target/docs/extra
 	mkdir -p target/docs/extra

@@ -80,6 +80,10 @@ def main() -> None:
         yield
         times[name] = time.perf_counter() - started
 
+    print(
+        "Tumours are told apart by encrypted measurements and an encrypted model. A client encrypts both; a\n"
+        "server in another process, without the secret key, multiplies them; the client decrypts the scores.\n"
+    )
     x, benign = measurements()
     x = np.clip((x - x.mean(axis=0)) / x.std(axis=0), -10, 10)
     w = models(x, benign)
@@ -121,19 +125,30 @@ def main() -> None:
         expected = x @ w
 
     error = float(np.abs(scores - expected).max())
-    agree = float(np.mean((scores[:, 0] > 0) == (benign > 0)))
-    print(f"result      {product!r}")
-    for name, seconds in times.items():
-        print(f"{name:11} {seconds * 1e3:10.3f} ms")
-    sent = [*sent[1:], product.to_bytes()]
-    for name, data in zip(("keys", "encrypted X", "encrypted W", "product"), sent, strict=True):
-        print(f"{name:11} {len(data) / 1e6:10.3f} MB sent")
-    print(f"diagnoses   {agree:.1%} as recorded, by the encrypted scores of the first model")
-    print(
-        f"error       {error:.2e} at most from NumPy, {plan.error:.1e} predicted, {WANTED_ERROR:.0e} wanted"
-    )
+    print(f"result      {product!r}\n")
+    _, keys, sent_x, sent_w = sent
+    steps = [
+        ("plan", "client", "plan", None),
+        ("make keys", "client", "keys", keys),
+        ("encrypt X and W", "client", "encrypt", sent_x + sent_w),
+        ("load the keys", "server", "load keys", None),
+        ("multiply", "server", "multiply", product.to_bytes()),
+        ("decrypt", "client", "decrypt", None),
+        ("NumPy, in the clear", "", "NumPy", None),
+    ]
+    print(f"{'step':22}{'who':8}{'ms':>9}{'MB sent':>10}")
+    for step, who, name, data in steps:
+        sent_mb = "" if data is None else f"{len(data) / 1e6:.2f}"
+        print(f"{step:22}{who:8}{times[name] * 1e3:9.2f}{sent_mb:>10}")
+
+    print("\ndiagnosis      right by encrypted scores   wrong")
+    for name, patients in (("benign", benign > 0), ("malignant", benign == 0)):
+        right = int(np.sum((scores[patients, 0] > 0) == (name == "benign")))
+        print(f"{name:15}{right:26}{patients.sum() - right:8}")
+    print(f"\nerror       {error:.1e} at most from NumPy, {plan.error:.1e} promised, {WANTED_ERROR:.0e} wanted")
     if not error <= WANTED_ERROR:
         sys.exit("the product is not the one that NumPy computes")
+    print("next        .venv/bin/python, with the first page of the guide: docs/guide/1-first-product.md")
 
 
 if __name__ == "__main__":

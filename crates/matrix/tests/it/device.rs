@@ -1,6 +1,5 @@
 //! Products on a device: the same words as on the processor, by the same lines.
 
-#[expect(dead_code, reason = "the words are compared here, and not the error alone")]
 use crate::common;
 
 use common::{random, small, spec};
