@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -236,6 +236,22 @@ expressions: $(BIN)/.ready ## EXPRESSIONS (2000) random expressions against NumP
 
 estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
 	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)
+
+# What these need from the network or from rustup is skipped, and said, where it is not there: with NO_SKIP=1 that fails.
+msrv: | prerequisites ## the oldest Rust of Cargo.toml: dependencies ask for no newer one, and it compiles the workspace if rustup has it
+	@PYTHON=$(PYTHON) scripts/msrv
+
+deny: $(BIN)/.ready ## licences, sources, doubled versions and known weaknesses of dependencies in Rust and Python (needs cargo-deny)
+	@PYTHON=$(CURDIR)/$(BIN)/python scripts/deny
+
+semver: | prerequisites ## interfaces of the crates against the last release's (needs cargo-semver-checks)
+	@scripts/semver
+
+coverage: | prerequisites-test ## lines that the Rust tests run, in target/coverage/html (needs cargo-llvm-cov and llvm-tools)
+	@cargo llvm-cov --version >/dev/null 2>&1 || { echo 'make coverage needs cargo-llvm-cov: cargo install cargo-llvm-cov --locked' >&2; exit 1; }
+	@ls "$$(rustc --print sysroot)"/lib/rustlib/*/bin/llvm-profdata* >/dev/null 2>&1 || [ -n "$${LLVM_PROFDATA:-}" ] || \
+	    { echo 'make coverage needs llvm-tools: rustup component add llvm-tools' >&2; exit 1; }
+	cargo llvm-cov $(SELECTION) --html --output-dir $(TARGET)/coverage
 
 ##@ Documents and the lab
 # Only what is built: pages, figures, the crates' documentation, the page of papers. Nothing is published.
