@@ -1,22 +1,29 @@
 #!/usr/bin/env python3
-"""A lower bound for dual hybrid attacks on LWE with a sparse ternary secret.
+"""A lower bound for dual hybrid attacks on Ring-LWE with a sparse ternary secret.
 
 The attack (Albrecht, ePrint 2017/047; Cheon, Hhan, Hong, Son, 2019/1114; Espitau, Joux, Kharchenko, 2020/515)
 guesses ζ coordinates of the secret, at most h_1 of them ±1, and takes short dual vectors of the other n − ζ.
 Each gives a sample ⟨v, b⟩ whose error is Gaussian of deviation σ_v; exp(4π²σ_v²/q²)·ln(guesses) of them tell a
 right guess from wrong ones. It is run again with other coordinates until at most h_1 of the h are among the ζ.
 
+In a ring Z[X]/(X^N + 1) a sample (a, b) of the secret s gives N others with the same a, hence the same reduced
+lattice: X^j·b belongs to X^j·s. An attack that reduces once and guesses the coordinates of all N rotations succeeds with
+probability 1 − (1 − p)^N where one guess has p, and has N times as many guesses. A meeting in the middle finds them
+for the square root of that number: one side's table serves all rotations, the other side is tried N times. Both
+heuristics, independent rotations and a table that all of them share, are those of ePrint 2026/279 for the primal
+attack (see also 2026/366); for the dual attack they are taken over here.
+
 The bound takes the guessing far too cheap: √guesses operations, or one a sample where those are more, for all
 guesses and samples together, and no guess lost to the error, as if a meeting in the middle always met. The cost
 of reduction and of many short vectors is RC.MATZOV's (Guo, Johansson, Asiacrypt 2021; MATZOV, 2022), as the
 lattice estimator has it.
 
-`python3 scripts/dual_bound.py 65536 96 28` shows a bound, for n, log2 q and the weight; with `--one-by-one`
-the attack that tries all guesses.
+`python3 scripts/dual_bound.py 65536 96 28` shows a bound, for n, log2 q and the weight; with `--no-rotations` that of
+general LWE, with `--one-by-one` the attack that tries all guesses.
 """
 
+import argparse
 import math
-import sys
 from functools import lru_cache
 
 # RC.MATZOV: 2^(a·β' + b) for a sieve in dimension β', in the list-decoding model.
@@ -64,9 +71,17 @@ def log_binomial(n, k):
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
+def one_of(log_p, times):
+    """Logarithm of the probability that one of so many independent tries of probability p succeeds."""
+    p = math.exp(log_p)
+    if p in (0.0, 1.0):
+        return min(0.0, log_p + math.log(times))
+    return math.log(-math.expm1(times * math.log1p(-p)))
+
+
 @lru_cache(None)
-def guesses(n, weight, zeta, most):
-    """Logarithm of the number of guesses, and of the probability that one is right."""
+def guesses(n, weight, zeta, most, rotations):
+    """Logarithm of the number of guesses, and of the probability that one is right, with so many rotations."""
     if zeta == 0:
         return 0.0, 0.0
     terms = [w for w in range(most + 1) if w <= zeta and weight - w <= n - zeta]
@@ -79,10 +94,10 @@ def guesses(n, weight, zeta, most):
         top = max(logs)
         return top + math.log(math.fsum(math.exp(x - top) for x in logs))
 
-    return total(size), min(0.0, total(right))
+    return total(size) + math.log(rotations), one_of(total(right), rotations)
 
 
-def cost(n, log_q, weight, sigma, beta, zeta, most, one_by_one=False):
+def cost(n, log_q, weight, sigma, beta, zeta, most, rotations, one_by_one=False):
     """log2 of the cost with these choices; infinite where they make no sense."""
     rest = n - zeta
     if weight - most < 1 or rest <= weight:
@@ -96,18 +111,21 @@ def cost(n, log_q, weight, sigma, beta, zeta, most, one_by_one=False):
     x = log_error + math.log(math.pi) - log_q * math.log(2)
     if x > 3:
         return math.inf
-    size, right = guesses(n, weight, zeta, most)
+    size, right = guesses(n, weight, zeta, most, rotations)
     log_count = (4 * math.exp(2 * x) + math.log(size + math.log(2))) / math.log(2)
     size /= math.log(2)
     tried = size + log_count if one_by_one else max(size / 2, log_count)
     return log2_sum(vectors(beta, d, log_count), tried) - right / math.log(2)
 
 
-def least(n, log_q, weight, sigma=3.19, one_by_one=False):
-    """log2 of the least cost over all choices: a grid, refined around its best point."""
+def least(n, log_q, weight, sigma=3.19, rotations=True, one_by_one=False):
+    """log2 of the least cost over all choices: a grid, refined around its best point.
+
+    n is the degree of the ring, or with `rotations=False` the dimension of general LWE.
+    """
 
     def at(choice):
-        return cost(n, log_q, weight, sigma, *choice, one_by_one)
+        return cost(n, log_q, weight, sigma, *choice, n if rotations else 1, one_by_one)
 
     rests = sorted({round(n * 2 ** (-k / 16)) for k in range(128)})
     grid = ((b, n - r, h) for r in rests for h in range(0, weight, 2) for b in range(60, 700, 20))
@@ -130,6 +148,12 @@ def least(n, log_q, weight, sigma=3.19, one_by_one=False):
 
 
 if __name__ == "__main__":
-    one_by_one = "--one-by-one" in sys.argv
-    n, log_q, weight = [float(x) for x in sys.argv[1:] if not x.startswith("--")]
-    print(f"{least(int(n), log_q, int(weight), one_by_one=one_by_one):.2f}")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("n", type=int, help="degree of the ring, or dimension of general LWE")
+    parser.add_argument("log_q", type=float, help="log2 of the modulus")
+    parser.add_argument("weight", type=int, help="coefficients of the secret that are not zero")
+    parser.add_argument("--no-rotations", action="store_true", help="general LWE: no sample's rotations are guessed")
+    parser.add_argument("--one-by-one", action="store_true", help="guesses are tried one by one")
+    of = parser.parse_args()
+    bound = least(of.n, of.log_q, of.weight, rotations=not of.no_rotations, one_by_one=of.one_by_one)
+    print(f"{bound:.2f}")

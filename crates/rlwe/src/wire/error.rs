@@ -95,6 +95,17 @@ pub enum WireError {
         /// The hash expected.
         expected: ParamsHash,
     },
+    /// Keys of another bootstrapping set.
+    #[error(
+        "these bootstrapping keys belong to parameters {found}, not to {expected}: to another set, or to this one before \
+         its sparse key's weight was raised, which rotations of the ring asked for; make the keys anew"
+    )]
+    WrongBootstrapSet {
+        /// The hash found.
+        found: ParamsHash,
+        /// The hash expected.
+        expected: ParamsHash,
+    },
     /// An object of another secret key.
     #[error("this belongs to key {found}, not to {expected}")]
     WrongKey {
@@ -133,7 +144,9 @@ impl WireError {
         match self {
             Self::Io { .. } => ErrorKind::Io,
             Self::WrongType { .. } => ErrorKind::WrongType,
-            Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
+            Self::WrongParameters { .. } | Self::WrongBootstrapSet { .. } | Self::WrongKey { .. } => {
+                ErrorKind::Mismatch
+            }
             Self::NotSudare
             | Self::Version { .. }
             | Self::Truncated { .. }

@@ -299,12 +299,14 @@ impl Header {
     /// Refuses an object of other parameters.
     ///
     /// # Errors
-    /// [`WireError::WrongParameters`].
+    /// [`WireError::WrongParameters`], [`WireError::WrongBootstrapSet`].
     pub fn expect_params(&self, expected: ParamsHash) -> Result<(), WireError> {
-        if self.params == expected {
-            return Ok(());
+        let found = self.params;
+        match self.object {
+            _ if found == expected => Ok(()),
+            ObjectType::BootstrapKeys => Err(WireError::WrongBootstrapSet { found, expected }),
+            _ => Err(WireError::WrongParameters { found, expected }),
         }
-        Err(WireError::WrongParameters { found: self.params, expected })
     }
 
     /// Refuses an object of another secret key.

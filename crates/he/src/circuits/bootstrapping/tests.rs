@@ -1,7 +1,9 @@
 //! Each step alone against its formula.
 
 use super::keys::BootstrapKeys;
-use super::noise::{cts_variance, integer_variance, join_variance, raise_variance, samples, stc_variance};
+use super::noise::{
+    cts_variance, integer_shares, integer_variance, join_variance, raise_variance, samples, stc_variance,
+};
 use super::raise::raise;
 use super::refresh::{Bootstrapper, Kind};
 use super::set::BootstrapLiteral;
@@ -295,11 +297,14 @@ fn the_whole_is_the_sum_of_its_steps() {
             assert!(errors.clone().all(|e| e < y.error_bound()));
             let energy = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / x.len() as f64;
             let predicted = p.predicted_noise(energy).unwrap();
-            // The series' error for these messages, in place of that for evenly spread ones.
+            // The reduction's error for these messages and the integers as they come up, in place of that for evenly
+            // spread ones.
             let rho = p.layout().radius();
-            let series = |m: f64| (p.mod1().evaluate(m * rho) / rho - m).powi(2);
-            let series = x.iter().map(|z| series(z.re) + series(z.im)).sum::<f64>() / x.len() as f64;
-            ratio.add(mean_square(errors), predicted.total() - predicted.approximation + series);
+            let at = |integer: f64, m: f64| (p.mod1().evaluate(integer + m * rho) / rho - m).powi(2);
+            let integers = integer_shares(p.literal().weight);
+            let fit = |m: f64| integers.iter().map(|(integer, share)| share * at(*integer as f64, m)).sum::<f64>();
+            let fit = x.iter().map(|z| fit(z.re) + fit(z.im)).sum::<f64>() / x.len() as f64;
+            ratio.add(mean_square(errors), predicted.total() - predicted.approximation + fit);
         }
     }
     ratio.expect("refresh");

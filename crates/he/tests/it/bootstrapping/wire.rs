@@ -40,7 +40,7 @@ fn other_sets_keys_are_refused() {
     let bytes = BootstrapKeys::generate(&owner.secret, &params).unwrap().to_bytes().unwrap();
     // The same ring and primes, but for the sparse key's.
     assert_eq!(params.params().hash(), other.params().hash());
-    assert!(matches!(BootstrapKeys::from_bytes(&other, &bytes), Err(WireError::WrongParameters { .. })));
+    assert!(matches!(BootstrapKeys::from_bytes(&other, &bytes), Err(WireError::WrongBootstrapSet { .. })));
     assert!(BootstrapKeys::from_bytes(&params, &bytes[..bytes.len() - 1]).is_err());
     // Bytes of the header matter, with its checksum made right, and so does one of a segment.
     let header = bytes.len().min(4096 - 32);
@@ -58,4 +58,21 @@ fn other_sets_keys_are_refused() {
     cut[last] ^= 0x80;
     let found = BootstrapKeys::from_bytes(&params, &cut);
     assert!(matches!(found, Err(WireError::Checksum { part: Part::Segment(_), .. })), "{found:?}");
+}
+
+/// Keys with the weight that sets C and D had before rotations of the ring counted.
+#[test]
+fn keys_with_a_lighter_sparse_secret_are_refused_and_told_why() {
+    let of = |weight| {
+        let mut literal = BootstrapLiteral::c().insecure(9).unwrap();
+        literal.weight = weight;
+        literal.build().unwrap()
+    };
+    let (old, new) = (of(32), of(BootstrapLiteral::c().weight));
+    let owner = Owner::new(old.params());
+    let bytes = BootstrapKeys::generate(&owner.secret, &old).unwrap().to_bytes().unwrap();
+    let refused = BootstrapKeys::from_bytes(&new, &bytes).map(|_| ()).unwrap_err();
+    assert_eq!(refused, WireError::WrongBootstrapSet { found: old.hash(), expected: new.hash() });
+    let words = refused.to_string();
+    assert!(["weight was raised", "rotations", "make the keys anew"].iter().all(|w| words.contains(w)), "{words}");
 }
