@@ -312,7 +312,7 @@ class EncryptedBits(Opaque, Travels):
         dtype = np.dtype(np.int64) if self.dtype == BOOL else self.dtype
         info = np.iinfo(dtype)
         if not info.min <= x <= info.max:
-            raise InputError(f"{x} is out of bounds for {dtype}; convert the array first: x.astype(…)")
+            raise InputError(f"the number is out of bounds for {dtype}; convert the array first: x.astype(…)")
         return np.asarray(x, dtype)
 
     def _shift(self, name: str, by: Any) -> Any:

@@ -38,6 +38,7 @@ class Context:
         auto_refresh: bool = False,
     ) -> None:
         policy = declared(release)
+        self._releases = policy is not None
         if not (bootstrap is None or isinstance(bootstrap, str)):
             raise UnsupportedError(
                 f"bootstrap is the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}"
@@ -109,15 +110,18 @@ class Context:
         bound = None if max_abs is None else real(max_abs, "max_abs")
         return Encrypted(self._core.encrypt(members(values), bound), None, self._server, dropped)
 
-    def decrypt(self, x: Encrypted, *, release: bool = False) -> Floats:
+    def decrypt(self, x: Encrypted, *, release: bool = False, private: bool = False) -> Floats:
         """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
 
-        A released matrix has noise on it: see `released_error`. The context has to declare it.
+        A released matrix has noise on it: see `released_error`. The context has to declare it. Where it does,
+        one of `release` and `private` has to be said.
 
         Raises `UnsupportedError` for what is no encrypted matrix, `KeyMismatchError` for one of
-        another context, `ReleaseError` for a release that is not declared or none is left of.
+        another context, `ReleaseError` for a release that is not declared or none is left of, and where releases
+        are declared and neither word is said.
         """
-        return self._core.decrypt(_checked(x), wanted(release)).reshape(x.shape)
+        released = wanted(release, private, self._releases)
+        return self._core.decrypt(_checked(x), released).reshape(x.shape)
 
     def estimate(self, function: Callable[..., Any], /, **inputs: Any) -> Estimate:
         """Seconds and bytes that a function of encrypted matrices would take here, before it is done.

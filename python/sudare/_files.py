@@ -71,25 +71,41 @@ class Travels(ABC):
     def _saved(self) -> bytes:
         """What a file holds."""
 
+    def _replaces(self, held: bytes) -> None:
+        """Takes over what must outlive the older copy of itself that a file holds."""
+
     def save(self, target: PathLike | BinaryIO) -> None:
         """Write it to a file, which `sudare.load` reads: by a path, or an open binary file.
 
         A path gets the whole file or none. A file with a secret key is readable by its owner alone, and never
-        takes the place of another key.
+        takes the place of another key. Of the releases that are counted in it and here the larger number stays.
 
         Raises `InputError` instead of replacing another secret key, `OSError` if writing fails.
         """
-        data = self._saved()
         if not isinstance(target, (str, os.PathLike)):
-            target.write(data)
+            target.write(self._saved())
             return
         path = Path(target)
-        if self._private and path.exists() and _last_key(path) != _last(data).key:
-            raise InputError(
-                f"{path} is there already and holds something else; what its key encrypted would be lost: "
-                "name another file, or remove it first"
-            )
-        _write(path, data, 0o600 if self._private else 0o666)
+        if self._private and path.exists():
+            # A link stays a link to the file that is replaced.
+            self._save_over(path.resolve())
+        else:
+            _write(path, self._saved(), 0o600 if self._private else 0o666)
+
+    def _save_over(self, path: Path) -> None:
+        """Takes the place of an older copy, which nobody else reads or replaces meanwhile."""
+        lock = _core.LockedFile(path)
+        try:
+            held = path.read_bytes()
+            if _last_key(held) != _last(self._saved()).key:
+                raise InputError(
+                    f"{path} is there already and holds something else; what its key encrypted would be lost: "
+                    "name another file, or remove it first"
+                )
+            self._replaces(held)
+            _write(path, self._saved(), 0o600)
+        finally:
+            lock.release()
 
 
 def _last(data: bytes) -> Kind:
@@ -99,9 +115,9 @@ def _last(data: bytes) -> Kind:
     return _last(rest) if rest else found
 
 
-def _last_key(path: Path) -> str | None:
+def _last_key(data: bytes) -> str | None:
     try:
-        return _last(path.read_bytes()).key
+        return _last(data).key
     except FormatError:
         return None
 

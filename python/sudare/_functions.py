@@ -32,9 +32,11 @@ def bounded(x: X, max_abs: float) -> X:
     """
     if isinstance(x, ArrayOperators):
         return x.bounded(max_abs)
-    largest = float(np.abs(np.asarray(x, dtype=np.float64)).max(initial=0))
-    if not largest <= real(max_abs, "max_abs"):
-        raise InputError(f"{largest:g} is over the bound {max_abs:g}")
+    values, bound = np.asarray(x, dtype=np.float64), real(max_abs, "max_abs")
+    over = np.argwhere(~(np.abs(values) <= bound))
+    if len(over):
+        # Values are nobody's business but the caller's, and messages travel: the position alone.
+        raise InputError(f"the element at {tuple(over[0].tolist())} is over the bound {bound:g}")
     return x
 
 

@@ -42,7 +42,7 @@ def _pythons(found: NDArray[Any]) -> NDArray[Any]:
         try:
             out[at] = operator.index(x)
         except TypeError:
-            raise UnsupportedError(f"integers are wanted, not {x!r} at {at}; nothing is rounded") from None
+            raise UnsupportedError(f"integers are wanted, and the element at {at} is none; nothing is rounded") from None
     return out
 
 
@@ -54,9 +54,8 @@ def exactly(values: NDArray[Any]) -> NDArray[Any]:
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         raise InputError(
-            f"the plain matrix has {float(values[at])} at {at}, and integers below 2^53 are computed with as "
-            "they stand; larger ones are an input: sudare.spec(shape, max_abs=…, plain=True, dtype=int) and "
-            "server.plain(x, name)"
+            f"the plain matrix has no integer below 2^53 at {at}, and those alone are computed with as they stand; "
+            "larger ones are an input: sudare.spec(shape, max_abs=…, plain=True, dtype=int) and server.plain(x, name)"
         )
     return values.astype(np.int64)
 

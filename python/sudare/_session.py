@@ -189,6 +189,9 @@ class Client(SecretHolder[_core.Client]):
         client._setup(_core.Client.from_secret_bytes(plan._core, octets(data), threads), plan, threads)
         return client
 
+    def _replaces(self, held: bytes) -> None:
+        self._core.count_with(held)
+
     def public(self) -> PublicClient:
         """Encrypts for this client, and can do no more: for others, by `save` and `sudare.load`."""
         return PublicClient(self._plan, self._core.public_bytes(), threads=self._threads)
@@ -236,24 +239,35 @@ class Client(SecretHolder[_core.Client]):
         """Results that may still be shown under this key, of those that the plan declares."""
         return self._core.releases_left
 
-    def decrypt(self, x: Encrypted | StoredMatrix | EncryptedTile, *, release: bool = False) -> Any:
+    def decrypt(
+        self,
+        x: Encrypted | StoredMatrix | EncryptedTile,
+        *,
+        release: bool = False,
+        private: bool = False,
+    ) -> Any:
         """Decrypt the result of the plan: an array, or the `Moments` of a table.
 
         Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
         can compute the secret key. With it, noise hides that, and the result is within `plan.errors`
-        all the same; the plan has to declare it. The count of releases is in what `secret_bytes`
-        gives: save it again after each. Integers are int64, or Python's where 64 bits may not hold the
+        all the same; the plan has to declare it. Where it does, one of `release` and `private` has to be
+        said. The count of releases is in what `secret_bytes` gives: save it again after each. Integers are int64, or Python's where 64 bits may not hold the
         planned bound. A stored matrix, a part of one and a tile of a cluster's are decrypted as well, block
         by block.
 
         Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
-        `ReleaseError` for a release that is not declared or none is left of.
+        `ReleaseError` for a release that is not declared or none is left of, and where the plan declares
+        releases and neither word is said.
         """
+        released = wanted(release, private, self._plan.release is not None)
         if isinstance(x, (StoredMatrix, EncryptedTile)):
-            return self._decrypt_part(x, wanted(release))
+            return self._decrypt_part(x, released)
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
-        released, largest = wanted(release), self._plan._core.largest_integer
+        return self._decrypt_whole(x, released)
+
+    def _decrypt_whole(self, x: Encrypted, released: bool) -> Any:
+        largest = self._plan._core.largest_integer
         if largest is not None and not released:
             found = self._core.decrypt_integers(x._core)
             return np.array(found, dtype=np.int64 if largest < 2**63 else object).reshape(x.shape)
@@ -266,7 +280,7 @@ class Client(SecretHolder[_core.Client]):
         """What is in a store, or came from a cluster; some blocks are in memory at a time."""
         if released or (isinstance(x, StoredMatrix) and not x._parts):
             value = x.load(self._plan) if isinstance(x, EncryptedTile) else x.load()
-            return self.decrypt(value, release=released)
+            return self._decrypt_whole(value, released)
         found: Floats = _core.decrypt_part(self._core, x._given).reshape(x.shape)
         return found
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -354,7 +355,7 @@ def test_release_keeps_its_promise(matrices: Matrices) -> None:
         client = sd.Client(plan)
         client.server()
         z = client.encrypt(a, "A") @ client.encrypt(b, "B")
-        private = np.abs(client.decrypt(z) - a @ b).max()
+        private = np.abs(client.decrypt(z, private=True) - a @ b).max()
         for _ in range(5):
             released = np.abs(client.decrypt(z, release=True) - a @ b).max()
             assert 1e3 * private < released <= plan.error <= error
@@ -375,7 +376,7 @@ def test_releases_are_counted_with_the_key(matrices: Matrices) -> None:
     again.decrypt(z, release=True)
     with pytest.raises(sd.ReleaseError, match="all are used"):
         again.decrypt(z, release=True)
-    assert np.abs(again.decrypt(z) - a @ b).max() < 1e-3
+    assert np.abs(again.decrypt(z, private=True) - a @ b).max() < 1e-3
     # The key's first release fixed how many there are.
     other = product_plan((3, 4), (4, 2), error=1e-3, release=sd.Release(3, 20))
     if other._core.hash_hex() != plan._core.hash_hex():
@@ -384,6 +385,60 @@ def test_releases_are_counted_with_the_key(matrices: Matrices) -> None:
         except sd.KeyMismatchError:
             return
         assert moved.releases_left == 0
+
+
+def test_a_declared_release_wants_a_word(matrices: Matrices, tmp_path: Path) -> None:
+    a, b = matrices((3, 4), (4, 2))
+    plan = product_plan((3, 4), (4, 2), error=1e-3, release=sd.Release(2, 20))
+    client = sd.Client(plan)
+    client.server()
+    z = client.encrypt(a, "A") @ client.encrypt(b, "B")
+    for value in (z, sd.store(z, tmp_path / "z")):
+        with pytest.raises(sd.ReleaseError, match=r"release=True .* private=True"):
+            client.decrypt(value)
+        assert np.abs(client.decrypt(value, private=True) - a @ b).max() < 1e-3
+    with pytest.raises(sd.ReleaseError, match="not both"):
+        client.decrypt(z, release=True, private=True)
+    with pytest.raises(sd.UnsupportedError, match="private is True or False"):
+        client.decrypt(z, private=1)  # type: ignore[arg-type]
+    assert client.releases_left == 2
+
+
+def test_the_larger_count_of_releases_survives_a_save(matrices: Matrices, tmp_path: Path) -> None:
+    a, b = matrices((3, 4), (4, 2))
+    plan = product_plan((3, 4), (4, 2), error=1e-3, release=sd.Release(4, 20))
+    first, path = sd.Client(plan), tmp_path / "secret.key"
+    first.server()
+    first.save(path)
+    second = sd.load(path, plan)
+    z = first.encrypt(a, "A") @ first.encrypt(b, "B")
+    answer = sd.Encrypted.from_bytes(plan, z.to_bytes())
+    for _ in range(3):
+        second.decrypt(answer, release=True)
+    second.save(path)
+    # The older copy's count is the smaller one.
+    first.save(path)
+    assert first.releases_left == sd.load(path, plan).releases_left == 1
+    first.decrypt(z, release=True)
+    first.save(path)
+    second.save(path)
+    with pytest.raises(sd.ReleaseError, match="all are used"):
+        sd.load(path, plan).decrypt(answer, release=True)
+
+
+def test_a_save_waits_for_who_counts_in_the_file(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    plan = product_plan((3, 4), (4, 2), error=1e-3, release=sd.Release(4, 20))
+    client, path = sd.Client(plan), tmp_path / "secret.key"
+    client.save(path)
+    done = threading.Event()
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        saving = threading.Thread(target=lambda: (client.save(path), done.set()))
+        saving.start()
+        assert not done.wait(0.3)
+    saving.join()
+    assert done.is_set()
 
 
 def test_release_refusals(product: Session, matrices: Matrices) -> None:

@@ -117,7 +117,9 @@ def test_release() -> None:
     spec = sd.table(x.shape, max_abs=bounds, release=sd.Release(3, 30))
     client = sd.Client(spec, threads=2)
     encrypted = client.server().moments(client.encrypt(x))
-    private, shown = client.decrypt(encrypted), client.decrypt(encrypted, release=True)
+    with pytest.raises(sd.ReleaseError, match=r"release=True .* private=True"):
+        client.decrypt(encrypted)
+    private, shown = client.decrypt(encrypted, private=True), client.decrypt(encrypted, release=True)
     check(x, bounds, private, 1e-11)
     check(x, bounds, shown, 1e-4)
     assert np.array_equal(shown.covariance_error, spec.errors[1:])

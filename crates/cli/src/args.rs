@@ -255,6 +255,9 @@ pub struct Decrypt {
     /// --release as well
     #[arg(long)]
     pub release: bool,
+    /// Nobody else will see the matrix: no noise hides its error. To be said where the plan has --release
+    #[arg(long, conflicts_with = "release")]
+    pub private: bool,
     /// The .csv file whose names of rows the result's rows get
     #[arg(long, value_name = "FILE")]
     pub rows: Option<PathBuf>,

@@ -52,6 +52,14 @@ impl Client {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Counts the releases of a copy of the key, by its bytes, where they are more.
+    fn count_with(&self, py: Python<'_>, secret: &[u8]) -> Result<()> {
+        long(py, || {
+            let key = self.0.secret_key();
+            Ok(key.count_with(&secret_key_from_bytes(key.params(), secret)?)?)
+        })
+    }
+
     /// The bytes of a new public key.
     fn public_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let bytes = long(py, || Ok(self.0.public_key()?.to_bytes()?))?;

@@ -136,6 +136,17 @@ impl Releases {
         self.policy.releases - self.used
     }
 
+    /// The larger of two counts under one key.
+    pub(crate) fn larger(a: Option<Self>, b: Option<Self>) -> Result<Option<Self>, RlweError> {
+        match (a, b) {
+            (Some(a), Some(b)) if a.policy != b.policy => {
+                Err(RlweError::OtherRelease { declared: b.policy, wanted: a.policy })
+            }
+            (Some(a), Some(b)) => Ok(Some(if a.used < b.used { b } else { a })),
+            (a, b) => Ok(a.or(b)),
+        }
+    }
+
     /// One release more.
     pub(crate) fn next(before: Option<Self>, policy: ReleasePolicy) -> Result<Self, RlweError> {
         let before = before.unwrap_or(Self { policy, used: 0 });

@@ -62,7 +62,7 @@ pub enum TfheError {
     },
     /// A message or table value that the message space does not hold.
     #[error(
-        "{value} does not fit a message space of {space} values; take a smaller one, or parameters with more message bits"
+        "the message does not fit a space of {space} values; take a smaller one, or parameters with more message bits"
     )]
     Message {
         /// The refused value.

@@ -3,13 +3,14 @@
 use super::{bytes, load_plan, say, stored};
 use crate::args::{self, KEY_FILES};
 use crate::csv_file::Names;
-use crate::error::{Class, CliError, InFile, tell};
+use crate::error::{Class, CliError, InFile, class_of, tell};
 use crate::files::{self, Access, Existing, Output};
 use crate::key_file::KeyFile;
 use crate::matrices::{self, Numbers};
 use crate::progress::Bar;
 use std::path::{Path, PathBuf};
 use sudare_matrix::{Client, Encrypted, Plan, PublicClient};
+use sudare_ring::ErrorKind;
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 use sudare_rlwe::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_key_to_bytes};
 
@@ -163,6 +164,11 @@ fn result_names(plan: &Plan, a: &args::Decrypt) -> Result<Names, CliError> {
 pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     matrices::check_output(&a.output)?;
     let plan = load_plan(&a.plan)?;
+    if plan.release().is_some() && !a.release && !a.private {
+        let message = "this plan declares releases: decrypt with --release what others will see, with --private what only \
+                       the owner of the key will";
+        return Err(CliError::new(class_of(ErrorKind::Release), message).in_file(&a.plan));
+    }
     let names = result_names(&plan, a)?;
     // One process at a time counts in the key's file.
     let counted = a.release.then(|| KeyFile::lock(&a.keys)).transpose()?;

@@ -108,6 +108,20 @@ impl SecretKey {
         Ok(())
     }
 
+    /// Counts what another copy of the key has released too: the larger count is the key's.
+    ///
+    /// # Errors
+    /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`] for another key, [`RlweError::OtherRelease`] for a copy
+    /// whose releases were declared otherwise.
+    pub fn count_with(&self, copy: &Self) -> Result<(), RlweError> {
+        self.params.hash().expect("copy of a secret key", copy.params.hash())?;
+        self.id.expect("copy of a secret key", copy.id)?;
+        let theirs = copy.releases();
+        let mut releases = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
+        *releases = Releases::larger(*releases, theirs)?;
+        Ok(())
+    }
+
     /// s over Q·P.
     pub(crate) fn s(&self) -> &Poly<Eval> {
         &self.s
