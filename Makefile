@@ -221,6 +221,7 @@ FROM ?= 0
 KILLS ?= 100
 soak: $(BIN)/.ready build ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; server, stores and clusters under their whole load
 	SUDARE_SOAK=1 cargo test $(SELECTION) --test it service:: -- --nocapture --test-threads 1
+	SUDARE_SAMPLES=100000 cargo test $(SELECTION) --test it noise_does_not_depend
 	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it store::killed
 	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it stored::killed
 	SUDARE_SOAK=1 $(BIN)/python -m pytest --quiet python/tests/test_openapi.py

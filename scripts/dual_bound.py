@@ -152,7 +152,9 @@ if __name__ == "__main__":
     parser.add_argument("n", type=int, help="degree of the ring, or dimension of general LWE")
     parser.add_argument("log_q", type=float, help="log2 of the modulus")
     parser.add_argument("weight", type=int, help="coefficients of the secret that are not zero")
-    parser.add_argument("--no-rotations", action="store_true", help="general LWE: no sample's rotations are guessed")
+    parser.add_argument(
+        "--no-rotations", action="store_true", help="general LWE: no sample's rotations are guessed"
+    )
     parser.add_argument("--one-by-one", action="store_true", help="guesses are tried one by one")
     of = parser.parse_args()
     bound = least(of.n, of.log_q, of.weight, rotations=not of.no_rotations, one_by_one=of.one_by_one)

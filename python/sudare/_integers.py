@@ -42,7 +42,9 @@ def _pythons(found: NDArray[Any]) -> NDArray[Any]:
         try:
             out[at] = operator.index(x)
         except TypeError:
-            raise UnsupportedError(f"integers are wanted, and the element at {at} is none; nothing is rounded") from None
+            raise UnsupportedError(
+                f"integers are wanted, and the element at {at} is none; nothing is rounded"
+            ) from None
     return out
 
 

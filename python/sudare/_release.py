@@ -63,7 +63,9 @@ def wanted(release: Any, private: Any, declared: bool) -> bool:
             " context or table; decrypt with release=True"
         )
     if release and private:
-        raise ReleaseError("a decryption is for release or private, not both: drop release=True or private=True")
+        raise ReleaseError(
+            "a decryption is for release or private, not both: drop release=True or private=True"
+        )
     if declared and not release and not private:
         raise ReleaseError(
             "releases are declared here: decrypt with release=True what others will see, with private=True what"
