@@ -113,7 +113,7 @@ def least(n, log_q, weight, sigma=3.19, rotations=True):
     step = (16, max(1, (n - best[1]) // 16), 100)
     while True:
         moves = [(i, j, k) for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)]
-        found = min((tuple(c + m * s for c, m, s in zip(best, move, step)) for move in moves), key=at)
+        found = min((tuple(c + m * s for c, m, s in zip(best, move, step, strict=True)) for move in moves), key=at)
         if at(found) < at(best) - 1e-9:
             best = found
         elif step == (1, 1, 1):

@@ -117,8 +117,8 @@ class Context:
         one of `release` and `private` has to be said.
 
         Raises `UnsupportedError` for what is no encrypted matrix, `KeyMismatchError` for one of
-        another context, `ReleaseError` for a release that is not declared or none is left of, and where releases
-        are declared and neither word is said.
+        another context, `ReleaseError` for a release that is not declared or none is left of, and where
+        releases are declared and neither word is said.
         """
         released = wanted(release, private, self._releases)
         return self._core.decrypt(_checked(x), released).reshape(x.shape)

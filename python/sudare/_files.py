@@ -71,14 +71,14 @@ class Travels(ABC):
     def _saved(self) -> bytes:
         """What a file holds."""
 
-    def _replaces(self, held: bytes) -> None:
+    def _replaces(self, held: bytes) -> None:  # noqa: B027 (most have nothing to take over)
         """Takes over what must outlive the older copy of itself that a file holds."""
 
     def save(self, target: PathLike | BinaryIO) -> None:
         """Write it to a file, which `sudare.load` reads: by a path, or an open binary file.
 
-        A path gets the whole file or none. A file with a secret key is readable by its owner alone, and never
-        takes the place of another key. Of the releases that are counted in it and here the larger number stays.
+        A path gets the whole file or none. A file with a secret key is readable by its owner alone, and
+        never takes the place of another key. Of the releases counted in it and here the larger number stays.
 
         Raises `InputError` instead of replacing another secret key, `OSError` if writing fails.
         """

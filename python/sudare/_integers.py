@@ -56,8 +56,9 @@ def exactly(values: NDArray[Any]) -> NDArray[Any]:
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         raise InputError(
-            f"the plain matrix has no integer below 2^53 at {at}, and those alone are computed with as they stand; "
-            "larger ones are an input: sudare.spec(shape, max_abs=…, plain=True, dtype=int) and server.plain(x, name)"
+            f"the plain matrix has no integer below 2^53 at {at}, and those alone are computed with as "
+            "they stand; larger ones are an input: sudare.spec(shape, max_abs=…, plain=True, dtype=int) and "
+            "server.plain(x, name)"
         )
     return values.astype(np.int64)
 

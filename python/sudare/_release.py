@@ -17,9 +17,9 @@ class Release:
     """How many results will be shown under one key, and how well the noise on them hides their errors.
 
     Give it to `plan`, `context` or `table`, and decrypt with `release=True` what somebody else will
-    see, with `private=True` what nobody else will. `count` is a number of results, from 1 to 2**24; `security` is in bits, statistical, from 20
-    to 64. More of either is more noise, which is part of the promised error. The count is kept with
-    the secret key, in its bytes too.
+    see, with `private=True` what nobody else will. `count` is a number of results, from 1 to 2**24;
+    `security` is in bits, statistical, from 20 to 64. More of either is more noise, which is part of the
+    promised error. The count is kept with the secret key, in its bytes too.
 
     >>> Release(count=10)
     Release(count=10, security=30)
@@ -68,7 +68,7 @@ def wanted(release: Any, private: Any, declared: bool) -> bool:
         )
     if declared and not release and not private:
         raise ReleaseError(
-            "releases are declared here: decrypt with release=True what others will see, with private=True what"
-            " only the owner of the key will"
+            "releases are declared here: decrypt with release=True what others will see,"
+            " with private=True what only the owner of the key will"
         )
     return release

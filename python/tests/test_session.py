@@ -434,7 +434,12 @@ def test_a_save_waits_for_who_counts_in_the_file(tmp_path: Path) -> None:
     done = threading.Event()
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        saving = threading.Thread(target=lambda: (client.save(path), done.set()))
+
+        def save() -> None:
+            client.save(path)
+            done.set()
+
+        saving = threading.Thread(target=save)
         saving.start()
         assert not done.wait(0.3)
     saving.join()
