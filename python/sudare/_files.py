@@ -99,8 +99,8 @@ class Travels(ABC):
             held = path.read_bytes()
             if _last_key(held) != _last(self._saved()).key:
                 raise InputError(
-                    f"{path} is there already and holds something else; what its key encrypted would be lost: "
-                    "name another file, or remove it first"
+                    f"{path} is there already and holds something else; what its key encrypted would be "
+                    "lost: name another file, or remove it first"
                 )
             self._replaces(held)
             _write(path, self._saved(), 0o600)
