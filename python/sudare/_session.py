@@ -252,8 +252,8 @@ class Client(SecretHolder[_core.Client]):
         can compute the secret key. With it, noise hides that, and the result is within `plan.errors`
         all the same; the plan has to declare it. Where it does, one of `release` and `private` has to be
         said. The count of releases is in what `secret_bytes` gives: save it again after each. Integers are
-        int64, or Python's where 64 bits may not hold the planned bound. A stored matrix, a part of one and a tile of a cluster's are decrypted as well, block
-        by block.
+        int64, or Python's where 64 bits may not hold the planned bound. A stored matrix, a part of one and a
+        tile of a cluster's are decrypted as well, block by block.
 
         Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
         `ReleaseError` for a release that is not declared or none is left of, and where the plan declares
