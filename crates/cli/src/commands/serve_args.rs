@@ -68,7 +68,7 @@ pub struct Serve {
 
 #[derive(Debug, Args)]
 pub struct NewToken {
-    /// Whose it is: lower-case letters, digits, hyphens
+    /// Whose it is: lower-case letters, digits, hyphens, underscores
     #[arg(value_name = "TENANT")]
     pub tenant: String,
     /// The server's file of tokens, which gets a line with the token's hash
