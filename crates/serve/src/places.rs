@@ -40,7 +40,7 @@ impl Places {
     pub fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             connections: limits.connections,
-            strangers: limits.strangers.min(limits.connections),
+            strangers: limits.strangers.min(limits.connections / 2),
             of_address: limits.address_strangers,
             of_tenant: limits.tenant_connections,
             taken: Mutex::default(),
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_oldest_stranger_gives_way_and_no_tenant_does() {
         let limits =
-            Limits { connections: 6, strangers: 4, address_strangers: 2, tenant_connections: 1, ..Limits::default() };
+            Limits { connections: 8, strangers: 4, address_strangers: 2, tenant_connections: 1, ..Limits::default() };
         let places = Places::new(&limits);
         let address = |last: u8| IpAddr::from([10, 0, 0, last]);
         let there = |place: &Place| places.taken().strangers.contains_key(&place.number);
@@ -146,7 +146,9 @@ mod tests {
         assert_eq!(places.taken().strangers.len(), 4);
         assert_eq!(second[0].belongs_to(&one).unwrap_err().kind(), Kind::TooMany);
         second[0].belongs_to(&two).unwrap();
-        assert_eq!(second[1].belongs_to(&"three".into()).unwrap_err().kind(), Kind::Busy);
+        second[1].belongs_to(&"three".into()).unwrap();
+        second[2].belongs_to(&"four".into()).unwrap();
+        assert_eq!(second[3].belongs_to(&"five".into()).unwrap_err().kind(), Kind::Busy);
         // A connection that shows another token changes hands.
         drop(first);
         second[0].belongs_to(&one).unwrap();

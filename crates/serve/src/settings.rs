@@ -42,7 +42,7 @@ pub struct Limits {
     pub tenant_records: usize,
     /// Connections.
     pub connections: usize,
-    /// Of these, connections that have shown no token; the others are kept for tenants.
+    /// Of these, connections that have shown no token, no more than half; the others are kept for tenants.
     pub strangers: usize,
     /// Connections from one address that have shown no token.
     pub address_strangers: usize,
