@@ -23,7 +23,7 @@ impl Settings {
     }
 }
 
-/// Limits, all of which are looked at before a body is read.
+/// Limits. Those of requests are looked at before a body is read.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of an object.
