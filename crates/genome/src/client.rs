@@ -36,7 +36,7 @@ impl KeyPlan {
 
 /// How the start of a question is hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hiding {
+pub struct Decoys {
     /// Candidate starts, the question's own among them; with one it is open.
     pub among: usize,
     /// Sites that the others are taken from.
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// What decoys are derived from: a hash of the secret key, so that a server cannot work a list out.
-    fn decoys(&self) -> Result<Seed, GenomeError> {
+    fn decoy_seed(&self) -> Result<Seed, GenomeError> {
         let mut hasher = blake3::Hasher::new_derive_key("sudare genome decoys v1");
         hasher.update(&self.inner_secret_bytes()?);
         let seed = Seed::from_bytes(*hasher.finalize().as_bytes());
@@ -156,20 +156,20 @@ impl Client {
         }
     }
 
-    /// Encrypts questions from one start, hidden as `hiding` says: the decoys follow from the key and the start
+    /// Encrypts questions from one start, hidden as `decoys` says: the decoys follow from the key and the start
     /// ([`Question::hidden`]), so that all queries of a region show one list. Otherwise as [`Client::query`].
     ///
     /// # Errors
-    /// As for [`Client::query`]; [`GenomeError::Range`] if `hiding` has too few sites.
+    /// As for [`Client::query`]; [`GenomeError::Range`] if `decoys` has too few sites.
     pub fn ask(
         &self,
         sites: &Sites,
         questions: Vec<Question>,
-        hiding: &Hiding,
+        decoys: &Decoys,
         private: bool,
     ) -> Result<(Vec<u8>, Pending), GenomeError> {
-        let seed = self.decoys()?;
-        let hide = |question: Question| question.hidden(sites, hiding.within.clone(), hiding.among, &seed);
+        let seed = self.decoy_seed()?;
+        let hide = |question: Question| question.hidden(sites, decoys.within.clone(), decoys.among, &seed);
         let questions = questions.into_iter().map(hide).collect::<Result<Vec<_>, _>>()?;
         self.query(sites, &questions, private)
     }

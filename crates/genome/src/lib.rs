@@ -38,7 +38,7 @@ pub mod simd;
 pub mod trie;
 pub mod vcf;
 
-pub use client::{Client, Hiding, KeyPlan};
+pub use client::{Client, Decoys, KeyPlan};
 pub use error::{GenomeError, RecordProblem};
 pub use message::{Answer, Asked, Pending, QueryId};
 pub use panel::{Panel, PanelHash, Policy, Site, Sites};

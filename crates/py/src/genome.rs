@@ -12,7 +12,7 @@ use sudare_genome::planner::{Choice, Facts, Prices};
 use sudare_genome::report::Row;
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{
-    self as genome, Counters, GenomeError, Hiding, KeyPlan, Options, Pending, Protocol, Question, Reading, Region,
+    self as genome, Counters, Decoys, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Reading, Region,
     Shape, trie,
 };
 use sudare_matrix::session::Progress;
@@ -325,8 +325,8 @@ impl GenomeClient {
             };
             let questions =
                 haplotypes.into_iter().map(question).collect::<std::result::Result<Vec<_>, GenomeError>>()?;
-            let hiding = Hiding { among, within: within.0..within.1 };
-            let (query, pending) = self.1.run(|| self.0.ask(&sites.0, questions, &hiding, circuit_private))?;
+            let decoys = Decoys { among, within: within.0..within.1 };
+            let (query, pending) = self.1.run(|| self.0.ask(&sites.0, questions, &decoys, circuit_private))?;
             Ok::<_, Refusal>((query, pending.to_bytes()?))
         })?;
         Ok((PyBytes::new(py, &query), PyBytes::new(py, &pending)))

@@ -1,7 +1,7 @@
 //! What computes: sessions of the crates below, kept between jobs while there is room for their keys.
 
 use crate::digest::Digest;
-use crate::objects::{Objects, Room};
+use crate::objects::{Objects, Reservation};
 use crate::problem::{Kind, Problem};
 use crate::request::{Operand, Operation, Request};
 use std::collections::HashMap;
@@ -192,14 +192,14 @@ impl Engine {
         }
     }
 
-    /// Room for a result: of a run as its plan says, of an operation at least as much as its operands have.
+    /// Reservation for a result: of a run as its plan says, of an operation at least as much as its operands have.
     fn room(
         &self,
         tenant: &Arc<str>,
         plan: &Plan,
         operation: Operation,
         operands: &[Operand],
-    ) -> Result<Room, Problem> {
+    ) -> Result<Reservation, Problem> {
         let result = plan.summary().operands.last().map_or(0, |line| line.wire_bytes);
         let mut bytes = result;
         if operation != Operation::Run {

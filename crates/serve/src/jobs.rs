@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::disk;
 use crate::engine::{Engine, Steps, expect_operands};
 use crate::metrics::Metrics;
-use crate::objects::{Objects, Room};
+use crate::objects::{Objects, Reservation};
 use crate::problem::{Kind, Problem};
 use crate::request::{JobView, Record, Request, State};
 use crate::service::Log;
@@ -34,7 +34,7 @@ pub(crate) struct Job {
     tenant: Arc<str>,
     record: Mutex<Record>,
     /// Its record is the tenant's.
-    _room: Room,
+    _room: Reservation,
     steps: Steps,
     cancelled: AtomicBool,
     /// Whether it is on the disk: before that nobody is told of it.
@@ -43,7 +43,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    fn new(tenant: &Arc<str>, record: Record, room: Room) -> Arc<Self> {
+    fn new(tenant: &Arc<str>, record: Record, room: Reservation) -> Arc<Self> {
         let ended = watch::Sender::new(record.state.ended());
         let (steps, cancelled, accepted) = (Steps::default(), AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Self {

@@ -1,7 +1,7 @@
 //! Objects of tenants: files named by their digests, in a folder for each tenant.
 //!
 //! An upload is a file in `parts` until its digest matches; its length is what the server has of it, also after a
-//! restart. Room for a piece is taken before its body is read.
+//! restart. Reservation for a piece is taken before its body is read.
 
 use crate::digest::{Digest, Naming};
 use crate::disk::{self, Scratch};
@@ -37,7 +37,7 @@ pub(crate) struct Objects {
 }
 
 /// Bytes of a tenant's share that are taken for something to come, or for a record; dropped, they are free.
-pub(crate) struct Room {
+pub(crate) struct Reservation {
     objects: Arc<Objects>,
     tenant: Arc<str>,
     bytes: u64,
@@ -181,7 +181,7 @@ impl Objects {
     }
 
     /// Takes room for something before it is there.
-    pub fn reserve(self: &Arc<Self>, tenant: &Arc<str>, bytes: u64) -> Result<Room, Problem> {
+    pub fn reserve(self: &Arc<Self>, tenant: &Arc<str>, bytes: u64) -> Result<Reservation, Problem> {
         let mut accounts = self.accounts();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let limit = self.limits.tenant_bytes;
@@ -190,22 +190,22 @@ impl Objects {
             return Err(Problem::new(Kind::Quota, words));
         }
         account.bytes += bytes;
-        Ok(Room { objects: self.clone(), tenant: tenant.clone(), bytes })
+        Ok(Reservation { objects: self.clone(), tenant: tenant.clone(), bytes })
     }
 
     /// Takes room for what is there already.
-    pub fn occupy(self: &Arc<Self>, tenant: &Arc<str>, bytes: u64) -> Room {
+    pub fn occupy(self: &Arc<Self>, tenant: &Arc<str>, bytes: u64) -> Reservation {
         if let Some(account) = self.accounts().get_mut(tenant) {
             account.bytes += bytes;
         }
-        Room { objects: self.clone(), tenant: tenant.clone(), bytes }
+        Reservation { objects: self.clone(), tenant: tenant.clone(), bytes }
     }
 
     /// Stores a result in the room that was taken for it; gives its name and length. More than that is stored where the
     /// tenant's share has it.
     pub fn put(
         &self,
-        mut room: Room,
+        mut room: Reservation,
         fill: impl Fn(&mut dyn Write) -> Result<(), Problem>,
     ) -> Result<(Digest, u64), Problem> {
         let tenant = room.tenant.clone();
@@ -269,7 +269,7 @@ impl Objects {
     }
 }
 
-impl Drop for Room {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if self.bytes > 0
             && let Some(account) = self.objects.accounts().get_mut(&self.tenant)

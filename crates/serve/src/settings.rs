@@ -43,9 +43,9 @@ pub struct Limits {
     /// Connections.
     pub connections: usize,
     /// Of these, connections that have shown no token, no more than half; the others are kept for tenants.
-    pub strangers: usize,
+    pub unauthenticated: usize,
     /// Connections from one address that have shown no token.
-    pub address_strangers: usize,
+    pub address_unauthenticated: usize,
     /// Connections of a tenant.
     pub tenant_connections: usize,
     /// Bytes of keys that stay in memory between jobs, and bytes that the operands of a job may take there.
@@ -75,8 +75,8 @@ impl Default for Limits {
             uploads: 64,
             tenant_records: 1000,
             connections: 1024,
-            strangers: 512,
-            address_strangers: 64,
+            unauthenticated: 512,
+            address_unauthenticated: 64,
             tenant_connections: 128,
             memory: 4 << 30,
             job: Duration::from_secs(3600),

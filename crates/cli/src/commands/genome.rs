@@ -16,7 +16,7 @@ use sudare_genome::planner::{Choice, Facts, Prices};
 use sudare_genome::report::{Row, TSV_HEAD, beacon};
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{
-    Client, Counters, GenomeError, Hiding, KeyPlan, Options, Panel, Pending, Protocol, Question, Reading, Server,
+    Client, Counters, Decoys, GenomeError, KeyPlan, Options, Panel, Pending, Protocol, Question, Reading, Server,
     Shape, Sites, trie,
 };
 use sudare_ring::Threads;
@@ -289,7 +289,7 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
             sites.window(&all).in_file(&a.sites)?
         }
     };
-    let hiding = Hiding { among: a.among, within };
+    let decoys = Decoys { among: a.among, within };
     let mut questions: Vec<Question> = Vec::new();
     for sample in &a.sample {
         for hap in &a.hap {
@@ -298,7 +298,7 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
         }
     }
     let (query, pending) =
-        Threads::new(all.threads).run(|| client.ask(&sites, questions, &hiding, a.circuit_private))?;
+        Threads::new(all.threads).run(|| client.ask(&sites, questions, &decoys, a.circuit_private))?;
     let private = write(&a.private(), Access::Owner, &pending.to_bytes()?)?;
     let query = write(&a.output, Access::Usual, &query)?;
     let lines =

@@ -63,7 +63,7 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         job: Duration::from_secs(a.job_seconds),
         keep: a.kept(),
         // All connections are the proxy's: it counts its clients.
-        address_strangers: if a.behind_proxy { usual.strangers } else { usual.address_strangers },
+        address_unauthenticated: if a.behind_proxy { usual.unauthenticated } else { usual.address_unauthenticated },
         ..usual
     };
     let settings = Settings { threads: args.threads, workers: a.jobs, limits, ..Settings::new(&a.data) };

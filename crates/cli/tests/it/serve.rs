@@ -125,8 +125,6 @@ fn a_product_far_away_with_kills_on_the_way() {
     place.fails("serve --listen 0.0.0.0:0 --data d --tokens tokens", 2, "TLS");
     place.fails("serve --listen 127.0.0.1:0 --data data --tokens tokens", 7, "another server");
     place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --pad ref=64", 2, "no --panel");
-    place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --pad ref=64-8", 2, "least class");
-    place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --job-seconds 0", 2, "job-seconds");
     place.fails(
         "matmul plan.json --keys keys/eval.keys a.ct b.ct -o e.ct --server https://a:hidden@example.org --token-file token",
         3,

@@ -9,7 +9,7 @@ use sudare_genome::planner::{Choice, Facts, Prices};
 use sudare_genome::report::{Row, TSV_HEAD, beacon};
 use sudare_genome::search::longest;
 use sudare_genome::{
-    Client, Counters, GenomeError, Hiding, KeyPlan, Options, Pending, Protocol, Question, Server, Shape, Sites,
+    Client, Counters, Decoys, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Server, Shape, Sites,
 };
 use sudare_ring::Threads;
 
@@ -97,8 +97,8 @@ fn the_same_start_has_the_same_decoys() {
     let again = Client::from_secret_bytes(&client.secret_bytes().unwrap()).unwrap();
     let ask = |client: &Client, start: usize, q: usize, eps: u32, among: usize| {
         let question = Question::new(&sites, start, vec![start % 2 == 0; q], eps).unwrap();
-        let hiding = Hiding { among, within: 0..sites.len() };
-        shown(&client.ask(&sites, vec![question], &hiding, false).unwrap().0)
+        let decoys = Decoys { among, within: 0..sites.len() };
+        shown(&client.ask(&sites, vec![question], &decoys, false).unwrap().0)
     };
     let list = ask(&client, 100, 4, 1, 16);
     assert!(list.len() == 16 && list.contains(&100));
@@ -122,8 +122,8 @@ fn the_same_start_has_the_same_decoys() {
     // The haplotypes of one message share the list, by the protocol that takes several.
     let simd = Client::generate(KeyPlan { protocol: Protocol::Simd, sites: 3, hidden: true }).unwrap();
     let two = [false, true].map(|symbol| Question::new(&sites, 50, vec![symbol; 3], 1).unwrap());
-    let hiding = Hiding { among: 5, within: 0..200 };
-    let (query, _) = Threads::new(2).run(|| simd.ask(&sites, two.into(), &hiding, false)).unwrap();
+    let decoys = Decoys { among: 5, within: 0..200 };
+    let (query, _) = Threads::new(2).run(|| simd.ask(&sites, two.into(), &decoys, false)).unwrap();
     assert_eq!(shown(&query).len(), 5);
 }
 

@@ -1,4 +1,4 @@
-//! What one tenant, a stranger or a job can take: each has an end, and is refused in time.
+//! What a tenant, a connection without a token or a job can take: each has an end, and is refused in time.
 
 use crate::common;
 use crate::service::{compute, exact_job, refused, send, toy, toy_panel};
@@ -231,7 +231,7 @@ fn ask_and_stay(server: &Running, stop: &AtomicBool, closed: &AtomicUsize, count
 }
 
 #[test]
-fn strangers_take_no_place_of_a_tenant() {
+fn unauthenticated_connections_take_no_place_of_a_tenant() {
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
     let server = Running::start(&Settings::new(folder.path()), &tenants);
     // A tenant that was there before, and its connection is kept.
