@@ -320,8 +320,8 @@ impl GenomeClient {
         circuit_private: bool,
     ) -> Result<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let (query, pending) = long(py, || {
-            let question = |(label, number, symbols)| {
-                Ok(Question::new(&sites.0, start, symbols, eps)?.named::<String>(label, number))
+            let question = |(label, number, symbols): (String, u32, Vec<bool>)| {
+                Ok(Question::new(&sites.0, start, symbols, eps)?.named(label, number))
             };
             let questions =
                 haplotypes.into_iter().map(question).collect::<std::result::Result<Vec<_>, GenomeError>>()?;

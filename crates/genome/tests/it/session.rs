@@ -96,7 +96,7 @@ fn the_same_start_has_the_same_decoys() {
     let client = Client::generate(KeyPlan::trie()).unwrap();
     let again = Client::from_secret_bytes(&client.secret_bytes().unwrap()).unwrap();
     let ask = |client: &Client, start: usize, q: usize, eps: u32, among: usize| {
-        let question = Question::new(&sites, start, vec![start % 2 == 0; q], eps).unwrap();
+        let question = Question::new(&sites, start, vec![start.is_multiple_of(2); q], eps).unwrap();
         let decoys = Decoys { among, within: 0..sites.len() };
         shown(&client.ask(&sites, vec![question], &decoys, false).unwrap().0)
     };
