@@ -354,7 +354,8 @@ class Client(SecretHolder[_core.GenomeClient]):
     ) -> Query:
         """Encrypts the haplotype of a sample in a file, or `symbols` from site `start` on.
 
-        The start is hidden among `among` sites drawn from the region `within` (the whole panel without one).
+        The start is hidden among `among` sites of the region `within` (the whole panel without one), which
+        follow from the key and the start: queries from one place have one list.
         Several samples and haplotypes make one query of the protocol "simd".
 
         Raises `InputError` for a sample or a start that there is not, `ShapeError` for more symbols

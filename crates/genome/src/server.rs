@@ -40,6 +40,40 @@ pub struct Options<'a> {
     pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
 }
 
+/// The classes that a panel's owner lets searches be padded to. A search in a class below what its windows take is
+/// refused; refusals in classes and eps of the asker's choice would count the panel's alleles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Padding {
+    least: u64,
+    most: u64,
+}
+
+impl Padding {
+    /// From a least to a largest class.
+    ///
+    /// # Errors
+    /// [`GenomeError::Range`] for a least of none, or one over the largest.
+    pub fn new(least: u64, most: u64) -> Result<Self, GenomeError> {
+        crate::error::in_range("the least class of padded searches", least, 1, most)?;
+        Ok(Self { least, most })
+    }
+
+    /// The class of a search: the one that is asked for, or the least.
+    ///
+    /// # Errors
+    /// [`GenomeError::Range`] for a class out of range.
+    pub fn class(&self, asked: Option<u64>) -> Result<u64, GenomeError> {
+        let class = asked.unwrap_or(self.least);
+        crate::error::in_range("the class of a padded search", class, self.least, self.most)?;
+        Ok(class)
+    }
+
+    /// The least class and the largest.
+    pub fn range(&self) -> (u64, u64) {
+        (self.least, self.most)
+    }
+}
+
 /// Answers queries on a panel. It holds nothing secret of any client.
 pub struct Server {
     store: Store,
