@@ -104,16 +104,108 @@ fn no_environment_clock_or_home_in_libraries() {
     only("clock", LIBRARIES, &["Instant", "SystemTime"], &["ring/src/interrupt.rs"]);
 }
 
+/// What a look-up or a search did not find is no 0 and no other value in its place, where it has to be there: it is
+/// an error, of an internal kind if nothing from outside can cause it.
 #[test]
 fn a_broken_invariant_is_no_zero() {
+    // Here to have found nothing has a meaning of its own.
+    let meant = [
+        // Zero has no digits.
+        "iter_u64_digits().next().unwrap_or(0",
+        // An empty list has no largest and no smallest element.
+        "min().copied().unwrap_or(0",
+        "max().copied().unwrap_or(0",
+        // Bytes that are too short: their length is checked next.
+        "check_blocks(segments.get(..blocks).unwrap_or_default(",
+        "application().get(..encrypted::HEADER_BYTES).unwrap_or_default(",
+        "columns.next().unwrap_or_default(",
+        // A file has 0 for a length that is not known.
+        "c.contig.length.unwrap_or(0",
+        // The bound of all columns is that of each which has none of its own; a ciphertext without a key's name fits any.
+        "self.columns.get(col).copied().unwrap_or(self.max_abs",
+        "owner.1.unwrap_or(self.id",
+        // Nothing in common is a match of length 0; a polynomial of zeros has degree 0; no set is precise enough; an
+        // empty matrix is not shifted; what fits no level is at the lowest; a dimension below the table is at its end.
+        "find(|l|shared(*l)>=eps).unwrap_or(0",
+        "rposition(|c|*c!=Complex64::ZERO).unwrap_or(0",
+        "nth(least).unwrap_or_default(",
+        "matrix.keys().next().copied().unwrap_or(0",
+        "divided(noise,level,*l)<=2.0*rounding).unwrap_or(0",
+        "LIMITS.iter().rposition(|(n,..)|*n<=dimension).unwrap_or(0",
+        // A search without an end.
+        "(1..).find(|b|b*b>=self.dasi64).unwrap_or(1",
+        "(1..).find(|b|b*b>=2*tile).unwrap_or(1",
+    ];
+    let mut idle: BTreeSet<&str> = meant.into();
     for (name, code) in sources(LIBRARIES) {
         let code: String = code.split_whitespace().collect();
-        for (at, _) in code.match_indices(".inv(") {
-            let rest: String = code[at..].chars().take(60).collect();
-            assert!(!rest.split(';').next().unwrap_or_default().contains(".unwrap_or("), "{name}: {rest}");
+        let others =
+            ["(0)", "(0.0)", "(1)", "(i128::MAX)", "(self.", "_default("].map(|with| format!(".unwrap_or{with}"));
+        for (at, found) in others.iter().flat_map(|other| code.match_indices(other.as_str())) {
+            let said = &code[..at + found.len()];
+            match meant
+                .iter()
+                .find(|text| said.trim_end_matches(')').ends_with(*text) || said_with_field(&code, at, text))
+            {
+                Some(text) => drop(idle.remove(text)),
+                None => assert!(!may_be_missing(&code[..at]), "{name}: {}", &said[at.saturating_sub(80)..]),
+            }
+        }
+    }
+    assert!(idle.is_empty(), "take {idle:?} off the list");
+}
+
+/// Whether a text stands around a place, and goes on to what a field is called.
+fn said_with_field(code: &str, at: usize, text: &str) -> bool {
+    text.find(".unwrap_or").is_some_and(|there| at >= there && code[at - there..].starts_with(text))
+}
+
+/// Whether an expression ends in a look-up, a search or a field, which may have nothing.
+fn may_be_missing(expression: &str) -> bool {
+    let calls = "as_ref as_deref copied cloned find find_map first get get_mut inv last next nth pop position rposition try_from";
+    let mut depth = 0;
+    let mut step = |b: u8| {
+        depth += i32::from(b == b')') - i32::from(b == b'(');
+        depth == 0
+    };
+    let name_of = |text: &str| {
+        text.rfind(|c: char| !c.is_alphanumeric() && c != '_').map(|dot| (dot, text[dot + 1..].to_owned()))
+    };
+    if !expression.ends_with(')') {
+        return name_of(expression).is_some_and(|(dot, _)| expression[..=dot].ends_with('.'));
+    }
+    let open = expression.bytes().rposition(&mut step).unwrap();
+    name_of(&expression[..open]).is_some_and(|(_, name)| calls.split(' ').any(|call| call == name))
+}
+
+/// A fork copies one thread: a lock that another one held, or a cell that another one was filling, would stay shut in the
+/// child for ever. Shared state is in a `ring::memo`.
+#[test]
+fn no_lock_that_a_fork_can_leave_shut() {
+    let crates: Vec<&str> = LIBRARIES.iter().copied().chain(["py"]).collect();
+    only("cells filled under a lock", &crates, &["OnceLock", "LazyLock", "OnceCell", "Once::call"], &[]);
+    for (name, code) in sources(&crates) {
+        let code: String = code.split_whitespace().collect();
+        let locks = ["Mutex<", "RwLock<"].map(|lock| format!(":{lock}"));
+        let held = locks.iter().flat_map(|lock| code.match_indices(lock.as_str()));
+        for (at, _) in held {
+            let what = &code[at.saturating_sub(40)..code.len().min(at + 40)];
+            assert!(LOCKED.iter().any(|(file, _)| *file == name), "{name}: {what}");
         }
     }
 }
+
+/// Files with a lock in a value that no forked process uses, and why not.
+const LOCKED: &[(&str, &str)] = &[
+    ("cuda/src/arena.rs", "a device is its process's own"),
+    ("cuda/src/device.rs", "a device is its process's own"),
+    ("cuda/src/driver/card.rs", "a device is its process's own"),
+    ("gpu/src/evaluator.rs", "a device is its process's own"),
+    ("py/src/work.rs", "ends with the call"),
+    ("store/src/ahead.rs", "ends with the call"),
+    ("store/src/keys.rs", "one for each process"),
+    ("store/src/writer.rs", "ends with the call"),
+];
 
 /// Python's classes and exit codes follow the kind of an error, and every kind is named.
 #[test]
