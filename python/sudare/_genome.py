@@ -323,7 +323,10 @@ class Client(SecretHolder[_core.GenomeClient]):
         Raises `FormatError` for anything damaged or of another kind.
         """
         client = cls.__new__(cls)
-        client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
+        if isinstance(secret, (str, os.PathLike)):
+            client._core = _core.GenomeClient.load(secret, threads)
+        else:
+            client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
         return client
 
     @property

@@ -5,14 +5,13 @@ use crate::bytes::Put;
 use crate::message::write_object;
 use crate::{GenomeError, Panel};
 use std::collections::{HashMap, VecDeque};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use sudare_ring::mapped::MappedFile;
 use sudare_ring::memo::PerProcess;
 use sudare_rlwe::wire::{Fields, ObjectType, Reader, WireError};
 use sudare_rlwe::{KeyId, ParamsHash};
+use sudare_store::atomic::{self, Access, Over};
 use sudare_tfhe::leveled::{Diagram, Value};
 
 /// Start, sites and eps of a diagram.
@@ -112,13 +111,15 @@ impl Store {
         let d = match &file {
             Some(path) if path.is_file() => {
                 self.found.stored.fetch_add(1, Ordering::Relaxed);
-                read(&MappedFile::open(path)?, self.panel.hash().0, name)?
+                read(&std::fs::read(path)?, self.panel.hash().0, name)?
             }
             _ => {
                 self.found.built.fetch_add(1, Ordering::Relaxed);
                 let d = dag::diagram(&self.panel, start, sites, eps)?;
                 if let Some(path) = &file {
-                    write(path, &to_bytes(&d, self.panel.hash().0, name)?)?;
+                    std::fs::create_dir_all(atomic::folder(path))?;
+                    let bytes = to_bytes(&d, self.panel.hash().0, name)?;
+                    atomic::write(path, &[&bytes], Access::Owner, Over::NoKey)?;
                 }
                 d
             }
@@ -154,16 +155,6 @@ impl Store {
     pub fn forget(&self) {
         *self.kept() = Kept::default();
     }
-}
-
-/// Writes a file that appears whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), GenomeError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut scratch = tempfile::NamedTempFile::new_in(folder)?;
-    scratch.write_all(bytes)?;
-    scratch.persist(path).map_err(|e| e.error)?;
-    Ok(())
 }
 
 /// A diagram's bytes.

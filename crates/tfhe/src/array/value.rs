@@ -383,9 +383,9 @@ impl ClientKey {
             return Err(TfheError::Message { value: *value, space: 2 });
         }
         let blocks = element.blocks();
-        let messages: Vec<u64> = values.iter().flat_map(|v| (0..blocks).map(move |i| v >> (2 * i) & 3)).collect();
+        let message = |i: usize| values[i / blocks] >> (2 * (i % blocks)) & 3;
         let seeds = self.object_seeds()?;
-        let bodies = threads::map(messages.len(), |i| self.encrypt_block(i, messages[i], &seeds).body());
+        let bodies = threads::map(values.len() * blocks, |i| self.encrypt_block(i, message(i), &seeds).body());
         Ok(EncryptedArray::fresh(self.params(), (element, shape), self.id(), seeds.masks, bodies))
     }
 
