@@ -188,7 +188,9 @@ class ArrayOperators(Opaque, ABC):
                 "x.apply(lambda t: t**0.5, (0.5, 2), degree=7)"
             )
         if wanted > MOST_POWER:
-            raise UnsupportedError(f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent")
+            raise UnsupportedError(
+                f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent"
+            )
         return _power(self, int(wanted), {})
 
     def __rpow__(self, base: Any) -> NoReturn:

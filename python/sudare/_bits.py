@@ -153,7 +153,11 @@ class BitsClient(SecretHolder[_core.BitsClient]):
             raise UnsupportedError("this array is encrypted already")
         values = plain(x)
         element = str(values.dtype)
-        require(values.size * blocks(element) * BLOCK, f"to encrypt {values.size} {element}", "encrypt it in parts")
+        require(
+            values.size * blocks(element) * BLOCK,
+            f"to encrypt {values.size} {element}",
+            "encrypt it in parts",
+        )
         core = self._core.encrypt(element, list(values.shape), words(values))
         return EncryptedBits(core, self._params, self._home)
 

@@ -43,7 +43,9 @@ class Worker:
 
     def _require(self, name: str, operands: list[Array]) -> None:
         """Refuses operands that, with masks, and a result of their size do not fit into memory."""
-        count = sum(int(np.prod(x.shape, dtype=np.int64)) * blocks(x.element) for x in [*operands, operands[0]])
+        count = sum(
+            int(np.prod(x.shape, dtype=np.int64)) * blocks(x.element) for x in [*operands, operands[0]]
+        )
         require(count * self._word, name, "compute it in parts")
 
     def plain(self, element: str, shape: list[int], values: Words) -> Array:

@@ -31,8 +31,8 @@ def octets(source: Any) -> bytes:
 
     Of a file no more is read than its own header says and memory has room for.
 
-    Raises `FormatError` for anything else, `OutOfMemoryError` for what does not fit, `OSError` if a file cannot
-    be read.
+    Raises `FormatError` for anything else, `OutOfMemoryError` for what does not fit, `OSError` if a file
+    cannot be read.
     """
     if isinstance(source, bytes):
         return source
@@ -50,7 +50,7 @@ def octets(source: Any) -> bytes:
 
 
 def _contents(file: BinaryIO) -> bytes:
-    """What a file holds from here on: an object, with parameters before it or without; text; or statistics."""
+    """What a file holds from here on: an object, parameters and an object, text, or statistics."""
     if not getattr(file, "seekable", bool)():
         return _contents(io.BytesIO(_stream(file)))
     start = file.tell()
@@ -65,7 +65,7 @@ def _contents(file: BinaryIO) -> bytes:
         end = kind(at(0, _MOST_HEADER)).nbytes
         if end < length:
             end += kind(at(end, _MOST_HEADER)).nbytes
-    if end != length or length > _MOST_TEXT and at(0, 1) != _MAGIC[:1]:
+    if end != length or (length > _MOST_TEXT and at(0, 1) != _MAGIC[:1]):
         raise FormatError(f"the file has {length} bytes, and its beginning says {end}; copy it again")
     require(length, "to read this file", "read it where there is more memory")
     return at(0, length)
@@ -120,8 +120,8 @@ class Travels(ABC):
     def save(self, target: PathLike | BinaryIO, *, overwrite: bool = False) -> None:
         """Write it to a file, which `sudare.load` reads: by a path, or an open binary file.
 
-        A path gets the whole file or none. No file takes the place of a secret key, unless `overwrite` says so;
-        one with a secret key is readable by its owner alone, and replaces nothing but the same key.
+        A path gets the whole file or none. No file takes the place of a secret key, unless `overwrite` says
+        so; one with a secret key is readable by its owner alone, and replaces nothing but the same key.
 
         Raises `InputError` instead of replacing another secret key, `OSError` if writing fails.
         """
@@ -141,8 +141,8 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     run, so that a file may come from anybody; a secret key and a server's keys are to be your own.
 
     Raises `FormatError` for a file that is damaged or none of Sudare's, `PlanError` where a plan is missing,
-    `KeyMismatchError` for objects of another plan, `OutOfMemoryError` for what does not fit into memory, `OSError` if
-    it cannot be read.
+    `KeyMismatchError` for objects of another plan, `OutOfMemoryError` for what does not fit into memory,
+    `OSError` if it cannot be read.
 
     >>> import io
     >>> plan = sd.plan(lambda A: A.sum(axis=0), A=sd.spec((4, 2)), error=1e-4)
@@ -181,8 +181,8 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
 
 _MAGIC = b"SUDARE\x1a\n"
 _PANEL = 64
-#: Bytes by which a file is recognised; the longest header; the longest text or table of statistics; and what is read
-#: at a time.
+#: Bytes by which a file is recognised; the longest header; the longest text or table of statistics; and what
+#: is read at a time.
 _HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28
 
 

@@ -20,12 +20,12 @@ def require(nbytes: int, what: str, remedy: str) -> None:
     room = available() if nbytes > SMALL else None
     if room is not None and nbytes > room:
         raise OutOfMemoryError(
-            f"{what} takes {nbytes / 1e9:.1f} GB, and there are {max(room, 0) / 1e9:.1f} GB of memory; {remedy}"
+            f"{what} takes {nbytes / 1e9:.1f} GB, and {max(room, 0) / 1e9:.1f} GB of memory are left; {remedy}"
         )
 
 
 def available() -> int | None:
-    """Bytes that can still be had: the machine's, the process's limit or the container's; `None` if unknown."""
+    """Bytes that can still be had: by the machine, the process's limit and the container's."""
     rooms = [room for room in (_machine(), _process(), _container()) if room is not None]
     return min(rooms, default=None)
 

@@ -209,7 +209,7 @@ class Moments(Travels):
 
 
 def _members(data: bytes, names: list[str]) -> dict[str, Any]:
-    """The arrays of an archive that `save` wrote, each as large as its part of the archive: nothing is unpacked."""
+    """The arrays of an archive that `save` wrote, each as large as its part: nothing is unpacked."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {member.filename: member for member in archive.infolist()}

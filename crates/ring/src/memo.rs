@@ -118,6 +118,16 @@ mod tests {
     }
 
     #[test]
+    fn one_for_each_process() {
+        let each = PerProcess::new();
+        assert_eq!((*each.get_or(|| 7), *each.get_or(|| 8)), (7, 7));
+        // As if it came from another process.
+        let each = PerProcess(Memo::new());
+        each.0.insert(process().wrapping_add(1), 7);
+        assert_eq!((*each.get_or(|| 8), each.0.len()), (8, 2));
+    }
+
+    #[test]
     fn threads_agree() {
         let memo = Memo::new();
         std::thread::scope(|s| {

@@ -157,3 +157,17 @@ impl Releases {
         Self::new(policy, before.used + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_has_policy_and_count() {
+        assert_eq!(Releases::from_word(Releases::word(None)), None);
+        for (declared, bits, used) in [(1, 20, 0), (1, 64, 1), (MAX_RELEASES, 64, MAX_RELEASES), (77, 33, 5)] {
+            let releases = Releases::new(ReleasePolicy::new(declared, bits).unwrap(), used).unwrap();
+            assert_eq!(Releases::from_word(Releases::word(Some(releases))), Some(releases));
+        }
+    }
+}

@@ -118,3 +118,21 @@ fn combination<'a>(sum: &Sum, encoded: &'a Encoded, values: &'a Values<'_>) -> R
         constant: encoded.constant.as_ref(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_ring::{ErrorKind, RnsBasis};
+
+    /// Before, the input stood for it.
+    #[test]
+    fn a_value_that_is_not_there_is_an_error() {
+        let basis = RnsBasis::new(1024, &[12289]).unwrap();
+        let input = [Poly::<Eval>::zero(&basis), Poly::zero(&basis)];
+        let values = Values { input: &input, sums: vec![None] };
+        assert!(values.get(0).is_ok());
+        for missing in [1, 2] {
+            assert_eq!(values.get(missing).unwrap_err().kind(), ErrorKind::Internal);
+        }
+    }
+}
