@@ -296,7 +296,7 @@ _SECRETS: dict[int, Callable[[PathLike, Any, int], Any]] = {
     67: _genome_client,
 }
 _REMEDIES = {
-    _PANEL: "a panel is mapped and not read: give the path of its file",
+    _PANEL: "a panel is not read as a whole: give the path of its file",
     68: "it is read with the answer: client.answer(query, answer)",
     69: "a server answers it: sudare.genome.Server(panel).search(data)",
     70: "the client that asked reads it: client.answer(query, data)",

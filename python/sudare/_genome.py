@@ -228,7 +228,7 @@ class Panel:
 
     @classmethod
     def open(cls, path: Path) -> Panel:
-        """A panel file of before; it is mapped, not read."""
+        """A panel file of before; its columns are read as they are needed."""
         return cls(_core.GenomePanel.open(os.fspath(path)))
 
     @property

@@ -20,7 +20,7 @@ def require(nbytes: int, what: str, remedy: str) -> None:
     room = available() if nbytes > SMALL else None
     if room is not None and nbytes > room:
         raise OutOfMemoryError(
-            f"{what} takes {nbytes / 1e9:.1f} GB, and {max(room, 0) / 1e9:.1f} GB of memory are left; {remedy}"
+            f"{what} takes {nbytes / 1e9:.1f} GB, and {max(room, 0) / 1e9:.1f} GB are left; {remedy}"
         )
 
 
