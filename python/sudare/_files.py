@@ -187,13 +187,13 @@ _HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28
 
 
 def _begins(file: BinaryIO) -> int | None:
-    """The number of the object that a file begins with, behind parameters of TFHE if there are any."""
+    """The number of the object that a file begins with, or that follows parameters; none for a key without them."""
     head = file.read(_HEAD)
     if not head.startswith(_MAGIC):
         return None
     code = int.from_bytes(head[10:12], "little")
     if code != _TFHE_PARAMS or not file.seekable():
-        return code
+        return None if code == _TFHE_CLIENT else code
     file.seek(kind(head).nbytes)
     head = file.read(_HEAD)
     return int.from_bytes(head[10:12], "little") if head.startswith(_MAGIC) else code

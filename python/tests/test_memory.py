@@ -22,6 +22,9 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         client.encrypt(np.zeros(100_000, np.uint64))
     assert isinstance(refused.value, MemoryError)
     assert isinstance(refused.value, sd.SudareError)
+    ctx = sd.context(depth=1, tile=4, security="insecure")
+    with pytest.raises(sd.OutOfMemoryError, match="in parts"):
+        ctx.encrypt(np.zeros((2000, 2000)))
     monkeypatch.setattr(_memory, "SMALL", 1000)
     monkeypatch.setattr(_memory, "available", lambda: 1 << 20)
     with pytest.raises(sd.OutOfMemoryError):
