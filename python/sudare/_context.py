@@ -100,8 +100,8 @@ class Context:
         tables a vector is a row, as NumPy broadcasts it; a column is a matrix, `v[:, None]`.
 
         Raises `ShapeError` for anything but a matrix or vector, `InputError` for an element that is
-        not finite or over the bound, `UnsupportedError` for what holds no numbers, `OutOfMemoryError` for more
-        than fits into memory.
+        not finite or over the bound, `UnsupportedError` for what holds no numbers, `OutOfMemoryError` for
+        more than fits into memory.
         """
         if isinstance(x, Encrypted):
             raise UnsupportedError("this matrix is encrypted already")

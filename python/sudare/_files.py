@@ -187,7 +187,7 @@ _HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28
 
 
 def _begins(file: BinaryIO) -> int | None:
-    """The number of the object that a file begins with, or that follows parameters; none for a key without them."""
+    """The number of the object that a file begins with, or that follows parameters there."""
     head = file.read(_HEAD)
     if not head.startswith(_MAGIC):
         return None
