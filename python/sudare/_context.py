@@ -110,9 +110,7 @@ class Context:
             raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
         bound = None if max_abs is None else real(max_abs, "max_abs")
         # Two words for each of N coefficients, and half as many numbers, at each level.
-        require(
-            values.size * 32 * (self.levels + 1), "this matrix", "encrypt it in parts, or plan it for a store"
-        )
+        require(values.size * 32 * (self.levels + 1), "to encrypt this matrix", "encrypt it in parts")
         return Encrypted(self._core.encrypt(members(values), bound), None, self._server, dropped)
 
     def decrypt(self, x: Encrypted, *, release: bool = False) -> Floats:
