@@ -163,10 +163,11 @@ stop = False
 
 def busy():
     while not stop:
-        _ = x * x + x
+        # Hardly more than taking large buffers and giving them back.
+        _ = x + x
 
 def child():
-    good = np.abs(ctx.decrypt(x * x) - A * A).max() < 1e-4
+    good = np.abs(ctx.decrypt(x + x) - 2 * A).max() < 1e-4
     os._exit(0 if good else 1)
 
 threads = [threading.Thread(target=busy) for _ in range(3)]

@@ -146,7 +146,9 @@ fn a_broken_invariant_is_no_zero() {
                 code.get(at.saturating_sub(there)..).is_some_and(|code| code.starts_with(**text))
             };
             match meant.iter().find(stands) {
-                Some(text) => drop(idle.remove(text)),
+                Some(text) => {
+                    idle.remove(text);
+                }
                 None => {
                     let last: Vec<&str> = code[..at].split_inclusive(['{', '}', ';']).collect();
                     assert!(!may_be_missing(&code[..at]), "{name}: {}{found}", last.last().unwrap());

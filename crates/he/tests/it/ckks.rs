@@ -258,7 +258,9 @@ fn a_missing_relinearisation_key_is_refused_before_the_product() {
     let weak = Evaluator::new(&w.params, weak).unwrap();
     let low = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
     let low = Evaluator::new(&w.params, low).unwrap();
-    for product in [Evaluator::mul_relin, Evaluator::mul_rescale] {
+    type Product = fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>;
+    let products: [Product; 2] = [Evaluator::mul_relin, Evaluator::mul_rescale];
+    for product in products {
         assert!(matches!(product(&weak, &a, &a), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
         assert!(matches!(product(&low, &a, &a), Err(HeError::Rlwe(RlweError::NoSuchLevel { highest: 1, .. }))));
     }
