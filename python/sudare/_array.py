@@ -187,7 +187,11 @@ class ArrayOperators(Opaque, ABC):
                 "powers are 1, 2, 3 and so on; others are approximations: "
                 "x.apply(lambda t: t**0.5, (0.5, 2), degree=7)"
             )
-        return _power(self, int(wanted))
+        if wanted > MOST_POWER:
+            raise UnsupportedError(
+                f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent"
+            )
+        return _power(self, int(wanted), {})
 
     def __rpow__(self, base: Any) -> NoReturn:
         raise UnsupportedError(
@@ -592,12 +596,18 @@ def is_plain(core: Core) -> bool:
     return getattr(core, "known", None) is not None
 
 
-def _power(x: Self, exponent: int) -> Self:
-    """A power by squares, as flat as can be."""
+#: The largest exponent of a power: 20 products deep.
+MOST_POWER = 1 << 20
+
+
+def _power(x: Self, exponent: int, known: dict[int, Self]) -> Self:
+    """A power by squares, as flat as can be; each power that is on the way is computed once."""
     if exponent == 1:
         return x
-    half = _power(x, exponent // 2)
-    return half * half if exponent % 2 == 0 else half * _power(x, exponent - exponent // 2)
+    if exponent not in known:
+        half = _power(x, exponent // 2, known)
+        known[exponent] = half * (half if exponent % 2 == 0 else _power(x, exponent - exponent // 2, known))
+    return known[exponent]
 
 
 def _common(operation: str, x: ArrayOperators, y: ArrayOperators) -> tuple[Shape, Shape]:

@@ -228,7 +228,7 @@ class Panel:
 
     @classmethod
     def open(cls, path: Path) -> Panel:
-        """A panel file of before; it is mapped, not read."""
+        """A panel file of before; its columns are read as they are needed."""
         return cls(_core.GenomePanel.open(os.fspath(path)))
 
     @property
@@ -323,7 +323,10 @@ class Client(SecretHolder[_core.GenomeClient]):
         Raises `FormatError` for anything damaged or of another kind.
         """
         client = cls.__new__(cls)
-        client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
+        if isinstance(secret, (str, os.PathLike)):
+            client._core = _core.GenomeClient.load(secret, threads)
+        else:
+            client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
         return client
 
     @property

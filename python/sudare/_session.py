@@ -186,7 +186,11 @@ class Client(SecretHolder[_core.Client]):
         than the plan's.
         """
         client = cls.__new__(cls)
-        client._setup(_core.Client.from_secret_bytes(plan._core, octets(data), threads), plan, threads)
+        if isinstance(data, (str, os.PathLike)):
+            core = _core.Client.load(plan._core, data, threads)
+        else:
+            core = _core.Client.from_secret_bytes(plan._core, octets(data), threads)
+        client._setup(core, plan, threads)
         return client
 
     def public(self) -> PublicClient:

@@ -30,7 +30,7 @@ impl KeyFile {
 
     /// Writes the key with its count: the new file takes the old one's place when it is on the disk.
     pub fn save(&self, key: &SecretKey) -> Result<(), CliError> {
-        let mut out = Output::create(&self.path, Access::Owner)?;
+        let mut out = Output::create(&self.path, Access::Key)?;
         out.write_secret(&secret_key_to_bytes(key)?)?;
         out.finish()?.put()
     }

@@ -6,7 +6,7 @@
 //!
 //! | Subject | Where |
 //! |---|---|
-//! | panels: from VCF and BCF to a PBWT in a mapped file, and their public description | [`panel`], [`vcf`] |
+//! | panels: from VCF and BCF to a PBWT in a file, and their public description | [`panel`], [`vcf`] |
 //! | the same search in the clear | [`search`] |
 //! | what a client asks, and how it is read from its own file | [`Question`], [`Reading`] |
 //! | the open parts of messages, and what a client keeps | [`message`] |

@@ -7,6 +7,7 @@ use crate::{GenomeError, Panel, Protocol, lookup, simd, trie};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use sudare_ring::memo::PerProcess;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{ObjectType, peek};
 use sudare_tfhe::ServerKey;
@@ -80,7 +81,7 @@ pub struct Server {
     trie: trie::Params,
     keys: BTreeMap<KeyId, Keys>,
     most_queries: Option<u64>,
-    queries: Mutex<BTreeMap<KeyId, u64>>,
+    queries: PerProcess<Mutex<BTreeMap<KeyId, u64>>>,
 }
 
 impl Server {
@@ -94,7 +95,7 @@ impl Server {
             trie: trie::Set::standard().build()?,
             keys: BTreeMap::new(),
             most_queries: None,
-            queries: Mutex::default(),
+            queries: PerProcess::new(),
         })
     }
 
@@ -112,7 +113,7 @@ impl Server {
         self
     }
 
-    /// The same, answering at most so many queries under one key.
+    /// The same, answering at most so many queries under one key. A forked process counts its own.
     #[must_use]
     pub fn with_most_queries(mut self, most: u64) -> Self {
         self.most_queries = Some(most);
@@ -214,7 +215,7 @@ impl Server {
 
     fn count(&self, id: KeyId, queries: u64) -> Result<(), GenomeError> {
         let Some(allowed) = self.most_queries else { return Ok(()) };
-        let mut counts = self.queries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.queries.get().lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(id).or_insert(0);
         let found = count.saturating_add(queries);
         if found > allowed {

@@ -8,6 +8,8 @@ use crate::matrix::Matrix;
 use crate::slots::lines::Lines;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use sudare_he::HeError;
+use sudare_rlwe::RlweError;
 
 /// Most nodes of an expression.
 pub const MAX_NODES: usize = 1024;
@@ -52,6 +54,18 @@ impl InputSpec {
     /// An encrypted input of integers.
     pub fn integers(name: &str, shape: (usize, usize), bound: u128) -> Self {
         Self { integers: Some(bound), ..Self::new(name, shape, bound as f64) }
+    }
+
+    /// The bound of integers.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for a bound of more than 127 bits.
+    pub(crate) fn integer_bound(&self) -> Result<i128, MatrixError> {
+        let real = RlweError::Internal { what: "an exact computation has an input of real numbers" };
+        let bound = self.integers.ok_or(real).map_err(HeError::from)?;
+        i128::try_from(bound).map_err(|_| MatrixError::NoPlan {
+            reason: format!("the bound {bound} of {} passes 127 bits; declare a smaller one", self.name),
+        })
     }
 
     /// An encrypted table with a bound for each of its columns.

@@ -3,12 +3,14 @@
 use crate::array::{Integers, array, matrices, whole};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
+use crate::files::{read_key, write_key};
 use crate::plan::Plan;
 use crate::server::Server;
 use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use sudare_matrix::session;
 use sudare_rlwe::keys::PublicKey;
 use sudare_rlwe::release::ReleasePolicy;
@@ -44,6 +46,21 @@ impl Client {
             let secret = secret_key_from_bytes(plan.0.params(), secret)?;
             Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads.0)?))
         })
+    }
+
+    /// A client with a secret key in a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, plan: &Plan, path: PathBuf, threads: Workers) -> Result<Self> {
+        long(py, || {
+            let secret = secret_key_from_bytes(plan.0.params(), &read_key(&path)?)?;
+            Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads.0)?))
+        })
+    }
+
+    /// Writes the secret key to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
+        let secret = self.0.secret_key();
+        long(py, || write_key(&path, &[&secret_key_to_bytes(secret)?], secret.id(), overwrite))
     }
 
     /// The secret key's bytes.

@@ -1,6 +1,7 @@
 //! Private searches in haplotype panels.
 
 use crate::error::{self, class, raised};
+use crate::files;
 use crate::work::{self, Workers};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -279,6 +280,23 @@ impl GenomeClient {
     #[staticmethod]
     fn from_secret_bytes(py: Python<'_>, secret: &[u8], threads: Workers) -> Result<Self> {
         long(py, || Ok(Self(genome::Client::from_secret_bytes(secret)?, Threads::new(threads.0))))
+    }
+
+    /// A client whose secret key is in a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, threads: Workers) -> Result<Self> {
+        long(py, || {
+            let secret = files::read_key(&path).map_err(|e| Refusal::Raised(e.into()))?;
+            Ok(Self(genome::Client::from_secret_bytes(&secret)?, Threads::new(threads.0)))
+        })
+    }
+
+    /// Writes the secret key to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
+        long(py, || {
+            let secret = self.0.secret_bytes()?;
+            files::write_key(&path, &[&secret], self.0.id(), overwrite).map_err(|e| Refusal::Raised(e.into()))
+        })
     }
 
     /// The secret key's bytes.

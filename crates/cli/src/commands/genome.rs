@@ -58,7 +58,7 @@ impl From<GenomeError> for CliError {
 fn write(path: &Path, access: Access, bytes: &[u8]) -> Result<Whole, CliError> {
     let mut out = Output::create(path, access)?;
     match access {
-        Access::Owner => out.write_secret(bytes)?,
+        Access::Owner | Access::Key => out.write_secret(bytes)?,
         Access::Usual => out.write_all(bytes).in_file(path)?,
     }
     out.finish()
@@ -252,7 +252,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     let bar = Bar::clock("making keys", 2.0, all.quiet);
     let keys = Threads::new(all.threads).run(|| client.evaluation_keys())?;
     drop(bar);
-    let secret = write(&secret_path, Access::Owner, &client.secret_bytes()?)?;
+    let secret = write(&secret_path, Access::Key, &client.secret_bytes()?)?;
     let eval = write(&eval_path, Access::Usual, &keys)?;
     let needed = match a.protocol {
         Protocol::Trie => "for circuit-private answers alone",

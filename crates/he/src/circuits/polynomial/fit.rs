@@ -150,7 +150,9 @@ fn exchange(rows: &[Vec<f64>], values: &[f64]) -> Result<(Vec<f64>, f64), HeErro
             .map(|(i, at)| rows[*at].iter().copied().chain([if i % 2 == 0 { 1.0 } else { -1.0 }]).collect())
             .collect();
         let [mut solution] = solve_least_squares(system, [reference.iter().map(|at| values[*at]).collect()]);
-        let level = solution.pop().unwrap_or(0.0);
+        let Some(level) = solution.pop() else {
+            unreachable!("a solution has as many numbers as its system has columns")
+        };
         let error = |i: usize| values[i] - rows[i].iter().zip(&solution).map(|(x, c)| x * c).sum::<f64>();
         let errors: Vec<f64> = (0..rows.len()).map(error).collect();
         let largest = errors.iter().fold(0.0f64, |m, e| m.max(e.abs()));
