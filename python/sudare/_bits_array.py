@@ -320,7 +320,8 @@ class EncryptedBits(Opaque, Travels):
             return NotImplemented
         if isinstance(by, EncryptedBits):
             x, shape = self._shifted(name, np.empty(0, by.dtype), by), _shape((self, by))
-            x, y = x._to(shape), by._to(shape)
+            y = EncryptedBits(by._core, by._params, x._home).astype(_integer(by.dtype))
+            x, y = x._to(shape), y._to(shape)
             return x._wrap(x._do(y).shift_by(name, x._core, y._core), y)
         amounts = plain(by)
         if amounts.size and amounts.min() < 0:

@@ -3,8 +3,9 @@
 Each takes the interval that its elements lie in, and a `degree` or the `error` that may be made. The
 polynomial is fitted on the caller's side; a plan tells interval and error, a bound, and has the latter
 in its own error. Elements that may be over both ends of the interval are refused: plain ones and those of a
-context by an `InputError`, those of a plan by a `PlanError`. In a context, whose bounds are powers of two, a bound
-of less than twice the ends is taken, and the error that the result carries is that of elements as far out.
+context by an `InputError`, those of a plan by a `PlanError`. In a context, whose bounds are powers of two, a
+bound of less than twice the ends is taken, and the error that the result carries is that of elements as far
+out.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def _elementwise(
 def exp(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The exponential of elements that lie in `interval`.
 
-    Raises `InputError` for an interval or a degree that is none and for elements outside, `UnsupportedError` for
-    what is not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
     return _elementwise("exp", np.exp, x, interval, degree, error)
 
@@ -66,8 +67,8 @@ def exp(x: Any, interval: Interval, degree: int | None = None, *, error: float |
 def sqrt(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The square root of elements that lie in `interval`, which begins above zero.
 
-    Raises `InputError` for an interval or a degree that is none and for elements outside, `UnsupportedError` for
-    what is not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
     _above_zero(interval)
     return _elementwise("sqrt", np.sqrt, x, interval, degree, error)
@@ -76,8 +77,8 @@ def sqrt(x: Any, interval: Interval, degree: int | None = None, *, error: float 
 def reciprocal(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The reciprocal 1/x of elements that lie in `interval`, which begins above zero.
 
-    Raises `InputError` for an interval or a degree that is none and for elements outside, `UnsupportedError` for
-    what is not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
     _above_zero(interval)
     return _elementwise("reciprocal", np.reciprocal, x, interval, degree, error)
@@ -86,8 +87,8 @@ def reciprocal(x: Any, interval: Interval, degree: int | None = None, *, error: 
 def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The logistic function 1 / (1 + exp(-x)) of elements that lie in `interval`.
 
-    Raises `InputError` for an interval or a degree that is none and for elements outside, `UnsupportedError` for
-    what is not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
     return _elementwise("sigmoid", _logistic, x, interval, degree, error)
 
@@ -95,8 +96,8 @@ def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: flo
 def sign(x: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None) -> Any:
     """The sign, -1 or 1, of elements from `gap` to `max_abs` in absolute value; anything for others.
 
-    Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for elements over
-    `max_abs`, `UnsupportedError` for what is not real.
+    Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
+    elements over `max_abs`, `UnsupportedError` for what is not real.
     """
     return _elementwise("sign", np.sign, x, _both(gap, max_abs), degree, error)
 
@@ -108,8 +109,8 @@ def greater(
 
     For smaller differences anything between 0 and 1.
 
-    Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for elements over
-    `max_abs`, `UnsupportedError` for what is not real.
+    Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
+    elements over `max_abs`, `UnsupportedError` for what is not real.
     """
     return _elementwise("step", lambda t: np.heaviside(t, 0.5), x - y, _both(gap, max_abs), degree, error)
 

@@ -1,8 +1,8 @@
 """Functions of encrypted numbers, by polynomials.
 
-A plan computes a polynomial by sums and products that any expression has, which is what is composed here; a
-context has a circuit of its own. How far a polynomial is from its function is found below: a bound for the
-functions of `KNOWN`, for others an estimate.
+A plan computes a polynomial by sums and products that any expression has, which is what is composed here;
+a context has a circuit of its own. How far a polynomial is from its function is found below: a bound for
+the functions of `KNOWN`, for others an estimate.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Interval: TypeAlias = "tuple[float, float] | Sequence[tuple[float, float]]"
 class Polynomial:
     """A polynomial on an interval that stands for a function there: `fit` makes it, `x.apply` evaluates it.
 
-    Called with plain numbers or arrays in its interval it gives what encrypted ones would; others are refused
-    by an `InputError`.
+    Called with plain numbers or arrays in its interval it gives what encrypted ones would; others are
+    refused by an `InputError`.
     """
 
     def __init__(self, core: _core.Polynomial, function: Any, *, stated: bool = False) -> None:
-        # A function without a name, the name of one that is known below, or None where it is the polynomial itself.
+        # A function, the name of one that is known below, or None where it is the polynomial itself.
         self._core, self._function, self._stated = core, function, stated
 
     def _up_to(self, max_abs: float) -> _core.Polynomial:
@@ -57,7 +57,7 @@ class Polynomial:
 
     @property
     def error(self) -> float:
-        """Bound on the distance to the function on the intervals that it was fitted on, or an estimate: see `fit`."""
+        """Bound on the distance to the function where it was fitted, or an estimate: see `fit`."""
         return self._core.error
 
     @property
@@ -104,13 +104,13 @@ def fit(
     interval nothing is promised, and a polynomial grows fast there. In place of a degree, an `error`
     takes the least of the degrees 1, 2, 3, 5, 7, 11, 15, 23, 31, 47 and 63 that comes so near.
 
-    Of NumPy's exp, tanh, sqrt, reciprocal, log, sin, cos, sign and absolute (and `math`'s and Python's own), `error`
-    is a bound, with the rounding of doubles in it. Of any other function it is an estimate, one per cent over
-    what a fine grid finds: what happens between its points is not seen. Where the grid disagrees with that of
-    the fit, the function is refused. With a degree and an `error`, the error is your word.
+    Of NumPy's exp, tanh, sqrt, reciprocal, log, sin, cos, sign and absolute (and `math`'s and Python's own),
+    `error` is a bound, with the rounding of doubles in it. Of any other function it is an estimate, one per
+    cent over what a fine grid finds: what happens between its points is not seen. Where the grid disagrees
+    with that of the fit, the function is refused. With a degree and an `error`, the error is your word.
 
-    Raises `InputError` for an interval or a degree that is none, where no degree comes as near, where the error
-    is estimated and the function changes too fast for that, or where a stated error is too small;
+    Raises `InputError` for an interval or a degree that is none, where no degree comes as near, where the
+    error is estimated and the function changes too fast for that, or where a stated error is too small;
     `UnsupportedError` for what is no function of a number.
 
     >>> exp = fit(np.exp, (-1, 1), degree=7)
@@ -163,7 +163,8 @@ def inside(values: Any, interval: Interval) -> None:
     out = given[(given < low - abs(low) * ROUNDED) | (given > high + abs(high) * ROUNDED)]
     if out.size:
         raise InputError(
-            f"{out.flat[np.abs(out).argmax()]:g} is outside of the interval from {low:g} to {high:g}; widen it"
+            f"{out.flat[np.abs(out).argmax()]:g} is outside of the interval from {low:g} to {high:g}; "
+            "widen it"
         )
 
 
@@ -233,8 +234,8 @@ def polynomial(
 ) -> Polynomial:
     """What `x.apply` takes: a fitted polynomial, one of NumPy's, or a function to fit one to.
 
-    One of NumPy's stands for itself: where its domain does not hold elements up to `max_abs`, it is written on
-    an interval that does.
+    One of NumPy's stands for itself: where its domain does not hold elements up to `max_abs`, it is written
+    on an interval that does.
     """
     if isinstance(function, Polynomial):
         if interval is not None or degree is not None:

@@ -158,8 +158,8 @@ class Graph:
         if operand.known is not None and variable.known is not None:
             if variable.known.max_abs > max(abs(low), abs(high)):
                 raise PlanError(
-                    f"{variable.known.name} is up to {variable.known.max_abs:g}, outside of the interval from {low:g} to "
-                    f"{high:g}; widen it"
+                    f"{variable.known.name} is up to {variable.known.max_abs:g}, outside of the interval "
+                    f"from {low:g} to {high:g}; widen it"
                 )
             # Where the variable is a plain matrix, so is all that is made of it.
             return self._done(
