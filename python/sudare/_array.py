@@ -364,10 +364,10 @@ class ArrayOperators(Opaque, ABC):
         given. Elements have to lie in the interval. Where their bound is over both of its ends they are
         refused, by a plan when it is made. In a context, whose bounds are powers of two, they are refused
         from twice the ends on, and below that the error that the result carries is that of elements as far
-        out. That elements are not under an end that is nearer to zero is your word. A plan tells the interval and
-        the polynomial's distance to the function, which is a part of its error (see `fit`). In a context it
-        takes the logarithm of the degree in levels (15: 4), and one more unless the interval is about as wide
-        as [-1, 1], or after a refresh as the bound; in a plan up to two more.
+        out. That elements are not under an end that is nearer to zero is your word. A plan tells the
+        interval and the polynomial's distance to the function, which is a part of its error (see `fit`). In
+        a context it takes the logarithm of the degree in levels (15: 4), and one more unless the interval
+        is about as wide as [-1, 1], or after a refresh as the bound; in a plan up to two more.
 
         Raises `InputError` for an interval or a degree that is none and for elements that may be outside,
         `UnsupportedError` for what is no function of a number, `LevelError` where levels do not suffice.

@@ -92,7 +92,8 @@ def worst(exact: Callable[[Any], Any], p: Any, interval: tuple[float, float]) ->
     """Sixteen points, the worst of many among them."""
     grid = np.linspace(*interval, 4001)
     order = np.argsort(np.abs(exact(grid) - p(grid)))
-    return grid[np.concatenate([order[-12:], order[:4]])].reshape(4, 4)
+    found: Floats = grid[np.concatenate([order[-12:], order[:4]])].reshape(4, 4)
+    return found
 
 
 def encrypted(ctx: sd.Context, seed: int, error: float) -> bool:
@@ -242,6 +243,7 @@ def test_contexts_refuse_or_say_how_wrong(ctx: sd.Context) -> None:
         x.apply(sd.fit(lambda t: t**3, (-1, 1), 3, error=0.1))
     cubic = np.polynomial.Polynomial([1, 0, -0.5, 0.01])
     w = ctx.encrypt(np.array([20.0, -20, 3])).apply(cubic)
+    assert w.error is not None
     assert np.abs(ctx.decrypt(w) - cubic(np.array([20, -20, 3]))).max() <= w.error < 0.1
 
 
