@@ -29,6 +29,8 @@ def layouts(plan: Plan) -> list[tuple[int, tuple[int, int], tuple[int, int], tup
 @final
 class Plan:
     @staticmethod
+    def bound(expression: str) -> float: ...
+    @staticmethod
     def make(
         expression: str,
         *,
@@ -80,8 +82,12 @@ class Encrypted:
 class Polynomial:
     @staticmethod
     def fit(
-        function: Callable[[float], float], intervals: list[tuple[float, float]], degree: int
+        function: Callable[[float], float] | str,
+        intervals: list[tuple[float, float]],
+        degree: int,
+        stated: float | None = None,
     ) -> Polynomial: ...
+    def up_to(self, max_abs: float, function: Callable[[float], float] | str | None) -> Polynomial: ...
     @staticmethod
     def chebyshev(coefficients: list[float], interval: tuple[float, float]) -> Polynomial: ...
     @property
@@ -139,7 +145,9 @@ class Server:
     def sum(self, operand: Encrypted, axis: int) -> Encrypted: ...
     def take(self, operand: Encrypted, axis: int, lines: tuple[int, ...]) -> Encrypted: ...
     def repeat(self, operand: Encrypted, axis: int, size: int) -> Encrypted: ...
-    def approximation(self, operand: Encrypted, error: float, interval: tuple[float, float]) -> Encrypted: ...
+    def approximation(
+        self, operand: Encrypted, variable: Encrypted, error: float, interval: tuple[float, float]
+    ) -> Encrypted: ...
     def moments(self, table: Encrypted) -> Encrypted: ...
 
 @final

@@ -515,7 +515,9 @@ class _Computes:
     def repeat(self, operand: Any, axis: int, size: int) -> _core.Encrypted:
         raise _whole("broadcasting")
 
-    def approximation(self, operand: Any, error: float, interval: tuple[float, float]) -> _core.Encrypted:
+    def approximation(
+        self, operand: Any, variable: Any, error: float, interval: tuple[float, float]
+    ) -> _core.Encrypted:
         raise _whole("an approximation")
 
     def bounded(self, operand: Any, max_abs: float) -> _core.Encrypted:

@@ -121,8 +121,8 @@ fn two_lanes_agree_with_plain_words() {
                     x
                 });
             };
-            transform(&|k, x| k.forward(x));
-            transform(&|k, x| k.inverse(x));
+            transform(&|k, x| k.forward(x, &mut Ahead::of(&[])));
+            transform(&|k, x| k.inverse(x, &mut Ahead::of(&[])));
             for layers in 0..=9 {
                 transform(&|k, x| k.forward_partial(x, layers));
                 transform(&|k, x| k.inverse_partial(x, layers));
