@@ -5,7 +5,7 @@ use super::lanes::{Doubles, Packing};
 use crate::kernel::contract::{LimbKernels, Rows, RowsMut};
 use crate::kernel::generic::scalar::ScalarLimb;
 use crate::kernel::generic::{limb_kernels_of, without_features};
-use crate::kernel::{Limb, MonomialTable, PackedMatrix};
+use crate::kernel::{Ahead, Limb, MonomialTable, PackedMatrix};
 use crate::packed::PackedPairs;
 use crate::prime::ntt_primes;
 
