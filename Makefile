@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -234,6 +234,12 @@ EXPRESSIONS ?= 2000
 expressions: $(BIN)/.ready ## EXPRESSIONS (2000) random expressions against NumPy, in contexts and plans; after make test-python
 	SUDARE_EXPRESSIONS=$(EXPRESSIONS) SUDARE_EXPRESSIONS_FROM=$(FROM) \
 	    $(BIN)/python -m pytest --quiet python/tests/test_random_expressions.py
+
+# Functions of test_functions.py; FROM goes on where another run stopped.
+FUNCTIONS ?= 3895
+functions: $(BIN)/.ready ## FUNCTIONS (3895) random polynomials against the error that they promise; after make test-python
+	SUDARE_FUNCTIONS=$(FUNCTIONS) SUDARE_FUNCTIONS_FROM=$(FROM) \
+	    $(BIN)/python -m pytest --quiet -s python/tests/test_functions.py
 
 estimates: | prerequisites ## lattice estimates of every set, with ESTIMATOR=a checkout of the estimator (needs Sage)
 	$(PYTHON) scripts/estimates.py --estimator $(ESTIMATOR)

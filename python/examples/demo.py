@@ -81,8 +81,8 @@ def main() -> None:
         times[name] = time.perf_counter() - started
 
     print(
-        "Tumours are told apart by encrypted measurements and an encrypted model. A client encrypts both; a\n"
-        "server in another process, without the secret key, multiplies them; the client decrypts the scores.\n"
+        "Tumours are told apart by encrypted measurements and an encrypted model. A client encrypts both;\n"
+        "a server in another process, without the secret key, multiplies them; the client decrypts scores.\n"
     )
     x, benign = measurements()
     x = np.clip((x - x.mean(axis=0)) / x.std(axis=0), -10, 10)
@@ -127,7 +127,7 @@ def main() -> None:
     error = float(np.abs(scores - expected).max())
     print(f"result      {product!r}\n")
     _, keys, sent_x, sent_w = sent
-    steps = [
+    steps: list[tuple[str, str, str, bytes | None]] = [
         ("plan", "client", "plan", None),
         ("make keys", "client", "keys", keys),
         ("encrypt X and W", "client", "encrypt", sent_x + sent_w),
@@ -137,15 +137,17 @@ def main() -> None:
         ("NumPy, in the clear", "", "NumPy", None),
     ]
     print(f"{'step':22}{'who':8}{'ms':>9}{'MB sent':>10}")
-    for step, who, name, data in steps:
-        sent_mb = "" if data is None else f"{len(data) / 1e6:.2f}"
+    for step, who, name, message in steps:
+        sent_mb = "" if message is None else f"{len(message) / 1e6:.2f}"
         print(f"{step:22}{who:8}{times[name] * 1e3:9.2f}{sent_mb:>10}")
 
     print("\ndiagnosis      right by encrypted scores   wrong")
     for name, patients in (("benign", benign > 0), ("malignant", benign == 0)):
         right = int(np.sum((scores[patients, 0] > 0) == (name == "benign")))
         print(f"{name:15}{right:26}{patients.sum() - right:8}")
-    print(f"\nerror       {error:.1e} at most from NumPy, {plan.error:.1e} promised, {WANTED_ERROR:.0e} wanted")
+    print(
+        f"\nerror       {error:.1e} at most from NumPy, {plan.error:.1e} promised, {WANTED_ERROR:.0e} wanted"
+    )
     if not error <= WANTED_ERROR:
         sys.exit("the product is not the one that NumPy computes")
     print("next        .venv/bin/python, with the first page of the guide: docs/guide/1-first-product.md")

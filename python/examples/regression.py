@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for i in range(asked.iterations):
         # A level for the product with the weights, one for each row's sum, four for the sigmoid, one for the
         # gradient: seven of nine.
-        w = (w + (rows @ w).apply(push) @ rows).refresh(max_abs=1)
+        w = (w + (rows @ w).bounded(1).apply(push) @ rows).refresh(max_abs=1)
         print(f"iteration   {i + 1:3}  {time.perf_counter() - started:8.1f} s    {w!r}", flush=True)
 
     found = ctx.decrypt(w)

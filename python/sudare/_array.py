@@ -77,8 +77,10 @@ class Operations(Protocol):
     def repeat(self, operand: Core, axis: int, size: int) -> Core:
         """The only row or column, `size` times."""
 
-    def approximation(self, operand: Core, error: float, interval: tuple[float, float]) -> Core:
-        """A polynomial's value as that of a function that it stands for."""
+    def approximation(
+        self, operand: Core, variable: Core, error: float, interval: tuple[float, float]
+    ) -> Core:
+        """A polynomial's value as that of a function of `variable` that it stands for."""
 
     def lift(self, values: Floats) -> Core:
         """A plain matrix as an operand."""
@@ -102,6 +104,11 @@ class ArrayOperators(Opaque, ABC):
     def _adopt(self: Self, other: Any) -> Self:
         """The operand, able to compute if `other` is."""
         return self
+
+    @property
+    def _bound(self) -> float | None:
+        """Bound on the absolute values of the elements, as far as it is known."""
+        return getattr(self._core, "max_abs", None)
 
     @property
     def _batch(self) -> Shape:
@@ -165,8 +172,8 @@ class ArrayOperators(Opaque, ABC):
     def __truediv__(self: Self, other: Any) -> Self:
         if isinstance(other, ArrayOperators):
             raise UnsupportedError(
-                "division is an approximation; say where the divisor lies: "
-                "x * sudare.reciprocal(y, (0.5, 2), degree=7)"
+                "division is an approximation; say where the divisor lies: x * "
+                + remedy("reciprocal", [other]).replace("(x", "(y")
             )
         divisor = scalar(other)
         values = plain(other) if divisor is None else np.asarray(divisor)
@@ -177,7 +184,7 @@ class ArrayOperators(Opaque, ABC):
     def __rtruediv__(self, other: Any) -> NoReturn:
         raise UnsupportedError(
             "division is an approximation; say where the divisor lies: "
-            "sudare.reciprocal(x, (0.5, 2), degree=7), times what is divided"
+            f"{remedy('reciprocal', [self])}, times what is divided"
         )
 
     def __pow__(self: Self, exponent: Any) -> Self:
@@ -185,17 +192,22 @@ class ArrayOperators(Opaque, ABC):
         if wanted is None or not wanted.is_integer() or wanted < 1:
             raise UnsupportedError(
                 "powers are 1, 2, 3 and so on; others are approximations: "
-                "x.apply(lambda t: t**0.5, (0.5, 2), degree=7)"
+                + _written("x.apply(lambda t: t**0.5, ({tenth}, {high}), degree=7)", [self])
             )
-        return _power(self, int(wanted))
+        if wanted > MOST_POWER:
+            raise UnsupportedError(
+                f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent"
+            )
+        return _power(self, int(wanted), {})
 
     def __rpow__(self, base: Any) -> NoReturn:
         raise UnsupportedError(
-            "an encrypted exponent is an approximation: x.apply(lambda t: 2**t, (-1, 1), degree=7)"
+            "an encrypted exponent is an approximation: "
+            + _written("x.apply(lambda t: 2**t, ({low}, {high}), degree=7)", [self])
         )
 
     def _no_order(self, other: Any) -> NoReturn:
-        raise unsupported("greater")
+        raise unsupported("greater", (self, other))
 
     __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
@@ -217,7 +229,7 @@ class ArrayOperators(Opaque, ABC):
         return self
 
     def __abs__(self) -> NoReturn:
-        raise unsupported("absolute")
+        raise unsupported("absolute", (self,))
 
     def __round__(self, digits: int = 0) -> NoReturn:
         raise unsupported("round")
@@ -225,7 +237,7 @@ class ArrayOperators(Opaque, ABC):
     def __getattr__(self, name: str) -> NoReturn:
         """What an array has and an encrypted one has not says what to write."""
         if name in REMEDIES and hasattr(np.ndarray, name):
-            raise AttributeError(f"an encrypted matrix has no {name}; write {REMEDIES[name]}")
+            raise AttributeError(f"an encrypted matrix has no {name}; write {remedy(name, [self])}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def copy(self: Self) -> Self:
@@ -353,17 +365,20 @@ class ArrayOperators(Opaque, ABC):
 
         `function` takes one number; or it is what `sudare.fit` made, which tells its error, or one of
         NumPy's polynomials (`Polynomial`, `Chebyshev`), whose interval is its domain unless another is
-        given. Elements have to lie in the interval: others come back wrong, and may spoil those beside
-        them. A plan tells the interval and the polynomial's distance to the function, which is a part of its
-        error. In a context it takes the logarithm of the degree in levels (15: 4), and one more unless the
-        interval is about as wide as [-1, 1], or after a refresh as the bound; in a plan up to two more.
+        given. Elements have to lie in the interval. Where their bound is over both of its ends they are
+        refused, by a plan when it is made. In a context, whose bounds are powers of two, they are refused
+        from twice the ends on, and below that the error that the result carries is that of elements as far
+        out. That elements are not under an end that is nearer to zero is your word. A plan tells the
+        interval and the polynomial's distance to the function, which is a part of its error (see `fit`). In
+        a context it takes the logarithm of the degree in levels (15: 4), and one more unless the interval
+        is about as wide as [-1, 1], or after a refresh as the bound; in a plan up to two more.
 
-        Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
-        no function of a number, `LevelError` where levels do not suffice.
+        Raises `InputError` for an interval or a degree that is none and for elements that may be outside,
+        `UnsupportedError` for what is no function of a number, `LevelError` where levels do not suffice.
         """
-        fitted = polynomial(function, interval, degree)
+        fitted = polynomial(function, interval, degree, self._bound)
         value = chebyshev(self, fitted.coefficients, fitted.interval)
-        core = self._do.approximation(value._core, fitted.error, fitted.interval)
+        core = self._do.approximation(value._core, self._core, fitted.error, fitted.interval)
         return self._wrap(core, value._dropped)
 
     # How shapes go together.
@@ -402,6 +417,10 @@ class ArrayOperators(Opaque, ABC):
             raise ShapeError("a matrix product takes matrices; multiply by a number with *")
         else:
             values = plain(other)
+            if values.ndim == 3 and not self._batch:
+                raise ShapeError(
+                    f"a product with a batch of matrices, shape {values.shape}, is that of a batch"
+                )
             dropped = MATRIX if values.ndim > 1 else ROW if reflected else COLUMN
             rows = values if values.ndim > 1 else values.reshape((1, -1) if reflected else (-1, 1))
             right = self._wrap(self._do.lift(rows), dropped)
@@ -469,7 +488,7 @@ class ArrayOperators(Opaque, ABC):
             return inputs[0].sum(kwargs.get("axis", 0), keepdims=kwargs.get("keepdims", False))
         handler = UFUNCS.get(ufunc.__name__) if method == "__call__" else None
         if handler is None:
-            raise unsupported(ufunc.__name__)
+            raise unsupported(ufunc.__name__, inputs)
         _refuse(ufunc.__name__, kwargs)
         return handler(*inputs)
 
@@ -479,7 +498,7 @@ class ArrayOperators(Opaque, ABC):
         """Functions of NumPy in which one argument is encrypted."""
         handler = FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.linalg") else None
         if handler is None:
-            raise unsupported(func.__name__)
+            raise unsupported(func.__name__, args)
         return handler(*args, **kwargs)
 
 
@@ -592,12 +611,18 @@ def is_plain(core: Core) -> bool:
     return getattr(core, "known", None) is not None
 
 
-def _power(x: Self, exponent: int) -> Self:
-    """A power by squares, as flat as can be."""
+#: The largest exponent of a power: 20 products deep.
+MOST_POWER = 1 << 20
+
+
+def _power(x: Self, exponent: int, known: dict[int, Self]) -> Self:
+    """A power by squares, as flat as can be; each power that is on the way is computed once."""
     if exponent == 1:
         return x
-    half = _power(x, exponent // 2)
-    return half * half if exponent % 2 == 0 else half * _power(x, exponent - exponent // 2)
+    if exponent not in known:
+        half = _power(x, exponent // 2, known)
+        known[exponent] = half * (half if exponent % 2 == 0 else _power(x, exponent - exponent // 2, known))
+    return known[exponent]
 
 
 def _common(operation: str, x: ArrayOperators, y: ArrayOperators) -> tuple[Shape, Shape]:
@@ -841,15 +866,16 @@ UFUNCS: dict[str, Callable[..., Any]] = {
 
 ROWS = "numpy.eye(n)[rows] @ x, for the rows that are wanted"
 AFTER = "client.decrypt(x), and the function of that"
-ORDER = "sudare.greater(x, y, gap=0.1, max_abs=2, degree=15), decrypt first, or take integers: sudare.bits"
-# What to write in place of a function that there is not.
+GREATER = "sudare.greater(x, y, gap={tenth}, max_abs={high}, degree=15)"
+ORDER = f"{GREATER}, decrypt first, or take integers: sudare.bits"
+# What to write in place of a function that there is not; `high` is a bound on its operands.
 REMEDIES = {
     "einsum": "products by @, sums, and (x * y).sum()",
     "norm": "(x * x).sum(), and the root of what is decrypted",
     "cov": "sudare.table for the statistics of a table, or (x - x.mean(0)).T @ (x - x.mean(0)) / (n - 1)",
     "corrcoef": "sudare.table for the statistics of a table",
-    "where": "sudare.greater(x, 0, gap=0.1, max_abs=1, degree=15) * (a - b) + b",
-    "clip": "x.apply(lambda t: numpy.clip(t, -1, 1), (-2, 2), degree=15)",
+    "where": "sudare.greater(x, 0, gap={tenth}, max_abs={high}, degree=15) * (a - b) + b",
+    "clip": "x.apply(lambda t: numpy.clip(t, -1, 1), ({low}, {high}), degree=15)",
     "kron": "numpy.vstack([numpy.hstack([a * x for a in row]) for row in plain])",
     "dstack": "numpy.stack or numpy.vstack: a matrix has two axes",
     "insert": "numpy.concatenate of slices and what is inserted",
@@ -862,14 +888,16 @@ REMEDIES = {
         ("tolist", "item", "tobytes", "view", "data", "flat"), "client.decrypt(x), and it of that"
     ),
     **dict.fromkeys(("prod", "cumprod"), "products of slices: x[0] * x[1]"),
-    "exp": "sudare.exp(x, (-1, 1), degree=7)",
-    "sqrt": "sudare.sqrt(x, (0.1, 1), degree=7)",
-    "reciprocal": "sudare.reciprocal(x, (0.5, 2), degree=7)",
-    "sign": "sudare.sign(x, gap=0.1, max_abs=1, degree=15)",
-    "greater": "sudare.greater(x, y, gap=0.1, max_abs=2, degree=15)",
-    "less": "sudare.greater(y, x, gap=0.1, max_abs=2, degree=15)",
+    "exp": "sudare.exp(x, ({low}, {high}), degree=7)",
+    "sqrt": "sudare.sqrt(x, ({tenth}, {high}), degree=7)",
+    "reciprocal": "sudare.reciprocal(x, ({tenth}, {high}), degree=7)",
+    "sign": "sudare.sign(x, gap={tenth}, max_abs={high}, degree=15)",
+    "greater": GREATER,
+    "less": GREATER.replace("x, y", "y, x"),
+    **{name: f"x.apply(numpy.{name}, ({{low}}, {{high}}), degree=7)" for name in ("tanh", "sin", "cos")},
+    "log": "x.apply(numpy.log, ({tenth}, {high}), degree=7)",
     "std": "numpy.var(x), and the root of what is decrypted",
-    "absolute": "x ** 2, or x.apply(abs, (-1, 1), degree=15)",
+    "absolute": "x ** 2, or x.apply(abs, ({low}, {high}), degree=15)",
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -916,10 +944,34 @@ def _refuse(name: str, others: dict[str, Any]) -> None:
             raise UnsupportedError(f"numpy.{name} has no {key}= for encrypted matrices")
 
 
-def unsupported(name: str) -> UnsupportedError:
+def remedy(name: str, operands: Sequence[Any]) -> str:
+    """What to write in place of a function of operands, on an interval that holds them."""
+    return _written(REMEDIES[name], operands)
+
+
+def _written(text: str, operands: Sequence[Any]) -> str:
+    """A text with an interval that holds operands, or the sums of several."""
+    bounds = [bound for x in operands if (bound := _bound_of(x)) is not None]
+    high = sum(bounds) or 1.0
+    # Three digits, rounded up.
+    step = 10.0 ** (math.floor(math.log10(high)) - 2)
+    high = math.ceil(high / step * (1 - 1e-12)) * step
+    return text.format(low=f"{-high:g}", high=f"{high:g}", tenth=f"{high / 10:g}")
+
+
+def _bound_of(x: Any) -> float | None:
+    if isinstance(x, ArrayOperators):
+        return x._bound
+    values = np.asarray(x, dtype=object).ravel()
+    numbers = [abs(float(v)) for v in values if isinstance(v, (int, float, np.number))]
+    return max(numbers, default=None) if len(numbers) == len(values) else None
+
+
+def unsupported(name: str, operands: Sequence[Any] = ()) -> UnsupportedError:
     """The refusal of a NumPy function by its name."""
     if name in REMEDIES:
-        return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; write {REMEDIES[name]}")
+        written = remedy(name, operands)
+        return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; write {written}")
     have = ", ".join(sorted({*UFUNCS, *FUNCTIONS} - {"shape", "ndim", "size"}))
     return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; these do: {have}")
 

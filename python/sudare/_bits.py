@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from . import _core, _html
 from ._bits_array import EncryptedBits, parameters, plain, words
-from ._bits_work import Worker
+from ._bits_work import BLOCK, Worker, blocks
 from ._errors import SecurityError, UnsupportedError
-from ._files import Source, octets
+from ._files import PathLike, Source, octets
 from ._keys import Home, KeyedServer, SecretHolder
+from ._memory import require
 from ._progress import clock
 
 __all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
@@ -27,7 +28,7 @@ class BitsServer(KeyedServer[_core.BitsServer]):
     """
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
-        self._core, self._params, self._home = core, params, Home(Worker(core))
+        self._core, self._params, self._home = core, params, Home(Worker(core, params.dimensions[0]))
 
     @property
     def wire_bytes(self) -> int:
@@ -117,6 +118,14 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         client._threads, client._made, client._home = threads, None, Home()
         return client
 
+    @classmethod
+    def _load(cls, path: PathLike, threads: int) -> BitsClient:
+        """The client again from its file."""
+        client = cls.__new__(cls)
+        client._params, client._core = _core.BitsClient.load(path, threads)
+        client._threads, client._made, client._home = threads, None, Home()
+        return client
+
     def _saved(self) -> bytes:
         return self.params_bytes() + self.secret_bytes()
 
@@ -137,12 +146,19 @@ class BitsClient(SecretHolder[_core.BitsClient]):
 
         `x` is anything that NumPy takes for such an array; Python's integers are NumPy's default, int64.
 
-        Raises `UnsupportedError` for other types, `PlanError` for integers under a set of gates.
+        Raises `UnsupportedError` for other types, `PlanError` for integers under a set of gates,
+        `OutOfMemoryError` for more than fits into memory.
         """
         if isinstance(x, EncryptedBits):
             raise UnsupportedError("this array is encrypted already")
         values = plain(x)
-        core = self._core.encrypt(str(values.dtype), list(values.shape), words(values))
+        element = str(values.dtype)
+        require(
+            values.size * blocks(element) * BLOCK,
+            f"to encrypt {values.size} {element}",
+            "encrypt it in parts",
+        )
+        core = self._core.encrypt(element, list(values.shape), words(values))
         return EncryptedBits(core, self._params, self._home)
 
     def decrypt(self, x: EncryptedBits) -> NDArray[Any]:

@@ -319,15 +319,30 @@ class EncryptedBits(Opaque, Travels):
         if not _understood(by):
             return NotImplemented
         if isinstance(by, EncryptedBits):
-            shape = _shape((self, by))
-            x, y = self._to(shape), by._to(shape)
+            x, shape = self._shifted(name, np.empty(0, by.dtype), by), _shape((self, by))
+            y = EncryptedBits(by._core, by._params, x._home).astype(_integer(by.dtype))
+            x, y = x._to(shape), y._to(shape)
             return x._wrap(x._do(y).shift_by(name, x._core, y._core), y)
         amounts = plain(by)
         if amounts.size and amounts.min() < 0:
             raise InputError("numbers of bits are not negative")
         shape = _broadcast(self.shape, amounts.shape)
-        x = self._to(shape)
+        # Python's own numbers take the array's type.
+        number = isinstance(by, int) and not isinstance(by, (bool, np.bool_))
+        x = self._shifted(name, 1 if number else np.empty(0, amounts.dtype))._to(shape)
         return x._wrap(x._do().shift(name, x._core, words(np.broadcast_to(amounts, shape))))
+
+    def _shifted(self, name: str, by: Any, *others: EncryptedBits) -> EncryptedBits:
+        """In the type that NumPy shifts in; what it has no shifts for stays as it is."""
+        if not hasattr(np, name):
+            return self
+        try:
+            dtype = getattr(np, name)(np.empty(0, self.dtype), by).dtype
+        except TypeError:
+            raise UnsupportedError(
+                f"there is no type for {self.dtype} shifted by {by.dtype}; convert one: x.astype(…)"
+            ) from None
+        return EncryptedBits(self._core, self._params, self._at(*others)).astype(dtype)
 
     # Operators.
 
@@ -823,11 +838,17 @@ COMPOSED: dict[str, Callable[[Any, Any], Any]] = {
     "power": lambda x, y: _reflect(x, y, "pow"),
     "matmul": lambda x, y: _reflect(x, y, "matmul"),
 }
+
+
+def _squared(x: EncryptedBits) -> EncryptedBits:
+    return x * x
+
+
 UNARY: dict[str, Callable[[EncryptedBits], EncryptedBits]] = {
     "negative": lambda x: -x,
     "positive": lambda x: x,
     "absolute": abs,
-    "square": lambda x: x * x,
+    "square": lambda x: _squared(x.astype(_integer(x.dtype))),
     "invert": lambda x: ~x,
     "bitwise_invert": lambda x: ~x,
 }

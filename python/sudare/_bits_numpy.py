@@ -41,7 +41,7 @@ def divmod_(x: EncryptedBits, d: EncryptedBits | NDArray[Any]) -> tuple[Encrypte
             raise ZeroDivisionError("division of encrypted integers by a public zero")
         logs = np.log2(np.abs(d.astype(np.float64))).astype(int)
         if ((d > 0) & (d == np.left_shift(np.ones_like(d), logs.astype(d.dtype)))).all():
-            return x >> logs.astype(np.uint8), x & (d - 1).astype(d.dtype)
+            return x >> logs.astype(d.dtype), x & (d - 1).astype(d.dtype)
     if x.dtype.kind != "i":
         return _unsigned(x, d)
     unsigned = np.dtype(x.dtype.str.replace("i", "u"))

@@ -12,12 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from ._memory import require
 from ._progress import forecast, progress
 
-__all__ = ["Worker"]
+__all__ = ["BLOCK", "Worker", "blocks"]
 
 Words = NDArray[np.uint64]
 Array = _core.BitsArray
+
+#: Bytes that encryption takes for a block at its peak.
+BLOCK = 48
+
+
+def blocks(element: str) -> int:
+    """Blocks of an element: two bits each, or one boolean."""
+    return 1 if element == "bool" else int(element.removeprefix("u").removeprefix("int")) // 2
+
 
 #: What takes no bootstrap: pieces would only cost copies.
 LINEAR = frozenset(["add", "subtract"])
@@ -28,8 +38,15 @@ PIECE, SHORT = 0.3, 1.0
 class Worker:
     """The operations of a server on arrays."""
 
-    def __init__(self, core: _core.BitsServer) -> None:
-        self._core = core
+    def __init__(self, core: _core.BitsServer, dimension: int) -> None:
+        self._core, self._word = core, 8 * (dimension + 1)
+
+    def _require(self, name: str, operands: list[Array]) -> None:
+        """Refuses operands that, with masks, and a result of their size do not fit into memory."""
+        count = sum(
+            int(np.prod(x.shape, dtype=np.int64)) * blocks(x.element) for x in [*operands, operands[0]]
+        )
+        require(count * self._word, name, "compute it in parts")
 
     def plain(self, element: str, shape: list[int], values: Words) -> Array:
         """An array that the server sees."""
@@ -38,6 +55,7 @@ class Worker:
     def elementwise(self, name: str, left: Array, right: Array) -> Array:
         """An operation of two arrays by NumPy's name for it."""
         if name in LINEAR and left.element != "bool":
+            self._require(name, [left, right])
             return self._core.elementwise(name, left, right)
         return self._pieces(name, [left, right], lambda parts, _: self._core.elementwise(name, *parts))
 
@@ -79,6 +97,7 @@ class Worker:
 
     def _pieces(self, name: str, operands: list[Array], work: Callable[[list[Array], slice], Array]) -> Array:
         """The operation, and from the second piece on a forecast and a bar if it takes long."""
+        self._require(name, operands)
         shape = operands[0].shape
         size, lanes = int(np.prod(shape, dtype=np.int64)), 4 * self._core.threads
         if size <= 2 * lanes:

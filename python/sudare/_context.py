@@ -10,6 +10,7 @@ from ._array import Floats, plain
 from ._errors import ShapeError, UnsupportedError
 from ._estimate import Estimate, Tiles, estimate
 from ._matrix import Encrypted, members, rows
+from ._memory import require
 from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
@@ -100,7 +101,8 @@ class Context:
         tables a vector is a row, as NumPy broadcasts it; a column is a matrix, `v[:, None]`.
 
         Raises `ShapeError` for anything but a matrix or vector, `InputError` for an element that is
-        not finite or over the bound, `UnsupportedError` for what holds no numbers.
+        not finite or over the bound, `UnsupportedError` for what holds no numbers, `OutOfMemoryError` for
+        more than fits into memory.
         """
         if isinstance(x, Encrypted):
             raise UnsupportedError("this matrix is encrypted already")
@@ -108,6 +110,8 @@ class Context:
         if values.ndim != 2:
             raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
         bound = None if max_abs is None else real(max_abs, "max_abs")
+        # Two words for each of N coefficients, and half as many numbers, at each level.
+        require(values.size * 32 * (self.levels + 1), "to encrypt this matrix", "encrypt it in parts")
         return Encrypted(self._core.encrypt(members(values), bound), None, self._server, dropped)
 
     def decrypt(self, x: Encrypted, *, release: bool = False, private: bool = False) -> Floats:

@@ -80,11 +80,8 @@ class Keys(WorkerPlugin):
         self.name = f"sudare-keys-{self.digest}"
         self.path, self.threads = os.path.abspath(path), threads
         self._plan, self._key = server._planned.to_json(), server.key_id
-        place = Path(self.path)
-        if not place.exists():
-            beside = place.with_name(f"{place.name}.{os.getpid()}.partial")
-            beside.write_bytes(data)
-            beside.replace(place)
+        if not Path(self.path).exists():
+            _core.write_file(self.path, data, False)
 
     async def setup(self, worker: Any) -> None:
         """What a worker does when it starts, or when this is registered."""

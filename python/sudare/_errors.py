@@ -13,6 +13,7 @@ __all__ = [
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",
+    "OutOfMemoryError",
     "PlanError",
     "PrecisionError",
     "ReleaseError",
@@ -40,6 +41,10 @@ class ShapeError(SudareError, ValueError):
 
 class InputError(SudareError, ValueError):
     """A value that cannot be encrypted: NaN, infinity, or one over the planned bound."""
+
+
+class OutOfMemoryError(SudareError, MemoryError):
+    """What is asked for does not fit into memory; nothing was taken of it."""
 
 
 class PlanError(SudareError, ValueError):

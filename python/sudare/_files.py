@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
 from . import _core
-from ._errors import FormatError, InputError, PlanError, UnsupportedError
+from ._errors import FormatError, PlanError, SudareError, UnsupportedError
+from ._memory import require
 
 if TYPE_CHECKING:
     from ._bits import BitsClient, BitsServer
@@ -29,19 +29,64 @@ Source: TypeAlias = "Bytes | PathLike | BinaryIO"
 def octets(source: Any) -> bytes:
     """The bytes of a bytes-like object, of a file by its path, or of an open binary file.
 
-    Raises `FormatError` for anything else, `OSError` if a file cannot be read.
+    Of a file no more is read than its own header says and memory has room for.
+
+    Raises `FormatError` for anything else, `OutOfMemoryError` for what does not fit, `OSError` if a file
+    cannot be read.
     """
     if isinstance(source, bytes):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return Path(source).read_bytes()
-    found = source.read() if hasattr(source, "read") else source
+        with open(source, "rb") as file:
+            return _contents(file)
     try:
-        return bytes(memoryview(found))
-    except (TypeError, ValueError):
+        return _contents(source) if hasattr(source, "read") else bytes(memoryview(source))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SudareError):
+            raise
         raise FormatError(
             f"an object is read from bytes, a path or an open binary file, not from {type(source).__name__}"
         ) from None
+
+
+def _contents(file: BinaryIO) -> bytes:
+    """What a file holds from here on: an object, parameters and an object, text, or statistics."""
+    if not getattr(file, "seekable", bool)():
+        return _contents(io.BytesIO(_stream(file)))
+    start = file.tell()
+    length = file.seek(0, os.SEEK_END) - start
+
+    def at(offset: int, count: int) -> bytes:
+        file.seek(start + offset)
+        return file.read(count)
+
+    end = length
+    if _recognised(at(0, _HEAD)):
+        end = kind(at(0, _MOST_HEADER)).nbytes
+        if end < length:
+            end += kind(at(end, _MOST_HEADER)).nbytes
+    if end != length or (length > _MOST_TEXT and at(0, 1) != _MAGIC[:1]):
+        raise FormatError(f"the file has {length} bytes, and its beginning says {end}; copy it again")
+    require(length, "to read this file", "read it where there is more memory")
+    return at(0, length)
+
+
+def _stream(file: BinaryIO) -> bytes:
+    """All of a file that only goes forward."""
+    parts: list[bytes] = []
+    while part := file.read(_STEP):
+        if not parts:
+            _recognised(part)
+        parts.append(part)
+        require(2 * len(parts) * _STEP, "to read this file", "read it where there is more memory")
+    return b"".join(parts)
+
+
+def _recognised(head: bytes) -> bool:
+    """Whether a file begins as an object does; refused if as nothing of this package's."""
+    if not head.startswith(_MAGIC) and head.lstrip()[:1] not in (b"{", b"P"):
+        raise FormatError("this begins as nothing of this package's does; name another file")
+    return head.startswith(_MAGIC)
 
 
 class Kind(NamedTuple):
@@ -64,80 +109,26 @@ def kind(data: bytes) -> Kind:
 class Travels(ABC):
     """Has bytes of its own that a file may hold."""
 
-    #: Whether the bytes are for their owner alone.
-    _private = False
-
     @abstractmethod
     def _saved(self) -> bytes:
         """What a file holds."""
 
-    def _replaces(self, held: bytes) -> None:  # noqa: B027 (most have nothing to take over)
-        """Takes over what must outlive the older copy of itself that a file holds."""
+    def _write(self, path: str, overwrite: bool) -> None:
+        """Writes the file: whole, or not at all."""
+        _core.write_file(path, self._saved(), overwrite)
 
-    def save(self, target: PathLike | BinaryIO) -> None:
+    def save(self, target: PathLike | BinaryIO, *, overwrite: bool = False) -> None:
         """Write it to a file, which `sudare.load` reads: by a path, or an open binary file.
 
-        A path gets the whole file or none. A file with a secret key is readable by its owner alone, and
-        never takes the place of another key. Of the releases counted in it and here the larger number stays.
+        A path gets the whole file or none. No file takes the place of a secret key, unless `overwrite` says
+        so; one with a secret key is readable by its owner alone, and replaces nothing but the same key.
 
         Raises `InputError` instead of replacing another secret key, `OSError` if writing fails.
         """
-        if not isinstance(target, (str, os.PathLike)):
-            target.write(self._saved())
-            return
-        path = Path(target)
-        if self._private and path.exists():
-            # A link stays a link to the file that is replaced.
-            self._save_over(path.resolve())
+        if isinstance(target, (str, os.PathLike)):
+            self._write(os.fspath(target), overwrite)
         else:
-            _write(path, self._saved(), 0o600 if self._private else 0o666)
-
-    def _save_over(self, path: Path) -> None:
-        """Takes the place of an older copy, which nobody else reads or replaces meanwhile."""
-        lock = _core.LockedFile(path)
-        try:
-            held = path.read_bytes()
-            if _last_key(held) != _last(self._saved()).key:
-                raise InputError(
-                    f"{path} is there already and holds something else; what its key encrypted would be "
-                    "lost: name another file, or remove it first"
-                )
-            self._replaces(held)
-            _write(path, self._saved(), 0o600)
-        finally:
-            lock.release()
-
-
-def _last(data: bytes) -> Kind:
-    """The last of the objects that stand one after another."""
-    found = kind(data)
-    rest = data[found.nbytes :]
-    return _last(rest) if rest else found
-
-
-def _last_key(data: bytes) -> str | None:
-    try:
-        return _last(data).key
-    except FormatError:
-        return None
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    """Writes beside the place and renames when everything is on the disk."""
-    handle, scratch = tempfile.mkstemp(".part", f".{path.name}.", path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if mode != 0o600:
-                mask = os.umask(0)
-                os.umask(mask)
-                os.chmod(scratch, mode & ~mask)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+            target.write(self._saved())
 
 
 def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
@@ -150,7 +141,8 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     run, so that a file may come from anybody; a secret key and a server's keys are to be your own.
 
     Raises `FormatError` for a file that is damaged or none of Sudare's, `PlanError` where a plan is missing,
-    `KeyMismatchError` for objects of another plan, `OSError` if it cannot be read.
+    `KeyMismatchError` for objects of another plan, `OutOfMemoryError` for what does not fit into memory,
+    `OSError` if it cannot be read.
 
     >>> import io
     >>> plan = sd.plan(lambda A: A.sum(axis=0), A=sd.spec((4, 2)), error=1e-4)
@@ -160,11 +152,13 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     """
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
-            head = file.read(1 << 12)
-        if head.startswith(_MAGIC) and int.from_bytes(head[10:12], "little") == _PANEL:
+            found = _begins(file)
+        if found == _PANEL:
             from ._genome import Panel
 
             return Panel.open(source)
+        if found in _SECRETS:
+            return _SECRETS[found](source, home, threads)
     data = octets(source)
     if data.startswith(b"PK"):
         from ._moments import Moments
@@ -177,16 +171,32 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
             return Plan.from_json(data.decode())
         except UnicodeDecodeError:
             raise FormatError("this is no plan: it is not text; copy it again") from None
-    found = kind(data)
-    reader = _READERS.get(found.code)
+    what = kind(data)
+    reader = _READERS.get(what.code)
     if reader is None:
-        remedy = _REMEDIES.get(found.code, "it is read in Rust")
-        raise UnsupportedError(f"this is {found.name}; {remedy}")
+        remedy = _REMEDIES.get(what.code, "it is read in Rust")
+        raise UnsupportedError(f"this is {what.name}; {remedy}")
     return reader(data, home, threads)
 
 
 _MAGIC = b"SUDARE\x1a\n"
 _PANEL = 64
+#: Bytes by which a file is recognised; the longest header; the longest text or table of statistics; and what
+#: is read at a time.
+_HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28
+
+
+def _begins(file: BinaryIO) -> int | None:
+    """The number of the object that a file begins with, or that follows parameters there."""
+    head = file.read(_HEAD)
+    if not head.startswith(_MAGIC):
+        return None
+    code = int.from_bytes(head[10:12], "little")
+    if code != _TFHE_PARAMS or not file.seekable():
+        return None if code == _TFHE_CLIENT else code
+    file.seek(kind(head).nbytes)
+    head = file.read(_HEAD)
+    return int.from_bytes(head[10:12], "little") if head.startswith(_MAGIC) else code
 
 
 def _plan_of(home: Any, what: str) -> Plan:
@@ -198,7 +208,7 @@ def _plan_of(home: Any, what: str) -> Plan:
     return plan
 
 
-def _client(data: bytes, home: Any, threads: int) -> Any:
+def _client(data: Source, home: Any, threads: int) -> Any:
     from ._session import Client
 
     return Client.from_secret_bytes(_plan_of(home, "a secret key"), data, threads=threads)
@@ -247,13 +257,19 @@ def _bits(data: bytes, home: Any, threads: int) -> Any:
     return EncryptedBits(_core.BitsArray.from_bytes(made, rest), made, getattr(home, "_home", None))
 
 
+def _bits_client(path: PathLike, home: Any, threads: int) -> Any:
+    from ._bits import BitsClient
+
+    return BitsClient._load(path, threads)
+
+
 def _sites(data: bytes, home: Any, threads: int) -> Any:
     from ._genome import Sites
 
     return Sites.from_bytes(data)
 
 
-def _genome_client(data: bytes, home: Any, threads: int) -> Any:
+def _genome_client(data: Source, home: Any, threads: int) -> Any:
     from ._genome import Client
 
     return Client.from_secret_bytes(data, threads)
@@ -273,8 +289,14 @@ _READERS: dict[int, Callable[[bytes, Any, int], Any]] = {
     65: _sites,
     67: _genome_client,
 }
+#: Files with secret keys, which are read past Python's memory.
+_SECRETS: dict[int, Callable[[PathLike, Any, int], Any]] = {
+    2: _client,
+    _TFHE_CLIENT: _bits_client,
+    67: _genome_client,
+}
 _REMEDIES = {
-    _PANEL: "a panel is mapped and not read: give the path of its file",
+    _PANEL: "a panel is not read as a whole: give the path of its file",
     68: "it is read with the answer: client.answer(query, answer)",
     69: "a server answers it: sudare.genome.Server(panel).search(data)",
     70: "the client that asked reads it: client.answer(query, data)",

@@ -1,8 +1,11 @@
 """Functions of encrypted elements that are approximations, and of plain ones what NumPy has.
 
 Each takes the interval that its elements lie in, and a `degree` or the `error` that may be made. The
-polynomial is fitted on the caller's side; a plan tells interval and error, and has the latter
-in its own error.
+polynomial is fitted on the caller's side; a plan tells interval and error, a bound, and has the latter
+in its own error. Elements that may be over both ends of the interval are refused: plain ones and those of a
+context by an `InputError`, those of a plan by a `PlanError`. In a context, whose bounds are powers of two, a
+bound of less than twice the ends is taken, and the error that the result carries is that of elements as far
+out.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import numpy as np
 
 from ._array import ArrayOperators
 from ._errors import InputError
-from ._polynomial import Interval, fit
+from ._polynomial import Interval, fitted, inside
 from ._values import real
 
 __all__ = ["bounded", "exp", "greater", "reciprocal", "sigmoid", "sign", "sqrt"]
@@ -41,58 +44,64 @@ def bounded(x: X, max_abs: float) -> X:
 
 
 def _elementwise(
-    exact: Callable[[Any], Any], x: Any, interval: Interval, degree: int | None, error: float | None
+    name: str,
+    exact: Callable[[Any], Any],
+    x: Any,
+    interval: Interval,
+    degree: int | None,
+    error: float | None,
 ) -> Any:
     if not isinstance(x, ArrayOperators):
+        inside(x, interval)
         return exact(np.asarray(x, dtype=np.float64))
-    return x.apply(fit(lambda t: float(exact(np.float64(t))), interval, degree, error=error))
+    return x.apply(fitted(name, interval, degree, error))
 
 
 def exp(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The exponential of elements that lie in `interval`.
 
-    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
-    not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
-    return _elementwise(np.exp, x, interval, degree, error)
+    return _elementwise("exp", np.exp, x, interval, degree, error)
 
 
 def sqrt(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The square root of elements that lie in `interval`, which begins above zero.
 
-    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
-    not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
     _above_zero(interval)
-    return _elementwise(np.sqrt, x, interval, degree, error)
+    return _elementwise("sqrt", np.sqrt, x, interval, degree, error)
 
 
 def reciprocal(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The reciprocal 1/x of elements that lie in `interval`, which begins above zero.
 
-    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
-    not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
     _above_zero(interval)
-    return _elementwise(np.reciprocal, x, interval, degree, error)
+    return _elementwise("reciprocal", np.reciprocal, x, interval, degree, error)
 
 
 def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
     """The logistic function 1 / (1 + exp(-x)) of elements that lie in `interval`.
 
-    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is
-    not real.
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
     """
-    return _elementwise(lambda t: 1 / (1 + np.exp(-t)), x, interval, degree, error)
+    return _elementwise("sigmoid", _logistic, x, interval, degree, error)
 
 
 def sign(x: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None) -> Any:
     """The sign, -1 or 1, of elements from `gap` to `max_abs` in absolute value; anything for others.
 
-    Raises `InputError` for a gap that is not between 0 and `max_abs` or a degree that is none,
-    `UnsupportedError` for what is not real.
+    Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
+    elements over `max_abs`, `UnsupportedError` for what is not real.
     """
-    return _elementwise(np.sign, x, _both(gap, max_abs), degree, error)
+    return _elementwise("sign", np.sign, x, _both(gap, max_abs), degree, error)
 
 
 def greater(
@@ -102,10 +111,15 @@ def greater(
 
     For smaller differences anything between 0 and 1.
 
-    Raises `InputError` for a gap that is not between 0 and `max_abs` or a degree that is none,
-    `UnsupportedError` for what is not real.
+    Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
+    elements over `max_abs`, `UnsupportedError` for what is not real.
     """
-    return _elementwise(lambda t: np.heaviside(t, 0.5), x - y, _both(gap, max_abs), degree, error)
+    return _elementwise("step", lambda t: np.heaviside(t, 0.5), x - y, _both(gap, max_abs), degree, error)
+
+
+def _logistic(t: Any) -> Any:
+    """1 / (1 + exp(-t)), of which no exponential overflows."""
+    return np.exp(-np.logaddexp(0, -t))
 
 
 def _both(gap: float, max_abs: float) -> list[tuple[float, float]]:

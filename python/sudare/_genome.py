@@ -228,7 +228,7 @@ class Panel:
 
     @classmethod
     def open(cls, path: Path) -> Panel:
-        """A panel file of before; it is mapped, not read."""
+        """A panel file of before; its columns are read as they are needed."""
         return cls(_core.GenomePanel.open(os.fspath(path)))
 
     @property
@@ -323,7 +323,10 @@ class Client(SecretHolder[_core.GenomeClient]):
         Raises `FormatError` for anything damaged or of another kind.
         """
         client = cls.__new__(cls)
-        client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
+        if isinstance(secret, (str, os.PathLike)):
+            client._core = _core.GenomeClient.load(secret, threads)
+        else:
+            client._core = _core.GenomeClient.from_secret_bytes(octets(secret), threads)
         return client
 
     @property
@@ -354,7 +357,8 @@ class Client(SecretHolder[_core.GenomeClient]):
     ) -> Query:
         """Encrypts the haplotype of a sample in a file, or `symbols` from site `start` on.
 
-        The start is hidden among `among` sites drawn from the region `within` (the whole panel without one).
+        The start is hidden among `among` sites of the region `within` (the whole panel without one), which
+        follow from the key and the start: queries from one place have one list.
         Several samples and haplotypes make one query of the protocol "simd".
 
         Raises `InputError` for a sample or a start that there is not, `ShapeError` for more symbols

@@ -24,6 +24,7 @@ class _Secret(Protocol):
     @property
     def key_id(self) -> str: ...
     def secret_bytes(self) -> bytes: ...
+    def save(self, path: str, overwrite: bool) -> None: ...
 
 
 class _Evaluation(Protocol):
@@ -43,7 +44,6 @@ Evaluation = TypeVar("Evaluation", bound=_Evaluation)
 class SecretHolder(Travels, Generic[Secret]):
     """Gives its secret key out by name only, and so does not pickle."""
 
-    _private = True
     #: How a client is made again from its secret key, for the refusal's text.
     _again: ClassVar[str]
     _core: Secret
@@ -59,6 +59,10 @@ class SecretHolder(Travels, Generic[Secret]):
 
     def _saved(self) -> bytes:
         return self.secret_bytes()
+
+    def _write(self, path: str, overwrite: bool) -> None:
+        # Past Python's memory, which nobody wipes.
+        self._core.save(path, overwrite)
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(

@@ -186,9 +186,11 @@ class Computation:
             return operand.made(operand.values.repeat(size, axis=axis - 2))
         return self._server._core.repeat(operand, axis, size)
 
-    def approximation(self, operand: Core, error: float, interval: tuple[float, float]) -> Core:
-        """A polynomial's value as that of a function."""
-        return self._server._core.approximation(operand, error, interval)
+    def approximation(
+        self, operand: Core, variable: Core, error: float, interval: tuple[float, float]
+    ) -> Core:
+        """A polynomial's value as that of a function of a variable."""
+        return self._server._core.approximation(operand, variable, error, interval)
 
     def refresh(self, operand: Core, max_abs: float | None) -> Core:
         """The levels of a fresh matrix."""
@@ -339,8 +341,8 @@ class Encrypted(ArrayOperators, Travels):
     def apply(self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Encrypted:
         if self._plan is not None:
             return super().apply(function, interval, degree)
-        fitted = polynomial(function, interval, degree)
-        return self._wrap(self._do.polynomial(self._core, fitted._core), self._dropped)
+        fitted = polynomial(function, interval, degree, self.max_abs)
+        return self._wrap(self._do.polynomial(self._core, fitted._up_to(self.max_abs)), self._dropped)
 
     apply.__doc__ = ArrayOperators.apply.__doc__
 
@@ -394,9 +396,18 @@ def members(values: Floats) -> Floats:
     return np.ascontiguousarray(values.reshape((-1, *values.shape[-2:])))
 
 
+def planned(values: Floats, batch: int) -> Floats:
+    """A matrix, or the members of a plan's batch."""
+    if values.ndim == 3 and batch == 1:
+        raise ShapeError(
+            f"the plan has one matrix here, not a batch of shape {values.shape}; give the matrix alone"
+        )
+    return members(values)
+
+
 def shared(values: Floats, batch: int) -> Floats:
     """A matrix that all members of a batch share, for each of them; a batch as it is."""
-    each = members(values)
+    each = planned(values, batch)
     return np.broadcast_to(each, (batch, *each.shape[1:])).copy() if values.ndim == 2 and batch > 1 else each
 
 

@@ -163,16 +163,24 @@ class Moments(Travels):
     @classmethod
     def _read(cls, data: bytes) -> Moments:
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as found:
-                arrays = {f.name: found[f.name] for f in fields(cls)}
-            k = len(arrays["mean"])
-            shapes = [np.shape(arrays[f.name]) for f in fields(cls)]
-            columns = tuple(str(name) for name in arrays.pop("columns"))
-        except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
+            arrays = _members(data, [f.name for f in fields(cls)])
+        except Exception as error:  # Whatever an archive from anybody makes of zipfile and NumPy.
             raise FormatError(f"these are no statistics that were saved: {error}") from None
-        if shapes != [(), (k,), (k, k), (k,), (k, k), (k,)]:
-            raise FormatError(f"statistics of {k} columns do not have the shapes {shapes}")
-        return cls(int(arrays.pop("rows")), **arrays, columns=columns)
+        rows, columns = arrays.pop("rows"), arrays.pop("columns")
+        k = columns.size
+        if rows.shape != () or rows.dtype.kind != "i" or not 2 <= int(rows) < 2**53:
+            raise FormatError("statistics are of two rows or more")
+        if columns.shape != (k,) or columns.dtype.kind != "U":
+            raise FormatError("statistics have a name for each column")
+        for name, value in arrays.items():
+            shape = (k, k) if name.startswith("covariance") else (k,)
+            if value.shape != shape or value.dtype != np.float64 or not np.isfinite(value).all():
+                raise FormatError(f"statistics of {k} columns have real numbers of shape {shape} for {name}")
+        found = cls(int(rows), **arrays, columns=tuple(str(name) for name in columns))
+        errors = [found.mean_error, found.covariance_error]
+        if any((error < 0).any() for error in errors) or (found.variance < -found.variance_error).any():
+            raise FormatError("errors and variances are not below zero")
+        return found
 
     def _variances(self) -> tuple[Floats, Floats]:
         """The least and the largest that each variance can be."""
@@ -198,6 +206,34 @@ class Moments(Travels):
                 lines.append(f"and {len(self.mean) - 10} more columns")
                 break
         return "\n".join(lines) + ">"
+
+
+def _members(data: bytes, names: list[str]) -> dict[str, Any]:
+    """The arrays of an archive that `save` wrote, each as large as its part: nothing is unpacked."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {member.filename: member for member in archive.infolist()}
+        if sorted(members) != sorted(f"{name}.npy" for name in names):
+            raise FormatError(f"it has {len(members)} parts of other names")
+        for name in names:
+            member = members[f"{name}.npy"]
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size > len(data):
+                raise FormatError("its parts are compressed")
+            arrays[name] = _array(archive.read(member))
+    return arrays
+
+
+def _array(data: bytes) -> Any:
+    """The array of a part."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise FormatError("a part has another version")
+    shape, columns_first, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject:
+        raise FormatError("a part has objects")
+    # As many bytes as its header says: nothing is allocated for a claim.
+    values = np.frombuffer(data, dtype, offset=file.tell())
+    return values.reshape(shape, order="F" if columns_first else "C")
 
 
 def moments(plan: Plan, found: Floats, released: bool, columns: tuple[str, ...] = ()) -> Moments:

@@ -47,7 +47,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
 def _tile(A: Any, reps: Any) -> Any:
     times = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     times = tuple(operator.index(n) for n in times)
-    a = two_axes(A) if len(times) > A.ndim else one_axis(A)
+    a = two_axes(A) if len(times) > 1 else one_axis(A)
     times = (1,) * (a.ndim - len(times)) + times
     if len(times) > 2 or min(times) < 1:
         raise ShapeError(f"{reps} repetitions make no matrix of shape {A.shape}")
@@ -135,7 +135,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         return np.matmul(a, b)
     if axes == len(np.shape(a)) == len(np.shape(b)):
         return np.sum(a * b)
-    raise unsupported("einsum")
+    raise unsupported("einsum", (a, b))
 
 
 def _like(value: float) -> Any:

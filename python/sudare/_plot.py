@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ._errors import InputError
 from ._html import MOST, seconds, size
 
 if TYPE_CHECKING:
@@ -29,8 +30,17 @@ class Picture:
         self.svg = svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as an SVG file, which browsers and word processors open."""
-        Path(path).write_text(self.svg, encoding="utf-8")
+        """Write it as an SVG file, which browsers and word processors open.
+
+        Raises `InputError` for a name that says another format.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in ("", ".svg"):
+            raise InputError(
+                f"a picture is written as SVG, and {target.name!r} says otherwise; write "
+                f"{target.with_suffix('.svg').name!r}, which browsers and word processors open and convert"
+            )
+        target.write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return self.svg

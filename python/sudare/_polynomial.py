@@ -1,12 +1,14 @@
 """Functions of encrypted numbers, by polynomials.
 
-A plan computes a polynomial by sums and products that any expression has, which is what is composed here; a
-context has a circuit of its own.
+A plan computes a polynomial by sums and products that any expression has, which is what is composed here;
+a context has a circuit of its own. How far a polynomial is from its function is found below: a bound for
+the functions of `KNOWN`, for others an estimate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -20,8 +22,14 @@ __all__ = ["Polynomial", "fit"]
 DEGREES = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
 # Degrees below this are sums of multiples.
 BABIES = 4
-# Coefficients that are this part of the largest are rounding.
-NOTHING = 1e-15
+# Functions whose distance from a polynomial is bounded, by what they are called below.
+KNOWN: dict[Any, str] = {
+    **{f: f.__name__ for f in (np.exp, np.tanh, np.sqrt, np.reciprocal, np.log, np.sin, np.cos, np.sign)},
+    **{f: f.__name__ for f in (math.exp, math.tanh, math.sqrt, math.log, math.sin, math.cos)},
+    **dict.fromkeys((np.absolute, abs, math.fabs), "absolute"),
+}
+# Part of an interval's end that bounds of rounded numbers may be over it.
+ROUNDED = 8 * float(np.finfo(np.float64).eps)
 Operand: TypeAlias = Any
 
 Interval: TypeAlias = "tuple[float, float] | Sequence[tuple[float, float]]"
@@ -30,11 +38,17 @@ Interval: TypeAlias = "tuple[float, float] | Sequence[tuple[float, float]]"
 class Polynomial:
     """A polynomial on an interval that stands for a function there: `fit` makes it, `x.apply` evaluates it.
 
-    Called with plain numbers or arrays it gives what encrypted ones would.
+    Called with plain numbers or arrays in its interval it gives what encrypted ones would; others are
+    refused by an `InputError`.
     """
 
-    def __init__(self, core: _core.Polynomial) -> None:
-        self._core = core
+    def __init__(self, core: _core.Polynomial, function: Any, *, stated: bool = False) -> None:
+        # A function, the name of one that is known below, or None where it is the polynomial itself.
+        self._core, self._function, self._stated = core, function, stated
+
+    def _up_to(self, max_abs: float) -> _core.Polynomial:
+        """The same for elements of which no more is known, as far from the function as it is for those."""
+        return self._core if self._stated else self._core.up_to(max_abs, self._function)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -43,7 +57,7 @@ class Polynomial:
 
     @property
     def error(self) -> float:
-        """The largest distance to the function on the intervals that it was fitted on."""
+        """Bound on the distance to the function where it was fitted, or an estimate: see `fit`."""
         return self._core.error
 
     @property
@@ -62,8 +76,14 @@ class Polynomial:
         return np.polynomial.Chebyshev(self._core.coefficients, domain=self.interval)
 
     def __call__(self, x: Any) -> Any:
-        """The polynomial's value at a plain number or array."""
-        return self.chebyshev(np.asarray(x, dtype=np.float64))
+        """The polynomial's value at a plain number or array.
+
+        Raises `InputError` for numbers outside of the interval; `chebyshev` takes them.
+        """
+        values = np.asarray(x, dtype=np.float64)
+        if self._function is not None:
+            inside(values, self.interval)
+        return self.chebyshev(values)
 
     def __repr__(self) -> str:
         (low, high), degree = self.interval, len(self._core.coefficients) - 1
@@ -84,10 +104,14 @@ def fit(
     interval nothing is promised, and a polynomial grows fast there. In place of a degree, an `error`
     takes the least of the degrees 1, 2, 3, 5, 7, 11, 15, 23, 31, 47 and 63 that comes so near.
 
-    Raises `InputError` where none does, or for an interval that is none.
+    Of NumPy's exp, tanh, sqrt, reciprocal, log, sin, cos, sign and absolute (and `math`'s and Python's own),
+    `error` is a bound, with the rounding of doubles in it. Of any other function it is an estimate, one per
+    cent over what a fine grid finds: what happens between its points is not seen. Where the grid disagrees
+    with that of the fit, the function is refused. With a degree and an `error`, the error is your word.
 
-    Raises `InputError` for an interval or a degree that is none, `UnsupportedError` for what is no
-    function of a number.
+    Raises `InputError` for an interval or a degree that is none, where no degree comes as near, where the
+    error is estimated and the function changes too fast for that, or where a stated error is too small;
+    `UnsupportedError` for what is no function of a number.
 
     >>> exp = fit(np.exp, (-1, 1), degree=7)
     >>> exp
@@ -98,20 +122,56 @@ def fit(
     """
     if not callable(function):
         raise UnsupportedError(f"a polynomial is fitted to a function of one number, not to {function!r}")
-    if (degree is None) == (error is None):
-        raise UnsupportedError("say how high a degree is, degree=7, or how near it comes, error=1e-3")
-    pairs = _intervals(interval)
+    known = KNOWN.get(function) if isinstance(function, Hashable) else None
+    return fitted(known or function, interval, degree, error)
+
+
+def fitted(function: Any, interval: Interval, degree: int | None, error: float | None) -> Polynomial:
+    """What `fit` gives, for a function or the name of one that is known."""
+    pairs, wanted = intervals(interval), None if error is None else real(error, "error")
     if degree is not None:
-        return Polynomial(_core.Polynomial.fit(function, pairs, count(degree, "degree")))
-    wanted = real(error, "error")
+        core = _core.Polynomial.fit(function, pairs, count(degree, "degree"), wanted)
+        if wanted is not None and core.error > wanted:
+            raise InputError(f"degree {degree} comes within {core.error:.1e}, and {wanted:.1e} is wanted")
+        return Polynomial(core, function, stated=wanted is not None and not isinstance(function, str))
+    if wanted is None:
+        raise UnsupportedError("say how high a degree is, degree=7, or how near it comes, error=1e-3")
+    refusal: InputError | None = None
     for tried in DEGREES:
-        found = Polynomial(_core.Polynomial.fit(function, pairs, tried))
-        if found.error <= wanted:
-            return found
-    raise InputError(
-        f"degree {DEGREES[-1]} comes within {found.error:.1e} of this function, and {wanted:.1e} is wanted; "
+        try:
+            core = _core.Polynomial.fit(function, pairs, tried)
+        except InputError as error:
+            # A higher degree has more points.
+            refusal = error
+            continue
+        refusal = None
+        if core.error <= wanted:
+            return Polynomial(core, function)
+    raise refusal or InputError(
+        f"degree {DEGREES[-1]} comes within {core.error:.1e} of this function, and {wanted:.1e} is wanted; "
         "take a shorter interval or a larger error"
     )
+
+
+def inside(values: Any, interval: Interval) -> None:
+    """Refuses plain values that are under an interval or over it.
+
+    Raises `InputError` for these.
+    """
+    low, high = hull(interval)
+    given = np.asarray(values, dtype=np.float64)
+    out = given[(given < low - abs(low) * ROUNDED) | (given > high + abs(high) * ROUNDED)]
+    if out.size:
+        raise InputError(
+            f"{out.flat[np.abs(out).argmax()]:g} is outside of the interval from {low:g} to {high:g}; "
+            "widen it"
+        )
+
+
+def hull(interval: Interval) -> tuple[float, float]:
+    """Least and largest end of an interval or several."""
+    pairs = intervals(interval)
+    return min(low for low, _ in pairs), max(high for _, high in pairs)
 
 
 def chebyshev(x: Operand, coefficients: Sequence[float], interval: tuple[float, float]) -> Operand:
@@ -121,9 +181,7 @@ def chebyshev(x: Operand, coefficients: Sequence[float], interval: tuple[float, 
     T_2k = 2 T_k^2 - 1, T_2k+1 = 2 T_k T_k+1 - u. Where u is in [-1, 1] so is every T_k, which keeps the
     bounds of the plan.
     """
-    largest = max(abs(c) for c in coefficients)
-    kept = [c if abs(c) > NOTHING * largest else 0.0 for c in coefficients]
-    if not any(kept[1:]):
+    if not any(coefficients[1:]):
         raise InputError("a polynomial of degree 0 is a number: write that number")
     (low, high), known = interval, {}
     middle, radius = (low + high) / 2, (high - low) / 2
@@ -146,7 +204,7 @@ def chebyshev(x: Operand, coefficients: Sequence[float], interval: tuple[float, 
         q, r = np.polynomial.chebyshev.chebdiv(c[: degree + 1], [0.0] * m + [1.0])
         return term(m) * value(np.atleast_1d(q).tolist()) + value(np.atleast_1d(r).tolist())
 
-    return cast("Operand", value(kept))
+    return cast("Operand", value(coefficients))
 
 
 def powers(x: Operand, coefficients: Sequence[float]) -> Operand:
@@ -171,8 +229,14 @@ def powers(x: Operand, coefficients: Sequence[float]) -> Operand:
     return found
 
 
-def polynomial(function: Any, interval: Interval | None, degree: int | None) -> Polynomial:
-    """What `x.apply` takes: a fitted polynomial, one of NumPy's, or a function to fit one to."""
+def polynomial(
+    function: Any, interval: Interval | None, degree: int | None, max_abs: float | None
+) -> Polynomial:
+    """What `x.apply` takes: a fitted polynomial, one of NumPy's, or a function to fit one to.
+
+    One of NumPy's stands for itself: where its domain does not hold elements up to `max_abs`, it is written
+    on an interval that does.
+    """
     if isinstance(function, Polynomial):
         if interval is not None or degree is not None:
             raise UnsupportedError("a fitted polynomial has an interval and a degree of its own")
@@ -180,9 +244,11 @@ def polynomial(function: Any, interval: Interval | None, degree: int | None) -> 
     if isinstance(function, np.polynomial.polynomial.Polynomial | np.polynomial.chebyshev.Chebyshev):
         if degree is not None:
             raise UnsupportedError("one of NumPy's polynomials has a degree of its own")
-        [domain] = _intervals(tuple(function.domain) if interval is None else interval)
+        [domain] = intervals(tuple(function.domain) if interval is None else interval)
+        if max_abs is not None and max_abs > max(map(abs, domain)) * (1 + ROUNDED):
+            domain = (-max_abs if domain[0] < 0 else domain[0], max_abs if domain[1] > 0 else domain[1])
         converted = function.convert(domain=domain, kind=np.polynomial.Chebyshev)
-        return Polynomial(_core.Polynomial.chebyshev([float(c) for c in converted.coef], domain))
+        return Polynomial(_core.Polynomial.chebyshev([float(c) for c in converted.coef], domain), None)
     if interval is None or degree is None:
         raise UnsupportedError(
             "say where the numbers lie and how high a degree is: interval=(-1, 1), degree=7"
@@ -190,7 +256,7 @@ def polynomial(function: Any, interval: Interval | None, degree: int | None) -> 
     return fit(function, interval, degree)
 
 
-def _intervals(interval: Interval) -> list[tuple[float, float]]:
+def intervals(interval: Interval) -> list[tuple[float, float]]:
     """One interval or several, as several."""
     several: list[Any] = list(interval) if isinstance(interval, Sequence | np.ndarray) else []
     pairs = several if all(isinstance(part, Sequence | np.ndarray) for part in several) else [several]

@@ -6,12 +6,15 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import secrets
+import socket
 import ssl
 import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 from urllib.parse import urlsplit
@@ -28,10 +31,21 @@ from ._session import Client, Server
 
 __all__ = ["Remote", "RemoteError", "RemotePanel", "RemoteServer", "remote"]
 
-# Bytes that are sent in one request, seconds that the server waits for a job before it answers, and tries.
+# Bytes of an object that are sent or fetched in one request, seconds that the server waits for a job before
+# it answers, and tries.
 PIECE = 8 << 20
 WAIT = 20
 TRIES = 8
+# Most seconds of a request with a piece of an object, and of any other; most bytes of an answer that is no
+# piece, of an object, and of the description of a panel.
+PIECE_SECONDS = 300.0
+SECONDS = WAIT + 60.0
+ANSWER = 8 << 20
+OBJECT = 4 << 30
+SITES = 1 << 30
+# Most seconds that a job is waited for, and between two questions about it.
+PATIENCE = 24 * 3600.0
+PAUSE = 1.0
 
 # The exception for each kind of refusal; any other is a `RemoteError`.
 KINDS = {
@@ -69,11 +83,56 @@ class _Answer:
     @property
     def offset(self) -> int | None:
         """Where an upload goes on."""
-        value = self.headers.get("Upload-Offset")
-        return None if value is None else int(value)
+        return _whole_number(self.headers.get("Upload-Offset"))
 
     def json(self) -> Any:
-        return json.loads(self.body)
+        """The body as JSON; a `RemoteError` for anything else."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise _nonsense("no JSON") from error
+
+
+def _whole_number(text: Any) -> int | None:
+    """A header's number, if it is one below 10^15."""
+    return int(text) if isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) else None
+
+
+def _nonsense(what: str) -> RemoteError:
+    return RemoteError(
+        f"the server's answer makes no sense: {what}; is it a sudare server of this release?", "answer"
+    )
+
+
+def _is(value: Any, pattern: str) -> bool:
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A job as the server tells it."""
+
+    id: str
+    state: str
+    done: int
+    steps: int
+    result: str
+    problem: Any
+
+    @classmethod
+    def of(cls, told: Any) -> _Job:
+        if not isinstance(told, dict):
+            raise _nonsense("no job")
+        done, steps, state = told.get("done"), told.get("steps"), told.get("state")
+        counted = all(type(number) is int and 0 <= number < 1 << 64 for number in (done, steps))
+        if not counted or not _is(told.get("id"), "[0-9a-f]{32}") or not isinstance(state, str):
+            raise _nonsense("no job")
+        if state not in ("queued", "running", "done", "failed", "cancelled"):
+            raise _nonsense("a job of an unknown state")
+        result, problem = told.get("result", ""), told.get("problem")
+        if state == "done" and not _is(result, "[0-9a-f]{64}"):
+            raise _nonsense("a job without a result")
+        return cls(told["id"], state, cast(int, done), cast(int, steps), result, problem)
 
 
 class Remote:
@@ -83,10 +142,19 @@ class Remote:
     """
 
     def __init__(self, url: str, token: str, ca: str | os.PathLike[str] | None = None) -> None:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        if not isinstance(url, str) or "@" in url:
+            # Such an address is never shown, nor kept.
+            raise InputError("an address has no name and no password in it; give it as https://HOST:PORT")
+        wrong = InputError(f"{url!r} is no address of a server; write it as https://HOST:PORT")
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            raise wrong from None
         if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/"):
-            raise InputError(f"{url!r} is no address of a server; write it as https://HOST:PORT")
+            raise wrong
+        if parts.query or parts.fragment:
+            raise wrong
         if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
             raise InputError("without TLS everybody on the line reads the token; give an https address")
         if not token or not token.isascii() or not token.isprintable() or " " in token:
@@ -96,15 +164,59 @@ class Remote:
         if parts.scheme == "https":
             context = ssl.create_default_context(cafile=None if ca is None else os.fspath(ca))
             self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, parts.port, timeout=WAIT + 60, context=context
+                host, port, timeout=SECONDS, context=context
             )
         else:
-            self._connection = http.client.HTTPConnection(host, parts.port, timeout=WAIT + 60)
+            self._connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
         # The connection is kept between requests, and ends with the last who holds this.
         weakref.finalize(self, self._connection.close)
 
+    def _once(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str], most: int, seconds: float
+    ) -> _Answer:
+        """A request and its answer of at most so many bytes, within so many seconds in all."""
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            if (line := self._connection.sock) is not None:
+                with suppress(OSError):
+                    line.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            try:
+                self._connection.request(method, path, body, headers)
+            except (BrokenPipeError, ConnectionResetError):
+                # A server that refuses a body need not read it to its end: its answer may be there.
+                if body is None:
+                    raise
+            with self._connection.getresponse() as got:
+                data = got.read(most + 1)
+                if len(data) > most:
+                    raise _nonsense(f"more than {most} bytes")
+                if got.length:
+                    raise http.client.IncompleteRead(data, got.length)
+            if late.is_set():
+                raise TimeoutError(f"no answer within {seconds:.0f} s")
+            return _Answer(got.status, got.headers, data)
+        except (OSError, http.client.HTTPException) as error:
+            if late.is_set() and not isinstance(error, RemoteError):
+                raise TimeoutError(f"no answer within {seconds:.0f} s") from error
+            raise
+        finally:
+            timer.cancel()
+
     def _ask(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        most: int = ANSWER,
+        seconds: float = 0.0,
     ) -> _Answer:
         """A request that may be repeated, and its answer. Another try is made where it can help."""
         sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
@@ -112,9 +224,15 @@ class Remote:
             last = attempt + 1 == TRIES
             try:
                 with self._lock:
-                    self._connection.request(method, path, body, sent)
-                    got = self._connection.getresponse()
-                    answer = _Answer(got.status, got.headers, got.read())
+                    answer = self._once(method, path, body, sent, most, seconds or SECONDS)
+            except (RemoteError, ValueError, RecursionError, MemoryError) as error:
+                self._connection.close()
+                if isinstance(error, RemoteError):
+                    raise
+                raise _nonsense(type(error).__name__) from error
+            except TimeoutError as error:
+                self._connection.close()
+                raise RemoteError(f"{self.url}: {error}", "slow") from error
             except ssl.SSLError as error:
                 self._connection.close()
                 raise RemoteError(
@@ -129,16 +247,17 @@ class Remote:
                 continue
             if answer.status not in (429, 503) or last:
                 return answer
-            time.sleep(min(float(answer.headers.get("Retry-After", "1")), 60.0))
+            pause = _whole_number(answer.headers.get("Retry-After"))
+            time.sleep(min(1 if pause is None else pause, 60))
         raise AssertionError("the last try returns or raises")
 
     def _done(self, answer: _Answer) -> _Answer:
         """The answer, unless it is a refusal."""
-        if answer.status < 300:
+        if 200 <= answer.status < 300:
             return answer
         try:
             problem = answer.json()
-        except ValueError:
+        except RemoteError:
             text = f"{self.url} answered with status {answer.status}; is it a sudare server of this release?"
             raise RemoteError(text, "answer") from None
         raise refusal(problem)
@@ -148,7 +267,9 @@ class Remote:
 
         Raises `RemoteError` for a server that cannot be reached or refuses.
         """
-        found: dict[str, Any] = self._done(self._ask("GET", "/v1/config")).json()
+        found = self._done(self._ask("GET", "/v1/config")).json()
+        if not isinstance(found, dict):
+            raise _nonsense("no configuration")
         return found
 
     def send(self, data: bytes) -> str:
@@ -163,28 +284,52 @@ class Remote:
             return name
         if answer.status != 404 or answer.offset is None:
             # A HEAD has no words; a GET of the same has.
-            self._done(self._ask("GET", path))
-        here = answer.offset or 0
+            self._done(self._ask("GET", path, headers={"Range": "bytes=0-0"}))
+            raise _nonsense("an object that is here and is not")
+        here = answer.offset
+        if here >= total and here > 0:
+            # What arrived whole and was not taken in is sent again.
+            self._done(self._ask("DELETE", path))
+            here = 0
         while True:
             piece = data[here : here + PIECE]
             span = {"Content-Range": f"bytes {here}-{here + len(piece) - 1}/{total}"}
-            answer = self._ask("PUT", path, piece, span)
-            if answer.status in (400, 408, 409) and answer.offset is not None and answer.offset > here:
-                here = answer.offset
-            elif self._done(answer).status == 202:
+            answer = self._ask("PUT", path, piece, span, seconds=PIECE_SECONDS)
+            on = answer.offset
+            # Each answer brings the upload forward, so that there are no more than it has bytes.
+            if answer.status in (400, 408, 409) and on is not None and here < on < total:
+                here = on
+            elif self._done(answer).status != 202:
+                return name
+            elif here + len(piece) < total:
                 here += len(piece)
             else:
-                return name
+                raise _nonsense("more is wanted of an object that was sent whole")
 
     def fetch(self, name: str) -> bytes:
         """An object by its name; what comes is compared with it.
 
         Raises `RemoteError` for a server that cannot be reached, has no such object or sends another.
         """
-        data = self._done(self._ask("GET", f"/v1/objects/{name}")).body
+        data, total = bytearray(), 0
+        while not data or len(data) < total:
+            here = len(data)
+            span = {"Range": f"bytes={here}-{here + PIECE - 1}"}
+            path = f"/v1/objects/{name}"
+            answer = self._done(self._ask("GET", path, headers=span, most=PIECE, seconds=PIECE_SECONDS))
+            told = re.fullmatch(
+                "bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,15})", answer.headers.get("Content-Range", "")
+            )
+            start, last, length = (int(number) for number in told.groups()) if told else (0, 0, 0)
+            fits = (start, last) == (here, min(here + PIECE, length) - 1)
+            fits = fits and len(answer.body) == last + 1 - here
+            if answer.status != 206 or not fits or not 0 < length <= OBJECT or total not in (0, length):
+                raise _nonsense("an object in pieces that do not fit")
+            data += answer.body
+            total = length
         if hashlib.sha256(data).hexdigest() != name:
             raise RemoteError(f"{self.url}: an object came damaged; ask again", "digest")
-        return data
+        return bytes(data)
 
     def run(self, request: dict[str, Any], report: Report | None = None) -> bytes:
         """Ask for a job and wait for its result. Ctrl-C cancels the job.
@@ -195,24 +340,32 @@ class Remote:
         body = json.dumps(request).encode()
         # An answer that was lost is asked for again, and the job is done once.
         headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_hex(16)}
-        job = self._done(self._ask("POST", "/v1/jobs", body, headers)).json()
-        path = f"/v1/jobs/{job['id']}"
+        job = _Job.of(self._done(self._ask("POST", "/v1/jobs", body, headers)).json())
+        path, until, pause = f"/v1/jobs/{job.id}", time.monotonic() + PATIENCE, PAUSE / 64
         try:
-            while job["state"] in ("queued", "running"):
+            while job.state in ("queued", "running"):
+                asked = time.monotonic()
+                if asked > until:
+                    raise RemoteError(f"{self.url}: the job has not ended in {PATIENCE:.0f} s", "slow")
                 # Short waits where somebody looks.
                 wait = WAIT if report is None else 1
-                job = self._done(self._ask("GET", f"{path}?wait={wait}")).json()
-                if report is not None and job["steps"]:
-                    report(job["done"], job["steps"])
+                job = _Job.of(self._done(self._ask("GET", f"{path}?wait={wait}")).json())
+                if report is not None and job.steps:
+                    report(job.done, job.steps)
+                if job.state in ("queued", "running"):
+                    # A server that does not wait is not asked without a pause.
+                    time.sleep(max(0.0, pause - (time.monotonic() - asked)))
+                    pause = min(2 * pause, PAUSE)
         except KeyboardInterrupt:
             self._connection.close()
-            self._ask("DELETE", path)
+            with suppress(SudareError):
+                self._ask("DELETE", path)
             raise
-        if job["state"] == "failed":
-            raise refusal(job["problem"])
-        if job["state"] != "done":
+        if job.state == "failed":
+            raise refusal(job.problem)
+        if job.state != "done":
             raise RemoteError("the job was cancelled", "state")
-        return self.fetch(job["result"])
+        return self.fetch(job.result)
 
     def server(self, of: Client | Plan, keys: bytes | None = None) -> RemoteServer:
         """A server with a client's evaluation keys, which are sent once.
@@ -249,9 +402,12 @@ class Remote:
         )
 
 
-def refusal(problem: dict[str, Any]) -> SudareError:
+def refusal(problem: Any) -> SudareError:
     """The exception for a problem of the protocol."""
-    kind, detail = str(problem.get("kind")), str(problem.get("detail"))
+    told = problem if isinstance(problem, dict) else {}
+    kind, detail = told.get("kind"), told.get("detail")
+    if not isinstance(kind, str) or not isinstance(detail, str):
+        return _nonsense("a refusal without words")
     if kind not in KINDS:
         return RemoteError(f"the server refused: {detail}", kind)
     made: Callable[[str], SudareError] = getattr(_errors, KINDS[kind])
@@ -318,7 +474,10 @@ class _Computes:
             request["keys"] = self._keys
         with progress("computing far away") as report:
             found = self._remote.run(request, report)
-        return _core.Encrypted.from_bytes(self._plan._core, found)
+        try:
+            return _core.Encrypted.from_bytes(self._plan._core, found)
+        except SudareError as error:
+            raise _nonsense(f"a result that is none of this plan ({error})") from error
 
     def matmul(self, left: Any, right: Any) -> _core.Encrypted:
         return self._run("matmul", left, right)
@@ -356,7 +515,9 @@ class _Computes:
     def repeat(self, operand: Any, axis: int, size: int) -> _core.Encrypted:
         raise _whole("broadcasting")
 
-    def approximation(self, operand: Any, error: float, interval: tuple[float, float]) -> _core.Encrypted:
+    def approximation(
+        self, operand: Any, variable: Any, error: float, interval: tuple[float, float]
+    ) -> _core.Encrypted:
         raise _whole("an approximation")
 
     def bounded(self, operand: Any, max_abs: float) -> _core.Encrypted:
@@ -410,14 +571,19 @@ class RemotePanel:
         safe = all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
         if not name or not safe:
             raise InputError(f"{name!r} is no name of a panel")
-        self.sites = Sites.from_bytes(remote._done(remote._ask("GET", f"/v1/panels/{name}/sites")).body)
+        path = f"/v1/panels/{name}/sites"
+        answer = remote._done(remote._ask("GET", path, most=SITES, seconds=PIECE_SECONDS))
+        try:
+            self.sites = Sites.from_bytes(answer.body)
+        except SudareError as error:
+            raise _nonsense(f"no description of a panel ({error})") from error
 
     def add_keys(self, keys: bytes) -> None:
         """Send a client's evaluation keys, for the protocols that have any."""
         self._keys = self._remote.send(keys)
 
     def search(self, query: bytes | Query, *, pad: int | None = None) -> bytes:
-        """Answers a query; with `pad` the work for each start is that of the class."""
+        """Answers a query; `pad` is a class of the range that the panel's owner set (`config()` has it)."""
         data = query.data if isinstance(query, Query) else query
         request: dict[str, Any] = {"kind": "search", "panel": self._name, "query": self._remote.send(data)}
         if self._keys:

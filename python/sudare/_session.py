@@ -15,7 +15,7 @@ from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
-from ._matrix import Encrypted, PlainOperand, members, rows, shared
+from ._matrix import Encrypted, PlainOperand, planned, rows, shared
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -186,11 +186,12 @@ class Client(SecretHolder[_core.Client]):
         than the plan's.
         """
         client = cls.__new__(cls)
-        client._setup(_core.Client.from_secret_bytes(plan._core, octets(data), threads), plan, threads)
+        if isinstance(data, (str, os.PathLike)):
+            core = _core.Client.load(plan._core, data, threads)
+        else:
+            core = _core.Client.from_secret_bytes(plan._core, octets(data), threads)
+        client._setup(core, plan, threads)
         return client
-
-    def _replaces(self, held: bytes) -> None:
-        self._core.count_with(held)
 
     def public(self) -> PublicClient:
         """Encrypts for this client, and can do no more: for others, by `save` and `sudare.load`."""
@@ -225,9 +226,9 @@ class Client(SecretHolder[_core.Client]):
         shaped, dropped = rows(values)
         with progress(f"encrypting {name}") as report:
             if self._plan.exact:
-                core = self._core.encrypt_integers(name, packed(members(shaped)), report)
+                core = self._core.encrypt_integers(name, packed(planned(shaped, self._plan.batch)), report)
             else:
-                core = self._core.encrypt(name, members(shaped), report)
+                core = self._core.encrypt(name, planned(shaped, self._plan.batch), report)
         if self._plan._statistics:
             warn_of_columns(self._plan, values)
             # Names stay here: neither plan nor ciphertext has them.
@@ -313,9 +314,9 @@ class PublicClient(Travels):
         shaped, dropped = rows(whole(x) if self._plan.exact else plain(x))
         with progress(f"encrypting {name}") as report:
             if self._plan.exact:
-                core = self._core.encrypt_integers(name, packed(members(shaped)), report)
+                core = self._core.encrypt_integers(name, packed(planned(shaped, self._plan.batch)), report)
             else:
-                core = self._core.encrypt(name, members(shaped), report)
+                core = self._core.encrypt(name, planned(shaped, self._plan.batch), report)
         return Encrypted(core, self._plan, None, dropped)
 
     def to_bytes(self) -> bytes:

@@ -14,7 +14,7 @@ from . import _core, _html
 from ._array import plain
 from ._errors import FormatError, InputError, PlanError, ShapeError, UnsupportedError
 from ._keys import Home
-from ._matrix import Encrypted, members, rows
+from ._matrix import Encrypted, planned, rows
 from ._opaque import Opaque
 from ._plan import Plan
 from ._progress import progress
@@ -375,7 +375,7 @@ def store(
     from ._session import Client, _named
 
     named = _named(client.plan, x, name)
-    values = members(rows(plain(x))[0])
+    values = planned(rows(plain(x))[0], client.plan.batch)
     with progress(f"encrypting {named}") as report:
         if isinstance(client, Client):
             core = _core.Stored.encrypt(client._core, named, values, target, report)

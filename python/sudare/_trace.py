@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
 from ._errors import InputError, PlanError
 from ._integers import exactly
@@ -149,10 +150,31 @@ class Graph:
         shape = (size, cols) if axis == 0 else (rows, size)
         return self._done(shape, lambda a: a, "repeat", {"of": operand}, axis=axis, size=size)
 
-    def approximation(self, operand: Node, error: float, interval: tuple[float, float]) -> Node:
-        """A polynomial's value as that of a function."""
-        (low, high), said = interval, {"of": operand}
-        return self._done(operand.shape, lambda a: a, "approximation", said, error=error, low=low, high=high)
+    def approximation(
+        self, operand: Node, variable: Node, error: float, interval: tuple[float, float]
+    ) -> Node:
+        """A polynomial's value as that of a function of a variable."""
+        (low, high), of = interval, {"of": operand}
+        if operand.known is not None and variable.known is not None:
+            if variable.known.max_abs > max(abs(low), abs(high)):
+                raise PlanError(
+                    f"{variable.known.name} is up to {variable.known.max_abs:g}, outside of the interval "
+                    f"from {low:g} to {high:g}; widen it"
+                )
+            # Where the variable is a plain matrix, so is all that is made of it.
+            return self._done(
+                operand.shape, lambda a: a, "approximation", of, error=error, low=low, high=high
+            )
+        others = {"variable": self._at(variable), "error": error, "low": low, "high": high}
+        return self._done(operand.shape, lambda a: a, "approximation", of, **others)
+
+    def bound(self, node: Node) -> float:
+        """The bound on a value that the expression tells so far."""
+        if node.known is not None:
+            return node.known.max_abs
+        return _core.Plan.bound(
+            json.dumps({"inputs": self.inputs, "nodes": self.nodes, "output": node.index})
+        )
 
     def bounded(self, operand: Node, max_abs: float) -> Node:
         """A bound that the caller knows."""
@@ -201,6 +223,10 @@ class Expression(ArrayOperators):
     @property
     def _do(self) -> Graph:
         return self._graph
+
+    @property
+    def _bound(self) -> float:
+        return self._graph.bound(self._core)
 
     def _wrap(self, core: Node, dropped: Shape) -> Expression:
         return Expression(self._graph, core, dropped)

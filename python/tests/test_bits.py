@@ -75,6 +75,42 @@ def test_operators(ctx: sd.BitsContext, dtype: str) -> None:
         same(ctx, x >> ctx.encrypt(amounts), a >> amounts)
 
 
+SHIFTED = [("uint8", "int32"), ("int8", "uint8"), ("int16", "int8"), ("bool", "uint8"), ("uint8", "bool")]
+
+
+@pytest.mark.parametrize(("left", "right"), SHIFTED)
+def test_shifts_promote(ctx: sd.BitsContext, left: str, right: str) -> None:
+    a, b = (np.array([7, -95, 1, 100]) % 120).astype(left), np.array([6, 4, 0, 1]).astype(right)
+    a = np.where([0, 1, 0, 0], -a, a).astype(left) if left.startswith("int") else a
+    x, y = ctx.encrypt(a), ctx.encrypt(b)
+    for shift in (np.left_shift, np.right_shift):
+        for got in (shift(x, b), shift(a, y), shift(x, y)):
+            same(ctx, got, shift(a, b))
+        same(ctx, shift(x, 3), shift(a, 3))
+    same(ctx, x << b, a << b)
+    same(ctx, a >> y, a >> b)
+
+
+def test_shifts_without_a_type(ctx: sd.BitsContext) -> None:
+    a, b = np.array([1], np.int8), np.array([1], np.uint64)
+    x = ctx.encrypt(a)
+    shifts: list[Callable[[], Any]] = [
+        lambda: x << b,
+        lambda: x >> ctx.encrypt(b),
+        lambda: a << ctx.encrypt(b),
+    ]
+    for shift in shifts:
+        with pytest.raises(sd.UnsupportedError, match="no type for int8 shifted by uint64"):
+            shift()
+    # A rotation is no function of NumPy's, and stays in its type.
+    same(ctx, x.rotate_left(np.array([7], np.int32)), np.array([-128], np.int8))
+
+
+def test_squares_of_booleans(ctx: sd.BitsContext) -> None:
+    a = np.array([True, False])
+    same(ctx, np.square(ctx.encrypt(a)), np.square(a))
+
+
 def test_booleans(ctx: sd.BitsContext) -> None:
     a, b = np.array([False, False, True, True]), np.array([False, True, False, True])
     x, y = ctx.encrypt(a), ctx.encrypt(b)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import stat
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -143,6 +145,186 @@ def test_statistics_in_files(tmp_path: Path) -> None:
     for bad in (b"PK", archive(rows=3), hostile.getvalue(), archive(rows=np.array([{}], dtype=object))):
         with pytest.raises(sd.FormatError):
             sd.load(bad)
+
+
+def test_statistics_from_anybody(tmp_path: Path) -> None:
+    """Kinds, signs and sizes are looked at, and nothing is unpacked: 2 MB of zeros took 4.9 GB."""
+    good: dict[str, Any] = {
+        "rows": np.array(6),
+        "mean": np.zeros(2),
+        "covariance": np.eye(2),
+        "mean_error": np.full(2, 1e-6),
+        "covariance_error": np.full((2, 2), 1e-6),
+        "columns": np.array(["a", "b"]),
+    }
+
+    def archive(save: Any = np.savez, **changed: Any) -> bytes:
+        out = io.BytesIO()
+        save(out, **{**good, **changed})
+        return out.getvalue()
+
+    def members(**changed: bytes) -> bytes:
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(archive())) as old, zipfile.ZipFile(out, "w") as new:
+            for name in old.namelist():
+                new.writestr(name, changed.get(name.removesuffix(".npy"), old.read(name)))
+        return out.getvalue()
+
+    assert sd.load(archive()).columns == ("a", "b")
+    claim = io.BytesIO()
+    np.lib.format.write_array_header_1_0(claim, {"descr": "<f8", "fortran_order": False, "shape": (1 << 34,)})
+    encrypted = bytearray(archive())
+    for at in range(len(encrypted) - 10):
+        if bytes(encrypted[at : at + 4]) in (b"PK\3\4", b"PK\1\2"):
+            encrypted[at + (6 if encrypted[at + 2] == 3 else 8)] |= 1
+    for bad in (
+        archive(np.savez_compressed),
+        archive(np.savez_compressed, covariance=np.zeros((4000, 4000))),
+        archive(rows=np.array(-5)),
+        archive(rows=np.array(6.0)),
+        archive(rows=np.array([6])),
+        archive(mean=np.zeros(2, complex)),
+        archive(mean=np.array(["x", "y"])),
+        archive(mean=np.zeros(2, [("x", float)])),
+        archive(mean=np.zeros(3)),
+        archive(mean=np.array([0, np.nan])),
+        archive(covariance=-np.eye(2)),
+        archive(covariance_error=-np.ones((2, 2))),
+        archive(columns=np.array([1, 2])),
+        archive(columns=np.array(["a", "a"])),
+        archive(more=np.zeros(2)),
+        members(mean=b""),
+        members(mean=claim.getvalue()),
+        members(mean=b"\x93NUMPY\1\0\xff\xff" + b"(" * 65535),
+        bytes(encrypted),
+        archive()[:-30],
+    ):
+        with pytest.raises(sd.SudareError):
+            sd.load(bad)
+
+
+def test_what_is_no_file_of_ours_is_not_read(tmp_path: Path) -> None:
+    """By its first bytes: a device without an end was read until memory was out."""
+    for endless in ("/dev/zero", "/dev/urandom"):
+        with pytest.raises(sd.FormatError):
+            sd.load(endless)
+        with pytest.raises(sd.FormatError), open(endless, "rb") as file:
+            sd.load(file)
+    plan = sd.plan(lambda A: A.sum(axis=0), A=sd.spec((4, 2)), error=1e-4)
+    client = sd.Client(plan, threads=1)
+    # 3,000 objects in a row: each was asked for by a call within the one before.
+    public = client.public().to_bytes()
+    for many in (public * 2, public + public[:100], public * 3000 if len(public) < 1 << 16 else public * 20):
+        (tmp_path / "many").write_bytes(many)
+        with pytest.raises(sd.FormatError):
+            sd.load(tmp_path / "many", plan)
+        with pytest.raises(sd.InputError, match="holds something else"):
+            client.save(tmp_path / "many")
+    # A claim of more than the file has.
+    with pytest.raises(sd.FormatError), open(os.devnull, "rb") as file:
+        sd.load(file)
+    read, write = os.pipe()
+    os.write(write, plan.to_json().encode())
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert sd.load(pipe) == plan
+
+
+def test_nothing_replaces_a_secret_key(product: Session, matrices: Matrices, tmp_path: Path) -> None:
+    plan, client, server = product
+    (a,) = matrices((5, 7))
+    bits = sd.BitsClient(parameters=QUICK, threads=1)
+    table = sd.Client(sd.table((6, 2), max_abs=2))
+    moments = table.decrypt(table.server().moments(table.encrypt(np.zeros((6, 2)))))
+    keys: dict[str, Any] = {"key": client, "bits": bits, "genome": sd.genome.Client()}
+    others: list[Any] = [
+        plan,
+        server,
+        client.public(),
+        client.encrypt(a, "A"),
+        moments,
+        bits.encrypt(np.array([3], np.uint8)),
+        bits.server(),
+    ]
+    for name, key in keys.items():
+        key.save(tmp_path / name)
+        held = (tmp_path / name).read_bytes()
+        for thing in others:
+            with pytest.raises(sd.InputError, match="holds a secret key"):
+                thing.save(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == held
+        assert sd.load(tmp_path / name, plan).key_id == key.key_id
+    # What is asked for by name is done.
+    plan.save(tmp_path / "key", overwrite=True)
+    assert sd.load(tmp_path / "key") == plan
+    client.save(tmp_path / "key", overwrite=True)
+    assert stat.S_IMODE(os.stat(tmp_path / "key").st_mode) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["bits", "genome", "key"]
+
+
+def test_a_save_that_was_killed_leaves_nothing_for_long(product: Session, tmp_path: Path) -> None:
+    _, client, _ = product
+    for left in (".key.abc123.part", ".other.abc123.part"):
+        (tmp_path / left).write_bytes(b"half a key")
+    client.save(tmp_path / "key")
+    assert sorted(os.listdir(tmp_path)) == [".other.abc123.part", "key"]
+
+
+SCAN = """
+import gc, sys
+import sudare as sd
+plan = sd.load(sys.argv[1])
+client = sd.Client(plan, threads=1)
+client.save(sys.argv[2])
+again = sd.load(sys.argv[2], plan, threads=1)
+bits = sd.BitsClient(parameters="insecure_test", threads=1)
+bits.save(sys.argv[2] + ".bits")
+more = sd.load(sys.argv[2] + ".bits", threads=1)
+kept = client.secret_bytes() if sys.argv[3] == "keep" else None
+gc.collect()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="this system shows no memory")
+@pytest.mark.parametrize("how", ["drop", "keep"])
+def test_no_key_bytes_stay_in_memory(tmp_path: Path, how: str) -> None:
+    """Of a key that was saved and loaded, its file's bytes are nowhere, unless somebody keeps them."""
+    plan = sd.plan(lambda A: A.sum(axis=0), A=sd.spec((4, 2)), error=1e-4)
+    plan.save(tmp_path / "plan")
+    words = [sys.executable, "-c", SCAN, str(tmp_path / "plan"), str(tmp_path / "key"), how]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        assert child.stdout.readline() == b"ready\n"
+        found = [_found(child.pid, tmp_path / name) for name in ("key", "key.bits")]
+        child.stdin.close()
+    if how == "keep":
+        assert found[0] > 0
+    else:
+        assert found == [0, 0]
+
+
+def _found(pid: int, path: Path) -> int:
+    """How often 48 bytes of the last segment of a file are in a process's memory: those that differ most."""
+    data = path.read_bytes()
+    starts = range(max(0, len(data) - 4160), len(data) - 96, 8)
+    needle = max((data[at : at + 48] for at in starts), key=lambda part: len(set(part)))
+    assert len(set(needle)) > 2
+    count = 0
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            place, access = line.split()[:2]
+            start, end = (int(x, 16) for x in place.split("-"))
+            if "w" not in access or end - start > 1 << 32:
+                continue
+            try:
+                memory.seek(start)
+                count += memory.read(end - start).count(needle)
+            except OSError:
+                continue
+    return count
 
 
 def test_secret_keys_are_not_replaced(product: Session, tmp_path: Path) -> None:

@@ -128,6 +128,10 @@ def test_plans_are_plotted(shown: dict[str, Any], tmp_path: Path) -> None:
     for operand in plan.summary["operands"]:
         assert f"±{operand['max_abs']:.3g}" in text
     picture.save(tmp_path / "plan.svg")
+    for name in ("plan.png", "plan.pdf", "plan.svgz"):
+        with pytest.raises(sd.InputError, match=r"'plan\.svg'"):
+            picture.save(tmp_path / name)
+        assert not (tmp_path / name).exists()
     assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == picture.svg
     assert "key of products" not in text
     other = sd.plan(lambda A: A * A, A=sd.spec((5, 7)), error=1e-9)

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import pickle
+import socket
 import subprocess
-from collections.abc import Iterator
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import sudare as sd
+from sudare import _remote
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server works."""
+    return tmp_path_factory.mktemp("serve")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[tuple[str, str]]:
     """An address and a token."""
     if not COMMAND.exists():
         pytest.skip("the command is not built")
-    folder = tmp_path_factory.mktemp("serve")
     made = [str(COMMAND), "token", "clinic", "--tokens", "tokens"]
     token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     words = [
@@ -101,3 +115,213 @@ def test_refusals_are_those_of_a_server_here(served: tuple[str, str]) -> None:
     with pytest.raises(sd.InputError):
         sd.remote(url, token="a b")
     assert remote.config()["panels"] == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is a full disk")
+def test_a_full_disk_is_told_at_once(served: tuple[str, str], folder: Path) -> None:
+    data = np.random.default_rng(5).bytes(20_000_000)
+    part = folder / "data" / "clinic" / "parts" / hashlib.sha256(data).hexdigest()
+    part.symlink_to("/dev/full")
+    started = time.monotonic()
+    with pytest.raises(sd.RemoteError, match="disk is full") as caught:
+        sd.remote(served[0], token=served[1]).send(data)
+    assert caught.value.kind == "disk-full"
+    assert time.monotonic() - started < 10
+    part.unlink()
+
+
+def test_an_answer_before_the_body_is_read() -> None:
+    """A server that refuses at once and reads no more is heard, though sending fails."""
+    refusal = b'{"kind": "disk-full", "detail": "the disk is full", "status": 507, "type": "x"}'
+    early = answer(refusal, status="507 Insufficient Storage", headers="Connection: close")
+
+    def give(line: socket.socket, head: str) -> None:
+        if head.startswith("HEAD"):
+            line.sendall(b"HTTP/1.1 404 Not Found\r\nUpload-Offset: 0\r\n\r\n")
+        else:
+            line.sendall(early)
+            line.shutdown(socket.SHUT_WR)
+            time.sleep(0.3)
+
+    with Hostile(give) as server, pytest.raises(sd.RemoteError, match="disk is full") as caught:
+        sd.remote(server.url, token="sudare_0").send(bytes(60_000_000))
+    assert caught.value.kind == "disk-full"
+
+
+class Hostile:
+    """A server that answers each request as it is told, and goes on until it ends."""
+
+    def __init__(self, give: Callable[[socket.socket, str], None]) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.give, self.requests, self.over = give, 0, False
+
+    def __enter__(self) -> Hostile:
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over = True
+        self.listener.close()
+
+    def accept(self) -> None:
+        while not self.over:
+            try:
+                line, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.speak, args=(line,), daemon=True).start()
+
+    def speak(self, line: socket.socket) -> None:
+        line.settimeout(20)
+        with line:
+            try:
+                while not self.over and (head := line.recv(1 << 16)):
+                    self.requests += 1
+                    self.give(line, head.decode("latin-1"))
+            except OSError:
+                pass
+
+
+def answer(body: bytes | str = b"", status: str = "200 OK", headers: str = "") -> bytes:
+    data = body.encode() if isinstance(body, str) else body
+    more = f"{headers}\r\n" if headers else ""
+    return f"HTTP/1.1 {status}\r\n{more}Content-Length: {len(data)}\r\n\r\n".encode() + data
+
+
+def job(**what: Any) -> bytes:
+    told = {"id": "0" * 32, "created": 0, "state": "queued", "done": 0, "steps": 0, **what}
+    return answer(json.dumps(told))
+
+
+def endless(head: str, part: bytes, pause: float = 0.0) -> Iterable[bytes]:
+    yield f"HTTP/1.1 200 OK\r\n{head}".encode()
+    for data in repeat(part):
+        time.sleep(pause)
+        yield data
+
+
+Call = Callable[[sd.Remote], object]
+NAME = hashlib.sha256(b"x").hexdigest()
+
+
+def config(remote: sd.Remote) -> object:
+    return remote.config()
+
+
+def send(remote: sd.Remote) -> object:
+    return remote.send(bytes(100))
+
+
+def fetch(remote: sd.Remote) -> object:
+    return remote.fetch(NAME)
+
+
+def run(remote: sd.Remote) -> object:
+    return remote.run({"kind": "compute"})
+
+
+def panel(remote: sd.Remote) -> object:
+    return remote.panel("p")
+
+
+PIECE = "206 Partial Content"
+LATER = "503 Service Unavailable"
+HOSTILE: dict[str, tuple[Call, bytes | Callable[[], Iterable[bytes]]]] = {
+    "a body without an end": (config, lambda: endless("\r\n", bytes(1 << 20))),
+    "chunks without an end": (
+        config,
+        lambda: endless("Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + bytes(1 << 16) + b"\r\n"),
+    ),
+    "an object without an end": (fetch, lambda: endless("\r\n", bytes(1 << 20))),
+    "a body byte by byte": (config, lambda: endless("Content-Length: 1000000\r\n\r\n", b" ", 0.1)),
+    "headers without an end": (config, lambda: endless("", b"X: y\r\n")),
+    "a header without an end": (config, lambda: endless("X: ", bytes(1 << 16))),
+    "100 for ever": (config, lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n")),
+    "an object of a petabyte": (fetch, answer(b"x", PIECE, f"Content-Range: bytes 0-0/{10**15 - 1}")),
+    "a piece of elsewhere": (fetch, answer(b"xy", PIECE, "Content-Range: bytes 5-6/7")),
+    "a piece of nothing": (fetch, answer(b"", PIECE, "Content-Range: bytes 0-0/0")),
+    "another object": (fetch, answer(b"y", PIECE, "Content-Range: bytes 0-0/1")),
+    "a body that ends early": (config, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}"),
+    "202 for ever": (send, answer(b"", "202 Accepted", "Upload-Offset: 0")),
+    "an offset that is none": (send, answer(b"", "404 Not Found", "Upload-Offset: x")),
+    "an offset below zero": (send, answer(b"{}", "404 Not Found", "Upload-Offset: -5")),
+    "a job that never ends": (run, job(state="running")),
+    "broken JSON": (config, answer("{")),
+    "no text": (config, answer(b"\xff\xfe{}")),
+    "deep nesting": (config, answer("[" * 1_000_000)),
+    "a list for a record": (config, answer("[]")),
+    "a huge number": (run, answer('{"id": ' + "9" * 100_000 + "}")),
+    "a number for a name": (run, job(id=7)),
+    "a path for a name": (run, job(id="../../v1/config?" + "0" * 16)),
+    "words for a count": (run, job(steps="many", state="running")),
+    "no number": (run, answer('{"id": NaN, "state": Infinity}')),
+    "a state of its own": (run, job(state="perhaps")),
+    "a result that is no name": (run, job(state="done", result=["x"])),
+    "a refusal without words": (run, job(state="failed")),
+    "a refusal that is a list": (config, answer("[1]", "500 Internal Server Error")),
+    "a time that is none": (config, answer("{}", LATER, "Retry-After: nan")),
+    "a time without an end": (config, answer("{}", LATER, "Retry-After: -1e999")),
+    "no protocol": (config, b"SSH-2.0-OpenSSH\r\n\r\n"),
+    "another place": (config, answer(b"", "302 Found", "Location: http://127.0.0.1:1/")),
+    "no description of a panel": (panel, answer(b"panel")),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_server_gets_an_error_and_nothing_else(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SECONDS": 3.0, "PIECE_SECONDS": 3.0, "TRIES": 2, "PATIENCE": 1.0}.items():
+        monkeypatch.setattr(_remote, name, value)
+    call, told = HOSTILE[case]
+
+    def give(line: socket.socket, head: str) -> None:
+        if call is send and case == "202 for ever" and head.startswith("HEAD"):
+            line.sendall(b"HTTP/1.1 404 Not Found\r\nUpload-Offset: 0\r\nContent-Length: 0\r\n\r\n")
+        elif isinstance(told, bytes):
+            line.sendall(told)
+            if case == "a body that ends early":
+                line.shutdown(socket.SHUT_WR)
+        else:
+            for data in told():
+                if server.over:
+                    return
+                line.sendall(data)
+
+    started = time.monotonic()
+    with Hostile(give) as server, pytest.raises(sd.RemoteError) as caught:
+        call(sd.remote(server.url, token="sudare_0"))
+    assert time.monotonic() - started < 20
+    assert server.requests < 40
+    assert "sudare_0" not in str(caught.value)
+    assert not isinstance(caught.value, MemoryError)
+
+
+def test_an_endless_answer_takes_no_memory() -> None:
+    """Beside a limit of memory that it would be over within a second."""
+    if sys.platform != "linux":
+        pytest.skip("processes tell their memory elsewhere in other ways")
+    import resource
+
+    def give(line: socket.socket, _: str) -> None:
+        for data in endless("\r\n", bytes(1 << 20)):
+            line.sendall(data)
+
+    with Hostile(give) as server:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(sd.RemoteError, match="more than"):
+            sd.remote(server.url, token="sudare_0").config()
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_a_password_in_an_address_is_neither_shown_nor_kept() -> None:
+    for url in (
+        "https://clinic:hidden@example.org",
+        "https://hidden@example.org",
+        "http://a:hidden@localhost:1",
+    ):
+        with pytest.raises(sd.InputError, match="password") as caught:
+            sd.remote(url, token="sudare_0")
+        assert "hidden" not in str(caught.value)
+    for url in ("https://example.org:port", "https://[::1", "https://example.org?x", "https://example.org#x"):
+        with pytest.raises(sd.InputError, match="address"):
+            sd.remote(url, token="sudare_0")

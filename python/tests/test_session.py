@@ -116,6 +116,19 @@ def test_batches(matrices: Matrices) -> None:
         client.encrypt(a[:8], "A")
 
 
+def test_a_batch_of_one_is_no_matrix(matrices: Matrices) -> None:
+    (a, w) = matrices((4, 3), (3, 2))
+    plan = sd.plan(lambda A, W: A @ W, A=sd.spec((4, 3)), W=sd.spec((3, 2), plain=True), error=ERROR)
+    client = sd.Client(plan)
+    server = client.server()
+    with pytest.raises(sd.ShapeError, match=r"not a batch of shape \(1, 4, 3\)"):
+        client.encrypt(a[None], "A")
+    with pytest.raises(sd.ShapeError, match=r"\(1, 3, 2\)"):
+        server.plain(w[None], "W")
+    with pytest.raises(sd.ShapeError, match=r"\(1, 3, 2\)"):
+        client.encrypt(a, "A") @ w[None]
+
+
 def test_repr(product: Session, matrices: Matrices) -> None:
     plan, client, server = product
     (a,) = matrices((5, 7))
@@ -393,7 +406,7 @@ def test_a_declared_release_wants_a_word(matrices: Matrices, tmp_path: Path) -> 
     client = sd.Client(plan)
     client.server()
     z = client.encrypt(a, "A") @ client.encrypt(b, "B")
-    for value in (z, sd.store(z, tmp_path / "z")):
+    for value in (z, sd.store(tmp_path / "z", z)):
         with pytest.raises(sd.ReleaseError, match=r"release=True .* private=True"):
             client.decrypt(value)
         assert np.abs(client.decrypt(value, private=True) - a @ b).max() < 1e-3

@@ -16,6 +16,9 @@ pub struct Names {
     pub columns: Option<Vec<String>>,
 }
 
+/// Most columns of a table of text.
+const MOST_COLUMNS: usize = 1 << 20;
+
 /// A line: the name that it may begin with, the number that the name may be, and the other numbers.
 type Line<T> = (String, Option<T>, Vec<T>);
 
@@ -30,6 +33,11 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
             Class::Usage,
             "with a decimal comma, columns are separated by something else: --separator",
         ));
+    }
+    // Before the line is cut up, which takes tens of bytes for each of its commas.
+    let columns = |line: &[u8]| line.iter().filter(|b| **b == separator).count();
+    if let Some(at) = bytes.split(|b| *b == b'\n').position(|line| columns(line) >= MOST_COLUMNS) {
+        return Err(bad(format!("line {} has more than {MOST_COLUMNS} columns; give such an array as .npy", at + 1)));
     }
     let mut reader = csv::ReaderBuilder::new();
     reader.has_headers(false).flexible(true).trim(csv::Trim::All).comment(Some(b'#')).delimiter(separator);
@@ -181,6 +189,7 @@ mod tests {
         assert_eq!((a.shape, a.data), (vec![2, 2], vec![1.0, 2.5, -300.0, 4.0]));
         assert_eq!(names.columns.unwrap(), ["height", "weight"]);
         assert_eq!(csv("1\n2\n3").unwrap().0.shape, [3, 1]);
+        assert!(csv(&",".repeat(MOST_COLUMNS)).unwrap_err().to_string().contains("line 1 has more than"));
         for bad in
             ["", "a,b\n", "1,2\n3\n", "1,2\n3,x\n", "1,,2\n", "a,b\n1,2,3\n", "1,b\n2,3\n", "1,2\nx,3\n", ",2\n,3\n"]
         {

@@ -5,16 +5,35 @@ use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tempfile::{Builder, NamedTempFile};
+pub use sudare_store::atomic::folder;
+use sudare_store::atomic::{self, Folder, Over, read_wiped};
 use zeroize::Zeroizing;
 
-/// Who may read a file.
+/// Who may read an output, and what it may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// As the user's mask says.
+    /// Whoever the user's mask lets read it.
     Usual,
     /// The owner alone, from the first moment.
     Owner,
+    /// The owner alone; a secret key, which alone may take the place of one.
+    Key,
+}
+
+impl Access {
+    /// Who may read it.
+    fn readers(self) -> atomic::Access {
+        match self {
+            Self::Usual => atomic::Access::Usual,
+            Self::Owner | Self::Key => atomic::Access::Owner,
+        }
+    }
+
+    /// Refuses what it may not replace.
+    fn check(self, path: &Path) -> Result<(), CliError> {
+        let over = if self == Self::Key { Over::All } else { Over::NoKey };
+        over.check(path).map_err(|e| CliError::new(Class::Usage, e.to_string()))
+    }
 }
 
 /// What happens to a file that has the name of an output.
@@ -54,29 +73,33 @@ pub fn is_standard(path: &Path) -> bool {
 pub struct Output {
     scratch: BufWriter<Scratch>,
     path: PathBuf,
+    access: Access,
 }
 
 /// An output that is on the disk, and not in its place yet.
 pub struct Whole {
     scratch: Scratch,
     path: PathBuf,
+    access: Access,
     size: u64,
 }
 
 impl Output {
-    /// Starts an output. Scratch files for the same name that ended processes left are removed.
+    /// Starts an output, unless a secret key would be lost to it. Scratch files for the same name that ended processes
+    /// left are removed.
     pub fn create(path: &Path, access: Access) -> Result<Self, CliError> {
         if path.is_dir() || (path.exists() && !path.is_file()) {
             return Err(CliError::new(Class::Io, "is no regular file; name another output").in_file(path));
         }
-        if is_standard(path) {
-            let scratch = Scratch::create(&std::env::temp_dir(), ".sudare.", Access::Owner).in_file(path)?;
-            return Ok(Self { scratch: BufWriter::with_capacity(1 << 20, scratch), path: path.to_owned() });
-        }
-        let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
-        remove_abandoned(folder(path), &prefix);
-        let scratch = Scratch::create(folder(path), &prefix, access).in_file(path)?;
-        Ok(Self { scratch: BufWriter::with_capacity(1 << 20, scratch), path: path.to_owned() })
+        let make: &dyn Fn() -> std::io::Result<atomic::Scratch> = match is_standard(path) {
+            true => &|| atomic::Scratch::within(&std::env::temp_dir(), ".sudare.", atomic::Access::Owner),
+            false => {
+                access.check(path)?;
+                &|| atomic::Scratch::beside(path, access.readers())
+            }
+        };
+        let scratch = Scratch::create(make).in_file(path)?;
+        Ok(Self { scratch: BufWriter::with_capacity(1 << 20, scratch), path: path.to_owned(), access })
     }
 
     /// Bytes that must not linger in a buffer.
@@ -87,11 +110,11 @@ impl Output {
 
     /// Writes everything to the disk.
     pub fn finish(self) -> Result<Whole, CliError> {
-        let path = self.path;
+        let (path, access) = (self.path, self.access);
         let scratch = self.scratch.into_inner().map_err(|e| e.into_error()).in_file(&path)?;
         scratch.file().sync_all().in_file(&path)?;
         let size = scratch.file().metadata().in_file(&path)?.len();
-        Ok(Whole { scratch, path, size })
+        Ok(Whole { scratch, path, access, size })
     }
 }
 
@@ -133,13 +156,14 @@ impl Whole {
 /// same outputs do so one after the other, and no signal comes between.
 pub fn place(outputs: Vec<Whole>, existing: Existing) -> Result<(), CliError> {
     let Some(first) = outputs.first() else { return Ok(()) };
-    // A folder that cannot be locked is not shared with anybody who would wait.
-    let folder = File::open(folder(&first.path)).ok();
-    let _ = folder.as_ref().map(File::lock);
+    let folder = Folder::lock(folder(&first.path));
+    outputs
+        .iter()
+        .filter(|output| !is_standard(&output.path))
+        .try_for_each(|output| output.access.check(&output.path))?;
     let mut rest = outputs.into_iter();
     move_all(&mut rest, existing, &mut scratch())?;
-    // The names themselves are on the disk only when their folder is.
-    let _ = folder.as_ref().map(File::sync_all);
+    folder.sync();
     Ok(())
 }
 
@@ -172,47 +196,31 @@ fn move_all(
     Ok(())
 }
 
-/// A temporary file that is on the list of this process and locked.
-struct Scratch(Option<NamedTempFile>);
+/// A scratch file that is on the list of this process.
+struct Scratch(Option<atomic::Scratch>);
 
 impl Scratch {
-    fn create(folder: &Path, prefix: &str, access: Access) -> std::io::Result<Self> {
-        let mut builder = Builder::new();
-        builder.prefix(prefix).suffix(SUFFIX);
-        // Without this a scratch file is the owner's alone.
-        #[cfg(unix)]
-        if access == Access::Usual {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let _ = access;
+    fn create(make: impl Fn() -> std::io::Result<atomic::Scratch>) -> std::io::Result<Self> {
+        // Made under the lock, so that a signal finds it on the list or not at all.
         let mut files = scratch();
-        for _ in 0..ATTEMPTS {
-            let file = builder.tempfile_in(folder)?;
-            // Somebody who saw it before it was locked may take it for an abandoned one. Where the
-            // file system knows no locks, nobody does.
-            let free = !matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
-            if free && file.path().exists() {
-                files.push(file.path().to_owned());
-                return Ok(Self(Some(file)));
-            }
-        }
-        Err(std::io::Error::other("something here removes files as soon as they are made; use another folder"))
+        let file = make()?;
+        files.push(file.path().to_owned());
+        Ok(Self(Some(file)))
     }
 
     fn file(&self) -> &File {
         // Only what is consumed is gone.
         let Some(file) = &self.0 else { unreachable!("a scratch file is there until it is dropped") };
-        file.as_file()
+        file.file()
     }
 
     /// Copies everything to standard output, and is gone.
     fn print(mut self, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-        let Some(mut scratch) = self.0.take() else { return Ok(()) };
+        let Some(scratch) = self.0.take() else { return Ok(()) };
         files.retain(|other| other != scratch.path());
-        let (file, mut out) = (scratch.as_file_mut(), std::io::stdout().lock());
+        let (mut file, mut out) = (scratch.file(), std::io::stdout().lock());
         file.rewind()?;
-        std::io::copy(file, &mut out)?;
+        std::io::copy(&mut file, &mut out)?;
         out.flush()
     }
 
@@ -220,11 +228,9 @@ impl Scratch {
         let Some(file) = self.0.take() else { return Ok(()) };
         files.retain(|other| other != file.path());
         match existing {
-            Existing::Replaced => file.persist(path),
-            Existing::Kept => file.persist_noclobber(path),
+            Existing::Replaced => file.put(path),
+            Existing::Kept => file.put_new(path),
         }
-        .map(drop)
-        .map_err(|e| e.error)
     }
 }
 
@@ -246,36 +252,6 @@ impl Drop for Scratch {
             // Removed under the lock, so that a signal finds it on the list or not at all.
             drop(file);
         }
-    }
-}
-
-/// Scratch files that are made before it is given up.
-const ATTEMPTS: usize = 16;
-/// What the names of scratch files end in.
-const SUFFIX: &str = ".part";
-
-/// Removes scratch files whose processes ended without removing them: nobody holds their locks.
-fn remove_abandoned(folder: &Path, prefix: &str) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|n| n.starts_with(prefix) && n.ends_with(SUFFIX));
-        if ours
-            && entry.file_type().is_ok_and(|t| t.is_file())
-            && let Ok(file) = File::open(entry.path())
-            && file.try_lock().is_ok()
-        {
-            // Removed while it is locked: whoever just made it tries again with another.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// The folder that a file is in.
-pub fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
     }
 }
 
@@ -345,44 +321,8 @@ pub fn read_secret(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, CliErr
     if length > limit { Err(too_large(path, limit)) } else { read_wiped(file, length as usize).in_file(path) }
 }
 
-/// Bytes that go from the input to the memory that is wiped, and nowhere else.
-fn read_wiped(mut input: impl Read, length: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
-    // Never grown, since growing would leave copies behind.
-    let mut bytes = Zeroizing::new(vec![0; length]);
-    input.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Where measurements of this machine are kept: `$XDG_CACHE_HOME/sudare`, or `~/.cache/sudare`.
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("sudare"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::ops::Range;
-
-    /// Remembers the memory that it was read into.
-    struct Recorder<'a>(&'a [u8], &'a mut Vec<Range<usize>>);
-
-    impl Read for Recorder<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let step = buffer.len().min(1000);
-            let count = self.0.read(&mut buffer[..step])?;
-            let start = buffer.as_ptr() as usize;
-            self.1.push(start..start + count);
-            Ok(count)
-        }
-    }
-
-    #[test]
-    fn secrets_pass_through_no_other_memory() {
-        let (secret, mut places) = (vec![7u8; 6161], Vec::new());
-        let read = read_wiped(Recorder(&secret, &mut places), secret.len()).unwrap();
-        assert_eq!(*read, secret);
-        let kept = read.as_ptr() as usize..read.as_ptr() as usize + read.len();
-        assert!(places.len() > 6 && places.iter().all(|p| kept.start <= p.start && p.end <= kept.end));
-    }
 }

@@ -18,7 +18,7 @@ impl KeyFile {
 
     /// Writes the key with its count: the new file takes the old one's place when it is on the disk.
     pub fn save(&self, key: &SecretKey) -> Result<(), CliError> {
-        let mut out = Output::create(self.0.path(), Access::Owner)?;
+        let mut out = Output::create(self.0.path(), Access::Key)?;
         out.write_secret(&secret_key_to_bytes(key)?)?;
         out.finish()?.put()
     }

@@ -37,6 +37,17 @@ pub fn listen() {
     });
 }
 
+/// Has a hangup do something instead of ending the command: administrators send it to have files read again.
+#[cfg(unix)]
+pub fn on_hangup(heard: impl Fn() + Send + 'static) {
+    let hangup = signal_hook::consts::SIGHUP;
+    if ignored(hangup) {
+        return;
+    }
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([hangup]) else { return };
+    let _ = std::thread::Builder::new().name("hangup".into()).spawn(move || signals.forever().for_each(|_| heard()));
+}
+
 /// Whether the process was started with a signal ignored, as shells do for work in the background.
 #[cfg(unix)]
 fn ignored(signal: i32) -> bool {
@@ -51,3 +62,7 @@ fn ignored(signal: i32) -> bool {
 pub fn listen() {
     let _ = (files::remove_scratch, &GENTLY);
 }
+
+/// There is no such signal elsewhere.
+#[cfg(not(unix))]
+pub fn on_hangup(_heard: impl Fn() + Send + 'static) {}

@@ -19,10 +19,10 @@ mod _core {
     #[pymodule_export]
     use sudare_py::{
         BitsArray, BitsClient, BitsParams, BitsServer, Client, Context, Encrypted, GenomeClient, GenomePanel,
-        GenomeServer, GenomeSites, LockedFile, Plan, Polynomial, PublicClient, Release, Server, Stored,
+        GenomeServer, GenomeSites, Plan, Polynomial, PublicClient, Release, Server, Stored,
     };
     #[pymodule_export]
-    use sudare_py::{add_parts, decrypt_part, devices, layouts, load_part, matmul_parts, peek, sum_part};
+    use sudare_py::{add_parts, decrypt_part, devices, layouts, load_part, matmul_parts, peek, sum_part, write_file};
 
     #[pymodule_export]
     use crate::command;

@@ -1,8 +1,10 @@
 //! Reading ahead: while one batch is computed with, the next one is fetched.
 
 use crate::GenomeError;
+use sudare_ring::interrupt::Shared;
 
-/// `work(batch, load(batch))` for each batch in order; the next batch is loaded on a thread of its own meanwhile.
+/// `work(batch, load(batch))` for each batch in order; the next batch is loaded on a thread of its own meanwhile, which ends
+/// early where the work does.
 ///
 /// # Errors
 /// The first of either.
@@ -11,6 +13,7 @@ pub fn ahead<B: Sync, L: Send>(
     load: impl Fn(&B) -> Result<L, GenomeError> + Sync,
     mut work: impl FnMut(&B, L) -> Result<(), GenomeError>,
 ) -> Result<(), GenomeError> {
+    let shared = Shared::here();
     let mut next = batches.first().map(&load).transpose()?;
     for (i, batch) in batches.iter().enumerate() {
         let Some(loaded) = next.take() else { return Ok(()) };
@@ -20,10 +23,13 @@ pub fn ahead<B: Sync, L: Send>(
                 None
             }
             Some(following) => std::thread::scope(|scope| {
-                let reader = scope.spawn(|| load(following));
+                let reader = scope.spawn(|| shared.run(|| load(following)));
                 work(batch, loaded)?;
-                // A reader that panicked reads again here, where its panic is seen.
-                reader.join().unwrap_or_else(|_| load(following)).map(Some)
+                match reader.join() {
+                    Ok(Ok(loaded)) => loaded.map(Some),
+                    // A reader that panicked, or was asked to end, reads again here, where that is seen.
+                    _ => load(following).map(Some),
+                }
             })?,
         };
     }

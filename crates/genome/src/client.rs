@@ -3,9 +3,11 @@
 use crate::bytes::{Put, flag};
 use crate::message::{Pending, write_object};
 use crate::{Answer, GenomeError, Protocol, Question, Sites, lookup, simd, trie};
+use std::ops::Range;
+use sudare_ring::random::Seed;
 use sudare_rlwe::wire::{Fields, ObjectType, Reader, WireError};
 use sudare_rlwe::{KeyId, ParamsHash};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// What keys are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,15 @@ impl KeyPlan {
     fn lookup_set(&self) -> lookup::Set {
         if self.sites <= Self::SHALLOW { lookup::Set::standard() } else { lookup::Set::deep() }
     }
+}
+
+/// How the start of a question is hidden.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoys {
+    /// Candidate starts, the question's own among them; with one it is open.
+    pub among: usize,
+    /// Sites that the others are taken from.
+    pub within: Range<usize>,
 }
 
 enum Inner {
@@ -77,17 +88,30 @@ impl Client {
     /// # Errors
     /// [`GenomeError::Wire`].
     pub fn secret_bytes(&self) -> Result<Zeroizing<Vec<u8>>, GenomeError> {
-        let secret = match &self.inner {
-            Inner::Trie(c) => c.secret_bytes()?,
-            Inner::Lookup(c) => c.secret_bytes()?,
-            Inner::Simd(c) => c.secret_bytes()?,
-        };
+        let secret = self.inner_secret_bytes()?;
         let mut meta = Vec::new();
         meta.u32(self.plan.protocol.code());
         meta.u32(self.plan.hidden.into());
         meta.u64(self.plan.sites as u64);
         let owner = (ParamsHash([0; 32]), self.id());
         Ok(Zeroizing::new(write_object(ObjectType::GenomeClientKey, owner, meta, &[&secret])?))
+    }
+
+    fn inner_secret_bytes(&self) -> Result<Zeroizing<Vec<u8>>, GenomeError> {
+        match &self.inner {
+            Inner::Trie(c) => c.secret_bytes(),
+            Inner::Lookup(c) => c.secret_bytes(),
+            Inner::Simd(c) => c.secret_bytes(),
+        }
+    }
+
+    /// What decoys are derived from: a hash of the secret key, so that a server cannot work a list out.
+    fn decoy_seed(&self) -> Result<Seed, GenomeError> {
+        let mut hasher = blake3::Hasher::new_derive_key("sudare genome decoys v1");
+        hasher.update(&self.inner_secret_bytes()?);
+        let seed = Seed::from_bytes(*hasher.finalize().as_bytes());
+        hasher.zeroize();
+        Ok(seed)
     }
 
     /// A client from the bytes of its secret key.
@@ -130,6 +154,24 @@ impl Client {
             Inner::Lookup(c) => c.evaluation_keys(),
             Inner::Simd(c) => c.evaluation_keys(),
         }
+    }
+
+    /// Encrypts questions from one start, hidden as `decoys` says: the decoys follow from the key and the start
+    /// ([`Question::hidden`]), so that all queries of a region show one list. Otherwise as [`Client::query`].
+    ///
+    /// # Errors
+    /// As for [`Client::query`]; [`GenomeError::Range`] if `decoys` has too few sites.
+    pub fn ask(
+        &self,
+        sites: &Sites,
+        questions: Vec<Question>,
+        decoys: &Decoys,
+        private: bool,
+    ) -> Result<(Vec<u8>, Pending), GenomeError> {
+        let seed = self.decoy_seed()?;
+        let hide = |question: Question| question.hidden(sites, decoys.within.clone(), decoys.among, &seed);
+        let questions = questions.into_iter().map(hide).collect::<Result<Vec<_>, _>>()?;
+        self.query(sites, &questions, private)
     }
 
     /// Encrypts questions of one shape and one list of starts for a panel; several at once for "simd" alone. `private`

@@ -226,10 +226,9 @@ pub enum GenomeError {
         declared: f64,
     },
     /// Work over the public class that searches are padded to.
-    #[error("a search of this panel takes {found} products, over its class of {class}; compute the class again")]
+    /// How many products it takes is not said: with all eps that would count the panel's alleles.
+    #[error("a window of this search takes more products than the class of {class}; take a larger class")]
     OverClass {
-        /// Products needed.
-        found: u64,
         /// Products of the class.
         class: u64,
     },

@@ -6,7 +6,7 @@
 //!
 //! | Subject | Where |
 //! |---|---|
-//! | panels: from VCF and BCF to a PBWT in a mapped file, and their public description | [`panel`], [`vcf`] |
+//! | panels: from VCF and BCF to a PBWT in a file, and their public description | [`panel`], [`vcf`] |
 //! | the same search in the clear | [`search`] |
 //! | what a client asks, and how it is read from its own file | [`Question`], [`Reading`] |
 //! | the open parts of messages, and what a client keeps | [`message`] |
@@ -38,11 +38,11 @@ pub mod simd;
 pub mod trie;
 pub mod vcf;
 
-pub use client::{Client, KeyPlan};
+pub use client::{Client, Decoys, KeyPlan};
 pub use error::{GenomeError, RecordProblem};
 pub use message::{Answer, Asked, Pending, QueryId};
 pub use panel::{Panel, PanelHash, Policy, Site, Sites};
 pub use protocol::Protocol;
 pub use question::{Question, Reading, Shape};
 pub use region::Region;
-pub use server::{Counters, Options, Server};
+pub use server::{Counters, Options, Padding, Server};

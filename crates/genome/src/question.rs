@@ -91,23 +91,23 @@ impl Question {
         Ok(self)
     }
 
-    /// The same, hidden among `count` starts in all: the others are drawn from `range`.
+    /// The same, hidden among `count` starts in all: the others are those of `range` that come first in an order that the
+    /// seed and the start determine. Questions from one start thus have one list under one seed, whatever their
+    /// symbols, eps and message, and a shorter list is part of a longer one: no two lists have the start alone in common.
     ///
     /// # Errors
     /// As for [`Question::new`]; [`GenomeError::Range`] if the range does not hold so many windows.
     pub fn hidden(self, sites: &Sites, range: Range<usize>, count: usize, seed: &Seed) -> Result<Self, GenomeError> {
-        let q = self.symbols.len();
-        let mut fit: Vec<usize> =
-            range.filter(|s| *s != self.start() && sites.outline().check_window(*s, q).is_ok()).collect();
+        let (own, q) = (self.start(), self.symbols.len());
+        let order = seed.derive("sudare genome starts", own as u64);
+        let mut fit: Vec<(u64, usize)> = range
+            .filter(|s| *s != own && sites.outline().check_window(*s, q).is_ok())
+            .map(|s| (order.derive("start", s as u64).stream(0).next_u64(), s))
+            .collect();
         in_range("candidate starts", count as u64, 1, fit.len() as u64 + 1)?;
-        let mut stream = seed.derive("sudare genome starts", 0).stream(0);
-        for i in 0..count - 1 {
-            // 2^64 is far beyond the number of sites: no start is likelier than another by 2^−32.
-            let j = i + (stream.next_u64() % (fit.len() - i) as u64) as usize;
-            fit.swap(i, j);
-        }
-        fit.truncate(count - 1);
-        self.among(sites, &fit)
+        fit.sort_unstable();
+        let first: Vec<usize> = fit[..count - 1].iter().map(|(_, s)| *s).collect();
+        self.among(sites, &first)
     }
 
     /// Names the sample and its haplotype, for the answer.

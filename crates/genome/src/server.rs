@@ -7,6 +7,7 @@ use crate::{GenomeError, Panel, Protocol, lookup, simd, trie};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use sudare_ring::memo::PerProcess;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{ObjectType, peek};
 use sudare_tfhe::ServerKey;
@@ -40,13 +41,47 @@ pub struct Options<'a> {
     pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
 }
 
+/// The classes that a panel's owner lets searches be padded to. A search in a class below what its windows take is
+/// refused; refusals in classes and eps of the asker's choice would count the panel's alleles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Padding {
+    least: u64,
+    most: u64,
+}
+
+impl Padding {
+    /// From a least to a largest class.
+    ///
+    /// # Errors
+    /// [`GenomeError::Range`] for a least of none, or one over the largest.
+    pub fn new(least: u64, most: u64) -> Result<Self, GenomeError> {
+        crate::error::in_range("the least class of padded searches", least, 1, most)?;
+        Ok(Self { least, most })
+    }
+
+    /// The class of a search: the one that is asked for, or the least.
+    ///
+    /// # Errors
+    /// [`GenomeError::Range`] for a class out of range.
+    pub fn class(&self, asked: Option<u64>) -> Result<u64, GenomeError> {
+        let class = asked.unwrap_or(self.least);
+        crate::error::in_range("the class of a padded search", class, self.least, self.most)?;
+        Ok(class)
+    }
+
+    /// The least class and the largest.
+    pub fn range(&self) -> (u64, u64) {
+        (self.least, self.most)
+    }
+}
+
 /// Answers queries on a panel. It holds nothing secret of any client.
 pub struct Server {
     store: Store,
     trie: trie::Params,
     keys: BTreeMap<KeyId, Keys>,
     most_queries: Option<u64>,
-    queries: Mutex<BTreeMap<KeyId, u64>>,
+    queries: PerProcess<Mutex<BTreeMap<KeyId, u64>>>,
 }
 
 impl Server {
@@ -60,7 +95,7 @@ impl Server {
             trie: trie::Set::standard().build()?,
             keys: BTreeMap::new(),
             most_queries: None,
-            queries: Mutex::default(),
+            queries: PerProcess::new(),
         })
     }
 
@@ -78,7 +113,7 @@ impl Server {
         self
     }
 
-    /// The same, answering at most so many queries under one key.
+    /// The same, answering at most so many queries under one key. A forked process counts its own.
     #[must_use]
     pub fn with_most_queries(mut self, most: u64) -> Self {
         self.most_queries = Some(most);
@@ -180,7 +215,7 @@ impl Server {
 
     fn count(&self, id: KeyId, queries: u64) -> Result<(), GenomeError> {
         let Some(allowed) = self.most_queries else { return Ok(()) };
-        let mut counts = self.queries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.queries.get().lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(id).or_insert(0);
         let found = count.saturating_add(queries);
         if found > allowed {

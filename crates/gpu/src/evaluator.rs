@@ -528,6 +528,10 @@ impl Backend for Evaluator {
         self.inner.check_keys(elements, level)
     }
 
+    fn check_relin(&self, level: usize) -> Refused<()> {
+        self.inner.check_relin(level)
+    }
+
     fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
         Ok(self.add(a, b)?)
     }

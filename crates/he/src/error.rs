@@ -65,6 +65,12 @@ pub enum HeError {
         /// The declared bound.
         bound: f64,
     },
+    /// A polynomial that cannot stand for a function as it was asked to.
+    #[error("{reason}")]
+    Approximation {
+        /// Why not, and what would do.
+        reason: String,
+    },
     /// More values than slots or coefficients.
     #[error("{found} values given where {capacity} fit")]
     TooManyValues {
@@ -207,9 +213,11 @@ impl HeError {
             | Self::NoPrecision { .. }
             | Self::MayDecryptWrongly { .. }
             | Self::NoBudget { .. } => ErrorKind::Precision,
-            Self::NotFinite { .. } | Self::OverBound { .. } | Self::NotModulo { .. } | Self::DoesNotFit { .. } => {
-                ErrorKind::Input
-            }
+            Self::NotFinite { .. }
+            | Self::OverBound { .. }
+            | Self::Approximation { .. }
+            | Self::NotModulo { .. }
+            | Self::DoesNotFit { .. } => ErrorKind::Input,
             Self::TooManyValues { .. } | Self::TooManyParts { .. } => ErrorKind::Shape,
             Self::Memory { .. } => ErrorKind::Machine,
             Self::NotAsComputed { .. } => ErrorKind::Release,

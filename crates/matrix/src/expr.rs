@@ -8,6 +8,9 @@ use crate::matrix::Matrix;
 use crate::slots::lines::Lines;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use sudare_he::HeError;
+use sudare_he::circuits::polynomial::fit;
+use sudare_rlwe::RlweError;
 
 /// Most nodes of an expression.
 pub const MAX_NODES: usize = 1024;
@@ -52,6 +55,18 @@ impl InputSpec {
     /// An encrypted input of integers.
     pub fn integers(name: &str, shape: (usize, usize), bound: u128) -> Self {
         Self { integers: Some(bound), ..Self::new(name, shape, bound as f64) }
+    }
+
+    /// The bound of integers.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for a bound of more than 127 bits.
+    pub(crate) fn integer_bound(&self) -> Result<i128, MatrixError> {
+        let real = RlweError::Internal { what: "an exact computation has an input of real numbers" };
+        let bound = self.integers.ok_or(real).map_err(HeError::from)?;
+        i128::try_from(bound).map_err(|_| MatrixError::NoPlan {
+            reason: format!("the bound {bound} of {} passes 127 bits; declare a smaller one", self.name),
+        })
     }
 
     /// An encrypted table with a bound for each of its columns.
@@ -173,10 +188,12 @@ pub enum Op {
         size: usize,
     },
     /// The operand, a polynomial's value, which stands for a function that it is `error` away from at most, where the
-    /// polynomial's variable lies between `low` and `high`.
+    /// polynomial's variable lies between `low` and `high`; a bound on it that is over both ends is refused.
     Approximation {
         /// Operand.
         of: usize,
+        /// The variable's node.
+        variable: usize,
         /// Largest distance to the function.
         error: f64,
         /// Least value of the variable.
@@ -230,7 +247,9 @@ impl Op {
             Self::Bounded { of, max_abs } => Self::Bounded { of: f(of), max_abs },
             Self::Take { of, axis, lines } => Self::Take { of: f(of), axis, lines },
             Self::Repeat { of, axis, size } => Self::Repeat { of: f(of), axis, size },
-            Self::Approximation { of, error, low, high } => Self::Approximation { of: f(of), error, low, high },
+            Self::Approximation { of, variable, error, low, high } => {
+                Self::Approximation { of: f(of), variable: f(variable), error, low, high }
+            }
             Self::Moments { of } => Self::Moments { of: f(of) },
         }
     }
@@ -379,7 +398,40 @@ impl Expr {
             return refuse("nothing in it is encrypted".into());
         }
         check_kind(&inputs, &nodes, output)?;
-        Ok(Self { written: Written { inputs, nodes, output }, info })
+        let expr = Self { written: Written { inputs, nodes, output }, info };
+        expr.check_intervals()?;
+        Ok(expr)
+    }
+
+    /// Refuses a function of what may be outside of its interval.
+    fn check_intervals(&self) -> Result<(), MatrixError> {
+        for op in self.nodes() {
+            let Op::Approximation { variable, low, high, .. } = *op else { continue };
+            let (bound, reach) = (self.info(variable).max_abs, low.abs().max(high.abs()));
+            if !fit::reaches(reach, bound) {
+                let what = Shown { expr: self, node: variable }.to_string();
+                return Err(MatrixError::NoPlan { reason: fit::outside(&what, bound, reach) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The bound on the values of an expression as it is written, as far as its value and whatever else is in it.
+    ///
+    /// # Errors
+    /// As [`Expr::from_json`].
+    pub fn bound_of_json(text: &str) -> Result<f64, MatrixError> {
+        let Written { inputs, nodes, output } =
+            serde_json::from_str(text).map_err(|e| MatrixError::Expression { reason: e.to_string() })?;
+        let mut info: Vec<NodeInfo> = Vec::with_capacity(nodes.len());
+        for (at, op) in nodes.iter().enumerate().take_while(|(at, _)| *at <= output) {
+            check_order(at, op)?;
+            info.push(infer(op, &inputs, &info)?);
+        }
+        match info.get(output) {
+            Some(found) => Ok(found.max_abs),
+            None => refuse(format!("its value is node {output}, and there are {}", nodes.len())),
+        }
     }
 
     /// The product of two inputs.
@@ -583,7 +635,7 @@ impl Expr {
                 self.write(f, of, 4)?;
                 write!(f, ".repeat({size}, {axis})")
             }
-            Op::Approximation { of, error, low, high } => {
+            Op::Approximation { of, error, low, high, .. } => {
                 write!(f, "approximation(")?;
                 self.write(f, of, 0)?;
                 write!(f, " on [{low}, {high}] within {error:.1e})")
@@ -597,17 +649,30 @@ impl Expr {
     }
 }
 
-impl fmt::Display for Expr {
+/// A node's value in words.
+struct Shown<'e> {
+    expr: &'e Expr,
+    node: usize,
+}
+
+impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { expr, node } = *self;
         // Shared nodes are written out at each use; a deep expression is told by its size.
-        let mut size = vec![1u64; self.nodes().len()];
-        for (at, op) in self.nodes().iter().enumerate() {
+        let mut size = vec![1u64; node + 1];
+        for (at, op) in expr.nodes()[..=node].iter().enumerate() {
             size[at] = op.operands().fold(1, |s, o| s.saturating_add(size[o]));
         }
-        if size[self.output()] > 64 {
-            return write!(f, "an expression of {} operations", self.nodes().len());
+        if size[node] > 64 {
+            return write!(f, "an expression of {} operations", node + 1);
         }
-        self.write(f, self.output(), 0)
+        expr.write(f, node, 0)
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown { expr: self, node: self.output() }.fmt(f)
     }
 }
 
@@ -616,9 +681,7 @@ fn merge_equal(nodes: &[Op], output: usize) -> Result<(Vec<Op>, usize), MatrixEr
     let mut merged: Vec<Op> = Vec::with_capacity(nodes.len());
     let mut place: Vec<usize> = Vec::with_capacity(nodes.len());
     for (at, op) in nodes.iter().enumerate() {
-        if op.operands().any(|o| o >= at) {
-            return refuse(format!("node {at} names a node that does not come before it"));
-        }
+        check_order(at, op)?;
         let op = op.renamed(|o| place[o]);
         place.push(merged.iter().position(|m| *m == op).unwrap_or(merged.len()));
         if place[at] == merged.len() {
@@ -626,6 +689,15 @@ fn merge_equal(nodes: &[Op], output: usize) -> Result<(Vec<Op>, usize), MatrixEr
         }
     }
     Ok((merged, place[output]))
+}
+
+/// Refuses what is not computed of earlier nodes.
+fn check_order(at: usize, op: &Op) -> Result<(), MatrixError> {
+    let variable = if let Op::Approximation { variable, .. } = op { Some(*variable) } else { None };
+    match op.operands().chain(variable).any(|o| o >= at) {
+        true => refuse(format!("node {at} names a node that does not come before it")),
+        false => Ok(()),
+    }
 }
 
 fn check_input(input: &InputSpec) -> Result<(), MatrixError> {
@@ -777,7 +849,7 @@ fn infer(op: &Op, inputs: &[InputSpec], info: &[NodeInfo]) -> Result<NodeInfo, M
             }
             NodeInfo { shape: if axis == 0 { (size, cols) } else { (rows, size) }, ..info[of] }
         }
-        Op::Approximation { of, error, low, high } => {
+        Op::Approximation { of, error, low, high, .. } => {
             number(low).and(number(high))?;
             if !(error.is_finite() && error >= 0.0 && low < high) {
                 return refuse(format!("an approximation on [{low}, {high}] within {error} is none"));

@@ -1,14 +1,14 @@
 //! Tables that are made when they are first needed: plans and clients do without.
 
 use crate::error::MatrixError;
-use std::sync::OnceLock;
+use sudare_ring::memo::Once;
 
 /// Something that only those who compute need.
-pub(crate) struct Tables<T>(OnceLock<T>);
+pub(crate) struct Tables<T>(Once<T>);
 
 impl<T> Tables<T> {
     pub(crate) const fn new() -> Self {
-        Self(OnceLock::new())
+        Self(Once::new())
     }
 
     /// Whether anything is there.
@@ -23,6 +23,6 @@ impl<T> Tables<T> {
             return Ok(made);
         }
         let made = make()?;
-        Ok(self.0.get_or_init(|| made))
+        Ok(self.0.get_or_init(|| Box::new(made)))
     }
 }

@@ -1,12 +1,15 @@
 //! Arrays of encrypted integers and booleans.
 
 use crate::error::{Refusal, Result};
+use crate::files::{read_key, write_key};
 use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use std::str::FromStr;
 use sudare_ring::Threads;
+use sudare_rlwe::wire::{WireError, peek};
 use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
 use sudare_tfhe::radix::Shift;
 use sudare_tfhe::{self as tfhe, TfheError, TfheLiteral};
@@ -142,6 +145,29 @@ impl BitsClient {
     fn from_secret_bytes(py: Python<'_>, params: &BitsParams, secret: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
             Ok(Self(sudare_tfhe::wire::tfhe_client_key_from_bytes(&params.0, secret)?, Threads::new(threads.0)))
+        })
+    }
+
+    /// A client with a secret key in a file, after its parameters.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, threads: Workers) -> Result<(BitsParams, Self)> {
+        long(py, || {
+            let bytes = read_key(&path)?;
+            let length = usize::try_from(peek(bytes.as_slice())?.total_bytes()).ok();
+            let ends = WireError::Corrupt { what: "a file that ends within its parameters" };
+            let (params, secret) = length.and_then(|length| bytes.split_at_checked(length)).ok_or(ends)?;
+            let params = sudare_tfhe::wire::tfhe_params_from_bytes(params)?.build()?;
+            let key = sudare_tfhe::wire::tfhe_client_key_from_bytes(&params, secret)?;
+            Ok((BitsParams(params), Self(key, Threads::new(threads.0))))
+        })
+    }
+
+    /// Writes the secret key to a file, after its parameters.
+    fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
+        long(py, || {
+            let params = sudare_tfhe::wire::tfhe_params_to_bytes(self.0.params())?;
+            let secret = sudare_tfhe::wire::tfhe_client_key_to_bytes(&self.0)?;
+            write_key(&path, &[&params, &secret], self.0.id(), overwrite)
         })
     }
 

@@ -3,12 +3,14 @@
 use crate::array::{Integers, array, matrices, whole};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
+use crate::files::{hold_key, read_key, write_key};
 use crate::plan::Plan;
 use crate::server::Server;
 use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use sudare_matrix::session;
 use sudare_rlwe::keys::PublicKey;
 use sudare_rlwe::release::ReleasePolicy;
@@ -46,18 +48,31 @@ impl Client {
         })
     }
 
+    /// A client with a secret key in a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, plan: &Plan, path: PathBuf, threads: Workers) -> Result<Self> {
+        long(py, || {
+            let secret = secret_key_from_bytes(plan.0.params(), &read_key(&path)?)?;
+            Ok(Self(session::Client::with_secret_key(&plan.0, secret, threads.0)?))
+        })
+    }
+
+    /// Writes the secret key to a file. In the place of a copy of it the larger count of releases stays.
+    fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
+        let secret = self.0.secret_key();
+        long(py, || {
+            let counted = hold_key(&path, secret.id())?;
+            if counted.is_some() {
+                secret.count_with(&secret_key_from_bytes(secret.params(), &read_key(&path)?)?)?;
+            }
+            write_key(&path, &[&secret_key_to_bytes(secret)?], secret.id(), overwrite)
+        })
+    }
+
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
         Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// Counts the releases of a copy of the key, by its bytes, where they are more.
-    fn count_with(&self, py: Python<'_>, secret: &[u8]) -> Result<()> {
-        long(py, || {
-            let key = self.0.secret_key();
-            Ok(key.count_with(&secret_key_from_bytes(key.params(), secret)?)?)
-        })
     }
 
     /// The bytes of a new public key.

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use sudare_cuda::{CudaError, Device, Info, Kernels};
 use sudare_ring::ErrorKind;
+use sudare_ring::memo::PerProcess;
 
 /// Devices that were opened, by their names: all that computes on one shares it.
-static OPEN: Mutex<BTreeMap<String, Device>> = Mutex::new(BTreeMap::new());
+static OPEN: PerProcess<Mutex<BTreeMap<String, Device>>> = PerProcess::new();
 
 #[cfg(feature = "emulate")]
 const EMULATOR: &str = "emulator";
@@ -29,7 +30,7 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
         _ => name.strip_prefix("cuda:").and_then(|index| index.parse::<usize>().ok()),
     };
     let name = index.map_or_else(|| name.to_owned(), |index| format!("cuda:{index}"));
-    let known = || OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || OPEN.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(device) = known().get(&name) {
         return Ok(device.clone());
     }
@@ -49,7 +50,7 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
 
 /// The name by which a device was opened.
 pub fn name_of(device: &Device) -> String {
-    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = OPEN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let found = open.iter().find(|(_, known)| known.is(device)).map(|(name, _)| name.clone());
     found.unwrap_or_else(|| device.info().name.clone())
 }

@@ -1,6 +1,7 @@
 //! Private searches in haplotype panels.
 
 use crate::error::{self, class, raised};
+use crate::files;
 use crate::work::{self, Workers};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -12,11 +13,11 @@ use sudare_genome::planner::{Choice, Facts, Prices};
 use sudare_genome::report::Row;
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{
-    self as genome, Counters, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Reading, Region, Shape, trie,
+    self as genome, Counters, Decoys, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Reading, Region,
+    Shape, trie,
 };
 use sudare_matrix::session::Progress;
 use sudare_ring::Threads;
-use sudare_ring::random::Seed;
 
 /// Why there is no result.
 pub enum Refusal {
@@ -281,6 +282,23 @@ impl GenomeClient {
         long(py, || Ok(Self(genome::Client::from_secret_bytes(secret)?, Threads::new(threads.0))))
     }
 
+    /// A client whose secret key is in a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, threads: Workers) -> Result<Self> {
+        long(py, || {
+            let secret = files::read_key(&path).map_err(|e| Refusal::Raised(e.into()))?;
+            Ok(Self(genome::Client::from_secret_bytes(&secret)?, Threads::new(threads.0)))
+        })
+    }
+
+    /// Writes the secret key to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
+        long(py, || {
+            let secret = self.0.secret_bytes()?;
+            files::write_key(&path, &[&secret], self.0.id(), overwrite).map_err(|e| Refusal::Raised(e.into()))
+        })
+    }
+
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.0.secret_bytes()?))
@@ -320,18 +338,13 @@ impl GenomeClient {
         circuit_private: bool,
     ) -> Result<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let (query, pending) = long(py, || {
-            let mut questions: Vec<Question> = Vec::with_capacity(haplotypes.len());
-            for (label, number, symbols) in haplotypes {
-                let question = Question::new(&sites.0, start, symbols, eps)?.named(label, number);
-                questions.push(match questions.first() {
-                    None => question.hidden(&sites.0, within.0..within.1, among, &Seed::from_entropy()?)?,
-                    Some(first) => {
-                        let starts: Vec<usize> = first.starts().iter().map(|s| *s as usize).collect();
-                        question.among(&sites.0, &starts)?
-                    }
-                });
-            }
-            let (query, pending) = self.1.run(|| self.0.query(&sites.0, &questions, circuit_private))?;
+            let question = |(label, number, symbols): (String, u32, Vec<bool>)| {
+                Ok(Question::new(&sites.0, start, symbols, eps)?.named(label, number))
+            };
+            let questions =
+                haplotypes.into_iter().map(question).collect::<std::result::Result<Vec<_>, GenomeError>>()?;
+            let decoys = Decoys { among, within: within.0..within.1 };
+            let (query, pending) = self.1.run(|| self.0.ask(&sites.0, questions, &decoys, circuit_private))?;
             Ok::<_, Refusal>((query, pending.to_bytes()?))
         })?;
         Ok((PyBytes::new(py, &query), PyBytes::new(py, &pending)))

@@ -32,6 +32,12 @@ pub struct Plan(pub plan::Plan);
 
 #[pymethods]
 impl Plan {
+    /// The bound on the values of an expression, given as JSON, that may have more in it.
+    #[staticmethod]
+    fn bound(expression: &str) -> Result<f64> {
+        Ok(Expr::bound_of_json(expression)?)
+    }
+
     /// Plans an expression, given as JSON.
     #[staticmethod]
     #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release, bootstrap))]

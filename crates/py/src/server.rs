@@ -221,15 +221,16 @@ impl Server {
         long(py, || Ok(Encrypted(self.0.repeat(&operand.0, axis, size)?)))
     }
 
-    /// By a plan, a polynomial's value as that of a function.
+    /// By a plan, a polynomial's value as that of a function of a variable.
     fn approximation(
         &self,
         py: Python<'_>,
         operand: &Encrypted,
+        variable: &Encrypted,
         error: f64,
         interval: (f64, f64),
     ) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.approximation(&operand.0, error, interval)?)))
+        long(py, || Ok(Encrypted(self.0.approximation(&operand.0, &variable.0, error, interval)?)))
     }
 
     /// Means and covariances of a table's columns.

@@ -4,12 +4,13 @@
 //! on them. Each thread keeps freed small buffers for reuse, by their length; large ones go to a store that all threads
 //! share, which gives longer ones too: a ciphertext's polynomials lose a limb with each level.
 
+use crate::memo::PerProcess;
 use crate::wipe::wipe;
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroize;
 
 /// One cache line.
@@ -90,12 +91,13 @@ thread_local! {
     static FREE: RefCell<FreeList> = RefCell::new(FreeList::default());
 }
 
-/// The large buffers of all threads.
-static LARGE: Mutex<FreeList> = Mutex::new(FreeList { buffers: Vec::new(), bytes: 0 });
+/// The large buffers of all threads. A forked process begins with none: a thread of its parent may have been in the
+/// middle of the parent's list.
+static LARGE: PerProcess<Mutex<FreeList>> = PerProcess::new();
 
-fn large() -> std::sync::MutexGuard<'static, FreeList> {
+fn large() -> MutexGuard<'static, FreeList> {
     // A list is whole between any two statements.
-    LARGE.lock().unwrap_or_else(PoisonError::into_inner)
+    LARGE.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A 64-byte-aligned array of words.

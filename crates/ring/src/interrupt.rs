@@ -85,15 +85,7 @@ impl Interrupt {
     pub fn run<R>(&self, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
         let due = self.0.watch.is_some().then(|| Instant::now() + EVERY);
         let _scope = enter(Some(Scope { interrupt: self.clone(), due }));
-        // What is shared with the work is as after any panic of it.
-        catch_unwind(AssertUnwindSafe(|| {
-            check();
-            work()
-        }))
-        .map_err(|payload| match payload.downcast::<Interrupted>() {
-            Ok(interrupted) => *interrupted,
-            Err(panic) => resume_unwind(panic),
-        })
+        caught(work)
     }
 
     /// Looks at the watch.
@@ -114,6 +106,19 @@ impl std::fmt::Debug for Interrupt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Interrupt(asked: {})", self.asked())
     }
+}
+
+/// Runs work in the caller's scope, which ends early if it is asked to.
+fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Interrupted> {
+    // What is shared with the work is as after any panic of it.
+    catch_unwind(AssertUnwindSafe(|| {
+        check();
+        work()
+    }))
+    .map_err(|payload| match payload.downcast::<Interrupted>() {
+        Ok(interrupted) => *interrupted,
+        Err(panic) => resume_unwind(panic),
+    })
 }
 
 /// Ends the work that the caller is part of, if it was asked to end. To be called at least every
@@ -141,6 +146,25 @@ fn attend() {
     // Unwinding twice would end the process.
     if interrupt.asked() && !std::thread::panicking() {
         resume_unwind(Box::new(Interrupted));
+    }
+}
+
+/// What the caller works for, to be taken along to a thread of its own: the work there ends when the caller's is asked to.
+pub struct Shared(Inherited);
+
+impl Shared {
+    /// The caller's.
+    pub fn here() -> Self {
+        Self(Inherited::here())
+    }
+
+    /// Runs `work` as a part of what the caller of [`Shared::here`] works for.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if it ended early.
+    pub fn run<R>(&self, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
+        let _entered = self.0.enter();
+        caught(work)
     }
 }
 
@@ -241,6 +265,30 @@ mod tests {
             assert!(started.elapsed() >= 3 * EVERY && started.elapsed() < Duration::from_secs(5));
             assert_eq!(looks.load(Ordering::Relaxed), 3);
         }
+    }
+
+    #[test]
+    fn a_thread_of_ones_own_ends_with_its_caller() {
+        let interrupt = Interrupt::new();
+        let found = interrupt.run(|| {
+            let shared = Shared::here();
+            std::thread::scope(|scope| {
+                let reader = scope.spawn(|| {
+                    shared.run(|| {
+                        loop {
+                            check();
+                            sleep(Duration::from_millis(1));
+                        }
+                    })
+                });
+                interrupt.ask();
+                let found: Result<(), Interrupted> = reader.join().unwrap();
+                found
+            })
+        });
+        assert_eq!(found, Ok(Err(Interrupted)));
+        // Outside of any work nothing ends it.
+        assert_eq!(Shared::here().run(|| 1), Ok(1));
     }
 
     #[test]

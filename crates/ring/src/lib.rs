@@ -11,7 +11,6 @@ pub mod embedding;
 pub mod error;
 pub mod interrupt;
 pub mod kernel;
-pub mod mapped;
 pub mod measure;
 pub mod memo;
 pub mod modulus;

@@ -2,6 +2,9 @@
 
 use once_cell::race::OnceBox;
 
+/// A cell that is set once, without a lock: two threads that ask at once may both make what it holds, and one is dropped.
+pub use once_cell::race::OnceBox as Once;
+
 /// A map that only grows, without a lock: a process that is forked while a thread is inside loses
 /// that thread, and a lock that it held would stay locked in the child for ever.
 ///
@@ -59,6 +62,49 @@ impl<K: PartialEq, V> Default for Memo<K, V> {
     }
 }
 
+/// One of something for each process: threads share it, and a forked process makes its own.
+///
+/// What a lock guards is kept in it if a forked process needs it too: a lock that another thread held at the fork
+/// stays shut in the child, and what it guards may be half changed.
+pub struct PerProcess<T>(Memo<u32, T>);
+
+impl<T> PerProcess<T> {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(Memo::new())
+    }
+
+    /// This process's; the first who asks makes it.
+    pub fn get_or(&self, make: impl FnOnce() -> T) -> &T {
+        let process = process();
+        self.0.get(&process).unwrap_or_else(|| self.0.insert(process, make()))
+    }
+}
+
+impl<T: Default> PerProcess<T> {
+    /// This process's, which begins as the default.
+    pub fn get(&self) -> &T {
+        self.get_or(T::default)
+    }
+}
+
+impl<T> Default for PerProcess<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Default + std::fmt::Debug> std::fmt::Debug for PerProcess<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// This process. Only Unix has processes that go on as copies of others.
+pub(crate) fn process() -> u32 {
+    if cfg!(unix) { std::process::id() } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +115,16 @@ mod tests {
         assert!(memo.is_empty() && memo.get(&1).is_none());
         assert_eq!((*memo.insert(1, "one"), *memo.insert(2, "two"), *memo.insert(1, "uno")), ("one", "two", "one"));
         assert_eq!((memo.get(&1), memo.get(&2), memo.get(&3), memo.len()), (Some(&"one"), Some(&"two"), None, 2));
+    }
+
+    #[test]
+    fn one_for_each_process() {
+        let each = PerProcess::new();
+        assert_eq!((*each.get_or(|| 7), *each.get_or(|| 8)), (7, 7));
+        // As if it came from another process.
+        let each = PerProcess(Memo::new());
+        each.0.insert(process().wrapping_add(1), 7);
+        assert_eq!((*each.get_or(|| 8), each.0.len()), (8, 2));
     }
 
     #[test]

@@ -73,8 +73,9 @@ impl<F: Form> Poly<F> {
         for (limb, (chunk, l)) in words.chunks_exact(basis.degree()).zip(basis.limbs()).enumerate() {
             let q = l.q();
             // One pass without a branch, since almost every polynomial is in range.
-            if chunk.iter().fold(false, |bad, x| bad | (*x >= q)) {
-                let index = chunk.iter().position(|x| *x >= q).unwrap_or(0);
+            if chunk.iter().fold(false, |bad, x| bad | (*x >= q))
+                && let Some(index) = chunk.iter().position(|x| *x >= q)
+            {
                 return Err(RingError::Coefficient { limb, index });
             }
         }

@@ -3,7 +3,7 @@
 //! Every loop here is a place where work ends early if it was asked to ([`crate::interrupt`]).
 
 use crate::interrupt::{self, EVERY, Inherited, check};
-use crate::memo::Memo;
+use crate::memo::{PerProcess, process};
 use rayon::prelude::*;
 use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -15,15 +15,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// work makes new ones.
 pub struct Threads {
     count: usize,
-    /// By process.
-    pools: Memo<u32, Pool>,
+    pools: PerProcess<Pool>,
 }
 
 impl Threads {
     /// A pool of `count` threads; 0 means one for each processor. One thread is the caller's own.
     pub fn new(count: usize) -> Self {
         let count = if count == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { count };
-        Self { count, pools: Memo::new() }
+        Self { count, pools: PerProcess::new() }
     }
 
     /// How many threads work.
@@ -36,9 +35,7 @@ impl Threads {
         if self.count == 1 {
             return None;
         }
-        let process = process();
-        let pool = self.pools.get(&process).unwrap_or_else(|| self.pools.insert(process, Pool::new(self.count)));
-        pool.threads.as_ref()
+        self.pools.get_or(|| Pool::new(self.count)).threads.as_ref()
     }
 
     /// Runs `work`, whose loops over limbs, ciphertexts and blocks then share this pool.
@@ -111,11 +108,6 @@ impl Drop for Pool {
             std::mem::forget(self.threads.take());
         }
     }
-}
-
-/// This process. Only Unix has processes that go on as copies of others.
-fn process() -> u32 {
-    if cfg!(unix) { std::process::id() } else { 0 }
 }
 
 /// Whether the caller runs inside a pool of several threads.

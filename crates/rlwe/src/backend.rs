@@ -69,6 +69,8 @@ pub trait Backend: Sync {
     fn check(&self, a: &Self::Ciphertext) -> Result<(), RlweError>;
     /// [`Evaluator::check_keys`].
     fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), RlweError>;
+    /// [`Evaluator::check_relin`].
+    fn check_relin(&self, level: usize) -> Result<(), RlweError>;
     /// [`Evaluator::add`].
     fn add(&self, a: &Self::Ciphertext, b: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::sub`].
@@ -178,6 +180,10 @@ impl Backend for Evaluator {
 
     fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), RlweError> {
         self.check_keys(elements, level)
+    }
+
+    fn check_relin(&self, level: usize) -> Result<(), RlweError> {
+        self.check_relin(level)
     }
 
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {

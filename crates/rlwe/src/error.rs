@@ -120,6 +120,12 @@ pub enum RlweError {
         /// Right operands.
         right: usize,
     },
+    /// Something is not there that this library itself should have made: an error in it.
+    #[error("{what}: an error in Sudare and not in what it was given; please report it")]
+    Internal {
+        /// What is not as it has to be.
+        what: &'static str,
+    },
     /// More decryptions for release than were declared.
     #[error("{declared} releases were declared and all are used; a new key is needed before more results are shown")]
     ReleasesUsedUp {
@@ -162,6 +168,7 @@ impl RlweError {
             Self::MissingRotationKey { .. } | Self::MissingRelinKey => ErrorKind::MissingKey,
             Self::KeyNotLoaded { kind, .. } | Self::Device { kind, .. } => *kind,
             Self::Degree { .. } | Self::Operands { .. } => ErrorKind::Shape,
+            Self::Internal { .. } => ErrorKind::Internal,
             Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } => ErrorKind::Release,
         }
     }

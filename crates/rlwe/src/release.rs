@@ -147,6 +147,18 @@ impl Releases {
         }
     }
 
+    /// Policy and count in one word: the count, the releases declared (25 bits each) and the security (7 bits).
+    pub(crate) fn word(releases: Option<Self>) -> u64 {
+        let pack = |r: Self| r.used | r.policy.releases << 25 | u64::from(r.policy.security_bits) << 50;
+        releases.map_or(0, pack)
+    }
+
+    /// What a word of [`Releases::word`] says; a policy declares one release at least.
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        let (used, releases, security_bits) = (word % (1 << 25), (word >> 25) % (1 << 25), (word >> 50) as u32);
+        (word != 0).then_some(Self { policy: ReleasePolicy { releases, security_bits }, used })
+    }
+
     /// One release more.
     pub(crate) fn next(before: Option<Self>, policy: ReleasePolicy) -> Result<Self, RlweError> {
         let before = before.unwrap_or(Self { policy, used: 0 });
@@ -154,5 +166,19 @@ impl Releases {
             return Err(RlweError::OtherRelease { declared: before.policy, wanted: policy });
         }
         Self::new(policy, before.used + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_has_policy_and_count() {
+        assert_eq!(Releases::from_word(Releases::word(None)), None);
+        for (declared, bits, used) in [(1, 20, 0), (1, 64, 1), (MAX_RELEASES, 64, MAX_RELEASES), (77, 33, 5)] {
+            let releases = Releases::new(ReleasePolicy::new(declared, bits).unwrap(), used).unwrap();
+            assert_eq!(Releases::from_word(Releases::word(Some(releases))), Some(releases));
+        }
     }
 }

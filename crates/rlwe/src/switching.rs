@@ -96,12 +96,15 @@ impl ExtendedPair {
     }
 
     /// Both divided by P and the last prime: the parts of a ciphertext one level down.
-    #[must_use]
-    pub fn mod_down_rescale(self, params: &Params) -> Pair {
-        match &params.tables(self.level).mod_down_rescale {
-            Some(division) => division.apply(self.c),
-            None => self.mod_down(params),
-        }
+    ///
+    /// # Errors
+    /// [`RlweError::Internal`] at level 0, and for parameters without special primes: whoever has a pair there refuses
+    /// the rescale before it begins.
+    pub fn mod_down_rescale(self, params: &Params) -> Result<Pair, RlweError> {
+        let division = params.tables(self.level).mod_down_rescale.as_ref();
+        let division =
+            division.ok_or(RlweError::Internal { what: "a pair has no division by P and the last prime" })?;
+        Ok(division.apply(self.c))
     }
 
     /// Applies an automorphism to P times each of some ciphertexts at one level, and adds as many pairs of that level:

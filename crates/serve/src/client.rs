@@ -7,21 +7,28 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sudare_ring::ErrorKind;
 use ureq::http::{Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
-/// Bytes that are sent in one request.
-const PIECE: u64 = 32 << 20;
+/// Bytes of an object that are sent or fetched in one request, and the most time that it may take.
+const PIECE: u64 = 8 << 20;
+const PIECE_TIME: Duration = Duration::from_secs(300);
 /// How often a request is tried where another try can help.
 const TRIES: u32 = 8;
 /// Seconds that the server waits for a job before it answers.
 const WAIT: u64 = 20;
-/// Most bytes of an answer that is no object.
+/// Most bytes of an answer that is no object, and the most time that one may take beyond a wait for a job.
 const MAX_ANSWER: u64 = 8 << 20;
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Most bytes of an object that is fetched.
+const MAX_OBJECT: u64 = 64 << 30;
+/// How long a job is waited for, and the most time between two questions about it.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Why there is no answer, or not the one asked for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -92,6 +99,11 @@ impl Remote {
     /// # Errors
     /// [`RemoteError::Address`].
     pub fn new(url: &str, token: &str, ca: Option<&[u8]>) -> Result<Self, RemoteError> {
+        // Such an address is never shown, nor kept.
+        if url.contains('@') {
+            let words = "an address has no name and no password in it; the token is all that a server asks for";
+            return Err(RemoteError::Address(words.into()));
+        }
         let address = |why: &str| RemoteError::Address(format!("{url}: {why}"));
         let uri: Uri = url.parse().map_err(|_| address("this is no address; write it as https://HOST:PORT"))?;
         let local = matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
@@ -122,7 +134,7 @@ impl Remote {
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_connect(Some(Duration::from_secs(10)))
-            .timeout_recv_response(Some(Duration::from_secs(WAIT + 60)))
+            .timeout_global(Some(Duration::from_secs(WAIT) + ANSWER_TIME))
             .tls_config(tls.build())
             .build()
             .new_agent();
@@ -145,10 +157,10 @@ impl Remote {
             return Ok(response);
         }
         let status = response.status();
-        let text = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().unwrap_or_default();
-        match serde_json::from_slice(&text) {
-            Ok(problem) => Err(RemoteError::Refused(problem)),
-            Err(_) => Err(RemoteError::Answer(format!("status {status}"))),
+        let text = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
+        match text.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+            Some(problem) => Err(RemoteError::Refused(problem)),
+            None => Err(RemoteError::Answer(format!("status {status}"))),
         }
     }
 
@@ -177,6 +189,14 @@ impl Remote {
         self.answer(self.agent.get(self.url(path)).header("authorization", self.authorization.as_str()).call())
     }
 
+    /// A job as the server tells it.
+    fn view(&self, response: Response<Body>, id: Option<&str>) -> Result<JobView, RemoteError> {
+        let view: JobView = self.json(response)?;
+        let digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let good = view.id.len() == 32 && view.id.bytes().all(digit) && id.is_none_or(|id| id == view.id);
+        if good { Ok(view) } else { Err(RemoteError::Answer("a job of another name".into())) }
+    }
+
     /// Bytes of an object that the server has: all of them, or how many have arrived.
     fn here(&self, digest: Digest) -> Result<Result<(), u64>, RemoteError> {
         let url = self.url(&format!("/v1/objects/{digest}"));
@@ -189,6 +209,7 @@ impl Remote {
             (401, _) => {
                 Err(RemoteError::Refused(Problem::new(Kind::Unauthorized, "the token is not known to the server")))
             }
+            (507, _) => Err(RemoteError::Refused(Problem::new(Kind::DiskFull, "the server's disk is full"))),
             // An answer to HEAD has no words.
             (429 | 503, _) => Err(RemoteError::Refused(Problem::new(Kind::Busy, "the server is busy; try later"))),
             (status, _) => Err(RemoteError::Answer(format!("status {status}"))),
@@ -205,8 +226,13 @@ impl Remote {
         self.tried(|| {
             let mut here = match self.here(digest)? {
                 Ok(()) => return Ok(digest),
-                Err(offset) => offset.min(total),
+                Err(offset) => offset,
             };
+            // What arrived whole and was not taken in is sent again.
+            if here >= total && here > 0 {
+                self.delete_object(digest)?;
+                here = 0;
+            }
             loop {
                 source.seek(SeekFrom::Start(here))?;
                 let length = PIECE.min(total - here);
@@ -214,14 +240,23 @@ impl Remote {
                 let request = self
                     .agent
                     .put(self.url(&format!("/v1/objects/{digest}")))
+                    .config()
+                    .timeout_global(Some(PIECE_TIME))
+                    .build()
                     .header("authorization", self.authorization.as_str())
+                    // A refusal comes before the body is sent.
+                    .header("expect", "100-continue")
                     .header("content-length", length.to_string())
                     .header("content-range", format!("bytes {here}-{}/{total}", (here + length).saturating_sub(1)));
                 match self.answer(request.send(ureq::SendBody::from_reader(&mut piece))) {
-                    Ok(response) if response.status() == 202 => here += length,
+                    // Each answer brings the upload forward, so that there are no more than it has bytes.
+                    Ok(response) if response.status() == 202 && here + length < total => here += length,
+                    Ok(response) if response.status() == 202 => {
+                        return Err(RemoteError::Answer("more is wanted of an object that was sent whole".into()));
+                    }
                     Ok(_) => return Ok(digest),
                     Err(RemoteError::Refused(problem)) => match problem.offset() {
-                        Some(offset) if offset > here => here = offset,
+                        Some(offset) if offset > here && offset < total => here = offset,
                         _ => return Err(RemoteError::Refused(problem)),
                     },
                     Err(error) => return Err(error),
@@ -251,7 +286,7 @@ impl Remote {
                 .post(self.url("/v1/jobs"))
                 .header("authorization", self.authorization.as_str())
                 .header("idempotency-key", own.as_str());
-            self.json(self.answer(request.send(&body[..]))?)
+            self.view(self.answer(request.send(&body[..]))?, None)
         })
     }
 
@@ -260,7 +295,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub fn job(&self, id: &str) -> Result<JobView, RemoteError> {
-        self.tried(|| self.json(self.get(&format!("/v1/jobs/{id}"))?))
+        self.tried(|| self.view(self.get(&format!("/v1/jobs/{id}"))?, Some(id)))
     }
 
     /// Waits for a job to end, telling how far it has come; gives its result's name and length.
@@ -268,11 +303,20 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`]; the job's own refusal.
     pub fn wait(&self, id: &str, progress: &dyn Fn(u64, u64)) -> Result<(Digest, u64), RemoteError> {
+        let (started, mut pause) = (Instant::now(), PAUSE / 64);
         loop {
-            let view: JobView = self.tried(|| self.json(self.get(&format!("/v1/jobs/{id}?wait={WAIT}"))?))?;
+            let asked = Instant::now();
+            let view = self.tried(|| self.view(self.get(&format!("/v1/jobs/{id}?wait={WAIT}"))?, Some(id)))?;
             progress(view.done, view.steps);
             match view.state {
-                State::Queued | State::Running => {}
+                State::Queued | State::Running if started.elapsed() > PATIENCE => {
+                    return Err(RemoteError::Answer("a job that has not ended in a day".into()));
+                }
+                // A server that does not wait is not asked without a pause.
+                State::Queued | State::Running => {
+                    sleep(pause.saturating_sub(asked.elapsed()));
+                    pause = (2 * pause).min(PAUSE);
+                }
                 State::Done { result, bytes, .. } => return Ok((result, bytes)),
                 State::Failed { problem } => return Err(RemoteError::Refused(problem)),
                 State::Cancelled => {
@@ -282,38 +326,55 @@ impl Remote {
         }
     }
 
-    /// Fetches an object; goes on where a connection ended. What comes is compared with its name.
+    /// Fetches an object, piece by piece; goes on where a connection ended. What comes is compared with its name.
     ///
     /// # Errors
     /// [`RemoteError`].
     pub fn fetch(&self, digest: Digest, out: &mut impl Write) -> Result<u64, RemoteError> {
         let mut out = crate::digest::Naming::new(out);
-        let mut have = 0;
-        self.tried(|| {
-            let request = self
-                .agent
-                .get(self.url(&format!("/v1/objects/{digest}")))
-                .header("authorization", self.authorization.as_str())
-                .header("range", format!("bytes={have}-"));
-            let response = self.answer(request.call())?;
-            let whole = response.headers().get("content-length").and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-            let mut left = whole.ok_or_else(|| RemoteError::Answer("an object without a length".into()))?;
-            let (mut body, mut buffer) = (response.into_body().into_reader(), vec![0; 1 << 18]);
-            while left > 0 {
-                let most = buffer.len().min(left as usize);
-                let read = body.read(&mut buffer[..most]).map_err(|e| self.unreachable(e))?;
-                if read == 0 {
-                    return Err(self.unreachable("the answer ended early"));
+        let (mut have, mut total) = (0, None);
+        while total.is_none_or(|total| have < total) {
+            self.tried(|| {
+                let response = self.piece(digest, have)?;
+                let found = total_of(&response, have).filter(|found| total.is_none_or(|total| total == *found));
+                let found = found.filter(|found| (1..=MAX_OBJECT).contains(found));
+                let found = found.ok_or_else(|| RemoteError::Answer("an object in pieces that do not fit".into()))?;
+                total = Some(found);
+                let mut left = PIECE.min(found - have);
+                let (mut body, mut buffer) = (response.into_body().into_reader(), vec![0; 1 << 18]);
+                while left > 0 {
+                    let most = buffer.len().min(left as usize);
+                    let read = body.read(&mut buffer[..most]).map_err(|e| self.unreachable(e))?;
+                    if read == 0 {
+                        return Err(self.unreachable("the answer ended early"));
+                    }
+                    out.write_all(&buffer[..read])?;
+                    have += read as u64;
+                    left -= read as u64;
                 }
-                out.write_all(&buffer[..read])?;
-                have += read as u64;
-                left -= read as u64;
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
+        }
         match out.finish()? {
             (found, length) if found == digest => Ok(length),
             _ => Err(RemoteError::Answer("the result has another SHA-256 than its name".into())),
+        }
+    }
+
+    /// A piece of an object, from a byte on.
+    fn piece(&self, digest: Digest, start: u64) -> Result<Response<Body>, RemoteError> {
+        let request = self
+            .agent
+            .get(self.url(&format!("/v1/objects/{digest}")))
+            .config()
+            .timeout_global(Some(PIECE_TIME))
+            .build()
+            .header("authorization", self.authorization.as_str())
+            .header("range", format!("bytes={start}-{}", start + PIECE - 1));
+        let response = self.answer(request.call())?;
+        match response.status().as_u16() {
+            206 => Ok(response),
+            status => Err(RemoteError::Answer(format!("status {status} for a piece of an object"))),
         }
     }
 
@@ -337,6 +398,15 @@ impl Remote {
         let request = self.agent.delete(self.url(path)).header("authorization", self.authorization.as_str());
         self.answer(request.call()).map(drop)
     }
+}
+
+/// How long the object is of which an answer has the piece from a byte on.
+fn total_of(response: &Response<Body>, start: u64) -> Option<u64> {
+    let text = response.headers().get("content-range")?.to_str().ok()?;
+    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let ((first, last), total) = (range.split_once('-')?, total.parse::<u64>().ok()?);
+    let fits = first.parse() == Ok(start) && total > start && last.parse() == Ok((start + PIECE).min(total) - 1);
+    fits.then_some(total)
 }
 
 impl fmt::Debug for Remote {

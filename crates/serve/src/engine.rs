@@ -1,13 +1,15 @@
 //! What computes: sessions of the crates below, kept between jobs while there is room for their keys.
 
 use crate::digest::Digest;
-use crate::objects::Objects;
+use crate::objects::{Objects, Reservation};
 use crate::problem::{Kind, Problem};
 use crate::request::{Operand, Operation, Request};
+use std::collections::HashMap;
 use std::io::{BufReader, Read};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use sudare_genome::{Options, Panel};
+use sudare_genome::{Options, Padding, Panel};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::plan::MAX_PLAN_BYTES;
 use sudare_matrix::{Encrypted, Matrix, Plan};
@@ -18,8 +20,33 @@ use sudare_rlwe::wire::Wire;
 /// Bytes that a session takes beside its keys: tables, diagrams of a panel.
 const SESSION_BYTES: u64 = 64 << 20;
 
-/// A panel under the name that clients ask for.
-pub(crate) type NamedPanel = (String, Arc<Panel>);
+/// Least bytes that are kept free for an answer to a search.
+const ANSWER_BYTES: u64 = 1 << 20;
+
+/// A panel as tenants may search it.
+#[derive(Clone, Debug)]
+pub struct ServedPanel {
+    /// The name that clients ask for.
+    pub name: String,
+    /// The panel.
+    pub panel: Arc<Panel>,
+    /// Classes of padded searches. With them every search by "trie" is padded; without, none is.
+    pub padding: Option<Padding>,
+}
+
+impl ServedPanel {
+    /// The class of a search.
+    pub(crate) fn class(&self, asked: Option<u64>) -> Result<Option<u64>, Problem> {
+        match (&self.padding, asked) {
+            (Some(padding), asked) => Ok(Some(padding.class(asked)?)),
+            (None, None) => Ok(None),
+            (None, Some(_)) => {
+                let words = "the owner of this panel set no class for padded searches; ask without one";
+                Err(Problem::new(Kind::Refused(ErrorKind::Unsupported), words))
+            }
+        }
+    }
+}
 
 /// What a session was made of: a tenant's own objects. Two tenants never share one.
 #[derive(Clone, PartialEq, Eq)]
@@ -82,7 +109,7 @@ impl Steps {
 /// Runs jobs.
 pub(crate) struct Engine {
     objects: Arc<Objects>,
-    panels: Vec<NamedPanel>,
+    panels: Vec<ServedPanel>,
     threads: usize,
     memory: u64,
     pool: Threads,
@@ -91,12 +118,17 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub fn new(objects: Arc<Objects>, panels: Vec<NamedPanel>, threads: usize, memory: u64) -> Self {
+    pub fn new(objects: Arc<Objects>, panels: Vec<ServedPanel>, threads: usize, memory: u64) -> Self {
         Self { objects, panels, threads, memory, pool: Threads::new(threads), kept: Mutex::default() }
     }
 
-    pub fn panels(&self) -> &[NamedPanel] {
+    pub fn panels(&self) -> &[ServedPanel] {
         &self.panels
+    }
+
+    /// A panel by its name.
+    pub fn panel(&self, name: &str) -> Result<&ServedPanel, Problem> {
+        self.panels.iter().find(|panel| panel.name == name).ok_or_else(|| Problem::not_found("panel"))
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<(Name, Arc<Session>, u64)>> {
@@ -121,8 +153,19 @@ impl Engine {
                 let name = Name { tenant: tenant.clone(), plan: Some(*plan), panel: String::new(), keys: *keys };
                 let session = self.session(&name)?;
                 let Session::Plan(plan, server) = &*session else { return Err(broken()) };
-                let values =
-                    operands.iter().map(|o| self.operand(tenant, plan, server, o)).collect::<Result<Vec<_>, _>>()?;
+                if *operation == Operation::Run {
+                    let inputs = plan.expression().inputs().len();
+                    expect_operands(&(inputs..=inputs), operands.len())?;
+                }
+                let room = self.room(tenant, plan, *operation, operands)?;
+                // Each is read once, however often it is named: what is shared of a value is not copied.
+                let mut read = HashMap::new();
+                for operand in operands {
+                    if !read.contains_key(operand) {
+                        read.insert(operand, self.operand(tenant, plan, server, operand)?);
+                    }
+                }
+                let values: Vec<Encrypted> = operands.iter().filter_map(|operand| read.get(operand).cloned()).collect();
                 // Summaries count in doubles; what is shown is a whole number of steps.
                 steps.tell(0, plan.summary().key_switches.max(1.0) as u64);
                 let (counted, before) = (server.clone(), server.counters().key_switches);
@@ -132,19 +175,39 @@ impl Engine {
                 steps.watch(None);
                 let value = value?;
                 steps.tell(steps.get().1, steps.get().1);
-                self.objects.put(tenant, |out| Ok(value.write_to(out)?))
+                self.objects.put(room, |out| Ok(value.write_to(out)?))
             }
             Request::Search { panel, keys, query, pad } => {
                 let name = Name { tenant: tenant.clone(), plan: None, panel: panel.clone(), keys: *keys };
                 let session = self.session(&name)?;
                 let Session::Panel(server) = &*session else { return Err(broken()) };
+                let class = self.panel(panel)?.class(*pad)?;
                 let query = self.objects.read(tenant, *query)?;
+                let room = self.objects.reserve(tenant, ANSWER_BYTES.max(query.len() as u64))?;
                 let progress = |done: usize, all: usize| steps.tell(done as u64, all as u64);
-                let options = Options { class: *pad, progress: Some(&progress) };
+                let options = Options { class, progress: Some(&progress) };
                 let (answer, _) = self.pool.run(|| server.search(&query, options))?;
-                self.objects.put(tenant, |out| Ok(out.write_all(&answer)?))
+                self.objects.put(room, |out| Ok(out.write_all(&answer)?))
             }
         }
+    }
+
+    /// Reservation for a result: of a run as its plan says, of an operation at least as much as its operands have.
+    fn room(
+        &self,
+        tenant: &Arc<str>,
+        plan: &Plan,
+        operation: Operation,
+        operands: &[Operand],
+    ) -> Result<Reservation, Problem> {
+        let result = plan.summary().operands.last().map_or(0, |line| line.wire_bytes);
+        let mut bytes = result;
+        if operation != Operation::Run {
+            // Fresh values travel at half their size.
+            let each = operands.iter().filter_map(|o| self.objects.length(tenant, o.object).ok());
+            bytes = bytes.max(each.fold(0, |sum: u64, length| sum.saturating_add(length.saturating_mul(2))));
+        }
+        self.objects.reserve(tenant, bytes)
     }
 
     /// A session that is kept, or a new one.
@@ -206,9 +269,7 @@ impl Engine {
     }
 
     fn panel_session(&self, name: &Name) -> Result<Session, Problem> {
-        let known = self.panels.iter().find(|(known, _)| *known == name.panel);
-        let (_, panel) = known.ok_or_else(|| Problem::not_found("panel"))?;
-        let mut server = sudare_genome::Server::new(panel.clone())?;
+        let mut server = sudare_genome::Server::new(self.panel(&name.panel)?.panel.clone())?;
         if let Some(keys) = name.keys {
             let bytes = self.objects.read(&name.tenant, keys)?;
             self.pool.run(|| server.add_keys(&bytes))?;
@@ -256,34 +317,33 @@ fn broken() -> Problem {
     Problem::new(Kind::Refused(ErrorKind::Internal), "a session of another kind than was asked for")
 }
 
+/// Refuses a job with more or fewer operands than it takes, before any of them is read.
+pub(crate) fn expect_operands(expected: &RangeInclusive<usize>, found: usize) -> Result<(), Problem> {
+    if expected.contains(&found) {
+        return Ok(());
+    }
+    let expected = match expected.start() == expected.end() {
+        true => expected.start().to_string(),
+        false => format!("{} to {}", expected.start(), expected.end()),
+    };
+    let words = format!("this operation takes {expected} operand(s), and {found} are given");
+    Err(Problem::new(Kind::Refused(ErrorKind::Shape), words))
+}
+
 /// An operation on its operands.
 fn compute(server: &sudare_matrix::Server, operation: Operation, values: &[Encrypted]) -> Result<Encrypted, Problem> {
-    let count = |expected: usize| {
-        let found = values.len();
-        let words = format!("this operation takes {expected} operand(s), and {found} are given");
-        if found == expected { Ok(()) } else { Err(Problem::new(Kind::Refused(ErrorKind::Shape), words)) }
-    };
-    let two =
-        |done: fn(&sudare_matrix::Server, &Encrypted, &Encrypted) -> Result<Encrypted, sudare_matrix::MatrixError>| {
-            count(2)?;
-            Ok(done(server, &values[0], &values[1])?)
-        };
-    match operation {
-        Operation::Run => return Ok(server.run(values)?),
-        Operation::Matmul => return two(sudare_matrix::Server::matmul),
-        Operation::Add => return two(sudare_matrix::Server::add),
-        Operation::Sub => return two(sudare_matrix::Server::sub),
-        Operation::Mul => return two(sudare_matrix::Server::mul),
-        _ => count(1)?,
-    }
-    let of = &values[0];
-    Ok(match operation {
-        Operation::Neg => server.neg(of),
-        Operation::Scale { by } => server.scale(of, by),
-        Operation::Shift { by } => server.shift(of, by),
-        Operation::Transpose => server.transpose(of),
-        Operation::Sum { axis } => server.sum(of, axis),
-        Operation::Moments => server.moments(of),
-        Operation::Run | Operation::Matmul | Operation::Add | Operation::Sub | Operation::Mul => return Err(broken()),
+    Ok(match (operation, values) {
+        (Operation::Run, all) => server.run(all),
+        (Operation::Matmul, [a, b]) => server.matmul(a, b),
+        (Operation::Add, [a, b]) => server.add(a, b),
+        (Operation::Sub, [a, b]) => server.sub(a, b),
+        (Operation::Mul, [a, b]) => server.mul(a, b),
+        (Operation::Neg, [of]) => server.neg(of),
+        (Operation::Scale { by }, [of]) => server.scale(of, by),
+        (Operation::Shift { by }, [of]) => server.shift(of, by),
+        (Operation::Transpose, [of]) => server.transpose(of),
+        (Operation::Sum { axis }, [of]) => server.sum(of, axis),
+        (Operation::Moments, [of]) => server.moments(of),
+        (other, all) => return Err(expect_operands(&other.operands(), all.len()).err().unwrap_or_else(broken)),
     }?)
 }

@@ -5,9 +5,9 @@
 
 use crate::digest::Digest;
 use crate::disk;
-use crate::engine::{Engine, Steps};
+use crate::engine::{Engine, Steps, expect_operands};
 use crate::metrics::Metrics;
-use crate::objects::Objects;
+use crate::objects::{Objects, Reservation};
 use crate::problem::{Kind, Problem};
 use crate::request::{JobView, Record, Request, State};
 use crate::service::Log;
@@ -24,12 +24,17 @@ use sudare_ring::interrupt::Interrupt;
 use tokio::sync::watch;
 
 /// A job that ended the server so many times is not begun again.
-const MOST_ATTEMPTS: u32 = 3;
+const MOST_ATTEMPTS: u32 = 2;
+
+/// What a record may grow by until its job has ended: the result's name, or the words of a refusal.
+const RECORD_GROWTH: u64 = 1 << 10;
 
 /// A job.
 pub(crate) struct Job {
     tenant: Arc<str>,
     record: Mutex<Record>,
+    /// Its record is the tenant's.
+    _room: Reservation,
     steps: Steps,
     cancelled: AtomicBool,
     /// Whether it is on the disk: before that nobody is told of it.
@@ -38,10 +43,18 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    fn new(tenant: &Arc<str>, record: Record) -> Arc<Self> {
+    fn new(tenant: &Arc<str>, record: Record, room: Reservation) -> Arc<Self> {
         let ended = watch::Sender::new(record.state.ended());
         let (steps, cancelled, accepted) = (Steps::default(), AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Self { tenant: tenant.clone(), record: Mutex::new(record), steps, cancelled, accepted, ended })
+        Arc::new(Self {
+            tenant: tenant.clone(),
+            record: Mutex::new(record),
+            _room: room,
+            steps,
+            cancelled,
+            accepted,
+            ended,
+        })
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
@@ -81,6 +94,8 @@ pub(crate) struct Jobs {
     inner: Mutex<Inner>,
     wake: Condvar,
     halted: Arc<AtomicBool>,
+    /// Whether a job that would not end was left behind: it writes nothing any more.
+    left: AtomicBool,
 }
 
 impl Jobs {
@@ -96,14 +111,16 @@ impl Jobs {
         let mut inner = Inner::default();
         for tenant in tenants {
             for entry in fs::read_dir(objects.jobs_folder(tenant))?.flatten() {
-                let Ok(mut record) = serde_json::from_slice::<Record>(&fs::read(entry.path())?) else {
+                let bytes = fs::read(entry.path())?;
+                let Ok(mut record) = serde_json::from_slice::<Record>(&bytes) else {
                     log(&format!("a record of a job of {tenant} cannot be read and is left as it is"));
                     continue;
                 };
                 if record.state == State::Running {
                     record.state = State::Queued;
                 }
-                let (id, job) = (record.id.clone(), Job::new(tenant, record));
+                let room = objects.occupy(tenant, bytes.len() as u64 + RECORD_GROWTH);
+                let (id, job) = (record.id.clone(), Job::new(tenant, record, room));
                 job.accepted.store(true, Ordering::Relaxed);
                 if !job.record().state.ended() {
                     inner.queue.push(job.clone());
@@ -114,7 +131,8 @@ impl Jobs {
         inner.queue.sort_by_key(|job| job.record().created);
         let halted = Arc::new(AtomicBool::new(false));
         let (limits, inner, wake) = (limits.clone(), Mutex::new(inner), Condvar::new());
-        Ok(Arc::new(Self { objects, engine, limits, metrics, log, inner, wake, halted }))
+        let left = AtomicBool::new(false);
+        Ok(Arc::new(Self { objects, engine, limits, metrics, log, inner, wake, halted, left }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -132,6 +150,9 @@ impl Jobs {
     }
 
     fn store(&self, job: &Job, durable: bool) -> io::Result<()> {
+        if self.left.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let path = self.path(job);
         let bytes = serde_json::to_vec(&*job.record()).map_err(io::Error::other)?;
         disk::write(&path, durable, &bytes)
@@ -174,7 +195,8 @@ impl Jobs {
         }
         let id: String = name.iter().map(|b| format!("{b:02x}")).collect();
         let known = |inner: &Inner| inner.jobs.get(&(tenant.clone(), id.clone())).cloned();
-        let same = |job: Arc<Job>| match job.record().request == request {
+        let asked = request.clone();
+        let same = |job: Arc<Job>| match job.record().request == asked {
             true if job.accepted.load(Ordering::Relaxed) => Ok((job.clone(), false)),
             true => Err(Problem::new(Kind::TooMany, "this job is being accepted; ask again").retry(1)),
             false => Err(Problem::new(Kind::Idempotency, "this idempotency key came with another request before")),
@@ -182,10 +204,10 @@ impl Jobs {
         if let Some(job) = known(&self.inner()) {
             return same(job);
         }
-        for digest in request.objects() {
-            // Also notes that it is used: it is not removed while the job waits.
-            self.objects.open_object(tenant, digest)?;
-        }
+        self.check(tenant, &request)?;
+        let record = Record { id: id.clone(), created: disk::now(), attempts: 0, request, state: State::Queued };
+        let length = serde_json::to_vec(&record).map_err(io::Error::other)?.len() as u64;
+        let room = self.objects.reserve(tenant, length + RECORD_GROWTH)?;
         let job = {
             let mut inner = self.inner();
             if let Some(job) = known(&inner) {
@@ -194,9 +216,7 @@ impl Jobs {
             self.has_room(&inner, tenant).inspect_err(|_| {
                 self.metrics.refused.fetch_add(1, Ordering::Relaxed);
             })?;
-            let (created, state) = (disk::now(), State::Queued);
-            let job =
-                Job::new(tenant, Record { id: id.clone(), created, attempts: 0, request: request.clone(), state });
+            let job = Job::new(tenant, record, room);
             inner.jobs.insert((tenant.clone(), id.clone()), job.clone());
             job
         };
@@ -207,7 +227,44 @@ impl Jobs {
         job.accepted.store(true, Ordering::Relaxed);
         self.inner().queue.push(job.clone());
         self.wake.notify_one();
+        self.forget_oldest(tenant);
         Ok((job, true))
+    }
+
+    /// Refuses what no job may ask for, before anything of it is read.
+    fn check(&self, tenant: &Arc<str>, request: &Request) -> Result<(), Problem> {
+        match request {
+            Request::Compute { operation, operands, .. } => {
+                expect_operands(&operation.operands(), operands.len())?;
+            }
+            Request::Search { panel, pad, .. } => {
+                self.engine.panel(panel)?.class(*pad)?;
+            }
+        }
+        for digest in request.objects() {
+            // Also notes that it is used: it is not removed while the job waits.
+            self.objects.open_object(tenant, digest)?;
+        }
+        let lengths = request.read_whole().into_iter().filter_map(|digest| self.objects.length(tenant, digest).ok());
+        let bytes = lengths.fold(0, u64::saturating_add);
+        // Masks of fresh values are expanded: twice what was sent, at most.
+        if bytes.saturating_mul(2) > self.limits.memory {
+            let most = self.limits.memory / 2;
+            let words =
+                format!("operands of {bytes} bytes are over the {most} that this server takes in memory for a job");
+            return Err(Problem::new(Kind::TooLarge, words));
+        }
+        Ok(())
+    }
+
+    /// Forgets the oldest ended jobs of a tenant over the most that are kept.
+    fn forget_oldest(&self, tenant: &str) {
+        let own = |job: &&Arc<Job>| &*job.tenant == tenant && job.accepted.load(Ordering::Relaxed);
+        let mut all: Vec<Arc<Job>> = self.inner().jobs.values().filter(own).cloned().collect();
+        let over = all.len().saturating_sub(self.limits.tenant_records);
+        all.retain(|job| *job.ended.borrow());
+        all.sort_by_key(|job| job.record().created);
+        all.iter().take(over).for_each(|job| self.forget(job));
     }
 
     /// A tenant's job.
@@ -256,26 +313,12 @@ impl Jobs {
         let _ = fs::remove_file(path);
     }
 
-    /// Forgets what ended too long ago, and of each tenant the oldest over the most that are kept.
+    /// Forgets what ended too long ago.
     pub fn expire(&self) {
         let now = disk::now();
-        let mut ended: Vec<(Arc<str>, u64, Arc<Job>)> = self
-            .inner()
-            .jobs
-            .values()
-            .filter(|job| *job.ended.borrow())
-            .map(|job| (job.tenant.clone(), job.record().created, job.clone()))
-            .collect();
-        ended.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
-        let (mut tenant, mut count) = (Arc::from(""), 0);
-        for (owner, created, job) in ended {
-            count = if owner == tenant { count + 1 } else { 1 };
-            tenant = owner;
-            let old = u128::from(now.saturating_sub(created)) > self.limits.keep.as_millis();
-            if old || count > self.limits.tenant_records {
-                self.forget(&job);
-            }
-        }
+        let ended: Vec<Arc<Job>> = self.inner().jobs.values().filter(|job| *job.ended.borrow()).cloned().collect();
+        let old = |job: &&Arc<Job>| u128::from(now.saturating_sub(job.record().created)) > self.limits.keep.as_millis();
+        ended.iter().filter(old).for_each(|job| self.forget(job));
     }
 
     /// Computes on the calling thread until the server stops.
@@ -323,17 +366,21 @@ impl Jobs {
         if let Err(error) = self.store(job, false) {
             return self.end(job, State::Failed { problem: error.into() });
         }
-        let (watched, halted) = (job.clone(), self.halted.clone());
+        let (watched, halted, limit) = (job.clone(), self.halted.clone(), self.limits.job);
         let interrupt = Interrupt::watching(move || {
             watched.steps.look();
-            watched.cancelled.load(Ordering::Relaxed) || halted.load(Ordering::Relaxed)
+            watched.cancelled.load(Ordering::Relaxed) || halted.load(Ordering::Relaxed) || started.elapsed() > limit
         });
         let run = || interrupt.run(|| self.engine.run(&job.tenant, &request, &job.steps));
-        let seconds = || started.elapsed().as_secs_f64();
+        let seconds = || started.elapsed().as_secs_f64().ceil() as u64;
         let state = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(Ok((result, bytes)))) => State::Done { result, bytes, seconds: seconds() },
             Ok(Ok(Err(problem))) => State::Failed { problem },
             Ok(Err(_)) if job.cancelled.load(Ordering::Relaxed) => State::Cancelled,
+            Ok(Err(_)) if !self.halted.load(Ordering::Relaxed) => {
+                let words = format!("the job ran for {} s, the most that this server gives one", limit.as_secs());
+                State::Failed { problem: Problem::new(Kind::TimeLimit, words) }
+            }
             Ok(Err(_)) => {
                 // The server stops: its next start begins again.
                 let mut record = job.record();
@@ -384,5 +431,10 @@ impl Jobs {
     /// Ends the jobs that run; they wait for the next start.
     pub fn halt(&self) {
         self.halted.store(true, Ordering::Relaxed);
+    }
+
+    /// Has a job that does not end all the same write nothing any more.
+    pub fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
     }
 }

@@ -7,7 +7,7 @@
 //! | Subject | Where |
 //! |---|---|
 //! | what may be asked of it, and how it ends | [`Service`], [`Settings`], [`Stop`] |
-//! | who may ask | [`Tokens`] |
+//! | who may ask, in which panels | [`Tokens`], [`ServedPanel`] |
 //! | what a job is | [`Request`], [`Operation`], [`Operand`], [`State`] |
 //! | refusals | [`Problem`], [`Kind`] |
 //! | the other side | [`Remote`] |
@@ -25,6 +25,7 @@ mod jobs;
 mod listen;
 mod metrics;
 mod objects;
+mod places;
 mod problem;
 mod request;
 mod routes;
@@ -34,6 +35,7 @@ mod tokens;
 
 pub use client::{Remote, RemoteError};
 pub use digest::Digest;
+pub use engine::ServedPanel;
 pub use problem::{Kind, Problem};
 pub use request::{JobView, Operand, Operation, Request, State};
 pub use service::{ServeError, Service, Stop, Tls};

@@ -1,9 +1,11 @@
-//! Connections: timers for every stage, a bound on their number, TLS, and an end in time.
+//! Connections: timers for every stage, places, TLS, and an end in time.
 
 use crate::metrics::Metrics;
+use crate::places::{Place, Places};
 use crate::settings::Limits;
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
@@ -15,7 +17,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -37,14 +40,13 @@ pub(crate) async fn accept(
     metrics: Arc<Metrics>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
-    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    let (places, mut open) = (Places::new(limits), JoinSet::new());
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let stream = tokio::select! {
+        while open.try_join_next().is_some() {}
+        let (stream, address) = tokio::select! {
             () = set(&mut stop) => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 // Too many open files, or a connection that ended before it began.
                 Err(_) => {
                     sleep(Duration::from_millis(20)).await;
@@ -53,16 +55,18 @@ pub(crate) async fn accept(
             },
         };
         let (tls, router, limits) = (tls.clone(), router.clone(), limits.clone());
-        let (metrics, stop) = (metrics.clone(), stop.clone());
-        tokio::spawn(async move {
+        let (metrics, stop, place) = (metrics.clone(), stop.clone(), places.enter(address.ip()));
+        open.spawn(async move {
             metrics.connections.fetch_add(1, Ordering::Relaxed);
-            serve(stream, tls, router, &limits, stop).await;
+            tokio::select! {
+                () = place.lost() => {}
+                () = serve(stream, tls, router, &limits, stop, place.clone()) => {}
+            }
             metrics.connections.fetch_sub(1, Ordering::Relaxed);
-            drop(place);
         });
     }
     drop(listener);
-    let _ = places.acquire_many(all).await;
+    while open.join_next().await.is_some() {}
 }
 
 async fn serve(
@@ -71,14 +75,15 @@ async fn serve(
     router: Router,
     limits: &Limits,
     stop: watch::Receiver<bool>,
+    place: Arc<Place>,
 ) {
     let _ = stream.set_nodelay(true);
     let stream = Moving::new(stream, limits.stall);
     match tls {
-        None => speak(stream, router, limits, stop).await,
+        None => speak(stream, router, limits, stop, place).await,
         Some(acceptor) => {
             if let Ok(Ok(stream)) = timeout(limits.head, acceptor.accept(stream)).await {
-                speak(stream, router, limits, stop).await;
+                speak(stream, router, limits, stop, place).await;
             }
         }
     }
@@ -89,13 +94,21 @@ async fn speak(
     router: Router,
     limits: &Limits,
     mut stop: watch::Receiver<bool>,
+    place: Arc<Place>,
 ) {
+    let router = TowerToHyperService::new(router);
+    // Each request knows the place of its connection.
+    let service = service_fn(move |mut request| {
+        let extensions: &mut axum::http::Extensions = hyper::Request::extensions_mut(&mut request);
+        extensions.insert(place.clone());
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_headers(MOST_HEADERS)
         .max_buf_size(MOST_HEAD)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
         _ = connection.as_mut() => return,

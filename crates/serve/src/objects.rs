@@ -1,7 +1,7 @@
 //! Objects of tenants: files named by their digests, in a folder for each tenant.
 //!
 //! An upload is a file in `parts` until its digest matches; its length is what the server has of it, also after a
-//! restart. Room for a piece is taken before its body is read.
+//! restart. Reservation for a piece is taken before its body is read.
 
 use crate::digest::{Digest, Naming};
 use crate::disk::{self, Scratch};
@@ -34,6 +34,13 @@ pub(crate) struct Objects {
     data: PathBuf,
     limits: Limits,
     accounts: Mutex<HashMap<Arc<str>, Account>>,
+}
+
+/// Bytes of a tenant's share that are taken for something to come, or for a record; dropped, they are free.
+pub(crate) struct Reservation {
+    objects: Arc<Objects>,
+    tenant: Arc<str>,
+    bytes: u64,
 }
 
 /// A piece of an upload: where it starts, its length, the length of the whole.
@@ -173,23 +180,52 @@ impl Objects {
         Ok(Admission::Wanted(Upload { objects, tenant, digest, piece, written: 0, file: None }))
     }
 
-    /// Stores a result; gives its name and length.
+    /// Takes room for something before it is there.
+    pub fn reserve(self: &Arc<Self>, tenant: &Arc<str>, bytes: u64) -> Result<Reservation, Problem> {
+        let mut accounts = self.accounts();
+        let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        let limit = self.limits.tenant_bytes;
+        if bytes > limit.saturating_sub(account.bytes) {
+            let words = format!("{bytes} more bytes are over this tenant's {limit}; delete objects or jobs");
+            return Err(Problem::new(Kind::Quota, words));
+        }
+        account.bytes += bytes;
+        Ok(Reservation { objects: self.clone(), tenant: tenant.clone(), bytes })
+    }
+
+    /// Takes room for what is there already.
+    pub fn occupy(self: &Arc<Self>, tenant: &Arc<str>, bytes: u64) -> Reservation {
+        if let Some(account) = self.accounts().get_mut(tenant) {
+            account.bytes += bytes;
+        }
+        Reservation { objects: self.clone(), tenant: tenant.clone(), bytes }
+    }
+
+    /// Stores a result in the room that was taken for it; gives its name and length. More than that is stored where the
+    /// tenant's share has it.
     pub fn put(
         &self,
-        tenant: &str,
+        mut room: Reservation,
         fill: impl Fn(&mut dyn Write) -> Result<(), Problem>,
     ) -> Result<(Digest, u64), Problem> {
+        let tenant = room.tenant.clone();
+        let tenant = &*tenant;
         let mut scratch = Scratch::new(&self.data.join(tenant).join("objects"))?;
         let mut out = Naming::new(io::BufWriter::with_capacity(1 << 20, scratch.file()));
         fill(&mut out)?;
         let (digest, length) = out.finish()?;
         scratch.file().sync_data()?;
         let mut accounts = self.accounts();
-        let (path, replaced) = (self.path(tenant, digest), self.length(tenant, digest).is_ok());
-        scratch.persist(&path)?;
-        if let Some(account) = accounts.get_mut(tenant).filter(|_| !replaced) {
-            account.bytes += length;
+        let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        let path = self.path(tenant, digest);
+        let added = if self.length(tenant, digest).is_ok() { 0 } else { length };
+        let (after, limit) = (account.bytes.saturating_sub(room.bytes).saturating_add(added), self.limits.tenant_bytes);
+        if added > room.bytes && after > limit {
+            let words = format!("a result of {length} bytes is over this tenant's {limit}; delete objects or jobs");
+            return Err(Problem::new(Kind::Quota, words));
         }
+        scratch.persist(&path)?;
+        (account.bytes, room.bytes) = (after, 0);
         drop(accounts);
         disk::sync_folder(path.parent().unwrap_or(&self.data))?;
         Ok((digest, length))
@@ -229,6 +265,16 @@ impl Objects {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.bytes > 0
+            && let Some(account) = self.objects.accounts().get_mut(&self.tenant)
+        {
+            account.bytes = account.bytes.saturating_sub(self.bytes);
         }
     }
 }

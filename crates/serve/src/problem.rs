@@ -31,6 +31,10 @@ pub enum Kind {
     TooLarge,
     /// The tenant's storage is full.
     Quota,
+    /// The server's disk is full.
+    DiskFull,
+    /// A job that ran as long as a job may.
+    TimeLimit,
     /// As many of the tenant's requests or jobs are under way as may be.
     TooMany,
     /// As many requests or jobs of all tenants are under way as may be.
@@ -52,7 +56,7 @@ pub enum Kind {
 }
 
 /// All kinds with their names and statuses.
-const KINDS: [(Kind, &str, u16); 32] = [
+const KINDS: [(Kind, &str, u16); 34] = [
     (Kind::Refused(ErrorKind::Parameters), "parameters", 422),
     (Kind::Refused(ErrorKind::Insecure), "insecure", 422),
     (Kind::Refused(ErrorKind::Mismatch), "mismatch", 409),
@@ -76,6 +80,8 @@ const KINDS: [(Kind, &str, u16); 32] = [
     (Kind::LengthRequired, "length-required", 411),
     (Kind::TooLarge, "too-large", 413),
     (Kind::Quota, "quota", 413),
+    (Kind::DiskFull, "disk-full", 507),
+    (Kind::TimeLimit, "time-limit", 422),
     (Kind::TooMany, "too-many", 429),
     (Kind::Busy, "busy", 503),
     (Kind::Stopping, "stopping", 503),
@@ -121,6 +127,8 @@ impl Kind {
             | Self::LengthRequired
             | Self::TooLarge
             | Self::Quota
+            | Self::DiskFull
+            | Self::TimeLimit
             | Self::TooMany
             | Self::Busy
             | Self::Stopping
@@ -219,7 +227,9 @@ impl From<io::Error> for Problem {
     fn from(e: io::Error) -> Self {
         match e.kind() {
             io::ErrorKind::NotFound => Self::not_found("object"),
-            io::ErrorKind::StorageFull => Self::new(Kind::Busy, "the server's disk is full; try later").retry(60),
+            io::ErrorKind::StorageFull => {
+                Self::new(Kind::DiskFull, "the server's disk is full; its operator has to make room")
+            }
             kind => Self::new(Kind::Refused(ErrorKind::Io), format!("reading or writing failed: {kind}")),
         }
     }

@@ -3,6 +3,9 @@
 use crate::digest::Digest;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use sudare_matrix::expr::MAX_NODES;
 
 /// What is asked for. All objects are the tenant's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,20 +32,29 @@ pub enum Request {
         keys: Option<Digest>,
         /// The encrypted query.
         query: Digest,
-        /// Products that the work for each start is padded to.
+        /// Products that the work for each start is padded to, in the range that the panel's owner set; the least of it
+        /// if none is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pad: Option<u64>,
     },
 }
 
 impl Request {
-    /// The objects that it names.
-    pub(crate) fn objects(&self) -> Vec<Digest> {
+    /// The objects that it names, each once.
+    pub(crate) fn objects(&self) -> BTreeSet<Digest> {
+        let mut all = self.read_whole();
         match self {
-            Self::Compute { plan, keys, operands, .. } => {
-                std::iter::once(*plan).chain(*keys).chain(operands.iter().map(|o| o.object)).collect()
-            }
-            Self::Search { keys, query, .. } => keys.iter().copied().chain([*query]).collect(),
+            Self::Compute { plan, keys, .. } => all.extend(keys.iter().chain([plan])),
+            Self::Search { keys, .. } => all.extend(keys),
+        }
+        all
+    }
+
+    /// The objects that are in memory all at once while it runs, keys and plan aside, each once.
+    pub(crate) fn read_whole(&self) -> BTreeSet<Digest> {
+        match self {
+            Self::Compute { operands, .. } => operands.iter().map(|o| o.object).collect(),
+            Self::Search { query, .. } => BTreeSet::from([*query]),
         }
     }
 }
@@ -84,8 +96,24 @@ pub enum Operation {
     Moments,
 }
 
+impl Operation {
+    /// How many operands it takes; a run takes as many as its plan has inputs.
+    pub(crate) fn operands(self) -> RangeInclusive<usize> {
+        match self {
+            Self::Run => 1..=MAX_NODES,
+            Self::Matmul | Self::Add | Self::Sub | Self::Mul => 2..=2,
+            Self::Neg
+            | Self::Scale { .. }
+            | Self::Shift { .. }
+            | Self::Transpose
+            | Self::Sum { .. }
+            | Self::Moments => 1..=1,
+        }
+    }
+}
+
 /// A value of the plan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operand {
     /// The encrypted value; or of a plain input its elements row by row, as little-endian doubles, or 128-bit integers
@@ -117,8 +145,8 @@ pub enum State {
         result: Digest,
         /// Its length.
         bytes: u64,
-        /// Seconds that it ran.
-        seconds: f64,
+        /// Whole seconds that it ran, rounded up: what a search takes longer tells of its panel.
+        seconds: u64,
     },
     /// It was refused, and would be again.
     Failed {

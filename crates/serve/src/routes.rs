@@ -6,6 +6,7 @@ use crate::jobs::{Job, Jobs};
 use crate::listen;
 use crate::metrics::{Gauges, Metrics};
 use crate::objects::{Admission, Objects, Piece};
+use crate::places::Place;
 use crate::problem::{Kind, Problem, UPLOAD_OFFSET};
 use crate::request::State as JobState;
 use crate::service::Log;
@@ -15,7 +16,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, MatchedPath, Path, Query, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 /// Most bytes of a request for a job.
-const MAX_REQUEST: usize = 1 << 20;
+const MAX_REQUEST: usize = 1 << 18;
 /// Most bytes of an idempotency key.
 const MAX_KEY: usize = 256;
 /// Longest that an answer waits for a job.
@@ -80,7 +81,23 @@ pub(crate) fn monitoring(shared: App) -> Router {
 async fn watched(State(app): State<App>, path: Option<MatchedPath>, request: Request, next: Next) -> Response {
     let (started, method) = (Instant::now(), request.method().clone());
     let tenant = bearer(request.headers()).and_then(|token| app.tokens.tenant(token));
-    let response = next.run(request).await;
+    let place = request.extensions().get::<Arc<Place>>().cloned();
+    let placed = match (&place, &tenant) {
+        (Some(place), Some(tenant)) => place.belongs_to(tenant),
+        _ => Ok(()),
+    };
+    let keep = tenant.is_some() && placed.is_ok();
+    let mut response = match placed {
+        Ok(()) => next.run(request).await,
+        Err(problem) => {
+            body::linger(request.into_body());
+            problem.into_response()
+        }
+    };
+    // Who shows no token has the place for one answer.
+    if !keep {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let status = response.status().as_u16();
     app.metrics.answered(status);
     let (path, tenant) = (path.as_ref().map_or("-", MatchedPath::as_str), tenant.as_deref().unwrap_or("-"));
@@ -131,7 +148,10 @@ async fn config(State(app): State<App>, _: Tenant) -> Response {
         .engine
         .panels()
         .iter()
-        .map(|(name, panel)| json!({ "name": name, "hash": panel.hash().to_string(), "sites": panel.sites() }))
+        .map(|served| {
+            let (panel, pad) = (&served.panel, served.padding.map(|padding| padding.range()));
+            json!({ "name": served.name, "hash": panel.hash().to_string(), "sites": panel.sites(), "pad": pad })
+        })
         .collect();
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -146,8 +166,7 @@ async fn config(State(app): State<App>, _: Tenant) -> Response {
 }
 
 async fn sites(State(app): State<App>, _: Tenant, Path(name): Path<String>) -> Answer {
-    let found = app.jobs.engine.panels().iter().find(|(known, _)| *known == name);
-    let panel = found.map(|(_, panel)| panel.clone()).ok_or_else(|| Problem::not_found("panel"))?;
+    let panel = app.jobs.engine.panel(&name)?.panel.clone();
     let bytes = blocking(move || Ok(panel.description()?.to_bytes()?)).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
@@ -449,6 +468,6 @@ mod tests {
         assert_eq!(told, there);
         let kinds = document["components"]["schemas"]["Problem"]["properties"]["kind"]["enum"].as_array().unwrap();
         assert!(kinds.iter().all(|name| Kind::from_name(name.as_str().unwrap()).is_some()));
-        assert_eq!(kinds.len(), 32);
+        assert_eq!(kinds.len(), 34);
     }
 }

@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use crate::engine::{Engine, NamedPanel};
+use crate::engine::{Engine, ServedPanel};
 use crate::jobs::Jobs;
 use crate::listen;
 use crate::metrics::Metrics;
@@ -17,9 +17,9 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-use sudare_genome::Panel;
+use std::time::{Duration, Instant};
 use sudare_ring::ErrorKind;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -143,11 +143,12 @@ impl Service {
     /// each job that ends: who, which kind, how long, never what.
     ///
     /// # Errors
-    /// [`ServeError`] for a folder that another server has, or that cannot be written.
+    /// [`ServeError`] for a folder that another server has, that cannot be written, or that holds something else and is
+    /// open to others.
     pub fn open(
         settings: Settings,
         tokens: Tokens,
-        panels: Vec<(String, Arc<Panel>)>,
+        panels: Vec<ServedPanel>,
         log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
         let (data, limits, log) = (&settings.data, &settings.limits, Arc::new(log) as Log);
@@ -160,7 +161,6 @@ impl Service {
         tenants.sort();
         tenants.dedup();
         let (objects, metrics) = (Objects::open(data, limits, &tenants)?, Arc::new(Metrics::default()));
-        let panels: Vec<NamedPanel> = panels;
         let engine = Engine::new(objects.clone(), panels, settings.threads, limits.memory);
         let jobs = Jobs::open(objects.clone(), engine, limits, metrics.clone(), log.clone(), &tenants)?;
         Ok(Self { settings, objects, jobs, metrics, tokens, log, monitoring: None, _lock: lock })
@@ -193,14 +193,28 @@ impl Service {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(REQUEST_THREADS).thread_name("requests").enable_all().build()?;
         let served = runtime.block_on(self.serve(listener, tls, stop));
-        // Only work on the disk is left there.
-        runtime.shutdown_timeout(Duration::from_secs(1));
         self.jobs.stop();
         self.jobs.halt();
+        // Only work on the disk is left there.
+        runtime.shutdown_timeout(self.last_moments() / 2);
+        let until = Instant::now() + self.last_moments();
+        while workers.iter().any(|worker| !worker.is_finished()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         for worker in workers {
-            let _ = worker.join();
+            if worker.is_finished() {
+                let _ = worker.join();
+            } else {
+                self.jobs.leave();
+                (self.log)("a job did not end when it was asked to, and is left; the next start begins it again");
+            }
         }
         served
+    }
+
+    /// What of the grace is kept for jobs to end that were asked to.
+    fn last_moments(&self) -> Duration {
+        (self.settings.limits.grace / 5).min(Duration::from_secs(2))
     }
 
     async fn serve(&self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
@@ -247,7 +261,7 @@ impl Service {
         let grace = async {
             listen::set(&mut asked).await;
             self.jobs.stop();
-            tokio::time::sleep(limits.grace).await;
+            tokio::time::sleep(limits.grace.saturating_sub(2 * self.last_moments())).await;
         };
         tokio::select! {
             () = ended => {}
@@ -264,9 +278,24 @@ impl fmt::Debug for Service {
     }
 }
 
-/// A folder that its owner alone reads.
-fn create_private(path: &std::path::Path) -> io::Result<()> {
+/// A folder that its owner alone reads. One that is there is made so if it is a server's or empty; in the place of
+/// anything else others may have to read it.
+fn create_private(path: &Path) -> Result<(), ServeError> {
     if path.is_dir() {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(path)?.permissions().mode() & 0o777;
+            if mode & 0o077 != 0 {
+                if !path.join("lock").exists() && fs::read_dir(path)?.next().is_some() {
+                    let words = format!(
+                        "other users reach this folder (mode {mode:o}), and it holds something else; name another, or chmod 700 it"
+                    );
+                    return Err(ServeError::new(ErrorKind::Io, words));
+                }
+                fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+            }
+        }
         return Ok(());
     }
     let mut builder = fs::DirBuilder::new();
@@ -276,5 +305,5 @@ fn create_private(path: &std::path::Path) -> io::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
         builder.mode(0o700);
     }
-    builder.create(path)
+    Ok(builder.create(path)?)
 }

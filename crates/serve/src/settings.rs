@@ -23,12 +23,12 @@ impl Settings {
     }
 }
 
-/// Limits, all of which are looked at before a body is read.
+/// Limits. Those of requests are looked at before a body is read.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of an object.
     pub object_bytes: u64,
-    /// Bytes of all objects of a tenant, parts of uploads among them.
+    /// Bytes of all objects of a tenant, parts of uploads, results and records of jobs among them.
     pub tenant_bytes: u64,
     /// Jobs of a tenant that wait or run.
     pub tenant_jobs: usize,
@@ -42,8 +42,16 @@ pub struct Limits {
     pub tenant_records: usize,
     /// Connections.
     pub connections: usize,
-    /// Bytes of keys that stay in memory between jobs.
+    /// Of these, connections that have shown no token, no more than half; the others are kept for tenants.
+    pub unauthenticated: usize,
+    /// Connections from one address that have shown no token.
+    pub address_unauthenticated: usize,
+    /// Connections of a tenant.
+    pub tenant_connections: usize,
+    /// Bytes of keys that stay in memory between jobs, and bytes that the operands of a job may take there.
     pub memory: u64,
+    /// How long a job may run.
+    pub job: Duration,
     /// How long an object that nobody uses and a finished job are kept.
     pub keep: Duration,
     /// For a TLS handshake, and for the head of a request.
@@ -67,7 +75,11 @@ impl Default for Limits {
             uploads: 64,
             tenant_records: 1000,
             connections: 1024,
+            unauthenticated: 512,
+            address_unauthenticated: 64,
+            tenant_connections: 128,
             memory: 4 << 30,
+            job: Duration::from_secs(3600),
             keep: Duration::from_secs(7 * 24 * 3600),
             head: Duration::from_secs(10),
             stall: Duration::from_secs(30),

@@ -43,6 +43,18 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// A secret key in the place of an output.
+    #[error("{}: holds a secret key, and what it encrypted would be lost; name another file, or remove it first", path.display())]
+    KeyLost {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something else in the place of a secret key.
+    #[error("{}: is there already and holds something else; name another file, or remove it first", path.display())]
+    Taken {
+        /// The file.
+        path: PathBuf,
+    },
     /// Somebody else writes there now.
     #[error("{}: another process writes there now; wait for it, or name another folder", path.display())]
     Busy {
@@ -101,6 +113,7 @@ impl StoreError {
                 ErrorKind::Format
             }
             Self::OtherWork { .. } => ErrorKind::Mismatch,
+            Self::KeyLost { .. } | Self::Taken { .. } => ErrorKind::Input,
             Self::Block { error, .. } => error.kind(),
             Self::Wire(error) => error.kind(),
             Self::Range { .. } => ErrorKind::Shape,

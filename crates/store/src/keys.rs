@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use sudare_ring::memo::PerProcess;
 use sudare_ring::threads::alone;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeySource, KeySwitchKey};
 use sudare_rlwe::wire::{Header, KeyRecord, Reader, Source, Wire, WireError, peek};
@@ -31,6 +32,12 @@ struct Inner {
     /// By Galois element; [`KeyRecord::SWITCH`] for relinearisation.
     keys: BTreeMap<u64, Place>,
     memory: usize,
+    /// Threads that load are those of one process: a forked one loads for itself.
+    shared: PerProcess<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -47,8 +54,6 @@ struct Place {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The process whose threads load; a forked one has none of them.
-    process: u32,
     held: BTreeMap<u64, Held>,
     loading: BTreeSet<u64>,
     /// What others wait for while it is being loaded: once there it stays until they have it.
@@ -122,7 +127,6 @@ impl KeyFile {
             keys.insert(record.element, Place { record, segment, bytes });
             segment = next;
         }
-        let (state, changed) = (Mutex::default(), Condvar::new());
         Ok(Self(Arc::new(Inner {
             path: path.into(),
             file,
@@ -130,8 +134,7 @@ impl KeyFile {
             params: params.clone(),
             keys,
             memory,
-            state,
-            changed,
+            shared: PerProcess::new(),
         })))
     }
 
@@ -225,18 +228,11 @@ impl KeyFile {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        if state.process != process {
-            (state.process, state.reading) = (process, false);
-            state.loading.clear();
-            state.awaited.clear();
-        }
-        state
+        self.shared.get().state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait<'g>(&self, guard: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
-        self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        self.shared.get().changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of keys that are held or being loaded.
@@ -283,7 +279,7 @@ impl Inner {
                     state.held.insert(self.1, Held { key, used });
                 }
                 drop(state);
-                self.0.changed.notify_all();
+                self.0.shared.get().changed.notify_all();
             }
         }
         let mut done = Done(self, element, None);

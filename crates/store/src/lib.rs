@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+pub mod atomic;
 mod block;
 mod crc32c;
 mod error;
@@ -28,6 +29,7 @@ pub use error::StoreError;
 pub use keys::KeyFile;
 pub use layout::{Description, Grid};
 pub use lock::LockedFile;
+pub use position::read_exact_at;
 pub use reader::{Reader, Reading, is_store};
 pub use shard::ShardWriter;
 pub use source::{BlockSource, InMemory};

@@ -12,6 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use sudare_ring::memo::PerProcess;
 
 /// Most shards that are kept open.
 const MAX_OPEN: usize = 256;
@@ -33,7 +34,7 @@ pub struct Reader {
     root: Root,
     digests: Vec<u8>,
     reading: Reading,
-    open: Mutex<BTreeMap<(usize, usize), Arc<File>>>,
+    open: PerProcess<Mutex<BTreeMap<(usize, usize), Arc<File>>>>,
     bytes_read: AtomicU64,
 }
 
@@ -73,7 +74,7 @@ impl Reader {
         if digests.len() as u64 != length || root.digest_with(&digests) != root.digest {
             return Err(StoreError::damaged(&paths.root(), "root and digests of the blocks do not go together"));
         }
-        Ok(Self { paths, root, digests, reading, open: Mutex::default(), bytes_read: AtomicU64::new(0) })
+        Ok(Self { paths, root, digests, reading, open: PerProcess::new(), bytes_read: AtomicU64::new(0) })
     }
 
     /// Where it is.
@@ -127,7 +128,7 @@ impl Reader {
 
     /// The file of a shard; its length and its index are checked when it is first opened.
     fn file(&self, shard: (usize, usize)) -> Result<Arc<File>, StoreError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.get().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = open.get(&shard) {
             return Ok(file.clone());
         }

@@ -5,7 +5,7 @@ use crate::error::{At, StoreError};
 use crate::layout::Grid;
 use crate::writer::Writer;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use sudare_rlwe::wire::{ALIGNMENT, WireError};
 
@@ -33,7 +33,12 @@ impl<'w> ShardWriter<'w> {
         let folder = place.parent().unwrap_or(&place);
         fs::create_dir_all(folder).at(folder)?;
         let temporary = unfinished(&place);
-        let file = File::create(&temporary).at(&temporary)?;
+        // Made anew: what stands there is a leftover, or a link that somebody put there.
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).at(&temporary),
+            _ => {}
+        }
+        let file = File::create_new(&temporary).at(&temporary)?;
         Ok(Self { writer, shard, place, file: Some(file), digests: Vec::new() })
     }
 

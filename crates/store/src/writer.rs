@@ -1,5 +1,6 @@
 //! Writing a grid: shards first, in any order, then the documents, the root last.
 
+use crate::atomic::{self, Access, Over};
 use crate::block::BlockDigest;
 use crate::error::{At, StoreError};
 use crate::layout::{Description, Grid, MAX_DOCUMENT, Paths, Root, hex};
@@ -70,6 +71,9 @@ impl Writer {
         fs::create_dir_all(path).at(path)?;
         let name = paths.partial();
         let mut options = OpenOptions::new();
+        // A link that somebody put there leads to a file that is none of ours.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
         let partial = options.read(true).write(true).create(true).truncate(false).open(&name).at(&name)?;
         match partial.try_lock() {
             Ok(()) => {}
@@ -247,10 +251,7 @@ fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 
 /// Writes a file beside its place, and renames it.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let (folder, temporary) = (path.parent().unwrap_or(path), unfinished(path));
+    let folder = atomic::folder(path);
     fs::create_dir_all(folder).at(folder)?;
-    let mut file = File::create(&temporary).at(&temporary)?;
-    file.write_all(bytes).at(&temporary)?;
-    file.sync_all().at(&temporary)?;
-    fs::rename(&temporary, path).at(path)
+    atomic::write(path, &[bytes], Access::Usual, Over::NoKey)
 }

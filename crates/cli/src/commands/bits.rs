@@ -62,7 +62,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     let server = Threads::new(all.threads).run(|| key.server_key())?;
 
     let stored = tfhe_params_to_bytes(&params)?;
-    let mut secret = Output::create(&secret_path, Access::Owner)?;
+    let mut secret = Output::create(&secret_path, Access::Key)?;
     secret.write_secret(&stored)?;
     secret.write_secret(&wire::tfhe_client_key_to_bytes(&key)?)?;
     let mut eval = Output::create(&eval_path, Access::Usual)?;

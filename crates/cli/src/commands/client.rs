@@ -35,7 +35,7 @@ pub fn keygen(args: &args::Args, a: &args::Keygen) -> Result<(), CliError> {
 
     // All three are written before the first takes its place, and somebody else's that came meanwhile
     // stay: they are refused there.
-    let mut secret = Output::create(&secret_path, Access::Owner)?;
+    let mut secret = Output::create(&secret_path, Access::Key)?;
     secret.write_secret(&secret_key_to_bytes(client.secret_key())?)?;
     let mut public = Output::create(&public_path, Access::Usual)?;
     client.public_key()?.write_to(&mut public).in_file(&public_path)?;

@@ -16,11 +16,10 @@ use sudare_genome::planner::{Choice, Facts, Prices};
 use sudare_genome::report::{Row, TSV_HEAD, beacon};
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{
-    Client, Counters, GenomeError, KeyPlan, Options, Panel, Pending, Protocol, Question, Reading, Server, Shape, Sites,
-    trie,
+    Client, Counters, Decoys, GenomeError, KeyPlan, Options, Panel, Pending, Protocol, Question, Reading, Server,
+    Shape, Sites, trie,
 };
 use sudare_ring::Threads;
-use sudare_ring::random::Seed;
 use sudare_rlwe::wire::{Header, ObjectType, peek};
 use sudare_store::is_store;
 
@@ -59,7 +58,7 @@ impl From<GenomeError> for CliError {
 fn write(path: &Path, access: Access, bytes: &[u8]) -> Result<Whole, CliError> {
     let mut out = Output::create(path, access)?;
     match access {
-        Access::Owner => out.write_secret(bytes)?,
+        Access::Owner | Access::Key => out.write_secret(bytes)?,
         Access::Usual => out.write_all(bytes).in_file(path)?,
     }
     out.finish()
@@ -253,7 +252,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     let bar = Bar::clock("making keys", 2.0, all.quiet);
     let keys = Threads::new(all.threads).run(|| client.evaluation_keys())?;
     drop(bar);
-    let secret = write(&secret_path, Access::Owner, &client.secret_bytes()?)?;
+    let secret = write(&secret_path, Access::Key, &client.secret_bytes()?)?;
     let eval = write(&eval_path, Access::Usual, &keys)?;
     let needed = match a.protocol {
         Protocol::Trie => "for circuit-private answers alone",
@@ -283,33 +282,23 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
     }
     let file = VariantFile::open(&a.variants).in_file(&a.variants)?;
     let reading = Reading { absent_is_reference: a.absent_is_reference, assembly: a.assembly.clone() };
-    let decoys = match &a.within {
+    let within = match &a.within {
         Some(region) => sites.window(region).in_file(&a.sites)?,
         None => {
             let all = sudare_genome::Region { contig: a.region.contig.clone(), start: 1, end: u32::MAX };
             sites.window(&all).in_file(&a.sites)?
         }
     };
+    let decoys = Decoys { among: a.among, within };
     let mut questions: Vec<Question> = Vec::new();
     for sample in &a.sample {
         for hap in &a.hap {
             let symbols = reading.symbols(&sites, &file, sample, *hap, window.clone()).in_file(&a.variants)?;
-            let mut question = Question::new(&sites, window.start, symbols, a.eps)?.named(sample.as_str(), *hap);
-            question = match questions.first() {
-                // Questions of one message share their list.
-                Some(first) => {
-                    let starts: Vec<usize> = first.starts().iter().map(|s| *s as usize).collect();
-                    question.among(&sites, &starts)?
-                }
-                None => {
-                    let seed = Seed::from_entropy().map_err(GenomeError::from)?;
-                    question.hidden(&sites, decoys.clone(), a.among, &seed)?
-                }
-            };
-            questions.push(question);
+            questions.push(Question::new(&sites, window.start, symbols, a.eps)?.named(sample.as_str(), *hap));
         }
     }
-    let (query, pending) = Threads::new(all.threads).run(|| client.query(&sites, &questions, a.circuit_private))?;
+    let (query, pending) =
+        Threads::new(all.threads).run(|| client.ask(&sites, questions, &decoys, a.circuit_private))?;
     let private = write(&a.private(), Access::Owner, &pending.to_bytes()?)?;
     let query = write(&a.output, Access::Usual, &query)?;
     let lines =

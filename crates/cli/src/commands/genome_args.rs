@@ -248,7 +248,7 @@ pub struct Query {
     /// Hide the start among so many, its own included; the server sees the list
     #[arg(long, value_name = "D", default_value_t = 1)]
     pub among: usize,
-    /// Where the other starts are drawn from [default: the contig]
+    /// Where the other starts are taken from [default: the contig]
     #[arg(long, value_name = "REGION", requires = "among")]
     pub within: Option<Region>,
     /// Haplotypes that have to share a match

@@ -9,8 +9,9 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use sudare_genome::Panel;
-use sudare_serve::{Limits, Service, Settings, Stop, Tls, Token, Tokens};
+use sudare_serve::{Limits, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 
 /// A file of tokens as text; none if there is no file yet.
 fn read_tokens(path: &Path) -> Result<String, CliError> {
@@ -46,11 +47,25 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     };
     let tokens = Tokens::read(&read_tokens(&a.tokens)?).in_file(&a.tokens)?;
     let mut panels = Vec::new();
-    for (name, path) in &a.panel {
-        panels.push((name.clone(), Arc::new(Panel::open(path).in_file(path)?)));
+    if let Some((name, _)) = a.pad.iter().find(|(name, _)| a.panel.iter().all(|(known, _)| known != name)) {
+        return Err(CliError::new(Class::Usage, format!("--pad names {name}, and no --panel does")));
     }
-    let limits =
-        Limits { jobs: a.queue, tenant_bytes: a.storage, memory: a.memory, keep: a.kept(), ..Limits::default() };
+    for (name, path) in &a.panel {
+        let padding = a.pad.iter().find(|(known, _)| known == name).map(|(_, padding)| *padding);
+        let panel = Arc::new(Panel::open(path).in_file(path)?);
+        panels.push(ServedPanel { name: name.clone(), panel, padding });
+    }
+    let usual = Limits::default();
+    let limits = Limits {
+        jobs: a.queue,
+        tenant_bytes: a.storage,
+        memory: a.memory,
+        job: Duration::from_secs(a.job_seconds),
+        keep: a.kept(),
+        // All connections are the proxy's: it counts its clients.
+        address_unauthenticated: if a.behind_proxy { usual.unauthenticated } else { usual.address_unauthenticated },
+        ..usual
+    };
     let settings = Settings { threads: args.threads, workers: a.jobs, limits, ..Settings::new(&a.data) };
     let quiet = args.quiet;
     let log = move |line: &str| {
@@ -67,6 +82,11 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     let stop = Stop::new();
     let asked = stop.clone();
     signals::end_gently(move || asked.ask());
+    signals::on_hangup(move || {
+        if !quiet {
+            tell("hangup: tokens and certificates are read at the start; start again to have them read");
+        }
+    });
     let scheme = if tls.is_some() { "https" } else { "http" };
     print(format!("listening on {scheme}://{address}"))?;
     if let Some(address) = service.monitoring() {

@@ -7,6 +7,7 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use sudare_genome::Padding;
 use sudare_serve::Remote;
 
 /// Most bytes of a token's file, and of certificates.
@@ -38,18 +39,25 @@ pub struct Serve {
     /// A haplotype panel to search in, under a name
     #[arg(long, value_name = "NAME=FILE", value_parser = panel)]
     pub panel: Vec<(String, PathBuf)>,
+    /// Products that the work for each start in a panel is padded to, as `genome panel class` counts them for the longest
+    /// window; or the least and the most that clients may ask for
+    #[arg(long, value_name = "NAME=LEAST[-MOST]", value_parser = padding)]
+    pub pad: Vec<(String, Padding)>,
     /// Jobs that run at once, each on all --threads; with 0 they are accepted and wait for the next start
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub jobs: usize,
     /// Jobs that wait or run, of all tenants
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub queue: usize,
-    /// Most bytes of a tenant's objects
+    /// Most bytes of a tenant's objects, results and records of jobs
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "64GB")]
     pub storage: u64,
-    /// Most bytes of keys that stay in memory between jobs
+    /// Most bytes of keys that stay in memory between jobs, and most that the operands of a job take there
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "4GB")]
     pub memory: u64,
+    /// Most seconds that a job runs
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub job_seconds: u64,
     /// Days that unused objects and ended jobs are kept
     #[arg(long, value_name = "DAYS", default_value_t = 7)]
     pub keep: u64,
@@ -60,7 +68,7 @@ pub struct Serve {
 
 #[derive(Debug, Args)]
 pub struct NewToken {
-    /// Whose it is: lower-case letters, digits, hyphens
+    /// Whose it is: lower-case letters, digits, hyphens, underscores
     #[arg(value_name = "TENANT")]
     pub tenant: String,
     /// The server's file of tokens, which gets a line with the token's hash
@@ -104,6 +112,17 @@ impl Serve {
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
+}
+
+/// `NAME=LEAST-MOST`, or one class for all searches.
+fn padding(text: &str) -> Result<(String, Padding), String> {
+    let read = || {
+        let (name, range) = text.split_once('=')?;
+        let (least, most) = range.split_once('-').unwrap_or((range, range));
+        Some((name.to_owned(), least.parse().ok()?, most.parse().ok()?))
+    };
+    let (name, least, most) = read().ok_or("give a panel's name and its classes, as ref=4096 or ref=4096-65536")?;
+    Ok((name, Padding::new(least, most).map_err(|e| e.to_string())?))
 }
 
 /// `NAME=FILE`.

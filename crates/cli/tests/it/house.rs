@@ -104,16 +104,103 @@ fn no_environment_clock_or_home_in_libraries() {
     only("clock", LIBRARIES, &["Instant", "SystemTime"], &["ring/src/interrupt.rs"]);
 }
 
+/// What a look-up or a search did not find is no 0 and no other value in its place, where it has to be there: it is
+/// an error, of an internal kind if nothing from outside can cause it.
 #[test]
 fn a_broken_invariant_is_no_zero() {
+    // Here to have found nothing has a meaning of its own.
+    let meant = [
+        // Zero has no digits.
+        "iter_u64_digits().next().unwrap_or(0",
+        // Bytes that are too short: their length is checked next.
+        "check_blocks(segments.get(..blocks).unwrap_or_default(",
+        "application().get(..encrypted::HEADER_BYTES).unwrap_or_default(",
+        "columns.next().unwrap_or_default(",
+        // A file has 0 for a length that is not known.
+        "c.contig.length.unwrap_or(0",
+        // The bound of all columns is that of each which has none of its own; a ciphertext without a key's name fits any.
+        "self.columns.get(col).copied().unwrap_or(self.max_abs",
+        "owner.1.unwrap_or(self.id",
+        // Nothing in common is a match of length 0; a polynomial of zeros has degree 0; no set is precise enough; an
+        // empty matrix is not shifted; what fits no level is at the lowest; a dimension below the table is at its end.
+        "find(|l|shared(*l)>=eps).unwrap_or(0",
+        "rposition(|c|*c!=Complex64::ZERO).unwrap_or(0",
+        "nth(least).unwrap_or_default(",
+        "matrix.keys().next().copied().unwrap_or(0",
+        "divided(noise,level,*l)<=2.0*rounding).unwrap_or(0",
+        "LIMITS.iter().rposition(|(n,..)|*n<=dimension).unwrap_or(0",
+        // Where no fewer primes are enough, all of them.
+        "(1..self.aux.len()).find(enough).unwrap_or(self.aux.len(",
+        // A search without an end.
+        "(1..).find(|b|b*b>=self.dasi64).unwrap_or(1",
+        "(1..).find(|b|b*b>=2*tile).unwrap_or(1",
+    ];
+    let mut idle: BTreeSet<&str> = meant.into();
     for (name, code) in sources(LIBRARIES) {
         let code: String = code.split_whitespace().collect();
-        for (at, _) in code.match_indices(".inv(") {
-            let rest: String = code[at..].chars().take(60).collect();
-            assert!(!rest.split(';').next().unwrap_or_default().contains(".unwrap_or("), "{name}: {rest}");
+        let others =
+            ["(0)", "(0.0)", "(1)", "(i128::MAX)", "(self.", "_default("].map(|with| format!(".unwrap_or{with}"));
+        for (at, found) in others.iter().flat_map(|other| code.match_indices(other.as_str())) {
+            let stands = |text: &&&str| {
+                let there = text.find(".unwrap_or").unwrap();
+                code.get(at.saturating_sub(there)..).is_some_and(|code| code.starts_with(**text))
+            };
+            match meant.iter().find(stands) {
+                Some(text) => {
+                    idle.remove(text);
+                }
+                None => {
+                    let last: Vec<&str> = code[..at].split_inclusive(['{', '}', ';']).collect();
+                    assert!(!may_be_missing(&code[..at]), "{name}: {}{found}", last.last().unwrap());
+                }
+            }
         }
     }
+    assert!(idle.is_empty(), "take {idle:?} off the list");
 }
+
+/// Whether an expression ends in a look-up, a search or a field, which may have nothing.
+fn may_be_missing(expression: &str) -> bool {
+    let calls = "as_ref as_deref copied cloned find find_map first get get_mut inv last next nth pop position rposition try_from";
+    // What stands before the last name, and the name.
+    let last = |text: &str| {
+        let name: String = text.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        (text[..text.len() - name.len()].to_owned(), name.chars().rev().collect::<String>())
+    };
+    if !expression.ends_with(')') {
+        return last(expression).0.ends_with('.');
+    }
+    let mut depth = 0;
+    let open = expression.bytes().rposition(|b| {
+        depth += i32::from(b == b')') - i32::from(b == b'(');
+        depth == 0
+    });
+    let (_, name) = last(&expression[..open.unwrap()]);
+    calls.split(' ').any(|call| call == name)
+}
+
+/// A fork copies one thread: a lock that another one held, or a cell that another one was filling, would stay shut in the
+/// child for ever. Shared state is in a `ring::memo`.
+#[test]
+fn no_lock_that_a_fork_can_leave_shut() {
+    let crates: Vec<&str> = LIBRARIES.iter().copied().chain(["py"]).collect();
+    only("cells filled under a lock", &crates, &["OnceLock", "LazyLock", "OnceCell", "Once::call"], &[]);
+    let locked: Vec<&str> = LOCKED.iter().map(|(file, _)| *file).collect();
+    only("locks", &crates, &[": Mutex<", ": RwLock<"], &locked);
+}
+
+/// Files with a lock in a value that no forked process uses, and why not.
+const LOCKED: &[(&str, &str)] = &[
+    ("cuda/src/arena.rs", "a device is its process's own"),
+    ("cuda/src/device.rs", "a device is its process's own"),
+    ("cuda/src/driver/card.rs", "a device is its process's own"),
+    ("gpu/src/evaluator.rs", "a device is its process's own"),
+    ("py/src/work.rs", "ends with the call"),
+    ("ring/src/threads.rs", "ends with the call"),
+    ("store/src/ahead.rs", "ends with the call"),
+    ("store/src/keys.rs", "one for each process"),
+    ("store/src/writer.rs", "ends with the call"),
+];
 
 /// Python's classes and exit codes follow the kind of an error, and every kind is named.
 #[test]

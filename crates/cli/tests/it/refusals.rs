@@ -197,3 +197,38 @@ fn a_kernel_family_that_is_none() {
         assert!(code == Some(0) || text.contains("SUDARE_KERNEL: \"avx\" is no kernel family"), "{text}");
     }
 }
+
+/// Whatever writes an output looks at what is in its place.
+#[test]
+fn a_secret_key_is_not_replaced() {
+    let place = prepared();
+    place.ok("bits keygen --parameters insecure_test -o bits");
+    place.write("bits.npy", npy("|u1", false, "(2,)", &[1, 2]));
+    for key in ["keys/secret.key", "bits/secret.key"] {
+        for words in [
+            "plan --left 3x4 --right 4x2 --error 1e-4",
+            "encrypt plan.json --keys keys/public.key --as left a.npy",
+            "matmul plan.json --keys keys/eval.keys a.ct b.ct",
+            "decrypt plan.json --keys keys/secret.key c.ct",
+            "bits encrypt --keys bits/secret.key --dtype uint8 bits.npy",
+        ] {
+            let words = format!("{words} -o {key}");
+            let out = place.run(&words.split(' ').collect::<Vec<_>>());
+            assert_eq!(out.status.code(), Some(2), "{words}: {}", String::from_utf8_lossy(&out.stderr));
+        }
+        place.fails(&format!("plan --left 3x4 --right 4x2 --error 1e-4 -o {key}"), 2, "holds a secret key");
+    }
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c.npy");
+    place.ok("bits encrypt --keys bits/secret.key --dtype uint8 bits.npy -o bits.ct");
+}
+
+#[test]
+fn a_line_of_commas() {
+    let place = prepared();
+    place.write("commas.csv", vec![b','; 20 << 20]);
+    place.fails(
+        "encrypt plan.json --keys keys/public.key --as left commas.csv -o out.ct",
+        3,
+        "more than 1048576 columns",
+    );
+}

@@ -124,6 +124,16 @@ fn a_product_far_away_with_kills_on_the_way() {
     );
     place.fails("serve --listen 0.0.0.0:0 --data d --tokens tokens", 2, "TLS");
     place.fails("serve --listen 127.0.0.1:0 --data data --tokens tokens", 7, "another server");
+    place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --pad ref=64", 2, "no --panel");
+    place.fails(
+        "matmul plan.json --keys keys/eval.keys a.ct b.ct -o e.ct --server https://a:hidden@example.org --token-file token",
+        3,
+        "no password",
+    );
+    // Administrators send it to have files read again.
+    server.signal("-HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(server.get(&token, "/v1/config").starts_with("HTTP/1.1 200"));
     server.signal("-TERM");
     assert_eq!(server.wait(), Some(0));
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use sudare_ring::interrupt::check;
 use sudare_rlwe::wire::{self, Header, ObjectType, State};
 use sudare_rlwe::{KeyId, ParamsHash};
+use sudare_store::atomic::{self, Access, Over, Scratch};
 
 /// Bytes of columns of a block, about; and most bytes of its alleles.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -101,15 +102,13 @@ impl Build {
     /// # Errors
     /// As for [`Build::write`].
     pub fn run(&self, input: &Path, output: &Path, progress: Progress<'_>) -> Result<Built, GenomeError> {
-        let folder = match output.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p,
-            _ => Path::new("."),
-        };
-        let scratch = tempfile::NamedTempFile::new_in(folder)?;
-        let built = self.write(input, folder, BufWriter::with_capacity(1 << 20, scratch.as_file()), progress)?;
-        scratch.as_file().sync_all()?;
-        // A scratch file is its owner's alone, and so is the panel.
-        scratch.persist(output).map_err(|e| e.error)?;
+        Over::NoKey.check(output)?;
+        // The panel is its owner's alone.
+        let scratch = Scratch::beside(output, Access::Owner)?;
+        let out = BufWriter::with_capacity(1 << 20, scratch.file());
+        let built = self.write(input, atomic::folder(output), out, progress)?;
+        scratch.file().sync_all()?;
+        scratch.put(output)?;
         Ok(built)
     }
 

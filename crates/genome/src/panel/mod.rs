@@ -1,4 +1,4 @@
-//! Haplotype panels: a PBWT in a file that is mapped, checked block by block as it is read.
+//! Haplotype panels: a PBWT in a file, checked block by block as it is read.
 
 mod build;
 mod pbwt;
@@ -14,13 +14,16 @@ use crate::GenomeError;
 use crate::bytes::flag;
 use pbwt::words_of;
 use sites::{SiteBlock, check_blocks, read_block_size};
+use std::borrow::Cow;
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use sudare_ring::mapped::MappedFile;
 use sudare_rlwe::KeyId;
-use sudare_rlwe::wire::{Container, Fields, Header, ObjectType, WireError, segment_at};
+use sudare_rlwe::wire::{Fields, Header, ObjectType, WireError, check_length, peek, segment_in, segment_place};
+use sudare_store::read_exact_at;
 
 /// The name of a panel: a hash of its sites and columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,18 +41,36 @@ impl fmt::Debug for PanelHash {
     }
 }
 
+/// Where a panel's bytes are. A file is read and not mapped: one that somebody shortens meanwhile is an error of the next
+/// reading, where a mapping would end the process.
 enum Memory {
-    Mapped(MappedFile),
+    File(File),
     Owned(Vec<u8>),
 }
 
-impl Deref for Memory {
-    type Target = [u8];
+impl Memory {
+    fn len(&self) -> Result<u64, GenomeError> {
+        Ok(match self {
+            Self::File(file) => file.metadata()?.len(),
+            Self::Owned(bytes) => bytes.len() as u64,
+        })
+    }
 
-    fn deref(&self) -> &[u8] {
+    /// The bytes of a range.
+    fn read(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>, GenomeError> {
+        // Ranges are those of the header, whose length was compared with the file's.
+        let length = range.end.saturating_sub(range.start) as usize;
         match self {
-            Self::Mapped(map) => map,
-            Self::Owned(bytes) => bytes,
+            Self::File(file) => {
+                let mut bytes = vec![0; length];
+                read_exact_at(file, &mut bytes, range.start)?;
+                Ok(bytes.into())
+            }
+            Self::Owned(bytes) => {
+                let ends = || WireError::Corrupt { what: "a panel that ends early" };
+                let found = bytes.get(range.start as usize..range.end as usize).ok_or_else(ends)?;
+                Ok(found.into())
+            }
         }
     }
 }
@@ -66,12 +87,14 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Maps a panel file. Columns are checked when they are first read.
+    /// Opens a panel file. Columns are checked when they are first read.
     ///
     /// # Errors
     /// [`GenomeError::Io`], [`GenomeError::Wire`].
     pub fn open(path: &Path) -> Result<Self, GenomeError> {
-        Self::new(Memory::Mapped(MappedFile::open(path)?))
+        let file = File::open(path)?;
+        let header = peek(BufReader::new(&file))?;
+        Self::new(header, Memory::File(file))
     }
 
     /// A panel from its bytes.
@@ -79,11 +102,12 @@ impl Panel {
     /// # Errors
     /// [`GenomeError::Wire`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, GenomeError> {
-        Self::new(Memory::Owned(bytes))
+        let header = peek(bytes.as_slice())?;
+        Self::new(header, Memory::Owned(bytes))
     }
 
-    fn new(memory: Memory) -> Result<Self, GenomeError> {
-        let header = Container::from_bytes(&memory)?.header().clone();
+    fn new(header: Header, memory: Memory) -> Result<Self, GenomeError> {
+        check_length(&header, memory.len()?)?;
         header.expect_object(ObjectType::GenomePanel)?;
         header.expect_key(KeyId::NONE)?;
         let mut fields = Fields::new(header.meta());
@@ -129,7 +153,7 @@ impl Panel {
 
     /// Bytes of the file.
     pub fn bytes(&self) -> u64 {
-        self.memory.len() as u64
+        self.header.total_bytes()
     }
 
     /// The public description, for clients.
@@ -138,11 +162,9 @@ impl Panel {
     /// [`GenomeError::Wire`] if a block of sites is damaged.
     pub fn description(&self) -> Result<Sites, GenomeError> {
         let sites = self.sites();
-        let blocks = (0..self.checked.len()).map(|i| {
-            let bytes = segment_at(&self.header, &self.memory, i, &self.ranges)?;
-            SiteBlock::read(bytes, self.block.min(sites - i * self.block))
-        });
-        Ok(Sites::new(self.outline.clone(), self.block, blocks.collect::<Result<_, WireError>>()?))
+        let blocks = (0..self.checked.len())
+            .map(|i| self.segment(i, |bytes| SiteBlock::read(bytes, self.block.min(sites - i * self.block))));
+        Ok(Sites::new(self.outline.clone(), self.block, blocks.collect::<Result<_, GenomeError>>()?))
     }
 
     /// Loads the column of a site.
@@ -155,27 +177,20 @@ impl Panel {
         let segment = self.checked.len() + block;
         let range = &self.ranges[segment];
         if !self.checked[block].load(Ordering::Acquire) {
-            segment_at(&self.header, &self.memory, segment, &self.ranges)?;
+            self.segment(segment, |_| Ok(()))?;
             self.checked[block].store(true, Ordering::Release);
         }
         let stride = 8 * words_of(self.haplotypes());
         // The container's length was compared with its segments when it was opened.
-        let start = range.start as usize + at * stride;
-        into.load(self.haplotypes(), &self.memory[start..start + stride]);
+        let start = range.start + (at * stride) as u64;
+        into.load(self.haplotypes(), &self.memory.read(start..start + stride as u64)?);
         Ok(())
     }
 
-    /// Tells the system that the columns of these sites will be read next.
-    pub fn will_need(&self, sites: Range<usize>) {
-        let Memory::Mapped(map) = &self.memory else { return };
-        let stride = 8 * words_of(self.haplotypes());
-        let place = |site: usize| {
-            let range = &self.ranges[self.checked.len() + site / self.block];
-            range.start as usize + site % self.block * stride
-        };
-        if sites.start < sites.end && sites.end <= self.sites() {
-            map.will_need(place(sites.start)..place(sites.end - 1) + stride);
-        }
+    /// What `take` makes of a segment whose checksum matches.
+    fn segment<T>(&self, i: usize, take: impl FnOnce(&[u8]) -> Result<T, WireError>) -> Result<T, GenomeError> {
+        let bytes = self.memory.read(segment_place(&self.header, i, &self.ranges)?)?;
+        Ok(take(segment_in(&self.header, &bytes, i, &self.ranges)?)?)
     }
 
     /// Checks every block now.
@@ -184,7 +199,7 @@ impl Panel {
     /// [`GenomeError::Wire`].
     pub fn check(&self) -> Result<(), GenomeError> {
         for i in 0..self.ranges.len() {
-            segment_at(&self.header, &self.memory, i, &self.ranges)?;
+            self.segment(i, |_| Ok(()))?;
         }
         Ok(())
     }

@@ -29,7 +29,6 @@ pub fn diagram(panel: &Panel, start: usize, sites: usize, eps: u32) -> Result<Di
     if n < eps {
         return Ok(Diagram::new(Vec::new(), vec![0; sites], sites as u32 + 1, Value::terminal(0))?);
     }
-    panel.will_need(start..start + sites);
     merge(&reachable(panel, start, sites, eps)?, sites)
 }
 

@@ -7,6 +7,7 @@ use crate::answer_bits::{CHUNK, lengths, read_selector, read_zeros, selector_byt
 use crate::message::{AnswerHead, Head, QueryId, expect_segments};
 use crate::{GenomeError, Protocol, Shape};
 use std::sync::Arc;
+use sudare_ring::interrupt::check;
 use sudare_ring::random::Seed;
 use sudare_ring::threads;
 use sudare_rlwe::KeyId;
@@ -165,7 +166,7 @@ impl Search<'_> {
         match class {
             None => Ok(0),
             Some(class) if found <= class => Ok(class - found),
-            Some(class) => Err(GenomeError::OverClass { found, class }),
+            Some(class) => Err(GenomeError::OverClass { class }),
         }
     }
 }
@@ -190,6 +191,7 @@ fn choose(
 fn waste(server: &LeveledServer, selectors: &[Selector], root: &LeveledGlwe, count: u64) -> Result<(), GenomeError> {
     let Some(selector) = selectors.first() else { return Ok(()) };
     for _ in 0..count {
+        check();
         // A fresh copy's noise is not the root's: any ciphertext does.
         let fresh = LeveledGlwe::from_parts(root.ciphertext().clone(), 0.0, root.owner());
         std::hint::black_box(server.product(selector, &fresh)?);

@@ -5,12 +5,13 @@ use crate::bytes::Put;
 use crate::message::write_object;
 use crate::{GenomeError, Panel};
 use std::collections::{HashMap, VecDeque};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use sudare_ring::mapped::MappedFile;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sudare_ring::memo::PerProcess;
 use sudare_rlwe::wire::{Fields, ObjectType, Reader, WireError};
 use sudare_rlwe::{KeyId, ParamsHash};
+use sudare_store::atomic::{self, Access, Over};
 use sudare_tfhe::leveled::{Diagram, Value};
 
 /// Start, sites and eps of a diagram.
@@ -40,13 +41,21 @@ pub struct Found {
     pub built: u64,
 }
 
+/// What [`Found`] is read from.
+#[derive(Default)]
+struct Counts {
+    kept: AtomicU64,
+    stored: AtomicU64,
+    built: AtomicU64,
+}
+
 /// Diagrams of one panel.
 pub struct Store {
     panel: Arc<Panel>,
     folder: Option<PathBuf>,
     memory: usize,
-    kept: Mutex<Kept>,
-    found: Mutex<Found>,
+    kept: PerProcess<Mutex<Kept>>,
+    found: Counts,
 }
 
 fn bytes_of(d: &Diagram) -> usize {
@@ -56,7 +65,7 @@ fn bytes_of(d: &Diagram) -> usize {
 impl Store {
     /// Diagrams of a panel, kept in memory alone.
     pub fn new(panel: Arc<Panel>) -> Self {
-        Self { panel, folder: None, memory: KEEP_BYTES, kept: Mutex::default(), found: Mutex::default() }
+        Self { panel, folder: None, memory: KEEP_BYTES, kept: PerProcess::new(), found: Counts::default() }
     }
 
     /// The same with at most so many bytes of diagrams kept beyond those in use, in place of 256 MiB.
@@ -79,11 +88,13 @@ impl Store {
 
     /// How diagrams were come by so far.
     pub fn found(&self) -> Found {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        let [kept, stored, built] =
+            [&self.found.kept, &self.found.stored, &self.found.built].map(|count| count.load(Ordering::Relaxed));
+        Found { kept, stored, built }
     }
 
-    fn count(&self, which: impl FnOnce(&mut Found)) {
-        which(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner));
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The diagram of a window.
@@ -92,27 +103,29 @@ impl Store {
     /// As for [`dag::diagram`]; [`GenomeError::Wire`] for a damaged file, [`GenomeError::Io`] for one that cannot be written.
     pub fn diagram(&self, start: usize, sites: usize, eps: u32) -> Result<Arc<Diagram>, GenomeError> {
         let name = (start, sites, eps);
-        if let Some(d) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).diagrams.get(&name) {
-            self.count(|f| f.kept += 1);
+        if let Some(d) = self.kept().diagrams.get(&name) {
+            self.found.kept.fetch_add(1, Ordering::Relaxed);
             return Ok(d.clone());
         }
         let file = self.path(name);
         let d = match &file {
             Some(path) if path.is_file() => {
-                self.count(|f| f.stored += 1);
-                read(&MappedFile::open(path)?, self.panel.hash().0, name)?
+                self.found.stored.fetch_add(1, Ordering::Relaxed);
+                read(&std::fs::read(path)?, self.panel.hash().0, name)?
             }
             _ => {
-                self.count(|f| f.built += 1);
+                self.found.built.fetch_add(1, Ordering::Relaxed);
                 let d = dag::diagram(&self.panel, start, sites, eps)?;
                 if let Some(path) = &file {
-                    write(path, &to_bytes(&d, self.panel.hash().0, name)?)?;
+                    std::fs::create_dir_all(atomic::folder(path))?;
+                    let bytes = to_bytes(&d, self.panel.hash().0, name)?;
+                    atomic::write(path, &[&bytes], Access::Owner, Over::NoKey)?;
                 }
                 d
             }
         };
         let d = Arc::new(d);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
         if bytes_of(&d) > self.memory {
             return Ok(d);
         }
@@ -135,23 +148,13 @@ impl Store {
 
     /// Bytes of diagrams that are kept now.
     pub fn kept_bytes(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        self.kept().bytes
     }
 
     /// Lets memory go.
     pub fn forget(&self) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+        *self.kept() = Kept::default();
     }
-}
-
-/// Writes a file that appears whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), GenomeError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut scratch = tempfile::NamedTempFile::new_in(folder)?;
-    scratch.write_all(bytes)?;
-    scratch.persist(path).map_err(|e| e.error)?;
-    Ok(())
 }
 
 /// A diagram's bytes.

@@ -310,3 +310,21 @@ fn many_blocks() {
     let sites = panel.description().unwrap();
     assert_eq!(sites.parts(8192).unwrap(), (81930, "A", "G"));
 }
+
+/// A file that somebody shortens while it is read is an error, where a mapped one would end the process.
+#[test]
+fn a_panel_that_is_cut_meanwhile() {
+    let place = Place::new();
+    let panel = place.panel(&haplotypes(600, 400, 3));
+    let path = place.path("panel.sudare");
+    let whole = std::fs::read(&path).unwrap();
+    let mut column = Column::default();
+    for length in [whole.len() - 1, whole.len() / 2, 100, 0] {
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
+        assert!(matches!(panel.column(399, &mut column), Err(GenomeError::Io { .. })), "{length}");
+        assert!(panel.check().is_err() && Panel::open(&path).is_err());
+        std::fs::write(&path, &whole).unwrap();
+        panel.check().unwrap();
+    }
+    panel.column(399, &mut column).unwrap();
+}

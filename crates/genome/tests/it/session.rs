@@ -3,12 +3,13 @@
 use crate::common;
 use common::*;
 use std::sync::Arc;
+use sudare_genome::message::Head;
 use sudare_genome::panel::{Build, Policy};
 use sudare_genome::planner::{Choice, Facts, Prices};
 use sudare_genome::report::{Row, TSV_HEAD, beacon};
 use sudare_genome::search::longest;
 use sudare_genome::{
-    Client, Counters, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Server, Shape, Sites,
+    Client, Counters, Decoys, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Server, Shape, Sites,
 };
 use sudare_ring::Threads;
 
@@ -79,6 +80,51 @@ fn the_three_protocols_agree() {
     let (query, _) = client.query(&sites, &[question], false).unwrap();
     let refused = Server::new(Arc::new(panel)).unwrap().search(&query, Options::default()).unwrap_err();
     assert!(matches!(refused, GenomeError::WrongPanel { .. }));
+}
+
+/// The candidate starts that a server sees.
+fn shown(query: &[u8]) -> Vec<u32> {
+    Head::peek(query).unwrap().starts
+}
+
+/// Two questions from one place do not have its start alone in common, as decoys drawn anew would.
+#[test]
+fn the_same_start_has_the_same_decoys() {
+    let place = Place::new();
+    let panel = place.panel(&haplotypes(20, 400, 5));
+    let sites = panel.description().unwrap();
+    let client = Client::generate(KeyPlan::trie()).unwrap();
+    let again = Client::from_secret_bytes(&client.secret_bytes().unwrap()).unwrap();
+    let ask = |client: &Client, start: usize, q: usize, eps: u32, among: usize| {
+        let question = Question::new(&sites, start, vec![start.is_multiple_of(2); q], eps).unwrap();
+        let decoys = Decoys { among, within: 0..sites.len() };
+        shown(&client.ask(&sites, vec![question], &decoys, false).unwrap().0)
+    };
+    let list = ask(&client, 100, 4, 1, 16);
+    assert!(list.len() == 16 && list.contains(&100));
+    // Another message, haplotype or eps, the client of the stored key, a window of another length.
+    for (client, q, eps) in [(&client, 4, 1), (&again, 4, 1), (&client, 4, 3), (&client, 6, 1)] {
+        assert_eq!(ask(client, 100, q, eps, 16), list);
+    }
+    // A longer list has the shorter one's starts.
+    let longer = ask(&client, 100, 4, 1, 40);
+    assert!(list.iter().all(|start| longer.contains(start)));
+    // Another start, and another key, have decoys of their own: nobody without the key works a list out.
+    let common = |other: &[u32]| list.iter().filter(|s| other.contains(s)).count();
+    assert!(common(&ask(&client, 101, 4, 1, 16)) < 8);
+    let other = Client::generate(KeyPlan::trie()).unwrap();
+    assert!(common(&ask(&other, 100, 4, 1, 16)) < 8);
+    // The start is anywhere in its list.
+    let place = |start: usize| ask(&client, start, 1, 1, 4).iter().position(|s| *s == start as u32).unwrap();
+    let mut places = [0; 4];
+    (150..230).for_each(|start| places[place(start)] += 1);
+    assert!(places.iter().all(|count| *count > 0), "{places:?}");
+    // The haplotypes of one message share the list, by the protocol that takes several.
+    let simd = Client::generate(KeyPlan { protocol: Protocol::Simd, sites: 3, hidden: true }).unwrap();
+    let two = [false, true].map(|symbol| Question::new(&sites, 50, vec![symbol; 3], 1).unwrap());
+    let decoys = Decoys { among: 5, within: 0..200 };
+    let (query, _) = Threads::new(2).run(|| simd.ask(&sites, two.into(), &decoys, false)).unwrap();
+    assert_eq!(shown(&query).len(), 5);
 }
 
 #[test]

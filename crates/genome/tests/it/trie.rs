@@ -3,12 +3,14 @@
 use crate::common;
 use common::*;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use sudare_genome::message::Head;
 use sudare_genome::panel::{Build, Kinds, Policy};
 use sudare_genome::search::longest;
 use sudare_genome::trie::{Client, Counters, Search, Set, Store, class, dag};
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{GenomeError, Pending, Question, Reading, RecordProblem};
+use sudare_ring::interrupt::{Interrupt, Interrupted};
 use sudare_ring::random::Seed;
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::wire::reseal_for_tests;
@@ -197,7 +199,21 @@ fn padded_searches_do_the_same_work() {
     assert!(sizes.iter().any(|s| *s != sizes[0]));
     let question = Question::new(&sites, 0, vec![true; 10], 1).unwrap();
     let refused = w.with_class(&w.ask(&question).0, Some(3)).unwrap_err();
-    assert!(matches!(refused, GenomeError::OverClass { class: 3, .. }));
+    // Without the number: counted over all eps, it would be the panel's alleles.
+    assert_eq!(refused, GenomeError::OverClass { class: 3 });
+    // A class that nobody can pay is ended when the work is asked to end, the diagrams that are read ahead too.
+    let question = Question::new(&sites, 0, vec![true; 10], 1).unwrap().among(&sites, &(0..40).collect::<Vec<_>>());
+    let (query, _) = w.ask(&question.unwrap());
+    let (started, interrupt) = (Instant::now(), Interrupt::new());
+    let ended = std::thread::scope(|s| {
+        s.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            interrupt.ask();
+        });
+        interrupt.run(|| Threads::new(2).run(|| w.with_class(&query, Some(1 << 63)).map(drop)))
+    });
+    assert_eq!(ended, Err(Interrupted));
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
 #[test]

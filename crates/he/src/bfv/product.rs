@@ -63,24 +63,7 @@ impl Scheme for Bfv {
         let params = &evaluator.params;
         let plan = plan(params, a, b);
         check_fits(params, "product", plan.level, plan.noise)?;
-        let tables = |level: usize| params.product_tables(level, plan.level, plan.aux);
-        let left = a.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::left));
-        let left = left.collect::<Result<Vec<_>, HeError>>()?;
-        let right = b.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::right));
-        let right = right.collect::<Result<Vec<_>, HeError>>()?;
-        let tables = tables(plan.level)?;
-        let ((left, left_r), (right, right_r)) = (split(left), split(right));
-        let tail = tensor(&tables.aux, &by_reference(&left_r), &by_reference(&right_r));
-        // What the first tensor product has read makes room for the second.
-        drop((left_r, right_r));
-        let kept = tensor(&tables.low, &by_reference(&left), &by_reference(&right));
-        drop((left, right));
-        // −Q·m·m' from factors that are both −Q.
-        let factor = Self::fresh_factor(params, plan.level);
-        let parts = tables.divide.apply_to_parts(kept, tail).into();
-        evaluator.inner.record_products(a.len());
-        let inner = a[0].inner().with_parts(parts, plan.level);
-        Ok(Ciphertext::new(params, inner, State { factor, noise: plan.noise }))
+        planned(evaluator, &plan, a, b)
     }
 
     fn product_relin(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, HeError> {
@@ -88,7 +71,37 @@ impl Scheme for Bfv {
         let plan = plan(params, a, b);
         // What relinearisation would refuse after the work is refused before it.
         evaluator.inner.check_relin(plan.level)?;
-        check_fits(params, "product", plan.level, plan.noise + params.noise().switched(plan.level))?;
-        evaluator.relinearize(&Self::product(evaluator, a, b)?)
+        let noise = plan.noise + params.noise().switched(plan.level);
+        check_fits(params, "product", plan.level, noise)?;
+        let product = planned(evaluator, &plan, a, b)?;
+        Ok(product.with(evaluator.inner.relinearize(product.inner())?, noise))
     }
+}
+
+/// Σ a_i·b_i with three parts, which was planned and fits.
+fn planned(
+    evaluator: &Evaluator,
+    plan: &ProductPlan,
+    a: &[&Ciphertext],
+    b: &[&Ciphertext],
+) -> Result<Ciphertext, HeError> {
+    let params = &evaluator.params;
+    let tables = |level: usize| params.product_tables(level, plan.level, plan.aux);
+    let left = a.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::left));
+    let left = left.collect::<Result<Vec<_>, HeError>>()?;
+    let right = b.iter().map(|c| extend(&*tables(c.level())?, c, ProductTables::right));
+    let right = right.collect::<Result<Vec<_>, HeError>>()?;
+    let tables = tables(plan.level)?;
+    let ((left, left_r), (right, right_r)) = (split(left), split(right));
+    let tail = tensor(&tables.aux, &by_reference(&left_r), &by_reference(&right_r));
+    // What the first tensor product has read makes room for the second.
+    drop((left_r, right_r));
+    let kept = tensor(&tables.low, &by_reference(&left), &by_reference(&right));
+    drop((left, right));
+    // −Q·m·m' from factors that are both −Q.
+    let factor = Bfv::fresh_factor(params, plan.level);
+    let parts = tables.divide.apply_to_parts(kept, tail).into();
+    evaluator.inner.record_products(a.len());
+    let inner = a[0].inner().with_parts(parts, plan.level);
+    Ok(Ciphertext::new(params, inner, State { factor, noise: plan.noise }))
 }

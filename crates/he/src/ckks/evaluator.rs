@@ -382,6 +382,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::mul`] and [`Evaluator::relinearize`].
     pub fn mul_relin(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
+        self.check_relin(a, b)?;
         self.relinearize(&self.mul(a, b)?)
     }
 
@@ -390,7 +391,17 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::mul`] and [`Evaluator::relinearize_rescale`].
     pub fn mul_rescale(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
+        a.inner.lower("rescale")?;
+        b.inner.lower("rescale")?;
+        self.check_relin(a, b)?;
         self.relinearize_rescale(&self.mul(a, b)?)
+    }
+
+    /// Refuses before a product what its relinearisation would refuse after it.
+    fn check_relin(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<(), HeError> {
+        self.check(a)?;
+        self.check(b)?;
+        Ok(self.inner.check_relin(a.level().min(b.level()))?)
     }
 
     /// Divides message scale and modulus by the last prime: one level down.

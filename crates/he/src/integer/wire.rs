@@ -52,8 +52,9 @@ impl Wire for Plaintext {
         let (t, n) = (params.t(), params.degree());
         header.expect_segments([(n * width(t)) as u64])?;
         let mut words = vec![0; n];
-        if !unpack_words(reader.segment()?, t, &mut words) {
-            let index = words.iter().position(|x| *x >= t).unwrap_or(0);
+        if !unpack_words(reader.segment()?, t, &mut words)
+            && let Some(index) = words.iter().position(|x| *x >= t)
+        {
             return Err(WireError::Coefficient { segment: 0, limb: 0, index });
         }
         Ok(Self::from_coefficients(params, words)?)

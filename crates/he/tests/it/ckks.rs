@@ -3,10 +3,11 @@
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
-use sudare_ring::Threads;
+use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_rlwe::switching::ExtendedPair;
 
 struct World {
     params: Params,
@@ -247,4 +248,33 @@ fn secrets_do_not_print() {
     let w = World::new(literals().remove(0));
     let shown = format!("{:?}", w.secret);
     assert!(shown.len() < 80 && shown.contains("hidden"), "{shown}");
+}
+
+#[test]
+fn a_missing_relinearisation_key_is_refused_before_the_product() {
+    let w = World::new(literals().remove(0));
+    let a = w.encrypt(&w.message(1));
+    let weak = KeyGenerator::new(&w.secret).unwrap().eval_keys(None, &[]).unwrap();
+    let weak = Evaluator::new(&w.params, weak).unwrap();
+    let low = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
+    let low = Evaluator::new(&w.params, low).unwrap();
+    type Product = fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>;
+    let products: [Product; 2] = [Evaluator::mul_relin, Evaluator::mul_rescale];
+    for product in products {
+        assert!(matches!(product(&weak, &a, &a), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
+        assert!(matches!(product(&low, &a, &a), Err(HeError::Rlwe(RlweError::NoSuchLevel { highest: 1, .. }))));
+    }
+    let bottom = w.server.drop_to(&a, 0).unwrap();
+    let refused = w.server.mul_rescale(&bottom, &a);
+    assert!(matches!(refused, Err(HeError::Rlwe(RlweError::OutOfLevels { level: 0, .. }))));
+    assert_eq!([weak, low].map(|server| server.counters().mult), [0, 0]);
+}
+
+#[test]
+fn a_pair_without_a_division_is_an_internal_error() {
+    let w = World::new(literals().remove(0));
+    let pair = |level| ExtendedPair::zero(&w.params, level).mod_down_rescale(&w.params);
+    assert!(pair(1).is_ok());
+    let error = pair(0).unwrap_err();
+    assert!(matches!(error, RlweError::Internal { .. }) && error.kind() == ErrorKind::Internal, "{error}");
 }

@@ -93,10 +93,10 @@ impl ExactEngine {
     /// [`MatrixError::Count`]; [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over its bound.
     pub(crate) fn check(&self, goal: &Goal, input: usize, matrices: &[IntMatrix]) -> Result<(), MatrixError> {
         let spec = &goal.expression.inputs()[input];
-        let high = i128::try_from(spec.integers.unwrap_or(0)).unwrap_or(i128::MAX);
         if matrices.len() != goal.batch {
             return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: goal.batch });
         }
+        let high = spec.integer_bound()?;
         matrices.iter().try_for_each(|matrix| check(matrix, (spec.rows, spec.cols), high))
     }
 
@@ -194,13 +194,11 @@ impl ExactEngine {
             let sums = form.role.terms().is_none() && sources.iter().any(|(_, f)| f.role.terms().is_some());
             for member in 0..request.batch {
                 // Where each operand's blocks begin, and what holds them.
-                let found: Vec<(&Side<'_>, usize)> = sources
-                    .iter()
-                    .map(|(operand, form)| {
-                        let at = op.operands().position(|o| o == *operand).unwrap_or(0);
-                        (&sides[at], sides[at].place(self, form, member))
-                    })
-                    .collect();
+                let place = |(operand, form): &(usize, Form)| {
+                    let at = op.operands().position(|o| o == *operand).ok_or_else(no_operand)?;
+                    Ok((&sides[at], sides[at].place(self, form, member)))
+                };
+                let found = sources.iter().map(place).collect::<Result<Vec<(&Side<'_>, usize)>, HeError>>()?;
                 let one = |at: usize| match sums {
                     true => self.dot(&evaluator, &sources, &found, at),
                     false => elementwise(&evaluator, op, &found, added.get(at), at),
@@ -256,7 +254,7 @@ impl ExactEngine {
         let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
         let columns = blocks.grid(request.shape, Role::Result).1;
         let (row, column) = (at / columns, at % columns);
-        let inner = sources[0].1.role.terms().unwrap_or(1).div_ceil(blocks.b);
+        let inner = sources[0].1.role.terms().ok_or_else(no_operand)?.div_ceil(blocks.b);
         let place = |which: usize, t: usize| {
             let first = found[which].1;
             match sources[which].1.role {
@@ -398,7 +396,7 @@ fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, HeError>>) 
 }
 
 fn no_operand() -> HeError {
-    RlweError::Operands { operation: "an exact operation", left: 0, right: 0 }.into()
+    RlweError::Internal { what: "an exact operation has no such operand" }.into()
 }
 
 /// An operation on plain matrices.

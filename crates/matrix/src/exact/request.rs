@@ -241,10 +241,7 @@ impl Request {
         let (op, shape) = (&self.expr.nodes()[node], |of: usize| self.expr.info(of).shape);
         let of = |o: usize| self.known[o].bound;
         Ok(match *op {
-            Op::Input { input } => {
-                let bound = self.expr.inputs()[input].integers.unwrap_or(0);
-                i128::try_from(bound).unwrap_or(i128::MAX)
-            }
+            Op::Input { input } => self.expr.inputs()[input].integer_bound()?,
             Op::Matmul { left, right } => of(left).saturating_mul(of(right)).saturating_mul(shape(left).1 as i128),
             Op::Mul { left, right } => of(left).saturating_mul(of(right)),
             Op::Add { left, right } | Op::Sub { left, right } => of(left).saturating_add(of(right)),

@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use sudare_he::ckks::{self, Expected};
+use sudare_ring::memo::PerProcess;
 use sudare_rlwe::Params;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::release::ReleasePolicy;
@@ -104,8 +105,8 @@ impl Built {
 
     /// What the process has built of this goal and program already, or something new.
     fn shared(goal: Goal, program: Program) -> Result<Arc<Self>, MatrixError> {
-        static BUILT: Mutex<BTreeMap<[u8; 32], Weak<Built>>> = Mutex::new(BTreeMap::new());
-        let known = || BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        static BUILT: PerProcess<Mutex<BTreeMap<[u8; 32], Weak<Built>>>> = PerProcess::new();
+        let known = || BUILT.get().lock().unwrap_or_else(PoisonError::into_inner);
         let written = written(&goal, &program)?;
         let key = *blake3::hash(&written).as_bytes();
         if let Some(found) = known().get(&key).and_then(Weak::upgrade) {

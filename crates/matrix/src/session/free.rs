@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::circuits::polynomial::PolynomialCircuit;
-use sudare_he::circuits::polynomial::fit::Minimax;
+use sudare_he::circuits::polynomial::fit::{self, Minimax};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext, State};
 use sudare_ring::memo::Memo;
 use sudare_ring::threads;
@@ -212,14 +212,21 @@ impl Free {
         }
     }
 
-    /// f of every element by a polynomial, whose interval the caller knows to hold them all.
+    /// f of every element by a polynomial, whose interval holds them as far as their bound tells.
     ///
     /// The variable is brought to the full scale over the interval, [−1, 1] at scale Δ, which takes a level unless it is there
     /// already: further from that, its scale would drift with every square, past the primes or down to nothing. Beside the
     /// matrix stands a point of the interval until the polynomial's value there is taken away.
     pub(super) fn polynomial(&self, e: &Evaluator, a: &Encrypted, f: &Minimax) -> Result<Encrypted, MatrixError> {
         let (operation, (centre, radius)) = ("a polynomial", f.polynomial.domain());
-        let (largest, aside) = (centre.abs() + radius, if centre.abs() <= radius { 0.0 } else { centre });
+        // What is known of the elements, and how far the polynomial is from the function there.
+        let (over, distance) = match f.beyond {
+            _ if f.holds(a.max_abs()) => (None, f.error),
+            Some((max_abs, error)) if a.max_abs() <= max_abs => (Some(max_abs), error),
+            _ => return Err(f.outside(a.max_abs()).into()),
+        };
+        let largest = over.unwrap_or(centre.abs() + radius);
+        let aside = if centre.abs() <= radius { 0.0 } else { centre };
         let prepared = |m: &Encrypted| -> Result<(f64, bool), MatrixError> {
             let (cts, layout) = m.laid()?;
             let target = self.full_scale() / radius;
@@ -238,10 +245,14 @@ impl Free {
         };
         let tiles = layout.shifted(e, &tiles, (0.0, aside))?;
         let (level, scale) = (tiles.iter().map(Ciphertext::level).min().unwrap_or(0), scale_of(&tiles));
-        let circuit = PolynomialCircuit::new(e.params(), &f.polynomial, level, scale, self.full_scale())?;
+        let mut circuit = PolynomialCircuit::new(e.params(), &f.polynomial, level, scale, self.full_scale())?;
+        if let Some(max_abs) = over {
+            // Larger values than the modulus holds are those outside of the interval.
+            circuit = circuit.over(e.params(), fit::hull(&f.extended(max_abs))).map_err(|_| f.outside(max_abs))?;
+        }
         let values = each(&tiles, |c| {
             let y = e.polynomial(&c.clone().with_bound(c.bound().min(largest)), &circuit)?;
-            let error = y.error_bound() + f.error;
+            let error = y.error_bound() + distance;
             Ok(y.with_error_of(error))
         })?;
         let bound = values.iter().map(Ciphertext::bound).fold(0.0, f64::max);

@@ -359,15 +359,17 @@ impl Server {
         self.apply(Op::Bounded { of: a.node(), max_abs }, &[a])
     }
 
-    /// In a context, a function of every element by its polynomial. Elements lie in the polynomial's interval; others come
-    /// back wrong. [`Polynomial::depth`](sudare_he::circuits::polynomial::Polynomial::depth) levels, and one more unless the
+    /// In a context, a function of every element by its polynomial. A matrix whose bound is over both ends of the interval
+    /// is refused unless [`Minimax::up_to`] says how far the polynomial is from the function there. The intervals' other
+    /// ends are the caller's word. [`Polynomial::depth`](sudare_he::circuits::polynomial::Polynomial::depth) levels, and one more unless the
     /// interval reaches about as far from its middle as the scale is over the context's: fresh matrices take none on an interval
     /// of length one to four.
     ///
     /// The bound on errors that the result carries has the polynomial's own distance to the function in it.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::OutOfDepth`]; [`MatrixError::He`] for a constant.
+    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::OutOfDepth`]; [`MatrixError::He`] for a constant, and for
+    /// elements that may be outside of the interval.
     pub fn polynomial(&self, a: &Encrypted, f: &Minimax) -> Result<Encrypted, MatrixError> {
         let (free, evaluator) = self.unplanned("a polynomial")?;
         self.expect(a)?;
@@ -472,12 +474,18 @@ impl Server {
         self.apply(Op::Repeat { of: a.node(), axis, size }, &[a])
     }
 
-    /// By a plan, a polynomial's value as that of a function: see [`Op::Approximation`].
+    /// By a plan, a polynomial's value as that of a function of `variable`: see [`Op::Approximation`].
     ///
     /// # Errors
     /// As [`Server::matmul`].
-    pub fn approximation(&self, a: &Encrypted, error: f64, (low, high): (f64, f64)) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Approximation { of: a.node(), error, low, high }, &[a])
+    pub fn approximation(
+        &self,
+        a: &Encrypted,
+        variable: &Encrypted,
+        error: f64,
+        (low, high): (f64, f64),
+    ) -> Result<Encrypted, MatrixError> {
+        self.apply(Op::Approximation { of: a.node(), variable: variable.node(), error, low, high }, &[a])
     }
 
     /// Means of a table's columns in the first row, and under it their covariances.

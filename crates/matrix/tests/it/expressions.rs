@@ -244,7 +244,7 @@ fn an_input_on_both_sides_is_encrypted_in_both_forms() {
 #[test]
 fn an_approximation_is_a_part_of_the_error() {
     let nodes = |error| {
-        let approximation = Op::Approximation { of: 1, error, low: -1.0, high: 1.0 };
+        let approximation = Op::Approximation { of: 1, variable: 0, error, low: -1.0, high: 1.0 };
         vec![Op::Input { input: 0 }, Op::Mul { left: 0, right: 0 }, approximation]
     };
     let input = || vec![InputSpec::new("x", (2, 2), 1.0)];
@@ -254,4 +254,34 @@ fn an_approximation_is_a_part_of_the_error() {
     assert!(far.to_string().contains("on [-1, 1], within 5.0e-3 of its function"), "{far}");
     assert!(matches!(plan_of(2e-2), Err(MatrixError::NoPlan { .. })));
     assert!(matches!(plan_of(f64::NAN), Err(MatrixError::Expression { .. })));
+}
+
+/// A function of what may be outside of its interval is refused, however it came about.
+#[test]
+fn a_variable_outside_of_its_interval_is_refused() {
+    let plan_of = |bound: f64, high: f64, before: &[Op]| {
+        let mut nodes = vec![Op::Input { input: 0 }];
+        nodes.extend(before);
+        let variable = nodes.len() - 1;
+        nodes.push(Op::Mul { left: variable, right: variable });
+        nodes.push(Op::Approximation { of: variable + 1, variable, error: 1e-9, low: -1.0, high });
+        plan(vec![InputSpec::new("x", (2, 2), bound)], nodes, 1e-2)
+    };
+    assert!(plan_of(4.0, 4.0, &[]).is_ok());
+    let refused = plan_of(20.0, 4.0, &[]).unwrap_err().to_string();
+    assert!(refused.contains("x is up to 20, and the interval of the function ends at 4"), "{refused}");
+    assert!(refused.contains("sudare.bounded(x, max_abs=4)"), "{refused}");
+    let product = plan_of(1.0, 1.0, &[Op::Matmul { left: 0, right: 0 }]).unwrap_err().to_string();
+    assert!(product.contains("x @ x is up to 2"), "{product}");
+    assert!(plan_of(20.0, 4.0, &[Op::Bounded { of: 0, max_abs: 4.0 }]).is_ok());
+    // Bounds are products of rounded numbers.
+    assert!(plan_of(3.0, 0.3, &[Op::Scale { of: 0, by: 0.1 }]).is_err());
+    assert!(plan_of(3.0, 1.2, &[Op::Scale { of: 0, by: 0.4 }]).is_ok());
+    let later = vec![
+        Op::Input { input: 0 },
+        Op::Approximation { of: 0, variable: 2, error: 0.0, low: -1.0, high: 1.0 },
+        Op::Neg { of: 1 },
+    ];
+    let refused = plan(vec![InputSpec::new("x", (2, 2), 1.0)], later, 1e-2);
+    assert!(matches!(refused, Err(MatrixError::Expression { .. })));
 }

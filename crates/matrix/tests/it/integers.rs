@@ -289,3 +289,14 @@ fn plain_inputs_stay_plain() {
     assert_eq!(client.decrypt_integers_batch(&product).unwrap(), both);
     assert!(not_planned(client.decrypt_integers_batch(&w).unwrap_err()));
 }
+
+/// Bounds that no 128 bits hold are refused, and were cut to 2^127 - 1 before.
+#[test]
+fn bounds_of_more_than_127_bits() {
+    for input in [input, known] {
+        let inputs = vec![input("A", (2, 2), 1 << 127), self::input("B", (2, 2), 1)];
+        let nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Add { left: 0, right: 1 }];
+        let refused = plan_of(Expr::new(inputs, nodes, 2).unwrap(), 1).unwrap_err().to_string();
+        assert!(refused.contains("127 bits"), "{refused}");
+    }
+}

@@ -2,7 +2,8 @@
 
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_he::circuits::polynomial::fit;
+use sudare_he::circuits::polynomial::Function;
+use sudare_he::circuits::polynomial::fit::{self, Distance};
 use sudare_matrix::session::{Context, ContextOptions, ContextSpec};
 use sudare_matrix::{Encrypted, Matrix, MatrixError};
 use sudare_rlwe::security::Security;
@@ -77,7 +78,7 @@ fn polynomials_on_any_interval() {
     ] {
         let p = fit::minimax(f, &[(from, to)], degree).unwrap();
         let m = stretched((from + to) / 2.0, (to - from) / 2.0);
-        let x = c.encrypt(&m, None).unwrap();
+        let x = c.encrypt(&m, Some(f64::max(-from, to))).unwrap();
         let y = s.polynomial(&x, &p).unwrap();
         assert_eq!(x.levels_left() - y.levels_left(), levels, "[{from}, {to}]");
         let error = c.decrypt(&y).unwrap().max_difference(&Matrix::from_fn(20, 5, |i, j| f(m.get(i, j))).unwrap());
@@ -102,6 +103,41 @@ fn polynomials_on_any_interval() {
     let p = fit::minimax(f64::exp, &[(-1.0, 1.0)], 7).unwrap();
     let y = square.server().polynomial(&x, &p).unwrap();
     close(&square, &square.server().sum(&y, 0).unwrap(), |_, j| (0..6).map(|i| m.get(i, j).exp()).sum());
+}
+
+/// Elements that are known to be outside of an interval are refused; where they may be, the error says so.
+#[test]
+fn polynomials_outside_of_their_interval() {
+    let of = Distance::Bounded(Function::Sigmoid);
+    let f = |t: f64| Function::Sigmoid.value(t);
+    for columns in [Some(8), None] {
+        let c = Context::new(3, &ContextOptions { columns, tile: 4, ..options() }).unwrap();
+        let s = c.server();
+        let data = |largest: f64| Matrix::from_fn(4, 5, |i, j| largest * (1.0 - (5 * i + j) as f64 / 10.0)).unwrap();
+        let fitted = fit::known(Function::Sigmoid, &[(-3.5, 3.5)], 7).unwrap();
+        // The bound is the power of two above, 4.
+        let (inside, outside) = (data(3.5), data(3.9));
+        let x = c.encrypt(&inside, None).unwrap();
+        assert!(matches!(s.polynomial(&x, &fitted), Err(MatrixError::He(HeError::Approximation { .. }))));
+        let wide = fitted.clone().up_to(x.max_abs(), of).unwrap();
+        for m in [inside, outside] {
+            let x = c.encrypt(&m, None).unwrap();
+            let y = s.polynomial(&x, &wide).unwrap();
+            let wanted = Matrix::from_fn(4, 5, |i, j| f(m.get(i, j))).unwrap();
+            let error = c.decrypt(&y).unwrap().max_difference(&wanted);
+            assert!(error <= y.error().unwrap() && y.error().unwrap() < 0.05, "{error:e} of {:?}", y.error());
+            assert!(c.decrypt(&y).unwrap().max_abs() <= y.max_abs() + y.error().unwrap());
+        }
+        // Inside it is as near as the interval promises.
+        let m = data(3.5);
+        let y = s.polynomial(&c.encrypt(&m, Some(3.5)).unwrap(), &fitted).unwrap();
+        assert!(y.error().unwrap() <= fitted.error + 1e-6);
+        let x = c.encrypt(&data(8.0), None).unwrap();
+        assert!(fitted.clone().up_to(x.max_abs(), of).is_err());
+        let refused = s.polynomial(&x, &wide).unwrap_err().to_string();
+        assert!(refused.contains("up to 8") && refused.contains("ends at 3.5"), "{refused}");
+        assert!(s.polynomial(&s.bounded(&x, 3.5).unwrap(), &fitted).is_ok());
+    }
 }
 
 /// A power iteration of a matrix with eigenvalues 1 and 1/2, refreshed where it is asked for.
@@ -146,7 +182,7 @@ fn automatic_contexts_refresh_where_levels_end() {
     close(&c, &y, |i, j| wanted.get(i, j));
     let p = fit::minimax(|t: f64| t.cos(), &[(-1.0, 1.0)], 15).unwrap();
     for _ in 0..3 {
-        y = s.polynomial(&y, &p).unwrap();
+        y = s.bounded(&s.polynomial(&y, &p).unwrap(), 1.0).unwrap();
         wanted = Matrix::from_fn(3, 3, |i, j| wanted.get(i, j).cos()).unwrap();
     }
     close(&c, &y, |i, j| wanted.get(i, j));

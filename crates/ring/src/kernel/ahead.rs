@@ -32,13 +32,13 @@ impl Limb {
     pub fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
-        self.kernels().forward_ahead(a, ahead);
+        self.kernels().forward(a, ahead);
     }
 
     /// [`Limb::inverse`], with the same.
     pub fn inverse_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
-        self.kernels().inverse_ahead(a, ahead);
+        self.kernels().inverse(a, ahead);
     }
 }

@@ -63,21 +63,12 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
 
     // Transforms, in place on N words.
 
-    /// Coefficients to values, residues to residues, in the order of [`crate::order`].
-    fn forward(&self, a: &mut [u64]);
+    /// Coefficients to values, residues to residues, in the order of [`crate::order`]; may ask for some of `ahead`
+    /// meanwhile and take it off its front.
+    fn forward(&self, a: &mut [u64], ahead: &mut Ahead<'_>);
 
-    /// Values to coefficients, residues to residues.
-    fn inverse(&self, a: &mut [u64]);
-
-    /// [`LimbKernels::forward`]; may ask for some of `ahead` meanwhile and take it off its front.
-    fn forward_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
-        self.forward(a);
-    }
-
-    /// [`LimbKernels::inverse`], with the same.
-    fn inverse_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
-        self.inverse(a);
-    }
+    /// Values to coefficients, residues to residues; `ahead` as for [`LimbKernels::forward`].
+    fn inverse(&self, a: &mut [u64], ahead: &mut Ahead<'_>);
 
     /// The first `layers ≤ log2 N` layers of the forward transform, residues to residues, blocks in
     /// coefficient order.

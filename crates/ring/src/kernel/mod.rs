@@ -132,14 +132,14 @@ impl Limb {
     pub fn forward(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
-        self.kernels.forward(a);
+        self.kernels.forward(a, &mut Ahead::of(&[]));
     }
 
     /// The inverse of [`Limb::forward`]: values in `[0, q)` to coefficients in `[0, q)`.
     pub fn inverse(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
-        self.kernels.inverse(a);
+        self.kernels.inverse(a, &mut Ahead::of(&[]));
     }
 
     /// The first `layers` layers of [`Limb::forward`]: `2^layers` residues modulo the factors

@@ -1,8 +1,8 @@
-//! The device seam: what is done with whole polynomials, and batches of them.
+//! What is done with whole polynomials, and batches of them, on the processor.
 //!
-//! Nothing above this crate loops over limbs, words or the threads that share them; it calls an operation of this
-//! module, which is one pass (or the few that the mathematics needs) over its operands. Another device implements
-//! these operations, bit by bit alike, and nothing above it changes.
+//! Nothing above this crate loops over limbs, words or the threads that share them, but for `tfhe`; it calls an
+//! operation of this module, which is one pass (or the few that the mathematics needs) over its operands. The seam
+//! between devices is `rlwe::Backend`; what another device computes equals these operations word for word.
 //!
 //! | File | Operations |
 //! |---|---|
@@ -63,7 +63,7 @@ thread_local! {
     static CROSSINGS: Cell<(u32, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// How many operations this thread has called from outside the crate: launches, on a device.
+/// How many operations this thread has called from outside the crate.
 pub fn crossings() -> u64 {
     CROSSINGS.get().1
 }

@@ -145,7 +145,7 @@ impl Evaluator {
         let mut sum = self.sum_of_automorphisms_extended(a, elements)?;
         self.record(PLAIN_PRODUCT);
         sum.c.iter_mut().for_each(|c| c.mul_assign(p));
-        Ok(a.with_parts(sum.mod_down_rescale(self.params()).into(), lower))
+        Ok(a.with_parts(sum.mod_down_rescale(self.params())?.into(), lower))
     }
 
     /// Σ_ψ P·ψ(a) over Q_l·P for the automorphisms ψ of some elements, from hoisted digits.

@@ -7,7 +7,7 @@ use crate::release::{ReleasePolicy, Releases};
 use crate::sample::secret_coefficients;
 use crate::security::SecretDistribution;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 use sudare_ring::random::{GaussianSampler, Seed};
 use sudare_ring::{Coeff, Eval, Poly};
 use zeroize::{Zeroize, Zeroizing};
@@ -21,7 +21,8 @@ pub struct SecretKey {
     /// The coefficients of s: what its owner's file keeps.
     coefficients: Zeroizing<Vec<i64>>,
     /// What was shown of what it decrypts; kept in its owner's file as well.
-    releases: Mutex<Option<Releases>>,
+    /// In one word, so that no fork finds it locked.
+    releases: AtomicU64,
 }
 
 impl SecretKey {
@@ -68,7 +69,7 @@ impl SecretKey {
     fn expand(params: &Params, id: KeyId, coefficients: Zeroizing<Vec<i64>>) -> Self {
         let basis = params.qp_at(params.max_level());
         let s = Poly::<Coeff>::from_signed(basis, &coefficients).into_eval();
-        Self { params: params.clone(), id, s, coefficients, releases: Mutex::new(None) }
+        Self { params: params.clone(), id, s, coefficients, releases: AtomicU64::new(Releases::word(None)) }
     }
 
     /// The key's public name.
@@ -88,13 +89,13 @@ impl SecretKey {
 
     /// What was released under this key so far, if anything was.
     pub fn releases(&self) -> Option<Releases> {
-        *self.releases.lock().unwrap_or_else(PoisonError::into_inner)
+        Releases::from_word(self.releases.load(Ordering::Relaxed))
     }
 
     /// The same key with the releases that its owner's file tells of.
     #[must_use]
-    pub fn with_releases(self, releases: Option<Releases>) -> Self {
-        *self.releases.lock().unwrap_or_else(PoisonError::into_inner) = releases;
+    pub fn with_releases(mut self, releases: Option<Releases>) -> Self {
+        *self.releases.get_mut() = Releases::word(releases);
         self
     }
 
@@ -103,9 +104,14 @@ impl SecretKey {
     /// # Errors
     /// [`RlweError::ReleasesUsedUp`], [`RlweError::OtherRelease`].
     pub fn take_release(&self, policy: ReleasePolicy) -> Result<(), RlweError> {
-        let mut releases = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
-        *releases = Some(Releases::next(*releases, policy)?);
-        Ok(())
+        let mut word = self.releases.load(Ordering::Relaxed);
+        loop {
+            let next = Releases::word(Some(Releases::next(Releases::from_word(word), policy)?));
+            match self.releases.compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(found) => word = found,
+            }
+        }
     }
 
     /// Counts what another copy of the key has released too: the larger count is the key's.
@@ -117,9 +123,14 @@ impl SecretKey {
         self.params.hash().expect("copy of a secret key", copy.params.hash())?;
         self.id.expect("copy of a secret key", copy.id)?;
         let theirs = copy.releases();
-        let mut releases = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
-        *releases = Releases::larger(*releases, theirs)?;
-        Ok(())
+        let mut word = self.releases.load(Ordering::Relaxed);
+        loop {
+            let larger = Releases::word(Releases::larger(Releases::from_word(word), theirs)?);
+            match self.releases.compare_exchange_weak(word, larger, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(found) => word = found,
+            }
+        }
     }
 
     /// s over Q·P.

@@ -233,7 +233,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn check_length(header: &Header, given: u64) -> Result<(), WireError> {
+/// Refuses an object of another length than its header says.
+///
+/// # Errors
+/// [`WireError::Truncated`], [`WireError::Trailing`].
+pub fn check_length(header: &Header, given: u64) -> Result<(), WireError> {
     let total = header.total_bytes();
     if given < total {
         // The first part that is not whole.
@@ -324,32 +328,58 @@ pub fn reseal_for_tests(bytes: &mut [u8]) {
     }
 }
 
-/// Segment `i` of a container that is mapped, `ranges` being all of [`Header::segment_ranges`]: its checksum is checked,
-/// and that only zeros stand between it and what comes before.
+/// Where segment `i` stands, from the zeros before it to the end of its checksum; `ranges` are all of
+/// [`Header::segment_ranges`].
 ///
 /// # Errors
-/// [`WireError::Checksum`], [`WireError::Truncated`], [`WireError::Corrupt`].
+/// [`WireError::Oversize`] for a number that no segment has.
+pub fn segment_place(header: &Header, i: usize, ranges: &[Range<u64>]) -> Result<Range<u64>, WireError> {
+    let missing = WireError::Oversize { what: "a segment number", found: i as u64, limit: ranges.len() as u64 };
+    let range = ranges.get(i).ok_or(missing)?;
+    let start = match i.checked_sub(1) {
+        None => header.bytes(),
+        Some(i) => ranges[i].end.saturating_add(CHECKSUM_BYTES as u64),
+    };
+    Ok(start..range.end.saturating_add(CHECKSUM_BYTES as u64))
+}
+
+/// Segment `i` of a container that is in memory: its checksum is checked, and that only zeros stand between it and what
+/// comes before.
+///
+/// # Errors
+/// As [`segment_in`] and [`segment_place`].
 pub fn segment_at<'b>(
     header: &Header,
     bytes: &'b [u8],
     i: usize,
     ranges: &[Range<u64>],
 ) -> Result<&'b [u8], WireError> {
+    let place = segment_place(header, i, ranges)?;
+    let [start, end] = [place.start, place.end].map(|x| usize::try_from(x).unwrap_or(usize::MAX));
     let (part, found) = (Part::Segment(i), bytes.len() as u64);
     let truncated = WireError::Truncated { part, needed: header.total_bytes(), found };
-    let missing = WireError::Oversize { what: "a segment number", found: i as u64, limit: ranges.len() as u64 };
-    let range = ranges.get(i).ok_or(missing)?;
-    let before = match i.checked_sub(1) {
-        None => header.bytes(),
-        Some(i) => ranges[i].end.saturating_add(CHECKSUM_BYTES as u64),
-    };
-    let end = range.end.saturating_add(CHECKSUM_BYTES as u64);
-    if before > range.start || range.start > range.end || end > found {
-        return Err(truncated);
+    segment_in(header, bytes.get(start..end).ok_or(truncated)?, i, ranges)
+}
+
+/// Segment `i` within the bytes of its [`segment_place`].
+///
+/// # Errors
+/// [`WireError::Checksum`], [`WireError::Truncated`], [`WireError::Corrupt`].
+pub fn segment_in<'b>(
+    header: &Header,
+    bytes: &'b [u8],
+    i: usize,
+    ranges: &[Range<u64>],
+) -> Result<&'b [u8], WireError> {
+    let (place, part) = (segment_place(header, i, ranges)?, Part::Segment(i));
+    let range = &ranges[i];
+    if place.start > range.start || range.start > range.end || bytes.len() as u64 != place.end - place.start {
+        return Err(WireError::Truncated { part, needed: header.total_bytes(), found: bytes.len() as u64 });
     }
     // Within `bytes`, by the line above.
-    let [before, start, stop, end] = [before, range.start, range.end, end].map(|x| x as usize);
-    expect_zeros(&bytes[before..start])?;
+    let [start, stop] = [range.start, range.end].map(|x| (x - place.start) as usize);
+    expect_zeros(&bytes[..start])?;
+    let end = bytes.len();
     let (data, sum) = (&bytes[start..stop], &bytes[stop..end]);
     if header.segment_checksum(i, data) != sum {
         return Err(WireError::Checksum { part });

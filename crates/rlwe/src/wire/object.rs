@@ -5,6 +5,13 @@
 
 use std::fmt;
 
+impl ObjectType {
+    /// Whether it is a secret key: what it encrypted is lost with it.
+    pub const fn is_secret(self) -> bool {
+        matches!(self, Self::SecretKey | Self::TfheClientKey | Self::GenomeClientKey)
+    }
+}
+
 /// The first number that no crate of Sudare takes.
 const FIRST_APPLICATION_CODE: u16 = 0x8000;
 

@@ -85,8 +85,9 @@ pub fn unpack(basis: &RnsBasis, mut bytes: &[u8], segment: usize) -> Result<Poly
     for (limb, q) in basis.primes().enumerate() {
         let (here, rest) = bytes.split_at(n * width(q));
         let words = out.limb_mut(limb);
-        if !unpack_words(here, q, words) {
-            let index = words.iter().position(|x| *x >= q).unwrap_or(0);
+        if !unpack_words(here, q, words)
+            && let Some(index) = words.iter().position(|x| *x >= q)
+        {
             return Err(WireError::Coefficient { segment, limb, index });
         }
         bytes = rest;

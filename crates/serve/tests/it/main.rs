@@ -1,4 +1,5 @@
 //! The service, over real connections.
 
+mod bounds;
 mod common;
 mod service;

@@ -1,5 +1,6 @@
 //! Stores and files of keys, whole, damaged and killed.
 
+mod atomic;
 mod keys;
 mod store;
 mod support;

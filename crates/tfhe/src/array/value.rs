@@ -8,7 +8,7 @@ use crate::radix::{EncryptedBool, IntegerType, RadixInt, check_blocks};
 use crate::{ClientKey, EncryptedBit, EncryptedInt, LweCiphertext, Plaintext, TfheError, TfheParams};
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
+use sudare_ring::memo::Once;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, ParamsHash};
@@ -87,9 +87,9 @@ pub struct EncryptedArray {
     owner: (ParamsHash, KeyId),
     fresh: Option<Fresh>,
     /// Of a fresh array, once they were needed.
-    blocks: OnceLock<Vec<EncryptedInt>>,
+    blocks: Once<Vec<EncryptedInt>>,
     /// The same with no carry waiting, once something needed it.
-    settled: OnceLock<Box<Self>>,
+    settled: Once<Self>,
 }
 
 /// Blocks straight from encryption: block i has the masks of stream i.
@@ -159,7 +159,7 @@ impl EncryptedArray {
         owner: (ParamsHash, KeyId),
         blocks: Vec<EncryptedInt>,
     ) -> Self {
-        Self { element, shape, owner, fresh: None, blocks: blocks.into(), settled: OnceLock::new() }
+        Self { element, shape, owner, fresh: None, blocks: Once::with_value(Box::new(blocks)), settled: Once::new() }
     }
 
     /// An array from fresh bodies and the seed of their masks: block i has those of stream i.
@@ -188,7 +188,7 @@ impl EncryptedArray {
         bodies: Vec<u64>,
     ) -> Self {
         let (owner, fresh) = ((params.hash(), key), Some(Fresh { params: params.clone(), seed, bodies }));
-        Self { element, shape, owner, fresh, blocks: OnceLock::new(), settled: OnceLock::new() }
+        Self { element, shape, owner, fresh, blocks: Once::new(), settled: Once::new() }
     }
 
     /// What it is made of.
@@ -208,7 +208,10 @@ impl EncryptedArray {
 
     /// The blocks of all elements.
     pub fn blocks(&self) -> &[EncryptedInt] {
-        self.blocks.get_or_init(|| self.fresh.as_ref().map_or(Vec::new(), |f| f.expand(self.element, self.owner)))
+        self.blocks.get_or_init(|| {
+            let Some(fresh) = &self.fresh else { unreachable!("an array that is not fresh is made of blocks") };
+            Box::new(fresh.expand(self.element, self.owner))
+        })
     }
 
     /// The seed of its masks and its bodies, if it is straight from encryption.
@@ -380,9 +383,9 @@ impl ClientKey {
             return Err(TfheError::Message { value: *value, space: 2 });
         }
         let blocks = element.blocks();
-        let messages: Vec<u64> = values.iter().flat_map(|v| (0..blocks).map(move |i| v >> (2 * i) & 3)).collect();
+        let message = |i: usize| values[i / blocks] >> (2 * (i % blocks)) & 3;
         let seeds = self.object_seeds()?;
-        let bodies = threads::map(messages.len(), |i| self.encrypt_block(i, messages[i], &seeds).body());
+        let bodies = threads::map(values.len() * blocks, |i| self.encrypt_block(i, message(i), &seeds).body());
         Ok(EncryptedArray::fresh(self.params(), (element, shape), self.id(), seeds.masks, bodies))
     }
 

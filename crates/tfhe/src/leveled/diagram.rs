@@ -138,8 +138,11 @@ impl Diagram {
             ends.push(sum);
         }
         loop {
+            if let Some(terminal) = value.as_terminal() {
+                return Ok(terminal);
+            }
             let Some((product, exchanged)) = value.as_product() else {
-                return Ok(value.as_terminal().unwrap_or(0));
+                unreachable!("what is no terminal is a product")
             };
             let from_last = ends.partition_point(|end| *end <= product);
             let bit = bits[bits.len() - 1 - from_last];

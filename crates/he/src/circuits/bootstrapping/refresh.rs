@@ -352,15 +352,16 @@ impl Bootstrapper {
         for (pair, kind) in pairs.into_iter().zip(kinds) {
             let both = !self.layout().is_sparse() && *kind != Kind::Real;
             let mut sum = pair.clone();
-            let Some(conjugate) = ExtendedPair::turned(vec![pair.clone()], params, &key, None).pop() else { continue };
+            let none = RlweError::Internal { what: "a pair has no conjugate" };
+            let conjugate = ExtendedPair::turned(vec![pair.clone()], params, &key, None).pop().ok_or(none)?;
             sum.add_assign(&conjugate);
-            out.push(sum.mod_down_rescale(params));
+            out.push(sum.mod_down_rescale(params)?);
             if both {
                 // −i(c − c̄) = i(c̄ − c).
                 let mut difference = conjugate;
                 difference.sub_assign(&pair);
                 difference.c.iter_mut().for_each(|c| c.mul_imaginary_unit(false));
-                out.push(difference.mod_down_rescale(params));
+                out.push(difference.mod_down_rescale(params)?);
             }
             self.evaluator.record(conjugate_sums(if both { 2 } else { 1 }));
         }

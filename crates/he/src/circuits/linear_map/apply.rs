@@ -154,8 +154,9 @@ impl Evaluator {
         };
         state.check_fits(operation, params, level)?;
         let source = Root { c0: &a.parts()[0], c1: &a.parts()[1], digits };
-        let parts = map.extended(self, level, &[source])?.into_iter().flat_map(|pair| pair.mod_down_rescale(params));
-        let inner = a.inner().with_parts(parts.collect(), lower);
+        let none = RlweError::Internal { what: "a linear map has no result" };
+        let pair = map.extended(self, level, &[source])?.pop().ok_or(none)?;
+        let inner = a.inner().with_parts(pair.mod_down_rescale(params)?.into(), lower);
         Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)))
     }
 }
@@ -170,7 +171,7 @@ impl LinearMap {
     ) -> Result<Vec<Parts>, HeError> {
         let params = &self.params;
         let pairs = self.extended_parts(evaluator, level, inputs)?;
-        Ok(pairs.into_iter().map(|pair| pair.mod_down_rescale(params)).collect())
+        Ok(pairs.into_iter().map(|pair| pair.mod_down_rescale(params)).collect::<Result<_, _>>()?)
     }
 
     /// P times the map of two parts that are not in a ciphertext.

@@ -1,6 +1,6 @@
 //! A polynomial, ready to be evaluated on ciphertexts of one level and scale.
 
-use super::noise::Samples;
+use super::noise::{MARGIN, Samples};
 use super::program::{OperationCount, Plan, Program};
 use super::{Basis, Planner, Polynomial};
 use crate::ckks::{Ciphertext, Evaluator, Params, State};
@@ -18,6 +18,8 @@ pub struct PolynomialCircuit {
     polynomial: Polynomial,
     level: usize,
     scale: f64,
+    /// The largest absolute value of a variable.
+    reach: f64,
     gains: super::noise::Gains,
 }
 
@@ -50,7 +52,29 @@ impl PolynomialCircuit {
         let value = Planner::write(&mut plan, 0, written, target)?;
         let gains = plan.gains(value, &domain(polynomial));
         let program = plan.encode(params, value);
-        Ok(Self { program, polynomial: polynomial.clone(), level, scale, gains })
+        let reach = polynomial.centre.abs() + polynomial.radius;
+        Ok(Self { program, polynomial: polynomial.clone(), level, scale, reach, gains })
+    }
+
+    /// The same for real variables of a polynomial in Chebyshev's basis that lie in another interval than its own: values
+    /// and their errors are bounded there, where they grow fast.
+    ///
+    /// # Errors
+    /// [`HeError::TooLarge`] where a value on the way does not fit the modulus.
+    pub fn over(mut self, params: &Params, (from, to): (f64, f64)) -> Result<Self, HeError> {
+        let ((centre, radius), plan) = (self.polynomial.domain(), self.program.plan());
+        let (low, high) = ((from - centre) / radius, (to - centre) / radius);
+        let samples = domain(&self.polynomial);
+        let moved =
+            samples.into_iter().map(|(u, slot)| ((low + high) / 2.0 + u * ((high - low) / 2.0), slot)).collect();
+        self.gains = plan.gains(self.program.output(), &moved);
+        self.reach = from.abs().max(to.abs());
+        for (k, sum) in plan.sums().iter().enumerate() {
+            let bound = self.gains.sizes[k + 1] * MARGIN;
+            State { scale: sum.scale, bound, noise: 0.0 }.check_fits("a polynomial", params, sum.level)?;
+            State { scale: plan.scale(k + 1), bound, noise: 0.0 }.check_fits("a polynomial", params, sum.level - 1)?;
+        }
+        Ok(self)
     }
 
     /// The polynomial.
@@ -118,9 +142,9 @@ impl Evaluator {
             return Err(HeError::ScaleMismatch { operation, left, right });
         }
         let (centre, radius) = circuit.polynomial.domain();
-        if x.bound > (centre.abs() + radius) * (1.0 + 1e-9) {
+        if x.bound > circuit.reach * (1.0 + 1e-9) {
             let (value, scale) = (x.bound.log2(), x.scale.log2());
-            let modulus = ((centre.abs() + radius) * x.scale).log2();
+            let modulus = (circuit.reach * x.scale).log2();
             return Err(HeError::TooLarge { operation, value, scale, modulus, level: x.level() });
         }
         let shifted = if centre == 0.0 { None } else { Some(self.add_constant(x, -centre)?) };
@@ -129,7 +153,10 @@ impl Evaluator {
         let out = Program::run(&[&circuit.program], self, &[&parts])?;
         let (level, scale) = circuit.program.output_state();
         let noise = circuit.program.plan().error_bound(&circuit.gains, input.noise / (x.scale * radius));
-        let bound = circuit.polynomial.bound().min(circuit.gains.bound * 1.05);
+        let bound = match circuit.reach > centre.abs() + radius {
+            true => circuit.gains.bound * MARGIN,
+            false => circuit.polynomial.bound().min(circuit.gains.bound * MARGIN),
+        };
         let state = State { scale, bound, noise: noise * scale };
         state.check_fits(operation, self.params(), level)?;
         let inner = x.inner().with_parts(out.into_iter().flatten().collect(), level);

@@ -1,21 +1,139 @@
 //! Fitting polynomials to functions on unions of intervals.
 
 use super::Polynomial;
+use super::distance::{self, ENDS, Function, refused};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 
 /// Exchanges of a minimax fit before it is given up; a dozen is usual.
 const MOST_EXCHANGES: usize = 100;
+/// Errors of so many times the values' own rounding are rounding.
+const ROUNDING: f64 = 64.0;
 /// Highest degree of a fit.
 pub const MAX_FIT_DEGREE: usize = 512;
 
-/// A minimax polynomial and its largest error on the points that it was fitted on.
+/// Coefficients that are this part of the largest are rounding.
+const NOTHING: f64 = 1e-15;
+
+/// A polynomial that stands for a function on some intervals.
 #[derive(Clone, Debug)]
 pub struct Minimax {
     /// The polynomial, on the hull of the intervals.
     pub polynomial: Polynomial,
-    /// Largest |f − p|.
+    /// Bound on |f − p| on the intervals, or an estimate: see [`Distance`].
     pub error: f64,
+    /// The intervals.
+    pub intervals: Vec<(f64, f64)>,
+    /// Where numbers may be larger than the intervals, up to which size, and |f − p| as far as that.
+    pub beyond: Option<(f64, f64)>,
+}
+
+/// How the distance of a polynomial from its function is known.
+#[derive(Clone, Copy)]
+pub enum Distance<'f> {
+    /// The function is one of those that have a bound; rounding of doubles is in it.
+    Bounded(Function),
+    /// Any function: by a fine grid, which cannot see what is finer; one per cent more than it found.
+    Estimated(&'f dyn Fn(f64) -> f64),
+    /// The function is the polynomial itself.
+    None,
+}
+
+impl Distance<'_> {
+    /// The distance of a polynomial on intervals, where on some points it is `coarse`.
+    ///
+    /// # Errors
+    /// [`HeError::Approximation`] where the function has no value, or a fine grid finds far more than `coarse`;
+    /// [`HeError::NotFinite`].
+    fn of(self, p: &Polynomial, intervals: &[(f64, f64)], coarse: f64) -> Result<f64, HeError> {
+        match self {
+            Self::Bounded(f) => distance::bound(f, p, intervals, coarse),
+            Self::Estimated(f) => distance::estimate(f, p, intervals, coarse),
+            Self::None => Ok(intervals.iter().map(|i| distance::rounding(p, *i)).fold(0.0, f64::max)),
+        }
+    }
+}
+
+impl Minimax {
+    /// A real polynomial that stands for itself.
+    ///
+    /// # Errors
+    /// [`HeError::Approximation`] for coefficients that are too large to evaluate.
+    pub fn exact(polynomial: Polynomial) -> Result<Self, HeError> {
+        let (centre, radius) = polynomial.domain();
+        let intervals = vec![(centre - radius, centre + radius)];
+        let error = Distance::None.of(&polynomial, &intervals, 0.0)?;
+        Ok(Self { polynomial, error, intervals, beyond: None })
+    }
+
+    /// The largest absolute value on its intervals.
+    pub fn reach(&self) -> f64 {
+        self.intervals.iter().map(|(from, to)| from.abs().max(to.abs())).fold(0.0, f64::max)
+    }
+
+    /// Least and largest end of the intervals.
+    pub fn ends(&self) -> (f64, f64) {
+        hull(&self.intervals)
+    }
+
+    /// Whether it stands for its function at all numbers up to `max_abs` that its intervals do not exclude by their sign.
+    pub fn holds(&self, max_abs: f64) -> bool {
+        reaches(self.reach(), max_abs)
+    }
+
+    /// The same for numbers of which no more is known than that they are up to `max_abs`: their distance is that to the
+    /// function as far as there, from the intervals outwards. Numbers known to be twice as large as the intervals' ends are
+    /// refused.
+    ///
+    /// # Errors
+    /// [`HeError::Approximation`].
+    pub fn up_to(self, max_abs: f64, distance: Distance<'_>) -> Result<Self, HeError> {
+        if self.holds(max_abs) {
+            return Ok(self);
+        }
+        let wide = self.extended(max_abs);
+        let error = match distance {
+            Distance::Bounded(f) if max_abs < 2.0 * self.reach() => {
+                distance::bound(f, &self.polynomial, &wide, self.error)
+            }
+            // There is no second grid to compare with.
+            Distance::Estimated(f) if max_abs < 2.0 * self.reach() => {
+                distance::sampled(f, &self.polynomial, &wide).map(|s| s.largest * distance::MARGIN + s.rounding)
+            }
+            Distance::None => distance.of(&self.polynomial, &wide, 0.0),
+            _ => return Err(self.outside(max_abs)),
+        };
+        let error = error.map_err(|_| self.outside(max_abs))?;
+        Ok(Self { beyond: Some((max_abs, error)), ..self })
+    }
+
+    /// The intervals, and outwards as far as `max_abs` on the sides of zero that they are on.
+    pub fn extended(&self, max_abs: f64) -> Vec<(f64, f64)> {
+        let (from, to) = self.ends();
+        let out = |(a, b): &(f64, f64)| {
+            let low = if *a == from && from < 0.0 { from.min(-max_abs) } else { *a };
+            (low, if *b == to && to > 0.0 { to.max(max_abs) } else { *b })
+        };
+        self.intervals.iter().map(out).collect()
+    }
+
+    /// The refusal of numbers up to `max_abs`.
+    pub fn outside(&self, max_abs: f64) -> HeError {
+        refused(outside("an element", max_abs, self.reach()))
+    }
+}
+
+/// Whether numbers up to `max_abs` are within an interval whose larger end is `reach`, but for the rounding of bounds.
+pub fn reaches(reach: f64, max_abs: f64) -> bool {
+    max_abs <= reach * (1.0 + ENDS / 2.0 * f64::EPSILON)
+}
+
+/// Says that `what` may be outside of an interval, and what to do.
+pub fn outside(what: &str, max_abs: f64, reach: f64) -> String {
+    format!(
+        "{what} is up to {max_abs}, and the interval of the function ends at {reach}; widen it, or say what you know: \
+         sudare.bounded(x, max_abs={reach})"
+    )
 }
 
 /// The polynomial of a degree nearest to a complex function in the mean square over some intervals, in
@@ -29,7 +147,7 @@ pub fn least_squares(
     intervals: &[(f64, f64)],
     degree: usize,
 ) -> Result<Polynomial, HeError> {
-    let (from, to) = hull(intervals, degree)?;
+    let (from, to) = checked(intervals, degree)?;
     let per_interval = (4 * (degree + 1)).div_ceil(intervals.len()).max(16);
     let points = nodes(intervals, per_interval);
     let values = points.iter().map(|x| f(*x)).collect::<Vec<_>>();
@@ -44,18 +162,59 @@ pub fn least_squares(
 }
 
 /// The polynomial of a degree with the least largest error on some intervals (Remez's exchange
-/// algorithm), in Chebyshev polynomials on their hull.
+/// algorithm), in Chebyshev polynomials on their hull. Its error is an estimate by a finer grid; [`known`] has a bound.
 ///
 /// # Errors
-/// As [`least_squares`]; `RlweError::Parameters` if the exchange does not settle.
+/// As [`least_squares`]; `RlweError::Parameters` if the exchange does not settle; [`HeError::Approximation`] if the finer
+/// grid finds an error far over that on the points of the fit.
 pub fn minimax(f: impl Fn(f64) -> f64, intervals: &[(f64, f64)], degree: usize) -> Result<Minimax, HeError> {
-    let (from, to) = hull(intervals, degree)?;
+    let (polynomial, coarse) = remez(&f, intervals, degree)?;
+    let error = Distance::Estimated(&f).of(&polynomial, intervals, coarse)?;
+    Ok(Minimax { polynomial, error, intervals: intervals.to_vec(), beyond: None })
+}
+
+/// As [`minimax`], with an error that the caller knows; refused where a fine grid finds a larger one.
+///
+/// # Errors
+/// As [`minimax`].
+pub fn stated(f: impl Fn(f64) -> f64, intervals: &[(f64, f64)], degree: usize, error: f64) -> Result<Minimax, HeError> {
+    let (polynomial, _) = remez(&f, intervals, degree)?;
+    let found = distance::sampled(&f, &polynomial, intervals)?;
+    if found.largest + found.rounding > error {
+        let far = found.largest + found.rounding;
+        return Err(refused(format!(
+            "the polynomial of degree {degree} is {far:.1e} from the function, and not {error:.1e}"
+        )));
+    }
+    Ok(Minimax { polynomial, error, intervals: intervals.to_vec(), beyond: None })
+}
+
+/// As [`minimax`], for a function that has a bound on its distance.
+///
+/// # Errors
+/// As [`least_squares`]; [`HeError::Approximation`] where the function has no value.
+pub fn known(f: Function, intervals: &[(f64, f64)], degree: usize) -> Result<Minimax, HeError> {
+    let (polynomial, coarse) = remez(&|x| f.value(x), intervals, degree)?;
+    let error = Distance::Bounded(f).of(&polynomial, intervals, coarse)?;
+    Ok(Minimax { polynomial, error, intervals: intervals.to_vec(), beyond: None })
+}
+
+/// The polynomial and its largest error on the points that it is fitted to.
+fn remez(f: &dyn Fn(f64) -> f64, intervals: &[(f64, f64)], degree: usize) -> Result<(Polynomial, f64), HeError> {
+    let (from, to) = checked(intervals, degree)?;
     // Nodes that crowd at the ends, where the extrema do.
     let per_interval = (40 * (degree + 2)).div_ceil(intervals.len()).max(64);
     let points = nodes(intervals, per_interval);
     let rows: Vec<Vec<f64>> = points.iter().map(|x| chebyshev_row(*x, (from, to), degree)).collect();
     let (coefficients, error) = exchange(&rows, &points.iter().map(|x| f(*x)).collect::<Vec<_>>())?;
-    Ok(Minimax { polynomial: Polynomial::chebyshev(&coefficients, from, to)?, error })
+    Ok((rounded(Polynomial::chebyshev(&coefficients, from, to)?), error))
+}
+
+/// The polynomial without the coefficients that are rounding of the others.
+pub fn rounded(mut polynomial: Polynomial) -> Polynomial {
+    let least = NOTHING * polynomial.coefficients.iter().map(|c| c.norm()).fold(0.0, f64::max);
+    polynomial.coefficients.iter_mut().filter(|c| c.norm() <= least).for_each(|c| *c = Complex64::ZERO);
+    polynomial
 }
 
 /// Σ_j a_j·sin(jθ), j = 1 … `terms`, with the least largest error to a function on (0, `to`]; the
@@ -69,20 +228,24 @@ pub fn minimax_sines(f: impl Fn(f64) -> f64, to: f64, terms: usize) -> Result<(V
     exchange(&rows, &points.iter().map(|x| f(*x)).collect::<Vec<_>>())
 }
 
-fn hull(intervals: &[(f64, f64)], degree: usize) -> Result<(f64, f64), HeError> {
+/// Least and largest end of intervals.
+pub fn hull(intervals: &[(f64, f64)]) -> (f64, f64) {
+    let from = intervals.iter().map(|i| i.0).fold(f64::INFINITY, f64::min);
+    (from, intervals.iter().map(|i| i.1).fold(f64::NEG_INFINITY, f64::max))
+}
+
+fn checked(intervals: &[(f64, f64)], degree: usize) -> Result<(f64, f64), HeError> {
     let good = |(a, b): &(f64, f64)| a.is_finite() && b.is_finite() && a < b;
     if intervals.is_empty() || !intervals.iter().all(good) || degree > MAX_FIT_DEGREE {
         return Err(parameters(format!(
             "a fit takes intervals with finite ends in order and degrees up to {MAX_FIT_DEGREE}, not {intervals:?} and {degree}"
         )));
     }
-    let from = intervals.iter().map(|i| i.0).fold(f64::INFINITY, f64::min);
-    let to = intervals.iter().map(|i| i.1).fold(f64::NEG_INFINITY, f64::max);
-    Ok((from, to))
+    Ok(hull(intervals))
 }
 
 /// An odd number of Chebyshev nodes of each interval, both ends and the middle among them, ascending.
-fn nodes(intervals: &[(f64, f64)], count: usize) -> Vec<f64> {
+pub(super) fn nodes(intervals: &[(f64, f64)], count: usize) -> Vec<f64> {
     let mut sorted = intervals.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let last = count.max(2) & !1;
@@ -142,7 +305,10 @@ fn exchange(rows: &[Vec<f64>], values: &[f64]) -> Result<(Vec<f64>, f64), HeErro
         return Err(HeError::NotFinite { index });
     }
     let functions = rows[0].len();
+    // Rounding of the values themselves sets the end for smooth functions.
+    let floor = values.iter().fold(0.0f64, |m, v| m.max(v.abs())) * 1e-15;
     let mut reference: Vec<usize> = (0..=functions).map(|i| i * (rows.len() - 1) / functions).collect();
+    let mut nearest = (Vec::new(), f64::INFINITY);
     for _ in 0..MOST_EXCHANGES {
         let system: Vec<Vec<f64>> = reference
             .iter()
@@ -150,14 +316,17 @@ fn exchange(rows: &[Vec<f64>], values: &[f64]) -> Result<(Vec<f64>, f64), HeErro
             .map(|(i, at)| rows[*at].iter().copied().chain([if i % 2 == 0 { 1.0 } else { -1.0 }]).collect())
             .collect();
         let [mut solution] = solve_least_squares(system, [reference.iter().map(|at| values[*at]).collect()]);
-        let level = solution.pop().unwrap_or(0.0);
+        let Some(level) = solution.pop() else {
+            unreachable!("a solution has as many numbers as its system has columns")
+        };
         let error = |i: usize| values[i] - rows[i].iter().zip(&solution).map(|(x, c)| x * c).sum::<f64>();
         let errors: Vec<f64> = (0..rows.len()).map(error).collect();
         let largest = errors.iter().fold(0.0f64, |m, e| m.max(e.abs()));
-        // Rounding of the values themselves sets the end for smooth functions.
-        let floor = values.iter().fold(0.0f64, |m, v| m.max(v.abs())) * 1e-15;
         if largest <= level.abs() * (1.0 + 1e-6) + floor {
             return Ok((solution, largest));
+        }
+        if largest < nearest.1 {
+            nearest = (solution, largest);
         }
         let next = alternation(&errors, functions + 1);
         if next.len() > functions && next != reference {
@@ -165,6 +334,10 @@ fn exchange(rows: &[Vec<f64>], values: &[f64]) -> Result<(Vec<f64>, f64), HeErro
         } else {
             exchange_one(&mut reference, &errors, level);
         }
+    }
+    // Where signs of errors are those of rounding, none is nearer.
+    if nearest.1 <= ROUNDING * floor {
+        return Ok(nearest);
     }
     Err(parameters("the minimax fit does not settle; use fewer coefficients, or least squares"))
 }
@@ -231,13 +404,27 @@ mod tests {
     fn minimax_of_known_functions() {
         // The best line to |x| on [−1, 1] by degree 2 is x² + 1/8.
         let fit = minimax(f64::abs, &[(-1.0, 1.0)], 2).unwrap();
-        assert!((fit.error - 0.125).abs() < 1e-3, "{}", fit.error);
+        let near = |found: f64, wanted: f64| (0.9999..1.012).contains(&(found / wanted));
+        assert!(near(fit.error, 0.125), "{}", fit.error);
         // Chebyshev's: x^5 minus its best quartic is T_5/16.
         let fit = minimax(|x| x.powi(5), &[(-1.0, 1.0)], 4).unwrap();
-        assert!((fit.error - 1.0 / 16.0).abs() < 1e-4, "{}", fit.error);
+        assert!(near(fit.error, 1.0 / 16.0), "{}", fit.error);
         // exp on [−1, 1] by a cubic: 5.528e-3.
         let fit = minimax(f64::exp, &[(-1.0, 1.0)], 3).unwrap();
-        assert!((fit.error - 5.528e-3).abs() < 1e-5, "{}", fit.error);
+        assert!(near(fit.error, 5.528e-3), "{}", fit.error);
+    }
+
+    /// Where nothing is left but rounding, signs do not alternate, and the polynomial is as near as doubles are.
+    #[test]
+    fn smooth_functions_at_any_degree() {
+        for (from, to) in [(-0.2, 0.2), (-0.5, 3.9), (-3.3, 4.1)] {
+            for degree in 15..40 {
+                let fit = known(Function::Cos, &[(from, to)], degree).unwrap();
+                assert!(fit.error < 1e-6, "[{from}, {to}], {degree}: {:e}", fit.error);
+                let fit = known(Function::Tanh, &[(from / 8.0, to / 8.0)], degree).unwrap();
+                assert!(fit.error < 1e-10, "[{from}, {to}], {degree}: {:e}", fit.error);
+            }
+        }
     }
 
     #[test]

@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | polynomials in powers and in Chebyshev polynomials, with complex coefficients | here | |
 //! | fitting functions on unions of intervals: least squares, minimax (Remez) | [`fit`] | Remez 1934; Lee et al., ePrint 2020/552 |
+//! | how far they are: bounds for known functions, estimates for others | `distance` | Ehlich and Zeller 1964 |
 //! | baby steps and giant steps at the least depth, lazy relinearisation, exact scales | `plan` | Paterson–Stockmeyer 1973; Bossuat et al., ePrint 2020/1203, section 5 |
 //! | programs: sums of products and multiples, each rescaled once | `program`, `run` | |
 //! | the noise of a program, by derivatives | `noise` | |
 //!
 //! ```
-//! use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit, fit};
+//! use sudare_he::circuits::polynomial::{Function, PolynomialCircuit, fit};
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
 //! use sudare_he::ckks::ParamsLiteral;
 //! use sudare_rlwe::keys::{KeyGenerator, SecretKey};
@@ -18,7 +19,7 @@
 //! # fn main() -> Result<(), sudare_he::HeError> {
 //! // exp on [−2, 2] to 1e-4, by a polynomial of degree 7: three levels.
 //! let params = ParamsLiteral::with_depth(3, 40, Security::Bits128)?.build()?;
-//! let exp = fit::minimax(f64::exp, &[(-2.0, 2.0)], 7)?;
+//! let exp = fit::known(Function::Exp, &[(-2.0, 2.0)], 7)?;
 //! assert!(exp.error < 1e-4);
 //! let circuit = PolynomialCircuit::new(&params, &exp.polynomial, params.max_level(), params.scale(), params.scale())?;
 //!
@@ -34,6 +35,7 @@
 //! ```
 
 mod circuit;
+mod distance;
 pub mod fit;
 pub(crate) mod noise;
 mod plan;
@@ -41,6 +43,7 @@ pub(crate) mod program;
 mod run;
 
 pub use circuit::PolynomialCircuit;
+pub use distance::Function;
 pub(crate) use plan::Planner;
 pub(crate) use run::Parts;
 

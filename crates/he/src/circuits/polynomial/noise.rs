@@ -15,7 +15,7 @@ use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
 pub(crate) type Samples = Vec<(Complex64, usize)>;
 
 /// What lies between sample points.
-const MARGIN: f64 = 1.05;
+pub(super) const MARGIN: f64 = 1.05;
 
 /// Sizes of an output and of its derivatives by each value, over sample points.
 #[derive(Clone, Debug)]

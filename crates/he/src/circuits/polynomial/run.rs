@@ -20,11 +20,10 @@ struct Values<'a> {
 
 impl Values<'_> {
     /// A value; planned programs use none before it is there or after its last use.
-    fn get(&self, value: Value) -> &Parts {
-        match value {
-            0 => self.input,
-            _ => self.sums[value - 1].as_ref().unwrap_or(self.input),
-        }
+    fn get(&self, value: Value) -> Result<&Parts, RlweError> {
+        let Some(sum) = value.checked_sub(1) else { return Ok(self.input) };
+        let found = self.sums.get(sum).and_then(Option::as_ref);
+        found.ok_or(RlweError::Internal { what: "a program uses a value that is not there" })
     }
 }
 
@@ -60,7 +59,7 @@ impl Program {
             }
         }
         evaluator.record(first.plan().counters() * inputs.len());
-        Ok(values.iter().map(|v| v.get(first.output).clone()).collect())
+        Ok(values.iter().map(|v| v.get(first.output).cloned()).collect::<Result<_, _>>()?)
     }
 
     /// For each sum's value the last sum that reads it.
@@ -79,7 +78,7 @@ impl Program {
         let mut parts: Vec<Parts> = Vec::with_capacity(values.len());
         let mut squares: Vec<Poly<Eval>> = Vec::new();
         for (program, values) in programs.iter().zip(values) {
-            let combination = combination(&program.plan().sums()[k], &program.encoded[k], values);
+            let combination = combination(&program.plan().sums()[k], &program.encoded[k], values)?;
             let mut all = combination.parts(params.q_at(level)).into_iter();
             parts.extend(all.next().zip(all.next()).map(|(c0, c1)| [c0, c1]));
             squares.extend(all.next());
@@ -109,12 +108,31 @@ fn rescaled(params: &Params, level: usize, parts: &Parts) -> Result<Parts, HeErr
 }
 
 /// A sum before it is relinearised.
-fn combination<'a>(sum: &Sum, encoded: &'a Encoded, values: &'a Values<'_>) -> Combination<'a> {
+fn combination<'a>(sum: &Sum, encoded: &'a Encoded, values: &'a Values<'_>) -> Result<Combination<'a>, RlweError> {
     let value = |v: &Value| values.get(*v);
-    Combination {
-        products: sum.products.iter().map(|(a, b)| [value(a), value(b)]).collect(),
+    let multiples = sum.multiples.iter().zip(&encoded.multiples);
+    Ok(Combination {
+        products: sum.products.iter().map(|(a, b)| Ok([value(a)?, value(b)?])).collect::<Result<_, RlweError>>()?,
         factor: sum.factor,
-        multiples: sum.multiples.iter().map(|(v, _)| value(v)).zip(&encoded.multiples).collect(),
+        multiples: multiples.map(|((v, _), by)| Ok((value(v)?, by))).collect::<Result<_, RlweError>>()?,
         constant: encoded.constant.as_ref(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_ring::{ErrorKind, RnsBasis};
+
+    /// Before, the input stood for it.
+    #[test]
+    fn a_value_that_is_not_there_is_an_error() {
+        let basis = RnsBasis::new(1024, &[12289]).unwrap();
+        let input = [Poly::<Eval>::zero(&basis), Poly::zero(&basis)];
+        let values = Values { input: &input, sums: vec![None] };
+        assert!(values.get(0).is_ok());
+        for missing in [1, 2] {
+            assert_eq!(values.get(missing).unwrap_err().kind(), ErrorKind::Internal);
+        }
     }
 }

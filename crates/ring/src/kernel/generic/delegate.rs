@@ -31,8 +31,8 @@ macro_rules! limb_kernels_of {
             }
 
             $($with)::+! { $this: &$type;
-                fn forward(a: &mut [u64]) = $whole.forward(a);
-                fn inverse(a: &mut [u64]) = $whole.inverse(a);
+                fn forward(a: &mut [u64], _ahead: &mut crate::kernel::Ahead<'_>) = $whole.forward(a);
+                fn inverse(a: &mut [u64], _ahead: &mut crate::kernel::Ahead<'_>) = $whole.inverse(a);
                 fn forward_partial(a: &mut [u64], layers: u32) = $limb.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = $limb.inverse_partial(a, layers);
 

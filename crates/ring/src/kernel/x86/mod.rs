@@ -32,10 +32,8 @@ macro_rules! limb_kernels {
             }
 
             crate::kernel::x86::tokens::$with! { this: &$type;
-                fn forward(a: &mut [u64]) = this.forward(a);
-                fn inverse(a: &mut [u64]) = this.inverse(a);
-                fn forward_ahead(a: &mut [u64], ahead: &mut Ahead<'_>) = this.forward_ahead(a, ahead);
-                fn inverse_ahead(a: &mut [u64], ahead: &mut Ahead<'_>) = this.inverse_ahead(a, ahead);
+                fn forward(a: &mut [u64], ahead: &mut Ahead<'_>) = this.forward(a, ahead);
+                fn inverse(a: &mut [u64], ahead: &mut Ahead<'_>) = this.inverse(a, ahead);
                 fn forward_partial(a: &mut [u64], layers: u32) = this.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = this.inverse_partial(a, layers);
 

@@ -6,10 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use sudare_genome::Panel;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Matrix, Plan, Planner};
-use sudare_serve::{Problem, Remote, Service, Settings, Stop, Tls, Token, Tokens};
+use sudare_serve::{Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 
 /// Tokens of two tenants.
 pub struct Tenants {
@@ -40,7 +39,7 @@ impl Running {
         Self::with(settings, tenants, Vec::new(), None)
     }
 
-    pub fn with(settings: &Settings, tenants: &Tenants, panels: Vec<(String, Arc<Panel>)>, tls: Option<Tls>) -> Self {
+    pub fn with(settings: &Settings, tenants: &Tenants, panels: Vec<ServedPanel>, tls: Option<Tls>) -> Self {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = lines.clone();
         let log = move |line: &str| log.lock().unwrap().push(line.to_owned());

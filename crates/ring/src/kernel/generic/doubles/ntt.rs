@@ -13,6 +13,11 @@ use crate::kernel::generic::rows::Rows;
 /// A block of 64 words, as an 8×8 square.
 pub(super) type Square = [[u64; 8]; 8];
 
+/// One that stays in the first cache between two halves of the work: with no register across two lines, wherever
+/// the stack begins.
+#[repr(align(64))]
+struct Half(Square);
+
 /// The squares of a slice of whole blocks of 64.
 #[inline(always)]
 pub(super) fn squares(a: &mut [u64]) -> &mut [Square] {
@@ -278,14 +283,14 @@ fn forward_tail<L: Doubles, const REDUCE: bool>(f: Arith<L>, t: &DoubleTables, a
     let (l, m) = (f.l, t.forward_lanes.len());
     for (b, square) in squares(a).iter_mut().enumerate() {
         let w = broadcast::<L, 3>(f, &t.forward, m, first + b);
-        let mut half = [[0u64; 8]; 8];
+        let mut half = Half([[0u64; 8]; 8]);
         for part in 0..L::PARTS {
             let v = reduce_first_half::<L, REDUCE>(f, load_rows(l, square, part));
-            store_rows(l, &mut half, part, forward_layers::<L, 3>(f, v, &w));
+            store_rows(l, &mut half.0, part, forward_layers::<L, 3>(f, v, &w));
         }
         let lane = &t.forward_lanes[first + b];
         for group in 0..L::PARTS {
-            let v = reduce_first_half::<L, REDUCE>(f, load_columns(l, &half, group));
+            let v = reduce_first_half::<L, REDUCE>(f, load_columns(l, &half.0, group));
             let v = forward_layers::<L, 3>(f, v, PerLane(lane, group));
             for (row, x) in square.iter_mut().zip(v) {
                 l.store_words(row, group, f.residue(x));
@@ -300,18 +305,18 @@ fn inverse_head<L: Doubles, const CAREFUL: bool>(f: Arith<L>, t: &DoubleTables, 
     let (l, m) = (f.l, t.inverse_lanes.len());
     for (b, square) in squares(a).iter_mut().enumerate() {
         let lane = &t.inverse_lanes[first + b];
-        let mut half = [[0u64; 8]; 8];
+        let mut half = Half([[0u64; 8]; 8]);
         for group in 0..L::PARTS {
             let mut v = [f.p; 8];
             for (x, row) in v.iter_mut().zip(square.iter()) {
                 *x = l.load_words(row, group);
             }
             let v = inverse_layers::<L, 3, CAREFUL>(f, v, PerLane(lane, group));
-            store_columns(l, &mut half, group, v);
+            store_columns(l, &mut half.0, group, v);
         }
         let w = broadcast::<L, 3>(f, &t.inverse, m, first + b);
         for part in 0..L::PARTS {
-            let v = inverse_layers::<L, 3, CAREFUL>(f, load_rows(l, &half, part), &w);
+            let v = inverse_layers::<L, 3, CAREFUL>(f, load_rows(l, &half.0, part), &w);
             store_rows(l, square, part, v);
         }
     }

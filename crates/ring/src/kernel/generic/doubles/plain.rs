@@ -5,7 +5,7 @@ use super::lanes::{Doubles, Packing};
 use crate::kernel::contract::{LimbKernels, Rows, RowsMut};
 use crate::kernel::generic::scalar::ScalarLimb;
 use crate::kernel::generic::{limb_kernels_of, without_features};
-use crate::kernel::{Limb, MonomialTable, PackedMatrix};
+use crate::kernel::{Ahead, Limb, MonomialTable, PackedMatrix};
 use crate::packed::PackedPairs;
 use crate::prime::ntt_primes;
 
@@ -121,8 +121,8 @@ fn two_lanes_agree_with_plain_words() {
                     x
                 });
             };
-            transform(&|k, x| k.forward(x));
-            transform(&|k, x| k.inverse(x));
+            transform(&|k, x| k.forward(x, &mut Ahead::of(&[])));
+            transform(&|k, x| k.inverse(x, &mut Ahead::of(&[])));
             for layers in 0..=9 {
                 transform(&|k, x| k.forward_partial(x, layers));
                 transform(&|k, x| k.inverse_partial(x, layers));

@@ -71,12 +71,14 @@ const fn layer_of(plan: u8, first_pass: bool, layer: usize) -> Layer {
 }
 
 /// The transform of one prime. With `AHEAD`, every vector that a pass loads also asks for the cache line
-/// `distance` bytes further.
+/// `distance` bytes further: with nothing to ask for, for its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Transform<A: Arithmetic, const AHEAD: bool> {
     arithmetic: A,
     shift: V<A>,
     distance: isize,
+    /// What a pass adds to the distance.
+    per_pass: isize,
 }
 
 #[inline(always)]
@@ -194,14 +196,17 @@ impl<A: Arithmetic> Transform<A, false> {
     /// The transform with the tables of `arithmetic`'s prime.
     #[inline(always)]
     pub(crate) fn new(arithmetic: A, t: &VectorTables) -> Self {
-        Self { arithmetic, shift: arithmetic.lanes().splat(t.shift), distance: 0 }
+        Self { arithmetic, shift: arithmetic.lanes().splat(t.shift), distance: 0, per_pass: 0 }
     }
 
-    /// The same, which asks for `ahead` to be brought near while it transforms `a`.
+    /// The same, which asks for `ahead`, if there is any, to be brought near while it transforms `a`.
     #[inline(always)]
-    pub(crate) fn asking(self, a: &[u64], ahead: &[u8]) -> Transform<A, true> {
-        let distance = (ahead.as_ptr() as isize).wrapping_sub(a.as_ptr() as isize);
-        Transform { arithmetic: self.arithmetic, shift: self.shift, distance }
+    pub(crate) fn asking(self, a: &[u64], ahead: Option<&[u8]>) -> Transform<A, true> {
+        let (distance, per_pass) = match ahead {
+            Some(bytes) => ((bytes.as_ptr() as isize).wrapping_sub(a.as_ptr() as isize), 8 * a.len() as isize),
+            None => (0, 0),
+        };
+        Transform { arithmetic: self.arithmetic, shift: self.shift, distance, per_pass }
     }
 }
 
@@ -362,9 +367,9 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         }
     }
 
-    /// One pass of any radix, over blocks of at least two vectors a row.
+    /// One pass of the radices of [`VectorTables`], over blocks of at least `C` vectors a row.
     #[inline(always)]
-    fn pass_of<const PLAN: u8, const FIRST: bool>(
+    fn pass_of<const PLAN: u8, const FIRST: bool, const C: usize>(
         self,
         t: &VectorTables,
         a: &mut [u64],
@@ -374,23 +379,21 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         radix: usize,
     ) {
         match radix {
-            1 => self.pass::<PLAN, 1, 2, FIRST, 2>(&t.forward, a, m, first, stride),
-            2 => self.pass::<PLAN, 2, 4, FIRST, 2>(&t.forward, a, m, first, stride),
-            3 => self.pass::<PLAN, 3, 8, FIRST, 2>(&t.forward, a, m, first, stride),
-            _ => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
+            2 => self.pass::<PLAN, 2, 4, FIRST, C>(&t.forward, a, m, first, stride),
+            4 if A::Lanes::SIXTEEN => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
+            _ => self.pass::<PLAN, 3, 8, FIRST, C>(&t.forward, a, m, first, stride),
         }
     }
 
-    /// The forward transform of a whole limb, with a plan known at compile time.
+    /// The forward transform of a whole limb, with a plan known at compile time; `C` columns side by side.
     // Each pass is expanded where it is called, and the bodies are large: one call for the first
     // pass and one for all the others keep the compiler's work small.
     #[inline(always)]
-    pub(crate) fn forward<const PLAN: u8>(mut self, t: &VectorTables, a: &mut [u64]) {
+    pub(crate) fn forward<const PLAN: u8, const C: usize>(mut self, t: &VectorTables, a: &mut [u64]) {
         let n = a.len();
-        let per_pass = 8 * n as isize;
         let Some((&lead, rest)) = t.forward_passes.split_first() else { return };
-        self.pass_of::<PLAN, true>(t, a, 1, 0, n >> lead, lead);
-        self.distance += per_pass;
+        self.pass_of::<PLAN, true, C>(t, a, 1, 0, n >> lead, lead);
+        self.distance += self.per_pass;
         let (outer, inner) = rest.split_at(t.forward_outer.saturating_sub(1));
         let outer_depth = if t.forward_outer == 0 { 0 } else { lead + outer.iter().sum::<usize>() };
         // Leg 0: the other passes over everything. Then each chunk is finished.
@@ -402,13 +405,13 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
             let (mut m, mut first) = (1 << depth, index);
             let mut kernel = self;
             for &radix in passes {
-                kernel.pass_of::<PLAN, false>(t, chunk, m, first, (n / m) >> radix, radix);
-                kernel.distance += per_pass;
+                kernel.pass_of::<PLAN, false, C>(t, chunk, m, first, (n / m) >> radix, radix);
+                kernel.distance += kernel.per_pass;
                 m <<= radix;
                 first <<= radix;
             }
             if leg > 0 {
-                kernel.tail::<PLAN, 2>(t, chunk, m, first);
+                kernel.tail::<PLAN, C>(t, chunk, m, first);
             } else {
                 self = kernel;
             }
@@ -630,9 +633,9 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         }
     }
 
-    /// The inverse transform of a whole limb, with a plan known at compile time.
+    /// The inverse transform of a whole limb, with a plan known at compile time; `C` columns side by side.
     #[inline(always)]
-    pub(crate) fn inverse<const PLAN: u8>(self, t: &VectorTables, a: &mut [u64]) {
+    pub(crate) fn inverse<const PLAN: u8, const C: usize>(self, t: &VectorTables, a: &mut [u64]) {
         let n = a.len();
         let passes = t.inverse_passes;
         let roots: [Twiddle<A>; 3] = splat_all(self.arithmetic.lanes(), &t.inverse_roots);
@@ -653,29 +656,28 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
             let (range, mut stride) =
                 if whole { (0..t.inverse_outer, n >> outer_depth) } else { (t.inverse_outer..passes.len(), 64) };
             let mut kernel = self;
-            let per_pass = 8 * n as isize;
             if whole {
-                kernel.distance += per_pass * (1 + passes.len() - t.inverse_outer) as isize;
+                kernel.distance += kernel.per_pass * (1 + passes.len() - t.inverse_outer) as isize;
             } else {
                 let blocks = size / 64;
                 let at = starts[passes.len()] + 8 * i * blocks;
                 let per_lane = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
-                kernel.inverse_head::<PLAN, 2>(per_lane, &t.inverse[at..at + 8 * blocks], &roots, chunk);
-                kernel.distance += per_pass;
+                kernel.inverse_head::<PLAN, C>(per_lane, &t.inverse[at..at + 8 * blocks], &roots, chunk);
+                kernel.distance += kernel.per_pass;
             }
             for p in range.rev() {
                 let rows = 1 << passes[p];
                 let twiddles = (size / (rows * stride)) * rows;
                 let at = starts[p] + i * twiddles;
-                kernel.inverse_pass_of::<PLAN>(&t.inverse[at..at + twiddles], &roots, chunk, stride, rows, p == 0);
-                kernel.distance += per_pass;
+                kernel.inverse_pass_of::<PLAN, C>(&t.inverse[at..at + twiddles], &roots, chunk, stride, rows, p == 0);
+                kernel.distance += kernel.per_pass;
                 stride *= rows;
             }
         }
     }
 
     #[inline(always)]
-    fn inverse_pass_of<const PLAN: u8>(
+    fn inverse_pass_of<const PLAN: u8, const C: usize>(
         self,
         twiddles: &[Pair],
         roots: &[Twiddle<A>; 3],
@@ -685,10 +687,10 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         last: bool,
     ) {
         match (rows, last) {
-            (8, false) => self.inverse_pass::<PLAN, 8, false, 2>(twiddles, roots, a, stride),
-            (8, true) => self.inverse_pass::<PLAN, 8, true, 2>(twiddles, roots, a, stride),
-            (_, false) => self.inverse_pass::<PLAN, 4, false, 2>(twiddles, roots, a, stride),
-            (_, true) => self.inverse_pass::<PLAN, 4, true, 2>(twiddles, roots, a, stride),
+            (8, false) => self.inverse_pass::<PLAN, 8, false, C>(twiddles, roots, a, stride),
+            (8, true) => self.inverse_pass::<PLAN, 8, true, C>(twiddles, roots, a, stride),
+            (_, false) => self.inverse_pass::<PLAN, 4, false, C>(twiddles, roots, a, stride),
+            (_, true) => self.inverse_pass::<PLAN, 4, true, C>(twiddles, roots, a, stride),
         }
     }
 

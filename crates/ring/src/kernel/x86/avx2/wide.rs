@@ -70,6 +70,7 @@ fn transpose8(v: [Words; 8]) -> [Words; 8] {
 
 impl Lanes for Avx2 {
     type V = Words;
+    const SIXTEEN: bool = false;
 
     with_avx2! { this: Avx2;
         fn splat(x: u64) -> Words = [_mm256_set1_epi64x(x as i64); 2];
@@ -193,7 +194,7 @@ impl Proof<Avx2> for WideLimb {
 
 impl WideLimb {
     pub(super) fn new(token: Avx2, q: &Modulus, n: usize, root: u64) -> Self {
-        let tables = (q.bits() <= 60).then(|| VectorTables::new(q, n, root, LaneWord::Bits64));
+        let tables = (q.bits() <= 60).then(|| VectorTables::new(q, n, root, LaneWord::Bits64, Avx2::SIXTEEN));
         Self { token, limb: ScalarLimb::new(q, n, root), tables }
     }
 
@@ -209,7 +210,7 @@ impl WideLimb {
     #[target_feature(enable = "avx2,fma,bmi2,adx")]
     pub(super) fn forward(&self, a: &mut [u64]) {
         match &self.tables {
-            Some(t) => self.transform(t).forward::<{ ForwardPlan::Layer as u8 }>(t, a),
+            Some(t) => self.transform(t).forward::<{ ForwardPlan::Layer as u8 }, 1>(t, a),
             None => self.limb.forward(a),
         }
     }
@@ -218,7 +219,7 @@ impl WideLimb {
     #[target_feature(enable = "avx2,fma,bmi2,adx")]
     pub(super) fn inverse(&self, a: &mut [u64]) {
         match &self.tables {
-            Some(t) => self.transform(t).inverse::<{ InversePlan::Layer as u8 }>(t, a),
+            Some(t) => self.transform(t).inverse::<{ InversePlan::Layer as u8 }, 1>(t, a),
             None => self.limb.inverse(a),
         }
     }

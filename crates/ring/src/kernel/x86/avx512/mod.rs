@@ -14,6 +14,7 @@ use crate::kernel::generic::digits;
 use crate::kernel::generic::doubles::DoubleLimb;
 use crate::kernel::generic::scalar::external;
 use crate::kernel::generic::vectors::elementwise;
+use crate::kernel::generic::vectors::lanes::Lanes;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
 use crate::kernel::{Ahead, Gadget, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
@@ -28,7 +29,12 @@ impl Kernels for Avx512 {
     fn limb(&self, q: &Modulus, n: usize, root: u64) -> Box<dyn LimbKernels> {
         match DoubleLimb::<Self>::serves(q) {
             true => Box::new(DoubleLimb::new(*self, q, n, root)),
-            false => Box::new(DqLimb { token: *self, q: *q, n, t: VectorTables::new(q, n, root, LaneWord::Bits64) }),
+            false => Box::new(DqLimb {
+                token: *self,
+                q: *q,
+                n,
+                t: VectorTables::new(q, n, root, LaneWord::Bits64, Avx512::SIXTEEN),
+            }),
         }
     }
 

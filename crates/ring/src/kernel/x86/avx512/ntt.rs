@@ -121,12 +121,12 @@ impl DqLimb {
 
     #[target_feature(enable = "avx512f,avx512dq")]
     fn forward_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64]) {
-        self.transform::<WIDE>().forward::<PLAN>(&self.t, a);
+        self.transform::<WIDE>().forward::<PLAN, 2>(&self.t, a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]
     fn inverse_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64]) {
-        self.transform::<WIDE>().inverse::<PLAN>(&self.t, a);
+        self.transform::<WIDE>().inverse::<PLAN, 2>(&self.t, a);
     }
 
     /// Whether values between layers may reach 16q.
@@ -134,9 +134,11 @@ impl DqLimb {
         self.t.forward_plan == ForwardPlan::Pass
     }
 
+    // The multiplier leaves no time to ask for bytes ahead.
+
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn forward(&self, a: &mut [u64]) {
+    pub(super) fn forward(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
         match self.wide() {
             true => self.forward_by::<true, { ForwardPlan::Pass as u8 }>(a),
             false => self.forward_by::<false, { ForwardPlan::Layer as u8 }>(a),
@@ -145,25 +147,11 @@ impl DqLimb {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn inverse(&self, a: &mut [u64]) {
+    pub(super) fn inverse(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
         match self.wide() {
             true => self.inverse_by::<true, { InversePlan::Third as u8 }>(a),
             false => self.inverse_by::<false, { InversePlan::Layer as u8 }>(a),
         }
-    }
-
-    // The multiplier leaves no time to ask for bytes ahead.
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn forward_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
-        self.forward(a);
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn inverse_ahead(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
-        self.inverse(a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]

@@ -8,11 +8,12 @@ mod packed;
 mod sums;
 
 use super::limb_kernels;
-use super::tokens::Ifma;
+use super::tokens::{Avx512, Ifma};
 use crate::kernel::contract::{Kernels, LimbKernels, Monomials, Rows, RowsMut, WordKernels};
 use crate::kernel::features::Proof;
 use crate::kernel::generic::digits;
 use crate::kernel::generic::vectors::elementwise;
+use crate::kernel::generic::vectors::lanes::Lanes;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
 use crate::kernel::{Ahead, Gadget, IFMA_MODULUS_BITS, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
@@ -25,7 +26,12 @@ impl Kernels for Ifma {
     }
 
     fn limb(&self, q: &Modulus, n: usize, root: u64) -> Box<dyn LimbKernels> {
-        Box::new(IfmaLimb { token: *self, q: *q, n, t: VectorTables::new(q, n, root, LaneWord::Bits52) })
+        Box::new(IfmaLimb {
+            token: *self,
+            q: *q,
+            n,
+            t: VectorTables::new(q, n, root, LaneWord::Bits52, Avx512::SIXTEEN),
+        })
     }
 
     fn words(&self) -> &dyn WordKernels {

@@ -98,69 +98,51 @@ impl IfmaLimb {
         Transform::new(butterflies, &self.t)
     }
 
-    // Each plan is compiled alone.
+    // Each plan is compiled alone. A forward transform that asks for bytes ahead is another one than that which does not;
+    // an inverse one has time to ask, be it for nothing.
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
     fn forward_by<const PLAN: u8>(&self, a: &mut [u64]) {
-        self.transform().forward::<PLAN>(&self.t, a);
+        self.transform().forward::<PLAN, 2>(&self.t, a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
     fn forward_ahead_by<const PLAN: u8>(&self, a: &mut [u64], ahead: &[u8]) {
-        self.transform().asking(a, ahead).forward::<PLAN>(&self.t, a);
+        self.transform().asking(a, Some(ahead)).forward::<PLAN, 2>(&self.t, a);
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    fn inverse_by<const PLAN: u8>(&self, a: &mut [u64]) {
-        self.transform().inverse::<PLAN>(&self.t, a);
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    fn inverse_ahead_by<const PLAN: u8>(&self, a: &mut [u64], ahead: &[u8]) {
-        self.transform().asking(a, ahead).inverse::<PLAN>(&self.t, a);
+    fn inverse_by<const PLAN: u8>(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
+        let ahead = ahead.take(8 * self.n * (self.t.inverse_passes.len() + 1));
+        self.transform().asking(a, ahead).inverse::<PLAN, 2>(&self.t, a);
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn forward(&self, a: &mut [u64]) {
-        match self.t.forward_plan {
-            ForwardPlan::Never => self.forward_by::<{ ForwardPlan::Never as u8 }>(a),
-            ForwardPlan::PassShift => self.forward_by::<{ ForwardPlan::PassShift as u8 }>(a),
-            ForwardPlan::Pass => self.forward_by::<{ ForwardPlan::Pass as u8 }>(a),
-            ForwardPlan::Layer => self.forward_by::<{ ForwardPlan::Layer as u8 }>(a),
+    pub(super) fn forward(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
+        // Blind rotations, which ask, have primes below 2^49.
+        if self.t.forward_plan == ForwardPlan::Layer {
+            return self.forward_by::<{ ForwardPlan::Layer as u8 }>(a);
+        }
+        match (self.t.forward_plan, ahead.take(8 * self.n * (self.t.forward_passes.len() + 1))) {
+            (ForwardPlan::Never, None) => self.forward_by::<{ ForwardPlan::Never as u8 }>(a),
+            (ForwardPlan::Never, Some(bytes)) => self.forward_ahead_by::<{ ForwardPlan::Never as u8 }>(a, bytes),
+            (ForwardPlan::PassShift, None) => self.forward_by::<{ ForwardPlan::PassShift as u8 }>(a),
+            (ForwardPlan::PassShift, Some(bytes)) => {
+                self.forward_ahead_by::<{ ForwardPlan::PassShift as u8 }>(a, bytes);
+            }
+            (_, None) => self.forward_by::<{ ForwardPlan::Pass as u8 }>(a),
+            (_, Some(bytes)) => self.forward_ahead_by::<{ ForwardPlan::Pass as u8 }>(a, bytes),
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn inverse(&self, a: &mut [u64]) {
+    pub(super) fn inverse(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         match self.t.inverse_plan {
-            InversePlan::Pass => self.inverse_by::<{ InversePlan::Pass as u8 }>(a),
-            InversePlan::Third => self.inverse_by::<{ InversePlan::Third as u8 }>(a),
-            InversePlan::Layer => self.inverse_by::<{ InversePlan::Layer as u8 }>(a),
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
-        let Some(bytes) = ahead.take(8 * self.n * (self.t.forward_passes.len() + 1)) else { return self.forward(a) };
-        match self.t.forward_plan {
-            ForwardPlan::Never => self.forward_ahead_by::<{ ForwardPlan::Never as u8 }>(a, bytes),
-            ForwardPlan::PassShift => self.forward_ahead_by::<{ ForwardPlan::PassShift as u8 }>(a, bytes),
-            ForwardPlan::Pass => self.forward_ahead_by::<{ ForwardPlan::Pass as u8 }>(a, bytes),
-            ForwardPlan::Layer => self.forward_ahead_by::<{ ForwardPlan::Layer as u8 }>(a, bytes),
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn inverse_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
-        let Some(bytes) = ahead.take(8 * self.n * (self.t.inverse_passes.len() + 1)) else { return self.inverse(a) };
-        match self.t.inverse_plan {
-            InversePlan::Pass => self.inverse_ahead_by::<{ InversePlan::Pass as u8 }>(a, bytes),
-            InversePlan::Third => self.inverse_ahead_by::<{ InversePlan::Third as u8 }>(a, bytes),
-            InversePlan::Layer => self.inverse_ahead_by::<{ InversePlan::Layer as u8 }>(a, bytes),
+            InversePlan::Pass => self.inverse_by::<{ InversePlan::Pass as u8 }>(a, ahead),
+            InversePlan::Third => self.inverse_by::<{ InversePlan::Third as u8 }>(a, ahead),
+            InversePlan::Layer => self.inverse_by::<{ InversePlan::Layer as u8 }>(a, ahead),
         }
     }
 

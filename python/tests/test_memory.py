@@ -1,0 +1,60 @@
+"""What does not fit into memory, or into any plan, is refused before it is taken."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import sudare as sd
+from sudare import _memory
+
+
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = sd.BitsClient(parameters="insecure_test", threads=1)
+    server = client.server()
+    x = client.encrypt(np.zeros(1000, np.uint64))
+    monkeypatch.setattr(_memory, "available", lambda: 1 << 27)
+    with pytest.raises(sd.OutOfMemoryError, match="in parts") as refused:
+        client.encrypt(np.zeros(100_000, np.uint64))
+    assert isinstance(refused.value, MemoryError)
+    assert isinstance(refused.value, sd.SudareError)
+    ctx = sd.context(depth=1, tile=4, security="insecure")
+    with pytest.raises(sd.OutOfMemoryError, match="in parts"):
+        ctx.encrypt(np.zeros((2000, 2000)))
+    monkeypatch.setattr(_memory, "SMALL", 1000)
+    monkeypatch.setattr(_memory, "available", lambda: 1 << 20)
+    with pytest.raises(sd.OutOfMemoryError):
+        server.bind(x) + x
+    with pytest.raises(sd.OutOfMemoryError):
+        sd.load(io.BytesIO(b"{" + b" " * (2 << 20)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+def test_ten_million_integers_under_six_gigabytes() -> None:
+    """The process was aborted."""
+    code = """
+        import resource, numpy as np, sudare as sd
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+        client = sd.BitsClient(threads=1)
+        try:
+            client.encrypt(np.zeros(10**7, np.int64))
+        except sd.OutOfMemoryError as error:
+            print("refused", isinstance(error, MemoryError))
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "refused True", done.stderr
+
+
+def test_powers_without_end() -> None:
+    for exponent in (10**18, 10**7):
+        with pytest.raises(sd.UnsupportedError, match="powers go up to"):
+            sd.plan(lambda A, e=exponent: A**e, A=sd.spec((2, 2)), error=1e-3)
+    # An odd one squares what it has.
+    ctx = sd.context(depth=1, tile=2, security="insecure")
+    x = ctx.encrypt(np.full((2, 2), 0.5))
+    assert np.abs(ctx.decrypt(x**3) - 0.125).max() < 1e-3
