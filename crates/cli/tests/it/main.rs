@@ -5,7 +5,6 @@ mod common;
 mod endings;
 mod flow;
 mod genome;
-mod house;
 mod manners;
 mod refusals;
 #[cfg(unix)]

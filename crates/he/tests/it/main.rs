@@ -6,6 +6,5 @@ mod estimates;
 mod exact;
 mod noise;
 mod release;
-mod security_page;
 mod trace;
 mod wire;

@@ -5,51 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
-        match entry.is_dir() {
-            true => collect(&entry, out),
-            false if entry.extension().is_some_and(|e| e == "rs") => out.push(entry),
-            false => {}
-        }
-    }
-}
-
-/// Each file of the crates' sources, by its name below `crates`, without comments and unit tests.
-fn sources(crates: &[&str]) -> Vec<(String, String)> {
-    let base = root().join("crates").canonicalize().unwrap();
-    let mut files = Vec::new();
-    crates.iter().for_each(|name| collect(&base.join(name).join("src"), &mut files));
-    let read = |path: &PathBuf| {
-        let name = path.strip_prefix(&base).unwrap().to_string_lossy().replace('\\', "/");
-        let text = fs::read_to_string(path).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        (name, lines.collect::<Vec<_>>().join("\n"))
-    };
-    let out: Vec<_> = files.iter().map(read).filter(|(name, _)| !name.ends_with("/tests.rs")).collect();
-    assert!(out.len() > 10 * crates.len() / 2, "{} files of {crates:?}", out.len());
-    out
-}
-
-/// Files with one of these words are exactly those of the list.
-#[track_caller]
-fn only(rule: &str, crates: &[&str], words: &[&str], listed: &[&str]) {
-    let has = |code: &str| words.iter().any(|word| code.contains(word));
-    let found: BTreeSet<String> =
-        sources(crates).into_iter().filter(|(_, code)| has(code)).map(|(name, _)| name).collect();
-    let listed: BTreeSet<String> = listed.iter().map(|name| (*name).into()).collect();
-    let new: Vec<_> = found.difference(&listed).collect();
-    assert!(new.is_empty(), "{rule}: {new:?} must not have {words:?}");
-    let idle: Vec<_> = listed.difference(&found).collect();
-    assert!(idle.is_empty(), "{rule}: take {idle:?} off the list");
-}
+use sudare_house::{only, root, sources};
 
 const LIBRARIES: &[&str] = &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "matrix", "genome"];
 const ABOVE_RING: &[&str] = &["rlwe", "gpu", "he", "store", "tfhe", "matrix", "genome", "serve", "cli", "py"];
@@ -244,4 +200,29 @@ fn no_loop_over_limbs_or_words_above_ring() {
         "he/src/integer/params.rs",
     ];
     only("limbs and words", &["rlwe", "he", "matrix", "genome", "serve", "cli", "py"], &words, &listed);
+}
+
+/// Each crate links one binary of tests, `tests/it`; a second one needs a reason.
+#[test]
+fn one_test_binary() {
+    let apart: BTreeSet<&str> = [
+        // It steps its own machine code, without a harness.
+        "he/tests/constant_time.rs",
+        // Scans of all memory and forks want a process without other tests.
+        "he/tests/process/main.rs",
+    ]
+    .into();
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap().map(|e| e.unwrap()) {
+        let name = entry.file_name().into_string().unwrap();
+        let Ok(tests) = fs::read_dir(entry.path().join("tests")) else { continue };
+        for test in tests.map(|e| e.unwrap().path()) {
+            let main = if test.is_dir() { test.join("main.rs") } else { test };
+            let file = main.strip_prefix(entry.path()).unwrap().to_str().unwrap();
+            if main.exists() && main.extension().is_some_and(|e| e == "rs") && file != "tests/it/main.rs" {
+                found.insert(format!("{name}/{file}"));
+            }
+        }
+    }
+    assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), apart);
 }
