@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use sudare_ring::memo::PerProcess;
 
+/// Files of shards by their place in the grid.
+type Shards = BTreeMap<(usize, usize), Arc<File>>;
+
 /// Most shards that are kept open.
 const MAX_OPEN: usize = 256;
 
@@ -34,7 +37,7 @@ pub struct Reader {
     root: Root,
     digests: Vec<u8>,
     reading: Reading,
-    open: PerProcess<Mutex<BTreeMap<(usize, usize), Arc<File>>>>,
+    open: PerProcess<Mutex<Shards>>,
     bytes_read: AtomicU64,
 }
 

@@ -16,11 +16,11 @@ use sudare_tfhe::leveled::LeveledClient;
 use sudare_tfhe::{ClientKey, Gadget, GlweContext, LweSecretKey, Plaintext, TfheLiteral};
 use zeroize::Zeroize;
 
-fn params(secret: SecretDistribution) -> Params {
+fn params(log_n: u32, data_primes: usize, secret: SecretDistribution) -> Params {
     let literal = ParamsLiteral {
         rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 10,
-            q_bits: vec![49, 40, 40],
+            log_n,
+            q_bits: [vec![49], vec![40; data_primes - 1]].concat(),
             p_bits: vec![49],
             digit_limbs: 1,
             secret,
@@ -53,9 +53,12 @@ fn polynomial(needles: &mut Needles, name: &str, basis: &RnsBasis, coefficients:
     [&mut evaluated, &mut square, &mut negated].into_iter().for_each(Zeroize::zeroize);
 }
 
-/// A key from a seed that the test knows, and both noted.
+/// A key whose secret is noted.
 fn rlwe(needles: &mut Needles, secret: SecretDistribution) -> SecretKey {
-    let params = params(secret);
+    rlwe_over(needles, params(10, 3, secret))
+}
+
+fn rlwe_over(needles: &mut Needles, params: Params) -> SecretKey {
     let key = SecretKey::generate(&params).unwrap();
     let basis = params.q().concat(params.p()).unwrap();
     polynomial(needles, "the RLWE secret", &basis, key.coefficients(), "");
@@ -67,23 +70,31 @@ fn rlwe_keys_and_what_uses_them() {
     for secret in
         [SecretDistribution::Ternary, SecretDistribution::FixedWeight { weight: 300 }, SecretDistribution::Gaussian]
     {
-        gone_after_drop(|needles| {
-            let key = rlwe(needles, secret);
-            let generator = KeyGenerator::new(&key).unwrap();
-            let elements = [(key.params().rotation_element(1), 1)];
-            let keys = generator.eval_keys(Some(key.params().max_level()), &elements).unwrap();
-            let public = generator.public_key().unwrap();
-            let encoder = ckks::Encoder::new(&Params::of(key.params()).unwrap());
-            let plain = encoder.encode(&[0.5; 512], 1.0).unwrap();
-            let encrypted = Threads::new(2).run(|| {
-                let by_secret = ckks::Encryptor::with_secret_key(&key).unwrap().encrypt(&plain).unwrap();
-                let by_public = ckks::Encryptor::with_public_key(&public).unwrap().encrypt(&plain).unwrap();
-                let decryptor = ckks::Decryptor::new(&key);
-                (decryptor.decrypt(&by_secret).unwrap(), decryptor.decrypt(&by_public).unwrap(), by_secret, by_public)
-            });
-            (key, keys, public, encrypted)
-        });
+        gone_after_drop(|needles| used(rlwe(needles, secret)));
     }
+}
+
+/// Polynomials of nine limbs have the large buffers that all threads share.
+#[test]
+fn rlwe_keys_of_large_rings() {
+    gone_after_drop(|needles| used(rlwe_over(needles, params(15, 9, SecretDistribution::Ternary))));
+}
+
+/// A key and all that is made from it.
+fn used(key: SecretKey) -> impl Sized {
+    let generator = KeyGenerator::new(&key).unwrap();
+    let elements = [(key.params().rotation_element(1), 1)];
+    let keys = generator.eval_keys(Some(key.params().max_level()), &elements).unwrap();
+    let public = generator.public_key().unwrap();
+    let encoder = ckks::Encoder::new(&Params::of(key.params()).unwrap());
+    let plain = encoder.encode(&[0.5; 512], 1.0).unwrap();
+    let encrypted = Threads::new(2).run(|| {
+        let by_secret = ckks::Encryptor::with_secret_key(&key).unwrap().encrypt(&plain).unwrap();
+        let by_public = ckks::Encryptor::with_public_key(&public).unwrap().encrypt(&plain).unwrap();
+        let decryptor = ckks::Decryptor::new(&key);
+        (decryptor.decrypt(&by_secret).unwrap(), decryptor.decrypt(&by_public).unwrap(), by_secret, by_public)
+    });
+    (key, keys, public, encrypted)
 }
 
 #[test]
@@ -186,7 +197,7 @@ fn seeds() {
         needles.add("the seed", bytes.chunks_exact(8).map(word), WIDE);
         let seed = Box::new(Seed::from_bytes(*bytes));
         bytes.zeroize();
-        let params = params(SecretDistribution::Ternary);
+        let params = params(10, 3, SecretDistribution::Ternary);
         (SecretKey::from_seed(&params, &seed).unwrap(), seed)
     });
 }
