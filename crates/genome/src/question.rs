@@ -94,6 +94,7 @@ impl Question {
     /// The same, hidden among `count` starts in all: the others are those of `range` that come first in an order that the
     /// seed and the start determine. Questions from one start thus have one list under one seed, whatever their
     /// symbols, eps and message, and a shorter list is part of a longer one: no two lists have the start alone in common.
+    /// Lists for windows of several lengths differ in starts whose longer window does not fit the panel.
     ///
     /// # Errors
     /// As for [`Question::new`]; [`GenomeError::Range`] if the range does not hold so many windows.
