@@ -1,5 +1,5 @@
 //! The service, over real connections.
 
-mod bounds;
 mod common;
+mod limits;
 mod service;
