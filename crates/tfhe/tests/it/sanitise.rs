@@ -68,7 +68,7 @@ fn noise(w: &World, bit: u64, cs: &[LeveledLwe]) -> (f64, f64) {
 
 /// Bits for each input whose noise is measured: 10^5 by `make soak`, and a look that costs seconds otherwise.
 fn samples() -> usize {
-    std::env::var("SUDARE_SAMPLES").map_or(128, |count| count.parse().unwrap())
+    std::env::var("SUDARE_SAMPLES").map_or(192, |count| count.parse().unwrap())
 }
 
 #[test]
