@@ -57,7 +57,7 @@ $(BIN)/.ready: requirements-dev.txt $(BIN)/.demo
 release: | $(BIN)/.demo
 	@echo '== the Python package: two to three minutes the first time'
 	cargo build --locked --release -p sudare-extension --no-default-features
-	scripts/extension $(TARGET)/release
+	scripts/extension $(TARGET)/release $(VENV)
 
 demo: release ## encrypt real data, multiply it on a server without secrets, compare with NumPy
 	@$(BIN)/python python/examples/demo.py
@@ -87,7 +87,7 @@ genome-data: ## panels for the lab: the real one from its Debian package, a simu
 ##@ Packages and releases
 command: | $(BIN)/.demo ## the Python package with the command `sudare`, into .venv
 	cargo build --locked --release -p sudare-extension
-	scripts/extension $(TARGET)/release
+	scripts/extension $(TARGET)/release $(VENV)
 
 wheel: $(BIN)/.ready ## a release wheel in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
@@ -114,7 +114,7 @@ lint: $(BIN)/.ready ## formatting, ruff, types, clippy
 build: | prerequisites-test $(BIN)/.demo ## compile everything for tests, and the Python package into .venv
 	@echo '== everything that tests need'
 	cargo build $(SELECTION) --lib --bins --examples --tests
-	scripts/extension $(TARGET)/debug
+	scripts/extension $(TARGET)/debug $(VENV)
 
 test-rust: | prerequisites-test ## Rust tests, the GPU kernels on the emulator, documentation examples, numbered examples
 	@echo '== Rust tests'
