@@ -10,7 +10,7 @@ use sudare_rlwe::security::{SecretDistribution, Security};
 /// The largest error of a product beside the predicted one.
 fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
     let world = World::new(spec);
-    (world.run_within(1, max_abs, public).0, world.product.predicted_error(max_abs))
+    (world.run_within(1, max_abs, public, true).0, world.product.predicted_error(max_abs))
 }
 
 /// A ring too small to be secure, for tests: N = 512, one digit.
