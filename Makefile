@@ -187,7 +187,7 @@ check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, withou
 ##@ Test
 test-python: $(BIN)/.ready ## Python tests, after make build
 	@echo '== Python tests'
-	$(BIN)/python -m pytest --quiet python/tests --ignore python/tests/test_documents.py
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile python/tests --ignore python/tests/test_documents.py
 
 ##@ More checks
 # It brings Node along, 60 MB; `make test` has mypy.
@@ -219,13 +219,15 @@ fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 CIRCUITS ?= 100000
 FROM ?= 0
 KILLS ?= 100
-soak: $(BIN)/.ready build ## CIRCUITS (100000) random circuits of BFV and of BGV, some hours; server, stores and clusters under their whole load
+soak: $(BIN)/.ready build ## every test at its whole size, some hours; CIRCUITS (100000) random circuits of each exact scheme
+	SUDARE_SOAK=1 cargo test $(SELECTION) --tests -- --skip service::
 	SUDARE_SOAK=1 cargo test $(SELECTION) --test it service:: -- --nocapture --test-threads 1
 	SUDARE_SAMPLES=100000 cargo test $(SELECTION) --test it noise_does_not_depend
 	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it store::killed
 	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it stored::killed
 	SUDARE_SOAK=1 $(BIN)/python -m pytest --quiet python/tests/test_openapi.py
 	SUDARE_KILLS=20 $(BIN)/python -m pytest --quiet python/tests/test_dask.py
+	SUDARE_FORKS=60 $(BIN)/python -m pytest --quiet python/tests/test_fork.py
 	SUDARE_CIRCUITS=$(CIRCUITS) SUDARE_CIRCUITS_FROM=$(FROM) \
 	    cargo test $(SELECTION) --test it _circuits -- --nocapture
 

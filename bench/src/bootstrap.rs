@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::lines::{Line as Row, Lines};
 use crate::machine::{Machine, cpu_time, peak_rss_mb, reset_peak_rss};
 use crate::record::Counted;
-use crate::timing::{Budget, Random, Unit, measure, milliseconds};
+use crate::timing::{Budget, Unit, measure, milliseconds};
 use num_complex::Complex64;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ use sudare_ring::Threads;
 use sudare_ring::count::{self, Counts};
 use sudare_rlwe::Counters;
 use sudare_rlwe::keys::SecretKey;
+use sudare_testkit::Random;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -324,7 +325,7 @@ impl World {
 /// Inputs of every shape, values of size up to one, by name.
 fn shapes(n: usize, kind: Kind) -> Vec<(&'static str, Vec<Complex64>)> {
     let constant = |z: Complex64| vec![z; n];
-    let mut random = Random::new(7);
+    let mut random = Random(7);
     let mut one_hot = constant(Complex64::ZERO);
     one_hot[n / 3] = Complex64::ONE;
     let mut all = vec![
@@ -343,7 +344,7 @@ fn shapes(n: usize, kind: Kind) -> Vec<(&'static str, Vec<Complex64>)> {
 
 /// Random values: in the disc, or in [−1, 1).
 fn random(n: usize, kind: Kind, seed: u64) -> Vec<Complex64> {
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let one = |_| match kind {
         Kind::Real | Kind::Pair => random.unit().into(),
         Kind::Complex => {

@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::machine::{Machine, reset_peak_rss};
 use crate::ops::Set;
 use crate::record::{Record, Sink, Stages};
-use crate::timing::{Budget, Random, Timing, Unit, measure};
+use crate::timing::{Budget, Timing, Unit, measure};
 use std::time::Instant;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext};
 use sudare_matrix::plan::CostModel;
@@ -14,6 +14,7 @@ use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements,
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::keys::{KeyGenerator, KeySource, PublicKey, SecretKey};
 use sudare_rlwe::security::Security;
+use sudare_testkit::Random;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -290,7 +291,7 @@ pub fn case(
     let w =
         World { product, secret, public, server: Evaluator::new(params, keys)?, by_secret: options.secret, threads };
 
-    let mut random = Random::new((shape.m + 31 * shape.k + 1009 * shape.n) as u64);
+    let mut random = Random((shape.m + 31 * shape.k + 1009 * shape.n) as u64);
     let left = matrices(&mut random, shape.of(Operand::Left), shape.batch)?;
     let right = matrices(&mut random, shape.of(Operand::Right), shape.batch)?;
     // Once to warm up, unless it takes long; then for the record.

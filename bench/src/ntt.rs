@@ -2,12 +2,13 @@
 
 use crate::machine::Machine;
 use crate::record::{Record, Sink};
-use crate::timing::{Budget, Random, Unit, fill, measure};
+use crate::timing::{Budget, Unit, fill, measure};
 use crate::{Outcome, PEER};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::order::exponent;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Family, Limb};
+use sudare_testkit::Random;
 use tfhe_ntt::prime64::Plan;
 
 /// What to measure.
@@ -77,7 +78,7 @@ fn check(limb: &Limb) -> String {
     fill(&mut input, limb.q(), 2);
     let mut values = input.clone();
     limb.forward(&mut values);
-    let mut random = Random::new(n as u64);
+    let mut random = Random(n as u64);
     for _ in 0..PROBES {
         let i = (random.word() % n as u64) as usize;
         let x = m.pow(limb.root(), exponent(n, i) as u64);

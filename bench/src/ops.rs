@@ -2,7 +2,7 @@
 
 use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{Record, Sink};
-use crate::timing::{Budget, Random, Unit, measure};
+use crate::timing::{Budget, Unit, measure};
 use crate::{Outcome, hoisting};
 use num_complex::Complex64;
 use sudare_he::ckks::{
@@ -11,6 +11,7 @@ use sudare_he::ckks::{
 use sudare_ring::Threads;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_testkit::Random;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -286,7 +287,7 @@ pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machi
     let mut bench = Bench { unit: Unit::new()?, budget, machine, sink, params, threads, only, is_paper };
 
     let (slots, top) = (params.slots(), params.max_level());
-    let mut random = Random::new(3);
+    let mut random = Random(3);
     let mut vector = || (0..slots).map(|_| random.unit()).collect::<Vec<f64>>();
     let (x, y) = (vector(), vector());
     let secret = SecretKey::generate(params)?;

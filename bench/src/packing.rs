@@ -3,13 +3,14 @@
 use crate::Outcome;
 use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{PaperTimes, Record, Sink, Stages};
-use crate::timing::{Budget, Clock, Clocks, Random, Unit};
+use crate::timing::{Budget, Clock, Clocks, Unit};
 use std::time::Instant;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, PaperSet, Params, ParamsLiteral, SecretKey};
 use sudare_matrix::packing::{Entries, FirstMethod, IntMatrix, MatrixPacking, PreviousMethod, SecondMethod};
 use sudare_matrix::{Operand, Shape};
 use sudare_ring::Threads;
 use sudare_rlwe::security::Security;
+use sudare_testkit::Random;
 
 /// Which lines to run.
 #[derive(Debug, clap::Args)]
@@ -180,7 +181,7 @@ fn measure(
     let (encryptor, evaluator, decryptor) =
         (Encryptor::new(&public)?, Evaluator::new(&params), Decryptor::new(&secret));
 
-    let mut random = Random::new(shape.m as u64);
+    let mut random = Random(shape.m as u64);
     let mut stages: [Clocks; 4] = Default::default();
     let (mut unit_times, mut wrong, mut bytes) = (Clocks::default(), 0usize, 0);
     let begin = Instant::now();

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::machine::Machine;
 use crate::ops::Set;
 use crate::record::{Record, Sink};
-use crate::timing::{Budget, Random, Unit, fill, measure};
+use crate::timing::{Budget, Unit, fill, measure};
 use std::sync::Arc;
 use sudare_he::ckks::Params;
 use sudare_ring::automorphism::EvalPermutation;
@@ -14,6 +14,7 @@ use sudare_ring::kernel::round_to_i64;
 use sudare_ring::packed::PackedPairs;
 use sudare_ring::random::{GaussianSampler, Seed, ternary, uniform};
 use sudare_ring::{Limb, RnsBasis};
+use sudare_testkit::Random;
 
 /// Measures one part after another.
 pub struct Bench<'a> {
@@ -71,7 +72,7 @@ pub fn run(set: &Set, budget: Budget, machine: &Machine, sink: &mut Sink) -> Out
     let gaussian = GaussianSampler::standard();
     bench.case("gaussian, N".into(), "", || gaussian.sample(&mut seed.stream(2), &mut signed))?;
 
-    let mut random = Random::new(5);
+    let mut random = Random(5);
     let values: Vec<f64> = (0..n).map(|_| random.unit()).collect();
     let (mut re, mut im) = (values[..n / 2].to_vec(), values[n / 2..].to_vec());
     let embedding = params.embedding();

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::limits::Line;
 use crate::lines::Lines;
 use crate::machine::Machine;
-use crate::timing::{Random, Samples};
+use crate::timing::Samples;
 use clap::Args;
 use std::io::{Cursor, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, Plan, Planner};
 use sudare_serve::{Digest, Limits, Operand, Operation, Remote, Request, Service, Settings, Stop, Token, Tokens};
+use sudare_testkit::Random;
 
 /// How much of it is done.
 #[derive(Debug, Args)]
@@ -96,7 +97,7 @@ fn plan() -> Outcome<Plan> {
 }
 
 fn matrix(rows: usize, cols: usize, salt: u64) -> Outcome<Matrix> {
-    let mut random = Random::new(salt);
+    let mut random = Random(salt);
     Ok(Matrix::new(rows, cols, (0..rows * cols).map(|_| random.unit()).collect())?)
 }
 

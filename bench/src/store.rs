@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::limits::Line;
 use crate::lines::Lines;
 use crate::machine::{Machine, peak_rss_mb, reset_peak_rss};
-use crate::timing::{Random, Samples};
+use crate::timing::Samples;
 use clap::Args;
 use std::path::Path;
 use std::time::Instant;
@@ -12,6 +12,7 @@ use sudare_matrix::expr::InputSpec;
 use sudare_matrix::session::{Multiplied, OutOfCore, QUIET, Stored};
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, Plan, Planner, PublicClient, Server};
 use sudare_store::{BlockSource, Existing, Reader, Reading, Request, read_ahead};
+use sudare_testkit::Random;
 
 /// Most that the wall time may be of the larger of reading alone and computing alone.
 const WALL: f64 = 1.1;
@@ -39,7 +40,7 @@ pub struct Options {
 }
 
 fn matrix(rows: usize, cols: usize, salt: u64) -> Outcome<Matrix> {
-    let mut random = Random::new(salt);
+    let mut random = Random(salt);
     Ok(Matrix::new(rows, cols, (0..rows * cols).map(|_| random.unit()).collect())?)
 }
 

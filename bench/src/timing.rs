@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use sudare_ring::buffer::Buffer;
 use sudare_ring::prime::ntt_primes;
+use sudare_testkit::Random;
 use tfhe_ntt::prime64::Plan;
 
 /// Degree of the unit's transform.
@@ -45,31 +46,8 @@ impl Unit {
 
 /// Pseudo-random words below `q`: test data, no secrets.
 pub fn fill(words: &mut [u64], q: u64, salt: u64) {
-    let mut random = Random::new(salt);
+    let mut random = Random(salt);
     words.iter_mut().for_each(|w| *w = random.word() % q);
-}
-
-/// SplitMix64: data that every run repeats.
-pub struct Random(u64);
-
-impl Random {
-    /// The sequence of a salt.
-    pub fn new(salt: u64) -> Self {
-        Self(salt.wrapping_mul(0xD6E8_FEB8_6659_FD93))
-    }
-
-    /// The next word.
-    pub fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    /// The next number, uniform in [−1, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.word() >> 11) as f64 * (-52f64).exp2() - 1.0
-    }
 }
 
 /// Measured times in milliseconds, in the order of measurement.
@@ -283,7 +261,7 @@ mod tests {
 
     #[test]
     fn test_data_is_in_range() {
-        let mut random = Random::new(7);
+        let mut random = Random(7);
         let values: Vec<f64> = (0..4000).map(|_| random.unit()).collect();
         assert!(values.iter().all(|x| (-1.0..1.0).contains(x)));
         assert!(values.iter().sum::<f64>().abs() < 200.0);

@@ -16,6 +16,22 @@ Matrices = Callable[..., list[Floats]]
 ERROR = 1e-4
 
 
+# What booleans and integers have in common.
+BINARY: list[Callable[[Any, Any], Any]] = [
+    lambda x, y: x & y,
+    lambda x, y: x | y,
+    lambda x, y: x ^ y,
+    lambda x, y: x == y,
+    lambda x, y: x != y,
+    lambda x, y: x < y,
+    lambda x, y: x <= y,
+    lambda x, y: x > y,
+    lambda x, y: x >= y,
+    np.minimum,
+    np.maximum,
+]
+
+
 def same(ctx: sd.BitsClient, got: Any, expected: Any) -> None:
     """An encrypted array is NumPy's, in value, shape and type."""
     assert isinstance(got, sd.EncryptedBits)

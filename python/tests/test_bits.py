@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
-from conftest import same
+from conftest import BINARY, same
 from numpy.typing import NDArray
 
 CASES = int(os.environ.get("SUDARE_BITS_CASES", "2"))
@@ -29,21 +29,7 @@ def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> NDArray[Any]:
     return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
 
 
-OPERATIONS: list[Callable[[Any, Any], Any]] = [
-    lambda x, y: x + y,
-    lambda x, y: x - y,
-    lambda x, y: x & y,
-    lambda x, y: x | y,
-    lambda x, y: x ^ y,
-    lambda x, y: x == y,
-    lambda x, y: x != y,
-    lambda x, y: x < y,
-    lambda x, y: x <= y,
-    lambda x, y: x > y,
-    lambda x, y: x >= y,
-    np.minimum,
-    np.maximum,
-]
+OPERATIONS: list[Callable[[Any, Any], Any]] = [lambda x, y: x + y, lambda x, y: x - y, *BINARY]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

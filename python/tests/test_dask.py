@@ -278,4 +278,4 @@ def test_a_cluster_over_tls(world: World, tmp_path: Path) -> None:
         x, y = sd.dask.array(world.open("A"), (9, 9)), sd.dask.array(world.open("B"), (9, 9))
         assert client.compute(x @ y).result().load(world.plan).to_bytes() == world.expected
         with pytest.raises((OSError, TimeoutError, TypeError)):
-            distributed.Client(cluster.scheduler_address, timeout=5)
+            distributed.Client(cluster.scheduler_address, timeout=2)

@@ -26,7 +26,7 @@ KINDS = {
     """,
     "keys": """
         A = np.full((3, 3), 0.5)
-        plan = sd.plan(lambda A: (A @ A).T @ A, A=sd.spec((3, 3)), error=1e-3)
+        plan = sd.plan(lambda A: (A @ A).T @ A, A=sd.spec((3, 3)), error=1e-3, security="insecure")
         client = sd.Client(plan, threads=3)
 
         def work():
@@ -35,7 +35,7 @@ KINDS = {
             return np.abs(client.decrypt((x @ x).T @ x) - (A @ A).T @ A).max() < 1e-3
     """,
     "contexts": """
-        ctx = sd.context(depth=2, threads=3, tile=2)
+        ctx = sd.context(depth=2, threads=3, tile=2, security="insecure")
         A = np.full((3, 3), 0.5)
         x = ctx.encrypt(A)
 
@@ -112,7 +112,8 @@ def test_forked_while_others_work() -> None:
     """A fork in the middle of another thread's work leaves no lock behind."""
     kind = """
         import threading
-        ctx = sd.context(depth=2, threads=2, tile=2)
+        small = dict(threads=2, tile=2, security="insecure")
+        ctx = sd.context(depth=2, **small)
         A = np.full((4, 4), 0.5)
         spec = sd.spec((4, 4), max_abs=9, dtype=int)
         plan = sd.plan(lambda A, B: A @ B, A=spec, B=spec)
@@ -122,7 +123,7 @@ def test_forked_while_others_work() -> None:
 
         def busy():
             while not stop:
-                fresh = sd.context(depth=1, threads=2, tile=2).encrypt(A)
+                fresh = sd.context(depth=1, **small).encrypt(A)
                 _ = (fresh @ fresh).T, integers.encrypt(I, "A") @ integers.encrypt(I, "B")
 
         def work():
@@ -197,7 +198,7 @@ print(forks, "forks", hung, "hung", wrong, "wrong")
 
 def test_children_work_beside_busy_threads() -> None:
     """Large buffers were kept under one lock for parent and child: of 60 children one or two hung."""
-    forks = os.environ.get("SUDARE_FORKS", "30")
+    forks = os.environ.get("SUDARE_FORKS", "10")
     run = [sys.executable, "-c", STRESS, forks]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60 + 20 * int(forks))
     assert done.stdout.strip() == f"{forks} forks 0 hung 0 wrong", done.stdout + done.stderr

@@ -75,7 +75,7 @@ def repeated(work: Work, seconds: float = 4.0) -> Work:
 def contexts(threads: int) -> Iterator[Work]:
     yield repeated(lambda: sd.context(depth=3, threads=threads))
     ctx = sd.context(depth=1, threads=threads, tile=4)
-    a = np.full((40, 40), 0.01)
+    a = np.full((24, 24), 0.01)
     x = ctx.encrypt(a)
     yield repeated(lambda: x @ x)
     yield repeated(lambda: ctx.encrypt(a))
@@ -110,7 +110,7 @@ def integers(threads: int) -> Iterator[Work]:
 
 
 def tables(threads: int) -> Iterator[Work]:
-    x = np.linspace(-1, 1, 48000).reshape(4000, 12)
+    x = np.linspace(-1, 1, 12000).reshape(1000, 12)
     client = sd.Client(sd.table(x.shape), threads=threads)
     yield repeated(client.server)
     server, table = client.server(), client.encrypt(x)

@@ -29,7 +29,7 @@ impl Peer {
         let params = builder.set_degree(1 << log_n).set_plaintext_modulus(t).set_moduli_sizes(sizes).build_arc()?;
         let secret = SecretKey::random(&params, &mut random);
         let multiplicator = Multiplicator::default(&RelinearizationKey::new(&secret, &mut random)?)?;
-        let x: Vec<u64> = (0..1u64 << log_n).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % t).collect();
+        let x = sudare_testkit::Random(1).words(t, 1 << log_n);
         let plain = Plaintext::try_encode(&x, Encoding::simd(), &params)?;
         let (a, b) = (secret.try_encrypt(&plain, &mut random)?, secret.try_encrypt(&plain, &mut random)?);
         Ok(Self { secret, multiplicator, a, b, x, t })

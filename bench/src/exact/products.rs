@@ -4,13 +4,14 @@ use crate::Outcome;
 use crate::machine::reset_peak_rss;
 use crate::record::{Record, Stages};
 use crate::schemes::Bench;
-use crate::timing::{Random, measure};
+use crate::timing::measure;
 use std::time::Instant;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::plan::Program;
 use sudare_matrix::session::QUIET;
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Planner, Server};
+use sudare_testkit::Random;
 
 /// Side of square matrices and bits of their entries; the first is the paper's.
 const PRODUCTS: [(usize, u32); 4] = [(16, 10), (64, 8), (128, 8), (16, 40)];
@@ -56,7 +57,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
         let plan = Planner::new(CostModel::default()).plan(&goal)?;
         let Program::Exact { exact } = plan.program() else { return Err("the plan is not exact".into()) };
         let threads = bench.threads.count();
-        let mut random = Random::new(u64::from(bits));
+        let mut random = Random(u64::from(bits));
         let mut matrix = || {
             let data = (0..d * d).map(|_| i128::from(random.word() % (2 * bound + 1)) - i128::from(bound)).collect();
             IntMatrix::new(d, d, data)

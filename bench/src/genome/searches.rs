@@ -5,7 +5,7 @@ use super::{Lab, Line, published};
 use crate::Outcome;
 use crate::limit::MemoryLimit;
 use crate::machine::reset_peak_rss;
-use crate::timing::{Budget, Clock, Random, Timing, measure};
+use crate::timing::{Budget, Clock, Timing, measure};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +16,7 @@ use sudare_genome::panel::Build;
 use sudare_genome::search::longest;
 use sudare_genome::{Pending, Protocol, Question, Sites, simd, trie};
 use sudare_ring::random::Seed;
+use sudare_testkit::Random;
 use sudare_tfhe::circuit_bootstrap::CircuitKey;
 use sudare_tfhe::wire::{circuit_key_from_bytes, write_circuit_key};
 
@@ -369,7 +370,7 @@ fn simds(lab: &mut Lab<'_>, source: &Source) -> Outcome<()> {
             let start = cases(source, q, 1)?.pop().ok_or("the panel is too short")?.start;
             let mut questions = Vec::new();
             let mut expected = Vec::new();
-            let mut random = Random::new(7);
+            let mut random = Random(7);
             for i in 0..batch {
                 let mut symbols = source.others[i % source.others.len()][start..start + q].to_vec();
                 if i >= source.others.len() {
@@ -464,7 +465,7 @@ fn memory(lab: &mut Lab<'_>, source: &Source, scratch: &Path) -> Outcome<()> {
 
 /// Random queries on small sets without security: every protocol against the plain search.
 fn random(lab: &mut Lab<'_>, scratch: &Path) -> Outcome<()> {
-    let mut r = Random::new(11);
+    let mut r = Random(11);
     let founders: Vec<Vec<bool>> = (0..4).map(|_| (0..60).map(|_| r.word() % 10 < 3).collect()).collect();
     let rows: Vec<Vec<bool>> = (0..30)
         .map(|_| {
@@ -494,7 +495,7 @@ fn random(lab: &mut Lab<'_>, scratch: &Path) -> Outcome<()> {
     for protocol in Protocol::ALL {
         let clock = Clock::start();
         let mut timing = Timing::default();
-        let mut r = Random::new(13);
+        let mut r = Random(13);
         let (mut wrong, mut of) = (0, 0);
         let toy = Toy::new(protocol)?;
         while of < lab.options.random {

@@ -2,7 +2,6 @@
 
 use super::{Bench, Cell, model};
 use crate::Outcome;
-use crate::timing::Random;
 use std::sync::Arc;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_matrix::device::{download, evaluator, upload};
@@ -10,6 +9,7 @@ use sudare_matrix::{Matrix, Operand, ProductSpec, Shape};
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
+use sudare_testkit::Random;
 
 /// Method, side of square matrices, how many products together; on a card and on the emulator. The last are the largest.
 type Case = (&'static str, usize, usize);
@@ -51,7 +51,7 @@ pub fn run(bench: &Bench, put: &mut dyn FnMut(Cell) -> Outcome<()>) -> Outcome<(
 
 /// Random matrices with elements in [−1, 1).
 fn matrices(salt: u64, (rows, cols): (usize, usize), count: usize) -> Outcome<Vec<Matrix>> {
-    let mut random = Random::new(salt);
+    let mut random = Random(salt);
     (0..count).map(|_| Ok(Matrix::new(rows, cols, (0..rows * cols).map(|_| random.unit()).collect())?)).collect()
 }
 

@@ -2,10 +2,11 @@
 
 use super::{Expected, Steps, World, steps};
 use crate::Outcome;
-use crate::timing::{Budget, Random, Unit};
+use crate::timing::{Budget, Unit};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
+use sudare_testkit::Random;
 
 /// Bits of the prime that a result stands on, and of one product's.
 const BASE_BITS: u32 = 49;
@@ -50,7 +51,7 @@ impl CkksWorld {
         let secret = SecretKey::generate(&params)?;
         let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
         let encoder = Encoder::new(&params);
-        let mut random = Random::new(11);
+        let mut random = Random(11);
         let spread = 1.0 / (1u64 << params.max_level()) as f64;
         let x: Vec<f64> = (0..params.slots())
             .map(|_| {

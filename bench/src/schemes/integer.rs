@@ -2,10 +2,11 @@
 
 use super::{Expected, Steps, World, steps};
 use crate::Outcome;
-use crate::timing::{Budget, Random, Unit};
+use crate::timing::{Budget, Unit};
 use sudare_he::integer::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
 use sudare_rlwe::Params;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_testkit::Random;
 
 /// Keys and operands of one set.
 pub struct IntegerWorld<S: Scheme> {
@@ -26,7 +27,7 @@ impl<S: Scheme> IntegerWorld<S> {
         let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
         let encoder = Encoder::new(params);
         let packing = if params.has_slots() { Packing::Slots } else { Packing::Coefficients };
-        let mut random = Random::new(11);
+        let mut random = Random(11);
         // As a polynomial, a constant: then products are constants too.
         let count = if params.has_slots() { params.degree() } else { 1 };
         let x: Vec<u64> = (0..count).map(|_| random.word() % params.t()).collect();

@@ -7,11 +7,11 @@
 use crate::Outcome;
 use crate::lines::{Line as Row, Lines};
 use crate::machine::Machine;
-use crate::timing::Random;
 use serde::Serialize;
 use std::time::Instant;
 use sudare_ring::Threads;
 use sudare_rlwe::security::Security;
+use sudare_testkit::Random;
 use sudare_tfhe::{ClientKey, LookupTable, LweCiphertext, Noise, Plaintext, TfheLiteral, TfheParams};
 
 /// How much to measure.
@@ -213,7 +213,7 @@ fn chains(params: &TfheParams, factor: u64, rounds: usize, number: u64) -> Outco
     let entry = |x: u64, shift: u64| (3 * x + shift) % VALUES;
     let tables = (0..VALUES).map(|s| Ok(LookupTable::new(params, |x| entry(x, s))?)).collect::<Outcome<Vec<_>>>()?;
     let phase = |m: u64| ((u128::from(m) * u128::from(q)) / u128::from(boxes)) as u64;
-    let mut random = Random::new(1 + number);
+    let mut random = Random(1 + number);
     let mut values: Vec<u64> = (0..CHAINS).map(|_| random.word() % VALUES).collect();
     let mut cs: Vec<LweCiphertext> =
         values.iter().map(|m| client.encrypt_phase(phase(*m))).collect::<Result<_, _>>()?;

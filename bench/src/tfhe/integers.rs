@@ -2,8 +2,8 @@
 
 use super::{Lab, Line, sides};
 use crate::Outcome;
-use crate::timing::Random;
 use sudare_ring::Threads;
+use sudare_testkit::Random;
 use sudare_tfhe::radix::{Comparison, IntegerEvaluator, IntegerType, RadixInt};
 use sudare_tfhe::{TfheError, TfheLiteral};
 
@@ -17,7 +17,7 @@ pub fn run(lab: &mut Lab<'_>) -> Outcome<()> {
     for all in [false, true] {
         let threads = if all { std::mem::replace(&mut lab.pool, Threads::new(1)) } else { Threads::new(1) };
         let measured = (|| -> Outcome<()> {
-            let mut random = Random::new(21);
+            let mut random = Random(21);
             let mut numbers = |bits: u32| -> Outcome<(IntegerType, Vec<Pair>)> {
                 let kind = IntegerType::new(bits, false)?;
                 let pair = |x: u64| -> Outcome<Pair> { Ok((x, client.encrypt_integer(kind, x)?)) };

@@ -15,11 +15,12 @@ pub use line::{Line, claims, mb};
 use crate::Outcome;
 use crate::lines::Lines;
 use crate::machine::{Machine, peak_rss_mb, reset_peak_rss, thread_times};
-use crate::timing::{Budget, Random, Samples, Timing, Unit, measure};
+use crate::timing::{Budget, Samples, Timing, Unit, measure};
 use std::time::Instant;
 use sudare_ring::Threads;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::{ObjectSeeds, Seed};
+use sudare_testkit::Random;
 use sudare_tfhe::{
     ClientKey, EncryptedBit, EncryptedInt, Gadget, Gate, GgswCiphertext, GlweCiphertext, GlweContext, GlweSecretKey,
     LookupTable, Noise, SecretKind, ServerKey, TfheLiteral, TfheParams,
@@ -195,7 +196,7 @@ fn sides(params: &TfheParams) -> Outcome<(ClientKey, ServerKey)> {
 
 /// Encrypted bits and what they are.
 fn bits(client: &ClientKey, count: usize) -> Outcome<Vec<(bool, EncryptedBit)>> {
-    let mut random = Random::new(5);
+    let mut random = Random(5);
     (0..count)
         .map(|_| {
             let bit = random.word() & 1 == 1;
@@ -336,7 +337,7 @@ fn cmux(lab: &mut Lab<'_>, degree: usize, bits: u32, gadget: Gadget) -> Outcome<
     let key = GlweSecretKey::generate(&context, &mut seed.derive("lab cmux key", 0).stream(0));
     let (mut masks, mut errors) = (seed.derive("lab masks", 0).stream(0), seed.derive("lab errors", 0).stream(0));
     let messages: [Vec<u64>; 2] = [1, 2].map(|salt| {
-        let mut random = Random::new(salt);
+        let mut random = Random(salt);
         (0..degree).map(|_| (random.word() % 8) * (q / 8)).collect()
     });
     let d0 = key.encrypt(&messages[0], &mut masks, &mut errors)?;

@@ -4,7 +4,7 @@ use super::cell::{Cell, Shares, printed};
 use super::{Group, Options, Special};
 use crate::Outcome;
 use crate::machine::{Machine, cpu_time, peak_rss_mb, reset_peak_rss};
-use crate::timing::{Budget, Random, Unit, fill, measure, milliseconds};
+use crate::timing::{Budget, Unit, fill, measure, milliseconds};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use sudare_he::HeError;
@@ -16,6 +16,7 @@ use sudare_ring::Threads;
 use sudare_ring::buffer::Buffer;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security, security_of};
+use sudare_testkit::Random;
 
 /// log2 N of the paper.
 const LOG_N: u32 = 15;
@@ -69,7 +70,7 @@ pub fn group(
     let params = literal(group.k, options.special).build()?;
     let function = function(&params, group.m)?;
     let plans = group.h.iter().map(|h| Ok(function.unrolled(*h)?)).collect::<Outcome<Vec<_>>>()?;
-    let mut random = Random::new(group.m as u64);
+    let mut random = Random(group.m as u64);
     let x: Vec<f64> = (0..params.slots()).map(|_| random.unit()).collect();
     let at = EncodeAt { level: group.level, scale: params.scale(), max_abs: 1.0 };
     let secret = SecretKey::generate(&params)?;

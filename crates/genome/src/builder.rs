@@ -62,7 +62,7 @@ impl Hasher for PairHasher {
     }
 
     fn write_u64(&mut self, x: u64) {
-        let x = (self.0 ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let x = (self.0 ^ x).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         self.0 = x ^ (x >> 32);
     }
 }

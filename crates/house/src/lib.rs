@@ -14,11 +14,21 @@ pub fn root() -> PathBuf {
 fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
         match entry.is_dir() {
+            true if entry.ends_with("target") => {}
             true => collect(&entry, out),
             false if entry.extension().is_some_and(|e| e == "rs") => out.push(entry),
             false => {}
         }
     }
+}
+
+/// Each file of Rust below these folders of the repository, tests and comments among it, by its name.
+pub fn files(folders: &[&str]) -> Vec<(String, String)> {
+    let base = root().canonicalize().unwrap();
+    let mut files = Vec::new();
+    folders.iter().for_each(|folder| collect(&base.join(folder), &mut files));
+    let name = |path: &PathBuf| path.strip_prefix(&base).unwrap().to_string_lossy().replace('\\', "/");
+    files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
 /// Each file of the crates' sources, by its name below `crates`, without comments and unit tests.

@@ -54,6 +54,7 @@ pub(crate) fn sum(values: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
     use sudare_ring::embedding::Embedding;
+    use sudare_testkit::random::unit_at;
 
     #[test]
     fn sums_keep_what_cancels() {
@@ -68,8 +69,7 @@ mod tests {
         for log_n in [9, 12, 14] {
             let embedding = Embedding::new(1 << log_n).unwrap();
             let slots = embedding.slots();
-            let noise =
-                |i: usize| ((i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / 2f64.powi(52) - 1.0;
+            let noise = |i: usize| unit_at(1, i, 0);
             let fillings: [&dyn Fn(usize) -> f64; 5] = [
                 &noise,
                 &|_| 1.0 / 3.0,

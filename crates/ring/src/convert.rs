@@ -247,6 +247,7 @@ mod tests {
     use super::*;
     use crate::prime::ntt_primes;
     use num_bigint::{BigInt, BigUint};
+    use sudare_testkit::random::word_at;
 
     #[test]
     fn folded_factors_agree_with_big_integers() {
@@ -257,8 +258,7 @@ mod tests {
             let (from, to) = (RnsBasis::new(n, &from_primes).unwrap(), RnsBasis::new(n, &to_primes).unwrap());
             let product = from.product();
             let (pre, post) = (0x1_2345_6789u64, [77u64, 0xFFFF_1234]);
-            let values: Vec<BigUint> =
-                (0..n as u64).map(|i| BigUint::from(i).pow(19) * 0x9E37_79B9_7F4A_7C15u64 % &product).collect();
+            let values: Vec<BigUint> = (0..n as u64).map(|i| BigUint::from(word_at(1, i)).pow(3) % &product).collect();
             let mut rows: Vec<u64> =
                 from_primes.iter().flat_map(|q| values.iter().map(move |x| (x % q).try_into().unwrap())).collect();
             let residues: Vec<u64> = from_primes.iter().map(|q| pre % q).collect();
@@ -301,7 +301,7 @@ mod tests {
                     1 => &product - 1u32,
                     2 => &product / 4u32,
                     3 => &product / 4u32 * 3u32,
-                    _ => BigUint::from(i as u64).pow(19) * 0x9E37_79B9_7F4A_7C15u64 % &product,
+                    _ => BigUint::from(word_at(1, i as u64)).pow(3) % &product,
                 })
                 .collect();
             let residues: Vec<u64> =

@@ -38,7 +38,7 @@ fn limb(log_n: u32, bits: u32) -> Result<Limb, RingError> {
 
 fn filled(q: u64, len: usize) -> Vec<u64> {
     // Any full-size residues do: no kernel's time depends on values.
-    (0..len as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % q).collect()
+    (0..len as u64).map(|i| q - 1 - i % q).collect()
 }
 
 /// Nanoseconds of a transform and of an element-wise pass at N = 2^`log_n`, for a prime of so many bits.

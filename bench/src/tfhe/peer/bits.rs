@@ -3,8 +3,8 @@
 use super::kept::{Kept, one_thread};
 use super::{Claims, Operation};
 use crate::Outcome;
-use crate::timing::Random;
 use rayon::ThreadPool;
+use sudare_testkit::Random;
 use tfhe::boolean::prelude::{BinaryBooleanGates, BooleanParameters, Ciphertext, ClientKey, ServerKey};
 use tfhe::boolean::server_key::CompressedServerKey;
 
@@ -25,7 +25,7 @@ fn describe(p: &BooleanParameters) -> String {
 pub fn nand(set: &'static BooleanParameters, name: &str) -> Outcome<Box<dyn Operation>> {
     let client = ClientKey::new(set);
     let server = ServerKey::new(&client);
-    let mut random = Random::new(5);
+    let mut random = Random(5);
     let inputs: Vec<(bool, Ciphertext)> = (0..64)
         .map(|_| {
             let bit = random.word() & 1 == 1;

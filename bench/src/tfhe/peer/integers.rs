@@ -3,8 +3,8 @@
 use super::kept::{Kept, one_thread};
 use super::{Claims, Operation};
 use crate::Outcome;
-use crate::timing::Random;
 use rayon::ThreadPool;
+use sudare_testkit::Random;
 use tfhe::core_crypto::prelude::{
     LweCiphertext, LweCiphertextOwned, decrypt_lwe_ciphertext, keyswitch_lwe_ciphertext,
     programmable_bootstrap_lwe_ciphertext,
@@ -200,7 +200,7 @@ enum Found {
 pub fn radix(bits: u32, operation: Radix) -> Outcome<Box<dyn Operation>> {
     let (client, server) = gen_keys_radix(SET, bits as usize / 2);
     let pool = one_thread()?;
-    let mut random = Random::new(21);
+    let mut random = Random(21);
     let mask = u64::MAX >> (64 - bits);
     let plain: Vec<u64> = (0..16).map(|_| random.word() & mask).collect();
     let inputs: Vec<RadixCiphertext> = plain.iter().map(|x| client.encrypt(*x)).collect();

@@ -71,43 +71,76 @@ fn a_real_panel_between_two_folders() {
     server.fails("genome search panel q --pad 3 -o b", 6, "class");
 }
 
-#[test]
-fn every_protocol_and_option() {
-    let place = Place::new();
-    place.write("mine.vcf", variants(|_, l| l.to_owned()));
-    place.ok("genome panel build mine.vcf --samples ^C -o panel");
-    let expected = |lines: &str, sample: &str, hap: &str, matched: &str, status: &str| {
-        let line: Vec<&str> = lines.lines().last().unwrap().split('\t').collect();
-        assert_eq!([line[0], line[1], line[5], line[6], line[7]], [sample, hap, "7", matched, status], "{lines}");
-    };
-    let query = |keys: &str, more: &str| {
-        place.ok(&format!(
+/// A panel without C, and keys of a protocol; C's and others' queries of it.
+struct Asked {
+    place: Place,
+    keys: &'static str,
+}
+
+impl Asked {
+    fn new(protocol: &'static str) -> Self {
+        let place = Place::new();
+        place.write("mine.vcf", variants(|_, l| l.to_owned()));
+        place.ok("genome panel build mine.vcf --samples ^C -o panel");
+        place.ok(&format!("genome keygen --protocol {protocol} --sites 7 -o {protocol}"));
+        Self { place, keys: protocol }
+    }
+
+    fn query(&self, more: &str) {
+        let keys = self.keys;
+        self.place.ok(&format!(
             "genome query panel.sites --keys {keys}/secret.key --variants mine.vcf --region 7:10-70 {more} -o q"
         ));
-    };
-    let answer = |keys: &str| place.ok(&format!("genome answer panel.sites --keys {keys}/secret.key q.private a"));
-    for (protocol, sites) in [("trie", 7), ("lookup", 7), ("simd", 7)] {
-        place.ok(&format!("genome keygen --protocol {protocol} --sites {sites} -o {protocol}"));
     }
-    query("trie", "--sample C --hap 1 --circuit-private");
+
+    fn answer(&self) -> String {
+        self.place.ok(&format!("genome answer panel.sites --keys {}/secret.key q.private a", self.keys))
+    }
+
+    #[track_caller]
+    fn expect(&self, sample: &str, hap: &str, matched: &str, status: &str) {
+        let lines = self.answer();
+        let line: Vec<&str> = lines.lines().last().unwrap().split('\t').collect();
+        assert_eq!([line[0], line[1], line[5], line[6], line[7]], [sample, hap, "7", matched, status], "{lines}");
+    }
+}
+
+#[test]
+fn the_trie_protocol() {
+    let asked = Asked::new("trie");
+    let place = &asked.place;
+    asked.query("--sample C --hap 1 --circuit-private");
     place.fails("genome search panel q -o a", 4, "eval");
     place.ok("genome search panel q --keys trie/eval.keys -o a");
-    expected(&answer("trie"), "C", "1", "5", "partial");
+    asked.expect("C", "1", "5", "partial");
     // Shared by two.
-    query("trie", "--sample C --hap 1 --eps 2");
+    asked.query("--sample C --hap 1 --eps 2");
     place.ok("genome search panel q -o a");
     // Only one haplotype begins as C's first does.
-    expected(&answer("trie"), "C", "1", "0", "none");
-    query("lookup", "--sample B --hap 2");
+    asked.expect("C", "1", "0", "none");
+    place.fails("genome keygen -o trie", 2, "--force");
+    place.fails(
+        "genome query panel.sites --keys trie/secret.key --variants mine.vcf --sample A,C --region 7:10-70 -o two",
+        2,
+        "queries of one message",
+    );
+}
+
+#[test]
+fn the_lookup_protocol() {
+    let asked = Asked::new("lookup");
+    let place = &asked.place;
+    place.ok("genome keygen --protocol trie --sites 7 -o trie");
+    asked.query("--sample B --hap 2");
     place.fails("genome search panel q -o a", 4, "keys");
-    place.fails("genome search panel q --keys simd/eval.keys -o a", 4, "keys");
+    place.fails("genome search panel q --keys trie/eval.keys -o a", 4, "keys");
     place.ok("genome search panel q --keys lookup/eval.keys -o a");
-    expected(&answer("lookup"), "B", "2", "7", "full");
+    asked.expect("B", "2", "7", "full");
     place.fails("genome answer panel.sites --keys trie/secret.key q.private a", 4, "protocol");
     // A panel of one's own, on a server that learns nothing of it.
     place.ok("genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables");
     place.ok("genome search tables q --keys lookup/eval.keys -o a");
-    expected(&answer("lookup"), "B", "2", "7", "full");
+    asked.expect("B", "2", "7", "full");
     place.ok("genome search tables q --keys lookup/eval.keys --memory 1GB -o a");
     place.fails("genome search tables q --keys lookup/eval.keys --memory 1kB -o b", 6, "allow as many");
     place.fails(
@@ -119,19 +152,18 @@ fn every_protocol_and_option() {
     shard[9000] ^= 1;
     place.write("tables/blocks/c/0/0/0", shard);
     place.fails("genome search tables q --keys lookup/eval.keys -o b", 5, "tables");
+}
+
+#[test]
+fn the_simd_protocol() {
+    let asked = Asked::new("simd");
     // Four haplotypes in one message.
-    query("simd", "--sample A,C --hap 1,2 --among 2");
-    place.ok("genome search panel q --keys simd/eval.keys -o a");
-    let table = answer("simd");
+    asked.query("--sample A,C --hap 1,2 --among 2");
+    asked.place.ok("genome search panel q --keys simd/eval.keys -o a");
+    let table = asked.answer();
     assert_eq!(table.lines().count(), 5);
     let found: Vec<&str> = table.lines().skip(1).map(|l| l.split('\t').nth(6).unwrap()).collect();
     assert_eq!((found[0], found[1], found[2]), ("7", "7", "5"), "{table}");
-    place.fails(
-        "genome query panel.sites --keys trie/secret.key --variants mine.vcf --sample A,C --region 7:10-70 -o two",
-        2,
-        "queries of one message",
-    );
-    place.fails("genome keygen -o trie", 2, "--force");
 }
 
 #[cfg(unix)]

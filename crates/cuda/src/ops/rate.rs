@@ -75,7 +75,7 @@ pub struct Rate {
 
 /// The word that is read at a place.
 fn word(at: u64) -> u64 {
-    at.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    at.wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
 impl Rate {

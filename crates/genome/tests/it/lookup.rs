@@ -41,10 +41,10 @@ fn random_queries() {
     let sites = w.panel.description().unwrap();
     let one = |number: usize| {
         let mut r = Random(number as u64);
-        let q = 1 + r.below(3);
-        let (start, eps) = (r.below(41 - q), 1 + r.below(3) as u32);
+        let q = 1 + r.index(3);
+        let (start, eps) = (r.index(41 - q), 1 + r.index(3) as u32);
         let symbols = query(&w.haplotypes, start, q, &mut r);
-        let count = 1 + r.below(3);
+        let count = 1 + r.index(3);
         let question = Question::new(&sites, start, symbols.clone(), eps).unwrap();
         let question = question.hidden(&sites, 0..40, count, &Seed::from_bytes([number as u8; 32])).unwrap();
         let (query, pending) = w.client.query(&sites, &question).unwrap();
@@ -135,8 +135,8 @@ fn encrypted_tables_and_keys_travel() {
         let file = &files[round % files.len()];
         let good = std::fs::read(file).unwrap();
         let mut bad = good.clone();
-        let at = r.below(good.len());
-        bad[at] ^= 1 << r.below(8);
+        let at = r.index(good.len());
+        bad[at] ^= 1 << r.index(8);
         let open = EncryptedTables::open(w.client.params(), &path).unwrap();
         std::fs::write(file, &bad).unwrap();
         let fresh = EncryptedTables::open(w.client.params(), &path).and_then(|tables| searched(&tables));
@@ -164,12 +164,12 @@ fn encrypted_tables_and_keys_travel() {
 
     for _ in 0..12 {
         let mut bad = stored.clone();
-        let at = r.below(stored.len());
-        bad[at] ^= 1 << r.below(8);
+        let at = r.index(stored.len());
+        bad[at] ^= 1 << r.index(8);
         assert!(circuit_key_from_bytes(w.client.params(), &bad).is_err());
-        let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.below(6)].to_le_bytes();
+        let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.index(6)].to_le_bytes();
         for good in [&bytes, &stored] {
-            let (mut bad, at) = (good.clone(), r.below(300));
+            let (mut bad, at) = (good.clone(), r.index(300));
             bad[at..at + 8].copy_from_slice(&edge);
             reseal_for_tests(&mut bad);
             let _ = circuit_key_from_bytes(w.client.params(), &bad);
@@ -211,11 +211,11 @@ fn parameters_and_refusals() {
     let (answer, _) = search(&w, Tables::Panel(&w.panel)).run(&query).unwrap();
     let mut r = Random(7);
     for _ in 0..40 {
-        let (mut bad, at) = (query.clone(), r.below(query.len()));
-        bad[at] ^= 1 << r.below(8);
+        let (mut bad, at) = (query.clone(), r.index(query.len()));
+        bad[at] ^= 1 << r.index(8);
         assert!(search(&w, Tables::Panel(&w.panel)).run(&bad).is_err());
-        let (mut bad, at) = (answer.clone(), r.below(answer.len()));
-        bad[at] ^= 1 << r.below(8);
+        let (mut bad, at) = (answer.clone(), r.index(answer.len()));
+        bad[at] ^= 1 << r.index(8);
         assert!(w.client.answer(&pending, &bad).is_err());
     }
     // The keys of another client.

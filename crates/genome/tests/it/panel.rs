@@ -37,10 +37,10 @@ fn search_agrees_with_comparing_each_haplotype() {
         assert_eq!((panel.haplotypes(), panel.sites()), (n, sites));
         let mut r = Random(salt);
         for _ in 0..2500 {
-            let start = r.below(sites);
-            let q = 1 + r.below(sites - start);
+            let start = r.index(sites);
+            let q = 1 + r.index(sites - start);
             let query = query(&haplotypes, start, q, &mut r);
-            let eps = 1 + r.below(4) as u32;
+            let eps = 1 + r.index(4) as u32;
             let expected = longest_naive(&haplotypes, start, &query, eps);
             let found = longest(&panel, start, &query, eps).unwrap();
             if n as u32 >= eps {
@@ -238,8 +238,8 @@ fn damaged_files() {
     let mut r = Random(5);
     for _ in 0..300 {
         let mut bytes = raw.clone();
-        let at = r.below(4000);
-        bytes[at] ^= 1 << r.below(8);
+        let at = r.index(4000);
+        bytes[at] ^= 1 << r.index(8);
         let _ = place.build(&skip, &place.write("x.bcf", &bytes));
         let _ = place.build(&skip, &place.write("x.bcf", &raw[..at]));
     }
@@ -270,19 +270,19 @@ fn files_of_panels_and_descriptions_are_checked() {
     let mut r = Random(3);
     for _ in 0..2000 {
         let mut bad = bytes.clone();
-        let at = r.below(bytes.len());
-        bad[at] ^= 1 << r.below(8);
+        let at = r.index(bytes.len());
+        bad[at] ^= 1 << r.index(8);
         assert!(read(&bad).is_err(), "{at}");
         assert!(read(&bytes[..at]).is_err());
-        let at = r.below(described.len());
+        let at = r.index(described.len());
         let mut bad = described.clone();
-        bad[at] ^= 1 << r.below(8);
+        bad[at] ^= 1 << r.index(8);
         assert!(Sites::from_bytes(&bad).is_err(), "{at}");
         assert!(Sites::from_bytes(&described[..at]).is_err());
-        let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.below(6)].to_le_bytes();
+        let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.index(6)].to_le_bytes();
         for (good, panels) in [(&described, false), (&bytes, true)] {
             let mut bad = good.clone();
-            let at = 128 + r.below(120);
+            let at = 128 + r.index(120);
             bad[at..at + 8].copy_from_slice(&edge);
             reseal_for_tests(&mut bad);
             let _ = if panels { read(&bad).is_ok() } else { Sites::from_bytes(&bad).is_ok() };

@@ -54,28 +54,28 @@ fn random_batches() {
     let mut asked = 0;
     for round in 0..if cfg!(debug_assertions) { 14 } else { 200 } {
         let mut r = Random(round);
-        let q = 1 + r.below(16);
-        let (start, eps) = (r.below(61 - q), 1 + r.below(3) as u32);
-        let decoys: Vec<usize> = (0..r.below(4)).map(|_| r.below(61 - q)).collect();
+        let q = 1 + r.index(16);
+        let (start, eps) = (r.index(61 - q), 1 + r.index(3) as u32);
+        let decoys: Vec<usize> = (0..r.index(4)).map(|_| r.index(61 - q)).collect();
         let most = w.client.most_questions(q).unwrap();
         // The true start of each is one of the list.
         let mut list = decoys.clone();
         list.push(start);
-        let questions: Vec<Question> = (0..1 + r.below(most.min(20)))
+        let questions: Vec<Question> = (0..1 + r.index(most.min(20)))
             .map(|_| {
-                let own = list[r.below(list.len())];
+                let own = list[r.index(list.len())];
                 let symbols = query(&w.haplotypes, own, q, &mut r);
                 Question::new(&sites, own, symbols, eps).unwrap().among(&sites, &list).unwrap()
             })
             .collect();
         let expected: Vec<usize> = {
             let mut r = Random(round);
-            let _ = (r.below(16), r.below(61 - q), r.below(3));
-            let _: Vec<usize> = (0..r.below(4)).map(|_| r.below(61 - q)).collect();
-            let count = 1 + r.below(most.min(20));
+            let _ = (r.index(16), r.index(61 - q), r.index(3));
+            let _: Vec<usize> = (0..r.index(4)).map(|_| r.index(61 - q)).collect();
+            let count = 1 + r.index(most.min(20));
             (0..count)
                 .map(|_| {
-                    let own = list[r.below(list.len())];
+                    let own = list[r.index(list.len())];
                     let symbols = query(&w.haplotypes, own, q, &mut r);
                     longest(&w.panel, own, &symbols, eps).unwrap().length
                 })
@@ -127,8 +127,8 @@ fn refusals() {
     let mut r = Random(6);
     for _ in 0..60 {
         for (good, which) in [(&query, 0), (&answer, 1), (&keys, 2)] {
-            let (mut bad, at) = (good.clone(), r.below(good.len()));
-            bad[at] ^= 1 << r.below(8);
+            let (mut bad, at) = (good.clone(), r.index(good.len()));
+            bad[at] ^= 1 << r.index(8);
             let refused = |bytes: &[u8]| match which {
                 0 => search(bytes).is_err(),
                 1 => w.client.answer(&pending, bytes).is_err(),

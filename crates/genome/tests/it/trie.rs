@@ -50,8 +50,8 @@ fn diagrams_are_the_plain_search() {
     let panel = w.store.panel();
     let mut r = Random(2);
     for _ in 0..3000 {
-        let q = 1 + r.below(30);
-        let (start, eps) = (r.below(81 - q), 1 + r.below(5) as u32);
+        let q = 1 + r.index(30);
+        let (start, eps) = (r.index(81 - q), 1 + r.index(5) as u32);
         let d = dag::diagram(panel, start, q, eps).unwrap();
         let query = query(&w.haplotypes, start, q, &mut r);
         let expected = longest(panel, start, &query, eps).unwrap().length;
@@ -71,10 +71,10 @@ fn random_queries() {
     let sites = w.store.panel().description().unwrap();
     let one = |number: usize| {
         let mut r = Random(number as u64);
-        let q = 1 + r.below(7);
-        let (start, eps) = (r.below(61 - q), 1 + r.below(3) as u32);
+        let q = 1 + r.index(7);
+        let (start, eps) = (r.index(61 - q), 1 + r.index(3) as u32);
         let symbols = query(&w.haplotypes, start, q, &mut r);
-        let count = [1, 1, 2, 5][r.below(4)];
+        let count = [1, 1, 2, 5][r.index(4)];
         let seed = Seed::from_bytes([number as u8; 32]);
         let question = Question::new(&sites, start, symbols.clone(), eps)
             .unwrap()
@@ -163,8 +163,8 @@ fn circuit_private_answers() {
     let keys = w.client.evaluation_keys().unwrap();
     let keys = sudare_tfhe::wire::tfhe_server_key_from_bytes(w.client.params().tfhe(), &keys).unwrap();
     let mut r = Random(6);
-    for _ in 0..6 {
-        let start = r.below(30);
+    for _ in 0..sudare_testkit::sized(2, 6) {
+        let start = r.index(30);
         let symbols = query(&w.haplotypes, start, 9, &mut r);
         let expected = longest(w.store.panel(), start, &symbols, 1).unwrap().length;
         let question = Question::new(&sites, start, symbols, 1).unwrap().among(&sites, &[3, 8, 21]).unwrap();
@@ -243,23 +243,23 @@ fn hostile_messages() {
     let (answer, _) = w.search(&query).unwrap();
     let mut r = Random(10);
     for _ in 0..400 {
-        let at = r.below(query.len());
+        let at = r.index(query.len());
         let mut bad = query.clone();
-        bad[at] ^= 1 << r.below(8);
+        bad[at] ^= 1 << r.index(8);
         assert!(w.search(&bad).is_err(), "{at}");
         assert!(w.search(&query[..at]).is_err());
-        let at = r.below(answer.len());
+        let at = r.index(answer.len());
         let mut bad = answer.clone();
-        bad[at] ^= 1 << r.below(8);
+        bad[at] ^= 1 << r.index(8);
         assert!(w.client.answer(&pending, &bad).is_err(), "{at}");
         assert!(w.client.answer(&pending, &answer[..at]).is_err());
         // With right checksums: an error, or an answer of some length.
-        let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.below(6)].to_le_bytes();
-        let (mut bad, at) = (query.clone(), r.below(300));
+        let edge = [0u64, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][r.index(6)].to_le_bytes();
+        let (mut bad, at) = (query.clone(), r.index(300));
         bad[at..at + 8].copy_from_slice(&edge);
         reseal_for_tests(&mut bad);
         let _ = w.search(&bad);
-        let (mut bad, at) = (answer.clone(), r.below(300));
+        let (mut bad, at) = (answer.clone(), r.index(300));
         bad[at..at + 8].copy_from_slice(&edge);
         reseal_for_tests(&mut bad);
         let _ = w.client.answer(&pending, &bad);
@@ -267,8 +267,8 @@ fn hostile_messages() {
     let stored = pending.to_bytes().unwrap();
     assert_eq!(Pending::from_bytes(&stored).unwrap(), pending);
     for _ in 0..400 {
-        let (mut bad, at) = (stored.to_vec(), r.below(stored.len()));
-        bad[at] ^= 1 << r.below(8);
+        let (mut bad, at) = (stored.to_vec(), r.index(stored.len()));
+        bad[at] ^= 1 << r.index(8);
         assert!(Pending::from_bytes(&bad).is_err());
         assert!(Pending::from_bytes(&stored[..at]).is_err());
     }

@@ -8,29 +8,14 @@ use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::Security;
+use sudare_testkit::plain::negacyclic;
+use sudare_testkit::{Random, setting};
 
-/// SplitMix64: test data.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.word() % limit
-    }
-
-    /// A plaintext with `terms` random coefficients.
-    fn plaintext(&mut self, params: &Params, terms: usize) -> Plaintext {
-        let t = params.t();
-        let mut c = vec![0i64; params.degree()];
-        (0..terms).for_each(|_| c[self.below(params.degree() as u64) as usize] = self.below(t) as i64);
-        Plaintext::new(params, &c).unwrap()
-    }
+/// A plaintext with `terms` random coefficients.
+fn plaintext(random: &mut Random, params: &Params, terms: usize) -> Plaintext {
+    let mut c = vec![0i64; params.degree()];
+    (0..terms).for_each(|_| c[random.index(params.degree())] = random.below(params.t()) as i64);
+    Plaintext::new(params, &c).unwrap()
 }
 
 fn literal(log_n: u32, q_bits: &[u32], t: u64, max_length: usize) -> ParamsLiteral {
@@ -40,20 +25,6 @@ fn literal(log_n: u32, q_bits: &[u32], t: u64, max_length: usize) -> ParamsLiter
 
 fn seed(byte: u8) -> Seed {
     Seed::from_bytes([byte; 32])
-}
-
-/// a·b modulo X^N + 1 and t; quick where one of them is sparse.
-fn negacyclic(a: &[u64], b: &[u64], t: u64) -> Vec<u64> {
-    let n = a.len();
-    let mut out = vec![0u64; n];
-    for (j, y) in b.iter().enumerate().filter(|(_, y)| **y != 0) {
-        for (i, x) in a.iter().enumerate().filter(|(_, x)| **x != 0) {
-            let p = (u128::from(*x) * u128::from(*y) % u128::from(t)) as u64;
-            let k = (i + j) % n;
-            out[k] = if i + j < n { (out[k] + p) % t } else { (out[k] + t - p) % t };
-        }
-    }
-    out
 }
 
 #[test]
@@ -183,7 +154,7 @@ fn noise_follows_its_formulas() {
 /// Random circuits agree with plain arithmetic; what is refused is refused by its bound.
 #[test]
 fn random_circuits() {
-    let circuits = std::env::var("SUDARE_CIRCUITS").ok().and_then(|x| x.parse().ok()).unwrap_or(400u64);
+    let circuits = setting("SUDARE_CIRCUITS", 400);
     let sets = [literal(9, &[49], 16, 3), literal(9, &[45, 44], 1009, 4), literal(9, &[61, 61, 30], 65537, 5)];
     let worlds: Vec<_> = sets.iter().map(|l| l.build().unwrap()).collect();
     let secrets: Vec<_> = worlds.iter().map(|p| SecretKey::from_seed(p, &seed(3))).collect();
@@ -197,7 +168,7 @@ fn random_circuits() {
         let mut random = Random(circuit);
         let mut pool: Vec<(Ciphertext, Vec<u64>)> = (0..3)
             .map(|_| {
-                let m = random.plaintext(params, 6);
+                let m = plaintext(&mut random, params, 6);
                 (encryptor.encrypt(&m).unwrap(), m.residues().to_vec())
             })
             .collect();
@@ -210,11 +181,11 @@ fn random_circuits() {
                 1 => (evaluator.sub(x, y), zip(|a, b, t| (a + t - b) % t)),
                 2 => (evaluator.mul_integer(x, -3), a.iter().map(|a| (t - a * 3 % t) % t).collect()),
                 3 => {
-                    let m = random.plaintext(params, 2);
+                    let m = plaintext(&mut random, params, 2);
                     (evaluator.mul_plain(x, &m), negacyclic(a, m.residues(), t))
                 }
                 4 => {
-                    let m = random.plaintext(params, 5);
+                    let m = plaintext(&mut random, params, 5);
                     let sum = a.iter().zip(m.residues()).map(|(a, b)| (a + b) % t).collect();
                     (evaluator.add_plain(x, &m), sum)
                 }
@@ -255,7 +226,7 @@ fn one_step_past_the_bound_is_refused() {
     let public = secret.public_key().unwrap();
     let (encryptor, evaluator, decryptor) =
         (Encryptor::new(&public).unwrap(), Evaluator::new(&params), Decryptor::new(&secret));
-    let m = Random(5).plaintext(&params, 40);
+    let m = plaintext(&mut Random(5), &params, 40);
     let c = encryptor.encrypt(&m).unwrap();
     let mut x = evaluator.mul(&c, &c).unwrap();
     let mut wanted = negacyclic(m.residues(), m.residues(), 17);
@@ -295,7 +266,7 @@ fn any_length_up_to_the_bound() {
     let public = secret.public_key().unwrap();
     let (encryptor, evaluator, decryptor) =
         (Encryptor::new(&public).unwrap(), Evaluator::new(&params), Decryptor::new(&secret));
-    let m = Random(9).plaintext(&params, 30);
+    let m = plaintext(&mut Random(9), &params, 30);
     let c = encryptor.encrypt(&m).unwrap();
     let (mut x, mut wanted) = (c.clone(), m.residues().to_vec());
     for parts in 3..=6 {

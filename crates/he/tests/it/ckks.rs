@@ -1,13 +1,14 @@
 //! CKKS operations against plain complex arithmetic, noise within its bound, refusals.
 
+use crate::world::literal;
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::switching::ExtendedPair;
+use sudare_testkit::Random;
 
 struct World {
     params: Params,
@@ -33,10 +34,9 @@ impl World {
     }
 
     fn message(&self, salt: u64) -> Vec<Complex64> {
-        let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;
-        (0..self.params.slots() as u64)
-            .map(|i| Complex64::new(unit(2 * i + 1 + salt * 7919), unit(2 * i + 2 + salt * 104_729)) / 2f64.sqrt())
-            .collect()
+        let mut random = Random(salt);
+        let mut one = || Complex64::new(random.unit(), random.unit()) / 2f64.sqrt();
+        (0..self.params.slots()).map(|_| one()).collect()
     }
 
     fn encrypt(&self, values: &[Complex64]) -> Ciphertext {
@@ -61,22 +61,11 @@ impl World {
 
 /// Sets that differ in digits, special primes and prime sizes.
 fn literals() -> Vec<ParamsLiteral> {
-    let small = |q_bits: &[u32], p_bits: &[u32], digit_limbs| ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 10,
-            q_bits: q_bits.to_vec(),
-            p_bits: p_bits.to_vec(),
-            digit_limbs,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 40,
-    };
     vec![
-        small(&[60, 40, 40, 40], &[60], 1),
-        small(&[49, 40, 40, 40], &[49, 49], 2),
-        small(&[49, 40, 40, 40, 40], &[45, 45, 45], 3),
-        small(&[55, 40, 40], &[61, 61, 61], 3),
+        literal(10, &[60, 40, 40, 40], &[60], 1, 40),
+        literal(10, &[49, 40, 40, 40], &[49, 49], 2, 40),
+        literal(10, &[49, 40, 40, 40, 40], &[45, 45, 45], 3, 40),
+        literal(10, &[55, 40, 40], &[61, 61, 61], 3, 40),
     ]
 }
 

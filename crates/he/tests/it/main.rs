@@ -8,3 +8,4 @@ mod noise;
 mod release;
 mod trace;
 mod wire;
+mod world;

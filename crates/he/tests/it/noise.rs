@@ -1,13 +1,11 @@
 //! Measured noise against its formulas: the variance of every operation within 3 % over at least
 //! 10^5 samples, and never past the static bound.
 
-use sudare_he::ckks::{
-    Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext,
-};
+use crate::world::literal;
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, Plaintext};
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_rlwe::security::{SecretDistribution, Security};
 
 /// Secrets and trials: 8 · 4 · 4096 samples of each operation, over keys of their own since a
 /// key's weight is a common factor of its samples.
@@ -15,19 +13,7 @@ const KEYS: usize = 8;
 const TRIALS: usize = 4;
 
 fn params(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> Params {
-    ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 12,
-            q_bits: q_bits.to_vec(),
-            p_bits: p_bits.to_vec(),
-            digit_limbs,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 35,
-    }
-    .build()
-    .unwrap()
+    literal(12, q_bits, p_bits, digit_limbs, 35).build().unwrap()
 }
 
 /// Signed coefficients of a polynomial that is small next to its first prime.

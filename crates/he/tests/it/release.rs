@@ -1,32 +1,18 @@
 //! Key recovery from shown decryptions (Li–Micciancio, ePrint 2020/1533): it works on private
 //! decryptions and fails on those for release, whatever the ciphertext says of itself.
 
+use crate::world::literal;
 use sudare_he::HeError;
-use sudare_he::ckks::{
-    Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Params, ParamsLiteral, Plaintext, State,
-};
+use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Expected, Params, Plaintext, State};
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::release::{MAX_RELEASES, ReleasePolicy, Releases};
-use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 fn params() -> Params {
     // One 61-bit prime; the scale leaves room for the noise and double precision keeps the error.
-    ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 9,
-            q_bits: vec![61],
-            p_bits: vec![],
-            digit_limbs: 1,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 45,
-    }
-    .build()
-    .unwrap()
+    literal(9, &[61], &[], 1, 45).build().unwrap()
 }
 
 /// Two ciphertexts and the real parts of their slots, as somebody was shown them.

@@ -9,20 +9,10 @@ use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evalu
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
-use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_testkit::Random;
 
 fn literal(q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
-    ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 9,
-            q_bits: q_bits.to_vec(),
-            p_bits: p_bits.to_vec(),
-            digit_limbs,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 40,
-    }
+    crate::world::literal(9, q_bits, p_bits, digit_limbs, 40)
 }
 
 struct World {
@@ -46,8 +36,7 @@ impl World {
     }
 
     fn values(&self, salt: u64) -> Vec<f64> {
-        let unit = |k: u64| (k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0;
-        (1..=self.params.slots() as u64).map(|i| unit(i + salt * 104_729)).collect()
+        Random(salt).units(self.params.slots())
     }
 
     fn encrypt(&self, values: &[f64], level: usize) -> Ciphertext {

@@ -3,11 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sudare_ring::buffer::Buffer;
-
-/// Forks that the test makes: `SUDARE_FORKS`, or 100.
-fn forks() -> usize {
-    std::env::var("SUDARE_FORKS").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
-}
+use sudare_testkit::process::alone;
+use sudare_testkit::setting;
 
 /// Whether a child that does `work` ends well within 20 seconds; one that does not is ended.
 fn child_ends(work: impl FnOnce()) -> bool {
@@ -35,7 +32,7 @@ fn child_ends(work: impl FnOnce()) -> bool {
 /// for parent and child, every other child waited for a thread that it does not have.
 #[test]
 fn children_take_large_buffers_beside_busy_threads() {
-    let _alone = crate::alone();
+    let _alone = alone();
     // 2 MiB and more are large.
     const WORDS: usize = 3 << 17;
     let stop = AtomicBool::new(false);
@@ -49,8 +46,9 @@ fn children_take_large_buffers_beside_busy_threads() {
                 }
             });
         }
-        let hung =
-            (0..forks()).filter(|_| !child_ends(|| drop([Buffer::zeroed(WORDS), Buffer::zeroed(2 * WORDS)]))).count();
+        let hung = (0..setting("SUDARE_FORKS", 100))
+            .filter(|_| !child_ends(|| drop([Buffer::zeroed(WORDS), Buffer::zeroed(2 * WORDS)])))
+            .count();
         stop.store(true, Ordering::Relaxed);
         hung
     });

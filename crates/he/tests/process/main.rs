@@ -5,11 +5,8 @@ mod forks;
 #[cfg(target_os = "linux")]
 mod memory;
 mod randomness;
+#[path = "../it/world.rs"]
+#[allow(dead_code)]
+mod world;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// What another test holds is no leak, and a forked child must not find a lock that another thread held.
-fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use world::literal;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use sudare_house::{only, root, sources};
+use sudare_house::{files, only, root, sources};
 
 const LIBRARIES: &[&str] = &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "matrix", "genome"];
 const ABOVE_RING: &[&str] = &["rlwe", "gpu", "he", "store", "tfhe", "matrix", "genome", "serve", "cli", "py"];
@@ -202,14 +202,32 @@ fn no_loop_over_limbs_or_words_above_ring() {
     only("limbs and words", &["rlwe", "he", "matrix", "genome", "serve", "cli", "py"], &words, &listed);
 }
 
+/// Reproducible numbers come from `testkit`, which the unit tests of every crate and the lab can use: it depends on none
+/// of our crates.
+#[test]
+fn one_generator() {
+    let all = files(&["crates", "bench", "fuzz"]);
+    let with = |constant: &str| -> Vec<&str> {
+        let has = |text: &str| text.replace('_', "").to_lowercase().contains(constant);
+        all.iter().filter(|(_, text)| has(text)).map(|(name, _)| name.as_str()).collect()
+    };
+    assert_eq!(with(concat!("9e37", "79b9")), ["crates/testkit/src/random.rs"], "SplitMix64");
+    for constant in [concat!("6364136", "223846793005"), concat!("5851f4", "2d4c957f2d"), concat!("x ^= x", " << 13")] {
+        assert_eq!(with(constant), [""; 0], "a generator of its own");
+    }
+    let manifest = fs::read_to_string(root().join("crates/testkit/Cargo.toml")).unwrap();
+    assert!(!manifest.lines().any(|line| line.starts_with("sudare-")), "testkit depends on a crate of ours");
+}
+
 /// Each crate links one binary of tests, `tests/it`; a second one needs a reason.
 #[test]
 fn one_test_binary() {
     let apart: BTreeSet<&str> = [
         // It steps its own machine code, without a harness.
-        "he/tests/constant_time.rs",
+        "tfhe/tests/constant_time.rs",
         // Scans of all memory and forks want a process without other tests.
         "he/tests/process/main.rs",
+        "tfhe/tests/process/main.rs",
     ]
     .into();
     let mut found = BTreeSet::new();

@@ -1,5 +1,6 @@
 //! Contexts: operations without a plan, against plain matrices.
 
+use crate::common::random;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_matrix::expr::InputSpec;
@@ -13,14 +14,6 @@ use sudare_rlwe::security::Security;
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 
 const ERROR: f64 = 1e-4;
-
-/// Elements within ±1 that follow no line.
-fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| {
-        (seed as f64 + 12.9898 * i as f64 + 78.233 * j as f64 + 1.7 * (i * j) as f64).sin()
-    })
-    .unwrap()
-}
 
 fn context(depth: usize) -> Context {
     let options = ContextOptions { security: Security::Insecure, tile: 4, threads: 2, ..ContextOptions::default() };

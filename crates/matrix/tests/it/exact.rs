@@ -9,6 +9,7 @@ use sudare_matrix::session::QUIET;
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner, Server};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::{WireError, peek};
+use sudare_testkit::random::word_at;
 
 fn input(name: &str, shape: (usize, usize), bound: u64) -> InputSpec {
     InputSpec::integers(name, shape, bound.into())
@@ -29,7 +30,7 @@ fn encrypt(client: &Client, name: &str, matrix: &IntMatrix) -> Encrypted {
 /// Elements that reach the bound on both sides.
 fn matrix(rows: usize, cols: usize, bound: u64, salt: u64) -> IntMatrix {
     IntMatrix::from_fn(rows, cols, |i, j| {
-        let word = ((i * cols + j) as u64 + salt).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 3;
+        let word = word_at(salt, (i * cols + j) as u64);
         match word % 5 {
             0 => i128::from(bound),
             1 => -i128::from(bound),

@@ -1,5 +1,6 @@
 //! Lines that move and repeat, ends of products and inputs in two forms, against plain matrices.
 
+use crate::common::random;
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::session::{Context, ContextOptions, QUIET};
 use sudare_matrix::slots::lines::Lines;
@@ -7,10 +8,6 @@ use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixErro
 use sudare_rlwe::security::Security;
 
 const ERROR: f64 = 1e-4;
-
-fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| (seed as f64 + 12.9898 * i as f64 + 78.233 * j as f64).sin()).unwrap()
-}
 
 fn taken(m: &Matrix, axis: u8, l: Lines) -> Matrix {
     let (rows, cols) = if axis == 0 { (l.size, m.cols()) } else { (m.rows(), l.size) };

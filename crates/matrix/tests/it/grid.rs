@@ -1,5 +1,6 @@
 //! Tables in whole ciphertexts against plain matrices: broadcasting, sums, and what is known of the slots beside them.
 
+use crate::common::random;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
@@ -55,11 +56,6 @@ impl World {
         let error = found.layout.decode(&self.params, &plains).unwrap().max_difference(&wanted);
         assert!(error < 1e-4, "{rows}×{cols}: {error:e}");
     }
-}
-
-/// Numbers in [−1, 1].
-fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| (seed as f64 + 31.7 * i as f64 + 7.3 * j as f64).sin()).unwrap()
 }
 
 /// An element, or the only one of an axis of length one.

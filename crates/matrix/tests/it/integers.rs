@@ -4,6 +4,7 @@ use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::session::QUIET;
 use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, MatrixError, Plan, Planner, PublicClient, Server};
+use sudare_testkit::Random;
 
 fn plan_of(expr: Expr, batch: usize) -> Result<Plan, MatrixError> {
     Planner::new(CostModel::default()).plan(&Goal { batch, ..Goal::new(expr, 0.0) })
@@ -17,25 +18,15 @@ fn known(name: &str, shape: (usize, usize), bound: u128) -> InputSpec {
     InputSpec { plain: true, ..input(name, shape, bound) }
 }
 
-/// A generator of its own, so that a seed is a case for good.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
-
-    /// Elements that often reach the bound.
-    fn matrix(&mut self, (rows, cols): (usize, usize), bound: i128) -> IntMatrix {
-        let data = (0..rows * cols).map(|_| match self.roll(5) {
-            0 => bound,
-            1 => -bound,
-            _ => (self.roll(1 << 30) as i128 * self.roll(1 << 30) as i128 * 1_000_003) % (bound + 1),
-        });
-        let data: Vec<i128> = data.collect();
-        IntMatrix::new(rows, cols, data).unwrap()
-    }
+/// Elements that often reach the bound.
+fn matrix(random: &mut Random, (rows, cols): (usize, usize), bound: i128) -> IntMatrix {
+    let data = (0..rows * cols).map(|_| match random.index(5) {
+        0 => bound,
+        1 => -bound,
+        _ => (random.index(1 << 30) as i128 * random.index(1 << 30) as i128 * 1_000_003) % (bound + 1),
+    });
+    let data: Vec<i128> = data.collect();
+    IntMatrix::new(rows, cols, data).unwrap()
 }
 
 /// An expression that grows at random.
@@ -50,12 +41,12 @@ impl Grown {
         self.nodes.len() - 1
     }
 
-    fn leaf(&mut self, dice: &mut Dice, shape: (usize, usize), encrypted: bool) -> usize {
+    fn leaf(&mut self, random: &mut Random, shape: (usize, usize), encrypted: bool) -> usize {
         let fits = |i: &InputSpec| (i.rows, i.cols) == shape && i.plain != encrypted;
-        if let Some(at) = self.inputs.iter().position(fits).filter(|_| dice.roll(2) == 0) {
+        if let Some(at) = self.inputs.iter().position(fits).filter(|_| random.index(2) == 0) {
             return self.nodes.iter().position(|op| *op == Op::Input { input: at }).unwrap();
         }
-        let bound = [1, 5, 1000, 1 << 20, (1 << 64) + 3][dice.roll(5)];
+        let bound = [1, 5, 1000, 1 << 20, (1 << 64) + 3][random.index(5)];
         let name = format!("x{}", self.inputs.len());
         self.inputs.push(if encrypted { input(&name, shape, bound) } else { known(&name, shape, bound) });
         let input = self.inputs.len() - 1;
@@ -63,56 +54,56 @@ impl Grown {
     }
 
     /// A value of a shape with up to `factors` encrypted factors, none of it a matrix product unless it may be.
-    fn grow(&mut self, dice: &mut Dice, shape: (usize, usize), depth: usize, factors: usize) -> usize {
+    fn grow(&mut self, random: &mut Random, shape: (usize, usize), depth: usize, factors: usize) -> usize {
         let (rows, cols) = shape;
         if depth == 0 {
-            return self.leaf(dice, shape, factors != 0);
+            return self.leaf(random, shape, factors != 0);
         }
-        let split = |dice: &mut Dice| match factors {
+        let split = |random: &mut Random| match factors {
             0 => (0, 0),
-            1 => [(1, 0), (0, 1)][dice.roll(2)],
-            _ => [(1, 1), (1, 1), (2, 0), (0, 2)][dice.roll(4)],
+            1 => [(1, 0), (0, 1)][random.index(2)],
+            _ => [(1, 1), (1, 1), (2, 0), (0, 2)][random.index(4)],
         };
-        let less = |dice: &mut Dice| if factors == 2 && dice.roll(2) == 0 { 1 } else { factors };
-        match dice.roll(10) {
+        let less = |random: &mut Random| if factors == 2 && random.index(2) == 0 { 1 } else { factors };
+        match random.index(10) {
             0 | 1 => {
-                let (other, flip) = (less(dice), dice.roll(2));
+                let (other, flip) = (less(random), random.index(2));
                 let (left, right) =
-                    (self.grow(dice, shape, depth - 1, factors), self.grow(dice, shape, depth - 1, other));
+                    (self.grow(random, shape, depth - 1, factors), self.grow(random, shape, depth - 1, other));
                 let (left, right) = if flip == 0 { (left, right) } else { (right, left) };
-                self.node(if dice.roll(2) == 0 { Op::Add { left, right } } else { Op::Sub { left, right } })
+                self.node(if random.index(2) == 0 { Op::Add { left, right } } else { Op::Sub { left, right } })
             }
             2 => {
-                let (x, y) = split(dice);
-                let (left, right) = (self.grow(dice, shape, depth - 1, x), self.grow(dice, shape, depth - 1, y));
+                let (x, y) = split(random);
+                let (left, right) = (self.grow(random, shape, depth - 1, x), self.grow(random, shape, depth - 1, y));
                 self.node(Op::Mul { left, right })
             }
             3 | 4 => {
-                let ((x, y), k) = (split(dice), 1 + dice.roll(4));
-                let left = self.grow(dice, (rows, k), depth - 1, x);
-                let right = self.grow(dice, (k, cols), depth - 1, y);
+                let ((x, y), k) = (split(random), 1 + random.index(4));
+                let left = self.grow(random, (rows, k), depth - 1, x);
+                let right = self.grow(random, (k, cols), depth - 1, y);
                 self.node(Op::Matmul { left, right })
             }
             5 => {
-                let of = self.grow(dice, shape, depth - 1, factors);
+                let of = self.grow(random, shape, depth - 1, factors);
                 self.node(Op::Neg { of })
             }
             6 => {
-                let of = self.grow(dice, shape, depth - 1, factors);
-                let by = [1.0, -1.0, -3.0, 12_345.0][dice.roll(4)];
+                let of = self.grow(random, shape, depth - 1, factors);
+                let by = [1.0, -1.0, -3.0, 12_345.0][random.index(4)];
                 self.node(Op::Scale { of, by })
             }
             7 => {
-                let of = self.grow(dice, shape, depth - 1, factors);
-                self.node(Op::Shift { of, by: dice.roll(2000) as f64 - 1000.0 })
+                let of = self.grow(random, shape, depth - 1, factors);
+                self.node(Op::Shift { of, by: random.index(2000) as f64 - 1000.0 })
             }
             8 if rows == 1 || cols == 1 => {
-                let (axis, length) = (u8::from(rows != 1), 1 + dice.roll(4));
-                let of = self.grow(dice, if axis == 0 { (length, cols) } else { (rows, length) }, depth - 1, factors);
+                let (axis, length) = (u8::from(rows != 1), 1 + random.index(4));
+                let of = self.grow(random, if axis == 0 { (length, cols) } else { (rows, length) }, depth - 1, factors);
                 self.node(Op::Sum { of, axis })
             }
             _ => {
-                let of = self.grow(dice, (cols, rows), depth - 1, factors);
+                let of = self.grow(random, (cols, rows), depth - 1, factors);
                 self.node(Op::Transpose { of })
             }
         }
@@ -154,21 +145,21 @@ fn value(expr: &Expr, node: usize, inputs: &[IntMatrix]) -> IntMatrix {
 }
 
 /// Computes what a plan says of random inputs, and compares.
-fn check(plan: &Plan, dice: &mut Dice) {
+fn check(plan: &Plan, random: &mut Random) {
     let expr = plan.expression();
     let client = Client::new(plan, 1).unwrap();
     let public = PublicClient::new(plan, client.public_key().unwrap(), 1).unwrap();
     let server = Server::keyless(plan, 1).unwrap();
-    let draw = |dice: &mut Dice, i: &InputSpec| -> Vec<IntMatrix> {
+    let draw = |random: &mut Random, i: &InputSpec| -> Vec<IntMatrix> {
         let bound = i128::try_from(i.integers.unwrap()).unwrap();
-        (0..plan.batch()).map(|_| dice.matrix((i.rows, i.cols), bound)).collect()
+        (0..plan.batch()).map(|_| matrix(random, (i.rows, i.cols), bound)).collect()
     };
-    let inputs: Vec<Vec<IntMatrix>> = expr.inputs().iter().map(|i| draw(dice, i)).collect();
+    let inputs: Vec<Vec<IntMatrix>> = expr.inputs().iter().map(|i| draw(random, i)).collect();
     let values: Vec<Encrypted> = expr
         .inputs()
         .iter()
         .zip(&inputs)
-        .map(|(spec, matrices)| match (spec.plain, dice.roll(2)) {
+        .map(|(spec, matrices)| match (spec.plain, random.index(2)) {
             (true, _) => server.plain_integers(&spec.name, matrices).unwrap(),
             (_, 0) => client.encrypt_integers_batch(&spec.name, matrices, QUIET).unwrap(),
             _ => public.encrypt_integers_batch(&spec.name, matrices, QUIET).unwrap(),
@@ -190,15 +181,16 @@ fn check(plan: &Plan, dice: &mut Dice) {
 fn random_expressions() {
     let (mut done, mut refused) = (0, 0);
     for seed in 0..240u64 {
-        let dice = &mut Dice(seed);
+        let random = &mut Random(seed);
         let mut grown = Grown { inputs: Vec::new(), nodes: Vec::new() };
-        let (shape, depth, factors) = ((1 + dice.roll(4), 1 + dice.roll(4)), 1 + dice.roll(4), 1 + dice.roll(2));
-        let output = grown.grow(dice, shape, depth, factors);
+        let (shape, depth, factors) =
+            ((1 + random.index(4), 1 + random.index(4)), 1 + random.index(4), 1 + random.index(2));
+        let output = grown.grow(random, shape, depth, factors);
         let Ok(expr) = Expr::new(grown.inputs, grown.nodes, output) else { continue };
-        match plan_of(expr, 1 + dice.roll(2)) {
+        match plan_of(expr, 1 + random.index(2)) {
             Ok(plan) => {
                 let plan = Plan::from_json(&plan.to_json().unwrap()).unwrap();
-                check(&plan, dice);
+                check(&plan, random);
                 done += 1;
             }
             Err(MatrixError::NoPlan { .. }) => refused += 1,

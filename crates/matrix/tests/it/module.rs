@@ -1,50 +1,16 @@
 //! The module method against the plain one.
 
-use sudare_he::ckks::{Decryptor, Encryptor, Evaluator, ParamsLiteral};
+use crate::common::{World, require, scaled};
+use sudare_he::ckks::{Encryptor, Evaluator, ParamsLiteral};
 use sudare_matrix::module::{self, ModuleOptions};
-use sudare_matrix::{Matrix, Method, Operand, ProductSpec, Requirements, Shape};
-use sudare_ring::Threads;
+use sudare_matrix::{Method, Operand, ProductSpec, Shape};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
-fn matrix(rows: usize, cols: usize, max_abs: f64, salt: u64) -> Matrix {
-    let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;
-    Matrix::from_fn(rows, cols, |i, j| max_abs * unit(1 + (i * cols + j) as u64 + salt * 104_729)).unwrap()
-}
-
-fn require(shape: Shape, max_abs: [f64; 2], error: f64) -> Requirements {
-    Requirements { shape, max_abs, error, security: Security::Bits128, fresh: [true, true], decrypt_next: true }
-}
-
-/// Encrypts, multiplies and decrypts; returns the largest error beside the predicted one.
+/// The largest error of a product beside the predicted one.
 fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
-    let product = spec.build().unwrap();
-    let (params, shape) = (product.params(), product.shape());
-    let secret = SecretKey::generate(params).unwrap();
-    let demand = product.keys();
-    let generator = KeyGenerator::new(&secret).unwrap();
-    let server = Evaluator::new(params, generator.eval_keys(demand.relin, &demand.galois).unwrap()).unwrap();
-    let key = generator.public_key().unwrap();
-    let encryptor =
-        if public { Encryptor::with_public_key(&key) } else { Encryptor::with_secret_key(&secret) }.unwrap();
-    let make = |rows, cols, bound, salt| -> Vec<Matrix> {
-        (0..shape.batch as u64).map(|b| matrix(rows, cols, bound, salt + 2 * b)).collect()
-    };
-    let (left, right) = (make(shape.m, shape.k, max_abs[0], 1), make(shape.k, shape.n, max_abs[1], 2));
-    let encrypt = |operand, matrices: &[Matrix], bound| -> Vec<_> {
-        let plain = product.encode(operand, matrices, bound).unwrap();
-        assert_eq!(plain.len(), product.ciphertexts(operand));
-        plain.iter().map(|p| encryptor.encrypt(p).unwrap()).collect()
-    };
-    let (a, b) = (encrypt(Operand::Left, &left, max_abs[0]), encrypt(Operand::Right, &right, max_abs[1]));
-    let c = product.multiply(&server, &a, &b).unwrap();
-    let shared = Threads::new(3).run(|| product.multiply(&server, &a, &b)).unwrap();
-    assert!(c.iter().zip(&shared).all(|(x, y)| x.parts().iter().zip(y.parts()).all(|(x, y)| x.words() == y.words())));
-    let decryptor = Decryptor::new(&secret);
-    let plain: Vec<_> = c.iter().map(|c| decryptor.decrypt(c).unwrap()).collect();
-    let results = product.decode(&plain).unwrap();
-    let errors = results.iter().zip(left.iter().zip(&right)).map(|(c, (a, b))| c.max_difference(&a.matmul(b).unwrap()));
-    (errors.fold(0.0, f64::max), product.predicted_error(max_abs))
+    let world = World::new(spec);
+    (world.run_within(1, max_abs, public, true).0, world.product.predicted_error(max_abs))
 }
 
 /// A ring too small to be secure, for tests: N = 512, one digit.
@@ -132,7 +98,7 @@ fn refusals() {
     let server =
         Evaluator::new(product.params(), KeyGenerator::new(&secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();
     let encryptor = Encryptor::with_secret_key(&secret).unwrap();
-    let plain = product.encode(Operand::Left, &[matrix(8, 8, 1.0, 1)], 1.0).unwrap();
+    let plain = product.encode(Operand::Left, &[scaled(1, 8, 8, 1.0)], 1.0).unwrap();
     let a: Vec<_> = plain.iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
     assert!(product.multiply(&server, &a, &a).is_err(), "no keys");
     assert!(product.multiply(&server, &a, &[]).is_err());

@@ -10,6 +10,7 @@ use sudare_matrix::packing::{
 };
 use sudare_matrix::{MatrixError, Operand, Shape};
 use sudare_rlwe::security::Security;
+use sudare_testkit::Random;
 
 const PLAY: Security = Security::Insecure;
 
@@ -51,19 +52,11 @@ impl World {
     }
 }
 
-/// SplitMix64: test data.
-fn word(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 /// Entries over the whole range, the extremes often.
 fn vector(entries: Entries, length: usize, seed: u64) -> Vec<i128> {
-    let mut state = seed;
+    let mut random = Random(seed);
     let mut one = || {
-        let (kind, size) = (word(&mut state), i128::from(word(&mut state) % (entries.max() + 1)));
+        let (kind, size) = (random.word(), i128::from(random.word() % (entries.max() + 1)));
         let size = if kind.is_multiple_of(4) { i128::from(entries.max()) } else { size };
         if entries.signed() && kind & 8 != 0 { -size } else { size }
     };
@@ -160,16 +153,16 @@ proptest! {
         let world = World::new(&LargeIntegers::parameters(bits, terms, factors, PLAY).unwrap());
         let packing = LargeIntegers::new(&world.params, bits, terms, factors).unwrap();
         let (encryptor, evaluator) = (world.encryptor(), world.evaluator());
-        let mut state = seed;
+        let mut random = Random(seed);
         let (mut sum, mut total) = (None, BigInt::ZERO);
         for term in 0..terms {
             let (mut product, mut value) = (None, BigInt::from(1));
             for _ in 0..factors {
-                let words: Vec<u32> = (0..bits.div_ceil(32)).map(|_| word(&mut state) as u32).collect();
+                let words: Vec<u32> = (0..bits.div_ceil(32)).map(|_| random.word() as u32).collect();
                 let mut x = BigInt::new(num_bigint::Sign::Plus, words) % (BigInt::from(1) << bits);
                 // All bits set is where coefficients are largest.
-                if word(&mut state).is_multiple_of(3) { x = (BigInt::from(1) << bits) - 1; }
-                if word(&mut state).is_multiple_of(3) { x = -x; }
+                if random.word().is_multiple_of(3) { x = (BigInt::from(1) << bits) - 1; }
+                if random.word().is_multiple_of(3) { x = -x; }
                 let c = encryptor.encrypt(&packing.encode(&x).unwrap()).unwrap();
                 product = Some(match product { None => c, Some(p) => evaluator.mul(&p, &c).unwrap() });
                 value *= x;

@@ -8,6 +8,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::session::QUIET;
 use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient};
+use sudare_testkit::{Random, sized};
 
 /// An integer times a power of two.
 #[derive(Clone, Debug)]
@@ -146,37 +147,16 @@ impl Exact {
     }
 }
 
-/// Numbers that look random.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    /// Uniform in [0, 1).
-    fn unit(&mut self) -> f64 {
-        (self.word() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.word() % n as u64) as usize
-    }
-
-    /// A power of ten with an exponent in a range.
-    fn power(&mut self, low: f64, high: f64) -> f64 {
-        10f64.powf(low + (high - low) * self.unit())
-    }
+/// A power of ten with an exponent in a range.
+fn power(random: &mut Random, low: f64, high: f64) -> f64 {
+    10f64.powf(low + (high - low) * random.fraction())
 }
 
 /// Ways to fill a matrix.
 const FILLINGS: [&str; 7] = ["most", "least", "signs", "one", "constant", "stripes", "random"];
 
 fn filled(kind: &str, (rows, cols): (usize, usize), max_abs: f64, random: &mut Random) -> Matrix {
-    let (row, col) = (random.below(rows), random.below(cols));
+    let (row, col) = (random.index(rows), random.index(cols));
     let seed = random.word();
     Matrix::from_fn(rows, cols, |i, j| {
         let mut own = Random(seed ^ ((i * cols + j) as u64 * 0x1_0000_0001));
@@ -205,7 +185,7 @@ fn filled(kind: &str, (rows, cols): (usize, usize), max_abs: f64, random: &mut R
                     -max_abs
                 }
             }
-            _ => max_abs * (2.0 * own.unit() - 1.0),
+            _ => max_abs * own.unit(),
         }
     })
     .unwrap()
@@ -230,7 +210,7 @@ fn run(plan: &Plan, random: &mut Random, rounds: usize) -> f64 {
             // Everything as large as it can be, of one sign and of different ones.
             0 => vec!["most"; expr.inputs().len()],
             1 => vec!["signs"; expr.inputs().len()],
-            _ => expr.inputs().iter().map(|_| FILLINGS[random.below(FILLINGS.len())]).collect(),
+            _ => expr.inputs().iter().map(|_| FILLINGS[random.index(FILLINGS.len())]).collect(),
         };
         let members: Vec<Vec<Matrix>> = expr
             .inputs()
@@ -267,25 +247,25 @@ fn input(name: &str, shape: (usize, usize), max_abs: f64) -> InputSpec {
 
 /// A goal of one product: bounds 1e-8 to 1e12, relative errors 1e-1 to 1e-12.
 fn product(random: &mut Random) -> Goal {
-    let side = |random: &mut Random| if random.below(8) == 0 { 1 + random.below(40) } else { 1 + random.below(9) };
+    let side = |random: &mut Random| if random.index(8) == 0 { 1 + random.index(40) } else { 1 + random.index(9) };
     let (m, k, n) = (side(random), side(random), side(random));
-    let (a, b) = (random.power(-8.0, 12.0), random.power(-8.0, 12.0));
-    let error = random.power(-12.0, -1.0) * a * b * k as f64;
+    let (a, b) = (power(random, -8.0, 12.0), power(random, -8.0, 12.0));
+    let error = power(random, -12.0, -1.0) * a * b * k as f64;
     let expr = Expr::product(input("A", (m, k), a), input("B", (k, n), b)).unwrap();
-    Goal { batch: [1, 1, 1, 2, 5][random.below(5)], ..Goal::new(expr, error) }
+    Goal { batch: [1, 1, 1, 2, 5][random.index(5)], ..Goal::new(expr, error) }
 }
 
 /// A goal of a few operations on square matrices.
 fn expression(random: &mut Random) -> Goal {
-    let side = 1 + random.below(7);
-    let bounds = [random.power(-4.0, 3.0), random.power(-4.0, 3.0)];
+    let side = 1 + random.index(7);
+    let bounds = [power(random, -4.0, 3.0), power(random, -4.0, 3.0)];
     let inputs = vec![input("A", (side, side), bounds[0]), input("B", (side, side), bounds[1])];
     let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
     // The last two values, so that all matter.
     let (mut last, mut other) = (1, 0);
-    for _ in 0..1 + random.below(3) {
-        let (left, right) = if random.below(2) == 0 { (last, other) } else { (other, last) };
-        let op = match random.below(8) {
+    for _ in 0..1 + random.index(3) {
+        let (left, right) = if random.index(2) == 0 { (last, other) } else { (other, last) };
+        let op = match random.index(8) {
             0 => Op::Add { left, right },
             1 => Op::Sub { left, right },
             2 => Op::Mul { left, right },
@@ -293,20 +273,20 @@ fn expression(random: &mut Random) -> Goal {
         };
         nodes.push(op);
         last = nodes.len() - 1;
-        match random.below(6) {
-            0 => nodes.push(Op::Scale { of: last, by: 2.0 * random.unit() - 1.0 }),
+        match random.index(6) {
+            0 => nodes.push(Op::Scale { of: last, by: 2.0 * random.fraction() - 1.0 }),
             1 => nodes.push(Op::Transpose { of: last }),
-            2 => nodes.push(Op::Shift { of: last, by: random.unit() }),
+            2 => nodes.push(Op::Shift { of: last, by: random.fraction() }),
             _ => {}
         }
-        (last, other) = (nodes.len() - 1, random.below(2));
+        (last, other) = (nodes.len() - 1, random.index(2));
     }
-    if random.below(3) == 0 {
-        nodes.push(Op::Sum { of: last, axis: random.below(2) as u8 });
+    if random.index(3) == 0 {
+        nodes.push(Op::Sum { of: last, axis: random.index(2) as u8 });
         last = nodes.len() - 1;
     }
     let expr = Expr::new(inputs, nodes, last).unwrap();
-    let error = random.power(-9.0, -1.0) * expr.info(expr.output()).max_abs;
+    let error = power(random, -9.0, -1.0) * expr.info(expr.output()).max_abs;
     Goal::new(expr, error)
 }
 
@@ -326,7 +306,7 @@ fn check(goals: usize, seed: u64, least: usize, mut make: impl FnMut(&mut Random
         };
         // Now and then another method than the cheapest.
         let names: BTreeSet<&str> = plan.considered().iter().map(|c| c.method.as_str()).collect();
-        let method = names.iter().nth(random.below(names.len())).unwrap().to_string();
+        let method = names.iter().nth(random.index(names.len())).unwrap().to_string();
         let plan = match at % 4 {
             0 => Planner { method: Some(method), ..planner() }.plan(&goal).unwrap_or(plan),
             _ => plan,
@@ -343,12 +323,14 @@ fn check(goals: usize, seed: u64, least: usize, mut make: impl FnMut(&mut Random
 
 #[test]
 fn random_products_keep_their_promise() {
-    check(126, 1, 60, product);
+    let (goals, least) = sized((42, 20), (126, 60));
+    check(goals, 1, least, product);
 }
 
 #[test]
 fn random_expressions_keep_their_promise() {
-    check(24, 2, 12, expression);
+    let (goals, least) = sized((8, 4), (24, 12));
+    check(goals, 2, least, expression);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Releases: the promise that they keep, what they count, and what they refuse.
 
+use crate::common::random;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, State};
 use sudare_matrix::expr::{InputSpec, Op};
@@ -7,14 +8,6 @@ use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixErro
 use sudare_rlwe::RlweError;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
-
-fn values(rows: usize, cols: usize, seed: u64) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| {
-        let x = (i as u64 * 7919 + j as u64 * 104_729 + seed * 1_299_709).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    })
-    .unwrap()
-}
 
 fn planner() -> Planner {
     Planner::new(CostModel::default())
@@ -36,7 +29,7 @@ fn released_product(releases: u64, bits: u32, error: f64) -> Plan {
 
 /// A client, and an encrypted product with its true value.
 fn multiplied(plan: &Plan) -> (Client, Encrypted, Matrix) {
-    let (a, b) = (values(5, 8, 1), values(8, 3, 2));
+    let (a, b) = (random(1, 5, 8), random(2, 8, 3));
     let client = Client::new(plan, 2).unwrap();
     let (x, y) = (client.encrypt("A", &a).unwrap(), client.encrypt("B", &b).unwrap());
     let z = client.server().unwrap().matmul(&x, &y).unwrap();
@@ -46,7 +39,7 @@ fn multiplied(plan: &Plan) -> (Client, Encrypted, Matrix) {
 #[test]
 fn the_result_of_every_method_is_what_its_plan_expects() {
     let goal = Goal::new(product(6, 10, 5), 1e-4);
-    let (a, b) = (values(6, 10, 3), values(10, 5, 4));
+    let (a, b) = (random(3, 6, 10), random(4, 10, 5));
     let all = planner().plan(&goal).unwrap();
     let mut methods: Vec<String> = all.considered().iter().map(|c| c.method.clone()).collect();
     methods.sort();
@@ -103,7 +96,7 @@ fn a_released_expression_keeps_its_promise() {
     let plan = planner().plan(&goal).unwrap();
     let promised = plan.summary().predicted_error;
     assert!(promised <= 1e-3);
-    let (a, b) = (values(4, 4, 5), values(4, 4, 6));
+    let (a, b) = (random(5, 4, 4), random(6, 4, 4));
     let client = Client::new(&plan, 2).unwrap();
     let (x, y) = (client.encrypt("A", &a).unwrap(), client.encrypt("B", &b).unwrap());
     let z = client.server().unwrap().run(&[x.clone(), y]).unwrap();
@@ -131,7 +124,7 @@ fn a_batch_is_one_release() {
     let goal = Goal { batch: 3, release: Some(policy(2, 20)), ..Goal::new(product(2, 3, 2), 1e-3) };
     let plan = planner().plan(&goal).unwrap();
     let client = Client::new(&plan, 1).unwrap();
-    let (a, b): (Vec<_>, Vec<_>) = (0..3).map(|s| (values(2, 3, s), values(3, 2, s + 9))).unzip();
+    let (a, b): (Vec<_>, Vec<_>) = (0..3).map(|s| (random(s, 2, 3), random(s + 9, 3, 2))).unzip();
     let quiet = sudare_matrix::session::QUIET;
     let (x, y) = (client.encrypt_batch("A", &a, quiet).unwrap(), client.encrypt_batch("B", &b, quiet).unwrap());
     let z = client.server().unwrap().matmul(&x, &y).unwrap();

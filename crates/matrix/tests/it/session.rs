@@ -1,17 +1,10 @@
 //! Plans and sessions end to end, in one process.
 
+use crate::common::random;
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::{
     Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient, Server, expr,
 };
-
-fn values(rows: usize, cols: usize, seed: u64) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| {
-        let x = (i as u64 * 7919 + j as u64 * 104_729 + seed * 1_299_709).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    })
-    .unwrap()
-}
 
 fn planner() -> Planner {
     Planner::new(CostModel::default())
@@ -47,7 +40,7 @@ fn one_product_each_way() {
     let loaded = Plan::from_json(&plan.to_json().unwrap()).unwrap();
     assert_eq!(loaded, plan);
     assert_eq!(loaded.summary(), plan.summary());
-    let (a, b) = (values(9, 13, 1), values(13, 3, 2));
+    let (a, b) = (random(1, 9, 13), random(2, 13, 3));
     let client = Client::new(&plan, 1).unwrap();
     let server = Server::new(&loaded, client.eval_keys().unwrap(), 2).unwrap();
     let public = PublicClient::new(&plan, client.public_key().unwrap(), 1).unwrap();
@@ -71,7 +64,7 @@ fn one_product_each_way() {
 #[test]
 fn sizes_are_those_that_are_sent() {
     let goal = Goal::new(Expr::product(input("A", 6, 10), input("B", 10, 5)).unwrap(), 1e-4);
-    let (a, b) = (values(6, 10, 3), values(10, 5, 4));
+    let (a, b) = (random(3, 6, 10), random(4, 10, 5));
     let all = planner().plan(&goal).unwrap();
     let methods: std::collections::BTreeSet<String> = all.considered().iter().map(|c| c.method.clone()).collect();
     assert!(methods.len() > 4, "{methods:?}");
@@ -99,7 +92,7 @@ fn sizes_are_those_that_are_sent() {
 
 #[test]
 fn whole_expressions() {
-    let (a, b, c) = (values(5, 9, 1), values(9, 6, 2), values(5, 6, 3));
+    let (a, b, c) = (random(1, 5, 9), random(2, 9, 6), random(3, 5, 6));
     let inputs = || vec![input("A", 5, 9), input("B", 9, 6), input("C", 5, 6)];
     // (A @ B * C - 0.5 * C).T.sum(0) + 2
     let nodes = vec![
@@ -127,7 +120,7 @@ fn whole_expressions() {
 
 #[test]
 fn products_in_a_row_and_negation() {
-    let (a, w) = (values(7, 7, 5), values(7, 7, 6));
+    let (a, w) = (random(5, 7, 7), random(6, 7, 7));
     let plain = InputSpec { plain: true, ..input("W", 7, 7) };
     // -(A @ A @ W) + 3 * A
     let nodes = vec![
@@ -152,8 +145,8 @@ fn batches() {
     let plan = planner().plan(&goal).unwrap();
     let client = Client::new(&plan, 1).unwrap();
     let server = client.server().unwrap();
-    let a: Vec<Matrix> = (0..5).map(|s| values(4, 3, s)).collect();
-    let b: Vec<Matrix> = (0..5).map(|s| values(3, 2, s + 10)).collect();
+    let a: Vec<Matrix> = (0..5).map(|s| random(s, 4, 3)).collect();
+    let b: Vec<Matrix> = (0..5).map(|s| random(s + 10, 3, 2)).collect();
     let quiet = sudare_matrix::session::QUIET;
     let (ea, eb) = (client.encrypt_batch("A", &a, quiet).unwrap(), client.encrypt_batch("B", &b, quiet).unwrap());
     let c = client.decrypt_batch(&server.matmul(&ea, &eb).unwrap()).unwrap();

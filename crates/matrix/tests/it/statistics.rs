@@ -7,6 +7,7 @@ use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
+use sudare_testkit::random::unit_at;
 
 fn small(released: bool) -> Params {
     let mut literal = ColumnStatistics::literal(Security::Bits128, released);
@@ -16,8 +17,8 @@ fn small(released: bool) -> Params {
 
 /// Values with a mean far from zero, as real columns have.
 fn value(i: usize, j: usize) -> f64 {
-    let noise = ((i * 31 + j * 17 + 1) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
-    0.9 - 0.3 * (noise as f64 / (1u64 << 53) as f64) * ((j % 3) as f64 + 0.1) - (i % 7) as f64 * 0.02
+    let noise = (unit_at(1, i, j) + 1.0) / 2.0;
+    0.9 - 0.3 * noise * ((j % 3) as f64 + 0.1) - (i % 7) as f64 * 0.02
 }
 
 fn plain(rows: usize, columns: usize) -> Moments {

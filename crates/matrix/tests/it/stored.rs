@@ -1,8 +1,7 @@
 //! Matrices in stores, and products in less memory than they take: the bits of the product in memory.
 
-use crate::child;
-
-use child::{CHILD, matrix, memory, plan};
+use crate::child::{CHILD, memory, plan};
+use crate::common::random;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -36,7 +35,7 @@ impl World {
         let plan = plan(method, shape, batch);
         let client = Client::new(&plan, 2).unwrap();
         let server = client.server().unwrap();
-        let many = |rows, cols, salt| (0..batch as u64).map(|b| matrix(rows, cols, salt + 2 * b)).collect();
+        let many = |rows, cols, salt| (0..batch as u64).map(|b| random(salt + 2 * b, rows, cols)).collect();
         let matrices = [many(shape.0, shape.1, 1), many(shape.1, shape.2, 2)];
         Self { plan, client, server, matrices, folder: tempfile::tempdir().unwrap() }
     }
@@ -280,7 +279,7 @@ fn killed_products_go_on() {
     let memory = world.least(&a, &b);
     let expected = world.server.matmul_stored(&a, &b, &world.path("expected"), options(memory), QUIET).unwrap().product;
     let expected = blocks(&expected);
-    let rounds: u64 = std::env::var("SUDARE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
+    let rounds = sudare_testkit::setting("SUDARE_KILLS", 6);
     let (mut interrupted, mut kept) = (0, 0);
     for round in 0..rounds {
         let path = world.path("c");

@@ -1,5 +1,6 @@
 //! Contexts whose matrices are tables over whole ciphertexts, against plain matrices.
 
+use crate::common::random;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::circuits::polynomial::Function;
@@ -18,10 +19,6 @@ fn options() -> ContextOptions {
 fn bootstrapped(automatic: bool) -> Context {
     let (scale_bits, bootstrap) = (43, Some(BootstrapSet::A));
     Context::new(3, &ContextOptions { scale_bits, bootstrap, automatic, ..options() }).unwrap()
-}
-
-fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| (seed as f64 + 31.7 * i as f64 + 7.3 * j as f64).sin()).unwrap()
 }
 
 #[track_caller]

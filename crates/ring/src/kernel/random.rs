@@ -78,27 +78,16 @@ mod tests {
     use super::super::Family;
     use super::super::contract::WordKernels;
     use super::*;
+    use sudare_testkit::Random;
 
     fn families() -> impl Iterator<Item = (Family, &'static dyn WordKernels)> {
         Family::ALL.into_iter().filter_map(|f| Some((f, platform::kernels(f)?.words())))
     }
 
-    /// Words that need no good generator, below 2^64.
-    fn words(count: usize) -> Vec<u64> {
-        let mut x = 0x9e37_79b9_7f4a_7c15u64;
-        let step = |_| {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^= x << 17;
-            x
-        };
-        (0..count).map(step).collect()
-    }
-
     #[test]
     fn sorts() {
         for log in 0..=13 {
-            let mut start: Vec<u64> = words(1 << log).iter().map(|w| w & WORD_MASK).collect();
+            let mut start: Vec<u64> = Random(log).words(u64::MAX, 1 << log).iter().map(|w| w & WORD_MASK).collect();
             start[0] = WORD_MASK;
             start[(1 << log) / 2] = 0;
             let mut expected = start.clone();
@@ -116,7 +105,7 @@ mod tests {
         let value = |t: [u64; 2]| u128::from(t[1]) << 63 | u128::from(t[0]);
         let thresholds =
             [[5, WORD_MASK], [0, 1 << 62], [WORD_MASK, 1 << 40], [7, 1 << 40], [WORD_MASK, 0], [1, 0], [0, 0]];
-        let mut draws = words(2 * 333);
+        let mut draws = Random(1).words(u64::MAX, 2 * 333);
         for (i, t) in thresholds.iter().enumerate() {
             for (j, delta) in [-1i64, 0, 1].into_iter().enumerate() {
                 let near = value(*t).wrapping_add_signed(i128::from(delta)) & ((1 << 126) - 1);

@@ -42,13 +42,14 @@ mod tests {
     use super::super::Family;
     use super::super::contract::WordKernels;
     use super::*;
+    use sudare_testkit::random::word_at;
 
     fn families() -> impl Iterator<Item = (&'static str, &'static dyn WordKernels)> {
         Family::ALL.into_iter().filter_map(|f| Some((f.name(), platform::kernels(f)?.words())))
     }
 
     fn word(i: usize) -> u64 {
-        (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(i as u32 % 61)
+        word_at(1, i as u64)
     }
 
     /// Against exact quotients, for primes at both ends of the range: no sum is so near a half that its

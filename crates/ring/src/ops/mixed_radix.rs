@@ -154,12 +154,13 @@ mod tests {
     use super::*;
     use crate::prime::ntt_primes;
     use num_bigint::{BigInt, BigUint};
+    use sudare_testkit::Random;
 
     #[test]
     fn remainders() {
         for t in [2, 3, 17, 256, (1 << 31) + 11, (1 << 48) - 59, u64::MAX] {
             let r = Remainder::new(t);
-            for x in [0, 1, t - 1, t, t.wrapping_add(1), u64::MAX - 1, u64::MAX, 0x9E37_79B9_7F4A_7C15] {
+            for x in [0, 1, t - 1, t, t.wrapping_add(1), u64::MAX - 1, u64::MAX, 0xBF58_476D_1CE4_E5B9] {
                 assert_eq!(r.of(x), x % t);
                 let (a, b) = (x % t, (x ^ 0xABCD) % t);
                 assert_eq!(u128::from(r.product(a, b)), u128::from(a) * u128::from(b) % u128::from(t));
@@ -183,8 +184,8 @@ mod tests {
                 let half = (&q - 1u32) / 2u32;
                 let mut values: Vec<BigUint> =
                     vec![BigUint::ZERO, 1u32.into(), half.clone(), &half + 1u32, &half - 1u32, &q - 1u32];
-                values
-                    .extend((values.len()..n).map(|i| BigUint::from(i as u64).pow(23) * 0x9E37_79B9_7F4A_7C15u64 % &q));
+                let mut random = Random(t);
+                values.extend((values.len()..n).map(|_| BigUint::from(random.word()).pow(3) % &q));
                 let words: Vec<u64> =
                     basis.primes().flat_map(|p| values.iter().map(move |v| u64::try_from(v % p).unwrap())).collect();
                 let poly = Poly::from_words(&basis, &words).unwrap();

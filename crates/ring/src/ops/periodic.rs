@@ -195,6 +195,7 @@ pub(super) fn weighted_sums<const K: usize>(
 mod tests {
     use super::*;
     use crate::prime::ntt_primes;
+    use sudare_testkit::Random;
 
     fn coefficients(p: usize) -> Vec<f64> {
         (0..2 * p).map(|j| ((j as f64 * 0.37).sin() * 40f64.exp2()).round()).collect()
@@ -207,9 +208,7 @@ mod tests {
         let limb = basis.limb(1);
         for periods in [vec![1], vec![1, 2, 1], vec![1, 4, 16], vec![512, 1, 64, 32]] {
             let plains: Vec<_> = periods.iter().map(|p| PeriodicPoly::rounded(&basis, &coefficients(*p))).collect();
-            let rows: Vec<Vec<u64>> = (0..periods.len() as u64)
-                .map(|k| (0..n as u64).map(|i| (i * 0x9E37_79B9_7F4A + k * 77777) % limb.q()).collect())
-                .collect();
+            let rows: Vec<Vec<u64>> = (0..periods.len() as u64).map(|k| Random(k).words(limb.q(), n)).collect();
             let terms: Vec<RowTerm<'_, 1>> = rows.iter().zip(&plains).map(|(x, p)| ([x.as_slice()], p, 1)).collect();
             let mut out = vec![0; n];
             weighted_sums(limb, [&mut out], 0, &terms);

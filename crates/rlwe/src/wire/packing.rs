@@ -133,6 +133,7 @@ fn unpack_limb<const WIDTH: usize>(bytes: &[u8], words: &mut [u64], q: u64) -> b
 mod tests {
     use super::*;
     use sudare_ring::prime::ntt_primes;
+    use sudare_testkit::Random;
 
     #[test]
     fn every_width_comes_back_and_is_checked() {
@@ -140,7 +141,7 @@ mod tests {
         for bits in [14, 16, 17, 24, 30, 32, 40, 41, 49, 56, 57, 61] {
             let basis = RnsBasis::new(n, &ntt_primes(n, bits, 1, &[]).unwrap()).unwrap();
             let q = basis.limb(0).q();
-            let words: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % q).collect();
+            let words = Random(q).words(q, n);
             let poly = Poly::from_words(&basis, &words).unwrap();
             let mut bytes = Vec::new();
             pack(&poly, &mut bytes);

@@ -12,6 +12,7 @@ use sudare_ring::Threads;
 use sudare_serve::{
     Digest, Kind, Limits, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State,
 };
+use sudare_testkit::sized;
 
 /// What is refused or answered at once takes no longer, however busy the machine is.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -233,7 +234,9 @@ fn ask_and_stay(server: &Running, stop: &AtomicBool, closed: &AtomicUsize, count
 #[test]
 fn unauthenticated_connections_take_no_place_of_a_tenant() {
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
-    let server = Running::start(&Settings::new(folder.path()), &tenants);
+    let connections = sized(256, 1024);
+    let limits = Limits { connections, ..Limits::default() };
+    let server = Running::start(&Settings { limits, ..Settings::new(folder.path()) }, &tenants);
     // A tenant that was there before, and its connection is kept.
     let mut kept = server.connect();
     let head = format!("GET /v1/config HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", tenants.one.secret());
@@ -257,7 +260,7 @@ fn unauthenticated_connections_take_no_place_of_a_tenant() {
         println!("beside {what}: the slowest of 30 answers took {slowest:?}");
         assert!(slowest < AT_ONCE, "{what}: {slowest:?}");
     };
-    let many = crowd(1024);
+    let many = crowd(connections);
     std::thread::scope(|s| {
         (0..8).for_each(|_| drop(s.spawn(|| ask_and_stay(&server, &stop, &closed, many / 8))));
         let until = Instant::now() + Duration::from_secs(20);
@@ -270,7 +273,7 @@ fn unauthenticated_connections_take_no_place_of_a_tenant() {
     assert!(closed.load(Ordering::Relaxed) >= many, "{closed:?}");
     ask_kept();
     // Heads that have no end.
-    let heads: Vec<TcpStream> = (0..crowd(1100))
+    let heads: Vec<TcpStream> = (0..crowd(connections + 76))
         .map(|_| {
             let mut stream = server.connect();
             stream.write_all(b"GET /healthz HTTP/1.1\r\nx: ").unwrap();

@@ -15,11 +15,7 @@ use sudare_rlwe::wire::{Wire, secret_key_to_bytes};
 use sudare_serve::{
     Digest, Kind, Limits, Operand, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls,
 };
-
-/// A count for every run of the tests, or the one that the issue wants, by `make soak`.
-fn count(usual: usize, soak: usize) -> usize {
-    if std::env::var_os("SUDARE_SOAK").is_some() { soak } else { usual }
-}
+use sudare_testkit::sized;
 
 pub fn send(remote: &Remote, bytes: &[u8]) -> Digest {
     remote.send(&mut Cursor::new(bytes)).unwrap()
@@ -497,9 +493,9 @@ fn overload_is_refused_at_once_and_no_accepted_job_is_lost() {
 fn slow_connections_take_nobodys_place() {
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
     let short = Duration::from_millis(700);
-    let limits = Limits { head: short, stall: short, connections: count(80, 520), ..Limits::default() };
+    let limits = Limits { head: short, stall: short, connections: sized(80, 520), ..Limits::default() };
     let server = Running::start(&Settings { limits, ..Settings::new(folder.path()) }, &tenants);
-    let mut slow: Vec<_> = (0..count(60, 500))
+    let mut slow: Vec<_> = (0..sized(60, 500))
         .map(|i| {
             let mut stream = server.connect();
             stream.write_all(&b"GET /healthz HTTP/1.1\r\nx: "[..5 + i % 20]).unwrap();
@@ -608,7 +604,7 @@ fn many_requests_leave_nothing_behind() {
     };
     round(100);
     let (files, memory) = held();
-    round(count(400, 10_000));
+    round(sized(400, 10_000));
     let until = Instant::now() + Duration::from_secs(20);
     while held().0 > files + 200 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(50));

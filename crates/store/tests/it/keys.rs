@@ -1,5 +1,6 @@
 //! Evaluation keys that stay in their file: the bits of keys in memory, in a bounded memory.
 
+use crate::support::put;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -215,10 +216,12 @@ fn damaged_and_foreign_files_are_refused() {
     let first = Container::from_bytes(&whole).unwrap().header().bytes() as usize;
     // Every byte of the header, and bytes all over the rest: segments, padding, checksums.
     for at in (0..first).chain((first..whole.len()).step_by(1009)).chain(whole.len() - 32..whole.len()) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 0x10;
-        fs::write(world.path(), &bytes).unwrap();
-        let Ok(keys) = KeyFile::open(&world.path(), &world.params, usize::MAX) else { continue };
+        put(&world.path(), at, whole[at] ^ 0x10);
+        let opened = KeyFile::open(&world.path(), &world.params, usize::MAX);
+        let Ok(keys) = opened else {
+            put(&world.path(), at, whole[at]);
+            continue;
+        };
         assert!(at >= first, "byte {at} of the header");
         let found: Vec<_> = std::iter::once(keys.relin().map(drop))
             .chain(elements.iter().map(|e| keys.galois(*e, 0).map(drop)))
@@ -227,6 +230,7 @@ fn damaged_and_foreign_files_are_refused() {
         assert_eq!(found.len(), 1, "byte {at}: {found:?}");
         assert!(matches!(&found[0], RlweError::KeyNotLoaded { reason, kind: ErrorKind::Format }
             if reason.contains("eval.keys")));
+        put(&world.path(), at, whole[at]);
     }
     for cut in [0, 1, first - 1, first, whole.len() / 2, whole.len() - 1] {
         fs::write(world.path(), &whole[..cut]).unwrap();

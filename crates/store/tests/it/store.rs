@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use sudare_store::{Block, BlockSource, Existing, Grid, Reader, Reading, Request, StoreError, Writer, read_ahead};
-use support::{container, description, files, grid, write};
+use support::{container, description, files, grid, put, write};
 
 fn block(source: &dyn BlockSource, row: usize, col: usize) -> Result<Vec<u8>, StoreError> {
     let mut block = Block::zeroed(source.block_bytes() as usize);
@@ -69,12 +69,11 @@ fn one_flipped_byte_anywhere_is_found() {
     for (file, bytes) in files(&path) {
         // Of long runs every 13th byte, with all of the first and last.
         for at in (0..bytes.len()).filter(|at| *at < 600 || at % 13 == 0 || *at + 600 > bytes.len()) {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1 << (at % 8);
-            fs::write(&file, &damaged).unwrap();
+            put(&file, at, bytes[at] ^ 1 << (at % 8));
             let error = read().expect_err(&format!("{} byte {at}", file.display()));
             through_blocks += usize::from(matches!(error, StoreError::Block { .. }));
             flips += 1;
+            put(&file, at, bytes[at]);
         }
         for cut in [0, 1, bytes.len() / 2, bytes.len() - 1] {
             fs::write(&file, &bytes[..cut]).unwrap();
@@ -198,7 +197,7 @@ fn killed_writing_goes_on() {
     write(&whole, grid(12, 6, (2, 3)), Existing::Refuse, || ()).unwrap();
     let expected: Vec<Vec<u8>> = files(&whole).into_iter().map(|(_, bytes)| bytes).collect();
     let exe = std::env::current_exe().unwrap();
-    let rounds = std::env::var("SUDARE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let rounds = sudare_testkit::setting("SUDARE_KILLS", 6);
     let (mut interrupted, mut kept) = (0, 0);
     for round in 0..rounds {
         let path = folder.path().join(format!("killed-{round}"));
@@ -211,7 +210,7 @@ fn killed_writing_goes_on() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            std::thread::sleep(Duration::from_micros(2000 + (round * 2 + kill) as u64 * 7919 % 45_000));
+            std::thread::sleep(Duration::from_micros(2000 + (round * 2 + kill) * 7919 % 45_000));
             child.kill().unwrap();
             child.wait().unwrap();
         }

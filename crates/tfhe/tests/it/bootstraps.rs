@@ -1,14 +1,10 @@
 //! Gates and tables, exhaustively, on small sets and on the real ones.
 
-use crate::{cases, word};
+use crate::{cases, client, word};
 use sudare_ring::random::{Entropy, Seed};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::RlweError;
 use sudare_tfhe::*;
-
-fn client(literal: TfheLiteral, number: u8) -> ClientKey {
-    ClientKey::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()
-}
 
 fn every_gate(client: &ClientKey) {
     let server = client.server_key().unwrap();

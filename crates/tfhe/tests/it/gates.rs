@@ -1,15 +1,11 @@
 //! Arrays of booleans under a set of gates.
 
+use crate::client;
 use sudare_ring::Threads;
-use sudare_ring::random::Seed;
 use sudare_rlwe::RlweError;
 use sudare_tfhe::array::*;
 use sudare_tfhe::radix::{BitOperation, Comparison, IntegerType, Shift};
 use sudare_tfhe::*;
-
-fn client(literal: TfheLiteral, number: u8) -> ClientKey {
-    ClientKey::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()
-}
 
 const OPERATIONS: [(Elementwise, Gate); 14] = [
     (Elementwise::Add, Gate::Or),

@@ -1,6 +1,6 @@
 //! Encrypted integers against plain arithmetic: every pair of four bits, and random ones of all widths.
 
-use crate::{cases, word};
+use crate::{cases, client, word};
 use sudare_ring::random::{Seed, Stream};
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::RlweError;
@@ -12,10 +12,6 @@ use sudare_tfhe::*;
 fn tiny() -> TfheLiteral {
     let small = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 });
     TfheLiteral { lwe_dimension: 8, log_n: 9, ..small }
-}
-
-fn client(literal: TfheLiteral, number: u8) -> ClientKey {
-    ClientKey::from_seed(&literal.build().unwrap(), &Seed::from_bytes([number; 32])).unwrap()
 }
 
 /// What an operation makes of two plain numbers, and of encrypted ones.

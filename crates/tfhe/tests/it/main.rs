@@ -18,7 +18,13 @@ use measure::support;
 
 /// Random cases: as many as asked for, or `usual`.
 fn cases(usual: u64) -> u64 {
-    std::env::var("SUDARE_TFHE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+    sudare_testkit::setting("SUDARE_TFHE_CASES", usual)
+}
+
+/// The client of a number.
+fn client(literal: sudare_tfhe::TfheLiteral, number: u8) -> sudare_tfhe::ClientKey {
+    let seed = sudare_ring::random::Seed::from_bytes([number; 32]);
+    sudare_tfhe::ClientKey::from_seed(&literal.build().unwrap(), &seed).unwrap()
 }
 
 fn word(stream: &mut sudare_ring::random::Stream) -> u64 {

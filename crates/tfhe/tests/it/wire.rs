@@ -7,6 +7,7 @@ use edits::edits;
 use std::path::PathBuf;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::wire::*;
+use sudare_testkit::Random;
 use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
 use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral, FhewMethod};
 use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral};
@@ -189,20 +190,16 @@ fn damage_is_an_error_at_every_byte() {
 fn sealed_nonsense_is_an_error_or_an_object() {
     let o = Objects::new();
     let params = o.client.params();
-    let mut state = 9u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state >> 33
-    };
+    let mut random = Random(9);
     let files = o.files();
     let mut refused = 0;
     for round in 0..1500 {
         let (name, original) = &files[round % files.len()];
         let mut bytes = original.clone();
         let area = if round % 2 == 0 { bytes.len().min(300) } else { bytes.len() };
-        let at = next() as usize % area;
+        let at = random.index(area);
         let end = bytes.len().min(at + 8);
-        let edge = [0, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][next() as usize % 6].to_le_bytes();
+        let edge = [0, 1, 0xFF, 1 << 31, 1 << 40, u64::MAX][random.index(6)].to_le_bytes();
         bytes[at..end].copy_from_slice(&edge[..end - at]);
         reseal_for_tests(&mut bytes);
         refused += usize::from(reread(params, name, &bytes).is_err());

@@ -5,6 +5,7 @@ use sudare_cuda::{Batch, Device, Trial};
 use sudare_ring::ops::PolyPairs;
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
+use sudare_testkit::random::word_at;
 
 /// Room of the emulator: enough for any test, and less than the machine has.
 pub const ROOM: usize = 1 << 30;
@@ -30,20 +31,12 @@ pub fn apart(n: usize, bits: &[u32], others: &[&RnsBasis]) -> RnsBasis {
     RnsBasis::new(n, &primes).unwrap()
 }
 
-/// A word that depends on all of these (splitmix64).
-pub fn draw(seed: u64, i: u64) -> u64 {
-    let mut z = (seed.wrapping_mul(0x1234_5678_9ABC_DEF1) ^ i).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
-}
-
 /// Residues full of 0, 1, q − 1 and (q ± 1)/2; polynomial 0 of any seed is q − 1 alone.
 fn fill(seed: u64, basis: &RnsBasis, words: &mut [u64]) {
     for (i, limb) in words.chunks_exact_mut(basis.degree()).enumerate() {
         let q = basis.limb(i).q();
         for (k, x) in limb.iter_mut().enumerate() {
-            let r = draw(seed, (i as u64) << 32 | k as u64);
+            let r = word_at(seed, (i as u64) << 32 | k as u64);
             *x = match (seed, r % 16) {
                 (0, _) | (_, 0) => q - 1,
                 (_, 1) => 0,

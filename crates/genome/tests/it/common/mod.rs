@@ -6,26 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use sudare_genome::panel::Build;
 use sudare_genome::{GenomeError, Panel};
-
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.word() % limit as u64) as usize
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.word() % 100 < percent
-    }
-}
+pub use sudare_testkit::Random;
 
 /// Haplotypes that are mosaics of a few founders, so that matches are long and shared.
 pub fn haplotypes(count: usize, sites: usize, salt: u64) -> Vec<Vec<bool>> {
@@ -33,11 +14,11 @@ pub fn haplotypes(count: usize, sites: usize, salt: u64) -> Vec<Vec<bool>> {
     let founders: Vec<Vec<bool>> = (0..4).map(|_| (0..sites).map(|_| r.chance(30)).collect()).collect();
     (0..count)
         .map(|_| {
-            let mut from = r.below(4);
+            let mut from = r.index(4);
             (0..sites)
                 .map(|k| {
                     if r.chance(8) {
-                        from = r.below(4);
+                        from = r.index(4);
                     }
                     founders[from][k] ^ r.chance(2)
                 })
@@ -48,12 +29,12 @@ pub fn haplotypes(count: usize, sites: usize, salt: u64) -> Vec<Vec<bool>> {
 
 /// A query that follows a haplotype for a while, then another.
 pub fn query(haplotypes: &[Vec<bool>], start: usize, sites: usize, r: &mut Random) -> Vec<bool> {
-    let mut from = r.below(haplotypes.len());
-    let wrong = r.below(8) as u64;
+    let mut from = r.index(haplotypes.len());
+    let wrong = r.index(8) as u64;
     (start..start + sites)
         .map(|k| {
             if r.chance(wrong) {
-                from = r.below(haplotypes.len());
+                from = r.index(haplotypes.len());
             }
             haplotypes[from][k] ^ r.chance(wrong / 2)
         })

@@ -17,6 +17,7 @@ use num_complex::Complex64;
 use std::sync::OnceLock;
 use sudare_ring::{Coeff, Poly};
 use sudare_rlwe::keys::SecretKey;
+use sudare_testkit::{Random, sized};
 
 struct World {
     secret: SecretKey,
@@ -91,12 +92,10 @@ fn transformed(transform: &Transform, slots: Vec<Complex64>) -> Vec<Complex64> {
 }
 
 fn values(seed: u64, count: usize) -> Vec<Complex64> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
-    (0..count).map(|_| Complex64::from_polar(next().sqrt(), std::f64::consts::TAU * next())).collect()
+    let mut random = Random(seed);
+    (0..count)
+        .map(|_| Complex64::from_polar(random.fraction().sqrt(), std::f64::consts::TAU * random.fraction()))
+        .collect()
 }
 
 fn plans(maps: &[LinearMap]) -> Vec<MapPlan> {
@@ -125,8 +124,9 @@ impl Ratio {
     #[track_caller]
     fn expect(&self, what: &str) {
         let ratio = self.measured / self.predicted;
-        assert!(self.samples >= 20_000, "{what}: {} samples", self.samples);
-        assert!((ratio - 1.0).abs() < 0.03, "{what}: measured variance is {ratio:.4} of the formula's");
+        assert!(self.samples >= sized(15_000, 20_000), "{what}: {} samples", self.samples);
+        let tolerance = sized(0.06, 0.03);
+        assert!((ratio - 1.0).abs() < tolerance, "{what}: measured variance is {ratio:.4} of the formula's");
     }
 }
 
@@ -135,13 +135,10 @@ fn set_a() -> BootstrapLiteral {
 }
 
 /// Key owners: a key's weight is a common factor of its samples, so that only more keys, not more trials under each,
-/// bring the ratios near enough to one.
-const KEYS: usize = 24;
-
-/// They are made once.
+/// bring the ratios near enough to one: to 3 % of it by 24, to 6 % by 8, as `make test` has them. They are made once.
 fn worlds() -> &'static [World] {
     static WORLDS: OnceLock<Vec<World>> = OnceLock::new();
-    WORLDS.get_or_init(|| (0..KEYS).map(|_| World::new(&set_a())).collect())
+    WORLDS.get_or_init(|| (0..sized(8, 24)).map(|_| World::new(&set_a())).collect())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Linear maps with complex diagonals of all periods, in every arrangement of steps.
 
-use super::world::{Numbers, Owner, insecure, largest_error, mean_square_error};
+use crate::world::{Owner, complex, largest_error, literal, mean_square_error};
 use num_complex::Complex64;
 use std::collections::BTreeMap;
 use sudare_he::HeError;
@@ -10,14 +10,15 @@ use sudare_he::ckks::{EncodeAt, Encoder};
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
+use sudare_testkit::Random;
 
 fn params() -> Params {
-    insecure(10, vec![50, 42, 42, 42], vec![48, 48], 2, 40)
+    literal(10, &[50, 42, 42, 42], &[48, 48], 2, 40).build().unwrap()
 }
 
 fn diagonals(steps: impl Iterator<Item = i64>, period: impl Fn(i64) -> usize) -> Diagonals<Complex64> {
-    let mut numbers = Numbers::new(11);
-    steps.map(|t| (t, numbers.complex(period(t)))).collect()
+    let mut numbers = Random(11);
+    steps.map(|t| (t, complex(&mut numbers, period(t)))).collect()
 }
 
 fn plain(diagonals: &Diagonals<Complex64>, unit: i64, x: &[Complex64]) -> Vec<Complex64> {
@@ -61,11 +62,11 @@ fn every_arrangement_gives_the_plain_map() {
             (LinearMap::chained(&encoder, &d, 1, (2, 2), at).unwrap(), d, 1)
         },
     ];
-    let mut numbers = Numbers::new(1);
+    let mut numbers = Random(1);
     for (case, (map, d, unit)) in cases.iter().enumerate() {
         let server = owner.server(&map.elements());
         for level in [3, 2, 1] {
-            let x = numbers.complex(512);
+            let x = complex(&mut numbers, 512);
             let input = owner.encrypt(&x, level, params.scale(), 1.0);
             server.reset_counters();
             let y = server.linear_map(&input, map).unwrap();
@@ -91,7 +92,7 @@ fn several_maps_share_a_decomposition() {
     let first = LinearMap::hoisted(&encoder, &d, 1, at).unwrap();
     let second = LinearMap::hoisted(&encoder, &e, 2, at).unwrap();
     let server = owner.server(&[first.elements(), second.elements()].concat());
-    let x = Numbers::new(5).complex(512);
+    let x = complex(&mut Random(5), 512);
     let input = owner.encrypt(&x, 2, params.scale(), 1.0);
     let both = server.linear_maps(&input, &[&first, &second]).unwrap();
     assert!(largest_error(&owner.decrypt(&both[0]), &plain(&d, 1, &x)) < 1e-6);
@@ -101,7 +102,7 @@ fn several_maps_share_a_decomposition() {
 #[test]
 fn variance_within_three_percent() {
     // Small diagonals at a small scale: rounding, switching, turns and the last division all count.
-    let params = insecure(11, vec![50, 30, 30], vec![40, 41], 2, 30);
+    let params = literal(11, &[50, 30, 30], &[40, 41], 2, 30).build().unwrap();
     let n = params.degree() as f64;
     let scale = 28f64.exp2();
     let input_variance = n * (ERROR_VARIANCE + ROUNDING_VARIANCE) / (scale * scale);
@@ -114,12 +115,12 @@ fn variance_within_three_percent() {
             false => LinearMap::new(&encoder, &d, 1, 4, at).unwrap(),
         };
         let (mut measured, mut predicted) = (0.0, 0.0);
-        let mut numbers = Numbers::new(3);
+        let mut numbers = Random(3);
         for _ in 0..8 {
             let owner = Owner::new(&params);
             let server = owner.server(&map.elements());
             for _ in 0..8 {
-                let x = numbers.complex(1024);
+                let x = complex(&mut numbers, 1024);
                 let message = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / 1024.0;
                 let y = server.linear_map(&owner.encrypt(&x, 2, scale, 1.0), &map).unwrap();
                 measured += mean_square_error(&owner.decrypt(&y), &plain(&d, 1, &x));
@@ -138,7 +139,7 @@ fn same_bits_on_any_threads() {
     let at = EncodeAt { level: 3, scale: 42f64.exp2(), max_abs: 1.0 };
     let map = LinearMap::chained(&Encoder::new(&params), &diagonals(0..31, |_| 64), 8, (4, 2), at).unwrap();
     let server = owner.server(&map.elements());
-    let x = owner.encrypt(&Numbers::new(9).complex(512), 3, params.scale(), 1.0);
+    let x = owner.encrypt(&complex(&mut Random(9), 512), 3, params.scale(), 1.0);
     let bits = |threads: usize| {
         let y = Threads::new(threads).run(|| server.linear_map(&x, &map)).unwrap();
         y.parts().iter().map(|p| p.words().to_vec()).collect::<Vec<_>>()
@@ -153,7 +154,7 @@ fn repeated_diagonals_are_stored_once() {
     let at = EncodeAt { level: 3, scale: 42f64.exp2(), max_abs: 1.0 };
     let encoder = Encoder::new(&params);
     let bytes = |period: usize| {
-        let d: Vec<Complex64> = Numbers::new(2).complex(period).into_iter().cycle().take(512).collect();
+        let d: Vec<Complex64> = complex(&mut Random(2), period).into_iter().cycle().take(512).collect();
         LinearMap::hoisted(&encoder, &BTreeMap::from([(1, d)]), 1, at).unwrap().bytes()
     };
     // Six primes, two values for each slot of a period.

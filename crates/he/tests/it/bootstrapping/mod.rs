@@ -4,4 +4,3 @@ mod linear_map;
 mod polynomial;
 mod refresh;
 mod wire;
-mod world;

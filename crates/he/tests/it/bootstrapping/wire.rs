@@ -1,9 +1,10 @@
 //! Bootstrapping keys that travelled.
 
-use super::world::{Numbers, Owner};
+use crate::world::{Owner, complex};
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, BootstrapParams, Bootstrapper};
 use sudare_he::ckks::Ciphertext;
 use sudare_rlwe::wire::{Part, Wire, WireError, reseal_for_tests};
+use sudare_testkit::Random;
 
 /// Set C over the least ring, with a trial's gate.
 fn small(gate_bits: u32) -> BootstrapParams {
@@ -26,7 +27,7 @@ fn keys_that_travelled_refresh_alike() {
     let again = BootstrapKeys::read_from(&params, &bytes[..]).unwrap();
     assert!(again.id() == keys.id() && again.to_bytes().unwrap() == bytes);
 
-    let x = Numbers::new(3).complex(params.slots());
+    let x = complex(&mut Random(3), params.slots());
     let input = owner.encrypt(&x, params.input_level(), owner.params.scale(), 1.0);
     let [here, there] = [keys, again].map(|k| Bootstrapper::new(k, None).unwrap().refresh(&input).unwrap());
     let words = |c: &Ciphertext| c.to_bytes().unwrap();

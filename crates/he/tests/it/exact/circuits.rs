@@ -5,22 +5,19 @@
 //! primes, on messages that are random or as large as they can be, with sums that are fully correlated.
 //! `SUDARE_CIRCUITS` sets the number of circuits for each scheme, `SUDARE_CIRCUITS_FROM` the first: `make soak` runs 100000.
 
-use super::world::{STEPS, Words, World, literal};
+use super::world::{STEPS, World, literal};
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::ckks::ParamsLiteral;
 use sudare_he::integer::plan::slot_modulus;
 use sudare_he::integer::{Ciphertext, Packing, Scheme};
+use sudare_testkit::{Random, setting};
 
 /// Circuits under one key.
 const PER_WORLD: u64 = 20;
 /// Operations of a circuit.
 const STEPS_EACH: usize = 10;
-
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
-}
 
 /// Plaintext moduli, and whether messages are in slots.
 fn moduli() -> Vec<(u64, Packing)> {
@@ -45,7 +42,7 @@ fn chains(t: u64) -> Vec<ParamsLiteral> {
 }
 
 /// A message: random, or one whose coefficients or slots are as large as they can be.
-fn message(words: &mut Words, n: usize, t: u64) -> Vec<u64> {
+fn message(words: &mut Random, n: usize, t: u64) -> Vec<u64> {
     let half = t / 2;
     match words.below(8) {
         0 => vec![t - 1; n],
@@ -54,7 +51,7 @@ fn message(words: &mut Words, n: usize, t: u64) -> Vec<u64> {
         3 => vec![0; n],
         4 => (0..n).map(|i| if i == n - 1 { half } else { 0 }).collect(),
         5 => (0..n).map(|_| [half, (half + 1) % t][words.below(2) as usize]).collect(),
-        _ => words.values(n, t),
+        _ => words.edges(t, n),
     }
 }
 
@@ -110,7 +107,7 @@ fn grow<S: Scheme>(
     w: &World<S>,
     packing: Packing,
     nodes: &[Node<S>],
-    words: &mut Words,
+    words: &mut Random,
     operation: usize,
 ) -> Option<Result<Node<S>, HeError>> {
     let (s, n, t) = (&w.server, w.params.degree(), w.t());
@@ -191,8 +188,8 @@ fn random_circuits<S: Scheme>() {
         let chains = chains(t);
         let w = World::<S>::new(&chains[round / moduli.len() % chains.len()], t);
         for salt in first..(first + PER_WORLD).min(from + count) {
-            let mut words = Words(salt * 31 + 1);
-            let fresh = |words: &mut Words| {
+            let mut words = Random(salt * 31 + 1);
+            let fresh = |words: &mut Random| {
                 let values = message(words, w.params.degree(), t);
                 let top = w.encrypt(&values, packing);
                 // Half of them start low, where little room is left.
@@ -242,8 +239,8 @@ fn bfv_equals_bgv_equals_plain() {
     let literal = literal(9, &[40, 36, 36, 36], &[46], 1);
     fn run<S: Scheme>(literal: &sudare_he::ckks::ParamsLiteral) -> (Vec<u64>, Vec<u64>) {
         let w = World::<S>::new(literal, 12289);
-        let mut words = Words(11);
-        let (x, y) = (words.values(512, 12289), words.values(512, 12289));
+        let mut words = Random(11);
+        let (x, y) = (words.edges(12289, 512), words.edges(12289, 512));
         let (a, b) = (w.encrypt(&x, Packing::Slots), w.encrypt(&y, Packing::Slots));
         let s = &w.server;
         let product = s.mul_relin(&a, &s.add(&a, &b).unwrap()).unwrap();
@@ -260,10 +257,10 @@ fn bfv_equals_bgv_equals_plain() {
 /// The noise bound that a ciphertext carries depends on what was done alone: it tells nothing of messages or keys.
 #[test]
 fn bounds_say_nothing_of_messages() {
-    fn run<S: Scheme>(values: &dyn Fn(&mut Words) -> Vec<u64>) -> Vec<(f64, u64, usize)> {
+    fn run<S: Scheme>(values: &dyn Fn(&mut Random) -> Vec<u64>) -> Vec<(f64, u64, usize)> {
         // Another key every time.
         let w = World::<S>::new(&literal(9, &[40, 36, 36, 36], &[46], 1), 12289);
-        let mut words = Words(5);
+        let mut words = Random(5);
         let [a, b] = [0; 2].map(|_| w.encrypt(&values(&mut words), Packing::Slots));
         let s = &w.server;
         let product = s.mul_relin(&a, &s.add(&a, &b).unwrap()).unwrap();
@@ -274,7 +271,7 @@ fn bounds_say_nothing_of_messages() {
     fn same<S: Scheme>() {
         let zero = run::<S>(&|_| vec![0; 512]);
         assert_eq!(zero, run::<S>(&|_| vec![6144; 512]));
-        assert_eq!(zero, run::<S>(&|words| words.values(512, 12289)));
+        assert_eq!(zero, run::<S>(&|words| words.edges(12289, 512)));
     }
     same::<Bfv>();
     same::<Bgv>();

@@ -1,6 +1,6 @@
 //! Every operation of both schemes.
 
-use super::world::{STEPS, Words, World, literal};
+use super::world::{STEPS, World, literal};
 use num_bigint::BigInt;
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
@@ -12,6 +12,7 @@ use sudare_he::integer::{Ciphertext, Decryptor, Encryptor, Evaluator, Packing, S
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_testkit::Random;
 
 /// A modulus, its packing, and a chain that holds two products in both schemes.
 fn cases() -> Vec<(u64, Packing, ParamsLiteral)> {
@@ -32,8 +33,8 @@ fn every_operation<S: Scheme>() {
     for (t, packing, literal) in cases() {
         let w = World::<S>::new(&literal, t);
         let n = w.params.degree();
-        let mut words = Words(t);
-        let (x, y, z) = (words.values(n, t), words.values(n, t), words.values(n, t));
+        let mut words = Random(t);
+        let (x, y, z) = (words.edges(t, n), words.edges(t, n), words.edges(t, n));
         let (a, b, c) = (w.encrypt(&x, packing), w.encrypt(&y, packing), w.encrypt(&z, packing));
         let s = &w.server;
         w.expect(&a, packing, &x);
@@ -189,7 +190,7 @@ fn larger_integers_by_several_moduli() {
 fn one_thread_equals_many() {
     let literal = literal(9, &[45, 40, 40], &[48, 48], 2);
     fn run<S: Scheme>(w: &World<S>, threads: usize) -> Vec<u64> {
-        let x = Words(1).values(512, 12289);
+        let x = Random(1).edges(12289, 512);
         let plain = w.plain(&x, Packing::Slots);
         let seed = Seed::from_bytes([7; 32]);
         let encryptor =

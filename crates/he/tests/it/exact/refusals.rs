@@ -1,12 +1,13 @@
 //! What cannot succeed is refused before anything is computed, and what is accepted decrypts.
 
-use super::world::{Words, World, literal};
+use super::world::{World, literal};
 use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::{Ciphertext, Decryptor, Encoder, IntegerParams, Packing, Scheme, Wrap};
 use sudare_ring::{ErrorKind, PlainModulus};
 use sudare_rlwe::RlweError;
+use sudare_testkit::Random;
 
 const T: u64 = 12289;
 
@@ -21,7 +22,7 @@ fn until_refused<S: Scheme>(
     step: impl Fn(&Ciphertext<S>) -> Result<Ciphertext<S>, HeError>,
     plain: impl Fn(&[u64]) -> Vec<u64>,
 ) -> usize {
-    let mut values = Words(5).values(w.params.degree(), T);
+    let mut values = Random(5).edges(T, w.params.degree());
     let mut c = w.encrypt(&values, Packing::Slots);
     for count in 0..1000 {
         let before: Vec<_> = c.parts().iter().map(|p| p.words().to_vec()).collect();
@@ -50,8 +51,8 @@ fn one_step_too_far<S: Scheme>() {
     assert!((60..110).contains(&doublings), "{doublings}");
     let squarings = until_refused(&w, |c| s.square(c), |x| w.times(Packing::Slots, x, x));
     assert!((2..=3).contains(&squarings), "{squarings}");
-    let factor = w.plain(&Words(6).values(512, T), Packing::Slots);
-    let y = Words(6).values(512, T);
+    let factor = w.plain(&Random(6).edges(T, 512), Packing::Slots);
+    let y = Random(6).edges(T, 512);
     let products = until_refused(&w, |c| s.mul_plain(c, &factor), |x| w.times(Packing::Slots, x, &y));
     assert!(products >= 3, "{products}");
     until_refused(&w, |c| s.relinearize(&s.mul(c, c)?), |x| w.times(Packing::Slots, x, x));

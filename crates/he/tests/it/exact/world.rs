@@ -6,43 +6,12 @@ use sudare_he::integer::{
 };
 use sudare_ring::PlainModulus;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
-use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_testkit::plain::negacyclic;
 
 pub const STEPS: [i64; 4] = [1, -1, 3, 100];
 
 pub fn literal(log_n: u32, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize) -> ParamsLiteral {
-    ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n,
-            q_bits: q_bits.to_vec(),
-            p_bits: p_bits.to_vec(),
-            digit_limbs,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 1,
-    }
-}
-
-/// SplitMix64: test data.
-pub struct Words(pub u64);
-
-impl Words {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub fn values(&mut self, count: usize, bound: u64) -> Vec<u64> {
-        (0..count).map(|i| if i == 0 { bound - 1 } else { self.below(bound) }).collect()
-    }
+    crate::world::literal(log_n, q_bits, p_bits, digit_limbs, 1)
 }
 
 pub struct World<S: Scheme> {
@@ -100,18 +69,7 @@ impl<S: Scheme> World<S> {
         let t = self.t();
         match packing {
             Packing::Slots => x.iter().zip(y).map(|(x, y)| t.mul(*x, *y)).collect(),
-            Packing::Coefficients => {
-                let n = x.len();
-                let mut out = vec![0; n];
-                for (i, a) in x.iter().enumerate().filter(|(_, a)| **a != 0) {
-                    for (j, b) in y.iter().enumerate() {
-                        let product = t.mul(*a, *b);
-                        let term = if i + j < n { product } else { t.neg(product) };
-                        out[(i + j) % n] = t.add(out[(i + j) % n], term);
-                    }
-                }
-                out
-            }
+            Packing::Coefficients => negacyclic(x, y, t.value()),
         }
     }
 

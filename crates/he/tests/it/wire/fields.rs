@@ -13,6 +13,7 @@ use sudare_he::integer::{Ciphertext, Decryptor, Evaluator, Scheme};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::KeyGenerator;
 use sudare_rlwe::wire::{Wire, reseal_for_tests};
+use sudare_testkit::plain::negacyclic;
 
 /// Whether the ciphertext is one of somebody else's, or arithmetic on it is that of what it decrypts to.
 fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> bool {
@@ -30,24 +31,10 @@ fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> b
         return false;
     }
     match server.mul(&c, &c) {
-        Ok(product) => open(&product).unwrap() == square(&message),
+        Ok(product) => open(&product).unwrap() == negacyclic(&message, &message, T),
         Err(HeError::Rlwe(RlweError::Degree { .. }) | HeError::NoBudget { .. }) => true,
         Err(error) => panic!("{error}"),
     }
-}
-
-/// The square modulo X^N + 1 and t.
-fn square(x: &[u64]) -> Vec<u64> {
-    let n = x.len();
-    let mut out = vec![0; n];
-    for (i, a) in x.iter().enumerate() {
-        for (j, b) in x.iter().enumerate() {
-            let term = a * b % T;
-            let k = (i + j) % n;
-            out[k] = if i + j < n { out[k] + term } else { out[k] + T - term } % T;
-        }
-    }
-    out
 }
 
 #[test]

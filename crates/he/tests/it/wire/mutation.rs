@@ -4,47 +4,32 @@
 use super::objects::{Objects, literal, reread};
 use std::time::{Duration, Instant};
 use sudare_rlwe::wire::reseal_for_tests;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
+use sudare_testkit::Random;
 
 const EDGES: [u64; 12] = [0, 1, 2, 3, 7, 0x7F, 0xFF, 0xFFFF, 1 << 31, u32::MAX as u64, 1 << 40, u64::MAX];
 
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
     // Half of all changes go to the header, where the decisions are.
-    let area = if random.below(2) == 0 { bytes.len().min(512) } else { bytes.len() };
-    let at = random.below(area);
-    match random.below(7) {
-        0 => bytes[at] ^= 1 << random.below(8),
-        1 => bytes[at] = random.next() as u8,
+    let area = if random.index(2) == 0 { bytes.len().min(512) } else { bytes.len() };
+    let at = random.index(area);
+    match random.index(7) {
+        0 => bytes[at] ^= 1 << random.index(8),
+        1 => bytes[at] = random.word() as u8,
         2 | 3 => {
-            let width = 1 << random.below(4);
-            let edge = EDGES[random.below(EDGES.len())].to_le_bytes();
+            let width = 1 << random.index(4);
+            let edge = EDGES[random.index(EDGES.len())].to_le_bytes();
             let at = at & !(width - 1);
             let end = bytes.len().min(at + width);
             bytes[at..end].copy_from_slice(&edge[..end - at]);
         }
         4 => bytes.truncate(at.max(1)),
         5 => {
-            let more = random.below(9000);
+            let more = random.index(9000);
             bytes.resize(bytes.len() + more, 0);
         }
         _ => {
-            let from = random.below(other.len());
-            let len = random.below(200).min(other.len() - from).min(bytes.len() - at);
+            let from = random.index(other.len().max(1));
+            let len = random.index(200).min(other.len() - from).min(bytes.len() - at);
             bytes[at..at + len].copy_from_slice(&other[from..from + len]);
         }
     }
@@ -57,15 +42,15 @@ fn mutated_objects_never_panic() {
     let mut random = Random(2024);
     let (start, mut tried, mut passed) = (Instant::now(), 0, 0);
     while tried < 40_000 && start.elapsed() < Duration::from_secs(2) {
-        let (_, original) = &files[random.below(files.len())];
-        let (_, other) = &files[random.below(files.len())];
+        let (_, original) = &files[random.index(files.len())];
+        let (_, other) = &files[random.index(files.len())];
         let mut bytes = original.clone();
-        (0..=random.below(3)).for_each(|_| mutate(&mut random, &mut bytes, other));
+        (0..=random.index(3)).for_each(|_| mutate(&mut random, &mut bytes, other));
         if bytes == *original {
             continue;
         }
         tried += 1;
-        let resealed = random.below(4) != 0;
+        let resealed = random.index(4) != 0;
         if resealed {
             reseal_for_tests(&mut bytes);
         }

@@ -3,7 +3,6 @@
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
-use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::{
     Bundle, Wire, WireError, params_from_bytes, params_to_bytes, secret_key_from_bytes, secret_key_to_bytes,
 };
@@ -24,17 +23,7 @@ pub struct Objects {
 }
 
 pub fn literal() -> ParamsLiteral {
-    ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 9,
-            q_bits: vec![45, 25],
-            p_bits: vec![46],
-            digit_limbs: 1,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 20,
-    }
+    crate::world::literal(9, &[45, 25], &[46], 1, 20)
 }
 
 /// Coefficients that every machine encodes alike: multiples of 2^-6.

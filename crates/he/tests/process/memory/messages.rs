@@ -1,32 +1,21 @@
 //! Messages: plaintexts, and what encoders and decoders work with. What the caller passes in or takes out is the
 //! caller's to wipe, as the tests do.
 
-use super::gone_after_drop;
-use super::scan::{Needles, WIDE};
+use crate::literal;
 use num_complex::Complex64;
-use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Params, ParamsLiteral};
+use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Params};
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
 use sudare_he::{bv, integer};
 use sudare_ring::embedding::Embedding;
 use sudare_ring::random::Seed;
 use sudare_rlwe::keys::SecretKey;
-use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_rlwe::security::Security;
+use sudare_testkit::memory::{Needles, WIDE, gone_after_drop};
 use zeroize::Zeroize;
 
 /// The set of these tests: two primes and two hold a message of any scale that is tried.
 fn params() -> Params {
-    let literal = ParamsLiteral {
-        rlwe: sudare_rlwe::params::ParamsLiteral {
-            log_n: 10,
-            q_bits: vec![45, 40, 40],
-            p_bits: vec![],
-            digit_limbs: 1,
-            secret: SecretDistribution::Ternary,
-            security: Security::Insecure,
-        },
-        log_scale: 30,
-    };
-    literal.build().unwrap()
+    literal(10, &[45, 40, 40], &[], 1, 30).build().unwrap()
 }
 
 /// Random numbers in [−1, 1).

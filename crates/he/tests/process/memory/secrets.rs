@@ -1,19 +1,15 @@
 //! Secret keys of every scheme, and what uses them.
 
-use super::gone_after_drop;
-use super::scan::{NARROW, Needles, WIDE};
+use super::needles::polynomial;
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
 use sudare_he::{bv, ckks, integer};
 use sudare_ring::random::Seed;
-use sudare_ring::{Coeff, Poly, RnsBasis, Threads};
+use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire;
-use sudare_tfhe::boolean::fhew::{FhewKey, FhewLiteral, FhewMethod};
-use sudare_tfhe::circuit_bootstrap::{CircuitKey, CircuitLiteral, PrivateSwitchKey};
-use sudare_tfhe::leveled::LeveledClient;
-use sudare_tfhe::{ClientKey, Gadget, GlweContext, LweSecretKey, Plaintext, TfheLiteral};
+use sudare_testkit::memory::{NARROW, Needles, WIDE, gone_after_drop};
 use zeroize::Zeroize;
 
 fn params(log_n: u32, data_primes: usize, secret: SecretDistribution) -> Params {
@@ -29,28 +25,6 @@ fn params(log_n: u32, data_primes: usize, secret: SecretDistribution) -> Params 
         log_scale: 40,
     };
     literal.build().unwrap()
-}
-
-/// A secret polynomial in every form that the library gives it: signed (which not every owner keeps), residues,
-/// evaluated.
-fn polynomial(needles: &mut Needles, name: &str, basis: &RnsBasis, coefficients: &[i64], signed: &str) {
-    needles.add(&format!("{signed}{name}, signed"), coefficients.iter().map(|x| *x as u64), NARROW);
-    let mut residues = Poly::<Coeff>::from_signed(basis, coefficients);
-    for i in [0, basis.len() - 1] {
-        // While the owner lives there are no residues of coefficients.
-        needles.add(&format!("passing {name}, residues {i}"), residues.limb(i).iter().copied(), NARROW);
-    }
-    let mut evaluated = residues.clone().into_eval();
-    residues.zeroize();
-    let mut square = evaluated.mul(&evaluated);
-    let mut negated = evaluated.clone();
-    negated.neg_assign();
-    for i in [0, basis.len() - 1] {
-        needles.add(&format!("{name}, evaluated {i}"), evaluated.limb(i).iter().copied(), WIDE);
-        needles.add(&format!("passing square of {name}, evaluated {i}"), square.limb(i).iter().copied(), WIDE);
-        needles.add(&format!("passing {name}, negated and evaluated {i}"), negated.limb(i).iter().copied(), WIDE);
-    }
-    [&mut evaluated, &mut square, &mut negated].into_iter().for_each(Zeroize::zeroize);
 }
 
 /// A key whose secret is noted.
@@ -200,67 +174,4 @@ fn seeds() {
         let params = params(10, 3, SecretDistribution::Ternary);
         (SecretKey::from_seed(&params, &seed).unwrap(), seed)
     });
-}
-
-/// Both secrets of a TFHE client, in every form.
-fn tfhe(needles: &mut Needles, client: &ClientKey) {
-    glwe(needles, client.glwe().context(), client.glwe().coefficients());
-    lwe(needles, "the LWE secret", client.lwe());
-    lwe(needles, "the extracted LWE secret", client.extracted());
-}
-
-fn lwe(needles: &mut Needles, name: &str, key: &LweSecretKey) {
-    needles.add(name, key.coefficients().iter().map(|x| *x as u64), NARROW);
-}
-
-fn glwe(needles: &mut Needles, context: &GlweContext, coefficients: &[i64]) {
-    let basis = RnsBasis::new(context.degree(), &[context.q()]).unwrap();
-    for s in coefficients.chunks_exact(context.degree()) {
-        polynomial(needles, "the GLWE secret", &basis, s, "");
-    }
-}
-
-#[test]
-fn tfhe_clients_and_the_keys_that_they_make() {
-    let by_rows = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 });
-    let in_the_ring =
-        TfheLiteral { lwe_noise: sudare_tfhe::Noise::Uniform { bound: 500 }, module_switch: true, ..by_rows.clone() };
-    for literal in [by_rows, in_the_ring] {
-        gone_after_drop(|needles| {
-            let params = literal.build().unwrap();
-            let client = ClientKey::generate(&params).unwrap();
-            tfhe(needles, &client);
-            let server = Threads::new(2).run(|| client.server_key().unwrap());
-            let ciphertext = client.encrypt_int(3).unwrap();
-            assert_eq!(client.decrypt_int(&ciphertext).unwrap(), 3);
-            let bytes = sudare_tfhe::wire::tfhe_client_key_to_bytes(&client).unwrap();
-            let again = sudare_tfhe::wire::tfhe_client_key_from_bytes(&params, &bytes).unwrap();
-            (client, server, ciphertext, bytes, again)
-        });
-    }
-}
-
-#[test]
-fn leveled_clients_circuit_bootstraps_and_fhew() {
-    gone_after_drop(|needles| {
-        let params = CircuitLiteral::insecure_test().build().unwrap();
-        let client = ClientKey::generate(params.tfhe()).unwrap();
-        glwe(needles, params.context(), client.glwe().coefficients());
-        let key = CircuitKey::generate(&params, &client).unwrap();
-        let gadget = Gadget { base_log: 16, levels: 2 };
-        let private = PrivateSwitchKey::generate(client.glwe(), gadget, &client.object_seeds().unwrap()).unwrap();
-        let leveled = LeveledClient::sharing(params.leveled(), &client).unwrap();
-        let selector = leveled.encrypt_selector(true).unwrap();
-        let ciphertext = leveled.encrypt(&[1]).unwrap();
-        assert_eq!(leveled.decrypt(&ciphertext, 1).unwrap(), [1]);
-        (client, key, private, leveled, selector)
-    });
-    for method in [FhewMethod::Digits { base_log: 2 }, FhewMethod::Automorphisms { window: 4 }] {
-        gone_after_drop(|needles| {
-            let params = FhewLiteral::insecure_test(method).build().unwrap();
-            let client = ClientKey::generate(params.tfhe()).unwrap();
-            tfhe(needles, &client);
-            (FhewKey::generate(&params, &client).unwrap(), client)
-        });
-    }
 }

@@ -4,18 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::session::{OutOfCore, Stored};
-use sudare_matrix::{CostModel, Expr, Goal, Matrix, Plan, Planner, Server};
+use sudare_matrix::{CostModel, Expr, Goal, Plan, Planner, Server};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
 use sudare_store::Existing;
 
 /// The folder of the child's work.
 pub const CHILD: &str = "SUDARE_STORED_CHILD";
-
-pub fn matrix(rows: usize, cols: usize, salt: u64) -> Matrix {
-    let unit = |k: u64| ((k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64) * 2.0 - 1.0;
-    Matrix::from_fn(rows, cols, |i, j| unit(1 + (i * cols + j) as u64 + salt * 104_729)).unwrap()
-}
 
 pub fn plan(method: &str, (m, k, n): (usize, usize, usize), batch: usize) -> Plan {
     let (a, b) = (InputSpec::new("A", (m, k), 1.0), InputSpec::new("B", (k, n), 1.0));

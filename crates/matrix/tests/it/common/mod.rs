@@ -1,18 +1,26 @@
 //! A client and a server for one product.
 
-use sudare_he::ckks::{Decryptor, Encryptor, Evaluator, ParamsLiteral};
-use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Shape};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral};
+use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use sudare_ring::Threads;
 use sudare_rlwe::Counters;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_testkit::random::unit_at;
 
+/// Elements in [−1, 1) that follow no line.
 pub fn random(seed: u64, rows: usize, cols: usize) -> Matrix {
-    let unit = |i: u64| {
-        let x = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let x = (x ^ (x >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        ((x ^ (x >> 32)) >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
-    };
-    Matrix::from_fn(rows, cols, |i, j| unit((i * cols + j) as u64)).unwrap()
+    scaled(seed, rows, cols, 1.0)
+}
+
+/// The same, larger by a factor.
+pub fn scaled(seed: u64, rows: usize, cols: usize, max_abs: f64) -> Matrix {
+    Matrix::from_fn(rows, cols, |i, j| max_abs * unit_at(seed, i, j)).unwrap()
+}
+
+/// What is asked of a method.
+pub fn require(shape: Shape, max_abs: [f64; 2], error: f64) -> Requirements {
+    Requirements { shape, max_abs, error, security: Security::Bits128, fresh: [true, true], decrypt_next: true }
 }
 
 pub struct World {
@@ -40,22 +48,34 @@ impl World {
 
     /// Multiplies random matrices; returns the largest error and the operations done.
     pub fn run(&self, seed: u64) -> (f64, Counters) {
+        self.run_within(seed, [1.0; 2], true, false)
+    }
+
+    /// The same of larger matrices, under the public key or the secret one; if `pooled`, threads have to give the same bits.
+    pub fn run_within(&self, seed: u64, max_abs: [f64; 2], public: bool, pooled: bool) -> (f64, Counters) {
         let shape = self.product.shape();
-        let make = |operand: Operand, salt: u64| -> Vec<Matrix> {
+        let make = |operand: Operand, salt: u64, max_abs: f64| -> Vec<Matrix> {
             let (rows, cols) = shape.of(operand);
-            (0..shape.batch as u64).map(|t| random(seed * 1009 + t * 31 + salt, rows, cols)).collect()
+            (0..shape.batch as u64).map(|t| scaled(seed * 1009 + t * 31 + salt, rows, cols, max_abs)).collect()
         };
-        let (a, b) = (make(Operand::Left, 1), make(Operand::Right, 2));
-        let encryptor = Encryptor::with_public_key(&self.public).unwrap();
-        let encrypt = |operand, matrices: &[Matrix]| -> Vec<_> {
-            let plains = self.product.encode(operand, matrices, 1.0).unwrap();
+        let (a, b) = (make(Operand::Left, 1, max_abs[0]), make(Operand::Right, 2, max_abs[1]));
+        let (public_key, secret) = (&self.public, &self.secret);
+        let encryptor =
+            if public { Encryptor::with_public_key(public_key) } else { Encryptor::with_secret_key(secret) }.unwrap();
+        let encrypt = |operand, matrices: &[Matrix], max_abs| -> Vec<_> {
+            let plains = self.product.encode(operand, matrices, max_abs).unwrap();
             assert_eq!(plains.len(), self.product.ciphertexts(operand));
             plains.iter().map(|p| encryptor.encrypt(p).unwrap()).collect()
         };
-        let (left, right) = (encrypt(Operand::Left, &a), encrypt(Operand::Right, &b));
+        let (left, right) = (encrypt(Operand::Left, &a, max_abs[0]), encrypt(Operand::Right, &b, max_abs[1]));
         self.server.reset_counters();
         let output = self.product.multiply(&self.server, &left, &right).unwrap();
         let counters = self.server.counters();
+        if pooled {
+            let again = Threads::new(3).run(|| self.product.multiply(&self.server, &left, &right)).unwrap();
+            let words = |c: &Ciphertext| c.parts().iter().map(|p| p.words().to_vec()).collect::<Vec<_>>();
+            assert!(output.iter().zip(&again).all(|(x, y)| words(x) == words(y)));
+        }
         assert_eq!(output.len(), self.product.ciphertexts(Operand::Output));
         let outline = self.product.outline();
         for c in &output {

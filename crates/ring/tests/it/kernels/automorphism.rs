@@ -4,6 +4,7 @@ use sudare_ring::automorphism::{EvalPermutation, apply_coeff, conjugation_elemen
 use sudare_ring::order::{exponent, index_of};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Family, Limb, Modulus, RingError};
+use sudare_testkit::Random;
 
 fn elements(n: usize) -> Vec<u64> {
     let order = 2 * n as u64;
@@ -46,7 +47,7 @@ fn both_forms_commute_with_the_transform() {
     for bits in [40, 60] {
         let q = ntt_primes(n, bits, 1, &[]).unwrap()[0];
         let limb = Limb::new(q, n).unwrap();
-        let a: Vec<u64> = (0..n as u64).map(|i| (i * i * 0x9E37_79B9 + i) % q).collect();
+        let a = Random(1).words(q, n);
         let mut values = a.clone();
         limb.forward(&mut values);
         for g in [3, rotation_element(n, 7), conjugation_element(n)] {

@@ -3,6 +3,7 @@
 use num_complex::Complex64;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::{Family, RingError};
+use sudare_testkit::Random;
 
 fn families(n: usize) -> Vec<(Family, Embedding)> {
     Family::ALL.into_iter().filter_map(|f| Embedding::with_family(n, f).ok().map(|e| (f, e))).collect()
@@ -10,12 +11,8 @@ fn families(n: usize) -> Vec<(Family, Embedding)> {
 
 /// Numbers in the unit square, the same on every run.
 fn sample(count: usize) -> Vec<Complex64> {
-    let mut state = 7u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
-    (0..count).map(|_| Complex64::new(next(), next())).collect()
+    let mut random = Random(7);
+    (0..count).map(|_| Complex64::new(random.unit(), random.unit())).collect()
 }
 
 fn largest(x: &[Complex64]) -> f64 {

@@ -1,11 +1,12 @@
 //! Digits, rotations and packed products against plain arithmetic.
 
-use super::support::{N, Words, limbs};
+use super::support::{N, limbs};
 use sudare_ring::kernel::{Gadget, MAX_COLUMNS, MAX_GROUPS, MonomialTable, PackedMatrix};
+use sudare_testkit::Random;
 
 #[test]
 fn digits_recompose_and_are_small() {
-    let mut words = Words(1);
+    let mut words = Random(1);
     for limb in limbs() {
         let (q, bits) = (limb.modulus(), limb.modulus().bits());
         for (base_log, levels) in [(1, 1), (4, 3), (7, 4), (18, 1), (9, 2), (bits, 1), (bits / 3, 3)] {
@@ -13,11 +14,11 @@ fn digits_recompose_and_are_small() {
                 continue;
             }
             let gadget = Gadget { base_log, levels };
-            let a = words.below(limb.q(), N);
+            let a = words.edges(limb.q(), N);
             let mut digits = vec![1; levels as usize * N];
             digits[..N].copy_from_slice(&a);
             limb.decompose(&mut digits, gadget);
-            let (b, mut both) = (words.below(limb.q(), N), vec![1; levels as usize * N]);
+            let (b, mut both) = (words.edges(limb.q(), N), vec![1; levels as usize * N]);
             let mut part: Vec<u64> = a.iter().zip(&b).map(|(x, y)| q.sub(*x, *y)).collect();
             limb.add_decompose(&mut part, &b, gadget, &mut both);
             assert!(part == a && both == digits);
@@ -38,11 +39,11 @@ fn digits_recompose_and_are_small() {
 
 #[test]
 fn rotations() {
-    let mut words = Words(2);
+    let mut words = Random(2);
     for limb in limbs() {
         let q = limb.modulus();
-        let a = words.below(limb.q(), N);
-        for steps in [0, 1, 7, 8, 255, N - 1, N, N + 1, 2 * N - 1, words.next() as usize % (2 * N)] {
+        let a = words.edges(limb.q(), N);
+        for steps in [0, 1, 7, 8, 255, N - 1, N, N + 1, 2 * N - 1, words.word() as usize % (2 * N)] {
             let (mut rotated, mut difference) = (vec![0; N], vec![0; N]);
             limb.rotate(&mut rotated, &a, steps);
             limb.rotate_minus(&mut difference, &a, steps);
@@ -58,7 +59,7 @@ fn rotations() {
 
 #[test]
 fn packed_products() {
-    let mut words = Words(3);
+    let mut words = Random(3);
     for limb in limbs() {
         let q = limb.modulus();
         let table = MonomialTable::new(&limb);
@@ -68,7 +69,7 @@ fn packed_products() {
             let mut m = PackedMatrix::zeroed(&limb, groups, rows, columns);
             let mut entries = Vec::new();
             for i in 0..groups * rows * columns {
-                let values = if i % 3 == 0 { vec![limb.q() - 1; N] } else { words.below(limb.q(), N) };
+                let values = if i % 3 == 0 { vec![limb.q() - 1; N] } else { words.edges(limb.q(), N) };
                 m.set(i / columns / rows, i / columns % rows, i % columns, &values);
                 entries.push(values);
             }
@@ -78,7 +79,7 @@ fn packed_products() {
             let mut gathered = PackedMatrix::gather(vec![PackedMatrix::zeroed(&limb, 1, 1, 2), m.clone(), m]);
             gathered[0].set(0, 0, 1, &back);
             let (m, _) = (gathered.remove(1), gathered);
-            let mut digits = words.below(limb.q(), rows * N);
+            let mut digits = words.edges(limb.q(), rows * N);
             digits[..N].fill(limb.q() - 1);
             let exponents: Vec<usize> = (0..groups).map(|g| [0, 1, N, 2 * N - 1, 77, 640, 1000][g]).collect();
             let mut out = vec![5; columns * N];

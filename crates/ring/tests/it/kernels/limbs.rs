@@ -1,9 +1,10 @@
 //! Element-wise operations, inner products and matrix products against plain 128-bit arithmetic.
 
-use super::support::{N, Words, limbs};
+use super::support::{N, limbs};
 use sudare_ring::kernel::MAX_TERMS;
 use sudare_ring::packed::PackedPairs;
 use sudare_ring::{Family, Limb};
+use sudare_testkit::Random;
 
 fn mul(a: u64, b: u64, q: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(q)) as u64
@@ -24,12 +25,12 @@ fn every_family_runs_where_it_should() {
 
 #[test]
 fn element_wise() {
-    let mut words = Words(1);
+    let mut words = Random(1);
     for limb in limbs() {
         let q = limb.q();
         for len in [8, 16, 40, 512] {
             for worst in [true, false] {
-                let mut draw = || if worst { vec![q - 1; len] } else { words.below(q, len) };
+                let mut draw = || if worst { vec![q - 1; len] } else { words.edges(q, len) };
                 let (a, b, c) = (draw(), draw(), draw());
                 let mut out = vec![7; len];
                 limb.add(&mut out, &a, &b);
@@ -56,7 +57,7 @@ fn element_wise() {
                 let mut y = a.clone();
                 limb.mul_assign_add(&mut y, &b, &c);
                 assert_eq!(x, y);
-                for w in [q - 1, 0, 1, q / 2, b[0], words.next() % q] {
+                for w in [q - 1, 0, 1, q / 2, b[0], words.word() % q] {
                     let shoup = limb.modulus().shoup(w);
                     let mut x = a.clone();
                     limb.mul_scalar(&mut x, &shoup);
@@ -75,17 +76,17 @@ fn element_wise() {
 
 #[test]
 fn words_of_other_moduli() {
-    let mut words = Words(2);
+    let mut words = Random(2);
     for limb in limbs() {
         let q = limb.q();
         for bits in [10, 40, 52, 53, 62] {
-            let src = words.below(1 << bits, 64);
+            let src = words.edges(1 << bits, 64);
             let mut out = vec![0; 64];
             limb.reduce(&mut out, &src);
             check(&limb, "reduce", &out, |i| src[i] % q);
         }
         for p in [3, 65537, q, (1 << 40) + 15, (1 << 50) - 27, (1 << 61) - 1] {
-            let src = words.below(p, 64);
+            let src = words.edges(p, 64);
             let mut out = vec![0; 64];
             limb.reduce_centered(&mut out, &src, p);
             check(&limb, "reduce_centered", &out, |i| {
@@ -94,7 +95,7 @@ fn words_of_other_moduli() {
                 centered.rem_euclid(i128::from(q)) as u64
             });
         }
-        let mut src: Vec<i64> = (0..64).map(|_| words.next() as i64).collect();
+        let mut src: Vec<i64> = (0..64).map(|_| words.word() as i64).collect();
         let qi = q as i64;
         src[..12].copy_from_slice(&[i64::MIN, i64::MAX, 0, -1, 1, qi, -qi, qi - 1, 1 - qi, qi + 1, 2 * qi, -3 * qi]);
         let mut out = vec![0; 64];
@@ -113,12 +114,12 @@ fn sum(q: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
 
 #[test]
 fn inner_products() {
-    let mut words = Words(3);
+    let mut words = Random(3);
     for limb in limbs() {
         let q = limb.q();
         for terms in [0usize, 1, 2, 3, 4, 5, 16, 17, 57, 113] {
             let mut rows = |worst: bool| -> Vec<Vec<u64>> {
-                (0..terms).map(|_| if worst { vec![q - 1; 56] } else { words.below(q, 56) }).collect()
+                (0..terms).map(|_| if worst { vec![q - 1; 56] } else { words.edges(q, 56) }).collect()
             };
             for worst in [true, false] {
                 let (a, b, c) = (rows(worst), rows(worst), rows(worst));
@@ -136,12 +137,12 @@ fn inner_products() {
 
 #[test]
 fn inner_products_with_packed_pairs() {
-    let mut words = Words(9);
+    let mut words = Random(9);
     for limb in limbs() {
         let q = limb.q();
         for terms in [0usize, 1, 2, 5, 17] {
             let mut rows = |worst: bool| -> Vec<Vec<u64>> {
-                (0..terms).map(|_| if worst { vec![q - 1; N] } else { words.below(q, N) }).collect()
+                (0..terms).map(|_| if worst { vec![q - 1; N] } else { words.edges(q, N) }).collect()
             };
             for worst in [true, false] {
                 let (a, b, c, start) = (rows(worst), rows(worst), rows(worst), vec![q - 1; N]);
@@ -194,14 +195,14 @@ fn most_terms_of_the_worst_case() {
 
 #[test]
 fn combinations() {
-    let mut words = Words(4);
+    let mut words = Random(4);
     for limb in limbs() {
         let q = limb.q();
         for bits in [30, 50, 52, 53, 60, 61] {
             for terms in [0usize, 1, 2, 7, 30, 60] {
-                let src: Vec<Vec<u64>> = (0..terms).map(|_| words.below(1 << bits, 48)).collect();
+                let src: Vec<Vec<u64>> = (0..terms).map(|_| words.edges(1 << bits, 48)).collect();
                 let refs = views(&src);
-                let w = words.below(q, terms);
+                let w = words.edges(q, terms);
                 let mut out = vec![7; 48];
                 limb.combine(&mut out, &refs, &w, bits);
                 check(&limb, "combine", &out, |i| sum(q, (0..terms).map(|j| (src[j][i], w[j]))));
@@ -212,14 +213,14 @@ fn combinations() {
 
 #[test]
 fn matrix_products() {
-    let mut words = Words(5);
+    let mut words = Random(5);
     let shapes = [(1, 1, 8), (3, 5, 24), (4, 16, 16), (16, 16, 16), (7, 57, 40), (9, 300, 32), (10, 257, 48)];
     for limb in limbs() {
         let q = limb.q();
         for (m, k, n) in shapes {
             for (worst, accumulate) in [(true, true), (false, false), (false, true)] {
                 let (lda, ldb, ldc) = (k + 3, n + 8, n + 5);
-                let mut draw = |len: usize| if worst { vec![q - 1; len] } else { words.below(q, len) };
+                let mut draw = |len: usize| if worst { vec![q - 1; len] } else { words.edges(q, len) };
                 // Just as long as shape and stride say.
                 let a = draw((m - 1) * lda + k);
                 let b = draw((k - 1) * ldb + n);

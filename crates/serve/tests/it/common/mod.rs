@@ -9,6 +9,7 @@ use std::time::Duration;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Matrix, Plan, Planner};
 use sudare_serve::{Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
+use sudare_testkit::random::unit_at;
 
 /// Tokens of two tenants.
 pub struct Tenants {
@@ -155,9 +156,5 @@ pub fn exact(m: usize, k: usize, n: usize) -> Plan {
 }
 
 pub fn values(rows: usize, cols: usize, seed: u64) -> Matrix {
-    Matrix::from_fn(rows, cols, |i, j| {
-        let x = (i as u64 * 7919 + j as u64 * 104_729 + seed * 1_299_709).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    })
-    .unwrap()
+    Matrix::from_fn(rows, cols, |i, j| unit_at(seed, i, j)).unwrap()
 }

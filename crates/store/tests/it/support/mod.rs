@@ -1,6 +1,7 @@
 //! Containers and grids for tests.
 
 use serde_json::json;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use sudare_rlwe::wire::{Header, ObjectType, State, Writer as Container};
 use sudare_rlwe::{KeyId, ParamsHash};
@@ -39,6 +40,13 @@ pub fn write(path: &Path, grid: Grid, existing: Existing, mut tell: impl FnMut()
         Ok::<_, StoreError>(container(row, col, 3000))
     })?;
     writer.finish(description())
+}
+
+/// Puts a byte in the place of another. Nothing else is written: to write a whole file again takes a thousand times as long.
+pub fn put(file: &Path, at: usize, byte: u8) {
+    let mut file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(&[byte]).unwrap();
 }
 
 /// Every file below a folder with its bytes, in order.

@@ -8,6 +8,7 @@ use crate::kernel::generic::{limb_kernels_of, without_features};
 use crate::kernel::{Ahead, Limb, MonomialTable, PackedMatrix};
 use crate::packed::PackedPairs;
 use crate::prime::ntt_primes;
+use sudare_testkit::Random;
 
 #[derive(Clone, Copy, Debug)]
 struct Plain;
@@ -86,18 +87,6 @@ impl Doubles for Plain {
 
 limb_kernels_of!(DoubleLimb<Plain>, without_features, this => this);
 
-/// Residues with many at the edges.
-fn residues(q: u64, len: usize, seed: u64) -> Vec<u64> {
-    let mut x = seed | 1;
-    let step = |i: usize| {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        [q - 1, 0, q / 2, q / 2 + 1, x % q, x % q][(x >> 20) as usize % if i == 0 { 1 } else { 6 }]
-    };
-    (0..len).map(step).collect()
-}
-
 #[test]
 fn two_lanes_agree_with_plain_words() {
     let n = 512;
@@ -111,7 +100,7 @@ fn two_lanes_agree_with_plain_words() {
             let [found, wanted] = both.map(work);
             assert!(found == wanted, "{what}, {bits} bits");
         };
-        let rows: Vec<Vec<u64>> = (1..40).map(|i| residues(q, n, i)).collect();
+        let rows: Vec<Vec<u64>> = (1..40).map(|i| Random(i).edges(q, n)).collect();
         let refs: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
         for a in [rows[0].clone(), vec![q - 1; n]] {
             let transform = |step: &dyn Fn(&dyn LimbKernels, &mut [u64])| {

@@ -5,12 +5,14 @@ use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evalu
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_testkit::Random;
 
-/// Parameters for tests: no security.
-pub fn insecure(log_n: u32, q_bits: Vec<u32>, p_bits: Vec<u32>, digit_limbs: usize, log_scale: u32) -> Params {
+/// A set without security, of a ternary secret.
+pub fn literal(log_n: u32, q_bits: &[u32], p_bits: &[u32], digit_limbs: usize, log_scale: u32) -> ParamsLiteral {
     let (secret, security) = (SecretDistribution::Ternary, Security::Insecure);
+    let (q_bits, p_bits) = (q_bits.to_vec(), p_bits.to_vec());
     let rlwe = sudare_rlwe::params::ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, secret, security };
-    ParamsLiteral { rlwe, log_scale }.build().unwrap()
+    ParamsLiteral { rlwe, log_scale }
 }
 
 /// A key owner.
@@ -45,31 +47,14 @@ impl Owner {
     }
 }
 
-/// Reproducible numbers in [−1, 1).
-pub struct Numbers(u64);
+/// Reals in [−1, 1).
+pub fn reals(random: &mut Random, count: usize) -> Vec<Complex64> {
+    (0..count).map(|_| random.unit().into()).collect()
+}
 
-impl Numbers {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn next(&mut self) -> f64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
-    pub fn reals(&mut self, count: usize) -> Vec<Complex64> {
-        (0..count).map(|_| self.next().into()).collect()
-    }
-
-    /// In the unit disc.
-    pub fn complex(&mut self, count: usize) -> Vec<Complex64> {
-        (0..count).map(|_| Complex64::from_polar(self.next().abs().sqrt(), self.next() * 3.2)).collect()
-    }
+/// In the unit disc.
+pub fn complex(random: &mut Random, count: usize) -> Vec<Complex64> {
+    (0..count).map(|_| Complex64::from_polar(random.unit().abs().sqrt(), random.unit() * 3.2)).collect()
 }
 
 /// Mean of |a − b|².

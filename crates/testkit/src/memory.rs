@@ -1,10 +1,14 @@
 //! A scan of this process's memory for words that should be gone.
 //!
-//! [`Keep`] stops giving freed blocks back as soon as [`hold`] is called, so that nothing overwrites or unmaps
-//! what they hold; [`Needles::search`] then reads every writable mapping of the process: blocks freed and live,
-//! the buffers that threads keep for reuse, and the stacks. Needles are kept masked, so that they do not find
-//! themselves.
+//! A test makes its objects, notes what is secret in them, finds it in memory while they live (so that the scan can
+//! fail), drops them and finds nothing: no freed block, no buffer that a thread keeps for reuse and no stack still has
+//! it. Linux alone shows a process its memory.
+//!
+//! [`Keep`], the global allocator of such a binary, gives no freed block back from the first test on, so that nothing
+//! overwrites or unmaps what it holds. The search reads every writable mapping of the process: blocks freed and live, the
+//! buffers that threads keep for reuse, and the stacks. Needles are kept masked, so that they do not find themselves.
 
+use crate::process::alone;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,11 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static HOLD: AtomicBool = AtomicBool::new(false);
 
 /// From now on no block is freed.
-pub fn hold() {
+fn hold() {
     HOLD.store(true, Ordering::SeqCst);
 }
 
 /// The system's allocator, which can be told to free nothing.
+#[derive(Debug)]
 pub struct Keep;
 
 // SAFETY: every call is the system allocator's; a block that is not freed stays valid.
@@ -69,7 +74,7 @@ pub const NARROW: usize = 64;
 const CHUNK: usize = 1 << 17;
 
 /// What is looked for.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Needles {
     windows: Vec<(String, Vec<u64>)>,
 }
@@ -92,12 +97,12 @@ impl Needles {
     }
 
     /// Names of what has to be in memory while its owner lives.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    fn names(&self) -> impl Iterator<Item = &str> {
         self.windows.iter().map(|(name, _)| name.as_str()).filter(|name| !name.starts_with("passing"))
     }
 
     /// The names of what is found, and in what kind of mapping.
-    pub fn search(&self) -> Vec<String> {
+    fn search(&self) -> Vec<String> {
         let mut first: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut filter = vec![false; 1 << 16];
         for (i, (_, window)) in self.windows.iter().enumerate() {
@@ -139,9 +144,25 @@ impl Needles {
     }
 }
 
+/// Runs `live`, which makes objects, notes their secrets and gives the objects back; finds every secret, drops the
+/// objects, and finds none.
+#[track_caller]
+pub fn gone_after_drop<T>(live: impl FnOnce(&mut Needles) -> T) {
+    let _alone = alone();
+    hold();
+    let mut needles = Needles::default();
+    let objects = live(&mut needles);
+    let before = needles.search();
+    let missing: Vec<_> = needles.names().filter(|n| !before.iter().any(|f| f.starts_with(n))).collect();
+    assert!(missing.is_empty(), "the scan does not see what is there: {missing:?}");
+    drop(objects);
+    let after = needles.search();
+    assert!(after.is_empty(), "left in memory: {after:#?}");
+}
+
 /// Sixteen bits of a word, for a first look.
 fn short(word: u64) -> usize {
-    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize
+    (word.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 48) as usize
 }
 
 fn bytes_of(words: &mut [u64]) -> &mut [u8] {
