@@ -16,6 +16,7 @@ import csv
 import importlib.util
 import json
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -150,7 +151,8 @@ def main() -> None:
     )
     if not error <= WANTED_ERROR:
         sys.exit("the product is not the one that NumPy computes")
-    print("next        .venv/bin/python, with the first page of the guide: docs/guide/1-first-product.md")
+    python = os.path.relpath(sys.executable)
+    print(f"next        {python}, with the first page of the guide: docs/guide/1-first-product.md")
 
 
 if __name__ == "__main__":
