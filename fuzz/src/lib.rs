@@ -1,7 +1,17 @@
 //! What the fuzz targets run: every decoder on the bytes as they are and, so that the checks
 //! behind the checksums are reached, with their checksums made right. No panic, and what is
 //! accepted is written again as the same bytes.
+//!
+//! Plans, stores and requests have modules of their own, which the ordinary tests of `matrix` and `serve` include: there
+//! each runs on its seeds and some changes of them.
 
+pub mod mutation;
+pub mod plans;
+pub mod requests;
+pub mod stores;
+
+use mutation::Random;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use sudare_genome::message::Head;
 use sudare_genome::vcf::VariantFile;
@@ -47,6 +57,37 @@ fn golden_tfhe() -> &'static TfheParams {
         let file = include_bytes!("../../crates/tfhe/tests/golden/v1/tfhe_params.bin");
         tfhe_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
     })
+}
+
+/// Writes seeds into the folder that `FUZZ_CORPUS` names: what an input has to look like to get far.
+pub fn write_seeds(seeds: Vec<Vec<u8>>) {
+    let Some(folder) = std::env::var_os("FUZZ_CORPUS") else { return };
+    for (at, seed) in seeds.into_iter().enumerate() {
+        std::fs::write(Path::new(&folder).join(format!("seed-{at}")), seed).expect("a file");
+    }
+}
+
+/// Two changes of three by a target's own mutator, the others by libFuzzer's; the new length.
+pub fn mutated(
+    data: &mut [u8],
+    (size, most): (usize, usize),
+    seed: u32,
+    mutate: fn(&mut Random, &mut Vec<u8>, &[u8]),
+) -> usize {
+    let mut random = Random(seed.into());
+    if random.below(3) == 0 {
+        return libfuzzer_sys::fuzzer_mutate(data, size, most);
+    }
+    let (mut changed, other) = (data[..size].to_vec(), data[..size].to_vec());
+    mutate(&mut random, &mut changed, &other);
+    changed.truncate(most);
+    data[..changed.len()].copy_from_slice(&changed);
+    changed.len()
+}
+
+/// The command's readers of .npy and .csv.
+pub fn matrices(data: &[u8]) {
+    sudare_cli::read_for_fuzzing(data);
 }
 
 fn both_ways(data: &[u8], check: impl Fn(&[u8])) {

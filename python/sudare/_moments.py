@@ -170,8 +170,10 @@ class Moments(Travels):
         k = columns.size
         if rows.shape != () or rows.dtype.kind != "i" or not 2 <= int(rows) < 2**53:
             raise FormatError("statistics are of two rows or more")
-        if columns.shape != (k,) or columns.dtype.kind != "U":
-            raise FormatError("statistics have a name for each column")
+        if columns.shape != (k,) or columns.dtype.kind != "U" or not _is_text(columns):
+            raise FormatError("statistics have a name for each column, which is text")
+        if len(set(columns.tolist())) != k:
+            raise FormatError("two columns of the statistics have one name")
         for name, value in arrays.items():
             shape = (k, k) if name.startswith("covariance") else (k,)
             if value.shape != shape or value.dtype != np.float64 or not np.isfinite(value).all():
@@ -200,7 +202,8 @@ class Moments(Travels):
         ]
         columns = zip(self.mean, self.mean_error, self.variance, self.variance_error, strict=True)
         for j, (mean, mean_error, variance, variance_error) in enumerate(columns):
-            name = f"{self.columns[j][:12]:<12}"
+            # Names may come from anybody, and this goes to a terminal.
+            name = "".join(c if c.isprintable() else "?" for c in self.columns[j][:12]).ljust(12)
             lines.append(f"{name}{mean:>15.8g} {mean_error:7.1e} {variance:>15.8g} {variance_error:7.1e}")
             if j == 9 and len(self.mean) > 10:
                 lines.append(f"and {len(self.mean) - 10} more columns")
@@ -221,6 +224,12 @@ def _members(data: bytes, names: list[str]) -> dict[str, Any]:
                 raise FormatError("its parts are compressed")
             arrays[name] = _array(archive.read(member))
     return arrays
+
+
+def _is_text(names: Any) -> bool:
+    """Whether all of an array's characters are some: NumPy takes any 32 bits for one."""
+    codes = np.frombuffer(names.astype(names.dtype.newbyteorder("<")).tobytes(), "<u4")
+    return not ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any()
 
 
 def _array(data: bytes) -> Any:

@@ -43,6 +43,8 @@ SECONDS = WAIT + 60.0
 ANSWER = 8 << 20
 OBJECT = 4 << 30
 SITES = 1 << 30
+# Most characters of a message.
+MESSAGE = 1000
 # Most seconds that a job is waited for, and between two questions about it.
 PATIENCE = 24 * 3600.0
 PAUSE = 1.0
@@ -70,7 +72,7 @@ class RemoteError(SudareError, OSError):
     """A server far away that refused, or cannot be reached; `kind` says which."""
 
     def __init__(self, message: str, kind: str = "unreachable") -> None:
-        super().__init__(message)
+        super().__init__(_shown(message))
         self.kind = kind
 
 
@@ -96,6 +98,12 @@ class _Answer:
 def _whole_number(text: Any) -> int | None:
     """A header's number, if it is one below 10^15."""
     return int(text) if isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) else None
+
+
+def _shown(message: str) -> str:
+    """A message for a terminal, whatever the server said: one line of it, and no more than a person reads."""
+    text = "".join(c if c.isprintable() else "?" for c in message[: MESSAGE + 1])
+    return text if len(text) <= MESSAGE else f"{text[:MESSAGE]}…"
 
 
 def _nonsense(what: str) -> RemoteError:
@@ -176,12 +184,15 @@ class Remote:
     ) -> _Answer:
         """A request and its answer of at most so many bytes, within so many seconds in all."""
         late = threading.Event()
+        # The connection forgets the socket of an answer whose body ends with it.
+        held: list[socket.socket] = []
 
         def end() -> None:
             late.set()
-            if (line := self._connection.sock) is not None:
-                with suppress(OSError):
-                    line.shutdown(socket.SHUT_RDWR)
+            for line in (self._connection.sock, *held):
+                if line is not None:
+                    with suppress(OSError):
+                        line.shutdown(socket.SHUT_RDWR)
 
         timer = threading.Timer(seconds, end)
         timer.daemon = True
@@ -193,6 +204,7 @@ class Remote:
                 # A server that refuses a body need not read it to its end: its answer may be there.
                 if body is None:
                     raise
+            held.append(self._connection.sock)
             with self._connection.getresponse() as got:
                 data = got.read(most + 1)
                 if len(data) > most:
@@ -411,7 +423,7 @@ def refusal(problem: Any) -> SudareError:
     if kind not in KINDS:
         return RemoteError(f"the server refused: {detail}", kind)
     made: Callable[[str], SudareError] = getattr(_errors, KINDS[kind])
-    return made(detail)
+    return made(_shown(detail))
 
 
 @dataclass(frozen=True)

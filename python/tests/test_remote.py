@@ -235,6 +235,9 @@ HOSTILE: dict[str, tuple[Call, bytes | Callable[[], Iterable[bytes]]]] = {
     ),
     "an object without an end": (fetch, lambda: endless("\r\n", bytes(1 << 20))),
     "a body byte by byte": (config, lambda: endless("Content-Length: 1000000\r\n\r\n", b" ", 0.1)),
+    "a body without a length byte by byte": (config, lambda: endless("\r\n", b" ", 0.1)),
+    "a line with a command for a terminal": (config, answer("{}", "500 \x1b[2J", "Content-Type: \x1b[2J")),
+    "a refusal of 8 MB": (config, answer(json.dumps({"kind": "odd", "detail": "\x1b[2J" * 1_000_000}), "422 No")),
     "headers without an end": (config, lambda: endless("", b"X: y\r\n")),
     "a header without an end": (config, lambda: endless("X: ", bytes(1 << 16))),
     "100 for ever": (config, lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n")),
@@ -293,6 +296,8 @@ def test_a_hostile_server_gets_an_error_and_nothing_else(case: str, monkeypatch:
     assert time.monotonic() - started < 20
     assert server.requests < 40
     assert "sudare_0" not in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1100
     assert not isinstance(caught.value, MemoryError)
 
 

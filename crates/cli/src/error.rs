@@ -74,8 +74,9 @@ impl fmt::Display for CliError {
         if let Some(file) = &self.file {
             write!(f, "{file}: ")?;
         }
-        // One line, whatever it came from.
+        // One line that a terminal obeys nothing of, whatever it came from.
         for (i, word) in self.message.split_whitespace().enumerate() {
+            let word: String = word.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
             write!(f, "{}{word}", if i > 0 { " " } else { "" })?;
         }
         Ok(())

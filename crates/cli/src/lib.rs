@@ -15,6 +15,9 @@ mod npy;
 mod progress;
 mod signals;
 
+#[doc(hidden)]
+pub use matrices::read_for_fuzzing;
+
 use clap::Parser;
 use error::{Class, CliError};
 use std::ffi::OsString;

@@ -111,6 +111,39 @@ pub fn parse<T: Element>(bytes: &[u8], format: Format, options: &Csv) -> Result<
     }
 }
 
+/// Reads bytes as both formats and as both kinds of numbers; what is read is written, and read again as the same. Whether
+/// anything was read.
+#[doc(hidden)]
+pub fn read_for_fuzzing(bytes: &[u8]) -> bool {
+    let options = [(None, false, false), (Some(b','), false, true), (Some(b';'), true, false)];
+    let csv = |(separator, decimal_comma, index)| Csv { separator, decimal_comma, index };
+    let mut read = false;
+    for options in options.map(csv) {
+        for format in [Format::Npy, Format::Csv] {
+            read |= read_as::<f64>(bytes, format, &options) | read_as::<i128>(bytes, format, &options);
+        }
+    }
+    read
+}
+
+fn read_as<T: Element + ToString>(bytes: &[u8], format: Format, options: &Csv) -> bool {
+    let Ok((array, names)) = parse::<T>(bytes, format, options) else { return false };
+    let texts: Vec<String> = array.data.iter().map(T::to_string).collect();
+    assert!(!array.shape.is_empty() && array.shape.iter().product::<usize>() == texts.len() && !texts.is_empty());
+    if format == Format::Csv {
+        let mut out = Vec::new();
+        let rows = texts.chunks(array.shape[1]).map(<[String]>::to_vec);
+        csv_file::write(&mut out, &names, rows, options).expect("what was read can be written");
+        // What is written has commas, whatever was read.
+        let separator = options.separator.or(Some(b','));
+        let (again, named) = csv_file::read::<T>(&out, &Csv { separator, ..options.clone() })
+            .unwrap_or_else(|e| panic!("{e}: {:?}", String::from_utf8_lossy(&out)));
+        assert_eq!((again.shape, named), (array.shape, names), "{:?}", String::from_utf8_lossy(&out));
+        assert!(again.data.iter().map(T::to_string).eq(texts));
+    }
+    true
+}
+
 /// The names in a .csv file, with none of its numbers.
 pub fn names(path: &Path, options: &Csv) -> Result<Names, CliError> {
     match format(path)? {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit;
+use sudare_ring::error::told;
 use sudare_rlwe::RlweError;
 
 /// Most nodes of an expression.
@@ -422,7 +423,7 @@ impl Expr {
     /// As [`Expr::from_json`].
     pub fn bound_of_json(text: &str) -> Result<f64, MatrixError> {
         let Written { inputs, nodes, output } =
-            serde_json::from_str(text).map_err(|e| MatrixError::Expression { reason: e.to_string() })?;
+            serde_json::from_str(text).map_err(|e| MatrixError::Expression { reason: told(e) })?;
         let mut info: Vec<NodeInfo> = Vec::with_capacity(nodes.len());
         for (at, op) in nodes.iter().enumerate().take_while(|(at, _)| *at <= output) {
             check_order(at, op)?;
@@ -456,8 +457,7 @@ impl Expr {
     /// # Errors
     /// As [`Expr::new`]; [`MatrixError::Expression`] for text that is no expression.
     pub fn from_json(text: &str) -> Result<Self, MatrixError> {
-        let written: Written =
-            serde_json::from_str(text).map_err(|e| MatrixError::Expression { reason: e.to_string() })?;
+        let written: Written = serde_json::from_str(text).map_err(|e| MatrixError::Expression { reason: told(e) })?;
         written.try_into()
     }
 

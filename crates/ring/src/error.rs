@@ -38,6 +38,20 @@ pub enum ErrorKind {
     Internal,
 }
 
+/// Most characters that a message takes over from somebody else.
+const MOST_TOLD: usize = 300;
+
+/// What somebody else wrote, as a part of a message: nothing that a terminal would obey, and no more than a person reads.
+pub fn told(text: impl ToString) -> String {
+    let text = text.to_string();
+    let mut all = text.chars().map(|c| if c.is_control() { '?' } else { c });
+    let mut out: String = all.by_ref().take(MOST_TOLD).collect();
+    if all.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
 /// An input that no ring can be built from, or two that do not go together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

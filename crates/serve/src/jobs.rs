@@ -323,10 +323,15 @@ impl Jobs {
 
     /// Computes on the calling thread until the server stops.
     pub fn work(&self) {
-        while let Some(job) = self.next() {
-            self.run(&job);
-            self.inner().running -= 1;
-        }
+        while self.work_once() {}
+    }
+
+    /// Waits for a job and computes it; false if the server stops.
+    pub fn work_once(&self) -> bool {
+        let Some(job) = self.next() else { return false };
+        self.run(&job);
+        self.inner().running -= 1;
+        true
     }
 
     /// The next job: the first of the tenant who waited longest.

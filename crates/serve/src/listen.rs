@@ -89,7 +89,8 @@ async fn serve(
     }
 }
 
-async fn speak(
+/// Answers the requests of a connection.
+pub(crate) async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     router: Router,
     limits: &Limits,

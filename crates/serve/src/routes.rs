@@ -26,6 +26,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use sudare_ring::error::told;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -309,7 +310,8 @@ async fn submit(State(app): State<App>, Tenant(tenant): Tenant, headers: HeaderM
         return Err(problem);
     }
     let bytes = body::small(body, MAX_REQUEST, &app.limits).await?;
-    let request = serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no job: {e}")))?;
+    let request =
+        serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no job: {}", told(e))))?;
     let jobs = app.jobs.clone();
     let (job, new) = blocking(move || jobs.submit(&tenant, request, key.as_deref())).await?;
     let view = job.view();

@@ -5,6 +5,7 @@ use crate::jobs::Jobs;
 use crate::listen;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
+use crate::places::Places;
 use crate::routes::{self, Shared};
 use crate::settings::Settings;
 use crate::tokens::Tokens;
@@ -16,12 +17,14 @@ use rustls::server::WebPkiClientVerifier;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sudare_ring::ErrorKind;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 /// How often what is kept too long is removed.
@@ -217,17 +220,54 @@ impl Service {
         (self.settings.limits.grace / 5).min(Duration::from_secs(2))
     }
 
-    async fn serve(&self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
-        let mut asked = stop.0.subscribe();
-        let shared = Arc::new(Shared {
+    /// What all paths share.
+    fn shared(&self, stop: &watch::Receiver<bool>) -> Arc<Shared> {
+        Arc::new(Shared {
             objects: self.objects.clone(),
             jobs: self.jobs.clone(),
             tokens: self.tokens.clone(),
             limits: self.settings.limits.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
-            stop: asked.clone(),
-        });
+            stop: stop.clone(),
+        })
+    }
+
+    /// What a connection is answered that brings these bytes, a mebibyte at most, and nothing more, within some time. For
+    /// tests that take no sockets.
+    ///
+    /// # Errors
+    /// [`ServeError`] where the system gives no threads.
+    #[doc(hidden)]
+    pub fn answer_for_tests(&self, sent: &[u8], most: Duration) -> Result<Vec<u8>, ServeError> {
+        const ROOM: usize = 1 << 20;
+        let (stop, limits) = (Stop::new(), &self.settings.limits);
+        let stopped = stop.0.subscribe();
+        let router = routes::router(self.shared(&stopped));
+        let place = Places::new(limits).enter(Ipv4Addr::LOCALHOST.into());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        Ok(runtime.block_on(async {
+            let (mut client, server) = tokio::io::duplex(ROOM);
+            let mut answer = Vec::new();
+            client.write_all(&sent[..sent.len().min(ROOM)]).await?;
+            let served = listen::speak(server, router, limits, stopped, place);
+            let read = client.read_to_end(&mut answer);
+            let _ = timeout(most, async { tokio::join!(served, read) }).await;
+            Ok::<_, io::Error>(answer)
+        })?)
+    }
+
+    /// Computes all jobs that wait, on the calling thread. For tests that take no sockets.
+    #[doc(hidden)]
+    pub fn compute_for_tests(&self) {
+        while self.jobs.counts().0 > 0 {
+            self.jobs.work_once();
+        }
+    }
+
+    async fn serve(&self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
+        let mut asked = stop.0.subscribe();
+        let shared = self.shared(&asked);
         let listening = |listener: TcpListener| {
             listener.set_nonblocking(true)?;
             tokio::net::TcpListener::from_std(listener)

@@ -19,6 +19,7 @@ pub mod layout;
 mod lock;
 mod position;
 mod reader;
+mod reseal;
 mod shard;
 mod source;
 mod writer;
@@ -31,6 +32,8 @@ pub use layout::{Description, Grid};
 pub use lock::LockedFile;
 pub use position::read_exact_at;
 pub use reader::{Reader, Reading, is_store};
+#[doc(hidden)]
+pub use reseal::reseal_for_tests;
 pub use shard::ShardWriter;
 pub use source::{BlockSource, InMemory};
 pub use writer::{Existing, Writer};

@@ -19,6 +19,8 @@ mod summary;
 
 pub use circuit::CircuitSpec;
 pub use cost::CostModel;
+#[doc(hidden)]
+pub use file::resealed_for_tests;
 pub use goal::Goal;
 pub use planner::Planner;
 pub use program::Program;

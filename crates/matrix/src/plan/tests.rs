@@ -4,7 +4,6 @@ use super::*;
 use crate::expr::{InputSpec, Op};
 use crate::product::Shape;
 use serde_json::{Value, json};
-use sudare_he::integer::plan::EXACT;
 
 fn planner() -> Planner {
     Planner { memory: 4 << 30, ..Planner::new(CostModel::default()) }
@@ -27,20 +26,8 @@ fn circuit() -> Plan {
 fn edited(plan: &Plan, pointer: &str, value: &Value) -> String {
     let mut text: Value = serde_json::from_str(&plan.to_json().unwrap()).unwrap();
     *text.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value.clone();
-    let parts = (serde_json::from_value(text["goal"].clone()), serde_json::from_value(text["program"].clone()));
-    if let (Ok(goal), Ok(program)) = parts {
-        let program: Program = program;
-        let params = match &program {
-            Program::Product { product } => product.params.build().map(|p| p.rlwe().clone()),
-            Program::Circuit { circuit } => circuit.params.build().map(|p| p.rlwe().clone()),
-            Program::Table { table } => table.params.build().map(|p| p.rlwe().clone()),
-            Program::Exact { exact } => Ok(exact.params.build(EXACT)).and_then(|p| Ok(p?)),
-        };
-        if let Ok(params) = params {
-            text["hash"] = json!(hash_of(&params, &written(&goal, &program).unwrap()).hex());
-        }
-    }
-    text.to_string()
+    let text = text.to_string();
+    resealed_for_tests(&text).unwrap_or(text)
 }
 
 /// What is refused with this field's name, or, named "", refused by what the parameters or the

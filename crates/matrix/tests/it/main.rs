@@ -9,6 +9,8 @@ mod device;
 mod exact;
 mod expressions;
 mod files;
+#[allow(dead_code, unreachable_pub)]
+mod fuzz;
 mod grid;
 mod integers;
 mod module;

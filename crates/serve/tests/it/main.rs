@@ -1,5 +1,7 @@
 //! The service, over real connections.
 
 mod common;
+#[allow(dead_code, unreachable_pub)]
+mod fuzz;
 mod limits;
 mod service;
