@@ -1,7 +1,7 @@
-"""Whatever a server answers, its client ends by an error of this package or with what was asked for, within its limits.
+"""Whatever a server answers, its client ends within its limits: by an error of its own, or content.
 
-An input is a byte that says what is asked for and how the answers end, and then the answers, with `NEXT` between two
-connections. There are no sockets and no clock: time passes where the client waits.
+An input is a byte that says what is asked for and how the answers end, and then the answers, with `NEXT`
+between two connections. There are no sockets and no clock: time passes where the client waits.
 """
 
 from __future__ import annotations
@@ -71,7 +71,13 @@ class _Stream(io.RawIOBase):
     """What a connection answers: some bytes, then its end, or the same again for ever."""
 
     def __init__(self, script: bytes, endless: bool, clock: _Clock) -> None:
-        self.script, self.endless, self.clock, self.at, self.reads = script, endless and bool(script), clock, 0, 0
+        self.script, self.endless, self.clock, self.at, self.reads = (
+            script,
+            endless and bool(script),
+            clock,
+            0,
+            0,
+        )
 
     def readable(self) -> bool:
         return True
@@ -221,12 +227,22 @@ def seeds() -> list[bytes]:
         (0, b"HTTP/1.1 200 OK\r\n\r\n{}" + NEXT + answer({})),
         (128, answer({}, "503 Service Unavailable", "Retry-After: 0")),
         (1, missing + b"".join(more) + answer(b"", "201 Created")),
-        (1, answer(b"", "404 Not Found", "Upload-Offset: 100") + answer(b"", "409 Conflict", "Upload-Offset: 150")),
+        (
+            1,
+            answer(b"", "404 Not Found", "Upload-Offset: 100")
+            + answer(b"", "409 Conflict", "Upload-Offset: 150"),
+        ),
         (1, answer(b"", "200 OK")),
         (131, missing + more[0]),
         (2, fetched),
         (2, answer(FETCHED, "200 OK")),
-        (3, answer(job, "202 Accepted") + answer({**job, "state": "running", "done": 2}) + answer(done) + fetched),
+        (
+            3,
+            answer(job, "202 Accepted")
+            + answer({**job, "state": "running", "done": 2})
+            + answer(done)
+            + fetched,
+        ),
         (3, answer(failed)),
         (3, answer({**job, "state": "cancelled"})),
         (128 + 5, answer({**job, "state": "running"})),
@@ -283,9 +299,10 @@ def _changed(data: bytes, rng: random.Random) -> bytes:
         case 6:
             digits = [i for i, c in enumerate(data) if chr(c).isdigit()] or [at]
             where = rng.choice(digits)
-            number = rng.choice([b"0", b"-1", b"9" * 30, b"1e9", b"64", b"20", str(rng.randrange(300)).encode()])
+            number = rng.choice(
+                [b"0", b"-1", b"9" * 30, b"1e9", b"64", b"20", str(rng.randrange(300)).encode()]
+            )
             return data[:where] + number + data[where + 1 :]
         case _:
             return bytes([rng.randrange(256)]) + data[1:]
     return b"\r\n".join(lines)
-

@@ -21,7 +21,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let function = r#"{"inputs": [{"name": "A", "rows": 3, "cols": 4, "max_abs": 2.0},
         {"name": "W", "rows": 3, "cols": 4, "max_abs": 1.0, "plain": true}], "nodes": [{"op": "input", "input": 0},
         {"op": "input", "input": 1}, {"op": "mul", "left": 0, "right": 0}, {"op": "scale", "of": 2, "by": -0.16},
-        {"op": "shift", "of": 3, "by": 1.0}, {"op": "approximation", "of": 4, "variable": 0, "error": 0.1, "low": -2.0,
+        {"op": "shift", "of": 3, "by": 1.0}, {"op": "approximation", "of": 4, "variable": 0, "error": 1e-4, "low": -2.0,
         "high": 2.0}, {"op": "mul", "left": 5, "right": 1}, {"op": "bounded", "of": 6, "max_abs": 1.5},
         {"op": "transpose", "of": 7}, {"op": "sum", "of": 8, "axis": 0}, {"op": "repeat", "of": 9, "axis": 0, "size": 2},
         {"op": "neg", "of": 10}], "output": 11}"#;

@@ -81,3 +81,9 @@ class FormatError(SudareError, ValueError):
 
 class UnsupportedError(SudareError, TypeError):
     """An operation that encrypted matrices do not have."""
+
+
+def shown(message: str, most: int = 1000) -> str:
+    """What others wrote, for a message: nothing that a terminal obeys, and no more than a person reads."""
+    text = "".join(c if c.isprintable() else "?" for c in message[: most + 1])
+    return text if len(text) <= most else f"{text[:most]}…"

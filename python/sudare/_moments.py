@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core, _html
 from ._array import Floats
-from ._errors import FormatError, InputError, ShapeError
+from ._errors import FormatError, InputError, ShapeError, shown
 from ._files import Travels
 from ._plan import Plan
 from ._release import Release, declared
@@ -165,7 +165,7 @@ class Moments(Travels):
         try:
             arrays = _members(data, [f.name for f in fields(cls)])
         except Exception as error:  # Whatever an archive from anybody makes of zipfile and NumPy.
-            raise FormatError(f"these are no statistics that were saved: {error}") from None
+            raise FormatError(f"these are no statistics that were saved: {shown(str(error))}") from None
         rows, columns = arrays.pop("rows"), arrays.pop("columns")
         k = columns.size
         if rows.shape != () or rows.dtype.kind != "i" or not 2 <= int(rows) < 2**53:

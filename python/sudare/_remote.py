@@ -23,7 +23,7 @@ import numpy as np
 
 from . import _core, _errors
 from ._array import Floats
-from ._errors import InputError, PlanError, SudareError, UnsupportedError
+from ._errors import InputError, PlanError, SudareError, UnsupportedError, shown
 from ._genome import Query, Sites
 from ._plan import Plan
 from ._progress import Report, progress
@@ -43,8 +43,6 @@ SECONDS = WAIT + 60.0
 ANSWER = 8 << 20
 OBJECT = 4 << 30
 SITES = 1 << 30
-# Most characters of a message.
-MESSAGE = 1000
 # Most seconds that a job is waited for, and between two questions about it.
 PATIENCE = 24 * 3600.0
 PAUSE = 1.0
@@ -72,7 +70,7 @@ class RemoteError(SudareError, OSError):
     """A server far away that refused, or cannot be reached; `kind` says which."""
 
     def __init__(self, message: str, kind: str = "unreachable") -> None:
-        super().__init__(_shown(message))
+        super().__init__(shown(message))
         self.kind = kind
 
 
@@ -98,12 +96,6 @@ class _Answer:
 def _whole_number(text: Any) -> int | None:
     """A header's number, if it is one below 10^15."""
     return int(text) if isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) else None
-
-
-def _shown(message: str) -> str:
-    """A message for a terminal, whatever the server said: one line of it, and no more than a person reads."""
-    text = "".join(c if c.isprintable() else "?" for c in message[: MESSAGE + 1])
-    return text if len(text) <= MESSAGE else f"{text[:MESSAGE]}…"
 
 
 def _nonsense(what: str) -> RemoteError:
@@ -206,14 +198,17 @@ class Remote:
                     raise
             held.append(self._connection.sock)
             with self._connection.getresponse() as got:
-                data = got.read(most + 1)
+                # By pieces: a chunk of a length below zero would be read to the end of the connection.
+                data = bytearray()
+                while part := got.read1(most + 1 - len(data)):
+                    data += part
                 if len(data) > most:
                     raise _nonsense(f"more than {most} bytes")
                 if got.length:
-                    raise http.client.IncompleteRead(data, got.length)
+                    raise http.client.IncompleteRead(bytes(data), got.length)
             if late.is_set():
                 raise TimeoutError(f"no answer within {seconds:.0f} s")
-            return _Answer(got.status, got.headers, data)
+            return _Answer(got.status, got.headers, bytes(data))
         except (OSError, http.client.HTTPException) as error:
             if late.is_set() and not isinstance(error, RemoteError):
                 raise TimeoutError(f"no answer within {seconds:.0f} s") from error
@@ -237,7 +232,7 @@ class Remote:
             try:
                 with self._lock:
                     answer = self._once(method, path, body, sent, most, seconds or SECONDS)
-            except (RemoteError, ValueError, RecursionError, MemoryError) as error:
+            except (RemoteError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
                 self._connection.close()
                 if isinstance(error, RemoteError):
                     raise
@@ -423,7 +418,7 @@ def refusal(problem: Any) -> SudareError:
     if kind not in KINDS:
         return RemoteError(f"the server refused: {detail}", kind)
     made: Callable[[str], SudareError] = getattr(_errors, KINDS[kind])
-    return made(_shown(detail))
+    return made(shown(detail))
 
 
 @dataclass(frozen=True)

@@ -371,3 +371,26 @@ def test_genome_files(tmp_path: Path) -> None:
     client = sd.genome.Client()
     client.save(tmp_path / "client")
     assert sd.load(tmp_path / "client").key_id == client.key_id
+
+
+@pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF, ord("a")])
+def test_names_of_columns_are_text_and_differ(code: int) -> None:
+    """NumPy takes any 32 bits for a character."""
+    none = np.zeros(2), np.zeros((2, 2))
+    sd.Moments(5, none[0], np.eye(2), *none, ("a", "b")).save(file := io.BytesIO())
+    names, changed = (np.array(text, "<u4").tobytes() for text in ([ord("a"), ord("b")], [ord("a"), code]))
+    with zipfile.ZipFile(file) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    assert names in parts["columns.npy"]
+    parts["columns.npy"] = parts["columns.npy"].replace(names, changed)
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+    with pytest.raises(sd.FormatError, match="name"):
+        sd.load(out.getvalue())
+
+
+def test_statistics_show_no_commands_for_a_terminal() -> None:
+    none = np.zeros(2), np.zeros((2, 2))
+    found = sd.Moments(5, none[0], np.eye(2), *none, ("a\x1b[2J", "b"))
+    assert "\x1b" not in repr(found)

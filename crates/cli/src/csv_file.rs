@@ -49,6 +49,9 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
         let line = record.position().map_or(at as u64 + 1, csv::Position::line);
         let aligned = |field: &&str| separator != b' ' || !field.is_empty();
         let fields: Vec<&str> = record.iter().filter(aligned).collect();
+        if fields.is_empty() {
+            continue;
+        }
         let numbers: Vec<Option<T>> = fields.iter().map(|f| number(f, options)).collect();
         if header.is_none()
             && lines.is_empty()
@@ -203,6 +206,9 @@ mod tests {
             let (a, _) = csv(text).unwrap();
             assert_eq!((a.shape, a.data), (vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]), "{text:?}");
         }
+        // A line of a form feed has nothing in it.
+        assert_eq!(csv("\x0c\n1 9\n").unwrap().0.data, [1.0, 9.0]);
+        assert!(csv("\x0c\n@ 9\n").is_ok() && csv("\x0c\n\x0c \x0c\n").is_err());
         let comma = Csv { decimal_comma: true, ..Csv::default() };
         assert_eq!(read::<f64>(b"1,5;2\n-3,25;4", &comma).unwrap().0.data, [1.5, 2.0, -3.25, 4.0]);
         assert!(csv("1,5;2\n3;4").unwrap_err().to_string().contains("--decimal-comma"));

@@ -157,3 +157,14 @@ impl From<MatrixError> for CliError {
         Self::new(class_of(e.kind()), format!("{e}{remedy}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_a_terminal_obeys_nothing_of() {
+        let error = CliError::new(Class::Data, "said \u{1b}[2J\nand\t\0more");
+        assert_eq!(error.to_string(), "said ?[2J and ?more");
+    }
+}

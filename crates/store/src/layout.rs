@@ -303,6 +303,15 @@ impl Paths {
         self.0.join("zarr.json")
     }
 
+    /// Refuses a link in the place of a folder on the way to a file of the store: what it leads to is none of ours.
+    pub fn check_folders(&self, file: &Path) -> Result<(), StoreError> {
+        let inside = file.ancestors().skip(1).take_while(|folder| *folder != self.0);
+        match inside.into_iter().find(|folder| folder.is_symlink()) {
+            Some(link) => Err(StoreError::damaged(link, "a link where the store has a folder")),
+            None => Ok(()),
+        }
+    }
+
     pub fn blocks(&self) -> PathBuf {
         self.0.join("blocks").join("zarr.json")
     }

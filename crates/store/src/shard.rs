@@ -30,6 +30,7 @@ pub(crate) fn unfinished(place: &Path) -> PathBuf {
 impl<'w> ShardWriter<'w> {
     pub(crate) fn new(writer: &'w Writer, shard: (usize, usize)) -> Result<Self, StoreError> {
         let place = writer.paths().shard(shard);
+        writer.paths().check_folders(&place)?;
         let folder = place.parent().unwrap_or(&place);
         fs::create_dir_all(folder).at(folder)?;
         let temporary = unfinished(&place);

@@ -116,6 +116,7 @@ impl Writer {
         let (down, across) = self.grid.shards();
         for shard in (0..down).flat_map(|i| (0..across).map(move |j| (i, j))) {
             let path = self.paths.shard(shard);
+            self.paths.check_folders(&path)?;
             remove(&unfinished(&path))?;
             if !path.exists() {
                 continue;
@@ -186,9 +187,14 @@ impl Writer {
     pub fn finish(self, description: Description) -> Result<[u8; 32], StoreError> {
         let digests = self.table()?;
         let root = Root::new(self.grid, self.work, description, &digests);
-        write_whole(&self.paths.blocks(), &self.grid.blocks_document())?;
-        write_whole(&self.paths.digest_table(), &digests)?;
-        write_whole(&self.paths.digests(), &self.grid.digests_document())?;
+        for (path, bytes) in [
+            (self.paths.blocks(), self.grid.blocks_document()),
+            (self.paths.digest_table(), digests),
+            (self.paths.digests(), self.grid.digests_document()),
+        ] {
+            self.paths.check_folders(&path)?;
+            write_whole(&path, &bytes)?;
+        }
         self.sync_folders()?;
         write_whole(&self.paths.root(), &root.document())?;
         sync_folder(&self.paths.0)?;

@@ -90,6 +90,22 @@ fn links_are_not_followed() {
     write_grid(&path, grid(2, 2, (1, 1)), Existing::Resume, || ()).unwrap();
     assert_eq!(fs::read(&foreign).unwrap(), b"foreign");
     assert!(fs::symlink_metadata(&root).unwrap().is_file());
+    // Nor does one in the place of a folder, on which a work goes on or ends.
+    let (other, there) = (folder.path().join("y.sudare"), folder.path().join("there"));
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("0"), "foreign").unwrap();
+    for (from, to) in [("blocks/c/0/0", "blocks/c/0"), ("digests/c/0/0", "digests/c/0")] {
+        fs::create_dir_all(other.join(to)).unwrap();
+        File::create(other.join(".sudare-partial")).unwrap();
+        symlink(&there, other.join(from)).unwrap();
+        let refused = write_grid(&other, grid(2, 2, (1, 1)), Existing::Resume, || ());
+        assert!(matches!(refused, Err(StoreError::Damaged { .. })), "{refused:?}");
+        let refused = write_grid(&other, grid(2, 2, (1, 1)), Existing::Resume, || ());
+        assert!(matches!(refused, Err(StoreError::Damaged { .. })), "{refused:?}");
+        assert_eq!(fs::read(there.join("0")).unwrap(), b"foreign");
+        assert_eq!(fs::read_dir(&there).unwrap().count(), 1);
+        fs::remove_dir_all(&other).unwrap();
+    }
     // And a link in the place itself is replaced.
     symlink(&foreign, folder.path().join("link")).unwrap();
     write(&folder.path().join("link"), &[b"new"], Access::Usual, Over::NoKey).unwrap();
