@@ -21,13 +21,23 @@ fn value(i: usize, j: usize) -> f64 {
     0.9 - 0.3 * noise * ((j % 3) as f64 + 0.1) - (i % 7) as f64 * 0.02
 }
 
+/// A sum whose own rounding is far below the errors that are compared with it (Kahan and Babuška's).
+fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, lost) = values.fold((0f64, 0f64), |(sum, lost), x| {
+        let next = sum + x;
+        let (large, little) = if sum.abs() >= x.abs() { (sum, x) } else { (x, sum) };
+        (next, lost + ((large - next) + little))
+    });
+    sum + lost
+}
+
 fn plain(rows: usize, columns: usize) -> Moments {
     let n = rows as f64;
-    let mean: Vec<f64> = (0..columns).map(|j| (0..rows).map(|i| value(i, j)).sum::<f64>() / n).collect();
+    let mean: Vec<f64> = (0..columns).map(|j| sum((0..rows).map(|i| value(i, j))) / n).collect();
     let covariance = (0..columns * columns)
         .map(|at| {
             let (j, k) = (at / columns, at % columns);
-            (0..rows).map(|i| (value(i, j) - mean[j]) * (value(i, k) - mean[k])).sum::<f64>() / (n - 1.0)
+            sum((0..rows).map(|i| (value(i, j) - mean[j]) * (value(i, k) - mean[k]))) / (n - 1.0)
         })
         .collect();
     Moments { mean, covariance }
