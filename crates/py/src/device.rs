@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use sudare_cuda::{CudaError, Device, Info, Kernels};
+use sudare_cuda::{Device, Info, Kernels};
 use sudare_ring::ErrorKind;
 use sudare_ring::memo::PerProcess;
 
@@ -18,10 +18,6 @@ const EMULATOR: &str = "emulator";
 /// Bytes of memory that the emulator has.
 #[cfg(feature = "emulate")]
 const ROOM: usize = 1 << 30;
-
-fn refused(error: CudaError) -> Refusal {
-    Refusal::Refused(error.kind(), error.to_string())
-}
 
 /// A device by its name: "cuda" is "cuda:0". Kernels that this build does not have are compiled, and kept in `cache`.
 pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
@@ -36,7 +32,7 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
     }
     // Kernels may take minutes to compile: nobody who only asks for a name waits for that.
     let device = match (name.as_str(), index) {
-        (_, Some(index)) => Device::open(index, &Kernels::here(cache)).map_err(refused)?,
+        (_, Some(index)) => Device::open(index, &Kernels::here(cache))?,
         #[cfg(feature = "emulate")]
         (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),
         _ => {

@@ -8,7 +8,7 @@ use crate::disk;
 use crate::engine::{Engine, Steps, expect_operands};
 use crate::metrics::Metrics;
 use crate::objects::{Objects, Reservation};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::request::{JobView, Record, Request, State};
 use crate::service::Log;
 use crate::settings::Limits;
@@ -167,7 +167,7 @@ impl Jobs {
 
     fn has_room(&self, inner: &Inner, tenant: &str) -> Result<(), Problem> {
         if inner.stopping {
-            return Err(Problem::new(Kind::Stopping, "the server stops; try again").retry(10));
+            return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
         }
         let waiting = inner.jobs.values().filter(|job| !*job.ended.borrow());
         let (mut all, mut own) = (0, 0);
@@ -177,10 +177,10 @@ impl Jobs {
         }
         if own >= self.limits.tenant_jobs {
             let words = format!("{own} jobs of this tenant wait or run, the most at once");
-            return Err(Problem::new(Kind::TooMany, words).retry(2));
+            return Err(Problem::new(ErrorKind::TooMany, words).retry(2));
         }
         if all >= self.limits.jobs {
-            return Err(Problem::new(Kind::Busy, "as many jobs wait as this server takes").retry(5));
+            return Err(Problem::new(ErrorKind::Busy, "as many jobs wait as this server takes").retry(5));
         }
         Ok(())
     }
@@ -191,15 +191,15 @@ impl Jobs {
         match key {
             Some(key) => name.copy_from_slice(&Digest::of(format!("{tenant} {key}").as_bytes()).0[..16]),
             None => getrandom::fill(&mut name)
-                .map_err(|_| Problem::new(Kind::Refused(ErrorKind::Machine), "the system gives no entropy"))?,
+                .map_err(|_| Problem::new(ErrorKind::Machine, "the system gives no entropy"))?,
         }
         let id: String = name.iter().map(|b| format!("{b:02x}")).collect();
         let known = |inner: &Inner| inner.jobs.get(&(tenant.clone(), id.clone())).cloned();
         let asked = request.clone();
         let same = |job: Arc<Job>| match job.record().request == asked {
             true if job.accepted.load(Ordering::Relaxed) => Ok((job.clone(), false)),
-            true => Err(Problem::new(Kind::TooMany, "this job is being accepted; ask again").retry(1)),
-            false => Err(Problem::new(Kind::Idempotency, "this idempotency key came with another request before")),
+            true => Err(Problem::new(ErrorKind::TooMany, "this job is being accepted; ask again").retry(1)),
+            false => Err(Problem::new(ErrorKind::Idempotency, "this idempotency key came with another request before")),
         };
         if let Some(job) = known(&self.inner()) {
             return same(job);
@@ -252,7 +252,7 @@ impl Jobs {
             let most = self.limits.memory / 2;
             let words =
                 format!("operands of {bytes} bytes are over the {most} that this server takes in memory for a job");
-            return Err(Problem::new(Kind::TooLarge, words));
+            return Err(Problem::new(ErrorKind::TooLarge, words));
         }
         Ok(())
     }
@@ -360,7 +360,7 @@ impl Jobs {
         };
         if job.record().attempts > MOST_ATTEMPTS {
             let words = format!("the server ended {MOST_ATTEMPTS} times while this job ran; it is not begun again");
-            let problem = Problem::new(Kind::Refused(ErrorKind::Internal), words);
+            let problem = Problem::new(ErrorKind::Internal, words);
             return self.end(job, State::Failed { problem });
         }
         if let Err(error) = self.store(job, false) {
@@ -379,7 +379,7 @@ impl Jobs {
             Ok(Err(_)) if job.cancelled.load(Ordering::Relaxed) => State::Cancelled,
             Ok(Err(_)) if !self.halted.load(Ordering::Relaxed) => {
                 let words = format!("the job ran for {} s, the most that this server gives one", limit.as_secs());
-                State::Failed { problem: Problem::new(Kind::TimeLimit, words) }
+                State::Failed { problem: Problem::new(ErrorKind::TimeLimit, words) }
             }
             Ok(Err(_)) => {
                 // The server stops: its next start begins again.
@@ -391,7 +391,7 @@ impl Jobs {
             }
             Err(_) => {
                 let words = "a fault of the server ended this job; its operator should report it";
-                State::Failed { problem: Problem::new(Kind::Refused(ErrorKind::Internal), words) }
+                State::Failed { problem: Problem::new(ErrorKind::Internal, words) }
             }
         };
         self.metrics.milliseconds.fetch_add(started.elapsed().as_millis() as u64, Ordering::Relaxed);

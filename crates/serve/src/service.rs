@@ -20,7 +20,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
@@ -44,9 +44,10 @@ impl ServeError {
     pub(crate) fn new(kind: ErrorKind, words: impl Into<String>) -> Self {
         Self { kind, words: words.into() }
     }
+}
 
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for ServeError {
+    fn kind(&self) -> ErrorKind {
         self.kind
     }
 }
