@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use sudare_rlwe::KeyId;
 use sudare_store::LockedFile;
-use sudare_store::atomic::{self, Access, Over};
+use sudare_store::atomic::{self, Access, Durability, Over};
 
 /// Most bytes of a file with a secret key.
 const MAX_SECRET: u64 = 64 << 20;
@@ -15,13 +15,13 @@ const MAX_SECRET: u64 = 64 << 20;
 #[pyfunction]
 pub fn write_file(py: Python<'_>, path: PathBuf, data: &[u8], overwrite: bool) -> Result<()> {
     let over = if overwrite { Over::All } else { Over::NoKey };
-    long(py, || Ok(atomic::write(&path, &[data], Access::Usual, over)?))
+    long(py, || Ok(atomic::write(&path, &[data], Access::Usual, over, Durability::Power)?))
 }
 
 /// Writes a secret key for its owner alone, in no other's place unless `overwrite` says so.
 pub fn write_key(path: &Path, parts: &[&[u8]], key: KeyId, overwrite: bool) -> Result<()> {
     let over = if overwrite { Over::All } else { Over::Key(key) };
-    Ok(atomic::write(path, parts, Access::Owner, over)?)
+    Ok(atomic::write(path, parts, Access::Owner, over, Durability::Power)?)
 }
 
 /// Waits until nobody else counts releases in a file with this secret key, the command included, and keeps it so; `None`

@@ -19,7 +19,6 @@
 mod body;
 mod client;
 mod digest;
-mod disk;
 mod engine;
 mod jobs;
 mod listen;

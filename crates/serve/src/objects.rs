@@ -4,7 +4,6 @@
 //! restart. Reservation for a piece is taken before its body is read.
 
 use crate::digest::{Digest, Naming};
-use crate::disk::{self, Scratch};
 use crate::problem::Problem;
 use crate::settings::Limits;
 use std::collections::{HashMap, HashSet};
@@ -15,9 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use sudare_ring::ErrorKind;
 use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
+use sudare_store::atomic::{self, Access, Durability, Over, Part, Scratch};
 
 /// Bytes at the front of an object that tell its kind.
 pub(crate) const HEAD: usize = 12;
+/// What names of files that are not whole yet begin with.
+pub(crate) const UNFINISHED: &str = ".new-";
 /// Most containers in one object: an exact value has one for each modulus.
 const MAX_CONTAINERS: usize = 1024;
 
@@ -67,7 +69,7 @@ pub(crate) struct Upload {
     digest: Digest,
     piece: Piece,
     written: u64,
-    file: Option<File>,
+    file: Option<Part>,
 }
 
 impl Objects {
@@ -79,7 +81,7 @@ impl Objects {
             for name in ["objects", "parts", "jobs"] {
                 let folder = data.join(&**tenant).join(name);
                 fs::create_dir_all(&folder)?;
-                disk::remove_unfinished(&folder)?;
+                atomic::remove_abandoned(&folder, UNFINISHED);
                 if name != "jobs" {
                     bytes += fs::read_dir(&folder)?
                         .flatten()
@@ -211,11 +213,13 @@ impl Objects {
     ) -> Result<(Digest, u64), Problem> {
         let tenant = room.tenant.clone();
         let tenant = &*tenant;
-        let mut scratch = Scratch::new(&self.data.join(tenant).join("objects"))?;
+        let folder = self.data.join(tenant).join("objects");
+        let scratch = Scratch::within(&folder, UNFINISHED, Access::Owner)?;
         let mut out = Naming::new(io::BufWriter::with_capacity(1 << 20, scratch.file()));
         fill(&mut out)?;
         let (digest, length) = out.finish()?;
-        scratch.file().sync_data()?;
+        // Before the accounts are held: it takes long.
+        scratch.file().sync_all()?;
         let mut accounts = self.accounts();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let path = self.path(tenant, digest);
@@ -225,10 +229,10 @@ impl Objects {
             let words = format!("a result of {length} bytes is over this tenant's {limit}; delete objects or jobs");
             return Err(Problem::new(ErrorKind::Quota, words));
         }
-        scratch.persist(&path)?;
+        scratch.put(&path)?;
         (account.bytes, room.bytes) = (after, 0);
         drop(accounts);
-        disk::sync_folder(path.parent().unwrap_or(&self.data))?;
+        atomic::sync_folder(&folder)?;
         Ok((digest, length))
     }
 
@@ -307,9 +311,7 @@ impl Upload {
                     }
                 }
                 let path = self.objects.part(&self.tenant, self.digest);
-                let mut file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-                file.seek(SeekFrom::Start(self.piece.start))?;
-                none.insert(file)
+                none.insert(Part::open(path, self.piece.start)?)
             }
         };
         file.write_all(bytes)?;
@@ -341,9 +343,7 @@ impl Upload {
             self.discard();
             return Err(problem);
         }
-        file.sync_data()?;
-        fs::rename(&part, &path)?;
-        disk::sync_folder(path.parent().unwrap_or(&objects.data))?;
+        file.place(&path, Over::NoKey, Durability::Power)?;
         Ok(true)
     }
 

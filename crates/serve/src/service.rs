@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sudare_ring::{ErrorKind, Kinded};
+use sudare_store::atomic;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
@@ -154,10 +155,10 @@ impl Service {
     ) -> Result<Self, ServeError> {
         let (data, limits, log) = (&settings.data, &settings.limits, Arc::new(log) as Log);
         create_private(data)?;
-        let lock = File::create(data.join("lock"))?;
-        if lock.try_lock().is_err() {
+        let lock = atomic::own(&data.join("lock")).map_err(|e| ServeError::new(e.kind(), e.to_string()))?;
+        let Some(lock) = lock else {
             return Err(ServeError::new(ErrorKind::Io, "another server has this folder; stop it or name another"));
-        }
+        };
         let mut tenants: Vec<Arc<str>> = tokens.names().cloned().collect();
         tenants.sort();
         tenants.dedup();

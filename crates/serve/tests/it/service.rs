@@ -561,7 +561,7 @@ fn a_stop_keeps_what_waits_and_what_runs() {
         std::fs::write(record(id), text).unwrap();
     }
     std::fs::write(record("damaged"), b"{").unwrap();
-    let before = folder.path().join("one/objects/.new-1-1");
+    let before = folder.path().join("one/objects/.new-1.part");
     std::fs::write(&before, b"half").unwrap();
     settings.workers = 1;
     let server = Running::start(&settings, &tenants);
