@@ -100,3 +100,29 @@ fn remedy(error: &(dyn Error + 'static)) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_genome::GenomeError;
+
+    #[test]
+    fn advice_follows_the_error_whatever_wraps_it() {
+        let missing = || RlweError::MissingRelinKey;
+        for error in [CliError::from(missing()), HeError::from(missing()).into(), MatrixError::from(missing()).into()] {
+            assert!(error.to_string().ends_with("make them with `sudare keygen`"), "{error}");
+            assert_eq!(error.code(), 4);
+        }
+        let kind = io::ErrorKind::NotFound;
+        let wire = WireError::Io { kind };
+        for error in [
+            CliError::from(io::Error::from(kind)),
+            wire.clone().into(),
+            MatrixError::Wire(wire).into(),
+            GenomeError::Io { kind }.into(),
+        ] {
+            assert!(error.to_string().ends_with("; check the path"), "{error}");
+            assert_eq!(error.code(), 7);
+        }
+    }
+}

@@ -107,3 +107,20 @@ impl IntoResponse for Problem {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_store::StoreError;
+
+    #[test]
+    fn what_the_system_refuses_names_no_file_of_the_server() {
+        let refused = |kind: io::ErrorKind| {
+            Problem::from(StoreError::Io { path: "/srv/panel".into(), kind, reason: "why".into() })
+        };
+        assert_eq!(refused(io::ErrorKind::StorageFull).kind(), ErrorKind::DiskFull);
+        let problem = refused(io::ErrorKind::PermissionDenied);
+        assert_eq!((problem.kind(), problem.detail()), (ErrorKind::Io, "reading or writing failed: permission denied"));
+        assert_eq!(Problem::from(io::Error::from(io::ErrorKind::StorageFull)).kind(), ErrorKind::DiskFull);
+    }
+}
