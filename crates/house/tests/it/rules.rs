@@ -181,15 +181,24 @@ const LOCKED: &[(&str, &str)] = &[
     ("store/src/writer.rs", "ends with the call"),
 ];
 
-/// The rows of the table of kinds: kind, name, class.
-fn kinds() -> Vec<[String; 3]> {
+/// The modules of Python's package, by their names.
+fn python() -> Vec<(String, String)> {
+    let files = fs::read_dir(root().join("python/sudare")).unwrap().map(|e| e.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|e| e == "py"))
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()))
+        .collect()
+}
+
+/// The rows of the table of kinds: kind and class.
+fn kinds() -> Vec<[String; 2]> {
     let text = fs::read_to_string(root().join("crates/ring/src/kind.rs")).unwrap();
     let rows = text.split("\nkinds! {").nth(1).unwrap().split("\n}").next().unwrap();
     let unquoted = |word: &str| word.trim().trim_matches('"').to_owned();
     let row = |line: &str| {
         let (kind, rest) = line.trim().strip_suffix(';')?.split_once(": ")?;
         let words: Vec<&str> = rest.split(',').collect();
-        Some([kind.to_owned(), unquoted(words[0]), unquoted(words[3])])
+        Some([kind.to_owned(), unquoted(words[3])])
     };
     let rows: Vec<_> = rows.lines().filter_map(row).collect();
     assert!(rows.len() > 30);
@@ -220,23 +229,17 @@ fn errors_are_mapped_without_a_catch_all() {
     // Each error has a kind, but for one that is turned into another at once, the answer that carries its kind as text, and
     // what ends work that somebody wants to end.
     let without = ["serve/src/digest.rs", "serve/src/problem.rs", "ring/src/interrupt.rs"];
-    for (name, code) in texts.iter().filter(|(name, code)| {
-        code.contains("thiserror::Error") && !without.contains(&name.as_str()) && !code.contains("impl Kinded for ")
-    }) {
-        panic!("{name} has an error without `impl Kinded`: {}", code.lines().next().unwrap_or_default());
-    }
-    // Python reads the table by `_core.error_classes()`.
-    let folder = root().join("python/sudare");
-    for entry in
-        fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "py"))
-    {
-        let name = entry.file_name().unwrap().to_str().unwrap().to_owned();
-        if name != "__init__.py" && name != "_errors.py" {
-            texts.push((name, fs::read_to_string(&entry).unwrap()));
+    let mut found = BTreeSet::new();
+    for (name, code) in &texts {
+        if code.contains("thiserror::Error") && !code.contains("impl Kinded for ") {
+            found.insert(name.as_str());
         }
     }
-    let classes = fs::read_to_string(folder.join("_errors.py")).unwrap();
-    for class in kinds.iter().map(|[_, _, class]| class).filter(|class| *class != "SudareError") {
+    assert_eq!(found, without.into(), "errors without `impl Kinded`");
+    // Python reads the table by `_core.error_classes()`.
+    texts.extend(python().into_iter().filter(|(name, _)| name != "__init__.py" && name != "_errors.py"));
+    let classes = fs::read_to_string(root().join("python/sudare/_errors.py")).unwrap();
+    for class in kinds.iter().map(|[_, class]| class).filter(|class| *class != "SudareError") {
         assert!(classes.contains(&format!("class {class}(")), "Python has no class {class}");
         for (name, text) in &texts {
             assert!(!text.contains(&format!("\"{class}\"")), "{name} names {class}; ask the table of kinds");
@@ -246,7 +249,7 @@ fn errors_are_mapped_without_a_catch_all() {
         classes.lines().filter_map(|line| line.strip_prefix("class ")?.split_once("(SudareError")).map(|(c, _)| c)
     {
         // Memory that Python itself asks for.
-        let known = kinds.iter().any(|[_, _, known]| known == class) || class == "OutOfMemoryError";
+        let known = kinds.iter().any(|[_, known]| known == class) || class == "OutOfMemoryError";
         assert!(known, "no kind of error is a {class}");
     }
 }
@@ -266,15 +269,11 @@ fn no_second_writer() {
     ];
     let crates = [LIBRARIES, &["serve", "cli", "py", "extension"]].concat();
     only("files are made by store::atomic", &crates, &writers, &["store/src/atomic.rs"]);
-    let folder = root().join("python/sudare");
-    for entry in
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "py"))
-    {
-        let text = fs::read_to_string(&entry).unwrap();
+    for (name, text) in python() {
         for writer in
             ["write_text", "write_bytes", "os.replace", "os.rename", "tempfile", "\"w\"", "\"wb\"", "\"xb\"", "\"ab\""]
         {
-            assert!(!text.contains(writer), "{} has {writer}: write by _core.write_file", entry.display());
+            assert!(!text.contains(writer), "{name} has {writer}: write by _core.write_file");
         }
     }
 }
