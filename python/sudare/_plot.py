@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import _core
 from ._errors import InputError
 from ._html import MOST, seconds, size
 
@@ -40,7 +41,7 @@ class Picture:
                 f"a picture is written as SVG, and {target.name!r} says otherwise; write "
                 f"{target.with_suffix('.svg').name!r}, which browsers and word processors open and convert"
             )
-        target.write_text(self.svg, encoding="utf-8")
+        _core.write_file(target, self.svg.encode(), False)
 
     def _repr_html_(self) -> str:
         return self.svg

@@ -13,7 +13,6 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
@@ -47,23 +46,8 @@ SITES = 1 << 30
 PATIENCE = 24 * 3600.0
 PAUSE = 1.0
 
-# The exception for each kind of refusal; any other is a `RemoteError`.
-KINDS = {
-    "parameters": "PlanError",
-    "not-planned": "PlanError",
-    "insecure": "SecurityError",
-    "mismatch": "KeyMismatchError",
-    "missing-key": "MissingKeyError",
-    "levels": "LevelError",
-    "precision": "PrecisionError",
-    "input": "InputError",
-    "shape": "ShapeError",
-    "unsupported": "UnsupportedError",
-    "release": "ReleaseError",
-    "format": "FormatError",
-    "wrong-type": "FormatError",
-    "digest": "FormatError",
-}
+# The exception for each kind of refusal; one without a class of its own is a `RemoteError`.
+CLASSES = _core.error_classes()
 
 
 class RemoteError(SudareError, OSError):
@@ -415,10 +399,8 @@ def refusal(problem: Any) -> SudareError:
     kind, detail = told.get("kind"), told.get("detail")
     if not isinstance(kind, str) or not isinstance(detail, str):
         return _nonsense("a refusal without words")
-    if kind not in KINDS:
-        return RemoteError(f"the server refused: {detail}", kind)
-    made: Callable[[str], SudareError] = getattr(_errors, KINDS[kind])
-    return made(shown(detail))
+    made: type[SudareError] = getattr(_errors, CLASSES.get(kind, "SudareError"))
+    return RemoteError(f"the server refused: {detail}", kind) if made is SudareError else made(shown(detail))
 
 
 @dataclass(frozen=True)

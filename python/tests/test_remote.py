@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
-from sudare import _remote
+from sudare import _core, _remote
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
@@ -118,6 +118,25 @@ def test_refusals_are_those_of_a_server_here(served: tuple[str, str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is a full disk")
+def test_every_kind_of_refusal_has_its_class() -> None:
+    classes = _core.error_classes()
+    assert classes["missing-key"] == "MissingKeyError"
+    assert classes["digest"] == "FormatError"
+    for kind, name in classes.items():
+        error = _remote.refusal({"kind": kind, "detail": "why"})
+        assert issubclass(getattr(sd, name), sd.SudareError)
+        if name == "SudareError":
+            # It has no class of its own: the kind says which.
+            assert isinstance(error, sd.RemoteError)
+            assert error.kind == kind
+        else:
+            assert type(error) is getattr(sd, name)
+            assert str(error) == "why"
+    unknown = _remote.refusal({"kind": "tea", "detail": "why"})
+    assert isinstance(unknown, sd.RemoteError)
+    assert unknown.kind == "tea"
+
+
 def test_a_full_disk_is_told_at_once(served: tuple[str, str], folder: Path) -> None:
     data = np.random.default_rng(5).bytes(20_000_000)
     part = folder / "data" / "clinic" / "parts" / hashlib.sha256(data).hexdigest()

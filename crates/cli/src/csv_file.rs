@@ -1,9 +1,10 @@
 //! Tables of text: .csv files, with names of rows and columns beside the numbers.
 
 use crate::args::Csv;
-use crate::error::{Class, CliError};
+use crate::error::CliError;
 use crate::matrices::{Array, Element, bad};
 use std::io::Write;
+use sudare_ring::ErrorKind;
 
 /// What stands beside the numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +31,7 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
     let separator = options.separator.unwrap_or_else(|| separator(bytes));
     if options.decimal_comma && separator == b',' {
         return Err(CliError::new(
-            Class::Usage,
+            ErrorKind::Usage,
             "with a decimal comma, columns are separated by something else: --separator",
         ));
     }
@@ -156,7 +157,7 @@ pub fn write(
     let separator = options.separator.unwrap_or(if options.decimal_comma { b';' } else { b',' });
     if options.decimal_comma && separator == b',' {
         return Err(CliError::new(
-            Class::Usage,
+            ErrorKind::Usage,
             "with a decimal comma, columns are separated by something else: --separator",
         ));
     }

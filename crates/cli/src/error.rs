@@ -1,45 +1,26 @@
 //! Errors as a person at a terminal meets them: one line, and a code for scripts.
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use sudare_he::HeError;
 use sudare_matrix::MatrixError;
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
-use sudare_serve::{RemoteError, ServeError};
 
-/// What kind of error: the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// An error of the program itself.
-    Internal = 1,
-    /// Wrong use of the command line.
-    Usage = 2,
-    /// Bad input data.
-    Data = 3,
-    /// Objects that do not belong together, or a missing key.
-    Mismatch = 4,
-    /// A damaged file.
-    Damaged = 5,
-    /// Nothing satisfies what is asked for.
-    NoPlan = 6,
-    /// Reading or writing failed, or the machine lacks what the work needs.
-    Io = 7,
-}
-
-/// An error with its class and, where there is one, the file it is about.
+/// An error with its kind and, where there is one, the file it is about.
 #[derive(Debug)]
 pub struct CliError {
-    class: Class,
+    kind: ErrorKind,
     file: Option<String>,
     message: String,
 }
 
 impl CliError {
-    pub fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, file: None, message: message.into() }
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, file: None, message: message.into() }
     }
 
     /// The same, about a file.
@@ -49,7 +30,7 @@ impl CliError {
     }
 
     pub fn code(&self) -> u8 {
-        self.class as u8
+        self.kind.exit_code()
     }
 }
 
@@ -83,78 +64,67 @@ impl fmt::Display for CliError {
     }
 }
 
-impl From<io::Error> for CliError {
-    fn from(e: io::Error) -> Self {
-        let remedy = match e.kind() {
-            io::ErrorKind::NotFound => "; check the path",
-            io::ErrorKind::PermissionDenied => "; check the permissions of the file and its folder",
-            io::ErrorKind::StorageFull => "; free some space",
-            _ => "",
+impl<E: Kinded> From<E> for CliError {
+    fn from(error: E) -> Self {
+        let remedy = match error.system() {
+            Some(io::ErrorKind::NotFound) => "; check the path",
+            Some(io::ErrorKind::PermissionDenied) => "; check the permissions of the file and its folder",
+            Some(io::ErrorKind::StorageFull) => "; free some space",
+            Some(_) => "",
+            None => remedy(&error),
         };
-        Self::new(Class::Io, format!("{e}{remedy}"))
+        Self::new(error.kind(), format!("{error}{remedy}"))
     }
 }
 
-/// The exit code of each kind of refusal.
-pub fn class_of(kind: ErrorKind) -> Class {
-    match kind {
-        ErrorKind::Parameters | ErrorKind::Insecure | ErrorKind::Levels | ErrorKind::Precision => Class::NoPlan,
-        ErrorKind::Input | ErrorKind::Shape | ErrorKind::Unsupported => Class::Data,
-        ErrorKind::Mismatch
-        | ErrorKind::MissingKey
-        | ErrorKind::NotPlanned
-        | ErrorKind::Release
-        | ErrorKind::WrongType => Class::Mismatch,
-        ErrorKind::Format => Class::Damaged,
-        ErrorKind::Io | ErrorKind::Machine => Class::Io,
-        ErrorKind::Internal => Class::Internal,
+/// What helps at a terminal, where the error itself cannot say it.
+fn remedy(error: &(dyn Error + 'static)) -> &'static str {
+    match error.downcast_ref() {
+        Some(MatrixError::He(e)) => return remedy(e),
+        Some(MatrixError::Wire(e)) => return remedy(e),
+        Some(MatrixError::NotFinite { .. }) => return "; replace or drop it first",
+        Some(MatrixError::PlannedShape { .. }) => return "; plan for the shape that you have",
+        _ => {}
+    }
+    if let Some(HeError::Rlwe(e)) = error.downcast_ref() {
+        return remedy(e);
+    }
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (
+            Some(RlweError::MissingRotationKey { .. } | RlweError::MissingRelinKey | RlweError::NoSuchLevel { .. }),
+            _,
+        ) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
+        (Some(RlweError::WrongKey { .. }), _) | (_, Some(WireError::WrongKey { .. })) => {
+            "; use the keys of one `sudare keygen`"
+        }
+        (_, Some(WireError::WrongParameters { .. })) => "; use the files of one plan",
+        _ => "",
     }
 }
 
-impl From<RemoteError> for CliError {
-    fn from(e: RemoteError) -> Self {
-        Self::new(class_of(e.kind()), e.to_string())
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_genome::GenomeError;
 
-impl From<ServeError> for CliError {
-    fn from(e: ServeError) -> Self {
-        Self::new(class_of(e.kind()), e.to_string())
-    }
-}
-
-impl From<HeError> for CliError {
-    fn from(e: HeError) -> Self {
-        MatrixError::He(e).into()
-    }
-}
-
-impl From<RlweError> for CliError {
-    fn from(e: RlweError) -> Self {
-        MatrixError::from(e).into()
-    }
-}
-
-impl From<WireError> for CliError {
-    fn from(e: WireError) -> Self {
-        MatrixError::Wire(e).into()
-    }
-}
-
-impl From<MatrixError> for CliError {
-    fn from(e: MatrixError) -> Self {
-        let remedy = match &e {
-            MatrixError::He(HeError::Rlwe(
-                RlweError::MissingRotationKey { .. } | RlweError::MissingRelinKey | RlweError::NoSuchLevel { .. },
-            )) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
-            MatrixError::NotFinite { .. } => "; replace or drop it first",
-            MatrixError::Wire(WireError::WrongParameters { .. }) => "; use the files of one plan",
-            MatrixError::Wire(WireError::WrongKey { .. })
-            | MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })) => "; use the keys of one `sudare keygen`",
-            MatrixError::PlannedShape { .. } => "; plan for the shape that you have",
-            _ => "",
-        };
-        Self::new(class_of(e.kind()), format!("{e}{remedy}"))
+    #[test]
+    fn advice_follows_the_error_whatever_wraps_it() {
+        let missing = || RlweError::MissingRelinKey;
+        for error in [CliError::from(missing()), HeError::from(missing()).into(), MatrixError::from(missing()).into()] {
+            assert!(error.to_string().ends_with("make them with `sudare keygen`"), "{error}");
+            assert_eq!(error.code(), 4);
+        }
+        let kind = io::ErrorKind::NotFound;
+        let wire = WireError::Io { kind };
+        for error in [
+            CliError::from(io::Error::from(kind)),
+            wire.clone().into(),
+            MatrixError::Wire(wire).into(),
+            GenomeError::Io { kind }.into(),
+        ] {
+            assert!(error.to_string().ends_with("; check the path"), "{error}");
+            assert_eq!(error.code(), 7);
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Files that appear whole or not at all.
 
-use crate::error::{Class, CliError, InFile};
+use crate::error::{CliError, InFile};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use sudare_ring::ErrorKind;
 pub use sudare_store::atomic::folder;
 use sudare_store::atomic::{self, Folder, Over, read_wiped};
 use zeroize::Zeroizing;
@@ -32,7 +33,7 @@ impl Access {
     /// Refuses what it may not replace.
     fn check(self, path: &Path) -> Result<(), CliError> {
         let over = if self == Self::Key { Over::All } else { Over::NoKey };
-        over.check(path).map_err(|e| CliError::new(Class::Usage, e.to_string()))
+        Ok(over.check(path)?)
     }
 }
 
@@ -89,7 +90,7 @@ impl Output {
     /// left are removed.
     pub fn create(path: &Path, access: Access) -> Result<Self, CliError> {
         if path.is_dir() || (path.exists() && !path.is_file()) {
-            return Err(CliError::new(Class::Io, "is no regular file; name another output").in_file(path));
+            return Err(CliError::new(ErrorKind::Io, "is no regular file; name another output").in_file(path));
         }
         let make: &dyn Fn() -> std::io::Result<atomic::Scratch> = match is_standard(path) {
             true => &|| atomic::Scratch::within(&std::env::temp_dir(), ".sudare.", atomic::Access::Owner),
@@ -184,8 +185,8 @@ fn move_all(
                 placed.iter().for_each(|path| drop(fs::remove_file(path)));
             }
             return Err(match error.kind() {
-                ErrorKind::AlreadyExists => {
-                    CliError::new(Class::Usage, "is there already; name another output, or add --force")
+                io::ErrorKind::AlreadyExists => {
+                    CliError::new(ErrorKind::Usage, "is there already; name another output, or add --force")
                 }
                 _ => error.into(),
             }
@@ -258,13 +259,13 @@ impl Drop for Scratch {
 /// Refuses outputs that are also inputs, by whatever name: the input would be lost; and two inputs from one stream.
 pub fn check_distinct(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), CliError> {
     if inputs.iter().filter(|path| is_standard(path)).count() > 1 {
-        return Err(CliError::new(Class::Usage, "standard input is one file; name the others"));
+        return Err(CliError::new(ErrorKind::Usage, "standard input is one file; name the others"));
     }
     for output in outputs.iter().filter(|path| !is_standard(path)) {
         let Some(found) = identity(output) else { continue };
         if let Some(input) = inputs.iter().find(|input| identity(input).as_ref() == Some(&found)) {
             let message = format!("is also the input {}; name another output", input.display());
-            return Err(CliError::new(Class::Usage, message).in_file(output));
+            return Err(CliError::new(ErrorKind::Usage, message).in_file(output));
         }
     }
     Ok(())
@@ -286,11 +287,11 @@ fn identity(path: &Path) -> Option<PathBuf> {
 /// Opens a file for reading without a buffer, which would keep what is read.
 pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
     if is_standard(path) {
-        return Err(CliError::new(Class::Usage, "keys are read from files, and not from standard input"));
+        return Err(CliError::new(ErrorKind::Usage, "keys are read from files, and not from standard input"));
     }
     let file = File::open(path).in_file(path)?;
     if file.metadata().in_file(path)?.is_dir() {
-        return Err(CliError::new(Class::Io, "is a folder; name a file").in_file(path));
+        return Err(CliError::new(ErrorKind::Io, "is a folder; name a file").in_file(path));
     }
     Ok(file)
 }
@@ -304,7 +305,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, CliError> {
 }
 
 fn too_large(path: &Path, limit: u64) -> CliError {
-    CliError::new(Class::Damaged, format!("the file is over the limit of {limit} bytes")).in_file(path)
+    CliError::new(ErrorKind::Format, format!("the file is over the limit of {limit} bytes")).in_file(path)
 }
 
 /// All bytes of a file of at most `limit`.

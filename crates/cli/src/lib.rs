@@ -19,9 +19,9 @@ mod signals;
 pub use matrices::read_for_fuzzing;
 
 use clap::Parser;
-use error::{Class, CliError};
+use error::CliError;
 use std::ffi::OsString;
-use sudare_ring::Family;
+use sudare_ring::{ErrorKind, Family};
 
 /// Runs the command with its words, the first of which is its own name; returns the exit code.
 ///
@@ -32,7 +32,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(shown) => {
             // Help and versions are no errors, and nobody may read either.
             let _ = shown.print();
-            return u8::try_from(shown.exit_code()).unwrap_or(Class::Usage as u8);
+            return u8::try_from(shown.exit_code()).unwrap_or(ErrorKind::Usage.exit_code());
         }
     };
     signals::listen();
@@ -49,5 +49,5 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
 fn limit_kernels() -> Result<(), CliError> {
     let Some(name) = std::env::var_os("SUDARE_KERNEL") else { return Ok(()) };
     let limited = name.to_string_lossy().parse::<Family>().and_then(Family::limit);
-    limited.map_err(|error| CliError::new(Class::Usage, format!("SUDARE_KERNEL: {error}")))
+    limited.map_err(|error| CliError::new(ErrorKind::Usage, format!("SUDARE_KERNEL: {error}")))
 }

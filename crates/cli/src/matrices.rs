@@ -2,12 +2,13 @@
 
 use crate::args::Csv;
 use crate::csv_file::{self, Names};
-use crate::error::{Class, CliError, InFile};
+use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output, Whole};
 use crate::npy;
 use std::path::Path;
 use sudare_matrix::Matrix;
 use sudare_matrix::packing::IntMatrix;
+use sudare_ring::ErrorKind;
 
 /// Most bytes of a matrix file.
 pub const MAX_BYTES: u64 = 4 << 30;
@@ -71,7 +72,7 @@ pub enum Format {
 }
 
 pub fn bad(message: impl Into<String>) -> CliError {
-    CliError::new(Class::Data, message)
+    CliError::new(ErrorKind::Input, message)
 }
 
 /// By the name; standard output gets text.
@@ -83,7 +84,7 @@ fn format(path: &Path) -> Result<Format, CliError> {
     match extension.as_str() {
         "npy" => Ok(Format::Npy),
         "csv" => Ok(Format::Csv),
-        _ => Err(CliError::new(Class::Usage, "a matrix file ends in .npy or .csv").in_file(path)),
+        _ => Err(CliError::new(ErrorKind::Usage, "a matrix file ends in .npy or .csv").in_file(path)),
     }
 }
 
@@ -148,7 +149,7 @@ fn read_as<T: Element + ToString>(bytes: &[u8], format: Format, options: &Csv) -
 pub fn names(path: &Path, options: &Csv) -> Result<Names, CliError> {
     match format(path)? {
         Format::Csv => Ok(array::<f64>(path, options)?.1),
-        Format::Npy => Err(CliError::new(Class::Usage, "names are in .csv files, and not in .npy").in_file(path)),
+        Format::Npy => Err(CliError::new(ErrorKind::Usage, "names are in .csv files, and not in .npy").in_file(path)),
     }
 }
 
@@ -217,7 +218,7 @@ impl Numbers {
 /// Writes numbers, which do not take their place yet: several matrices only as .npy, names only as .csv.
 pub fn write(path: &Path, numbers: &Numbers, names: &Names, options: &Csv) -> Result<Whole, CliError> {
     let mut out = Output::create(path, Access::Usual)?;
-    let usage = |message: &str| Err(CliError::new(Class::Usage, message).in_file(path));
+    let usage = |message: &str| Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     match (format(path)?, numbers) {
         (Format::Npy, _) if *names != Names::default() => {
             return usage("names of rows and columns are written as .csv");

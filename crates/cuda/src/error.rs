@@ -1,6 +1,6 @@
 //! What can be wrong with a device or with what it is asked to do.
 
-use sudare_ring::{ErrorKind, RingError};
+use sudare_ring::{ErrorKind, Kinded, RingError};
 
 /// The oldest driver that loads the kernels: that of CUDA 13.0.
 pub const LEAST_DRIVER: i32 = 13_000;
@@ -91,9 +91,8 @@ pub enum CudaError {
     Ring(#[from] RingError),
 }
 
-impl CudaError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for CudaError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::NoDriver
             | Self::OldDriver { .. }

@@ -20,7 +20,7 @@ pub use device::Device;
 pub use driver::Info;
 #[cfg(feature = "emulate")]
 pub use driver::emulator::{Trial, kernels};
-pub use driver::image::{Kernels, source};
+pub use driver::image::{Cache, Kernels, source};
 pub use error::{CudaError, LEAST_DRIVER, Result};
 pub use ops::divide::Division;
 pub use ops::gadget::{Digits, Gadget, Pairs};

@@ -22,7 +22,9 @@ mod _core {
         GenomeServer, GenomeSites, Plan, Polynomial, PublicClient, Release, Server, Stored,
     };
     #[pymodule_export]
-    use sudare_py::{add_parts, decrypt_part, devices, layouts, load_part, matmul_parts, peek, sum_part, write_file};
+    use sudare_py::{
+        add_parts, decrypt_part, devices, error_classes, layouts, load_part, matmul_parts, peek, sum_part, write_file,
+    };
 
     #[pymodule_export]
     use crate::command;

@@ -3,7 +3,7 @@
 use crate::PanelHash;
 use std::{fmt, io};
 use sudare_he::HeError;
-use sudare_ring::{ErrorKind, RingError};
+use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
 use sudare_store::StoreError;
@@ -281,9 +281,8 @@ impl From<RlweError> for GenomeError {
     }
 }
 
-impl GenomeError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for GenomeError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Wire(e) => e.kind(),
             Self::Store(e) => e.kind(),
@@ -295,11 +294,10 @@ impl GenomeError {
             | Self::Variants { .. }
             | Self::Contig { .. }
             | Self::Sample { .. }
-            | Self::Region { .. }
             | Self::Assembly { .. }
             | Self::Empty { .. }
-            | Self::Range { .. }
             | Self::Window { .. } => ErrorKind::Input,
+            Self::Region { .. } | Self::Range { .. } => ErrorKind::Usage,
             Self::Policy { .. } | Self::Failure { .. } | Self::OverClass { .. } | Self::TooLittleMemory { .. } => {
                 ErrorKind::Parameters
             }
@@ -307,6 +305,15 @@ impl GenomeError {
                 ErrorKind::Mismatch
             }
             Self::MissingKeys { .. } => ErrorKind::MissingKey,
+        }
+    }
+
+    fn system(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Io { kind } => Some(*kind),
+            Self::Wire(e) => e.system(),
+            Self::Store(e) => e.system(),
+            _ => None,
         }
     }
 }

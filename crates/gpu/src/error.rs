@@ -1,7 +1,7 @@
 //! What is refused: by the device, or for the ciphertexts.
 
 use sudare_cuda::CudaError;
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::RlweError;
 
 /// An operation that was refused. Operands are as they were.
@@ -16,9 +16,8 @@ pub enum GpuError {
     Rlwe(#[from] RlweError),
 }
 
-impl GpuError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for GpuError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Device(error) => error.kind(),
             Self::Rlwe(error) => error.kind(),

@@ -1,8 +1,8 @@
 //! What can go wrong with an encrypted computation, and the remedy.
 
-use sudare_ring::{ErrorKind, RingError};
+use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::wire::{Refusal, WireError};
+use sudare_rlwe::wire::WireError;
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -203,9 +203,8 @@ pub enum HeError {
     },
 }
 
-impl HeError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for HeError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Rlwe(e) => e.kind(),
             Self::ScaleMismatch { .. }
@@ -225,12 +224,6 @@ impl HeError {
             Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } => ErrorKind::Format,
             Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
         }
-    }
-}
-
-impl Refusal for HeError {
-    fn kind(&self) -> ErrorKind {
-        self.kind()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::plan::PlanHash;
 use sudare_he::HeError;
-use sudare_ring::{ErrorKind, RingError};
+use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
 use sudare_store::StoreError;
@@ -209,9 +209,8 @@ pub enum MatrixError {
     },
 }
 
-impl MatrixError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for MatrixError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::He(e) => e.kind(),
             Self::Wire(e) => e.kind(),
@@ -235,6 +234,14 @@ impl MatrixError {
             Self::NoRelease { .. } => ErrorKind::Release,
             Self::OutOfDepth { .. } => ErrorKind::Levels,
             Self::NoBootstrap => ErrorKind::Unsupported,
+        }
+    }
+
+    fn system(&self) -> Option<std::io::ErrorKind> {
+        match self {
+            Self::Wire(e) => e.system(),
+            Self::Store(e) => e.system(),
+            _ => None,
         }
     }
 }

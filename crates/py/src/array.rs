@@ -1,7 +1,7 @@
 //! Arrays in, arrays out.
 
 use crate::error::Result;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray3};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use sudare_matrix::packing::IntMatrix;
@@ -9,8 +9,8 @@ use sudare_matrix::{Matrix, MatrixError};
 
 /// Copies an array of the axes batch, row, column.
 pub fn matrices(values: &PyReadonlyArray3<'_, f64>) -> Result<Vec<Matrix>> {
-    let [batch, rows, cols] = <[usize; 3]>::try_from(values.shape()).unwrap_or_default();
     let array = values.as_array();
+    let (batch, rows, cols) = array.dim();
     let all: Vec<f64> = array.iter().copied().collect();
     let size = rows * cols;
     Ok((0..batch)
@@ -45,12 +45,12 @@ pub enum Integers<'py> {
 impl Integers<'_> {
     /// Copies the matrices of a batch.
     pub fn matrices(self) -> Result<Vec<IntMatrix>> {
-        let ([batch, rows, cols], all) = match self {
+        let ((batch, rows, cols), all) = match self {
             Self::Narrow(values) => {
-                let shape = <[usize; 3]>::try_from(values.shape()).unwrap_or_default();
-                (shape, values.as_array().iter().map(|x| i128::from(*x)).collect())
+                let array = values.as_array();
+                (array.dim(), array.iter().map(|x| i128::from(*x)).collect())
             }
-            Self::Wide(shape, all) => (shape, all),
+            Self::Wide(shape, all) => (shape.into(), all),
         };
         let size = rows * cols;
         let one = |i: usize| IntMatrix::new(rows, cols, all.get(i * size..(i + 1) * size).unwrap_or_default().to_vec());

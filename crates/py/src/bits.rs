@@ -1,6 +1,6 @@
 //! Arrays of encrypted integers and booleans.
 
-use crate::error::{Refusal, Result};
+use crate::error::Result;
 use crate::files::{read_key, write_key};
 use crate::work::{Workers, long};
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -14,14 +14,9 @@ use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArra
 use sudare_tfhe::radix::Shift;
 use sudare_tfhe::{self as tfhe, TfheError, TfheLiteral};
 
-/// A refusal of the scheme, as the layers above know it.
-fn refused(error: TfheError) -> Refusal {
-    Refusal::Refused(error.kind(), error.to_string())
-}
-
 /// What a name stands for.
 fn named<T: FromStr<Err = TfheError>>(name: &str) -> Result<T> {
-    name.parse().map_err(refused)
+    Ok(name.parse()?)
 }
 
 /// A parameter set for integers, or for booleans alone.
@@ -35,7 +30,7 @@ impl BitsParams {
     #[new]
     fn new(py: Python<'_>, name: &str) -> Result<Self> {
         let literal: TfheLiteral = named(name)?;
-        long(py, || Ok(Self(literal.build().map_err(refused)?)))
+        long(py, || Ok(Self(literal.build()?)))
     }
 
     /// A set of before.
@@ -118,14 +113,14 @@ impl BitsArray {
 
     /// Elements by number, as an array of a shape.
     fn take(&self, py: Python<'_>, shape: Vec<usize>, indices: Vec<usize>) -> Result<Self> {
-        long(py, || Ok(Self(self.0.take(shape, &indices).map_err(refused)?)))
+        long(py, || Ok(Self(self.0.take(shape, &indices)?)))
     }
 
     /// Arrays one after the other, flat.
     #[staticmethod]
     fn concatenated(arrays: Vec<PyRef<'_, Self>>) -> Result<Self> {
         let all: Vec<&EncryptedArray> = arrays.iter().map(|a| &a.0).collect();
-        Ok(Self(EncryptedArray::concatenated(&all).map_err(refused)?))
+        Ok(Self(EncryptedArray::concatenated(&all)?))
     }
 }
 
@@ -137,7 +132,7 @@ pub struct BitsClient(sudare_tfhe::ClientKey, Threads);
 impl BitsClient {
     #[new]
     fn new(py: Python<'_>, params: &BitsParams, threads: Workers) -> Result<Self> {
-        long(py, || Ok(Self(sudare_tfhe::ClientKey::generate(&params.0).map_err(refused)?, Threads::new(threads.0))))
+        long(py, || Ok(Self(sudare_tfhe::ClientKey::generate(&params.0)?, Threads::new(threads.0))))
     }
 
     /// A client with a secret key of before.
@@ -185,7 +180,7 @@ impl BitsClient {
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, threads: Workers) -> Result<BitsServer> {
         long(py, || {
-            let key = self.1.run(|| self.0.server_key()).map_err(refused)?;
+            let key = self.1.run(|| self.0.server_key())?;
             Ok(BitsServer(key, Threads::new(threads.0)))
         })
     }
@@ -199,12 +194,12 @@ impl BitsClient {
         values: PyReadonlyArray1<'_, u64>,
     ) -> Result<BitsArray> {
         let (element, values) = (named::<ElementType>(element)?, values.as_array().to_vec());
-        long(py, || Ok(BitsArray(self.1.run(|| self.0.encrypt_array(element, shape, &values)).map_err(refused)?)))
+        long(py, || Ok(BitsArray(self.1.run(|| self.0.encrypt_array(element, shape, &values))?)))
     }
 
     /// Decrypts to values in C order, as two's complement.
     fn decrypt<'py>(&self, py: Python<'py>, value: &BitsArray) -> Result<Bound<'py, PyArray1<u64>>> {
-        let values = long(py, || self.1.run(|| self.0.decrypt_array(&value.0)).map_err(refused))?;
+        let values = long(py, || Ok(self.1.run(|| self.0.decrypt_array(&value.0))?))?;
         Ok(PyArray1::from_vec(py, values))
     }
 }
@@ -219,7 +214,7 @@ impl BitsServer {
         py: Python<'_>,
         work: impl FnOnce(&dyn ArrayEvaluator) -> std::result::Result<EncryptedArray, TfheError> + Send,
     ) -> Result<BitsArray> {
-        long(py, || Ok(BitsArray(self.1.run(|| work(&*self.0.arrays()?)).map_err(refused)?)))
+        long(py, || Ok(BitsArray(self.1.run(|| work(&*self.0.arrays()?))?)))
     }
 }
 

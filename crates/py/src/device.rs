@@ -4,11 +4,12 @@ use crate::error::{Refusal, Result};
 use crate::work::long;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use sudare_cuda::{CudaError, Device, Info, Kernels};
+use sudare_cuda::{Cache, Device, Info, Kernels};
 use sudare_ring::ErrorKind;
 use sudare_ring::memo::PerProcess;
+use sudare_store::atomic::{self, Access, Durability, Over};
 
 /// Devices that were opened, by their names: all that computes on one shares it.
 static OPEN: PerProcess<Mutex<BTreeMap<String, Device>>> = PerProcess::new();
@@ -19,8 +20,9 @@ const EMULATOR: &str = "emulator";
 #[cfg(feature = "emulate")]
 const ROOM: usize = 1 << 30;
 
-fn refused(error: CudaError) -> Refusal {
-    Refusal::Refused(error.kind(), error.to_string())
+/// Kernels that were compiled: a folder that cannot be written costs the next start its compilation, and no more.
+fn write(path: &Path, bytes: &[u8]) {
+    let _ = atomic::write(path, &[bytes], Access::Usual, Over::NoKey, Durability::Process);
 }
 
 /// A device by its name: "cuda" is "cuda:0". Kernels that this build does not have are compiled, and kept in `cache`.
@@ -36,7 +38,7 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
     }
     // Kernels may take minutes to compile: nobody who only asks for a name waits for that.
     let device = match (name.as_str(), index) {
-        (_, Some(index)) => Device::open(index, &Kernels::here(cache)).map_err(refused)?,
+        (_, Some(index)) => Device::open(index, &Kernels::here(cache.map(|folder| Cache { folder, write })))?,
         #[cfg(feature = "emulate")]
         (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),
         _ => {

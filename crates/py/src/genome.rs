@@ -1,8 +1,8 @@
 //! Private searches in haplotype panels.
 
-use crate::error::{self, class, raised};
+use crate::error::{Refusal, Result};
 use crate::files;
-use crate::work::{self, Workers};
+use crate::work::{Workers, long, told};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,50 +16,7 @@ use sudare_genome::{
     self as genome, Counters, Decoys, GenomeError, KeyPlan, Options, Pending, Protocol, Question, Reading, Region,
     Shape, trie,
 };
-use sudare_matrix::session::Progress;
 use sudare_ring::Threads;
-
-/// Why there is no result.
-pub enum Refusal {
-    /// The layers below refused.
-    Refused(GenomeError),
-    /// Python raised something meanwhile.
-    Raised(PyErr),
-}
-
-type Result<T> = std::result::Result<T, Refusal>;
-
-impl<E: Into<GenomeError>> From<E> for Refusal {
-    fn from(error: E) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
-impl From<Refusal> for PyErr {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Raised(error) => error,
-            // As Python's own functions say it.
-            Refusal::Refused(GenomeError::Io { kind }) => std::io::Error::from(kind).into(),
-            Refusal::Refused(error) => Python::attach(|py| raised(py, class(error.kind()), &error.to_string())),
-        }
-    }
-}
-
-/// [`work::long`] for work of this crate.
-fn long<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    told(py, None, |_| work())
-}
-
-/// [`work::told`] for work of this crate.
-fn told<T: Send>(
-    py: Python<'_>,
-    progress: Option<Py<PyAny>>,
-    work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
-) -> Result<T> {
-    let work = |tell: Progress<'_>| work(tell).map_err(|r| error::Refusal::Raised(r.into()));
-    work::told(py, progress, work).map_err(|refusal| Refusal::Raised(refusal.into()))
-}
 
 /// Haplotypes, sites, assembly, contigs with their numbers of sites, and the policy's three limits.
 type Outlined = (usize, usize, String, Vec<(String, usize)>, (u32, u32, u32));
@@ -286,7 +243,7 @@ impl GenomeClient {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, threads: Workers) -> Result<Self> {
         long(py, || {
-            let secret = files::read_key(&path).map_err(|e| Refusal::Raised(e.into()))?;
+            let secret = files::read_key(&path)?;
             Ok(Self(genome::Client::from_secret_bytes(&secret)?, Threads::new(threads.0)))
         })
     }
@@ -295,7 +252,7 @@ impl GenomeClient {
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
         long(py, || {
             let secret = self.0.secret_bytes()?;
-            files::write_key(&path, &[&secret], self.0.id(), overwrite).map_err(|e| Refusal::Raised(e.into()))
+            files::write_key(&path, &[&secret], self.0.id(), overwrite)
         })
     }
 

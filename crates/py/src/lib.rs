@@ -27,6 +27,7 @@ pub use client::{Client, PublicClient, Release};
 pub use context::Context;
 pub use device::devices;
 pub use encrypted::Encrypted;
+pub use error::error_classes;
 pub use files::write_file;
 pub use genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
 pub use part::{add_parts, decrypt_part, layouts, load_part, matmul_parts, sum_part};

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use sudare_matrix::session::Progress;
+use sudare_ring::ErrorKind;
 use sudare_ring::interrupt::Interrupt;
 
 /// Most threads that one object is given.
@@ -52,7 +53,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Workers {
             _ => {
                 let shown = given.repr()?;
                 let text = format!("threads is a whole number from 0 to {MAX_THREADS}, not {shown}");
-                Err(raised(given.py(), "InputError", &text))
+                Err(raised(given.py(), ErrorKind::Input, &text))
             }
         }
     }

@@ -1,42 +1,6 @@
-//! What can be wrong with a ring's inputs, and the kinds that all errors above are of.
+//! What can be wrong with a ring's inputs.
 
-/// What kind of refusal an error is. Every error type of Sudare has a `kind()`; Python's exception
-/// classes and the command's exit codes follow it alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// Parameters, options or a plan that make no sense, or a wish that nothing satisfies.
-    Parameters,
-    /// Parameters under the security that was claimed.
-    Insecure,
-    /// Objects of different parameters, keys or plans.
-    Mismatch,
-    /// A key that the server does not have.
-    MissingKey,
-    /// More products in a row than there are levels.
-    Levels,
-    /// A value that the modulus cannot hold, or noise that could reach the message.
-    Precision,
-    /// A value that cannot be encrypted.
-    Input,
-    /// Another number or shape of operands than the operation takes.
-    Shape,
-    /// An operation that such objects do not have.
-    Unsupported,
-    /// An operation that the plan does not hold.
-    NotPlanned,
-    /// A release that was not declared, or of something else than was declared.
-    Release,
-    /// Bytes that are no object, or damaged.
-    Format,
-    /// Bytes of another type of object than the one asked for.
-    WrongType,
-    /// Reading or writing failed.
-    Io,
-    /// Something that the machine does not have: entropy, memory, a kernel family.
-    Machine,
-    /// An invariant that broke: a fault of this program.
-    Internal,
-}
+use crate::kind::{ErrorKind, Kinded};
 
 /// Most characters that a message takes over from somebody else.
 const MOST_TOLD: usize = 300;
@@ -182,9 +146,8 @@ pub enum RingError {
     Entropy,
 }
 
-impl RingError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for RingError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::ModulusRange { .. }
             | Self::Degree { .. }

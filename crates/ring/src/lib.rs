@@ -11,6 +11,7 @@ pub mod embedding;
 pub mod error;
 pub mod interrupt;
 pub mod kernel;
+pub mod kind;
 pub mod measure;
 pub mod memo;
 pub mod modulus;
@@ -25,8 +26,9 @@ pub mod threads;
 pub mod wipe;
 
 pub use basis::RnsBasis;
-pub use error::{ErrorKind, RingError};
+pub use error::RingError;
 pub use kernel::{Family, Limb};
+pub use kind::{ErrorKind, Kinded};
 pub use modulus::{Modulus, Shoup};
 pub use plain::PlainModulus;
 pub use poly::{Coeff, Eval, Poly};

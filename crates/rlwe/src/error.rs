@@ -2,7 +2,7 @@
 
 use crate::ids::{KeyId, ParamsHash};
 use crate::release::{MAX_RELEASES, RELEASE_SECURITY, ReleasePolicy};
-use sudare_ring::{ErrorKind, RingError};
+use sudare_ring::{ErrorKind, Kinded, RingError};
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -156,9 +156,8 @@ pub enum RlweError {
     },
 }
 
-impl RlweError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for RlweError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Ring(e) => e.kind(),
             Self::Parameters { .. } | Self::ReleasePolicy { .. } => ErrorKind::Parameters,

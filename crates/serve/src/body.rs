@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::objects::Upload;
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::settings::Limits;
 use axum::body::Body;
 use axum::body::Bytes;
@@ -13,6 +13,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use sudare_ring::ErrorKind;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -27,7 +28,7 @@ const LINGER: (u64, Duration) = (64 << 20, Duration::from_secs(5));
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let fault = |_| Problem::new(Kind::Refused(sudare_ring::ErrorKind::Internal), "a fault of the server");
+    let fault = |_| Problem::new(ErrorKind::Internal, "a fault of the server");
     tokio::task::spawn_blocking(work).await.map_err(fault)?
 }
 
@@ -60,7 +61,7 @@ impl Pace {
 
     /// The next bytes; none at the end.
     async fn next(&mut self, body: &mut Body) -> Result<Option<Bytes>, Problem> {
-        let slow = || Problem::new(Kind::Slow, "the body is too slow; send smaller pieces over a better line");
+        let slow = || Problem::new(ErrorKind::Slow, "the body is too slow; send smaller pieces over a better line");
         loop {
             let frame = timeout(self.stall, body.frame()).await.map_err(|_| slow())?;
             let Some(frame) = frame else { return Ok(None) };
@@ -82,7 +83,7 @@ pub(crate) async fn small(mut body: Body, most: usize, limits: &Limits) -> Resul
     while let Some(data) = pace.next(&mut body).await? {
         if out.len() + data.len() > most {
             linger(body);
-            return Err(Problem::new(Kind::TooLarge, format!("a job has at most {most} bytes")));
+            return Err(Problem::new(ErrorKind::TooLarge, format!("a job has at most {most} bytes")));
         }
         out.extend_from_slice(&data);
     }

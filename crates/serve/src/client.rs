@@ -1,14 +1,14 @@
 //! The other side: a client of a server, for programs without an asynchronous runtime.
 
 use crate::digest::Digest;
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::request::{JobView, Request, State};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
 use ureq::http::{Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body};
@@ -56,20 +56,30 @@ pub enum RemoteError {
     Io(std::io::ErrorKind),
 }
 
-impl RemoteError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for RemoteError {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Refused(problem) => problem.kind().error_kind(),
+            Self::Refused(problem) => problem.kind(),
             Self::Address(_) => ErrorKind::Input,
             Self::Unreachable { .. } | Self::Answer(_) | Self::Io(_) => ErrorKind::Io,
         }
     }
 
+    fn system(&self) -> Option<std::io::ErrorKind> {
+        match self {
+            Self::Io(kind) => Some(*kind),
+            _ => None,
+        }
+    }
+}
+
+impl RemoteError {
     /// Whether the same request may be answered later, and after how long.
     fn passes(&self, attempt: u32) -> Option<Duration> {
         match self {
-            Self::Refused(problem) if matches!(problem.kind(), Kind::TooMany | Kind::Busy | Kind::Stopping) => {
+            Self::Refused(problem)
+                if matches!(problem.kind(), ErrorKind::TooMany | ErrorKind::Busy | ErrorKind::Stopping) =>
+            {
                 Some(Duration::from_secs(problem.retry_after().unwrap_or(1).min(60)))
             }
             Self::Unreachable { .. } => Some(Duration::from_millis(100 << attempt.min(5))),
@@ -207,11 +217,11 @@ impl Remote {
             (200, _) => Ok(Ok(())),
             (404, Some(offset)) => Ok(Err(offset)),
             (401, _) => {
-                Err(RemoteError::Refused(Problem::new(Kind::Unauthorized, "the token is not known to the server")))
+                Err(RemoteError::Refused(Problem::new(ErrorKind::Unauthorized, "the token is not known to the server")))
             }
-            (507, _) => Err(RemoteError::Refused(Problem::new(Kind::DiskFull, "the server's disk is full"))),
+            (507, _) => Err(RemoteError::Refused(Problem::new(ErrorKind::DiskFull, "the server's disk is full"))),
             // An answer to HEAD has no words.
-            (429 | 503, _) => Err(RemoteError::Refused(Problem::new(Kind::Busy, "the server is busy; try later"))),
+            (429 | 503, _) => Err(RemoteError::Refused(Problem::new(ErrorKind::Busy, "the server is busy; try later"))),
             (status, _) => Err(RemoteError::Answer(format!("status {status}"))),
         }
     }
@@ -320,7 +330,7 @@ impl Remote {
                 State::Done { result, bytes, .. } => return Ok((result, bytes)),
                 State::Failed { problem } => return Err(RemoteError::Refused(problem)),
                 State::Cancelled => {
-                    return Err(RemoteError::Refused(Problem::new(Kind::State, "the job was cancelled")));
+                    return Err(RemoteError::Refused(Problem::new(ErrorKind::State, "the job was cancelled")));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::objects::{Objects, Reservation};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::request::{Operand, Operation, Request};
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -42,7 +42,7 @@ impl ServedPanel {
             (None, None) => Ok(None),
             (None, Some(_)) => {
                 let words = "the owner of this panel set no class for padded searches; ask without one";
-                Err(Problem::new(Kind::Refused(ErrorKind::Unsupported), words))
+                Err(Problem::new(ErrorKind::Unsupported, words))
             }
         }
     }
@@ -251,7 +251,7 @@ impl Engine {
         let file = self.objects.open_object(&name.tenant, plan)?;
         file.take(MAX_PLAN_BYTES as u64 + 1)
             .read_to_string(&mut text)
-            .map_err(|_| Problem::new(Kind::Refused(ErrorKind::Format), "the plan is not text"))?;
+            .map_err(|_| Problem::new(ErrorKind::Format, "the plan is not text"))?;
         let plan = Plan::from_json(&text)?;
         let server = match name.keys {
             Some(keys) => {
@@ -262,7 +262,7 @@ impl Engine {
             None if plan.is_exact() => sudare_matrix::Server::keyless(&plan, self.threads)?,
             None => {
                 let words = "this plan computes with evaluation keys; send them and name them as the job's keys";
-                return Err(Problem::new(Kind::Refused(ErrorKind::MissingKey), words));
+                return Err(Problem::new(ErrorKind::MissingKey, words));
             }
         };
         Ok(Session::Plan(plan, server))
@@ -296,7 +296,7 @@ impl Engine {
         let found = file.metadata()?.len();
         if found != expected {
             let words = format!("{name} has {expected} bytes as {kind}, and this object has {found}");
-            return Err(Problem::new(Kind::Refused(ErrorKind::Shape), words));
+            return Err(Problem::new(ErrorKind::Shape, words));
         }
         let mut bytes = Vec::new();
         BufReader::new(file).read_to_end(&mut bytes)?;
@@ -314,7 +314,7 @@ impl Engine {
 }
 
 fn broken() -> Problem {
-    Problem::new(Kind::Refused(ErrorKind::Internal), "a session of another kind than was asked for")
+    Problem::new(ErrorKind::Internal, "a session of another kind than was asked for")
 }
 
 /// Refuses a job with more or fewer operands than it takes, before any of them is read.
@@ -327,7 +327,7 @@ pub(crate) fn expect_operands(expected: &RangeInclusive<usize>, found: usize) ->
         false => format!("{} to {}", expected.start(), expected.end()),
     };
     let words = format!("this operation takes {expected} operand(s), and {found} are given");
-    Err(Problem::new(Kind::Refused(ErrorKind::Shape), words))
+    Err(Problem::new(ErrorKind::Shape, words))
 }
 
 /// An operation on its operands.

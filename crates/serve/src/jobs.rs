@@ -4,23 +4,24 @@
 //! begun is begun again by the next one.
 
 use crate::digest::Digest;
-use crate::disk;
 use crate::engine::{Engine, Steps, expect_operands};
 use crate::metrics::Metrics;
-use crate::objects::{Objects, Reservation};
-use crate::problem::{Kind, Problem};
+use crate::objects::{Objects, Reservation, UNFINISHED};
+use crate::problem::Problem;
 use crate::request::{JobView, Record, Request, State};
 use crate::service::Log;
 use crate::settings::Limits;
 use std::collections::HashMap;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 use sudare_ring::ErrorKind;
 use sudare_ring::interrupt::Interrupt;
+use sudare_store::atomic::{self, Access, Durability, Over, Scratch};
 use tokio::sync::watch;
 
 /// A job that ended the server so many times is not begun again.
@@ -28,6 +29,11 @@ const MOST_ATTEMPTS: u32 = 2;
 
 /// What a record may grow by until its job has ended: the result's name, or the words of a refusal.
 const RECORD_GROWTH: u64 = 1 << 10;
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
 
 /// A job.
 pub(crate) struct Job {
@@ -149,13 +155,15 @@ impl Jobs {
         self.objects.jobs_folder(&job.tenant).join(format!("{}.json", job.record().id))
     }
 
-    fn store(&self, job: &Job, durable: bool) -> io::Result<()> {
+    fn store(&self, job: &Job, durability: Durability) -> Result<(), Problem> {
         if self.left.load(Ordering::Relaxed) {
             return Ok(());
         }
         let path = self.path(job);
         let bytes = serde_json::to_vec(&*job.record()).map_err(io::Error::other)?;
-        disk::write(&path, durable, &bytes)
+        let mut scratch = Scratch::within(atomic::folder(&path), UNFINISHED, Access::Owner)?;
+        scratch.write_all(&bytes)?;
+        Ok(scratch.place(&path, Over::NoKey, durability)?)
     }
 
     /// Refuses a job for which there is no room, before anything of it is read.
@@ -167,7 +175,7 @@ impl Jobs {
 
     fn has_room(&self, inner: &Inner, tenant: &str) -> Result<(), Problem> {
         if inner.stopping {
-            return Err(Problem::new(Kind::Stopping, "the server stops; try again").retry(10));
+            return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
         }
         let waiting = inner.jobs.values().filter(|job| !*job.ended.borrow());
         let (mut all, mut own) = (0, 0);
@@ -177,10 +185,10 @@ impl Jobs {
         }
         if own >= self.limits.tenant_jobs {
             let words = format!("{own} jobs of this tenant wait or run, the most at once");
-            return Err(Problem::new(Kind::TooMany, words).retry(2));
+            return Err(Problem::new(ErrorKind::TooMany, words).retry(2));
         }
         if all >= self.limits.jobs {
-            return Err(Problem::new(Kind::Busy, "as many jobs wait as this server takes").retry(5));
+            return Err(Problem::new(ErrorKind::Busy, "as many jobs wait as this server takes").retry(5));
         }
         Ok(())
     }
@@ -191,21 +199,21 @@ impl Jobs {
         match key {
             Some(key) => name.copy_from_slice(&Digest::of(format!("{tenant} {key}").as_bytes()).0[..16]),
             None => getrandom::fill(&mut name)
-                .map_err(|_| Problem::new(Kind::Refused(ErrorKind::Machine), "the system gives no entropy"))?,
+                .map_err(|_| Problem::new(ErrorKind::Machine, "the system gives no entropy"))?,
         }
         let id: String = name.iter().map(|b| format!("{b:02x}")).collect();
         let known = |inner: &Inner| inner.jobs.get(&(tenant.clone(), id.clone())).cloned();
         let asked = request.clone();
         let same = |job: Arc<Job>| match job.record().request == asked {
             true if job.accepted.load(Ordering::Relaxed) => Ok((job.clone(), false)),
-            true => Err(Problem::new(Kind::TooMany, "this job is being accepted; ask again").retry(1)),
-            false => Err(Problem::new(Kind::Idempotency, "this idempotency key came with another request before")),
+            true => Err(Problem::new(ErrorKind::TooMany, "this job is being accepted; ask again").retry(1)),
+            false => Err(Problem::new(ErrorKind::Idempotency, "this idempotency key came with another request before")),
         };
         if let Some(job) = known(&self.inner()) {
             return same(job);
         }
         self.check(tenant, &request)?;
-        let record = Record { id: id.clone(), created: disk::now(), attempts: 0, request, state: State::Queued };
+        let record = Record { id: id.clone(), created: now(), attempts: 0, request, state: State::Queued };
         let length = serde_json::to_vec(&record).map_err(io::Error::other)?.len() as u64;
         let room = self.objects.reserve(tenant, length + RECORD_GROWTH)?;
         let job = {
@@ -220,9 +228,9 @@ impl Jobs {
             inner.jobs.insert((tenant.clone(), id.clone()), job.clone());
             job
         };
-        if let Err(error) = self.store(&job, true) {
+        if let Err(error) = self.store(&job, Durability::Power) {
             self.inner().jobs.remove(&(tenant.clone(), id));
-            return Err(error.into());
+            return Err(error);
         }
         job.accepted.store(true, Ordering::Relaxed);
         self.inner().queue.push(job.clone());
@@ -252,7 +260,7 @@ impl Jobs {
             let most = self.limits.memory / 2;
             let words =
                 format!("operands of {bytes} bytes are over the {most} that this server takes in memory for a job");
-            return Err(Problem::new(Kind::TooLarge, words));
+            return Err(Problem::new(ErrorKind::TooLarge, words));
         }
         Ok(())
     }
@@ -315,7 +323,7 @@ impl Jobs {
 
     /// Forgets what ended too long ago.
     pub fn expire(&self) {
-        let now = disk::now();
+        let now = now();
         let ended: Vec<Arc<Job>> = self.inner().jobs.values().filter(|job| *job.ended.borrow()).cloned().collect();
         let old = |job: &&Arc<Job>| u128::from(now.saturating_sub(job.record().created)) > self.limits.keep.as_millis();
         ended.iter().filter(old).for_each(|job| self.forget(job));
@@ -365,11 +373,11 @@ impl Jobs {
         };
         if job.record().attempts > MOST_ATTEMPTS {
             let words = format!("the server ended {MOST_ATTEMPTS} times while this job ran; it is not begun again");
-            let problem = Problem::new(Kind::Refused(ErrorKind::Internal), words);
+            let problem = Problem::new(ErrorKind::Internal, words);
             return self.end(job, State::Failed { problem });
         }
-        if let Err(error) = self.store(job, false) {
-            return self.end(job, State::Failed { problem: error.into() });
+        if let Err(problem) = self.store(job, Durability::Process) {
+            return self.end(job, State::Failed { problem });
         }
         let (watched, halted, limit) = (job.clone(), self.halted.clone(), self.limits.job);
         let interrupt = Interrupt::watching(move || {
@@ -384,19 +392,19 @@ impl Jobs {
             Ok(Err(_)) if job.cancelled.load(Ordering::Relaxed) => State::Cancelled,
             Ok(Err(_)) if !self.halted.load(Ordering::Relaxed) => {
                 let words = format!("the job ran for {} s, the most that this server gives one", limit.as_secs());
-                State::Failed { problem: Problem::new(Kind::TimeLimit, words) }
+                State::Failed { problem: Problem::new(ErrorKind::TimeLimit, words) }
             }
             Ok(Err(_)) => {
                 // The server stops: its next start begins again.
                 let mut record = job.record();
                 (record.state, record.attempts) = (State::Queued, record.attempts - 1);
                 drop(record);
-                let _ = self.store(job, true);
+                let _ = self.store(job, Durability::Power);
                 return;
             }
             Err(_) => {
                 let words = "a fault of the server ended this job; its operator should report it";
-                State::Failed { problem: Problem::new(Kind::Refused(ErrorKind::Internal), words) }
+                State::Failed { problem: Problem::new(ErrorKind::Internal, words) }
             }
         };
         self.metrics.milliseconds.fetch_add(started.elapsed().as_millis() as u64, Ordering::Relaxed);
@@ -420,7 +428,7 @@ impl Jobs {
             format!("job {} tenant={} {} {why}", record.id, job.tenant, record.state.name())
         };
         // Without the disk the job is done again after a restart: its result is the same.
-        if let Err(error) = self.store(job, false) {
+        if let Err(error) = self.store(job, Durability::Process) {
             (self.log)(&format!("the record of a job cannot be written: {error}"));
         }
         job.ended.send_replace(true);

@@ -9,7 +9,7 @@
 //! | what may be asked of it, and how it ends | [`Service`], [`Settings`], [`Stop`] |
 //! | who may ask, in which panels | [`Tokens`], [`ServedPanel`] |
 //! | what a job is | [`Request`], [`Operation`], [`Operand`], [`State`] |
-//! | refusals | [`Problem`], [`Kind`] |
+//! | refusals | [`Problem`] |
 //! | the other side | [`Remote`] |
 //!
 //! The protocol is `openapi.json`, which the server gives at `/openapi.json`. What the server, its operator and another
@@ -19,7 +19,6 @@
 mod body;
 mod client;
 mod digest;
-mod disk;
 mod engine;
 mod jobs;
 mod listen;
@@ -36,7 +35,7 @@ mod tokens;
 pub use client::{Remote, RemoteError};
 pub use digest::Digest;
 pub use engine::ServedPanel;
-pub use problem::{Kind, Problem};
+pub use problem::Problem;
 pub use request::{JobView, Operand, Operation, Request, State};
 pub use service::{ServeError, Service, Stop, Tls};
 pub use settings::{Limits, Settings};

@@ -4,8 +4,7 @@
 //! restart. Reservation for a piece is taken before its body is read.
 
 use crate::digest::{Digest, Naming};
-use crate::disk::{self, Scratch};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::settings::Limits;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -13,10 +12,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+use sudare_ring::ErrorKind;
 use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
+use sudare_store::atomic::{self, Access, Durability, Over, Part, Scratch};
 
 /// Bytes at the front of an object that tell its kind.
 pub(crate) const HEAD: usize = 12;
+/// What names of files that are not whole yet begin with.
+pub(crate) const UNFINISHED: &str = ".new-";
 /// Most containers in one object: an exact value has one for each modulus.
 const MAX_CONTAINERS: usize = 1024;
 
@@ -66,7 +69,7 @@ pub(crate) struct Upload {
     digest: Digest,
     piece: Piece,
     written: u64,
-    file: Option<File>,
+    file: Option<Part>,
 }
 
 impl Objects {
@@ -78,7 +81,7 @@ impl Objects {
             for name in ["objects", "parts", "jobs"] {
                 let folder = data.join(&**tenant).join(name);
                 fs::create_dir_all(&folder)?;
-                disk::remove_unfinished(&folder)?;
+                atomic::remove_abandoned(&folder, UNFINISHED);
                 if name != "jobs" {
                     bytes += fs::read_dir(&folder)?
                         .flatten()
@@ -124,7 +127,7 @@ impl Objects {
     pub fn open_object(&self, tenant: &str, digest: Digest) -> Result<File, Problem> {
         let file = File::open(self.path(tenant, digest)).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => {
-                Problem::new(Kind::NotFound, format!("there is no object {digest}; send it first"))
+                Problem::new(ErrorKind::NotFound, format!("there is no object {digest}; send it first"))
             }
             _ => e.into(),
         })?;
@@ -144,7 +147,7 @@ impl Objects {
         let limit = self.limits.object_bytes;
         if piece.total > limit {
             let words = format!("{} bytes are over this server's limit of {limit} for an object", piece.total);
-            return Err(Problem::new(Kind::TooLarge, words));
+            return Err(Problem::new(ErrorKind::TooLarge, words));
         }
         let mut accounts = self.accounts();
         let here = match self.length(tenant, digest) {
@@ -153,26 +156,26 @@ impl Objects {
         };
         if piece.start != here {
             let words = format!("{here} bytes of this object are here; go on there, not at {}", piece.start);
-            return Err(Problem::new(Kind::Offset, words).at(here));
+            return Err(Problem::new(ErrorKind::Offset, words).at(here));
         }
         let all: usize = accounts.values().map(|account| account.uploads.len()).sum();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         if account.uploads.contains(&digest) {
             let words = "this object is being sent by another request; wait for it or end it";
-            return Err(Problem::new(Kind::TooMany, words).retry(1));
+            return Err(Problem::new(ErrorKind::TooMany, words).retry(1));
         }
         let (free, limit) = (self.limits.tenant_bytes.saturating_sub(account.bytes), self.limits.tenant_bytes);
         if piece.total - piece.start > free {
             let words =
                 format!("{} more bytes are over this tenant's {limit}; delete objects", piece.total - piece.start);
-            return Err(Problem::new(Kind::Quota, words));
+            return Err(Problem::new(ErrorKind::Quota, words));
         }
         if account.uploads.len() >= self.limits.tenant_uploads {
             let words = format!("{} uploads of this tenant are under way, the most at once", account.uploads.len());
-            return Err(Problem::new(Kind::TooMany, words).retry(1));
+            return Err(Problem::new(ErrorKind::TooMany, words).retry(1));
         }
         if all >= self.limits.uploads {
-            return Err(Problem::new(Kind::Busy, "as many uploads are under way as this server takes").retry(2));
+            return Err(Problem::new(ErrorKind::Busy, "as many uploads are under way as this server takes").retry(2));
         }
         account.bytes += piece.length;
         account.uploads.insert(digest);
@@ -187,7 +190,7 @@ impl Objects {
         let limit = self.limits.tenant_bytes;
         if bytes > limit.saturating_sub(account.bytes) {
             let words = format!("{bytes} more bytes are over this tenant's {limit}; delete objects or jobs");
-            return Err(Problem::new(Kind::Quota, words));
+            return Err(Problem::new(ErrorKind::Quota, words));
         }
         account.bytes += bytes;
         Ok(Reservation { objects: self.clone(), tenant: tenant.clone(), bytes })
@@ -210,11 +213,13 @@ impl Objects {
     ) -> Result<(Digest, u64), Problem> {
         let tenant = room.tenant.clone();
         let tenant = &*tenant;
-        let mut scratch = Scratch::new(&self.data.join(tenant).join("objects"))?;
+        let folder = self.data.join(tenant).join("objects");
+        let scratch = Scratch::within(&folder, UNFINISHED, Access::Owner)?;
         let mut out = Naming::new(io::BufWriter::with_capacity(1 << 20, scratch.file()));
         fill(&mut out)?;
         let (digest, length) = out.finish()?;
-        scratch.file().sync_data()?;
+        // Before the accounts are held: it takes long.
+        scratch.file().sync_all()?;
         let mut accounts = self.accounts();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let path = self.path(tenant, digest);
@@ -222,12 +227,12 @@ impl Objects {
         let (after, limit) = (account.bytes.saturating_sub(room.bytes).saturating_add(added), self.limits.tenant_bytes);
         if added > room.bytes && after > limit {
             let words = format!("a result of {length} bytes is over this tenant's {limit}; delete objects or jobs");
-            return Err(Problem::new(Kind::Quota, words));
+            return Err(Problem::new(ErrorKind::Quota, words));
         }
-        scratch.persist(&path)?;
+        scratch.put(&path)?;
         (account.bytes, room.bytes) = (after, 0);
         drop(accounts);
-        disk::sync_folder(path.parent().unwrap_or(&self.data))?;
+        atomic::sync_folder(&folder)?;
         Ok((digest, length))
     }
 
@@ -236,7 +241,7 @@ impl Objects {
         let mut accounts = self.accounts();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         if account.uploads.contains(&digest) {
-            return Err(Problem::new(Kind::State, "this object is being sent; end that first"));
+            return Err(Problem::new(ErrorKind::State, "this object is being sent; end that first"));
         }
         let mut found = false;
         for path in [self.path(tenant, digest), self.part(tenant, digest)] {
@@ -306,9 +311,7 @@ impl Upload {
                     }
                 }
                 let path = self.objects.part(&self.tenant, self.digest);
-                let mut file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-                file.seek(SeekFrom::Start(self.piece.start))?;
-                none.insert(file)
+                none.insert(Part::open(path, self.piece.start)?)
             }
         };
         file.write_all(bytes)?;
@@ -332,7 +335,7 @@ impl Upload {
             let (found, _) = Digest::of_stream(File::open(&part)?)?;
             if found != self.digest {
                 let words = "these bytes have another SHA-256 than the name says; they were damaged on the way: send them again";
-                return Err(Problem::new(Kind::Digest, words));
+                return Err(Problem::new(ErrorKind::Digest, words));
             }
             inspect(&mut File::open(&part)?)
         })();
@@ -340,9 +343,7 @@ impl Upload {
             self.discard();
             return Err(problem);
         }
-        file.sync_data()?;
-        fs::rename(&part, &path)?;
-        disk::sync_folder(path.parent().unwrap_or(&objects.data))?;
+        file.place(&path, Over::NoKey, Durability::Power)?;
         Ok(true)
     }
 
@@ -382,7 +383,7 @@ fn refuse_secrets(head: &[u8]) -> Result<(), Problem> {
             let words = format!(
                 "this is {kind}: it stays with the client. Nothing of it was stored; if it went over a line without TLS, make a new key"
             );
-            Err(Problem::new(Kind::Secret, words))
+            Err(Problem::new(ErrorKind::Secret, words))
         }
         _ => Ok(()),
     }
@@ -400,9 +401,7 @@ fn inspect(file: &mut File) -> Result<(), Problem> {
         if length < HEAD || head[..8] != MAGIC {
             return match at {
                 0 => Ok(()),
-                _ => {
-                    Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::Format), "there are bytes after the object"))
-                }
+                _ => Err(Problem::new(ErrorKind::Format, "there are bytes after the object")),
             };
         }
         refuse_secrets(&head)?;
@@ -419,7 +418,7 @@ fn inspect(file: &mut File) -> Result<(), Problem> {
             | ObjectType::GenomeAnswer => {}
             other => {
                 let words = format!("this is {other}, which no job takes");
-                return Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::WrongType), words));
+                return Err(Problem::new(ErrorKind::WrongType, words));
             }
         }
         start = start.saturating_add(header.total_bytes());
@@ -427,8 +426,8 @@ fn inspect(file: &mut File) -> Result<(), Problem> {
             return Ok(());
         }
         if start > total {
-            return Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::Format), "the object ends too early"));
+            return Err(Problem::new(ErrorKind::Format, "the object ends too early"));
         }
     }
-    Err(Problem::new(Kind::Refused(sudare_ring::ErrorKind::Format), "too many containers for one object"))
+    Err(Problem::new(ErrorKind::Format, "too many containers for one object"))
 }

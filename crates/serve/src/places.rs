@@ -4,11 +4,12 @@
 //! as may be takes the place of the oldest; so whoever has a token gets in and shows it, however many others stay. Those
 //! who showed one keep their places, of which the others get none.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::settings::Limits;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sudare_ring::ErrorKind;
 use tokio::sync::Notify;
 
 /// All places.
@@ -92,10 +93,10 @@ impl Place {
         let (here, all) = (taken.tenants.get(tenant).copied().unwrap_or(0), taken.tenants.values().sum::<usize>());
         if here >= places.of_tenant {
             let words = format!("{here} connections of this tenant are open, the most at once");
-            return Err(Problem::new(Kind::TooMany, words).retry(1));
+            return Err(Problem::new(ErrorKind::TooMany, words).retry(1));
         }
         if own.is_none() && all >= places.connections - places.unauthenticated {
-            return Err(Problem::new(Kind::Busy, "as many connections are open as this server takes").retry(1));
+            return Err(Problem::new(ErrorKind::Busy, "as many connections are open as this server takes").retry(1));
         }
         taken.unauthenticated.remove(&self.number);
         taken.leave(own.as_ref());
@@ -150,11 +151,11 @@ mod tests {
         let second: Vec<_> = (2..6).map(|i| places.enter(address(i / 2))).collect();
         assert_eq!(first.iter().map(|p| there(p)).collect::<Vec<_>>(), [false, false, false]);
         assert_eq!(places.taken().unauthenticated.len(), 4);
-        assert_eq!(second[0].belongs_to(&one).unwrap_err().kind(), Kind::TooMany);
+        assert_eq!(second[0].belongs_to(&one).unwrap_err().kind(), ErrorKind::TooMany);
         second[0].belongs_to(&two).unwrap();
         second[1].belongs_to(&"three".into()).unwrap();
         second[2].belongs_to(&"four".into()).unwrap();
-        assert_eq!(second[3].belongs_to(&"five".into()).unwrap_err().kind(), Kind::Busy);
+        assert_eq!(second[3].belongs_to(&"five".into()).unwrap_err().kind(), ErrorKind::Busy);
         // A connection that shows another token changes hands.
         drop(first);
         second[0].belongs_to(&one).unwrap();

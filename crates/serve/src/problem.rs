@@ -4,139 +4,10 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::io;
-use sudare_genome::GenomeError;
-use sudare_matrix::MatrixError;
-use sudare_ring::ErrorKind;
-use sudare_rlwe::wire::WireError;
+use sudare_ring::{ErrorKind, Kinded};
 
 /// Where an upload goes on.
 pub(crate) const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
-
-/// Why a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The layers below refused.
-    Refused(ErrorKind),
-    /// No token, or one that is not known.
-    Unauthorized,
-    /// No such object, job, panel or path. Another tenant's are not told from none.
-    NotFound,
-    /// A method that the path does not have.
-    Method,
-    /// Headers or a body that are none of this protocol.
-    Request,
-    /// A body without its length.
-    LengthRequired,
-    /// An object over the limit.
-    TooLarge,
-    /// The tenant's storage is full.
-    Quota,
-    /// The server's disk is full.
-    DiskFull,
-    /// A job that ran as long as a job may.
-    TimeLimit,
-    /// As many of the tenant's requests or jobs are under way as may be.
-    TooMany,
-    /// As many requests or jobs of all tenants are under way as may be.
-    Busy,
-    /// The server stops.
-    Stopping,
-    /// Bytes that are not those of the name.
-    Digest,
-    /// An upload that does not go on where the last one ended.
-    Offset,
-    /// A secret key, or what only a client keeps.
-    Secret,
-    /// A body slower than the least rate, or that stood still.
-    Slow,
-    /// A job that was cancelled, or has no result yet.
-    State,
-    /// An idempotency key that came with another request.
-    Idempotency,
-}
-
-/// All kinds with their names and statuses.
-const KINDS: [(Kind, &str, u16); 34] = [
-    (Kind::Refused(ErrorKind::Parameters), "parameters", 422),
-    (Kind::Refused(ErrorKind::Insecure), "insecure", 422),
-    (Kind::Refused(ErrorKind::Mismatch), "mismatch", 409),
-    (Kind::Refused(ErrorKind::MissingKey), "missing-key", 409),
-    (Kind::Refused(ErrorKind::Levels), "levels", 422),
-    (Kind::Refused(ErrorKind::Precision), "precision", 422),
-    (Kind::Refused(ErrorKind::Input), "input", 422),
-    (Kind::Refused(ErrorKind::Shape), "shape", 422),
-    (Kind::Refused(ErrorKind::Unsupported), "unsupported", 422),
-    (Kind::Refused(ErrorKind::NotPlanned), "not-planned", 422),
-    (Kind::Refused(ErrorKind::Release), "release", 422),
-    (Kind::Refused(ErrorKind::Format), "format", 422),
-    (Kind::Refused(ErrorKind::WrongType), "wrong-type", 415),
-    (Kind::Refused(ErrorKind::Io), "io", 500),
-    (Kind::Refused(ErrorKind::Machine), "machine", 503),
-    (Kind::Refused(ErrorKind::Internal), "internal", 500),
-    (Kind::Unauthorized, "unauthorized", 401),
-    (Kind::NotFound, "not-found", 404),
-    (Kind::Method, "method", 405),
-    (Kind::Request, "request", 400),
-    (Kind::LengthRequired, "length-required", 411),
-    (Kind::TooLarge, "too-large", 413),
-    (Kind::Quota, "quota", 413),
-    (Kind::DiskFull, "disk-full", 507),
-    (Kind::TimeLimit, "time-limit", 422),
-    (Kind::TooMany, "too-many", 429),
-    (Kind::Busy, "busy", 503),
-    (Kind::Stopping, "stopping", 503),
-    (Kind::Digest, "digest", 422),
-    (Kind::Offset, "offset", 409),
-    (Kind::Secret, "secret", 422),
-    (Kind::Slow, "slow", 408),
-    (Kind::State, "state", 409),
-    (Kind::Idempotency, "idempotency", 422),
-];
-
-impl Kind {
-    fn entry(self) -> (&'static str, u16) {
-        let found = KINDS.iter().find(|(kind, ..)| *kind == self);
-        found.map_or(("internal", 500), |(_, name, status)| (*name, *status))
-    }
-
-    /// Its name in the protocol.
-    pub fn name(self) -> &'static str {
-        self.entry().0
-    }
-
-    /// Its HTTP status.
-    pub fn status(self) -> u16 {
-        self.entry().1
-    }
-
-    /// The kind of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        KINDS.iter().find(|(_, known, _)| *known == name).map(|(kind, ..)| *kind)
-    }
-
-    /// The kind that an error of the layers below would have.
-    pub fn error_kind(self) -> ErrorKind {
-        match self {
-            Self::Refused(kind) => kind,
-            Self::Digest => ErrorKind::Format,
-            Self::Secret => ErrorKind::WrongType,
-            Self::NotFound | Self::Idempotency | Self::State => ErrorKind::Mismatch,
-            Self::Unauthorized
-            | Self::Method
-            | Self::Request
-            | Self::LengthRequired
-            | Self::TooLarge
-            | Self::Quota
-            | Self::DiskFull
-            | Self::TimeLimit
-            | Self::TooMany
-            | Self::Busy
-            | Self::Stopping
-            | Self::Offset
-            | Self::Slow => ErrorKind::Io,
-        }
-    }
-}
 
 /// A refusal with its words, and what would help.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -155,8 +26,8 @@ pub struct Problem {
 
 impl Problem {
     /// A refusal of a kind.
-    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
-        let (name, status) = kind.entry();
+    pub fn new(kind: ErrorKind, detail: impl Into<String>) -> Self {
+        let (name, status) = (kind.name(), kind.status());
         let (uri, kind) = (format!("urn:sudare:problem:{name}"), name.to_owned());
         Self { uri, kind, status, detail: detail.into(), retry_after: None, offset: None }
     }
@@ -176,16 +47,16 @@ impl Problem {
     }
 
     pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(Kind::NotFound, format!("there is no such {what}"))
+        Self::new(ErrorKind::NotFound, format!("there is no such {what}"))
     }
 
     pub(crate) fn request(detail: impl Into<String>) -> Self {
-        Self::new(Kind::Request, detail)
+        Self::new(ErrorKind::Request, detail)
     }
 
     /// Its kind; a name that this release does not know is a fault of the server.
-    pub fn kind(&self) -> Kind {
-        Kind::from_name(&self.kind).unwrap_or(Kind::Refused(ErrorKind::Internal))
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::named(&self.kind).unwrap_or(ErrorKind::Internal)
     }
 
     /// The words.
@@ -204,33 +75,15 @@ impl Problem {
     }
 }
 
-impl From<MatrixError> for Problem {
-    fn from(e: MatrixError) -> Self {
-        Self::new(Kind::Refused(e.kind()), e.to_string())
-    }
-}
-
-impl From<GenomeError> for Problem {
-    fn from(e: GenomeError) -> Self {
-        Self::new(Kind::Refused(e.kind()), e.to_string())
-    }
-}
-
-impl From<WireError> for Problem {
-    fn from(e: WireError) -> Self {
-        Self::new(Kind::Refused(e.kind()), e.to_string())
-    }
-}
-
-impl From<io::Error> for Problem {
+impl<E: Kinded> From<E> for Problem {
     /// Names of files stay with the operator.
-    fn from(e: io::Error) -> Self {
-        match e.kind() {
-            io::ErrorKind::NotFound => Self::not_found("object"),
-            io::ErrorKind::StorageFull => {
-                Self::new(Kind::DiskFull, "the server's disk is full; its operator has to make room")
+    fn from(e: E) -> Self {
+        match e.system() {
+            Some(io::ErrorKind::StorageFull) => {
+                Self::new(ErrorKind::DiskFull, "the server's disk is full; its operator has to make room")
             }
-            kind => Self::new(Kind::Refused(ErrorKind::Io), format!("reading or writing failed: {kind}")),
+            Some(kind) => Self::new(e.kind(), format!("reading or writing failed: {kind}")),
+            None => Self::new(e.kind(), e.to_string()),
         }
     }
 }
@@ -258,15 +111,16 @@ impl IntoResponse for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sudare_store::StoreError;
 
     #[test]
-    fn every_kind_has_a_name_of_its_own() {
-        for (i, (kind, name, status)) in KINDS.iter().enumerate() {
-            assert_eq!(Kind::from_name(name), Some(*kind));
-            assert!((400..600).contains(status));
-            assert!(KINDS[..i].iter().all(|(other, text, _)| other != kind && text != name));
-        }
-        // Of the layers below none is forgotten: an unknown one would be called internal.
-        assert_eq!(KINDS.iter().filter(|(kind, ..)| matches!(kind, Kind::Refused(_))).count(), 16);
+    fn what_the_system_refuses_names_no_file_of_the_server() {
+        let refused = |kind: io::ErrorKind| {
+            Problem::from(StoreError::Io { path: "/srv/panel".into(), kind, reason: "why".into() })
+        };
+        assert_eq!(refused(io::ErrorKind::StorageFull).kind(), ErrorKind::DiskFull);
+        let problem = refused(io::ErrorKind::PermissionDenied);
+        assert_eq!((problem.kind(), problem.detail()), (ErrorKind::Io, "reading or writing failed: permission denied"));
+        assert_eq!(Problem::from(io::Error::from(io::ErrorKind::StorageFull)).kind(), ErrorKind::DiskFull);
     }
 }

@@ -21,7 +21,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
+use sudare_store::atomic;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -47,9 +48,10 @@ impl ServeError {
     pub(crate) fn new(kind: ErrorKind, words: impl Into<String>) -> Self {
         Self { kind, words: words.into() }
     }
+}
 
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for ServeError {
+    fn kind(&self) -> ErrorKind {
         self.kind
     }
 }
@@ -156,10 +158,10 @@ impl Service {
     ) -> Result<Self, ServeError> {
         let (data, limits, log) = (&settings.data, &settings.limits, Arc::new(log) as Log);
         create_private(data)?;
-        let lock = File::create(data.join("lock"))?;
-        if lock.try_lock().is_err() {
+        let lock = atomic::own(&data.join("lock")).map_err(|e| ServeError::new(e.kind(), e.to_string()))?;
+        let Some(lock) = lock else {
             return Err(ServeError::new(ErrorKind::Io, "another server has this folder; stop it or name another"));
-        }
+        };
         let mut tenants: Vec<Arc<str>> = tokens.names().cloned().collect();
         tenants.sort();
         tenants.dedup();

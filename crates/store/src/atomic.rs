@@ -1,9 +1,9 @@
 //! Files that appear whole or not at all, and never in the place of a secret key: the one way to make a file.
 
 use crate::error::{At, StoreError};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
 use tempfile::{Builder, NamedTempFile};
@@ -16,6 +16,21 @@ pub enum Access {
     Usual,
     /// The owner alone, from the first moment.
     Owner,
+}
+
+/// What is on the disk when a file has taken its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The file and its name: they outlive a loss of power.
+    Power,
+    /// Nothing yet: a loss of power may leave the old file, or an empty one. For what can be made again.
+    Process,
+}
+
+impl Durability {
+    fn sync(self, file: &File) -> io::Result<()> {
+        if self == Self::Power { file.sync_all() } else { Ok(()) }
+    }
 }
 
 /// What a file may take the place of.
@@ -77,19 +92,116 @@ fn object_at(file: &mut File, start: u64) -> Option<ObjectType> {
     lead.starts_with(&MAGIC).then(|| ObjectType::from_code(code)).flatten()
 }
 
-/// Writes a file: beside its place, on the disk, and then there. Leftovers of ended processes for the same name go.
+/// Writes a file: beside its place, and then there. Leftovers of ended processes for the same name go.
 ///
 /// # Errors
 /// As [`Over::check`]; [`StoreError::Io`].
-pub fn write(path: &Path, parts: &[&[u8]], access: Access, over: Over) -> Result<(), StoreError> {
+pub fn write(
+    path: &Path,
+    parts: &[&[u8]],
+    access: Access,
+    over: Over,
+    durability: Durability,
+) -> Result<(), StoreError> {
     over.check(path)?;
     let mut scratch = Scratch::beside(path, access).at(path)?;
     parts.iter().try_for_each(|part| scratch.write_all(part)).at(path)?;
-    scratch.file().sync_all().at(path)?;
+    scratch.place(path, over, durability)
+}
+
+/// Makes the folder that a file is in, where there is none.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let folder = folder(path);
+    fs::create_dir_all(folder).at(folder)
+}
+
+/// The names in a folder are on the disk when this returns.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    File::open(folder).and_then(|f| f.sync_all()).at(folder)
+}
+
+/// A file that goes when it is closed, in a folder with room for it.
+///
+/// # Errors
+/// Those of the system.
+pub fn nameless(folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(folder)
+}
+
+/// Opens a file for reading and writing, which is made if there is none, and locks it until it is dropped; `None` while
+/// somebody else has it. A link is not followed: it leads to a file of somebody else.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn own(path: &Path) -> Result<Option<File>, StoreError> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
+    let file = options.read(true).write(true).create(true).truncate(false).open(path).at(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error).at(path),
+    }
+}
+
+/// A file that several processes write, one after the other, before it takes its place.
+#[derive(Debug)]
+pub struct Part {
+    file: File,
+    path: PathBuf,
+}
+
+impl Part {
+    /// Goes on at an offset of the file, which is made if there is none.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: PathBuf, offset: u64) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        Ok(Self { file, path })
+    }
+
+    /// Takes a place on the same disk, instead of what is there.
+    ///
+    /// # Errors
+    /// As [`write`].
+    pub fn place(self, path: &Path, over: Over, durability: Durability) -> Result<(), StoreError> {
+        durability.sync(&self.file).at(path)?;
+        moved(path, over, durability, || fs::rename(&self.path, path))
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Moves a file that is whole to its place, while nobody else moves one there.
+fn moved(
+    path: &Path,
+    over: Over,
+    durability: Durability,
+    rename: impl FnOnce() -> io::Result<()>,
+) -> Result<(), StoreError> {
     let folder = Folder::lock(folder(path));
     over.check(path)?;
-    scratch.put(path).at(path)?;
-    folder.sync();
+    rename().at(path)?;
+    if durability == Durability::Power {
+        folder.sync();
+    }
     Ok(())
 }
 
@@ -185,6 +297,15 @@ impl Scratch {
     /// Takes a place, instead of what is there.
     ///
     /// # Errors
+    /// As [`write`].
+    pub fn place(self, path: &Path, over: Over, durability: Durability) -> Result<(), StoreError> {
+        durability.sync(self.file()).at(path)?;
+        moved(path, over, durability, || self.put(path))
+    }
+
+    /// Takes a place, instead of what is there, and no more: whoever places several files syncs and looks himself.
+    ///
+    /// # Errors
     /// Those of the system.
     pub fn put(self, path: &Path) -> io::Result<()> {
         self.0.persist(path).map(drop).map_err(|e| e.error)
@@ -210,7 +331,7 @@ impl Write for Scratch {
 }
 
 /// Removes scratch files whose processes ended without removing them: nobody holds their locks.
-fn remove_abandoned(folder: &Path, prefix: &str) {
+pub fn remove_abandoned(folder: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();

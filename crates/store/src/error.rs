@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::wire::WireError;
 
 /// Why a store was not written or read. What was there is as it was.
@@ -104,22 +104,32 @@ pub enum StoreError {
     },
 }
 
-impl StoreError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for StoreError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } | Self::Busy { .. } | Self::Exists { .. } => ErrorKind::Io,
             Self::NotAStore { .. } | Self::Unfinished { .. } | Self::Version { .. } | Self::Damaged { .. } => {
                 ErrorKind::Format
             }
             Self::OtherWork { .. } => ErrorKind::Mismatch,
-            Self::KeyLost { .. } | Self::Taken { .. } => ErrorKind::Input,
+            Self::KeyLost { .. } | Self::Taken { .. } => ErrorKind::Usage,
             Self::Block { error, .. } => error.kind(),
             Self::Wire(error) => error.kind(),
             Self::Range { .. } => ErrorKind::Shape,
         }
     }
 
+    fn system(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Io { kind, .. } => Some(*kind),
+            Self::Block { error, .. } => error.system(),
+            Self::Wire(error) => error.system(),
+            _ => None,
+        }
+    }
+}
+
+impl StoreError {
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.into(), what: what.into() }
     }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use sudare_ring::Kinded;
 use sudare_ring::memo::PerProcess;
 use sudare_ring::threads::alone;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeySource, KeySwitchKey};

@@ -1,11 +1,12 @@
 //! Writing one shard: beside its place, renamed when it is whole.
 
+use crate::atomic::{self, Access, Durability, Over, Scratch};
 use crate::block::{BlockDigest, container, digest_with};
 use crate::error::{At, StoreError};
 use crate::layout::Grid;
 use crate::writer::Writer;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use sudare_rlwe::wire::{ALIGNMENT, WireError};
 
@@ -18,36 +19,21 @@ pub struct ShardWriter<'w> {
     writer: &'w Writer,
     shard: (usize, usize),
     place: PathBuf,
-    file: Option<File>,
+    scratch: Scratch,
     digests: Vec<BlockDigest>,
-}
-
-/// Where a file stands until it is whole.
-pub(crate) fn unfinished(place: &Path) -> PathBuf {
-    place.with_extension("partial")
 }
 
 impl<'w> ShardWriter<'w> {
     pub(crate) fn new(writer: &'w Writer, shard: (usize, usize)) -> Result<Self, StoreError> {
         let place = writer.paths().shard(shard);
         writer.paths().check_folders(&place)?;
-        let folder = place.parent().unwrap_or(&place);
-        fs::create_dir_all(folder).at(folder)?;
-        let temporary = unfinished(&place);
-        // Made anew: what stands there is a leftover, or a link that somebody put there.
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).at(&temporary),
-            _ => {}
-        }
-        let file = File::create_new(&temporary).at(&temporary)?;
-        Ok(Self { writer, shard, place, file: Some(file), digests: Vec::new() })
+        atomic::make_folder(&place)?;
+        let scratch = Scratch::beside(&place, Access::Usual).at(&place)?;
+        Ok(Self { writer, shard, place, scratch, digests: Vec::new() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        match &mut self.file {
-            Some(file) => file.write_all(bytes).at(&self.place),
-            None => Ok(()),
-        }
+        self.scratch.write_all(bytes).at(&self.place)
     }
 
     /// The next block: a container, which is padded.
@@ -85,22 +71,9 @@ impl<'w> ShardWriter<'w> {
         }
         let index = self.writer.grid().index(self.shard);
         self.write(&index)?;
-        if let Some(file) = &self.file {
-            file.sync_all().at(&self.place)?;
-        }
-        fs::rename(unfinished(&self.place), &self.place).at(&self.place)?;
-        self.file = None;
-        self.writer.keep(self.shard, std::mem::take(&mut self.digests));
+        self.scratch.place(&self.place, Over::NoKey, Durability::Power)?;
+        self.writer.keep(self.shard, self.digests);
         Ok(())
-    }
-}
-
-impl Drop for ShardWriter<'_> {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            // What cannot be removed is removed when the work is taken up again.
-            let _ = fs::remove_file(unfinished(&self.place));
-        }
     }
 }
 

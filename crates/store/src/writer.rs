@@ -1,13 +1,13 @@
 //! Writing a grid: shards first, in any order, then the documents, the root last.
 
-use crate::atomic::{self, Access, Over};
+use crate::atomic::{self, Access, Durability, Over, sync_folder};
 use crate::block::BlockDigest;
 use crate::error::{At, StoreError};
 use crate::layout::{Description, Grid, MAX_DOCUMENT, Paths, Root, hex};
-use crate::shard::{ShardWriter, check_shard, unfinished};
+use crate::shard::{ShardWriter, check_shard};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -68,18 +68,9 @@ impl Writer {
         if fresh && path.exists() && fs::read_dir(path).at(path)?.next().is_some() {
             return Err(StoreError::Exists { path: path.into() });
         }
-        fs::create_dir_all(path).at(path)?;
         let name = paths.partial();
-        let mut options = OpenOptions::new();
-        // A link that somebody put there leads to a file that is none of ours.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
-        let partial = options.read(true).write(true).create(true).truncate(false).open(&name).at(&name)?;
-        match partial.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: path.into() }),
-            Err(TryLockError::Error(error)) => return Err(error).at(&name),
-        }
+        atomic::make_folder(&name)?;
+        let partial = atomic::own(&name)?.ok_or_else(|| StoreError::Busy { path: path.into() })?;
         // Somebody may have finished between the look at the root and the lock.
         if paths.root().exists() {
             return finished(&paths, &grid, work, existing).map(|()| None);
@@ -117,7 +108,6 @@ impl Writer {
         for shard in (0..down).flat_map(|i| (0..across).map(move |j| (i, j))) {
             let path = self.paths.shard(shard);
             self.paths.check_folders(&path)?;
-            remove(&unfinished(&path))?;
             if !path.exists() {
                 continue;
             }
@@ -251,13 +241,8 @@ fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    File::open(folder).and_then(|f| f.sync_all()).at(folder)
-}
-
 /// Writes a file beside its place, and renames it.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let folder = atomic::folder(path);
-    fs::create_dir_all(folder).at(folder)?;
-    atomic::write(path, &[bytes], Access::Usual, Over::NoKey)
+    atomic::make_folder(path)?;
+    atomic::write(path, &[bytes], Access::Usual, Over::NoKey, Durability::Power)
 }

@@ -1,8 +1,8 @@
 //! What can go wrong on encrypted bits and small integers.
 
-use sudare_ring::{ErrorKind, RingError};
+use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::wire::{Refusal, WireError};
+use sudare_rlwe::wire::WireError;
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -108,9 +108,8 @@ pub enum TfheError {
     },
 }
 
-impl TfheError {
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for TfheError {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Rlwe(e) => e.kind(),
             Self::Parameters { .. } => ErrorKind::Unsupported,
@@ -123,12 +122,6 @@ impl TfheError {
             | Self::CarrySpace { .. }
             | Self::LeveledNoise { .. } => ErrorKind::Precision,
         }
-    }
-}
-
-impl Refusal for TfheError {
-    fn kind(&self) -> ErrorKind {
-        self.kind()
     }
 }
 

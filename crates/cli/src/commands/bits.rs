@@ -6,13 +6,13 @@ use super::client::warn_if_others_read;
 use super::{bytes, say};
 use crate::args::Args;
 use crate::csv_file::Names;
-use crate::error::{Class, CliError, InFile, class_of};
+use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Existing, Output, Whole};
 use crate::matrices::{self, Array, Numbers};
 use std::io::Write;
 use std::path::Path;
 use sudare_matrix::packing::IntMatrix;
-use sudare_ring::Threads;
+use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::peek;
 use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
 use sudare_tfhe::wire::{self, tfhe_params_from_bytes, tfhe_params_to_bytes};
@@ -22,12 +22,6 @@ use zeroize::Zeroizing;
 /// Most bytes of a key or an array.
 const MAX_OBJECT: u64 = 16 << 30;
 const MAX_SECRET: u64 = 1 << 20;
-
-impl From<TfheError> for CliError {
-    fn from(e: TfheError) -> Self {
-        Self::new(class_of(e.kind()), e.to_string())
-    }
-}
 
 pub fn run(all: &Args, command: &args::Bits) -> Result<(), CliError> {
     match command {
@@ -40,14 +34,14 @@ pub fn run(all: &Args, command: &args::Bits) -> Result<(), CliError> {
 
 /// What the command line names; a name that there is not is wrong use.
 fn named<T: std::str::FromStr<Err = TfheError>>(name: &str) -> Result<T, CliError> {
-    name.parse().map_err(|e: TfheError| CliError::new(Class::Usage, e.to_string()))
+    name.parse().map_err(|e: TfheError| CliError::new(ErrorKind::Usage, e.to_string()))
 }
 
 /// The parameters that a file begins with, and the rest.
 fn parted(bytes: &[u8]) -> Result<(TfheParams, &[u8]), CliError> {
     let length = usize::try_from(peek(bytes)?.total_bytes()).unwrap_or(usize::MAX);
     let Some((params, rest)) = bytes.split_at_checked(length) else {
-        return Err(CliError::new(Class::Damaged, "the file ends within its parameters; copy it again"));
+        return Err(CliError::new(ErrorKind::Format, "the file ends within its parameters; copy it again"));
     };
     Ok((tfhe_params_from_bytes(params)?.build()?, rest))
 }
@@ -91,7 +85,9 @@ fn array(params: &TfheParams, path: &Path) -> Result<EncryptedArray, CliError> {
     let bytes = files::read(path, MAX_OBJECT)?;
     let (own, rest) = parted(&bytes).in_file(path)?;
     if own.hash() != params.hash() {
-        return Err(CliError::new(Class::Mismatch, "the array is under other parameters than the key").in_file(path));
+        return Err(
+            CliError::new(ErrorKind::Mismatch, "the array is under other parameters than the key").in_file(path)
+        );
     }
     wire::tfhe_array_from_bytes(params, rest).in_file(path)
 }
@@ -124,8 +120,9 @@ fn encrypt(all: &Args, a: &args::Encrypt) -> Result<(), CliError> {
     let element: ElementType = named(&a.dtype)?;
     let (params, key) = secret_key(&a.keys)?;
     let (Array { shape, data }, _) = matrices::array::<i128>(&a.array, &a.csv)?;
-    let refused =
-        |x: i128| CliError::new(Class::Data, format!("{x} is no {element}; name another --dtype")).in_file(&a.array);
+    let refused = |x: i128| {
+        CliError::new(ErrorKind::Input, format!("{x} is no {element}; name another --dtype")).in_file(&a.array)
+    };
     let words: Result<Vec<u64>, _> = data.iter().map(|x| word(element, *x).ok_or_else(|| refused(*x))).collect();
     let words = words?;
     let made = Threads::new(all.threads).run(|| key.encrypt_array(element, shape, &words))?;
@@ -151,7 +148,7 @@ fn decrypt(all: &Args, a: &args::Decrypt) -> Result<(), CliError> {
         [rows, cols] => (*rows, *cols),
         other => {
             let message = format!("an array of {} axes is no matrix; decrypt it in Python", other.len());
-            return Err(CliError::new(Class::Data, message).in_file(&a.array));
+            return Err(CliError::new(ErrorKind::Input, message).in_file(&a.array));
         }
     };
     let found = IntMatrix::new(rows, cols, words.into_iter().map(number).collect())?;
@@ -180,7 +177,7 @@ fn operate(
     a: &args::Run,
     left: &EncryptedArray,
 ) -> Result<EncryptedArray, CliError> {
-    let usage = |message: String| Err(CliError::new(Class::Usage, message));
+    let usage = |message: String| Err(CliError::new(ErrorKind::Usage, message));
     match (a.operation.as_str(), &a.right) {
         ("invert", None) => Ok(evaluator.inverted(left)?),
         ("negative", None) => Ok(evaluator.negative(left)?),
@@ -196,7 +193,7 @@ fn operate(
             if right.shape() != left.shape() {
                 let message =
                     format!("shapes {:?} and {:?} differ; encrypt arrays of one shape", left.shape(), right.shape());
-                return Err(CliError::new(Class::Data, message));
+                return Err(CliError::new(ErrorKind::Input, message));
             }
             Ok(evaluator.elementwise(operation, left, &right)?)
         }
@@ -206,7 +203,7 @@ fn operate(
 /// An integer that everybody knows, in each element of an array like another.
 fn public(evaluator: &dyn ArrayEvaluator, like: &EncryptedArray, number: i128) -> Result<EncryptedArray, CliError> {
     let Some(word) = word(like.element(), number) else {
-        return Err(CliError::new(Class::Usage, format!("{number} is no {}", like.element())));
+        return Err(CliError::new(ErrorKind::Usage, format!("{number} is no {}", like.element())));
     };
     Ok(evaluator.public_array(like.element(), like.shape().to_vec(), &vec![word; like.len()])?)
 }

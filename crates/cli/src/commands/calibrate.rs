@@ -2,12 +2,13 @@
 
 use super::{print, say};
 use crate::args;
-use crate::error::{Class, CliError};
+use crate::error::CliError;
 use crate::files;
 use crate::progress::Bar;
-use std::io::{Error, ErrorKind};
+use std::io;
 use std::time::Instant;
 use sudare_matrix::CostModel;
+use sudare_ring::ErrorKind;
 
 pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError> {
     let bar = Bar::clock("measuring this machine", 3.0, args.quiet);
@@ -16,13 +17,14 @@ pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError>
     let model = CostModel::measure(threads, &|| start.elapsed())?;
     drop(bar);
     if a.json {
-        let text = serde_json::to_string_pretty(&model).map_err(|e| CliError::new(Class::Internal, e.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(&model).map_err(|e| CliError::new(ErrorKind::Internal, e.to_string()))?;
         print(text)?;
     } else {
         say(args, table(&model))?;
     }
     let folder = files::cache_folder()
-        .ok_or_else(|| Error::new(ErrorKind::NotFound, "neither XDG_CACHE_HOME nor HOME is set"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "neither XDG_CACHE_HOME nor HOME is set"))?;
     let path = model.store(&folder)?;
     if a.json { Ok(()) } else { say(args, format!("kept in {}", path.display())) }
 }

@@ -3,7 +3,7 @@
 use super::{bytes, load_plan, say, stored};
 use crate::args::{self, KEY_FILES};
 use crate::csv_file::Names;
-use crate::error::{Class, CliError, InFile, class_of, tell};
+use crate::error::{CliError, InFile, tell};
 use crate::files::{self, Access, Existing, Output};
 use crate::key_file::KeyFile;
 use crate::matrices::{self, Numbers};
@@ -26,7 +26,7 @@ pub fn keygen(args: &args::Args, a: &args::Keygen) -> Result<(), CliError> {
         && let Some(path) = [&secret_path, &public_path, &eval_path].into_iter().find(|path| path.exists())
     {
         let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(Class::Usage, message).in_file(path));
+        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     }
     let client = Client::new(&plan, args.threads)?;
     let bar = Bar::steps("evaluation keys", args.quiet);
@@ -63,7 +63,7 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     let Some(input) = plan.expression().inputs().iter().find(|i| i.name == a.name) else {
         let names: Vec<&str> = plan.expression().inputs().iter().map(|i| i.name.as_str()).collect();
         let message = format!("--as {}: the plan's inputs are {}", a.name, names.join(", "));
-        return Err(CliError::new(Class::Usage, message));
+        return Err(CliError::new(ErrorKind::Usage, message));
     };
     let shape = (input.rows, input.cols);
     let encryptor = match peek(files::open_unbuffered(&a.keys)?).in_file(&a.keys)?.object() {
@@ -144,11 +144,11 @@ fn result_names(plan: &Plan, a: &args::Decrypt) -> Result<Names, CliError> {
             Some(names) if names.len() == count => Ok(Some(names)),
             Some(names) => {
                 let message = format!("{} names of {what}, and the result has {count}; name another file", names.len());
-                Err(CliError::new(Class::Data, message).in_file(path))
+                Err(CliError::new(ErrorKind::Input, message).in_file(path))
             }
             None => {
                 let message = format!("there are no names of {what} in this file; name another");
-                Err(CliError::new(Class::Data, message).in_file(path))
+                Err(CliError::new(ErrorKind::Input, message).in_file(path))
             }
         }
     };
@@ -167,7 +167,7 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     if plan.release().is_some() && !a.release && !a.private {
         let message = "this plan declares releases: decrypt with --release what others will see, with --private what only \
                        the owner of the key will";
-        return Err(CliError::new(class_of(ErrorKind::Release), message).in_file(&a.plan));
+        return Err(CliError::new(ErrorKind::Release, message).in_file(&a.plan));
     }
     let names = result_names(&plan, a)?;
     // One process at a time counts in the key's file.

@@ -3,7 +3,7 @@
 use super::genome_args::KEY_FILES;
 use super::{bytes, genome_args as args, print, say};
 use crate::args::Args;
-use crate::error::{Class, CliError, InFile, class_of};
+use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Existing, Output, Whole};
 use crate::progress::Bar;
 use std::io::Write;
@@ -19,7 +19,7 @@ use sudare_genome::{
     Client, Counters, Decoys, GenomeError, KeyPlan, Options, Panel, Pending, Protocol, Question, Reading, Server,
     Shape, Sites, trie,
 };
-use sudare_ring::Threads;
+use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{Header, ObjectType, peek};
 use sudare_store::is_store;
 
@@ -40,17 +40,6 @@ pub fn run(all: &Args, command: &args::Genome) -> Result<(), CliError> {
         args::Genome::Query(a) => query(all, a),
         args::Genome::Search(a) => search(all, a),
         args::Genome::Answer(a) => answer(all, a),
-    }
-}
-
-impl From<GenomeError> for CliError {
-    fn from(e: GenomeError) -> Self {
-        let class = match &e {
-            // What a person wrote on the command line.
-            GenomeError::Region { .. } | GenomeError::Range { .. } => Class::Usage,
-            e => class_of(e.kind()),
-        };
-        Self::new(class, e.to_string())
     }
 }
 
@@ -83,7 +72,7 @@ fn samples(list: Option<&str>) -> Samples {
 fn build(all: &Args, a: &args::Build) -> Result<(), CliError> {
     let policy = Policy { least_eps: a.least_eps, most_sites: a.most_sites, most_starts: a.most_starts };
     if [a.least_eps, a.most_sites, a.most_starts].contains(&0) {
-        return Err(CliError::new(Class::Usage, "--least-eps, --most-sites and --most-starts are at least one"));
+        return Err(CliError::new(ErrorKind::Usage, "--least-eps, --most-sites and --most-starts are at least one"));
     }
     let build = Build {
         region: a.region.clone(),
@@ -246,7 +235,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
         && let Some(path) = [&secret_path, &eval_path].into_iter().find(|path| path.exists())
     {
         let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(Class::Usage, message).in_file(path));
+        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     }
     let client = Client::generate(KeyPlan { protocol: a.protocol, sites: a.sites, hidden: !a.open_start })?;
     let bar = Bar::clock("making keys", 2.0, all.quiet);
@@ -278,7 +267,7 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
     let window = sites.window(&a.region).in_file(&a.sites)?;
     if window.is_empty() {
         let message = format!("the panel has no site in {}; take a wider region", a.region);
-        return Err(CliError::new(Class::Data, message).in_file(&a.sites));
+        return Err(CliError::new(ErrorKind::Input, message).in_file(&a.sites));
     }
     let file = VariantFile::open(&a.variants).in_file(&a.variants)?;
     let reading = Reading { absent_is_reference: a.absent_is_reference, assembly: a.assembly.clone() };

@@ -2,7 +2,7 @@
 
 use super::{bytes, print};
 use crate::args;
-use crate::error::{Class, CliError, InFile, class_of};
+use crate::error::{CliError, InFile};
 use crate::files;
 use crate::matrices::{self, Format};
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use sudare_matrix::session::Announced;
 use sudare_matrix::{Expr, Plan};
+use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{Header, MAGIC, ObjectType, peek};
 
@@ -66,7 +67,7 @@ fn containers(file: &mut (impl Read + Seek), length: u64, path: &Path) -> Result
                 length - at,
                 header.total_bytes()
             );
-            return Err(CliError::new(Class::Damaged, message));
+            return Err(CliError::new(ErrorKind::Format, message));
         }
         // The parts of an exact value differ in their parameters alone.
         let announced = Announced::of(&header);
@@ -119,19 +120,20 @@ fn container(header: &Header, announced: Option<&Announced>) -> String {
 
 fn text(whole: &[u8], length: u64) -> Result<String, CliError> {
     let text = std::str::from_utf8(whole)
-        .map_err(|_| CliError::new(Class::Damaged, "this is neither a plan nor an expression: it is not text"))?;
+        .map_err(|_| CliError::new(ErrorKind::Format, "this is neither a plan nor an expression: it is not text"))?;
     match (Plan::from_json(text), Expr::from_json(text)) {
         (Ok(plan), _) => Ok(format!("{}  a plan, {}\n{plan}", bytes(length), plan.hash())),
         (_, Ok(expr)) => Ok(format!("{}  an expression for `sudare plan`: {expr}", bytes(length))),
-        (Err(error), _) => Err(CliError::new(class_of(error.kind()), format!("no plan: {error}"))),
+        (Err(error), _) => Err(CliError::new(error.kind(), format!("no plan: {error}"))),
     }
 }
 
 /// Numbers, and what a plan would want to know of them.
 fn matrix(whole: &[u8], a: &args::Info) -> Result<String, CliError> {
     let format = matrices::sniffed(whole);
-    let (array, names) = matrices::parse::<f64>(whole, format, &a.csv)
-        .map_err(|error| CliError::new(Class::Damaged, format!("none of sudare's files, and as a table: {error}")))?;
+    let (array, names) = matrices::parse::<f64>(whole, format, &a.csv).map_err(|error| {
+        CliError::new(ErrorKind::Format, format!("none of sudare's files, and as a table: {error}"))
+    })?;
     let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
     let kind = if format == Format::Npy { ".npy" } else { ".csv" };
     let finite = array.data.iter().filter(|x| x.is_finite());

@@ -15,13 +15,14 @@ mod server;
 mod stored;
 
 use crate::args::{Args, Command};
-use crate::error::{Class, CliError, InFile};
+use crate::error::{CliError, InFile};
 use crate::files;
 use clap::CommandFactory;
 use std::io::Write;
 use std::path::Path;
 use sudare_matrix::Plan;
 use sudare_matrix::plan::MAX_PLAN_BYTES;
+use sudare_ring::ErrorKind;
 
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (inputs, outputs) = args.command.files();
@@ -46,8 +47,9 @@ pub fn run(args: &Args) -> Result<(), CliError> {
 /// Reads a plan.
 fn load_plan(path: &Path) -> Result<Plan, CliError> {
     let bytes = files::read(path, MAX_PLAN_BYTES as u64)?;
-    let text = std::str::from_utf8(&bytes)
-        .map_err(|_| CliError::new(Class::Damaged, "this is no plan: it is not text; copy it again").in_file(path))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| {
+        CliError::new(ErrorKind::Format, "this is no plan: it is not text; copy it again").in_file(path)
+    })?;
     Plan::from_json(text).in_file(path)
 }
 
@@ -86,7 +88,7 @@ fn completion(a: &crate::args::Completion) -> Result<(), CliError> {
 fn print(lines: impl std::fmt::Display) -> Result<(), CliError> {
     let text = format!("{lines}\n");
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| CliError::new(Class::Io, format!("standard output: {error}; use --quiet where nobody reads")))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
+        CliError::new(ErrorKind::Io, format!("standard output: {error}; use --quiet where nobody reads"))
+    })
 }

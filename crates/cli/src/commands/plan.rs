@@ -2,11 +2,12 @@
 
 use super::say;
 use crate::args;
-use crate::error::{Class, CliError, InFile};
+use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::{CostModel, Expr, Goal, Planner};
+use sudare_ring::ErrorKind;
 use sudare_rlwe::security::Security;
 
 /// Largest bound on integers here: doubles have them all up to it. An expression's file has any.
@@ -15,8 +16,8 @@ const MAX_EXACT_BOUND: f64 = 9_007_199_254_740_992.0;
 const MAX_EXPRESSION_BYTES: u64 = 1 << 20;
 
 pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
-    let security =
-        Security::from_bits(a.security).ok_or_else(|| CliError::new(Class::Usage, "--security is 128, 192 or 256"))?;
+    let security = Security::from_bits(a.security)
+        .ok_or_else(|| CliError::new(ErrorKind::Usage, "--security is 128, 192 or 256"))?;
     let goal = match a.table {
         Some((rows, cols)) => Goal::moments(rows, column_bounds(a, cols)?)?,
         None => {
@@ -51,7 +52,7 @@ fn column_bounds(a: &args::Plan, cols: usize) -> Result<Vec<f64>, CliError> {
         each if each.len() == cols => Ok(each.to_vec()),
         each => {
             let message = format!("--max-abs has {} numbers; give one, or {cols}", each.len());
-            Err(CliError::new(Class::Usage, message))
+            Err(CliError::new(ErrorKind::Usage, message))
         }
     }
 }
@@ -60,20 +61,23 @@ fn expression(a: &args::Plan) -> Result<Expr, CliError> {
     if let Some(path) = &a.expression {
         let bytes = files::read(path, MAX_EXPRESSION_BYTES)?;
         let text = std::str::from_utf8(&bytes)
-            .map_err(|_| CliError::new(Class::Data, "this is no expression: it is not text").in_file(path))?;
+            .map_err(|_| CliError::new(ErrorKind::Input, "this is no expression: it is not text").in_file(path))?;
         return Expr::from_json(text).in_file(path);
     }
     let (Some(left), Some(right)) = (a.left, a.right) else {
-        return Err(CliError::new(Class::Usage, "give --left and --right, or --expression"));
+        return Err(CliError::new(ErrorKind::Usage, "give --left and --right, or --expression"));
     };
     if a.max_abs.len() > 2 {
-        return Err(CliError::new(Class::Usage, "--max-abs is one number, or one for each of both matrices"));
+        return Err(CliError::new(ErrorKind::Usage, "--max-abs is one number, or one for each of both matrices"));
     }
     let bound = |i: usize| a.max_abs.get(i).or(a.max_abs.first()).copied().unwrap_or(1.0);
     if a.integers {
         let whole = |i: usize| match bound(i) {
             x if x.fract() == 0.0 && (1.0..=MAX_EXACT_BOUND).contains(&x) => Ok(x as u128),
-            x => Err(CliError::new(Class::Usage, format!("--max-abs {x}: a bound on integers is one, from 1 to 2^53"))),
+            x => Err(CliError::new(
+                ErrorKind::Usage,
+                format!("--max-abs {x}: a bound on integers is one, from 1 to 2^53"),
+            )),
         };
         let input = |name: &str, shape, i| -> Result<InputSpec, CliError> {
             let plain = a.plain.as_deref() == Some(name);

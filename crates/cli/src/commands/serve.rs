@@ -2,7 +2,7 @@
 
 use super::print;
 use super::serve_args::{MAX_TEXT, NewToken, Serve};
-use crate::error::{Class, CliError, InFile, tell};
+use crate::error::{CliError, InFile, tell};
 use crate::files::{self, Access, Output};
 use crate::{args, signals};
 use std::io::Write;
@@ -11,12 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use sudare_genome::Panel;
+use sudare_ring::ErrorKind;
 use sudare_serve::{Limits, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 
 /// A file of tokens as text; none if there is no file yet.
 fn read_tokens(path: &Path) -> Result<String, CliError> {
     let bytes = files::read(path, MAX_TEXT)?;
-    String::from_utf8(bytes).map_err(|_| CliError::new(Class::Damaged, "this file of tokens is not text").in_file(path))
+    String::from_utf8(bytes)
+        .map_err(|_| CliError::new(ErrorKind::Format, "this file of tokens is not text").in_file(path))
 }
 
 pub fn token(a: &NewToken) -> Result<(), CliError> {
@@ -42,13 +44,13 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         None if a.listen.ip().is_loopback() || a.behind_proxy => None,
         None => {
             let message = "without TLS everybody on the line reads tokens; give --tls-cert and --tls-key, or --behind-proxy where a proxy has TLS";
-            return Err(CliError::new(Class::Usage, message));
+            return Err(CliError::new(ErrorKind::Usage, message));
         }
     };
     let tokens = Tokens::read(&read_tokens(&a.tokens)?).in_file(&a.tokens)?;
     let mut panels = Vec::new();
     if let Some((name, _)) = a.pad.iter().find(|(name, _)| a.panel.iter().all(|(known, _)| known != name)) {
-        return Err(CliError::new(Class::Usage, format!("--pad names {name}, and no --panel does")));
+        return Err(CliError::new(ErrorKind::Usage, format!("--pad names {name}, and no --panel does")));
     }
     for (name, path) in &a.panel {
         let padding = a.pad.iter().find(|(known, _)| known == name).map(|(_, padding)| *padding);
@@ -77,7 +79,8 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     if let Some(address) = a.metrics {
         service = service.with_monitoring(address)?;
     }
-    let listener = TcpListener::bind(a.listen).map_err(|e| CliError::new(Class::Io, format!("{}: {e}", a.listen)))?;
+    let listener =
+        TcpListener::bind(a.listen).map_err(|e| CliError::new(ErrorKind::Io, format!("{}: {e}", a.listen)))?;
     let address = listener.local_addr().map_err(CliError::from)?;
     let stop = Stop::new();
     let asked = stop.clone();

@@ -1,13 +1,14 @@
 //! The command line of `sudare serve`, and of what computes far away.
 
 use crate::args::size;
-use crate::error::{Class, CliError};
+use crate::error::CliError;
 use crate::files;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sudare_genome::Padding;
+use sudare_ring::ErrorKind;
 use sudare_serve::Remote;
 
 /// Most bytes of a token's file, and of certificates.
@@ -96,7 +97,7 @@ impl Far {
         let (Some(url), Some(path)) = (&self.server, &self.token_file) else { return Ok(None) };
         let token = files::read_secret(path, MAX_TEXT)?;
         let token = std::str::from_utf8(&token)
-            .map_err(|_| CliError::new(Class::Data, "this is no token: it is not text").in_file(path))?;
+            .map_err(|_| CliError::new(ErrorKind::Input, "this is no token: it is not text").in_file(path))?;
         let ca = self.ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
         Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
     }

@@ -2,12 +2,13 @@
 
 use super::client::store;
 use super::{load_plan, stored};
-use crate::error::{Class, CliError, InFile};
+use crate::error::{CliError, InFile};
 use crate::progress::Bar;
 use crate::{args, files, matrices};
 use std::path::Path;
 use sudare_matrix::session::ServerKeys;
 use sudare_matrix::{Encrypted, MatrixError, Plan, Server};
+use sudare_ring::ErrorKind;
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
 use sudare_store::StoreError;
@@ -46,7 +47,7 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
     let plan = load_plan(&a.plan)?;
     let Some((left, right)) = plan.expression().as_product() else {
         let message = format!("the plan computes {}, not one product; use `sudare run`", plan.expression());
-        return Err(CliError::new(Class::Usage, message).in_file(&a.plan));
+        return Err(CliError::new(ErrorKind::Usage, message).in_file(&a.plan));
     };
     if let Some(remote) = a.far.remote()? {
         return super::remote::matmul(args, a, &plan, &remote, [left, right]);
@@ -60,7 +61,7 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
     let r = operand(&plan, &server, name(right), &a.right, &a.csv)?;
     if plan.expression().node_of_input(left) == r.node() && plan.expression().node_of_input(right) == l.node() {
         let message = format!("this is the {} matrix; give the {} one first", name(right), name(left));
-        return Err(CliError::new(Class::Data, message).in_file(&a.left));
+        return Err(CliError::new(ErrorKind::Input, message).in_file(&a.left));
     }
     let bar = Bar::clock("multiplying", plan.summary().seconds, args.quiet);
     let product = server.matmul(&l, &r)?;

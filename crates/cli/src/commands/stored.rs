@@ -2,11 +2,12 @@
 
 use super::{bytes, say};
 use crate::args;
-use crate::error::{Class, CliError, InFile};
+use crate::error::{CliError, InFile};
 use crate::progress::Bar;
 use std::path::Path;
 use sudare_matrix::session::{OutOfCore, Stored};
 use sudare_matrix::{Encrypted, MatrixError, Plan, Server};
+use sudare_ring::ErrorKind;
 use sudare_store::Existing;
 pub use sudare_store::is_store;
 
@@ -39,7 +40,7 @@ pub fn matmul(
 ) -> Result<(), CliError> {
     if let Some(path) = [&a.left, &a.right].into_iter().find(|path| !is_store(path)) {
         let message = "--memory is for stores, and this is none: make one by `sudare encrypt --store`";
-        return Err(CliError::new(Class::Usage, message).in_file(path));
+        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     }
     let (left, right) = (open(plan, &a.left)?, open(plan, &a.right)?);
     let existing = if a.resume { Existing::Resume } else { Existing::Refuse };

@@ -11,11 +11,20 @@ pub enum Kernels {
     Any,
     /// A file that `make cuda-kernels` wrote: cubin, fatbin or PTX.
     File(PathBuf),
-    /// Compiled by NVRTC, and kept in a folder so that the next start finds them.
+    /// Compiled by NVRTC, and kept so that the next start finds them.
     Compiled {
-        /// The folder; nothing is kept without one.
-        cache: Option<PathBuf>,
+        /// Where they are kept; nothing is without one.
+        cache: Option<Cache>,
     },
+}
+
+/// A folder where compiled kernels are kept.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Makes a file in it, whole or not at all: this crate writes none itself.
+    pub write: fn(&Path, &[u8]),
 }
 
 /// What `make cuda-kernels` compiled, where a build was given it.
@@ -40,7 +49,7 @@ pub fn source() -> String {
 
 impl Kernels {
     /// As [`Kernels::Any`]; what has to be compiled is kept in a folder.
-    pub fn here(cache: Option<PathBuf>) -> Self {
+    pub fn here(cache: Option<Cache>) -> Self {
         if BUILT.is_some() { Self::Any } else { Self::Compiled { cache } }
     }
 
@@ -53,29 +62,25 @@ impl Kernels {
             },
             Self::File(path) => std::fs::read(path)
                 .map_err(|e| CudaError::NoKernels { capability, reason: format!("{}: {e}", path.display()) }),
-            Self::Compiled { cache } => compiled(capability, cache.as_deref()),
+            Self::Compiled { cache } => compiled(capability, cache.as_ref()),
         }
     }
 }
 
 /// Compiles, or takes what an earlier start kept.
-fn compiled(capability: (u32, u32), cache: Option<&Path>) -> Result<Vec<u8>> {
+fn compiled(capability: (u32, u32), cache: Option<&Cache>) -> Result<Vec<u8>> {
     let source = source();
-    let kept = cache.map(|folder| {
+    let kept = cache.map(|cache| {
         let digest =
             source.bytes().fold(0xCBF2_9CE4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
-        folder.join(format!("kernels-{digest:016x}-sm_{}{}.cubin", capability.0, capability.1))
+        cache.folder.join(format!("kernels-{digest:016x}-sm_{}{}.cubin", capability.0, capability.1))
     });
     if let Some(cubin) = kept.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|c| c.starts_with(b"\x7FELF")) {
         return Ok(cubin);
     }
     let cubin = super::compile(&source, capability).map_err(|reason| CudaError::NoKernels { capability, reason })?;
-    if let Some(path) = kept {
-        // A folder that cannot be written costs the next start its compilation, and no more.
-        let beside = path.with_extension(format!("{}.part", std::process::id()));
-        if std::fs::write(&beside, &cubin).and_then(|()| std::fs::rename(&beside, &path)).is_err() {
-            let _ = std::fs::remove_file(&beside);
-        }
+    if let (Some(path), Some(cache)) = (kept, cache) {
+        (cache.write)(&path, &cubin);
     }
     Ok(cubin)
 }
@@ -90,7 +95,8 @@ mod tests {
         let there = crate::driver::nvrtc::is_there();
         let folder = std::env::temp_dir().join(format!("sudare-nvrtc-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let kernels = Kernels::Compiled { cache: Some(folder.clone()) };
+        let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).unwrap();
+        let kernels = Kernels::Compiled { cache: Some(Cache { folder: folder.clone(), write }) };
         match kernels.image((9, 0)) {
             Ok(cubin) => {
                 assert!(there && cubin.starts_with(b"\x7FELF"));

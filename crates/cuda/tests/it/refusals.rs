@@ -3,7 +3,7 @@
 use crate::support;
 
 use sudare_cuda::{Batch, CudaError, Device, Division, Gadget, Kernels, Pairs, Trial};
-use sudare_ring::{Coeff, ErrorKind, Poly};
+use sudare_ring::{Coeff, ErrorKind, Kinded, Poly};
 use support::*;
 
 /// Where there is no card the error says what to install; where there is one, it opens.

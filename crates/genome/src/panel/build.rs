@@ -13,7 +13,7 @@ use std::path::Path;
 use sudare_ring::interrupt::check;
 use sudare_rlwe::wire::{self, Header, ObjectType, State};
 use sudare_rlwe::{KeyId, ParamsHash};
-use sudare_store::atomic::{self, Access, Over, Scratch};
+use sudare_store::atomic::{self, Access, Durability, Over, Scratch};
 
 /// Bytes of columns of a block, about; and most bytes of its alleles.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -107,8 +107,7 @@ impl Build {
         let scratch = Scratch::beside(output, Access::Owner)?;
         let out = BufWriter::with_capacity(1 << 20, scratch.file());
         let built = self.write(input, atomic::folder(output), out, progress)?;
-        scratch.file().sync_all()?;
-        scratch.put(output)?;
+        scratch.place(output, Over::NoKey, Durability::Power)?;
         Ok(built)
     }
 
@@ -136,7 +135,7 @@ impl Build {
         }
         let file = VariantFile::open(input)?;
         let samples = self.samples.of(&file)?;
-        let mut writer = Writer::new(self, &file, &samples, tempfile::tempfile_in(folder)?);
+        let mut writer = Writer::new(self, &file, &samples, atomic::nameless(folder)?);
         file.visit(self.region.as_ref(), &samples, progress, &mut |record| writer.record(record))?;
         writer.finish(out)
     }

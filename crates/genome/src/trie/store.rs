@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_ring::memo::PerProcess;
 use sudare_rlwe::wire::{Fields, ObjectType, Reader, WireError};
 use sudare_rlwe::{KeyId, ParamsHash};
-use sudare_store::atomic::{self, Access, Over};
+use sudare_store::atomic::{self, Access, Durability, Over};
 use sudare_tfhe::leveled::{Diagram, Value};
 
 /// Start, sites and eps of a diagram.
@@ -117,9 +117,9 @@ impl Store {
                 self.found.built.fetch_add(1, Ordering::Relaxed);
                 let d = dag::diagram(&self.panel, start, sites, eps)?;
                 if let Some(path) = &file {
-                    std::fs::create_dir_all(atomic::folder(path))?;
+                    atomic::make_folder(path)?;
                     let bytes = to_bytes(&d, self.panel.hash().0, name)?;
-                    atomic::write(path, &[&bytes], Access::Owner, Over::NoKey)?;
+                    atomic::write(path, &[&bytes], Access::Owner, Over::NoKey, Durability::Power)?;
                 }
                 d
             }

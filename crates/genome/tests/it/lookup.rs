@@ -7,7 +7,7 @@ use sudare_genome::lookup::{self, Client, EncryptedTables, Search, Set, Stage, T
 use sudare_genome::search::longest;
 use sudare_genome::{GenomeError, Panel, Question, Shape};
 use sudare_ring::random::Seed;
-use sudare_ring::{ErrorKind, Threads, threads};
+use sudare_ring::{ErrorKind, Kinded, Threads, threads};
 use sudare_rlwe::wire::reseal_for_tests;
 use sudare_store::StoreError;
 use sudare_tfhe::circuit_bootstrap::CircuitKey;

@@ -4,7 +4,7 @@ use crate::world::literal;
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
-use sudare_ring::{ErrorKind, Threads};
+use sudare_ring::{ErrorKind, Kinded, Threads};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::switching::ExtendedPair;

@@ -1,14 +1,16 @@
 //! What a machine's time buys: prices for [`Work`].
 
+use crate::MatrixError;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::env::consts;
-use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sudare_he::HeError;
 use sudare_ring::measure;
+use sudare_rlwe::RlweError;
+use sudare_store::atomic::{self, Access, Durability, Over};
 
 /// Version of the measurements; a cached model of another one is ignored.
 const VERSION: u32 = 1;
@@ -152,18 +154,17 @@ impl CostModel {
     /// Keeps the model for [`CostModel::stored`], beside those of other machines, and says in which file.
     ///
     /// # Errors
-    /// That of the file system.
-    pub fn store(&self, folder: &Path) -> std::io::Result<PathBuf> {
+    /// [`MatrixError::Store`] for a folder that cannot be written.
+    pub fn store(&self, folder: &Path) -> Result<PathBuf, MatrixError> {
         let path = folder.join(FILE);
         let mut all: BTreeMap<String, serde_json::Value> =
             std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
-        let key = cache_key().map_err(Error::other)?;
-        all.insert(key, serde_json::to_value(self).map_err(Error::other)?);
-        std::fs::create_dir_all(folder)?;
-        // Two processes may calibrate at once: each writes its own file, and the last one stays.
-        let scratch = path.with_extension(format!("json.{}", std::process::id()));
-        std::fs::write(&scratch, serde_json::to_vec_pretty(&all).map_err(Error::other)?)?;
-        std::fs::rename(&scratch, &path)?;
+        let no_json = |_| RlweError::Internal { what: "the prices are no JSON" };
+        all.insert(cache_key()?, serde_json::to_value(self).map_err(no_json)?);
+        let bytes = serde_json::to_vec_pretty(&all).map_err(no_json)?;
+        atomic::make_folder(&path)?;
+        // Two processes may calibrate at once: the last one's file stays.
+        atomic::write(&path, &[&bytes], Access::Usual, Over::NoKey, Durability::Process)?;
         Ok(path)
     }
 

@@ -3,10 +3,10 @@
 use super::object::ObjectType;
 use crate::error::RlweError;
 use crate::ids::{KeyId, ParamsHash};
-use std::any::Any;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use sudare_ring::ErrorKind;
+use sudare_ring::{ErrorKind, Kinded};
 
 /// The part of a container that a checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,9 +138,9 @@ pub enum WireError {
     Object(Refused),
 }
 
-impl WireError {
-    /// What kind of refusal it is. Contents that make no sense are bytes that make none.
-    pub fn kind(&self) -> ErrorKind {
+impl Kinded for WireError {
+    /// Contents that make no sense are bytes that make none.
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } => ErrorKind::Io,
             Self::WrongType { .. } => ErrorKind::WrongType,
@@ -159,47 +159,41 @@ impl WireError {
             Self::Object(e) => of_contents(e.0.kind()),
         }
     }
-}
 
-fn of_contents(kind: ErrorKind) -> ErrorKind {
-    match kind {
-        ErrorKind::Parameters
-        | ErrorKind::Levels
-        | ErrorKind::Precision
-        | ErrorKind::Input
-        | ErrorKind::Shape
-        | ErrorKind::Unsupported
-        | ErrorKind::Format => ErrorKind::Format,
-        ErrorKind::Insecure
-        | ErrorKind::Mismatch
-        | ErrorKind::MissingKey
-        | ErrorKind::NotPlanned
-        | ErrorKind::Release
-        | ErrorKind::WrongType
-        | ErrorKind::Io
-        | ErrorKind::Machine
-        | ErrorKind::Internal => kind,
+    fn system(&self) -> Option<std::io::ErrorKind> {
+        match self {
+            Self::Io { kind } => Some(*kind),
+            _ => None,
+        }
     }
 }
 
-/// An error of a crate that has objects of its own ([`super::Wire`]), as reading them meets it.
-pub trait Refusal: std::error::Error + Any + Send + Sync {
-    /// What kind of refusal it is.
-    fn kind(&self) -> ErrorKind;
+/// What is refused of a value is damage in a file.
+fn of_contents(kind: ErrorKind) -> ErrorKind {
+    let of_a_value = matches!(
+        kind,
+        ErrorKind::Parameters
+            | ErrorKind::Levels
+            | ErrorKind::Precision
+            | ErrorKind::Input
+            | ErrorKind::Shape
+            | ErrorKind::Unsupported
+    );
+    if of_a_value { ErrorKind::Format } else { kind }
 }
 
-/// A [`Refusal`] of contents, shared.
+/// An error of a crate that has objects of its own ([`super::Wire`]), as reading them meets it. Shared.
 #[derive(Clone)]
-pub struct Refused(Arc<dyn Refusal>);
+pub struct Refused(Arc<dyn Kinded>);
 
 impl Refused {
     /// The error itself, if it is of this type.
-    pub fn downcast_ref<E: Refusal>(&self) -> Option<&E> {
-        (&*self.0 as &dyn Any).downcast_ref()
+    pub fn downcast_ref<E: Kinded>(&self) -> Option<&E> {
+        (&*self.0 as &dyn Error).downcast_ref()
     }
 }
 
-impl<E: Refusal> From<E> for Refused {
+impl<E: Kinded> From<E> for Refused {
     fn from(error: E) -> Self {
         Self(Arc::new(error))
     }
@@ -223,7 +217,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl Error for Refused {}
 
 impl From<std::io::Error> for WireError {
     fn from(error: std::io::Error) -> Self {

@@ -30,7 +30,7 @@ pub use ciphertext::Form;
 #[doc(hidden)]
 pub use container::reseal_for_tests;
 pub use container::{Container, Reader, Source, Writer, check_length, peek, segment_at, segment_in, segment_place};
-pub use error::{Part, Refusal, Refused, WireError};
+pub use error::{Part, Refused, WireError};
 pub use eval_keys::KeyRecord;
 pub use header::{ALIGNMENT, Header, MAGIC, MAX_HEADER_BYTES, MAX_SEGMENT_BYTES, State, VERSION};
 pub use object::ObjectType;

@@ -8,9 +8,9 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use sudare_genome::{KeyPlan, Padding, Question};
-use sudare_ring::Threads;
+use sudare_ring::{ErrorKind, Threads};
 use sudare_serve::{
-    Digest, Kind, Limits, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State,
+    Digest, Limits, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State,
 };
 use sudare_testkit::sized;
 
@@ -18,7 +18,7 @@ use sudare_testkit::sized;
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// What a request is refused with, at once.
-fn refused_at_once(server: &Running, tenants: &Tenants, body: &[u8]) -> Kind {
+fn refused_at_once(server: &Running, tenants: &Tenants, body: &[u8]) -> ErrorKind {
     let started = Instant::now();
     let kind = server.ask_for(&tenants.one, "POST", "/v1/jobs", body).problem().kind();
     assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
@@ -40,7 +40,7 @@ fn operands_are_counted_before_they_are_read() {
     // One object 13,000 times, in a megabyte: it was read as often before it was counted.
     let large = body(Operation::Matmul, 13_000);
     assert!(large.len() > 1_000_000);
-    assert_eq!(refused_at_once(&server, &tenants, &large), Kind::TooLarge);
+    assert_eq!(refused_at_once(&server, &tenants, &large), ErrorKind::TooLarge);
     for (operation, count) in [
         (Operation::Matmul, 2_000),
         (Operation::Matmul, 3),
@@ -58,7 +58,7 @@ fn operands_are_counted_before_they_are_read() {
     // More than a job may have in memory.
     let heavy = send(&remote, &vec![7; 600_000]);
     let request = serde_json::to_vec(&compute(plan, None, Operation::Neg, &[heavy])).unwrap();
-    assert_eq!(refused_at_once(&server, &tenants, &request), Kind::TooLarge);
+    assert_eq!(refused_at_once(&server, &tenants, &request), ErrorKind::TooLarge);
     assert_eq!(server.ask_for(&tenants.one, "GET", "/v1/jobs", b"").body, b"[]");
     server.stop();
     // A run takes as many as its plan has inputs, and an object that is named twice is one.
@@ -66,7 +66,7 @@ fn operands_are_counted_before_they_are_read() {
     let remote = server.remote(&tenants.one);
     assert_eq!(refused(&remote, &compute(plan, None, Operation::Run, &vec![object; 1_024])).name(), "shape");
     let twice = compute(plan, None, Operation::Matmul, &[object, object]);
-    assert_ne!(refused(&remote, &twice), Kind::NotFound);
+    assert_ne!(refused(&remote, &twice), ErrorKind::NotFound);
     server.stop();
 }
 
@@ -103,7 +103,7 @@ fn a_panels_owner_sets_the_classes_of_padded_searches() {
     assert!(Padding::new(0, 1).is_err() && Padding::new(2, 1).is_err());
     let (server, search) = searched(folder.path(), Limits::default(), Some(padding), &tenants);
     for pad in [0, (1 << 10) - 1, (1 << 12) + 1, 1 << 63, u64::MAX] {
-        assert_eq!(refused_at_once(&server, &tenants, &bytes(&search(Some(pad)))).name(), "input");
+        assert_eq!(refused_at_once(&server, &tenants, &bytes(&search(Some(pad)))).name(), "usage");
     }
     let remote = server.remote(&tenants.one);
     for pad in [None, Some(1 << 12)] {
@@ -133,7 +133,7 @@ fn every_job_has_an_end() {
     let limits = Limits { job: Duration::from_millis(500), ..Limits::default() };
     let (server, search) = searched(folder.path(), limits, padding, &tenants);
     let started = Instant::now();
-    assert_eq!(refused(&server.remote(&tenants.one), &search(Some(1 << 63))), Kind::TimeLimit);
+    assert_eq!(refused(&server.remote(&tenants.one), &search(Some(1 << 63))), ErrorKind::TimeLimit);
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     server.stop();
     let limits = Limits { grace: Duration::from_secs(3), ..Limits::default() };
@@ -335,7 +335,7 @@ fn results_and_records_are_the_tenants_own() {
     let limits = Limits { tenant_bytes: sent + result / 2 + 4096, ..Limits::default() };
     let server = Running::start(&Settings { limits, ..Settings::new(&data) }, &tenants);
     let (request, ..) = exact_job(&server.remote(&tenants.one));
-    assert_eq!(refused(&server.remote(&tenants.one), &request), Kind::Quota);
+    assert_eq!(refused(&server.remote(&tenants.one), &request), ErrorKind::Quota);
     assert!(stored(&data) <= sent + result / 2 + 4096);
     server.stop();
     // Records: as many as are kept, and each takes of the tenant's share.
@@ -361,7 +361,7 @@ fn results_and_records_are_the_tenants_own() {
     let jobs: Vec<serde_json::Value> =
         serde_json::from_slice(&server.ask_for(&tenants.one, "GET", "/v1/jobs", b"").body).unwrap();
     jobs.iter().for_each(|job| remote.delete_job(job["id"].as_str().unwrap()).unwrap());
-    assert_ne!(refused(&remote, &wrong), Kind::Quota);
+    assert_ne!(refused(&remote, &wrong), ErrorKind::Quota);
     server.stop();
 }
 
@@ -377,7 +377,7 @@ fn a_full_disk_is_told_at_once() {
     let started = Instant::now();
     let error = server.remote(&tenants.one).send(&mut std::io::Cursor::new(&bytes)).unwrap_err();
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == Kind::DiskFull), "{error}");
+    assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == ErrorKind::DiskFull), "{error}");
     assert!(error.to_string().contains("disk is full"), "{error}");
     server.stop();
 }

@@ -10,10 +10,10 @@ use sudare_genome::{KeyPlan, Panel, Question, Sites};
 use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::{Client, Encrypted, Expr, Goal};
-use sudare_ring::Threads;
+use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{Wire, secret_key_to_bytes};
 use sudare_serve::{
-    Digest, Kind, Limits, Operand, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls,
+    Digest, Limits, Operand, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls,
 };
 use sudare_testkit::sized;
 
@@ -30,7 +30,7 @@ fn done(remote: &Remote, request: &Request) -> Vec<u8> {
     out
 }
 
-pub fn refused(remote: &Remote, request: &Request) -> Kind {
+pub fn refused(remote: &Remote, request: &Request) -> ErrorKind {
     let view = match remote.submit(request, None) {
         Ok(view) => view,
         Err(RemoteError::Refused(problem)) => return problem.kind(),
@@ -95,7 +95,7 @@ fn a_product_over_tls() {
     assert_eq!(refused(&remote, &compute(ea, Some(keys), Operation::Matmul, &[ea, eb])).name(), "format");
     let other = compute(digest, Some(keys), Operation::Run, &[ea, eb]);
     let error = remote.submit(&other, Some("once")).unwrap_err();
-    assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == Kind::Idempotency), "{error}");
+    assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == ErrorKind::Idempotency), "{error}");
     // Neither an open line nor a server of another name gets the token.
     let plain = Remote::new(&url.replace("https", "http"), tenants.one.secret(), None).unwrap();
     assert!(matches!(plain.delete_object(keys), Err(RemoteError::Unreachable { .. } | RemoteError::Answer(_))));
@@ -162,7 +162,7 @@ fn every_kind_of_job() {
     let result = client.decrypt(&Encrypted::from_bytes(&circuit, &done(&remote, &run("w"))).unwrap()).unwrap();
     let product = x.matmul(&w).unwrap();
     assert!((0..4).all(|i| (result.data()[i] - product.data()[i] - 0.5).abs() < 1e-4));
-    assert_eq!(refused(&remote, &run("y")), Kind::NotFound);
+    assert_eq!(refused(&remote, &run("y")), ErrorKind::NotFound);
     // A private search.
     let reply = server.ask_for(&tenants.one, "GET", "/v1/panels/toy/sites", b"");
     let sites = Sites::from_bytes(&reply.body).unwrap();
@@ -174,7 +174,7 @@ fn every_kind_of_job() {
     let search = |panel: &str| Request::Search { panel: panel.into(), keys: None, query, pad: None };
     let answers = client.answer(&pending, &done(&remote, &search("toy"))).unwrap();
     assert_eq!(answers[0].matched, sudare_genome::search::longest(&panel, 3, &symbols, 1).unwrap().length);
-    assert_eq!(refused(&remote, &search("other")), Kind::NotFound);
+    assert_eq!(refused(&remote, &search("other")), ErrorKind::NotFound);
     // What is said of the server, and what its log has: patterns of paths, never what stands in them.
     let config: serde_json::Value =
         serde_json::from_slice(&server.ask_for(&tenants.one, "GET", "/v1/config", b"").body).unwrap();
@@ -242,7 +242,7 @@ fn tenants_are_alone() {
             assert_eq!(server.raw(token, method, path, "", b"").status, 401, "{method} {path}");
         }
     }
-    assert_eq!(refused(&two, &request), Kind::NotFound);
+    assert_eq!(refused(&two, &request), ErrorKind::NotFound);
     assert_eq!(server.ask_for(&tenants.two, "GET", "/v1/jobs", b"").body, b"[]");
     // Its idempotency keys are its own, and what it sends again is its own copy.
     let copy = exact_job(&two).0;
@@ -250,9 +250,12 @@ fn tenants_are_alone() {
     assert!(one.delete_object(plan).is_ok());
     assert_eq!(server.ask_for(&tenants.one, "HEAD", &format!("/v1/objects/{plan}"), b"").status, 404);
     // Paths and methods that there are not, without and with a token.
-    assert_eq!(server.ask_for(&tenants.one, "GET", "/v1/objects/..%2f..%2flock", b"").problem().kind(), Kind::Request);
-    assert_eq!(server.ask_for(&tenants.one, "GET", "/v2", b"").problem().kind(), Kind::NotFound);
-    assert_eq!(server.ask_for(&tenants.one, "PATCH", "/v1/jobs", b"").problem().kind(), Kind::Method);
+    assert_eq!(
+        server.ask_for(&tenants.one, "GET", "/v1/objects/..%2f..%2flock", b"").problem().kind(),
+        ErrorKind::Request
+    );
+    assert_eq!(server.ask_for(&tenants.one, "GET", "/v2", b"").problem().kind(), ErrorKind::NotFound);
+    assert_eq!(server.ask_for(&tenants.one, "PATCH", "/v1/jobs", b"").problem().kind(), ErrorKind::Method);
     assert_eq!(server.raw("", "GET", "/healthz", "", b"").status, 200);
     // One server at a time has the folder.
     let second = Service::open(Settings::new(folder.path()), tenants.tokens.clone(), Vec::new(), |_| ());
@@ -295,7 +298,7 @@ fn secrets_are_refused_before_they_are_stored() {
             assert_eq!(rest.problem().kind().name(), *kind);
         }
         let short = server.raw(tenants.one.secret(), "PUT", &path, &headers(0, 5), &bytes[..5]);
-        assert_eq!(short.problem().kind(), Kind::Request);
+        assert_eq!(short.problem().kind(), ErrorKind::Request);
     }
     for folder in ["objects", "parts"].map(|name| folder.path().join("one").join(name)) {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{folder:?}");
@@ -319,7 +322,7 @@ fn uploads_go_on_where_they_ended() {
     assert_eq!(offset(&put(&server, 0, 1000, &bytes[..1000])), Some(1000));
     // A piece that starts elsewhere, and one whose connection ends within it.
     let reply = put(&server, 0, 1000, &bytes[..1000]);
-    assert_eq!((reply.problem().kind(), reply.problem().offset()), (Kind::Offset, Some(1000)));
+    assert_eq!((reply.problem().kind(), reply.problem().offset()), (ErrorKind::Offset, Some(1000)));
     let mut stream = server.connect();
     let head = format!(
         "PUT {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-length: 1999000\r\ncontent-range: bytes 1000-1999999/{total}\r\n\r\n",
@@ -348,7 +351,7 @@ fn uploads_go_on_where_they_ended() {
     assert_eq!(beyond.status, 416);
     // Damaged on the way: removed, and to be sent again.
     let name = format!("/v1/objects/{}", Digest::of(b"something else"));
-    assert_eq!(server.ask_for(&tenants.one, "PUT", &name, b"something elsf").problem().kind(), Kind::Digest);
+    assert_eq!(server.ask_for(&tenants.one, "PUT", &name, b"something elsf").problem().kind(), ErrorKind::Digest);
     assert_eq!(offset(&server.ask_for(&tenants.one, "HEAD", &name, b"")), Some(0));
     assert_eq!(server.ask_for(&tenants.one, "PUT", &name, b"something else").status, 201);
     // Without a length, with a wrong one, and chunked.
@@ -359,7 +362,7 @@ fn uploads_go_on_where_they_ended() {
         "transfer-encoding: chunked\r\n",
         b"0\r\n\r\n",
     );
-    assert_eq!(reply.problem().kind(), Kind::LengthRequired);
+    assert_eq!(reply.problem().kind(), ErrorKind::LengthRequired);
     // A record of a job that was damaged before it was sent is refused when it is read.
     let remote = server.remote(&tenants.one);
     let (request, client, _) = exact_job(&remote);
@@ -523,7 +526,7 @@ fn slow_connections_take_nobodys_place() {
     // A body that stands still: what arrived stays for another try.
     let path = format!("/v1/objects/{}", Digest::of(b"x"));
     let reply = server.raw(tenants.one.secret(), "PUT", &path, "content-length: 1000\r\n", &[0; 100]);
-    assert_eq!(reply.problem().kind(), Kind::Slow);
+    assert_eq!(reply.problem().kind(), ErrorKind::Slow);
     let here = server.ask_for(&tenants.one, "HEAD", &path, b"");
     assert_eq!((here.status, here.header("upload-offset")), (404, Some("100")));
     server.stop();
@@ -542,7 +545,7 @@ fn a_stop_keeps_what_waits_and_what_runs() {
     assert_eq!(remote.job(&ids[1]).unwrap().state, State::Cancelled);
     let Request::Compute { plan, .. } = &request else { unreachable!() };
     let error = remote.delete_object(*plan).unwrap_err();
-    assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == Kind::State), "{error}");
+    assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == ErrorKind::State), "{error}");
     server.stop();
     // One ended the server twice: it is not begun again. The other had been begun once.
     let record = |id: &str| folder.path().join("one/jobs").join(format!("{id}.json"));
@@ -554,7 +557,7 @@ fn a_stop_keeps_what_waits_and_what_runs() {
         std::fs::write(record(id), text).unwrap();
     }
     std::fs::write(record("damaged"), b"{").unwrap();
-    let before = folder.path().join("one/objects/.new-1-1");
+    let before = folder.path().join("one/objects/.new-1.part");
     std::fs::write(&before, b"half").unwrap();
     settings.workers = 1;
     let server = Running::start(&settings, &tenants);

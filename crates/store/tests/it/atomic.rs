@@ -2,11 +2,12 @@
 
 use crate::support::{KEY, PARAMS, grid, write as write_grid};
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{Header, ObjectType, State, Writer};
-use sudare_store::atomic::{Access, Over, Scratch, secret_key_at, write};
+use sudare_store::atomic::{self, Access, Durability, Over, Part, Scratch, secret_key_at};
 use sudare_store::{Existing, StoreError};
 
 fn object(object: ObjectType) -> Vec<u8> {
@@ -16,6 +17,10 @@ fn object(object: ObjectType) -> Vec<u8> {
     writer.segment(&[1; 8]).unwrap();
     writer.finish().unwrap();
     out
+}
+
+fn write(path: &Path, parts: &[&[u8]], access: Access, over: Over) -> Result<(), StoreError> {
+    atomic::write(path, parts, access, over, Durability::Power)
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -81,12 +86,12 @@ fn links_are_not_followed() {
     symlink(&foreign, path.join(".sudare-partial")).unwrap();
     assert!(matches!(write_grid(&path, grid(2, 2, (1, 1)), Existing::Resume, || ()), Err(StoreError::Io { .. })));
     fs::remove_file(path.join(".sudare-partial")).unwrap();
-    // Where a shard and the root stand until they are whole.
+    // In the place of a shard and of the root, and where their scratch files might be.
     let root = path.join("zarr.json");
     fs::create_dir_all(path.join("blocks/c/0/0")).unwrap();
     File::create(path.join(".sudare-partial")).unwrap();
-    symlink(&foreign, path.join("blocks/c/0/0/0.partial")).unwrap();
-    symlink(&foreign, root.with_extension("partial")).unwrap();
+    symlink(&foreign, path.join("blocks/c/0/0/.0.abc.part")).unwrap();
+    symlink(&foreign, path.join(".zarr.json.abc.part")).unwrap();
     write_grid(&path, grid(2, 2, (1, 1)), Existing::Resume, || ()).unwrap();
     assert_eq!(fs::read(&foreign).unwrap(), b"foreign");
     assert!(fs::symlink_metadata(&root).unwrap().is_file());
@@ -110,4 +115,32 @@ fn links_are_not_followed() {
     symlink(&foreign, folder.path().join("link")).unwrap();
     write(&folder.path().join("link"), &[b"new"], Access::Usual, Over::NoKey).unwrap();
     assert_eq!(fs::read(&foreign).unwrap(), b"foreign");
+}
+
+/// A file that several processes write takes its place as others do, and goes on where the last one ended.
+#[test]
+fn a_part_grows_and_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (part, path) = (folder.path().join("part"), folder.path().join("x"));
+    Part::open(part.clone(), 0).unwrap().write_all(b"half and something").unwrap();
+    let mut second = Part::open(part.clone(), 4).unwrap();
+    second.write_all(b" and the other").unwrap();
+    fs::write(&path, object(ObjectType::SecretKey)).unwrap();
+    assert!(matches!(second.place(&path, Over::NoKey, Durability::Power), Err(StoreError::KeyLost { .. })));
+    assert!(part.exists());
+    Part::open(part, 0).unwrap().place(&path, Over::All, Durability::Power).unwrap();
+    assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"half and the other".to_vec(), vec!["x".into()]));
+}
+
+/// One at a time has a file; whoever comes later is told so, and what is in it stays.
+#[test]
+fn a_file_is_owned_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lock");
+    let mut first = atomic::own(&path).unwrap().unwrap();
+    first.write_all(b"mine").unwrap();
+    assert!(atomic::own(&path).unwrap().is_none());
+    drop(first);
+    assert!(atomic::own(&path).unwrap().is_some());
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
-use sudare_ring::{ErrorKind, Threads, threads};
+use sudare_ring::{ErrorKind, Kinded, Threads, threads};
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::{Container, Wire, WireError};

@@ -122,7 +122,7 @@ fn combination<'a>(sum: &Sum, encoded: &'a Encoded, values: &'a Values<'_>) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sudare_ring::{ErrorKind, RnsBasis};
+    use sudare_ring::{ErrorKind, Kinded, RnsBasis};
 
     /// Before, the input stood for it.
     #[test]

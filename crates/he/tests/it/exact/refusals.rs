@@ -5,7 +5,7 @@ use sudare_he::HeError;
 use sudare_he::bfv::Bfv;
 use sudare_he::bgv::Bgv;
 use sudare_he::integer::{Ciphertext, Decryptor, Encoder, IntegerParams, Packing, Scheme, Wrap};
-use sudare_ring::{ErrorKind, PlainModulus};
+use sudare_ring::{ErrorKind, Kinded, PlainModulus};
 use sudare_rlwe::RlweError;
 use sudare_testkit::Random;
 
