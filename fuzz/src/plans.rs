@@ -5,6 +5,7 @@ use sudare_matrix::Plan;
 use sudare_matrix::expr::InputSpec;
 use sudare_matrix::plan::resealed_for_tests;
 use sudare_matrix::{CostModel, Expr, Goal, Planner};
+use sudare_ring::Kinded;
 use sudare_rlwe::security::Security;
 
 /// Plans of every kind of program.

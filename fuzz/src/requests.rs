@@ -16,7 +16,7 @@ use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::session::QUIET;
 use sudare_matrix::{Client, CostModel, Expr, Goal, Plan, Planner};
 use sudare_ring::ErrorKind;
-use sudare_serve::{Digest, Kind, Limits, Problem, ServedPanel, Service, Settings, Tokens};
+use sudare_serve::{Digest, Limits, Problem, ServedPanel, Service, Settings, Tokens};
 
 /// Between two connections.
 const NEXT: &[u8] = b"\n=====\n";
@@ -317,7 +317,7 @@ fn answers(mut bytes: &[u8]) -> bool {
 
 /// Nothing that is brought is the server's fault.
 fn expect_no_fault(problem: &Problem) {
-    let faults = [ErrorKind::Internal, ErrorKind::Io, ErrorKind::Machine].map(Kind::Refused);
+    let faults = [ErrorKind::Internal, ErrorKind::Io, ErrorKind::Machine];
     assert!(!faults.contains(&problem.kind()), "{problem:?}");
     let words = problem.detail();
     assert!((1..2048).contains(&words.len()) && !words.contains(char::is_control), "{problem:?}");

@@ -126,15 +126,10 @@ mod tests {
             assert_eq!(error.code(), 7);
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_line_that_a_terminal_obeys_nothing_of() {
-        let error = CliError::new(Class::Data, "said \u{1b}[2J\nand\t\0more");
+        let error = CliError::new(ErrorKind::Input, "said \u{1b}[2J\nand\t\0more");
         assert_eq!(error.to_string(), "said ?[2J and ?more");
     }
 }

@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use sudare_genome::{KeyPlan, Padding, Question};
 use sudare_ring::{ErrorKind, Threads};
-use sudare_serve::{
-    Digest, Limits, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State,
-};
+use sudare_serve::{Digest, Limits, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State};
 use sudare_testkit::sized;
 
 /// What is refused or answered at once takes no longer, however busy the machine is.
