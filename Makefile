@@ -215,7 +215,7 @@ fmt: $(BIN)/.ready ## format everything
 fuzz: | prerequisites ## every fuzz target for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-# Random circuits of the exact schemes, for each of them; FROM goes on where another run stopped.
+# Random circuits of the exact schemes, for each of them (20 minutes of processor for both); FROM goes on where another run stopped.
 CIRCUITS ?= 100000
 FROM ?= 0
 KILLS ?= 100

@@ -131,7 +131,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 /// Changes one connection: its body as a document, or anything in it.
 pub fn mutate(random: &mut Random, data: &mut Vec<u8>, other: &[u8]) {
     let at = find(data, b"\r\n\r\n").map(|at| at + 4);
-    let body = at.and_then(|at| Some((at, find(&data[at..], NEXT).map_or(data.len(), |end| at + end))));
+    let body = at.map(|at| (at, find(&data[at..], NEXT).map_or(data.len(), |end| at + end)));
     if random.below(3) > 0
         && let Some((start, end)) = body
         && let Ok(mut text) = String::from_utf8(data[start..end].to_vec())
