@@ -75,7 +75,7 @@ pub fn mutated(
     mutate: fn(&mut Random, &mut Vec<u8>, &[u8]),
 ) -> usize {
     let mut random = Random(seed.into());
-    if random.below(3) == 0 {
+    if mutation::below(&mut random, 3) == 0 {
         return libfuzzer_sys::fuzzer_mutate(data, size, most);
     }
     let (mut changed, other) = (data[..size].to_vec(), data[..size].to_vec());

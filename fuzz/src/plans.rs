@@ -44,7 +44,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 /// Changes the text as a document, or as bytes.
 pub fn mutate(random: &mut Random, data: &mut Vec<u8>, other: &[u8]) {
-    if random.below(8) > 0
+    if mutation::below(random, 8) > 0
         && let Ok(mut text) = String::from_utf8(std::mem::take(data)).map_err(|e| *data = e.into_bytes())
     {
         let changed = mutation::json(random, &mut text);

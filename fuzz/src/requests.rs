@@ -132,7 +132,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 pub fn mutate(random: &mut Random, data: &mut Vec<u8>, other: &[u8]) {
     let at = find(data, b"\r\n\r\n").map(|at| at + 4);
     let body = at.map(|at| (at, find(&data[at..], NEXT).map_or(data.len(), |end| at + end)));
-    if random.below(3) > 0
+    if mutation::below(random, 3) > 0
         && let Some((start, end)) = body
         && let Ok(mut text) = String::from_utf8(data[start..end].to_vec())
         && mutation::json(random, &mut text)
