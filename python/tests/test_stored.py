@@ -137,5 +137,5 @@ def test_keys_stay_in_their_file(tmp_path: Path) -> None:
     path.write_bytes(whole[:-1])
     with pytest.raises(sd.FormatError):
         sd.Server.open(plan, path, memory="1 GB")
-    with pytest.raises(sd.SudareError):
+    with pytest.raises(FileNotFoundError):
         sd.Server.open(plan, tmp_path / "none", memory="1 GB")
