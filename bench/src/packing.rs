@@ -6,7 +6,7 @@ use crate::record::{PaperTimes, Record, Sink, Stages};
 use crate::timing::{Budget, Clock, Clocks, Unit};
 use std::time::Instant;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, PaperSet, Params, ParamsLiteral, SecretKey};
-use sudare_matrix::packing::{Entries, FirstMethod, IntMatrix, MatrixPacking, PreviousMethod, SecondMethod};
+use sudare_matrix::packing::{Entries, FirstMethod, MatrixPacking, PreviousMethod, SecondMethod};
 use sudare_matrix::{Operand, Shape};
 use sudare_ring::Threads;
 use sudare_rlwe::security::Security;
@@ -153,9 +153,9 @@ pub fn run(options: &Options, budget: Budget, threads: &Threads, machine: &Machi
 }
 
 /// Seeds of test data differ between repetitions.
-fn random_matrix(random: &mut Random, m: usize, entries: Entries) -> Outcome<IntMatrix> {
+fn random_matrix(random: &mut Random, m: usize, entries: Entries) -> Outcome<Matrix<i128>> {
     let data = (0..m * m).map(|_| i128::from(random.word() % (entries.max() + 1))).collect();
-    Ok(IntMatrix::new(m, m, data)?)
+    Ok(Matrix::<i128>::new(m, m, data)?)
 }
 
 /// Encryption (with packing), product, decryption (with reading) in turn, each answer checked.

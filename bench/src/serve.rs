@@ -11,8 +11,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, Plan, Planner};
+use sudare_expr::{Expr, InputSpec, Matrix};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, Plan, Planner};
 use sudare_serve::{Digest, Limits, Operand, Operation, Remote, Request, Service, Settings, Stop, Token, Tokens};
 use sudare_testkit::Random;
 

@@ -8,9 +8,9 @@ use crate::timing::Samples;
 use clap::Args;
 use std::path::Path;
 use std::time::Instant;
-use sudare_matrix::expr::InputSpec;
+use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_matrix::session::{Multiplied, OutOfCore, QUIET, Stored};
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, Plan, Planner, PublicClient, Server};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, Plan, Planner, PublicClient, Server};
 use sudare_store::{BlockSource, Existing, Reader, Reading, Request, read_ahead};
 use sudare_testkit::Random;
 

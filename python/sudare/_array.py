@@ -11,25 +11,29 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._opaque import Opaque
-from ._polynomial import Interval, chebyshev, polynomial, powers
+from ._polynomial import Interval, polynomial, powers
 from ._values import array, real
 
 Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = tuple[int, ...]
 Core: TypeAlias = Any
+Operation: TypeAlias = dict[str, Any]
 Self = TypeVar("Self", bound="ArrayOperators")
 
 ROW, COLUMN, MATRIX, NUMBER = (0,), (1,), (), (0, 1)
 # The largest double: no number is larger.
 LARGEST = float(np.finfo(np.float64).max)
+# Operations by the names of NumPy's functions.
+NAMES = {"add": "add", "subtract": "sub", "multiply": "mul"}
 
 
 @dataclass(frozen=True)
@@ -44,49 +48,64 @@ class Lines:
     size: int
 
 
-class Operations(Protocol):
-    """What has to be done for the operators, on operands that have rows and columns."""
+class Place(Protocol):
+    """Where operations are done on operands that have rows and columns: a session, an expression."""
 
-    def matmul(self, left: Core, right: Core) -> Core:
-        """The matrix product."""
-
-    def elementwise(self, operation: str, left: Core, right: Core) -> Core:
-        """`add`, `subtract` or `multiply` for equal shapes."""
-
-    def negative(self, operand: Core) -> Core:
-        """The negative."""
-
-    def scale(self, operand: Core, factor: float) -> Core:
-        """The multiple by a number."""
-
-    def shift(self, operand: Core, number: float) -> Core:
-        """A number added to every element."""
-
-    def transpose(self, operand: Core) -> Core:
-        """The transpose."""
-
-    def sum(self, operand: Core, axis: int) -> Core:
-        """The sum over an axis, which stays with length 1."""
-
-    def bounded(self, operand: Core, max_abs: float) -> Core:
-        """The same with a bound that the caller knows."""
-
-    def take(self, operand: Core, axis: int, lines: Lines) -> Core:
-        """Rows (axis 0) or columns (axis 1) in other places."""
-
-    def repeat(self, operand: Core, axis: int, size: int) -> Core:
-        """The only row or column, `size` times."""
-
-    def approximation(
-        self, operand: Core, variable: Core, error: float, interval: tuple[float, float]
-    ) -> Core:
-        """A polynomial's value as that of a function of `variable` that it stands for."""
+    def apply(self, operation: Operation, *operands: Core) -> Core:
+        """An operation as the Rust type of this name has it: `{"op": "sum", "axis": 0}`."""
 
     def lift(self, values: Floats) -> Core:
         """A plain matrix as an operand."""
 
 
-class ArrayOperators(Opaque, ABC):
+def taken(axis: int, lines: Lines) -> Operation:
+    """Rows (axis 0) or columns in other places."""
+    return {"op": "take", "axis": axis, "lines": asdict(lines)}
+
+
+class Operators(NDArrayOperatorsMixin):
+    """NumPy's operators and functions, as operations for the place where an operand is."""
+
+    __slots__ = ()
+    #: What there is of `UFUNCS`, where it is less than all.
+    _computes: ClassVar[dict[str, Callable[..., Any]] | None] = None
+
+    _product: Callable[..., Any]
+    _elementwise: Callable[..., Any]
+
+    # Nothing changes an encrypted matrix: x += y names the sum x.
+    __iadd__ = NDArrayOperatorsMixin.__add__
+    __isub__ = NDArrayOperatorsMixin.__sub__
+    __imul__ = NDArrayOperatorsMixin.__mul__
+    __imatmul__ = NDArrayOperatorsMixin.__matmul__
+    __itruediv__ = NDArrayOperatorsMixin.__truediv__
+    __ipow__ = NDArrayOperatorsMixin.__pow__
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Operators of NumPy in which one operand is encrypted."""
+        if method == "reduce" and ufunc is np.add:
+            _refuse("sum", {k: v for k, v in kwargs.items() if k not in ("axis", "keepdims")})
+            return inputs[0].sum(kwargs.get("axis", 0), keepdims=kwargs.get("keepdims", False))
+        if ufunc in (np.equal, np.not_equal):
+            Opaque._refuse(cast("Opaque", self), "cannot be compared")
+        known = UFUNCS if self._computes is None else self._computes
+        handler = known.get(ufunc.__name__) if method == "__call__" else None
+        if handler is None:
+            raise unsupported(ufunc.__name__, inputs)
+        _refuse(ufunc.__name__, kwargs)
+        return handler(*inputs)
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Functions of NumPy in which one argument is encrypted."""
+        handler = FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.linalg") else None
+        if handler is None:
+            raise unsupported(func.__name__, args)
+        return handler(*args, **kwargs)
+
+
+class ArrayOperators(Operators, Opaque, ABC):
     """A matrix, vector or number that is computed with before anybody can see it."""
 
     _core: Core
@@ -94,7 +113,7 @@ class ArrayOperators(Opaque, ABC):
 
     @property
     @abstractmethod
-    def _do(self) -> Operations:
+    def _place(self) -> Place:
         """What computes."""
 
     @abstractmethod
@@ -145,72 +164,6 @@ class ArrayOperators(Opaque, ABC):
             raise UnsupportedError("a number has no length")
         return self.shape[0]
 
-    def __matmul__(self: Self, other: Any) -> Self:
-        return self._product(other)
-
-    def __rmatmul__(self: Self, other: Any) -> Self:
-        return self._product(other, reflected=True)
-
-    def __add__(self: Self, other: Any) -> Self:
-        return self._elementwise("add", other)
-
-    def __radd__(self: Self, other: Any) -> Self:
-        return self._elementwise("add", other, reflected=True)
-
-    def __sub__(self: Self, other: Any) -> Self:
-        return self._elementwise("subtract", other)
-
-    def __rsub__(self: Self, other: Any) -> Self:
-        return self._elementwise("subtract", other, reflected=True)
-
-    def __mul__(self: Self, other: Any) -> Self:
-        return self._elementwise("multiply", other)
-
-    def __rmul__(self: Self, other: Any) -> Self:
-        return self._elementwise("multiply", other, reflected=True)
-
-    def __truediv__(self: Self, other: Any) -> Self:
-        if isinstance(other, ArrayOperators):
-            raise UnsupportedError(
-                "division is an approximation; say where the divisor lies: x * "
-                + remedy("reciprocal", [other]).replace("(x", "(y")
-            )
-        divisor = scalar(other)
-        values = plain(other) if divisor is None else np.asarray(divisor)
-        if not values.all():
-            raise ZeroDivisionError("division of an encrypted matrix by zero")
-        return self * (1 / values) if divisor is None else self._scale(1 / divisor)
-
-    def __rtruediv__(self, other: Any) -> NoReturn:
-        raise UnsupportedError(
-            "division is an approximation; say where the divisor lies: "
-            f"{remedy('reciprocal', [self])}, times what is divided"
-        )
-
-    def __pow__(self: Self, exponent: Any) -> Self:
-        wanted = scalar(exponent)
-        if wanted is None or not wanted.is_integer() or wanted < 1:
-            raise UnsupportedError(
-                "powers are 1, 2, 3 and so on; others are approximations: "
-                + _written("x.apply(lambda t: t**0.5, ({tenth}, {high}), degree=7)", [self])
-            )
-        if wanted > MOST_POWER:
-            raise UnsupportedError(
-                f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent"
-            )
-        return _power(self, int(wanted), {})
-
-    def __rpow__(self, base: Any) -> NoReturn:
-        raise UnsupportedError(
-            "an encrypted exponent is an approximation: "
-            + _written("x.apply(lambda t: 2**t, ({low}, {high}), degree=7)", [self])
-        )
-
-    def _no_order(self, other: Any) -> NoReturn:
-        raise unsupported("greater", (self, other))
-
-    __lt__ = __le__ = __gt__ = __ge__ = _no_order
-
     def __getitem__(self: Self, key: Any) -> Self:
         """Slices, picks and new axes, as NumPy has them; no lists and masks.
 
@@ -221,15 +174,6 @@ class ArrayOperators(Opaque, ABC):
 
     def __iter__(self: Self) -> Iterator[Self]:
         return (self[at] for at in range(len(self)))
-
-    def __neg__(self: Self) -> Self:
-        return self._wrap(self._do.negative(self._core), self._dropped)
-
-    def __pos__(self: Self) -> Self:
-        return self
-
-    def __abs__(self) -> NoReturn:
-        raise unsupported("absolute", (self,))
 
     def __round__(self, digits: int = 0) -> NoReturn:
         raise unsupported("round")
@@ -272,7 +216,7 @@ class ArrayOperators(Opaque, ABC):
         last = order[-2:]
         if self._dropped or last[0] % self.ndim < last[1] % self.ndim:
             return self
-        return self._wrap(self._do.transpose(self._core), MATRIX)
+        return self._apply({"op": "transpose"}, dropped=MATRIX)
 
     @property
     def mT(self: Self) -> Self:  # noqa: N802 (NumPy's name)
@@ -282,7 +226,7 @@ class ArrayOperators(Opaque, ABC):
         """
         if self._dropped:
             raise ShapeError("a matrix transpose takes matrices")
-        return self._wrap(self._do.transpose(self._core), MATRIX)
+        return self._apply({"op": "transpose"}, dropped=MATRIX)
 
     def sum(self: Self, axis: Any = None, *, keepdims: bool = False) -> Self:
         """The sum over an axis or over everything.
@@ -292,7 +236,7 @@ class ArrayOperators(Opaque, ABC):
         over = self._core_axes(axis)
         core = self._core
         for at in over:
-            core = self._do.sum(core, at)
+            core = self._place.apply({"op": "sum", "axis": at}, core)
         return self._wrap(core, self._dropped if keepdims else tuple(sorted({*self._dropped, *over})))
 
     def mean(self: Self, axis: Any = None, *, keepdims: bool = False) -> Self:
@@ -313,7 +257,7 @@ class ArrayOperators(Opaque, ABC):
 
         Raises `InputError` for what is no number, `PlanError` where the plan has no such bound.
         """
-        return self._wrap(self._do.bounded(self._core, real(max_abs, "max_abs")), self._dropped)
+        return self._apply({"op": "bounded", "max_abs": real(max_abs, "max_abs")})
 
     def var(self: Self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Self:
         """The variance over an axis or over everything, with n − `ddof` in the denominator.
@@ -323,8 +267,9 @@ class ArrayOperators(Opaque, ABC):
         count = math.prod(self._core.shape[at] for at in self._core_axes(axis))
         if count <= ddof:
             raise InputError(f"a variance of {count} numbers has no {ddof} degrees of freedom to spare")
-        centred = self - self.mean(axis, keepdims=True)
-        return (centred * centred).sum(axis, keepdims=keepdims)._scale(1 / (count - ddof))
+        centred: Self = self - self.mean(axis, keepdims=True)
+        squares: Self = centred * centred
+        return squares.sum(axis, keepdims=keepdims)._scale(1 / (count - ddof))
 
     def reshape(self: Self, *shape: Any) -> Self:
         """The same elements in their order, in rows of another length.
@@ -348,7 +293,8 @@ class ArrayOperators(Opaque, ABC):
         """
         if len(self._members) != 2:
             raise ShapeError(f"a trace is that of a matrix, not of shape {self.shape}")
-        return (self * np.eye(*self._members)).sum(axis=(-2, -1))
+        diagonal: Self = self * np.eye(*self._members)
+        return diagonal.sum(axis=(-2, -1))
 
     def diagonal(self: Self) -> Self:
         """The diagonal of a matrix.
@@ -358,7 +304,8 @@ class ArrayOperators(Opaque, ABC):
         if len(self._members) != 2 or self._batch:
             raise ShapeError(f"a diagonal is that of one matrix, not of shape {self.shape}")
         rows, cols = self._members
-        return (self * np.eye(rows, cols)).sum(axis=1)[: min(rows, cols)]
+        diagonal: Self = self * np.eye(rows, cols)
+        return diagonal.sum(axis=1)[: min(rows, cols)]
 
     def apply(self: Self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Self:
         """A function of every element, by the nearest polynomial of a degree on an interval.
@@ -377,9 +324,7 @@ class ArrayOperators(Opaque, ABC):
         `UnsupportedError` for what is no function of a number, `LevelError` where levels do not suffice.
         """
         fitted = polynomial(function, interval, degree, self._bound)
-        value = chebyshev(self, fitted.coefficients, fitted.interval)
-        core = self._do.approximation(value._core, self._core, fitted.error, fitted.interval)
-        return self._wrap(core, value._dropped)
+        return self._apply(fitted._operation())
 
     # How shapes go together.
 
@@ -388,8 +333,16 @@ class ArrayOperators(Opaque, ABC):
         """The shape of each member of a batch; of a matrix, its shape."""
         return self.shape[len(self._batch) :]
 
+    def _apply(self: Self, operation: Operation, dropped: Shape | None = None) -> Self:
+        """An operation on it alone."""
+        core = self._place.apply(operation, self._core)
+        return self._wrap(core, self._dropped if dropped is None else dropped)
+
     def _scale(self: Self, factor: float) -> Self:
-        return self._wrap(self._do.scale(self._core, factor), self._dropped)
+        return self._apply({"op": "scale", "by": factor})
+
+    def _shift(self: Self, number: float) -> Self:
+        return self._apply({"op": "shift", "by": number})
 
     def _core_axes(self, axis: Any) -> Shape:
         """The axes of rows and columns that NumPy's `axis` means."""
@@ -408,7 +361,7 @@ class ArrayOperators(Opaque, ABC):
     def _turned(self, dropped: Shape) -> Core:
         """A vector as a row or as a column; a matrix as it is."""
         same = self._dropped == dropped or self._dropped in (MATRIX, NUMBER)
-        return self._core if same else self._do.transpose(self._core)
+        return self._core if same else self._place.apply({"op": "transpose"}, self._core)
 
     def _product(self: Self, other: Any, *, reflected: bool = False) -> Self:
         if isinstance(other, type(self)):
@@ -423,20 +376,19 @@ class ArrayOperators(Opaque, ABC):
                 )
             dropped = MATRIX if values.ndim > 1 else ROW if reflected else COLUMN
             rows = values if values.ndim > 1 else values.reshape((1, -1) if reflected else (-1, 1))
-            right = self._wrap(self._do.lift(rows), dropped)
+            right = self._wrap(self._place.lift(rows), dropped)
         first, second = (right, self) if reflected else (self, right)
         if NUMBER in (first._dropped, second._dropped):
             raise ShapeError("a matrix product takes matrices; multiply by a number with *")
         if (first._dropped or second._dropped) and self._batch:
             raise ShapeError("in a batch, a vector is a matrix of one column or one row")
-        left_core = self._do.transpose(first._core) if first._dropped == COLUMN else first._core
-        right_core = self._do.transpose(second._core) if second._dropped == ROW else second._core
+        left_core, right_core = first._turned(ROW), second._turned(COLUMN)
         # A plain matrix may be shared by the members of a batch.
         shared = 1 in (left_core.batch, right_core.batch) and not isinstance(other, type(self))
         if left_core.shape[1] != right_core.shape[0] or not (shared or left_core.batch == right_core.batch):
             raise shapes_differ("matrix product", first.shape, second.shape)
         kept = (ROW if first._dropped else ()) + (COLUMN if second._dropped else ())
-        return self._wrap(self._do.matmul(left_core, right_core), kept)
+        return self._wrap(self._place.apply({"op": "matmul"}, left_core, right_core), kept)
 
     def _elementwise(self: Self, operation: str, other: Any, *, reflected: bool = False) -> Self:
         if isinstance(other, type(self)):
@@ -456,9 +408,9 @@ class ArrayOperators(Opaque, ABC):
             dropped = self._dropped if len(shape) == len(self._members) else (MATRIX, ROW)[len(shape) == 1]
             left = self._spread(shape, dropped)
             values = np.broadcast_to(values, each + shape).reshape(each + tuple(left.shape))
-            right = self._do.lift(np.ascontiguousarray(values))
+            right = self._place.lift(np.ascontiguousarray(values))
         first, second = (right, left) if reflected else (left, right)
-        return self._wrap(self._do.elementwise(operation, first, second), dropped)
+        return self._wrap(self._place.apply({"op": NAMES[operation]}, first, second), dropped)
 
     def _spread(self, shape: Shape, dropped: Shape) -> Core:
         """The operand at the shape that NumPy broadcasts it to."""
@@ -468,38 +420,15 @@ class ArrayOperators(Opaque, ABC):
         sides = sides[::-1] if dropped == COLUMN else sides
         for axis, side in enumerate(sides):
             if core.shape[axis] != side:
-                core = self._do.repeat(core, axis, side)
+                core = self._place.apply({"op": "repeat", "axis": axis, "size": side}, core)
         return core
 
     def _with_number(self: Self, operation: str, number: float, reflected: bool) -> Self:
         if operation == "multiply":
             return self._scale(number)
         if operation == "subtract" and reflected:
-            return self._wrap(self._do.shift((-self)._core, number), self._dropped)
-        by = -number if operation == "subtract" else number
-        return self._wrap(self._do.shift(self._core, by), self._dropped)
-
-    # NumPy's protocols.
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Operators of NumPy in which one operand is encrypted."""
-        if method == "reduce" and ufunc is np.add:
-            _refuse("sum", {k: v for k, v in kwargs.items() if k not in ("axis", "keepdims")})
-            return inputs[0].sum(kwargs.get("axis", 0), keepdims=kwargs.get("keepdims", False))
-        handler = UFUNCS.get(ufunc.__name__) if method == "__call__" else None
-        if handler is None:
-            raise unsupported(ufunc.__name__, inputs)
-        _refuse(ufunc.__name__, kwargs)
-        return handler(*inputs)
-
-    def __array_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Functions of NumPy in which one argument is encrypted."""
-        handler = FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.linalg") else None
-        if handler is None:
-            raise unsupported(func.__name__, args)
-        return handler(*args, **kwargs)
+            return self._apply({"op": "neg"})._shift(number)
+        return self._shift(-number if operation == "subtract" else number)
 
 
 def _by(product: bool, operation: str) -> Callable[[Any, Any], Any]:
@@ -507,15 +436,45 @@ def _by(product: bool, operation: str) -> Callable[[Any, Any], Any]:
 
     def apply(left: Any, right: Any) -> Any:
         ours, other, reflected = (
-            (left, right, False)
-            if isinstance(left, ArrayOperators)
-            else (cast(ArrayOperators, right), left, True)
+            (left, right, False) if isinstance(left, Operators) else (cast(ArrayOperators, right), left, True)
         )
         if product:
             return ours._product(other, reflected=reflected)
         return ours._elementwise(operation, other, reflected=reflected)
 
     return apply
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(b, ArrayOperators):
+        reciprocal = remedy("reciprocal", [b])
+        written = f"x * {reciprocal.replace('(x', '(y')}" if isinstance(a, ArrayOperators) else reciprocal
+        raise UnsupportedError(
+            f"division is an approximation; say where the divisor lies: {written}"
+            + ("" if isinstance(a, ArrayOperators) else ", times what is divided")
+        )
+    divisor = scalar(b)
+    values = plain(b) if divisor is None else np.asarray(divisor)
+    if not values.all():
+        raise ZeroDivisionError("division of an encrypted matrix by zero")
+    return a * (1 / values) if divisor is None else a._scale(1 / divisor)
+
+
+def _raise(x: Any, exponent: Any) -> Any:
+    if not isinstance(x, ArrayOperators):
+        raise UnsupportedError(
+            "an encrypted exponent is an approximation: "
+            + _written("x.apply(lambda t: 2**t, ({low}, {high}), degree=7)", [exponent])
+        )
+    wanted = scalar(exponent)
+    if wanted is None or not wanted.is_integer() or wanted < 1:
+        raise UnsupportedError(
+            "powers are 1, 2, 3 and so on; others are approximations: "
+            + _written("x.apply(lambda t: t**0.5, ({tenth}, {high}), degree=7)", [x])
+        )
+    if wanted > MOST_POWER:
+        raise UnsupportedError(f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent")
+    return _power(x, int(wanted), {})
 
 
 def _dot(a: Any, b: Any, **others: Any) -> Any:
@@ -576,34 +535,37 @@ def concatenate(arrays: Sequence[Any], axis: Any = 0, **others: Any) -> Any:
         if core.shape[1 - at] != ours._core.shape[1 - at]:
             raise shapes_differ(f"concatenation along axis {axis}", ours.shape, shape)
         cores.append(core)
-    return ours._wrap(concatenated(ours._do, cores, at), ours._dropped)
+    return ours._wrap(concatenated(ours._place, cores, at), ours._dropped)
 
 
-def concatenated(do: Operations, cores: Sequence[Core | Floats], axis: int) -> Core:
+def concatenated(place: Place, cores: Sequence[Core | Floats], axis: int) -> Core:
     """Operands one below the other (axis 0) or side by side (axis 1), each moved to its place; all are added.
 
     Plain ones are put together first and added last.
     """
-    total, at = sum(c.shape[axis] for c in cores), 0
+
+    def total(x: Core, y: Core) -> Core:
+        return y if x is None else x if y is None else place.apply({"op": "add"}, x, y)
+
+    size, at = sum(c.shape[axis] for c in cores), 0
     out: Core = None
     known: Core = None
-    sides = (total, cores[0].shape[1]) if axis == 0 else (cores[0].shape[0], total)
-    beside = np.zeros(sides)
+    beside = np.zeros((size, cores[0].shape[1]) if axis == 0 else (cores[0].shape[0], size))
     for core in cores:
         length = core.shape[axis]
         if isinstance(core, np.ndarray):
             beside[(slice(None),) * axis + (slice(at, at + length),)] = core
         else:
-            moved = do.take(core, axis, Lines(0, 1, length, at, 1, total)) if length != total else core
+            lines = Lines(0, 1, length, at, 1, size)
+            moved = place.apply(taken(axis, lines), core) if length != size else core
             if is_plain(core):
-                known = moved if known is None else do.elementwise("add", known, moved)
+                known = total(known, moved)
             else:
-                out = moved if out is None else do.elementwise("add", out, moved)
+                out = total(out, moved)
         at += length
     if any(isinstance(core, np.ndarray) for core in cores):
-        lifted = do.lift(beside)
-        known = lifted if known is None else do.elementwise("add", known, lifted)
-    return out if known is None else known if out is None else do.elementwise("add", out, known)
+        known = total(known, place.lift(beside))
+    return total(out, known)
 
 
 def is_plain(core: Core) -> bool:
@@ -683,7 +645,7 @@ def _indexed(x: Self, key: tuple[Any, ...]) -> Self:
                 raise ShapeError(f"index {number} is outside of an axis of length {length}")
             lines = Lines(number % length, 1, 1, 0, 1, 1)
         if lines != Lines(0, 1, length, 0, 1, length):
-            core = x._do.take(core, axis, lines)
+            core = x._place.apply(taken(axis, lines), core)
     return _laid(x, core, shown)
 
 
@@ -701,7 +663,7 @@ def _laid(x: Self, core: Core, shown: list[int | None]) -> Self:
     if len(shown) < 2:
         return x._wrap(core, NUMBER if not shown else COLUMN if kept == [0] else ROW)
     turn = len(kept) == 1 and shown.index(kept[0]) != kept[0]
-    return x._wrap(x._do.transpose(core) if turn else core, MATRIX)
+    return x._wrap(x._place.apply({"op": "transpose"}, core) if turn else core, MATRIX)
 
 
 def _reshaped(x: Self, shape: Shape) -> Self:
@@ -722,38 +684,33 @@ def _reshaped(x: Self, shape: Shape) -> Self:
         # A vector stays as it lies.
         if not sides or x.ndim == 1:
             return x._wrap(x._core, x._dropped if sides else NUMBER)
-        return x._wrap(_moved(x._do, x._core, (1, sides[0])), ROW)
+        return x._wrap(_moved(x._place, x._core, (1, sides[0])), ROW)
     if sides[1] == 1 and 1 in x._core.shape:
-        return x._wrap(x._core if x._core.shape[1] == 1 else x._do.transpose(x._core), MATRIX)
-    return x._wrap(_moved(x._do, x._turned(ROW), (sides[0], sides[1])), MATRIX)
+        return x._wrap(x._core, MATRIX) if x._core.shape[1] == 1 else x._apply({"op": "transpose"}, MATRIX)
+    return x._wrap(_moved(x._place, x._turned(ROW), (sides[0], sides[1])), MATRIX)
 
 
-def _moved(do: Operations, core: Core, sides: tuple[int, int]) -> Core:
+def _moved(place: Place, core: Core, sides: tuple[int, int]) -> Core:
     """Rows of another length: cut, or put one after the other, whichever divides the other's length."""
     (rows, cols), (down, across), out = core.shape, sides, None
     if (rows, cols) == sides:
         return core
     if cols == 1 and down == 1:
-        return do.transpose(core)
-    if across % cols == 0:
-        k = across // cols
-        for c in range(k):
-            part = (
-                do.take(core, 0, Lines(c, k if down > 1 else 1, down, 0, 1, down))
-                if k > 1 or rows > 1
-                else core
-            )
-            part = do.take(part, 1, Lines(0, 1, cols, c * cols, 1, across))
-            out = part if out is None else do.elementwise("add", out, part)
-        return out
-    if cols % across == 0:
-        k = cols // across
-        for c in range(k):
-            part = do.take(core, 1, Lines(c * across, 1, across, 0, 1, across))
-            part = do.take(part, 0, Lines(0, 1, rows, c, k, down))
-            out = part if out is None else do.elementwise("add", out, part)
-        return out
-    return _moved(do, _moved(do, core, (1, rows * cols)), sides)
+        return place.apply({"op": "transpose"}, core)
+    if across % cols and cols % across:
+        return _moved(place, _moved(place, core, (1, rows * cols)), sides)
+    for c in range(max(across // cols, cols // across)):
+        part = core
+        if across % cols == 0:
+            k = across // cols
+            if k > 1 or rows > 1:
+                part = place.apply(taken(0, Lines(c, k if down > 1 else 1, down, 0, 1, down)), part)
+            part = place.apply(taken(1, Lines(0, 1, cols, c * cols, 1, across)), part)
+        else:
+            part = place.apply(taken(1, Lines(c * across, 1, across, 0, 1, across)), part)
+            part = place.apply(taken(0, Lines(0, 1, rows, c, cols // across, down)), part)
+        out = part if out is None else place.apply({"op": "add"}, out, part)
+    return out
 
 
 def two_axes(a: Any) -> Any:
@@ -857,9 +814,9 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "add": _by(False, "add"),
     "subtract": _by(False, "subtract"),
     "multiply": _by(False, "multiply"),
-    "divide": lambda a, b: a / b if isinstance(a, ArrayOperators) else b.__rtruediv__(a),
-    "power": lambda a, b: a**b if isinstance(a, ArrayOperators) else b.__rpow__(a),
-    "negative": lambda x: -x,
+    "divide": _divide,
+    "power": _raise,
+    "negative": lambda x: x._apply({"op": "neg"}),
     "positive": lambda x: x,
     "square": lambda x: x * x,
 }
@@ -893,7 +850,8 @@ REMEDIES = {
     "reciprocal": "sudare.reciprocal(x, ({tenth}, {high}), degree=7)",
     "sign": "sudare.sign(x, gap={tenth}, max_abs={high}, degree=15)",
     "greater": GREATER,
-    "less": GREATER.replace("x, y", "y, x"),
+    "greater_equal": GREATER,
+    **dict.fromkeys(("less", "less_equal"), GREATER.replace("x, y", "y, x")),
     **{name: f"x.apply(numpy.{name}, ({{low}}, {{high}}), degree=7)" for name in ("tanh", "sin", "cos")},
     "log": "x.apply(numpy.log, ({tenth}, {high}), degree=7)",
     "std": "numpy.var(x), and the root of what is decrypted",

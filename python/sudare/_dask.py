@@ -20,7 +20,7 @@ import threading
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,7 @@ except ImportError:
     WorkerPlugin = object
 
 from . import _core
+from ._array import UFUNCS, Operation, Operators
 from ._errors import FormatError, InputError, MissingKeyError, ShapeError, UnsupportedError
 from ._plan import Plan
 from ._session import Server
@@ -169,7 +170,70 @@ def _about(x: Part) -> About:
     return x.about if isinstance(x, EncryptedTile) else x._about
 
 
-class EncryptedArray(da.Array):
+class Cluster:
+    """A cluster as the place of operations: each is tasks on chunks."""
+
+    def apply(self, operation: Operation, *operands: EncryptedArray) -> EncryptedArray:
+        """A matrix product, a sum of two arrays, or the sum over an axis; the plan has the first alone."""
+        if operation["op"] == "sum":
+            return self._sum(operands[0], operation["axis"])
+        done = {"matmul": self._matmul, "add": self._add}
+        return done[operation["op"]](*operands)
+
+    @staticmethod
+    def _matmul(x: EncryptedArray, y: EncryptedArray) -> EncryptedArray:
+        if x.ndim != 2 or y.ndim != 2 or x.chunks[1] != y.chunks[0]:
+            raise ShapeError(
+                f"chunks {x.chunks[1:]} and {y.chunks[:1]} along the contraction do not go together; "
+                "make both arrays with the same number of blocks a tile there"
+            )
+        # Chunks of stores go with the tasks: no task depends on another, so that a scheduler hands out the
+        # next one to whoever is free, and nothing but tiles of the result travels between workers.
+        sides = (x, y)
+        left, right = (
+            [[side._part(i, j) for j in range(side.numblocks[1])] for i in range(side.numblocks[0])]
+            for side in sides
+        )
+        name = f"sudare-matmul-{tokenize(x.name, y.name)}"
+        graph = {
+            (name, i, k): (_product, row, [line[k] for line in right])
+            for i, row in enumerate(left)
+            for k in range(y.numblocks[1])
+        }
+        computed = [side for side in sides if side._sudare_windows is None]
+        layers = HighLevelGraph.from_collections(name, graph, dependencies=computed)
+        chunks = x.chunks[0], y.chunks[1]
+        return EncryptedArray(layers, name, chunks, x._meta, x._sudare_server)
+
+    @staticmethod
+    def _add(x: EncryptedArray, y: EncryptedArray) -> EncryptedArray:
+        if not isinstance(y, EncryptedArray) or x.chunks != y.chunks:
+            raise ShapeError("an encrypted array is added to an encrypted one of the same chunks")
+        axes = "ij"[: x.ndim]
+        made = da.blockwise(
+            _sum_of_two, axes, x, axes, y, axes,
+            align_arrays=False, dtype=np.float64, meta=x._meta, token="sudare-add",
+        )  # fmt: skip
+        return x._of(made)
+
+    @staticmethod
+    def _sum(x: EncryptedArray, axis: int) -> EncryptedArray:
+        # Of one axis that is left the other was summed over before.
+        form = (ROWS, COLS)[axis] if x.ndim == 2 else (COLS if x._meta._form & ROWS else ROWS)
+        meta = EncryptedTile(x._meta.about, x._meta._form | form, x._meta._window, ())
+        axes = "ij"[: x.ndim]
+        folded = da.blockwise(
+            _folded, axes, x, axes, form=form, adjust_chunks={axes[axis]: 1},
+            dtype=np.float64, meta=x._meta, token="sudare-fold",
+        )  # fmt: skip
+        kept = axes.replace(axes[axis], "")
+        made = da.blockwise(
+            _total, kept, folded, axes, concatenate=False, dtype=np.float64, meta=meta, token="sudare-sum"
+        )
+        return x._of(made)
+
+
+class EncryptedArray(Operators, da.Array):
     """A dask array whose chunks are windows of encrypted blocks.
 
     `@`, `+` and `sum` are tasks on them; anything else that would need to see values is refused by the
@@ -177,6 +241,7 @@ class EncryptedArray(da.Array):
     """
 
     __slots__ = ("_sudare_server", "_sudare_windows")
+    _computes: ClassVar = {name: UFUNCS[name] for name in ("matmul", "add")}
     _sudare_server: Server | None
     # Where its chunks are, of an array that is a stored matrix.
     _sudare_windows: dict[tuple[int, int], Window] | None
@@ -220,49 +285,23 @@ class EncryptedArray(da.Array):
         name = rename.get(self.name, self.name) if rename else self.name
         return EncryptedArray(dsk, name, self.chunks, self._meta, self._sudare_server)
 
-    def __matmul__(self, other: Any) -> EncryptedArray:
+    @property
+    def _place(self) -> Cluster:
+        return Cluster()
+
+    def _product(self, other: Any, *, reflected: bool = False) -> EncryptedArray:
         if not isinstance(other, EncryptedArray):
             kind = type(other).__name__
             raise UnsupportedError(f"an encrypted array is multiplied by an encrypted one, not {kind}")
-        if self.ndim != 2 or other.ndim != 2 or self.chunks[1] != other.chunks[0]:
-            raise ShapeError(
-                f"chunks {self.chunks[1:]} and {other.chunks[:1]} along the contraction do not go together; "
-                "make both arrays with the same number of blocks a tile there"
-            )
-        # Chunks of stores go with the tasks: no task depends on another, so that a scheduler hands out the
-        # next one to whoever is free, and nothing but tiles of the result travels between workers.
-        sides = (self, other)
-        left, right = (
-            [[side._part(i, j) for j in range(side.numblocks[1])] for i in range(side.numblocks[0])]
-            for side in sides
-        )
-        name = f"sudare-matmul-{tokenize(self.name, other.name)}"
-        graph = {
-            (name, i, k): (_product, row, [line[k] for line in right])
-            for i, row in enumerate(left)
-            for k in range(other.numblocks[1])
-        }
-        computed = [side for side in sides if side._sudare_windows is None]
-        layers = HighLevelGraph.from_collections(name, graph, dependencies=computed)
-        chunks = self.chunks[0], other.chunks[1]
-        return EncryptedArray(layers, name, chunks, self._meta, self._sudare_server)
+        return self._place.apply({"op": "matmul"}, self, other)
+
+    def _elementwise(self, operation: str, other: Any, *, reflected: bool = False) -> EncryptedArray:
+        return self._place.apply({"op": "add"}, self, other)
 
     def _part(self, i: int, j: int) -> Any:
         """A chunk as a task takes it: where it is, or the name of what computes it."""
         windows = self._sudare_windows
         return (self.name, i, j) if windows is None else windows[i, j]
-
-    def __add__(self, other: Any) -> EncryptedArray:
-        if not isinstance(other, EncryptedArray) or self.chunks != other.chunks:
-            raise ShapeError("an encrypted array is added to an encrypted one of the same chunks")
-        axes = "ij"[: self.ndim]
-        made = da.blockwise(
-            _sum_of_two, axes, self, axes, other, axes,
-            align_arrays=False, dtype=np.float64, meta=self._meta, token="sudare-add",
-        )  # fmt: skip
-        return self._of(made)
-
-    __radd__ = __add__
 
     def sum(self, axis: int | None = None, **refused: Any) -> EncryptedArray:
         """The sum over an axis, or over all.
@@ -278,20 +317,7 @@ class EncryptedArray(da.Array):
             return made
         if not isinstance(axis, int) or not -self.ndim <= axis < self.ndim:
             raise InputError(f"axis is one of {self.ndim} axes, not {axis!r}")
-        axis %= self.ndim
-        # Of one axis that is left the other was summed over before.
-        form = (ROWS, COLS)[axis] if self.ndim == 2 else (COLS if self._meta._form & ROWS else ROWS)
-        meta = EncryptedTile(self._meta.about, self._meta._form | form, self._meta._window, ())
-        axes = "ij"[: self.ndim]
-        folded = da.blockwise(
-            _folded, axes, self, axes, form=form, adjust_chunks={axes[axis]: 1},
-            dtype=np.float64, meta=self._meta, token="sudare-fold",
-        )  # fmt: skip
-        kept = axes.replace(axes[axis], "")
-        made = da.blockwise(
-            _total, kept, folded, axes, concatenate=False, dtype=np.float64, meta=meta, token="sudare-sum"
-        )
-        return self._of(made)
+        return self._place.apply({"op": "sum", "axis": axis % self.ndim}, self)
 
 
 def array(x: StoredMatrix, tile: tuple[int, int] = (8, 8)) -> EncryptedArray:

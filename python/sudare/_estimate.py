@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,18 +52,6 @@ TIMED: dict[str, Callable[[Any], Any]] = {
 TIMES = 2
 
 
-class _Counted(Graph):
-    """An expression that knows the shapes of its nodes."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self.shapes: list[tuple[int, int]] = []
-
-    def _node(self, shape: tuple[int, int], op: str, **operands: Any) -> Node:
-        self.shapes.append(shape)
-        return super()._node(shape, op, **operands)
-
-
 class Tiles:
     """Times of operations on one tile of a context, each measured when it is first asked for."""
 
@@ -107,6 +95,11 @@ class Tiles:
         return spreads * each[0] + pairs * each[1] + folds * each[2]
 
 
+def products(node: dict[str, Any]) -> float:
+    """Operations of a node; a polynomial is about so many products (Paterson and Stockmeyer 1973)."""
+    return 2 * sqrt(len(node["coefficients"])) if node["op"] == "polynomial" else 1
+
+
 def _timed(do: Callable[[Any], Any], operand: Encrypted) -> float:
     try:
         do(operand)  # what is prepared once is not timed
@@ -125,25 +118,27 @@ def estimate(
     context: Context, tiles: Tiles, function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> Estimate:
     """Counts the operations of a function by tiles, and warns of what is long or large."""
-    graph, operands = _Counted(function), {}
+    graph, operands = Graph(function), {}
     for name, given in inputs.items():
         shape = given.shape if isinstance(given, Spec) else array(given).shape
         if len(shape) not in (1, 2) or min(shape) < 1:
             raise ShapeError(f"{name} is a matrix or a vector, or a sudare.spec of one, not of shape {shape}")
         vector = len(shape) == 1
         plain = isinstance(given, Spec) and given.plain
-        core = graph.input(name, (shape[0], 1) if vector else (shape[0], shape[1]), 1.0, plain)
+        sides = (shape[0], 1) if vector else (shape[0], shape[1])
+        core = graph.input(name, Node(-1, sides, 1.0), plain=plain)
         operands[name] = Expression(graph, core, COLUMN if vector else MATRIX)
     if not isinstance(function(**operands), Expression):
         raise PlanError("the function has to return one matrix that it computed")
     seconds, nbytes = 0.0, 0
-    for node, shape in zip(graph.nodes, graph.shapes, strict=True):
-        op, (down, across) = node["op"], tiles.grid(shape)
+    for node, value in zip(graph.nodes, graph.values, strict=True):
+        op, (down, across) = node["op"], tiles.grid(value.shape)
         nbytes += down * across * tiles.nbytes
+        shapes = [graph.values[operand].shape for operand in node.get("operands", [])]
         if op == "matmul":
-            seconds += tiles.product(graph.shapes[node["left"]], graph.shapes[node["right"]])
-        elif op != "input":
-            down, across = tiles.grid(graph.shapes[node.get("left", node.get("of", 0))])
-            seconds += down * across * tiles.seconds(op)
+            seconds += tiles.product(*shapes)
+        elif shapes:
+            down, across = tiles.grid(shapes[0])
+            seconds += down * across * tiles.seconds(op) * products(node)
     forecast("this computation", seconds, nbytes)
     return Estimate(seconds, nbytes)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _html, _tables
-from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
+from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Operation, Shape
 from ._core import Encrypted as Core
-from ._core import Polynomial as CorePolynomial
 from ._devices import CPU, Device, named
-from ._errors import PlanError, ShapeError, UnsupportedError
+from ._errors import ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
 from ._plan import Plan
-from ._polynomial import Interval, polynomial
+from ._polynomial import Interval, inside, polynomial
 from ._progress import clock, forecast
-from ._trace import NAMES, constant_name
+from ._trace import constant_name
 from ._values import real
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ class PlainOperand:
     source: str = ""
     known = True
 
-    def made(self, values: NDArray[Any]) -> PlainOperand:
-        """What an operation on it alone makes."""
-        return PlainOperand(values, self.source)
+    @property
+    def sought(self) -> tuple[tuple[int, int], str, str]:
+        """Its shape, what its giver calls it, and the name of its contents."""
+        contents = constant_name(self.values) if self.values.dtype != object else ""
+        return self.shape, self.source, contents
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,151 +60,41 @@ class PlainOperand:
 Operand: TypeAlias = "Core | PlainOperand"
 
 
-class Computation:
-    """The operators on encrypted operands, done by a server."""
+class Session:
+    """A server as the place of operations."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def _one(self, operand: Operand) -> Core:
-        if isinstance(operand, PlainOperand):
-            raise PlanError("an operation on plain matrices alone is done before they are given here")
-        return operand
-
-    def _both(self, op: str, left: Operand, right: Operand) -> tuple[Core, Core]:
-        """Operands of an operation, a plain one in the form that the plan has for it."""
-        if isinstance(left, PlainOperand):
-            other = self._one(right)
-            return self._planned(op, left, other, "left", "right"), other
-        if isinstance(right, PlainOperand):
-            return left, self._planned(op, right, left, "right", "left")
-        return left, right
-
-    @staticmethod
-    def _alone(left: Operand, right: Operand, done: Callable[[Any, Any], Any]) -> PlainOperand | None:
-        """An operation on two plain matrices, if that is what they are."""
-        if isinstance(left, PlainOperand) and isinstance(right, PlainOperand):
-            return PlainOperand(done(left.values, right.values), left.source or right.source)
-        return None
-
-    def _planned(self, op: str, plain: PlainOperand, other: Core, side: str, across: str) -> Core:
-        """Finds the plain input that the plan combines with `other` here."""
-        expression = self._server._planned._expression
-        nodes, inputs = expression["nodes"], expression["inputs"]
-        sides = [(side, across)] if op in ("matmul", "sub") else [(side, across), (across, side)]
-        names = set()
-        for node in nodes:
-            for s, a in sides:
-                if node["op"] == op and node[a] == other.node and nodes[node[s]]["op"] == "input":
-                    entry = inputs[nodes[node[s]]["input"]]
-                    if entry.get("plain") and (entry["rows"], entry["cols"]) == plain.shape:
-                        names.add(entry["name"])
-        own = constant_name(plain.values) if plain.values.dtype != object else ""
-        if own in names:
-            names = {own}
-        elif plain.source:
-            names = {n for n in names if n == plain.source or n.startswith(f"{plain.source} (")}
-        # A matrix that the planned function brought along is known by its contents.
-        names -= {n for n in names if n.startswith("plain ") and n != own}
-        if len(names) == 1:
-            return self._server._plain(names.pop(), plain.values)
-        if names:
-            found = ", ".join(sorted(names))
-            raise PlanError(f"this plain matrix could be {found}; say which by server.plain(matrix, name)")
-        raise PlanError(
-            f"the plan has no plain {plain.shape} matrix in this place; "
-            "plan with sudare.spec(…, plain=True), or encrypt the matrix"
-        )
-
-    def matmul(self, left: Operand, right: Operand) -> Operand:
-        """The matrix product."""
-        if (alone := self._alone(left, right, np.matmul)) is not None:
-            return alone
-        operands, plan = self._both("matmul", left, right), self._server.plan
-        seconds = None if plan is None else plan._seconds
-        if seconds is not None:
-            forecast("this product, with all that the plan computes,", seconds)
-        with clock("multiplying", seconds):
-            return self._server._core.matmul(*operands)
-
-    def elementwise(self, operation: str, left: Operand, right: Operand) -> Operand:
-        """A sum, difference or product, element by element."""
-        if (alone := self._alone(left, right, getattr(np, operation))) is not None:
-            return alone
-        done: Callable[..., Core] = getattr(self._server._core, operation)
-        return done(*self._both(NAMES[operation], left, right))
-
-    def negative(self, operand: Operand) -> Operand:
-        """The negative."""
-        if isinstance(operand, PlainOperand):
-            return operand.made(-operand.values)
-        return self._server._core.negative(operand)
-
-    def scale(self, operand: Operand, factor: float) -> Operand:
-        """The multiple by a number."""
-        if isinstance(operand, PlainOperand):
-            return operand.made(_number(operand, factor) * operand.values)
-        return self._server._core.scale(operand, factor)
-
-    def shift(self, operand: Operand, number: float) -> Operand:
-        """A number added to every element."""
-        if isinstance(operand, PlainOperand):
-            return operand.made(_number(operand, number) + operand.values)
-        return self._server._core.shift(operand, number)
-
-    def transpose(self, operand: Operand) -> Operand:
-        """The transpose."""
-        if isinstance(operand, PlainOperand):
-            return operand.made(operand.values.swapaxes(-1, -2))
-        return self._server._core.transpose(operand)
-
-    def sum(self, operand: Operand, axis: int) -> Operand:
-        """The sum over an axis."""
-        if isinstance(operand, PlainOperand):
-            return operand.made(operand.values.sum(axis=axis - 2, keepdims=True))
-        return self._server._core.sum(operand, axis)
-
-    def take(self, operand: Operand, axis: int, lines: Lines) -> Operand:
-        """Rows or columns in other places."""
-        if isinstance(operand, PlainOperand):
-            at: list[Any] = [slice(None)] * (operand.values.ndim - 2 + axis)
-            ends = lines.at + lines.stride * lines.count
-            sides = list(operand.values.shape)
-            sides[axis - 2] = lines.size
-            out = np.zeros(sides, operand.values.dtype)
-            picked = lines.start + lines.step * np.arange(lines.count)
-            out[(*at, slice(lines.at, ends, lines.stride))] = operand.values[(*at, picked)]
-            return operand.made(out)
-        if self._server._core.columns is not None:
+    def apply(self, operation: Operation, *operands: Operand) -> Operand:
+        """An operation; on plain matrices alone it is done in NumPy."""
+        known = [x for x in operands if isinstance(x, PlainOperand)]
+        if len(known) == len(operands):
+            source = next((x.source for x in known if x.source), "")
+            return PlainOperand(of_plain(operation, *(x.values for x in known)), source)
+        core, plan, said = self._server._core, self._server.plan, json.dumps(operation)
+        if operation["op"] == "take" and core.columns is not None:
             raise UnsupportedError(
                 "tables over whole ciphertexts are not cut or put together; take a context without columns, "
                 "or multiply by a plain column of zeros and ones and sum"
             )
-        return self._server._core.take(operand, axis, astuple(lines))
+        values = self._placed(said, operands) if known else cast("list[Core]", list(operands))
+        if operation["op"] != "matmul":
+            return core.apply(said, values)
+        seconds = None if plan is None else plan._seconds
+        if seconds is not None:
+            forecast("this product, with all that the plan computes,", seconds)
+        with clock("multiplying", seconds):
+            return core.apply(said, values)
 
-    def repeat(self, operand: Operand, axis: int, size: int) -> Operand:
-        """The only row or column, `size` times."""
-        if isinstance(operand, PlainOperand):
-            return operand.made(operand.values.repeat(size, axis=axis - 2))
-        return self._server._core.repeat(operand, axis, size)
-
-    def approximation(
-        self, operand: Core, variable: Core, error: float, interval: tuple[float, float]
-    ) -> Core:
-        """A polynomial's value as that of a function of a variable."""
-        return self._server._core.approximation(operand, variable, error, interval)
-
-    def refresh(self, operand: Core, max_abs: float | None) -> Core:
-        """The levels of a fresh matrix."""
-        return self._server._core.refresh(operand, max_abs)
-
-    def bounded(self, operand: Core, max_abs: float) -> Core:
-        """The same with a bound that the caller knows."""
-        return self._server._core.bounded(operand, max_abs)
-
-    def polynomial(self, operand: Core, polynomial: CorePolynomial) -> Core:
-        """A polynomial of every element."""
-        return self._server._core.polynomial(operand, polynomial)
+    def _placed(self, said: str, operands: tuple[Operand, ...]) -> list[Core]:
+        """Operands of an operation, a plain one in the form that the plan has for it."""
+        sought = [x.sought if isinstance(x, PlainOperand) else x.node for x in operands]
+        names = self._server._planned._core.place(said, sought)
+        return [
+            self._server._plain(cast("str", name), x.values) if isinstance(x, PlainOperand) else x
+            for name, x in zip(names, operands, strict=True)
+        ]
 
     def lift(self, values: Floats) -> Operand:
         """A plain matrix as an operand: an input of the plan, or in a context any."""
@@ -232,7 +124,7 @@ class Encrypted(ArrayOperators, Travels):
         return self._home.server
 
     @property
-    def _do(self) -> Computation:
+    def _place(self) -> Session:
         if self._server is None and self._plan is not None and self._plan.exact:
             # It takes no keys: anybody can compute it.
             self._home.server = self._plan.keyless()
@@ -241,7 +133,7 @@ class Encrypted(ArrayOperators, Travels):
                 "this matrix is bound to no server; make its client's by client.server(), "
                 "or bind it to another: x = server.bind(x)"
             )
-        return Computation(self._server)
+        return Session(self._server)
 
     def _wrap(self, core: Any, dropped: Shape) -> Encrypted:
         return Encrypted(core, self._plan, self._home, dropped)
@@ -336,13 +228,14 @@ class Encrypted(ArrayOperators, Travels):
         not bootstrap.
         """
         bound = None if max_abs is None else real(max_abs, "max_abs")
-        return self._wrap(self._do.refresh(self._core, bound), self._dropped)
+        server = self._place._server
+        return self._wrap(server._core.refresh(self._core, bound), self._dropped)
 
     def apply(self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Encrypted:
         if self._plan is not None:
             return super().apply(function, interval, degree)
         fitted = polynomial(function, interval, degree, self.max_abs)
-        return self._wrap(self._do.polynomial(self._core, fitted._up_to(self.max_abs)), self._dropped)
+        return self._apply(fitted._operation(self.max_abs))
 
     apply.__doc__ = ArrayOperators.apply.__doc__
 
@@ -383,10 +276,38 @@ def _unpickle(plan: Plan, data: bytes, dropped: Shape) -> Encrypted:
     return Encrypted(Core.from_bytes(plan._core, data), plan, None, dropped)
 
 
-def _number(operand: PlainOperand, number: float) -> Any:
-    """A number of the kind that a plain matrix has."""
-    whole = operand.values.dtype.kind in "iO" and float(number).is_integer()
-    return int(number) if whole else number
+def of_plain(operation: Operation, x: NDArray[Any], *others: NDArray[Any]) -> NDArray[Any]:
+    """What an operation makes of plain matrices, in their own type."""
+    op, axis = operation["op"], operation.get("axis", 0) - 2
+    by = operation.get("by", 1.0)
+    if x.dtype.kind in "iO" and float(by).is_integer():
+        by = int(by)
+    if op == "take":
+        lines = Lines(**operation["lines"])
+        moved = np.moveaxis(x, axis, 0)
+        out = np.zeros((lines.size, *moved.shape[1:]), x.dtype)
+        ends = lines.at + lines.stride * lines.count
+        out[lines.at : ends : lines.stride] = moved[lines.start + lines.step * np.arange(lines.count)]
+        return np.moveaxis(out, 0, axis)
+    if op == "polynomial":
+        domain = operation["low"], operation["high"]
+        inside(x, domain)
+        value: NDArray[Any] = np.polynomial.Chebyshev(operation["coefficients"], domain=domain)(x)
+        return value
+    done: dict[str, Callable[[], Any]] = {
+        "matmul": lambda: x @ others[0],
+        "add": lambda: x + others[0],
+        "sub": lambda: x - others[0],
+        "mul": lambda: x * others[0],
+        "neg": lambda: -x,
+        "scale": lambda: by * x,
+        "shift": lambda: by + x,
+        "transpose": lambda: x.swapaxes(-1, -2),
+        "sum": lambda: x.sum(axis=axis, keepdims=True),
+        "repeat": lambda: x.repeat(operation["size"], axis=axis),
+        "bounded": lambda: x,
+    }
+    return cast("NDArray[Any]", done[op]())
 
 
 def members(values: Floats) -> Floats:

@@ -1,12 +1,13 @@
 """Functions of encrypted numbers, by polynomials.
 
-A plan computes a polynomial by sums and products that any expression has, which is what is composed here;
-a context has a circuit of its own. How far a polynomial is from its function is found below: a bound for
-the functions of `KNOWN`, for others an estimate.
+A plan has the sums and products in place of a polynomial that it is made of; a context has a circuit of its
+own. How far a polynomial is from its function is found below: a bound for the functions of `KNOWN`, for
+others an estimate.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias, cast
@@ -20,8 +21,6 @@ from ._values import count, real
 __all__ = ["Polynomial", "fit"]
 
 DEGREES = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
-# Degrees below this are sums of multiples.
-BABIES = 4
 # Functions whose distance from a polynomial is bounded, by what they are called below.
 KNOWN: dict[Any, str] = {
     **{f: f.__name__ for f in (np.exp, np.tanh, np.sqrt, np.reciprocal, np.log, np.sin, np.cos, np.sign)},
@@ -46,9 +45,13 @@ class Polynomial:
         # A function, the name of one that is known below, or None where it is the polynomial itself.
         self._core, self._function, self._stated = core, function, stated
 
-    def _up_to(self, max_abs: float) -> _core.Polynomial:
-        """The same for elements of which no more is known, as far from the function as it is for those."""
-        return self._core if self._stated else self._core.up_to(max_abs, self._function)
+    def _operation(self, max_abs: float | None = None) -> dict[str, Any]:
+        """The operation on elements; on those up to `max_abs` with the distance that it has there."""
+        if not any(self.coefficients[1:]):
+            raise InputError("a polynomial of degree 0 is a number: write that number")
+        known = max_abs is None or self._stated
+        core = self._core if known else self._core.up_to(cast("float", max_abs), self._function)
+        return cast("dict[str, Any]", json.loads(core.operation))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -172,39 +175,6 @@ def hull(interval: Interval) -> tuple[float, float]:
     """Least and largest end of an interval or several."""
     pairs = intervals(interval)
     return min(low for low, _ in pairs), max(high for _, high in pairs)
-
-
-def chebyshev(x: Operand, coefficients: Sequence[float], interval: tuple[float, float]) -> Operand:
-    """Sum of c_k T_k(u) for the variable u = (x - middle) / radius, as a plan has it.
-
-    By p = q T_m + r with m a power of two (Paterson and Stockmeyer 1973, in Chebyshev's basis), and
-    T_2k = 2 T_k^2 - 1, T_2k+1 = 2 T_k T_k+1 - u. Where u is in [-1, 1] so is every T_k, which keeps the
-    bounds of the plan.
-    """
-    if not any(coefficients[1:]):
-        raise InputError("a polynomial of degree 0 is a number: write that number")
-    (low, high), known = interval, {}
-    middle, radius = (low + high) / 2, (high - low) / 2
-    centred = x - middle if middle else x
-    known[1] = (centred if radius == 1 else centred * (1 / radius)).bounded(1.0)
-
-    def term(k: int) -> Operand:
-        if k not in known:
-            half = term(k // 2)
-            product = half * (half if k % 2 == 0 else term(k - k // 2))
-            known[k] = (2 * product - (1.0 if k % 2 == 0 else known[1])).bounded(1.0)
-        return known[k]
-
-    def value(c: Sequence[float]) -> Operand | float:
-        degree = max((k for k, factor in enumerate(c) if factor), default=0)
-        if degree < BABIES:
-            parts = [factor * term(k) for k, factor in enumerate(c[1 : degree + 1], 1) if factor]
-            return sum(parts[1:], parts[0]) + c[0] if parts else float(c[0])
-        m = 1 << (degree.bit_length() - 1)
-        q, r = np.polynomial.chebyshev.chebdiv(c[: degree + 1], [0.0] * m + [1.0])
-        return term(m) * value(np.atleast_1d(q).tolist()) + value(np.atleast_1d(r).tolist())
-
-    return cast("Operand", value(coefficients))
 
 
 def powers(x: Operand, coefficients: Sequence[float]) -> Operand:

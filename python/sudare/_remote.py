@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
@@ -452,13 +453,15 @@ class _Computes:
             return {"object": value.object, "plain": value.name}
         return {"object": self._remote.send(value.to_bytes())}
 
-    def _run(self, operation: str, *operands: Any, **numbers: Any) -> _core.Encrypted:
+    def apply(self, operation: str | None, operands: Sequence[Any]) -> _core.Encrypted:
+        """An operation, given as JSON; without one the plan's whole expression."""
         request: dict[str, Any] = {
             "kind": "compute",
             "plan": self._sent,
-            "operation": {"op": operation, **numbers},
             "operands": [self._operand(x) for x in operands],
         }
+        if operation is not None:
+            request["operation"] = json.loads(operation)
         if self._keys is not None:
             request["keys"] = self._keys
         with progress("computing far away") as report:
@@ -468,58 +471,8 @@ class _Computes:
         except SudareError as error:
             raise _nonsense(f"a result that is none of this plan ({error})") from error
 
-    def matmul(self, left: Any, right: Any) -> _core.Encrypted:
-        return self._run("matmul", left, right)
-
-    def add(self, left: Any, right: Any) -> _core.Encrypted:
-        return self._run("add", left, right)
-
-    def subtract(self, left: Any, right: Any) -> _core.Encrypted:
-        return self._run("sub", left, right)
-
-    def multiply(self, left: Any, right: Any) -> _core.Encrypted:
-        return self._run("mul", left, right)
-
-    def negative(self, operand: Any) -> _core.Encrypted:
-        return self._run("neg", operand)
-
-    def scale(self, operand: Any, factor: float) -> _core.Encrypted:
-        return self._run("scale", operand, by=factor)
-
-    def shift(self, operand: Any, number: float) -> _core.Encrypted:
-        return self._run("shift", operand, by=number)
-
-    def transpose(self, operand: Any) -> _core.Encrypted:
-        return self._run("transpose", operand)
-
-    def sum(self, operand: Any, axis: int) -> _core.Encrypted:
-        return self._run("sum", operand, axis=axis)
-
-    def moments(self, table: Any) -> _core.Encrypted:
-        return self._run("moments", table)
-
-    def take(self, operand: Any, axis: int, lines: tuple[int, ...]) -> _core.Encrypted:
-        raise _whole("a slice")
-
-    def repeat(self, operand: Any, axis: int, size: int) -> _core.Encrypted:
-        raise _whole("broadcasting")
-
-    def approximation(
-        self, operand: Any, variable: Any, error: float, interval: tuple[float, float]
-    ) -> _core.Encrypted:
-        raise _whole("an approximation")
-
-    def bounded(self, operand: Any, max_abs: float) -> _core.Encrypted:
-        raise _whole("a known bound")
-
     def refresh(self, operand: Any, max_abs: float | None) -> NoReturn:
         raise UnsupportedError("a server far away computes by plans, and a plan refreshes by itself")
-
-
-def _whole(what: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"{what} is no job of its own far away; server.run(inputs) computes the whole expression in one"
-    )
 
 
 class RemoteServer(Server):
@@ -540,7 +493,7 @@ class RemoteServer(Server):
         first = inputs[0] if inputs else None
         if first is None:
             raise InputError("give the inputs of the plan")
-        core = cast(_Computes, self._core)._run("run", *(x._core for x in inputs))
+        core = cast(_Computes, self._core).apply(None, [x._core for x in inputs])
         return self.bind(first)._wrap(core, ())
 
     def __repr__(self) -> str:

@@ -111,7 +111,7 @@ class Server(KeyedServer[_core.Server]):
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"statistics are those of an encrypted table, not of {type(x).__name__}")
         with clock("statistics"):
-            return Encrypted(self._core.moments(x._core), self._plan, self._home)
+            return Encrypted(self._core.apply('{"op": "moments"}', [x._core]), self._plan, self._home)
 
     @classmethod
     def from_bytes(cls, plan: Plan, data: Source, threads: int = 0) -> Server:

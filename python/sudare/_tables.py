@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._array import COLUMN, MATRIX, NUMBER, ROW, Shape, plain, scalar, shapes_differ
+from ._array import COLUMN, MATRIX, NAMES, NUMBER, ROW, Shape, plain, scalar, shapes_differ
 from ._errors import ShapeError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def elementwise(x: Encrypted, operation: str, other: Any, reflected: bool) -> En
     else:
         dropped = NUMBER
     first, second = (y, x) if reflected else (x, y)
-    return x._wrap(x._do.elementwise(operation, first._core, second._core), dropped)
+    return x._wrap(x._place.apply({"op": NAMES[operation]}, first._core, second._core), dropped)
 
 
 def product(x: Encrypted, other: Any, reflected: bool) -> Encrypted:
@@ -53,20 +53,20 @@ def product(x: Encrypted, other: Any, reflected: bool) -> Encrypted:
         y = other
     else:
         shaped, dropped = rows(plain(other))
-        y = x._wrap(x._do.lift(shaped), dropped)
+        y = x._wrap(x._place.lift(shaped), dropped)
     left, right = (y, x) if reflected else (x, y)
     if 0 in (left.ndim, right.ndim):
         raise ShapeError("a matrix product takes matrices; multiply by a number with *")
     if left.shape[-1] != right.shape[0]:
         raise shapes_differ("matrix product", left.shape, right.shape)
     if left.ndim == right.ndim == 1:
-        return (left * right).sum()
+        return elementwise(left, "multiply", right, False).sum()
     if right.ndim == 1:
-        return (left * right).sum(axis=1)
+        return elementwise(left, "multiply", right, False).sum(axis=1)
     if left.ndim == 1:
-        column = left._core if left._dropped == COLUMN else left._do.transpose(left._core)
-        return (left._wrap(column, MATRIX) * right).sum(axis=0)
-    return left._wrap(left._do.matmul(left._core, right._core), MATRIX)
+        column = left._wrap(left._turned(COLUMN), MATRIX)
+        return elementwise(column, "multiply", right, False).sum(axis=0)
+    return left._wrap(left._place.apply({"op": "matmul"}, left._core, right._core), MATRIX)
 
 
 def _lifted(x: Encrypted, operation: str, other: Any) -> Encrypted:
@@ -80,11 +80,11 @@ def _lifted(x: Encrypted, operation: str, other: Any) -> Encrypted:
         except ValueError:
             raise shapes_differ(operation, x.shape, values.shape) from None
     if values.ndim == 1 and x._dropped == COLUMN:
-        return x._wrap(x._do.lift(np.ascontiguousarray(values.reshape(-1, 1))), COLUMN)
+        return x._wrap(x._place.lift(np.ascontiguousarray(values.reshape(-1, 1))), COLUMN)
     shaped, dropped = rows(values)
-    return x._wrap(x._do.lift(np.ascontiguousarray(shaped)), dropped)
+    return x._wrap(x._place.lift(np.ascontiguousarray(shaped)), dropped)
 
 
 def _as_row(v: Encrypted) -> Encrypted:
     """A vector as a row."""
-    return v._wrap(v._do.transpose(v._core), ROW) if v._dropped == COLUMN else v
+    return v._apply({"op": "transpose"}, ROW) if v._dropped == COLUMN else v

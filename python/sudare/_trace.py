@@ -6,33 +6,32 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Shape
+from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Operation, Shape
 from ._errors import InputError, PlanError
 from ._integers import exactly
 from ._spec import Spec
 
-NAMES = {"add": "add", "subtract": "sub", "multiply": "mul"}
+#: Larger integers are no bounds of a computation.
+LARGEST_INTEGER = 2**127 - 1
 
 
 @dataclass(frozen=True)
 class Known:
-    """A plain matrix: the input that it is or comes from, and the bound on its elements."""
+    """A plain matrix: the input that it is, and the one that it comes from."""
 
     name: str
     source: str
-    max_abs: float
-    integer: bool = False
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the expression: its place and its rows and columns.
+    """A value of the expression: its place, and what is known of it.
 
     A plain one has no place until something encrypted meets it: whatever is done to plain matrices alone is
     done in NumPy, before they are given to a server, so that the plan has the matrix that comes out of it.
@@ -40,8 +39,11 @@ class Node:
 
     index: int
     shape: tuple[int, int]
-    batch: int = 1
+    max_abs: float
+    #: The bound on integers, to the last digit.
+    integers: int | None = None
     known: Known | None = None
+    batch: int = 1
 
 
 class Graph:
@@ -51,136 +53,64 @@ class Graph:
         self.function = function
         self.inputs: list[dict[str, Any]] = []
         self.nodes: list[dict[str, Any]] = []
+        self.values: list[Node] = []
         self.forms: dict[str, Node] = {}
         self.met: set[str] = set()
 
-    def _node(self, shape: tuple[int, int], op: str, **operands: Any) -> Node:
-        self.nodes.append({"op": op, **operands})
-        return Node(len(self.nodes) - 1, shape)
+    def apply(self, operation: Operation, *operands: Node) -> Node:
+        """A node for an operation, or another plain matrix where all its operands are."""
+        told = [(*node.shape, node.max_abs, whole(node.integers)) for node in operands]
+        rows, cols, max_abs, integers = _core.infer(json.dumps(operation), told)
+        made = Node(-1, (rows, cols), max_abs, integers)
+        known = [node.known for node in operands if node.known is not None]
+        if len(known) == len(operands):
+            return self._form(operation, operands, known, made)
+        return self._node({**operation, "operands": [self._at(node) for node in operands]}, made)
+
+    def _node(self, written: dict[str, Any], value: Node) -> Node:
+        self.nodes.append(written)
+        self.values.append(replace(value, index=len(self.values), known=None))
+        return self.values[-1]
+
+    def _form(self, operation: Operation, operands: tuple[Node, ...], known: list[Known], made: Node) -> Node:
+        """What an operation makes of plain matrices: an input of its own."""
+        if operation["op"] == "polynomial" and operands[0].max_abs > max(
+            abs(operation["low"]), abs(operation["high"])
+        ):
+            raise PlanError(
+                f"{known[0].name} is up to {operands[0].max_abs:g}, outside of the interval "
+                f"from {operation['low']:g} to {operation['high']:g}; widen it"
+            )
+        said = json.dumps(
+            [operation, [(k.name, node.shape) for k, node in zip(known, operands, strict=True)]]
+        )
+        if said not in self.forms:
+            source = next((k.source for k in known if not k.source.startswith("plain ")), known[0].source)
+            self.met.update(k.source for k in known if k.source != source)
+            form = Known(f"{source[:48]} ({len(self.forms) + 2})", source)
+            if made.max_abs == 0:
+                # No matrix has a bound of zero.
+                made = replace(made, max_abs=operands[0].max_abs, integers=operands[0].integers)
+            self.forms[said] = replace(made, known=form)
+        return self.forms[said]
 
     def _at(self, node: Node) -> int:
         """A value's place; a plain one gets it here."""
         if node.known is None:
             return node.index
         self.met.add(node.known.source)
-        return self.input(node.known.name, node.shape, node.known.max_abs, True, node.known.integer).index
+        return self.input(node.known.name, node, plain=True).index
 
-    def _done(
-        self,
-        shape: tuple[int, int],
-        bound: Callable[..., float],
-        op: str,
-        operands: dict[str, Node],
-        **others: Any,
-    ) -> Node:
-        """A node for an operation, or another plain matrix where all its operands are."""
-        known = [node.known for node in operands.values() if node.known is not None]
-        if len(known) < len(operands):
-            return self._node(
-                shape, op, **{name: self._at(node) for name, node in operands.items()}, **others
-            )
-        said = json.dumps(
-            [op, [(k.name, node.shape) for k, node in zip(known, operands.values(), strict=True)], others]
-        )
-        if said not in self.forms:
-            source = next((k.source for k in known if not k.source.startswith("plain ")), known[0].source)
-            self.met.update(k.source for k in known if k.source != source)
-            largest = bound(*(k.max_abs for k in known))
-            form = Known(
-                f"{source[:48]} ({len(self.forms) + 2})", source, largest, all(k.integer for k in known)
-            )
-            self.forms[said] = Node(-1, shape, known=form)
-        return self.forms[said]
-
-    def input(
-        self, name: str, shape: tuple[int, int], max_abs: float, plain: bool, integer: bool = False
-    ) -> Node:
-        """A matrix that goes in. Bounds of integers stay exact beyond 2^53."""
+    def input(self, name: str, like: Node, *, plain: bool = False) -> Node:
+        """A matrix that goes in."""
         known = [i for i, entry in enumerate(self.inputs) if entry["name"] == name]
         if known:
-            at = next(i for i, n in enumerate(self.nodes) if n == {"op": "input", "input": known[0]})
-            return Node(at, shape)
-        rows, cols = shape
-        entry = {"name": name, "rows": rows, "cols": cols, "max_abs": float(max_abs), "plain": plain}
-        self.inputs.append({**entry, "integers": int(max_abs)} if integer else entry)
-        return self._node(shape, "input", input=len(self.inputs) - 1)
-
-    def matmul(self, left: Node, right: Node) -> Node:
-        """The matrix product."""
-        (rows, inner), (_, cols) = left.shape, right.shape
-        return self._done((rows, cols), lambda a, b: a * b * inner, "matmul", {"left": left, "right": right})
-
-    def elementwise(self, operation: str, left: Node, right: Node) -> Node:
-        """A sum, difference or product, element by element."""
-        product = operation == "multiply"
-        operands = {"left": left, "right": right}
-        return self._done(left.shape, lambda a, b: a * b if product else a + b, NAMES[operation], operands)
-
-    def negative(self, operand: Node) -> Node:
-        """The negative."""
-        return self._done(operand.shape, lambda a: a, "neg", {"of": operand})
-
-    def scale(self, operand: Node, factor: float) -> Node:
-        """The multiple by a number."""
-        return self._done(operand.shape, lambda a: a * abs(factor) or a, "scale", {"of": operand}, by=factor)
-
-    def shift(self, operand: Node, number: float) -> Node:
-        """A number added to every element."""
-        return self._done(operand.shape, lambda a: a + abs(number), "shift", {"of": operand}, by=number)
-
-    def transpose(self, operand: Node) -> Node:
-        """The transpose."""
-        return self._done(operand.shape[::-1], lambda a: a, "transpose", {"of": operand})
-
-    def sum(self, operand: Node, axis: int) -> Node:
-        """The sum over an axis."""
-        rows, cols = operand.shape
-        shape = (1, cols) if axis == 0 else (rows, 1)
-        return self._done(shape, lambda a: a * operand.shape[axis], "sum", {"of": operand}, axis=axis)
-
-    def take(self, operand: Node, axis: int, lines: Lines) -> Node:
-        """Rows or columns in other places."""
-        rows, cols = operand.shape
-        shape = (lines.size, cols) if axis == 0 else (rows, lines.size)
-        return self._done(shape, lambda a: a, "take", {"of": operand}, axis=axis, lines=asdict(lines))
-
-    def repeat(self, operand: Node, axis: int, size: int) -> Node:
-        """The only row or column, `size` times."""
-        rows, cols = operand.shape
-        shape = (size, cols) if axis == 0 else (rows, size)
-        return self._done(shape, lambda a: a, "repeat", {"of": operand}, axis=axis, size=size)
-
-    def approximation(
-        self, operand: Node, variable: Node, error: float, interval: tuple[float, float]
-    ) -> Node:
-        """A polynomial's value as that of a function of a variable."""
-        (low, high), of = interval, {"of": operand}
-        if operand.known is not None and variable.known is not None:
-            if variable.known.max_abs > max(abs(low), abs(high)):
-                raise PlanError(
-                    f"{variable.known.name} is up to {variable.known.max_abs:g}, outside of the interval "
-                    f"from {low:g} to {high:g}; widen it"
-                )
-            # Where the variable is a plain matrix, so is all that is made of it.
-            return self._done(
-                operand.shape, lambda a: a, "approximation", of, error=error, low=low, high=high
-            )
-        others = {"variable": self._at(variable), "error": error, "low": low, "high": high}
-        return self._done(operand.shape, lambda a: a, "approximation", of, **others)
-
-    def bound(self, node: Node) -> float:
-        """The bound on a value that the expression tells so far."""
-        if node.known is not None:
-            return node.known.max_abs
-        return _core.Plan.bound(
-            json.dumps({"inputs": self.inputs, "nodes": self.nodes, "output": node.index})
-        )
-
-    def bounded(self, operand: Node, max_abs: float) -> Node:
-        """A bound that the caller knows."""
-        return self._done(
-            operand.shape, lambda a: min(a, max_abs), "bounded", {"of": operand}, max_abs=max_abs
-        )
+            return self.values[self.nodes.index({"op": "input", "input": known[0]})]
+        rows, cols = like.shape
+        entry = {"name": name, "rows": rows, "cols": cols, "max_abs": float(like.max_abs), "plain": plain}
+        whole = {} if like.integers is None else {"integers": like.integers, "max_abs": float(like.integers)}
+        self.inputs.append({**entry, **whole})
+        return self._node({"op": "input", "input": len(self.inputs) - 1}, like)
 
     def lift(self, values: Floats) -> Node:
         """A plain matrix that the function brings along; the server needs it again to compute."""
@@ -193,8 +123,13 @@ class Graph:
         if integers:
             exactly(values)
         name = constant_name(values)
-        known = Known(name, name, float(np.abs(values).max()) or 1.0, integers)
-        return Node(-1, (rows, cols), known=known)
+        largest = float(np.abs(values).max()) or 1.0
+        return Node(-1, (rows, cols), largest, int(largest) if integers else None, Known(name, name))
+
+
+def whole(bound: int | None) -> int | None:
+    """A bound on integers, as far as it can be computed with."""
+    return None if bound is None else min(bound, LARGEST_INTEGER)
 
 
 def constant_name(values: Floats) -> str:
@@ -221,12 +156,8 @@ class Expression(ArrayOperators):
         self._graph, self._core, self._dropped = graph, core, dropped
 
     @property
-    def _do(self) -> Graph:
+    def _place(self) -> Graph:
         return self._graph
-
-    @property
-    def _bound(self) -> float:
-        return self._graph.bound(self._core)
 
     def _wrap(self, core: Node, dropped: Shape) -> Expression:
         return Expression(self._graph, core, dropped)
@@ -246,10 +177,10 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
         shape = (spec.shape[0], 1) if vector else (spec.shape[0], spec.shape[1])
         if spec.integer and spec.max_abs != int(spec.max_abs):
             raise InputError(f"max_abs of integers is an integer, not {spec.max_abs!r}")
-        if spec.plain:
-            core = Node(-1, shape, known=Known(name, name, spec.max_abs, spec.integer))
-        else:
-            core = graph.input(name, shape, spec.max_abs, False, spec.integer)
+        bound = int(spec.max_abs) if spec.integer else None
+        core = Node(-1, shape, spec.max_abs, bound, Known(name, name) if spec.plain else None)
+        if not spec.plain:
+            core = graph.input(name, core)
         operands[name] = Expression(graph, core, COLUMN if vector else MATRIX)
     result = function(**operands)
     if not isinstance(result, Expression):

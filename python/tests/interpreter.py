@@ -36,12 +36,11 @@ def evaluate(text: str, values: Mapping[str, Floats]) -> Any:
             assert value.shape == (entry["rows"], entry["cols"])
             assert np.abs(value).max() <= entry["max_abs"]
             return np.asarray(value)
-        if "left" in node:
-            left, right = done[node["left"]], done[node["right"]]
-            assert op == "matmul" or left.shape == right.shape
+        of, *others = (done[operand] for operand in node["operands"])
+        if others:
+            assert op == "matmul" or of.shape == others[0].shape
             results = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "matmul": np.matmul}
-            return np.asarray(results[op](left, right))
-        of = done[node["of"]]
+            return np.asarray(results[op](of, *others))
         if op == "sum":
             return np.asarray(of.sum(node["axis"], keepdims=True))
         if op == "transpose":
@@ -55,8 +54,10 @@ def evaluate(text: str, values: Mapping[str, Floats]) -> Any:
             return np.repeat(of, node["size"], node["axis"])
         if op == "bounded":
             assert np.abs(of).max() <= node["max_abs"] * (1 + 1e-12)
-        if op in ("bounded", "approximation"):
             return of
+        if op == "polynomial":
+            domain = node["low"], node["high"]
+            return np.polynomial.Chebyshev(node["coefficients"], domain=domain)(of)
         return of * node["by"] if op == "scale" else of + node["by"]
 
     for node in expression["nodes"]:

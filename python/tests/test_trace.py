@@ -359,7 +359,7 @@ def test_functions_are_polynomials_with_bounds() -> None:
     text = trace(lambda A: A.apply(fitted), {"A": sd.spec((4, 3))})
     assert np.abs(evaluate(text, {"A": A}) - np.tanh(A)).max() <= fitted.error * (1 + 1e-9)
     last = json.loads(text)["nodes"][-1]
-    assert (last["op"], last["low"], last["high"], last["error"]) == ("approximation", -2, 1.5, fitted.error)
+    assert (last["op"], last["low"], last["high"], last["error"]) == ("polynomial", -2, 1.5, fitted.error)
 
 
 def test_what_is_done_to_plain_matrices_is_done_in_numpy() -> None:

@@ -6,11 +6,10 @@ use crate::record::{Record, Stages};
 use crate::schemes::Bench;
 use crate::timing::measure;
 use std::time::Instant;
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::packing::IntMatrix;
+use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_matrix::plan::Program;
 use sudare_matrix::session::QUIET;
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Planner, Server};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, Planner, Server};
 use sudare_testkit::Random;
 
 /// Side of square matrices and bits of their entries; the first is the paper's.
@@ -21,13 +20,13 @@ const WANTED_MS: f64 = 10.0;
 struct Session {
     client: Client,
     server: Server,
-    a: IntMatrix,
-    b: IntMatrix,
+    a: Matrix<i128>,
+    b: Matrix<i128>,
 }
 
 impl Session {
     fn encrypt(&self) -> Outcome<[Encrypted; 2]> {
-        let one = |name: &str, matrix: &IntMatrix| self.client.encrypt_integers(name, matrix, QUIET);
+        let one = |name: &str, matrix: &Matrix<i128>| self.client.encrypt_integers(name, matrix, QUIET);
         Ok([one("A", &self.a)?, one("B", &self.b)?])
     }
 
@@ -60,7 +59,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Outcome<()> {
         let mut random = Random(u64::from(bits));
         let mut matrix = || {
             let data = (0..d * d).map(|_| i128::from(random.word() % (2 * bound + 1)) - i128::from(bound)).collect();
-            IntMatrix::new(d, d, data)
+            Matrix::<i128>::new(d, d, data)
         };
         let (a, b) = (matrix()?, matrix()?);
         let session = Session { client: Client::new(&plan, threads)?, server: Server::keyless(&plan, threads)?, a, b };

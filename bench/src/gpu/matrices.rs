@@ -3,9 +3,10 @@
 use super::{Bench, Cell, model};
 use crate::Outcome;
 use std::sync::Arc;
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_matrix::device::{download, evaluator, upload};
-use sudare_matrix::{Matrix, Operand, ProductSpec, Shape};
+use sudare_matrix::{Operand, ProductSpec, Shape};
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
+use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_matrix::MatrixError;
 use sudare_ring::{ErrorKind, Kinded};
@@ -82,9 +83,12 @@ fn remedy(error: &(dyn Error + 'static)) -> &'static str {
     match error.downcast_ref() {
         Some(MatrixError::He(e)) => return remedy(e),
         Some(MatrixError::Wire(e)) => return remedy(e),
-        Some(MatrixError::NotFinite { .. }) => return "; replace or drop it first",
+        Some(MatrixError::Expr(e)) => return remedy(e),
         Some(MatrixError::PlannedShape { .. }) => return "; plan for the shape that you have",
         _ => {}
+    }
+    if let Some(ExprError::NotFinite { .. }) = error.downcast_ref() {
+        return "; replace or drop it first";
     }
     if let Some(HeError::Rlwe(e)) = error.downcast_ref() {
         return remedy(e);

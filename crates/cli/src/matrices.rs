@@ -6,8 +6,7 @@ use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output, Whole};
 use crate::npy;
 use std::path::Path;
-use sudare_matrix::Matrix;
-use sudare_matrix::packing::IntMatrix;
+use sudare_expr::Matrix;
 use sudare_ring::ErrorKind;
 
 /// Most bytes of a matrix file.
@@ -163,10 +162,15 @@ pub fn read(path: &Path, batch: usize, shape: (usize, usize), options: &Csv) -> 
 }
 
 /// Reads the `batch` matrices of an exact plan.
-pub fn integers(path: &Path, batch: usize, shape: (usize, usize), options: &Csv) -> Result<Vec<IntMatrix>, CliError> {
+pub fn integers(
+    path: &Path,
+    batch: usize,
+    shape: (usize, usize),
+    options: &Csv,
+) -> Result<Vec<Matrix<i128>>, CliError> {
     let (rows, cols) = shape;
     let data = planned::<i128>(path, batch, shape, options)?;
-    let each = data.chunks_exact(rows * cols).map(|m| IntMatrix::new(rows, cols, m.to_vec()));
+    let each = data.chunks_exact(rows * cols).map(|m| Matrix::<i128>::new(rows, cols, m.to_vec()));
     each.collect::<Result<Vec<_>, _>>().in_file(path)
 }
 
@@ -201,14 +205,14 @@ pub enum Numbers {
     /// Of a batch, or one.
     Reals(Vec<Matrix>),
     /// The same.
-    Integers(Vec<IntMatrix>),
+    Integers(Vec<Matrix<i128>>),
 }
 
 impl Numbers {
     fn shape(&self) -> Vec<usize> {
         let (members, (rows, cols)) = match self {
             Self::Reals(all) => (all.len(), all.first().map_or((0, 0), Matrix::shape)),
-            Self::Integers(all) => (all.len(), all.first().map_or((0, 0), IntMatrix::shape)),
+            Self::Integers(all) => (all.len(), all.first().map_or((0, 0), Matrix::shape)),
         };
         let batch = (members > 1).then_some(members);
         batch.into_iter().chain([rows, cols]).collect()
@@ -245,7 +249,7 @@ fn write_npy(out: &mut Output, numbers: &Numbers) -> Result<(), CliError> {
     Ok(match numbers {
         Numbers::Reals(all) => npy::write(out, &shape, all.iter().flat_map(|m| m.data().iter().copied())),
         Numbers::Integers(all) => {
-            let narrow: Result<Vec<i64>, _> = all.iter().flat_map(IntMatrix::data).map(|x| i64::try_from(*x)).collect();
+            let narrow: Result<Vec<i64>, _> = all.iter().flat_map(Matrix::data).map(|x| i64::try_from(*x)).collect();
             let narrow =
                 narrow.map_err(|_| bad("an integer does not fit 64 bits; name an output that ends in .csv"))?;
             npy::write(out, &shape, narrow.into_iter())

@@ -23,7 +23,8 @@ mod _core {
     };
     #[pymodule_export]
     use sudare_py::{
-        add_parts, decrypt_part, devices, error_classes, layouts, load_part, matmul_parts, peek, sum_part, write_file,
+        add_parts, decrypt_part, devices, error_classes, infer, layouts, load_part, matmul_parts, peek, sum_part,
+        write_file,
     };
 
     #[pymodule_export]

@@ -2,8 +2,8 @@
 //!
 //! Run with `cargo run -p sudare-matrix --example 1_product`.
 
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Planner, Server};
+use sudare_expr::{Expr, InputSpec, Matrix};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Planner, Server};
 
 fn main() -> Result<(), MatrixError> {
     // What is computed, and how exact it has to be. Shapes and bounds on the values are all that

@@ -2,8 +2,9 @@
 //!
 //! Run with `cargo run -p sudare-matrix --example 2_packings`.
 
+use sudare_expr::Matrix;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
-use sudare_matrix::packing::{Entries, FirstMethod, IntMatrix, MatrixPacking, PatternMatching, Statistics};
+use sudare_matrix::packing::{Entries, FirstMethod, MatrixPacking, PatternMatching, Statistics};
 use sudare_matrix::{MatrixError, Operand, Shape};
 use sudare_rlwe::security::Security;
 
@@ -81,8 +82,8 @@ fn product() -> Result<(), MatrixError> {
     let secret = SecretKey::generate(&params)?;
     let public = secret.public_key()?;
     let encryptor = Encryptor::new(&public)?;
-    let a = IntMatrix::from_fn(20, 12, |i, j| (i * 397 + j * 211) as i128 % 8191 - 4095)?;
-    let b = IntMatrix::from_fn(12, 5, |i, j| (i * 1009 + j * 613) as i128 % 8191 - 4095)?;
+    let a = Matrix::<i128>::from_fn(20, 12, |i, j| (i * 397 + j * 211) as i128 % 8191 - 4095)?;
+    let b = Matrix::<i128>::from_fn(12, 5, |i, j| (i * 1009 + j * 613) as i128 % 8191 - 4095)?;
     let x = packing.encrypt(&encryptor, Operand::Left, &a)?;
     let y = packing.encrypt(&encryptor, Operand::Right, &b)?;
     let product = packing.multiply(&Evaluator::new(&params), &x, &y)?;

@@ -9,10 +9,10 @@
 
 use std::error::Error;
 use std::time::Instant;
+use sudare_expr::Matrix;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper};
 use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit, fit};
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, State};
-use sudare_matrix::Matrix;
 use sudare_matrix::slots::grid::{Clean, Grid, GridLayout};
 use sudare_matrix::slots::tiles::Axis;
 use sudare_ring::Threads;

@@ -3,8 +3,8 @@
 //! Run with `make demo-gpu`.
 
 use sudare_cuda::{Device, Kernels, Trial};
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, MatrixError, Planner};
+use sudare_expr::{Expr, InputSpec, Matrix};
+use sudare_matrix::{Client, CostModel, Goal, MatrixError, Planner};
 use sudare_rlwe::security::Security;
 
 fn main() -> Result<(), MatrixError> {

@@ -12,12 +12,12 @@
 use crate::blocked::Blocked;
 use crate::device::{OnDevice, Portable};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::slots::common::check_shape;
 use crate::work::Work;
 use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
+use sudare_expr::Matrix;
 use sudare_he::ckks::{
     Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
 };
@@ -364,9 +364,9 @@ impl Product for Coefficient {
         blocks
             .chunks_exact(grid_rows * grid_cols)
             .map(|blocks| {
-                Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |r, c| {
+                Ok(Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |r, c| {
                     blocks[r / rows * grid_cols + c / cols][r % rows * cols + c % cols]
-                })
+                })?)
             })
             .collect()
     }

@@ -1,6 +1,7 @@
 //! What can go wrong with an encrypted matrix.
 
 use crate::plan::PlanHash;
+use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
@@ -14,6 +15,9 @@ pub enum MatrixError {
     /// The scheme below refused.
     #[error(transparent)]
     He(#[from] HeError),
+    /// An expression or a plain matrix that was refused.
+    #[error(transparent)]
+    Expr(#[from] ExprError),
     /// Bytes that were refused.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -28,16 +32,6 @@ pub enum MatrixError {
         /// The least that would do.
         least: u64,
     },
-    /// Shapes that do not go together.
-    #[error("{operation}: shapes {}×{} and {}×{} do not go together", left.0, left.1, right.0, right.1)]
-    Shapes {
-        /// The refused operation.
-        operation: &'static str,
-        /// Rows and columns of the left operand.
-        left: (usize, usize),
-        /// Rows and columns of the right operand.
-        right: (usize, usize),
-    },
     /// A matrix of another shape than the plan's.
     #[error("{what} is {}×{}, and the plan says {}×{}", found.0, found.1, expected.0, expected.1)]
     PlannedShape {
@@ -47,34 +41,6 @@ pub enum MatrixError {
         found: (usize, usize),
         /// Rows and columns planned.
         expected: (usize, usize),
-    },
-    /// A matrix without elements, or with a number of elements that is not rows · columns.
-    #[error("a {rows}×{cols} matrix cannot hold {elements} elements")]
-    Elements {
-        /// Rows.
-        rows: usize,
-        /// Columns.
-        cols: usize,
-        /// Elements given.
-        elements: usize,
-    },
-    /// NaN or infinity in the input.
-    #[error("element ({row}, {col}) is not a finite number")]
-    NotFinite {
-        /// Row of the first such element.
-        row: usize,
-        /// Its column.
-        col: usize,
-    },
-    /// An element over the bound that the plan declares.
-    #[error("element ({row}, {col}) is over the planned bound {bound}; plan with a larger max_abs")]
-    OverBound {
-        /// Row of the first such element.
-        row: usize,
-        /// Its column.
-        col: usize,
-        /// The planned bound.
-        bound: f64,
     },
     /// Another number of ciphertexts or matrices than the product takes.
     #[error("{what}: {found} given where the plan says {expected}")]
@@ -98,12 +64,6 @@ pub enum MatrixError {
     #[error("no plan: {reason}")]
     NoPlan {
         /// Why, and what would help.
-        reason: String,
-    },
-    /// An expression that makes no sense or is too large.
-    #[error("expression: {reason}")]
-    Expression {
-        /// What is wrong with it.
         reason: String,
     },
     /// A plan file that cannot be used.
@@ -213,21 +173,14 @@ impl Kinded for MatrixError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::He(e) => e.kind(),
+            Self::Expr(e) => e.kind(),
             Self::Wire(e) => e.kind(),
             Self::Store(e) => e.kind(),
-            Self::Shapes { .. }
-            | Self::PlannedShape { .. }
-            | Self::Elements { .. }
-            | Self::Count { .. }
-            | Self::PackedShape { .. } => ErrorKind::Shape,
-            Self::NotFinite { .. } | Self::OverBound { .. } | Self::OutOfRange { .. } | Self::TooManyBits { .. } => {
-                ErrorKind::Input
+            Self::PlannedShape { .. } | Self::Count { .. } | Self::PackedShape { .. } => ErrorKind::Shape,
+            Self::OutOfRange { .. } | Self::TooManyBits { .. } => ErrorKind::Input,
+            Self::TooLittleMemory { .. } | Self::Method { .. } | Self::NoPlan { .. } | Self::DoesNotFit { .. } => {
+                ErrorKind::Parameters
             }
-            Self::TooLittleMemory { .. }
-            | Self::Method { .. }
-            | Self::NoPlan { .. }
-            | Self::Expression { .. }
-            | Self::DoesNotFit { .. } => ErrorKind::Parameters,
             Self::PlanFile { .. } | Self::PlanField { .. } => ErrorKind::Format,
             Self::WrongPlan { .. } => ErrorKind::Mismatch,
             Self::NotPlanned { .. } => ErrorKind::NotPlanned,

@@ -12,8 +12,6 @@ pub mod coefficient;
 pub mod device;
 pub mod error;
 pub mod exact;
-pub mod expr;
-pub mod matrix;
 pub mod module;
 pub mod packing;
 pub mod plan;
@@ -28,8 +26,6 @@ mod tables;
 pub mod work;
 
 pub use error::MatrixError;
-pub use expr::Expr;
-pub use matrix::Matrix;
 pub use plan::{CostModel, Goal, Plan, Planner};
 pub use product::{KeyDemand, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 pub use session::{Client, Context, ContextOptions, Encrypted, PublicClient, Server};

@@ -3,12 +3,12 @@
 use crate::blocked::Blocked;
 use crate::device::OnDevice;
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::sizing;
 use crate::slots::cube::Improvements;
 use crate::slots::spread3d::SpreadOptions;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::Security;
 
@@ -167,7 +167,7 @@ pub trait Product: Send + Sync {
     /// Encodes the `batch` left or right matrices, elements bounded by `max_abs`.
     ///
     /// # Errors
-    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
+    /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::Count`].
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError>;
 
     /// Encodes the `batch` matrices that are added to the result, as it lies in ciphertexts, at its level and scale.

@@ -4,8 +4,8 @@ use crate::error::Result;
 use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray3};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use sudare_matrix::packing::IntMatrix;
-use sudare_matrix::{Matrix, MatrixError};
+use sudare_expr::Matrix;
+use sudare_matrix::MatrixError;
 
 /// Copies an array of the axes batch, row, column.
 pub fn matrices(values: &PyReadonlyArray3<'_, f64>) -> Result<Vec<Matrix>> {
@@ -44,7 +44,7 @@ pub enum Integers<'py> {
 
 impl Integers<'_> {
     /// Copies the matrices of a batch.
-    pub fn matrices(self) -> Result<Vec<IntMatrix>> {
+    pub fn matrices(self) -> Result<Vec<Matrix<i128>>> {
         let ((batch, rows, cols), all) = match self {
             Self::Narrow(values) => {
                 let array = values.as_array();
@@ -53,14 +53,15 @@ impl Integers<'_> {
             Self::Wide(shape, all) => (shape.into(), all),
         };
         let size = rows * cols;
-        let one = |i: usize| IntMatrix::new(rows, cols, all.get(i * size..(i + 1) * size).unwrap_or_default().to_vec());
+        let one =
+            |i: usize| Matrix::<i128>::new(rows, cols, all.get(i * size..(i + 1) * size).unwrap_or_default().to_vec());
         Ok((0..batch).map(one).collect::<std::result::Result<_, _>>()?)
     }
 }
 
 /// The elements of matrices of integers one after another: an array of 64-bit ones, or a list where one does not fit.
-pub fn whole<'py>(py: Python<'py>, all: &[IntMatrix]) -> PyResult<Bound<'py, PyAny>> {
-    let elements = || all.iter().flat_map(IntMatrix::data);
+pub fn whole<'py>(py: Python<'py>, all: &[Matrix<i128>]) -> PyResult<Bound<'py, PyAny>> {
+    let elements = || all.iter().flat_map(Matrix::data);
     let narrow: std::result::Result<Vec<i64>, _> = elements().map(|x| i64::try_from(*x)).collect();
     match narrow {
         Ok(narrow) => Ok(PyArray1::from_vec(py, narrow).into_any()),

@@ -3,12 +3,13 @@
 use crate::array::array;
 use crate::client::Release;
 use crate::error::{Refusal, Result};
+use crate::operation::operation_of;
 use crate::work::{Workers, long};
 use numpy::PyArray3;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use sudare_expr::Expr;
 use sudare_matrix::MatrixError;
-use sudare_matrix::expr::Expr;
 use sudare_matrix::plan::{self, CostModel, Goal, Planner};
 use sudare_rlwe::security::Security;
 
@@ -25,6 +26,13 @@ pub fn security(bits: u32) -> Result<Security> {
     })
 }
 
+/// An operand whose place in a plan is asked for.
+#[derive(FromPyObject)]
+enum Sought {
+    Node(usize),
+    Plain((usize, usize), String, String),
+}
+
 /// A checked plan.
 #[pyclass(frozen, eq, module = "sudare._core")]
 #[derive(PartialEq)]
@@ -32,12 +40,6 @@ pub struct Plan(pub plan::Plan);
 
 #[pymethods]
 impl Plan {
-    /// The bound on the values of an expression, given as JSON, that may have more in it.
-    #[staticmethod]
-    fn bound(expression: &str) -> Result<f64> {
-        Ok(Expr::bound_of_json(expression)?)
-    }
-
     /// Plans an expression, given as JSON.
     #[staticmethod]
     #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release, bootstrap))]
@@ -80,6 +82,23 @@ impl Plan {
             let goal = Goal { security, release, ..Goal::moments(rows, max_abs)? };
             Ok(Self(Planner::new(CostModel::stored(cache_folder().as_deref())).plan(&goal)?))
         })
+    }
+
+    /// Names of the plain inputs that operands of an operation, given as JSON, are in the plan: an operand is the node of a
+    /// value, or the shape of a plain matrix with its name and that of its contents. A value has none.
+    fn place(&self, operation: &str, operands: Vec<Sought>) -> Result<Vec<Option<String>>> {
+        let operation = operation_of(operation)?;
+        let sought = |operand: &Sought| match operand {
+            Sought::Node(node) => plan::Sought::Node(*node),
+            Sought::Plain(shape, name, contents) => plan::Sought::Plain { shape: *shape, name, contents },
+        };
+        let place = self.0.place(&operation, &operands.iter().map(sought).collect::<Vec<_>>())?;
+        let expr = self.0.expression();
+        let name = |(node, operand): (&usize, &Sought)| match operand {
+            Sought::Node(_) => None,
+            Sought::Plain(..) => expr.input_at(*node).map(|input| input.name.clone()),
+        };
+        Ok(place.operands.iter().zip(&operands).map(name).collect())
     }
 
     /// Bounds on the errors of the result's elements, for the owner's eyes or as they are released.

@@ -4,9 +4,12 @@ use crate::error::{Refusal, Result};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::cell::RefCell;
+use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit::{self, Distance, Minimax};
 use sudare_he::circuits::polynomial::{self, Function};
+use sudare_matrix::session::function;
+use sudare_ring::error::told;
 
 /// A polynomial on an interval, and how far it is from the function that it stands for.
 #[pyclass(frozen, module = "sudare._core")]
@@ -88,6 +91,13 @@ impl Polynomial {
                 found => found?,
             },
         }))
+    }
+
+    /// What is asked for with it, as JSON.
+    #[getter]
+    fn operation(&self) -> Result<String> {
+        let unwritten = |e: serde_json::Error| ExprError::Expression { reason: told(e) };
+        Ok(serde_json::to_string(&function(&self.0)).map_err(unwritten)?)
     }
 
     /// The c_k.

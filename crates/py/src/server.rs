@@ -4,8 +4,8 @@ use crate::array::{Integers, matrices, one};
 use crate::device::{name_of, open};
 use crate::encrypted::Encrypted;
 use crate::error::Result;
+use crate::operation::operation_of;
 use crate::plan::Plan;
-use crate::polynomial::Polynomial;
 use crate::work::{Workers, long};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
@@ -13,7 +13,6 @@ use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use sudare_matrix::session;
-use sudare_matrix::slots::lines::Lines;
 use sudare_store::KeyFile;
 
 /// Computes by a plan with evaluation keys.
@@ -148,93 +147,10 @@ impl Server {
         long(py, || Ok(Encrypted(self.0.refresh(&operand.0, max_abs)?)))
     }
 
-    /// The same matrix with a bound that the caller knows.
-    fn bounded(&self, py: Python<'_>, operand: &Encrypted, max_abs: f64) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.bounded(&operand.0, max_abs)?)))
-    }
-
-    /// In a context, a polynomial of every element.
-    fn polynomial(&self, py: Python<'_>, operand: &Encrypted, polynomial: &Polynomial) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.polynomial(&operand.0, &polynomial.0)?)))
-    }
-
-    /// The matrix product.
-    fn matmul(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.matmul(&left.0, &right.0)?)))
-    }
-
-    /// The sum.
-    fn add(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.add(&left.0, &right.0)?)))
-    }
-
-    /// The difference.
-    fn subtract(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.sub(&left.0, &right.0)?)))
-    }
-
-    /// The product, element by element.
-    fn multiply(&self, py: Python<'_>, left: &Encrypted, right: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.mul(&left.0, &right.0)?)))
-    }
-
-    /// The negative.
-    fn negative(&self, py: Python<'_>, operand: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.neg(&operand.0)?)))
-    }
-
-    /// The multiple by a number.
-    fn scale(&self, py: Python<'_>, operand: &Encrypted, factor: f64) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.scale(&operand.0, factor)?)))
-    }
-
-    /// A number added to every element.
-    fn shift(&self, py: Python<'_>, operand: &Encrypted, number: f64) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.shift(&operand.0, number)?)))
-    }
-
-    /// The transpose.
-    fn transpose(&self, py: Python<'_>, operand: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.transpose(&operand.0)?)))
-    }
-
-    /// The sum over an axis, which stays.
-    fn sum(&self, py: Python<'_>, operand: &Encrypted, axis: u8) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.sum(&operand.0, axis)?)))
-    }
-
-    /// Rows or columns in other places of a new matrix: line start + step·i at at + stride·i of size, for i under count.
-    fn take(
-        &self,
-        py: Python<'_>,
-        operand: &Encrypted,
-        axis: u8,
-        lines: (usize, i64, usize, usize, usize, usize),
-    ) -> Result<Encrypted> {
-        let (start, step, count, at, stride, size) = lines;
-        let lines = Lines { start, step, count, at, stride, size };
-        long(py, || Ok(Encrypted(self.0.take(&operand.0, axis, lines)?)))
-    }
-
-    /// The only row or column, several times.
-    fn repeat(&self, py: Python<'_>, operand: &Encrypted, axis: u8, size: usize) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.repeat(&operand.0, axis, size)?)))
-    }
-
-    /// By a plan, a polynomial's value as that of a function of a variable.
-    fn approximation(
-        &self,
-        py: Python<'_>,
-        operand: &Encrypted,
-        variable: &Encrypted,
-        error: f64,
-        interval: (f64, f64),
-    ) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.approximation(&operand.0, &variable.0, error, interval)?)))
-    }
-
-    /// Means and covariances of a table's columns.
-    fn moments(&self, py: Python<'_>, table: &Encrypted) -> Result<Encrypted> {
-        long(py, || Ok(Encrypted(self.0.moments(&table.0)?)))
+    /// An operation, given as JSON, on values.
+    fn apply(&self, py: Python<'_>, operation: &str, operands: Vec<PyRef<'_, Encrypted>>) -> Result<Encrypted> {
+        let operation = operation_of(operation)?;
+        let operands: Vec<&session::Encrypted> = operands.iter().map(|operand| &operand.0).collect();
+        long(py, || Ok(Encrypted(self.0.apply(&operation, &operands)?)))
     }
 }

@@ -3,16 +3,15 @@
 use crate::digest::Digest;
 use crate::objects::{Objects, Reservation};
 use crate::problem::Problem;
-use crate::request::{Operand, Operation, Request};
+use crate::request::{Operand, Request};
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sudare_expr::{Matrix, Operation};
 use sudare_genome::{Options, Padding, Panel};
-use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::plan::MAX_PLAN_BYTES;
-use sudare_matrix::{Encrypted, Matrix, Plan};
+use sudare_matrix::{Encrypted, Plan};
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
@@ -153,11 +152,9 @@ impl Engine {
                 let name = Name { tenant: tenant.clone(), plan: Some(*plan), panel: String::new(), keys: *keys };
                 let session = self.session(&name)?;
                 let Session::Plan(plan, server) = &*session else { return Err(broken()) };
-                if *operation == Operation::Run {
-                    let inputs = plan.expression().inputs().len();
-                    expect_operands(&(inputs..=inputs), operands.len())?;
-                }
-                let room = self.room(tenant, plan, *operation, operands)?;
+                let inputs = plan.expression().inputs().len();
+                expect_operands(operation.as_ref().map_or(inputs, Operation::operands), operands.len())?;
+                let room = self.room(tenant, plan, operation.as_ref(), operands)?;
                 // Each is read once, however often it is named: what is shared of a value is not copied.
                 let mut read = HashMap::new();
                 for operand in operands {
@@ -170,7 +167,10 @@ impl Engine {
                 steps.tell(0, plan.summary().key_switches.max(1.0) as u64);
                 let (counted, before) = (server.clone(), server.counters().key_switches);
                 steps.watch(Some(Box::new(move || counted.counters().key_switches.saturating_sub(before))));
-                let value = compute(server, *operation, &values);
+                let value = match operation {
+                    Some(operation) => server.apply(operation, &values.iter().collect::<Vec<_>>()),
+                    None => server.run(&values),
+                };
                 steps.look();
                 steps.watch(None);
                 let value = value?;
@@ -192,17 +192,17 @@ impl Engine {
         }
     }
 
-    /// Reservation for a result: of a run as its plan says, of an operation at least as much as its operands have.
+    /// Reservation for a result: of a plan as it says, of an operation at least as much as its operands have.
     fn room(
         &self,
         tenant: &Arc<str>,
         plan: &Plan,
-        operation: Operation,
+        operation: Option<&Operation>,
         operands: &[Operand],
     ) -> Result<Reservation, Problem> {
         let result = plan.summary().operands.last().map_or(0, |line| line.wire_bytes);
         let mut bytes = result;
-        if operation != Operation::Run {
+        if operation.is_some() {
             // Fresh values travel at half their size.
             let each = operands.iter().filter_map(|o| self.objects.length(tenant, o.object).ok());
             bytes = bytes.max(each.fold(0, |sum: u64, length| sum.saturating_add(length.saturating_mul(2))));
@@ -302,7 +302,7 @@ impl Engine {
         BufReader::new(file).read_to_end(&mut bytes)?;
         if plan.is_exact() {
             let numbers: Vec<i128> = bytes.as_chunks::<16>().0.iter().map(|b| i128::from_le_bytes(*b)).collect();
-            let one = |values: &[i128]| IntMatrix::new(shape.0, shape.1, values.to_vec());
+            let one = |values: &[i128]| Matrix::<i128>::new(shape.0, shape.1, values.to_vec());
             let matrices = numbers.chunks(shape.0 * shape.1).map(one).collect::<Result<Vec<_>, _>>()?;
             return Ok(server.plain_integers(name, &matrices)?);
         }
@@ -318,32 +318,10 @@ fn broken() -> Problem {
 }
 
 /// Refuses a job with more or fewer operands than it takes, before any of them is read.
-pub(crate) fn expect_operands(expected: &RangeInclusive<usize>, found: usize) -> Result<(), Problem> {
-    if expected.contains(&found) {
+pub(crate) fn expect_operands(expected: usize, found: usize) -> Result<(), Problem> {
+    if expected == found {
         return Ok(());
     }
-    let expected = match expected.start() == expected.end() {
-        true => expected.start().to_string(),
-        false => format!("{} to {}", expected.start(), expected.end()),
-    };
     let words = format!("this operation takes {expected} operand(s), and {found} are given");
     Err(Problem::new(ErrorKind::Shape, words))
-}
-
-/// An operation on its operands.
-fn compute(server: &sudare_matrix::Server, operation: Operation, values: &[Encrypted]) -> Result<Encrypted, Problem> {
-    Ok(match (operation, values) {
-        (Operation::Run, all) => server.run(all),
-        (Operation::Matmul, [a, b]) => server.matmul(a, b),
-        (Operation::Add, [a, b]) => server.add(a, b),
-        (Operation::Sub, [a, b]) => server.sub(a, b),
-        (Operation::Mul, [a, b]) => server.mul(a, b),
-        (Operation::Neg, [of]) => server.neg(of),
-        (Operation::Scale { by }, [of]) => server.scale(of, by),
-        (Operation::Shift { by }, [of]) => server.shift(of, by),
-        (Operation::Transpose, [of]) => server.transpose(of),
-        (Operation::Sum { axis }, [of]) => server.sum(of, axis),
-        (Operation::Moments, [of]) => server.moments(of),
-        (other, all) => return Err(expect_operands(&other.operands(), all.len()).err().unwrap_or_else(broken)),
-    }?)
 }

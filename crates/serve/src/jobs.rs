@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
+use sudare_expr::{Operation, expr::MAX_NODES};
 use sudare_ring::ErrorKind;
 use sudare_ring::interrupt::Interrupt;
 use sudare_store::atomic::{self, Access, Durability, Over, Scratch};
@@ -243,7 +244,9 @@ impl Jobs {
     fn check(&self, tenant: &Arc<str>, request: &Request) -> Result<(), Problem> {
         match request {
             Request::Compute { operation, operands, .. } => {
-                expect_operands(&operation.operands(), operands.len())?;
+                // Of a whole expression the plan says how many, once it is read.
+                let expected = operation.as_ref().map_or(operands.len().clamp(1, MAX_NODES), Operation::operands);
+                expect_operands(expected, operands.len())?;
             }
             Request::Search { panel, pad, .. } => {
                 self.engine.panel(panel)?.class(*pad)?;

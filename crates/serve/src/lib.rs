@@ -8,7 +8,7 @@
 //! |---|---|
 //! | what may be asked of it, and how it ends | [`Service`], [`Settings`], [`Stop`] |
 //! | who may ask, in which panels | [`Tokens`], [`ServedPanel`] |
-//! | what a job is | [`Request`], [`Operation`], [`Operand`], [`State`] |
+//! | what a job is | [`Request`], [`Operand`], [`State`] |
 //! | refusals | [`Problem`] |
 //! | the other side | [`Remote`] |
 //!
@@ -36,7 +36,7 @@ pub use client::{Remote, RemoteError};
 pub use digest::Digest;
 pub use engine::ServedPanel;
 pub use problem::Problem;
-pub use request::{JobView, Operand, Operation, Request, State};
+pub use request::{JobView, Operand, Request, State};
 pub use service::{ServeError, Service, Stop, Tls};
 pub use settings::{Limits, Settings};
 pub use tokens::{Token, Tokens};

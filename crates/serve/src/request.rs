@@ -4,8 +4,7 @@ use crate::digest::Digest;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
-use sudare_matrix::expr::MAX_NODES;
+use sudare_expr::Operation;
 
 /// What is asked for. All objects are the tenant's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,9 +17,10 @@ pub enum Request {
         /// Evaluation keys; an exact product takes none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keys: Option<Digest>,
-        /// The operation.
-        operation: Operation,
-        /// What it is done to, in its order; a run takes inputs in any.
+        /// The operation; without one the whole expression is computed from its inputs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operation: Option<Operation>,
+        /// What it is done to, in its order; inputs come in any.
         operands: Vec<Operand>,
     },
     /// A private search in a panel of the server.
@@ -55,59 +55,6 @@ impl Request {
         match self {
             Self::Compute { operands, .. } => operands.iter().map(|o| o.object).collect(),
             Self::Search { query, .. } => BTreeSet::from([*query]),
-        }
-    }
-}
-
-/// An operation of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Operation {
-    /// The whole expression from its inputs.
-    Run,
-    /// The matrix product.
-    Matmul,
-    /// The sum, element by element.
-    Add,
-    /// The difference.
-    Sub,
-    /// The product, element by element.
-    Mul,
-    /// The negative.
-    Neg,
-    /// The multiple by a number.
-    Scale {
-        /// The number.
-        by: f64,
-    },
-    /// A number added to every element.
-    Shift {
-        /// The number.
-        by: f64,
-    },
-    /// The transpose.
-    Transpose,
-    /// The sum over rows (axis 0) or columns (axis 1).
-    Sum {
-        /// 0 or 1.
-        axis: u8,
-    },
-    /// Means and covariances of a table.
-    Moments,
-}
-
-impl Operation {
-    /// How many operands it takes; a run takes as many as its plan has inputs.
-    pub(crate) fn operands(self) -> RangeInclusive<usize> {
-        match self {
-            Self::Run => 1..=MAX_NODES,
-            Self::Matmul | Self::Add | Self::Sub | Self::Mul => 2..=2,
-            Self::Neg
-            | Self::Scale { .. }
-            | Self::Shift { .. }
-            | Self::Transpose
-            | Self::Sum { .. }
-            | Self::Moments => 1..=1,
         }
     }
 }
@@ -213,7 +160,7 @@ mod tests {
         );
         let read: Request = serde_json::from_str(&text).unwrap();
         let Request::Compute { operation, keys: None, .. } = &read else { panic!("{read:?}") };
-        assert_eq!(*operation, Operation::Scale { by: 2.5 });
+        assert_eq!(*operation, Some(Operation::Scale { by: 2.5 }));
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
         for wrong in [
             text.replace("compute", "delete"),

@@ -11,7 +11,7 @@ use crate::files::{self, Access, Existing, Output, Whole};
 use crate::matrices::{self, Array, Numbers};
 use std::io::Write;
 use std::path::Path;
-use sudare_matrix::packing::IntMatrix;
+use sudare_expr::Matrix;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::peek;
 use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
@@ -151,7 +151,7 @@ fn decrypt(all: &Args, a: &args::Decrypt) -> Result<(), CliError> {
             return Err(CliError::new(ErrorKind::Input, message).in_file(&a.array));
         }
     };
-    let found = IntMatrix::new(rows, cols, words.into_iter().map(number).collect())?;
+    let found = Matrix::<i128>::new(rows, cols, words.into_iter().map(number).collect())?;
     let whole = matrices::write(&a.output, &Numbers::Integers(vec![found]), &Names::default(), &a.csv)?;
     say(all, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(whole.size())))?;
     whole.put()

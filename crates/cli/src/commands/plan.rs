@@ -5,8 +5,8 @@ use crate::args;
 use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::{CostModel, Expr, Goal, Planner};
+use sudare_expr::{Expr, InputSpec};
+use sudare_matrix::{CostModel, Goal, Planner};
 use sudare_ring::ErrorKind;
 use sudare_rlwe::security::Security;
 

@@ -9,7 +9,7 @@ use crate::{args, matrices};
 use std::io::Cursor;
 use std::path::Path;
 use sudare_matrix::{Encrypted, Plan};
-use sudare_serve::{Digest, Operand, Operation, Remote, Request};
+use sudare_serve::{Digest, Operand, Remote, Request};
 
 /// Sends a file, unless the server has it.
 fn send(remote: &Remote, path: &Path) -> Result<Digest, CliError> {
@@ -52,13 +52,13 @@ pub fn matmul(
     let [left, right] = inputs.map(|i| plan.expression().inputs()[i].name.as_str());
     let operands =
         vec![operand(remote, plan, (left, &a.left), &a.csv)?, operand(remote, plan, (right, &a.right), &a.csv)?];
-    compute(args, plan, remote, (&a.plan, &a.keys, &a.output), Operation::Matmul, operands)
+    compute(args, plan, remote, (&a.plan, &a.keys, &a.output), operands)
 }
 
 pub fn run(args: &args::Args, a: &args::Run, plan: &Plan, remote: &Remote) -> Result<(), CliError> {
     let operands = a.inputs.iter().map(|text| operand(remote, plan, named(plan, text), &a.csv));
     let operands = operands.collect::<Result<Vec<_>, _>>()?;
-    compute(args, plan, remote, (&a.plan, &a.keys, &a.output), Operation::Run, operands)
+    compute(args, plan, remote, (&a.plan, &a.keys, &a.output), operands)
 }
 
 fn compute(
@@ -66,13 +66,12 @@ fn compute(
     plan: &Plan,
     remote: &Remote,
     (plan_path, keys, output): (&Path, &Path, &Path),
-    operation: Operation,
     operands: Vec<Operand>,
 ) -> Result<(), CliError> {
     let mut out = Output::create(output, Access::Usual)?;
     let (plan_name, keys) = (send(remote, plan_path)?, send(remote, keys)?);
     let bar = Bar::steps("computing far away", args.quiet);
-    let request = Request::Compute { plan: plan_name, keys: Some(keys), operation, operands };
+    let request = Request::Compute { plan: plan_name, keys: Some(keys), operation: None, operands };
     let job = remote.submit(&request, None)?;
     let (result, _) = remote.wait(&job.id, &|done, steps| bar.set(done as usize, steps as usize))?;
     drop(bar);

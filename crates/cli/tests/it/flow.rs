@@ -157,10 +157,10 @@ fn plans_of_every_kind() {
     let exact = r#"{"inputs": [
         {"name": "A", "rows": 4, "cols": 3, "max_abs": 1000.0, "integers": 1000},
         {"name": "B", "rows": 4, "cols": 2, "max_abs": 7.0, "integers": 7}],
-        "nodes": [{"op": "input", "input": 0}, {"op": "transpose", "of": 0}, {"op": "input", "input": 1},
-        {"op": "matmul", "left": 1, "right": 2}], "output": 3}"#;
+        "nodes": [{"op": "input", "input": 0}, {"op": "transpose", "operands": [0]}, {"op": "input", "input": 1},
+        {"op": "matmul", "operands": [1, 2]}], "output": 3}"#;
     let table = r#"{"inputs": [{"name": "X", "rows": 4, "cols": 3, "max_abs": 1000.0, "columns": [1000.0, 1000.0, 1000.0]}],
-        "nodes": [{"op": "input", "input": 0}, {"op": "moments", "of": 0}], "output": 1}"#;
+        "nodes": [{"op": "input", "input": 0}, {"op": "moments", "operands": [0]}], "output": 1}"#;
     let a: Vec<f64> = (0..12).map(|i| f64::from(i * i * 8 - 500)).collect();
     let b: Vec<f64> = (0..8).map(|i| f64::from(i - 3)).collect();
     place.matrix("a.npy", 4, 3, &a);

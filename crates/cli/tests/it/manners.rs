@@ -154,9 +154,9 @@ fn expressions_of_integers() {
     };
     let inputs = [("A", large, false), ("B", 9, false), ("C", large, false), ("W", 9, true)];
     let inputs = inputs.map(|(name, bound, plain)| input(name, bound, plain)).join(", ");
-    let nodes = r#"{"op": "input", "input": 0}, {"op": "input", "input": 1}, {"op": "matmul", "left": 0, "right": 1},
-        {"op": "input", "input": 2}, {"op": "scale", "of": 3, "by": 3.0}, {"op": "sub", "left": 2, "right": 4},
-        {"op": "input", "input": 3}, {"op": "add", "left": 5, "right": 6}"#;
+    let nodes = r#"{"op": "input", "input": 0}, {"op": "input", "input": 1}, {"op": "matmul", "operands": [0, 1]},
+        {"op": "input", "input": 2}, {"op": "scale", "by": 3.0, "operands": [3]}, {"op": "sub", "operands": [2, 4]},
+        {"op": "input", "input": 3}, {"op": "add", "operands": [5, 6]}"#;
     place.write("e.json", format!(r#"{{"inputs": [{inputs}], "nodes": [{nodes}], "output": 7}}"#));
     let table = place.ok("plan --expression e.json -o plan.json");
     assert!(table.contains("exact"), "{table}");

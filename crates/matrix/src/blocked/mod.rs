@@ -12,8 +12,8 @@ pub use run::{Decode, Operands, multiply};
 pub use schedule::{Schedule, Sizes};
 
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{Operand, Product};
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
 use zeroize::Zeroizing;
 

@@ -13,8 +13,8 @@
 //! Products of larger matrices are sums over blocks in either packing.
 
 use crate::error::MatrixError;
-use crate::packing::IntMatrix;
 use crate::product::Shape;
+use sudare_expr::Matrix;
 use sudare_he::integer::Packing;
 
 /// How a product is cut into blocks of a×b times b×c.
@@ -94,7 +94,7 @@ impl Blocks {
         &self,
         packing: Packing,
         role: Role,
-        matrix: &IntMatrix,
+        matrix: &Matrix<i128>,
         (row, column): (usize, usize),
     ) -> Vec<i128> {
         let Self { a, b, c } = *self;
@@ -136,16 +136,16 @@ impl Blocks {
     /// Puts the results of all blocks together; `sum(row, column, places)` is that of a block's values.
     ///
     /// # Errors
-    /// [`MatrixError::Elements`] for a shape without elements.
+    /// [`MatrixError::Expr`] for a shape without elements.
     pub(crate) fn gather(
         &self,
         packing: Packing,
         shape: Shape,
         sum: impl Fn(usize, usize, std::ops::Range<usize>) -> i128,
-    ) -> Result<IntMatrix, MatrixError> {
-        IntMatrix::from_fn(shape.m, shape.n, |i, j| {
+    ) -> Result<Matrix<i128>, MatrixError> {
+        Ok(Matrix::<i128>::from_fn(shape.m, shape.n, |i, j| {
             sum(i / self.a, j / self.c, self.places(packing, (i % self.a, j % self.c)))
-        })
+        })?)
     }
 }
 
@@ -174,9 +174,9 @@ mod tests {
     fn every_cut_gives_the_product() {
         for (m, k, n) in [(1, 1, 1), (3, 4, 2), (5, 7, 3), (1, 20, 1), (9, 1, 9), (4, 16, 6)] {
             let shape = Shape::new(m, k, n);
-            let left = IntMatrix::from_fn(m, k, |i, t| (i * 31 + t * 17) as i128 % 23 - 11).unwrap();
-            let right = IntMatrix::from_fn(k, n, |t, j| (t * 13 + j * 29) as i128 % 19 - 9).unwrap();
-            let other = IntMatrix::from_fn(m, n, |i, j| (i * 7 + j * 5) as i128 % 17 - 8).unwrap();
+            let left = Matrix::<i128>::from_fn(m, k, |i, t| (i * 31 + t * 17) as i128 % 23 - 11).unwrap();
+            let right = Matrix::<i128>::from_fn(k, n, |t, j| (t * 13 + j * 29) as i128 % 19 - 9).unwrap();
+            let other = Matrix::<i128>::from_fn(m, n, |i, j| (i * 7 + j * 5) as i128 % 17 - 8).unwrap();
             let plain = left.matmul(&right).unwrap();
             for (degree, packing) in
                 [8, 16, 64, 128].into_iter().flat_map(|d| [(d, Packing::Coefficients), (d, Packing::Slots)])
@@ -205,7 +205,8 @@ mod tests {
                         };
                         let found = blocks.gather(packing, shape, sum).unwrap();
                         let both = |x: i128, y: i128| if mixed { x * y } else { x + y };
-                        let wanted = IntMatrix::from_fn(m, n, |i, j| both(plain.get(i, j), other.get(i, j))).unwrap();
+                        let wanted =
+                            Matrix::<i128>::from_fn(m, n, |i, j| both(plain.get(i, j), other.get(i, j))).unwrap();
                         assert_eq!(found, wanted, "{blocks:?} at degree {degree} in {packing:?}");
                     }
                 }

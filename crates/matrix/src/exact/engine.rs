@@ -2,13 +2,13 @@
 
 use super::blocks::Role;
 use super::garner::Garner;
+use super::operation::{elementwise, multiplies, number_added};
 use super::request::Form;
 use super::spec::ExactSketch;
 use crate::error::MatrixError;
-use crate::expr::Op;
-use crate::packing::IntMatrix;
 use crate::plan::{Goal, field};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_expr::Matrix;
 use sudare_he::HeError;
 use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::plan::EXACT;
@@ -30,13 +30,13 @@ pub(crate) enum EncryptionKey<'k> {
 
 /// A value that an operation takes: the matrices of a batch, or a list of ciphertexts for each plaintext modulus.
 pub(crate) enum ExactOperand<'v> {
-    Plain(&'v [IntMatrix]),
+    Plain(&'v [Matrix<i128>]),
     Encrypted(Vec<&'v [Ciphertext]>),
 }
 
 /// What an operation makes.
 pub(crate) enum ExactValue {
-    Plain(Vec<IntMatrix>),
+    Plain(Vec<Matrix<i128>>),
     Encrypted(Residues),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ExactEngine {
 }
 
 /// An operand in the forms that an operation takes it in, under one plaintext modulus.
-enum Side<'v> {
+pub(super) enum Side<'v> {
     Encrypted(&'v [Form], &'v [Ciphertext]),
     Plain(Vec<Form>, Vec<Plaintext>),
     /// What ciphertexts are multiplied by.
@@ -91,12 +91,13 @@ impl ExactEngine {
     ///
     /// # Errors
     /// [`MatrixError::Count`]; [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over its bound.
-    pub(crate) fn check(&self, goal: &Goal, input: usize, matrices: &[IntMatrix]) -> Result<(), MatrixError> {
+    pub(crate) fn check(&self, goal: &Goal, input: usize, matrices: &[Matrix<i128>]) -> Result<(), MatrixError> {
         let spec = &goal.expression.inputs()[input];
         if matrices.len() != goal.batch {
             return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: goal.batch });
         }
-        let high = spec.integer_bound()?;
+        let integers = goal.expression.info(goal.expression.node_of_input(input)).integers;
+        let high = integers.ok_or_else(no_operand)?;
         matrices.iter().try_for_each(|matrix| check(matrix, (spec.rows, spec.cols), high))
     }
 
@@ -107,7 +108,7 @@ impl ExactEngine {
     pub(crate) fn encrypt(
         &self,
         node: usize,
-        matrices: &[IntMatrix],
+        matrices: &[Matrix<i128>],
         key: EncryptionKey<'_>,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Residues, MatrixError> {
@@ -131,7 +132,7 @@ impl ExactEngine {
     }
 
     /// Blocks of the matrices of a batch in all forms.
-    fn blocks(&self, forms: &[Form], matrices: &[IntMatrix]) -> Result<Vec<Vec<i128>>, MatrixError> {
+    fn blocks(&self, forms: &[Form], matrices: &[Matrix<i128>]) -> Result<Vec<Vec<i128>>, MatrixError> {
         let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
         let pairs: Vec<_> = forms.iter().flat_map(|form| matrices.iter().map(move |m| (form, m))).collect();
         let made = threads::map(pairs.len(), |at| pairs[at].0.blocks(request, blocks, pairs[at].1));
@@ -154,10 +155,14 @@ impl ExactEngine {
         key: KeyId,
         operands: &[ExactOperand<'_>],
     ) -> Result<ExactValue, MatrixError> {
-        let op = self.sketch.request.expr.nodes()[node];
-        let plain = |o: &ExactOperand<'_>| matches!(o, ExactOperand::Plain(_));
-        if operands.iter().all(plain) {
-            return Ok(ExactValue::Plain(plainly(op, operands)?));
+        let plain = operands.iter().map(|o| match o {
+            ExactOperand::Plain(matrices) => Some(*matrices),
+            ExactOperand::Encrypted(_) => None,
+        });
+        if let Some(lists) = plain.collect::<Option<Vec<&[Matrix<i128>]>>>() {
+            let operation = &self.sketch.request.expr.nodes()[node].operation;
+            let one = |at: usize| operation.of_plain(&lists.iter().map(|list| &list[at]).collect::<Vec<_>>());
+            return Ok(ExactValue::Plain((0..self.sketch.request.batch).map(one).collect::<Result<_, _>>()?));
         }
         let under = |at: usize| self.evaluate_under(at, node, key, operands);
         Ok(ExactValue::Encrypted((0..self.params.len()).map(under).collect::<Result<_, _>>()?))
@@ -172,22 +177,22 @@ impl ExactEngine {
         operands: &[ExactOperand<'_>],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         let (request, params) = (&self.sketch.request, &self.params[modulus]);
-        let op = request.expr.nodes()[node];
-        let sides = op.operands().zip(operands).map(|(o, value)| self.side(modulus, node, o, value));
+        let own = &request.expr.nodes()[node];
+        let sides = own.operands.iter().zip(operands).map(|(o, value)| self.side(modulus, node, *o, value));
         let sides = sides.collect::<Result<Vec<_>, MatrixError>>()?;
         let evaluator = Evaluator::new(params, EvalKeys::new(params, key))?;
         let (encoder, blocks) = (Encoder::new(params), self.sketch.spec.blocks);
         let mut out = Vec::with_capacity(request.ciphertexts(blocks, node));
         for form in request.forms(node) {
             let sources = request.operands(node, form)?;
-            let added = match op {
-                Op::Shift { of, by } => {
-                    let (rows, cols) = request.expr.info(of).shape;
-                    let matrix = IntMatrix::from_fn(rows, cols, |_, _| by as i128)?;
+            let added = match number_added(&own.operation) {
+                Some(by) => {
+                    let (rows, cols) = request.expr.info(node).shape;
+                    let matrix = Matrix::from_fn(rows, cols, |_, _| by)?;
                     let blocks = self.blocks(std::slice::from_ref(form), &[matrix])?;
                     blocks.iter().map(|b| self.encode(&encoder, b)).collect::<Result<Vec<_>, _>>()?
                 }
-                _ => Vec::new(),
+                None => Vec::new(),
             };
             let count = request.count(blocks, form.role);
             // A matrix product, or one element by element that is summed: over blocks of its factors.
@@ -195,13 +200,13 @@ impl ExactEngine {
             for member in 0..request.batch {
                 // Where each operand's blocks begin, and what holds them.
                 let place = |(operand, form): &(usize, Form)| {
-                    let at = op.operands().position(|o| o == *operand).ok_or_else(no_operand)?;
+                    let at = own.operands.iter().position(|o| o == operand).ok_or_else(no_operand)?;
                     Ok((&sides[at], sides[at].place(self, form, member)))
                 };
                 let found = sources.iter().map(place).collect::<Result<Vec<(&Side<'_>, usize)>, HeError>>()?;
                 let one = |at: usize| match sums {
                     true => self.dot(&evaluator, &sources, &found, at),
-                    false => elementwise(&evaluator, op, &found, added.get(at), at),
+                    false => elementwise(&evaluator, &own.operation, &found, added.get(at), at),
                 };
                 let made = threads::map(count, one).into_iter().collect::<Result<Vec<_>, HeError>>()?;
                 out.extend(made);
@@ -233,8 +238,7 @@ impl ExactEngine {
             }
         }
         let (blocks, encoder) = (self.blocks(&forms, matrices)?, Encoder::new(params));
-        let op = request.expr.nodes()[node];
-        if matches!(op, Op::Matmul { .. } | Op::Mul { .. }) {
+        if multiplies(&request.expr.nodes()[node].operation) {
             let factor = |at: usize| self.encode(&encoder, &blocks[at])?.factor(params.max_level());
             let made = threads::map(blocks.len(), factor).into_iter().collect::<Result<_, HeError>>()?;
             return Ok(Side::Factor(forms, made));
@@ -288,7 +292,7 @@ impl ExactEngine {
         node: usize,
         value: &[&[Ciphertext]],
         secret: &SecretKey,
-    ) -> Result<Vec<IntMatrix>, MatrixError> {
+    ) -> Result<Vec<Matrix<i128>>, MatrixError> {
         let (request, spec) = (&self.sketch.request, &self.sketch.spec);
         if node != request.expr.output() {
             return Err(MatrixError::NotPlanned {
@@ -329,60 +333,6 @@ impl Side<'_> {
     }
 }
 
-/// One block of an operation that works block by block.
-fn elementwise(
-    e: &Evaluator,
-    op: Op,
-    found: &[(&Side<'_>, usize)],
-    added: Option<&Plaintext>,
-    at: usize,
-) -> Result<Ciphertext, HeError> {
-    match (op, found) {
-        (
-            Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. } | Op::Take { .. } | Op::Repeat { .. },
-            [(Side::Encrypted(_, x), p)],
-        ) => Ok(x[p + at].clone()),
-        (Op::Neg { .. }, [(Side::Encrypted(_, x), p)]) => e.negate(&x[p + at]),
-        (Op::Scale { by, .. }, [(Side::Encrypted(_, x), p)]) => e.mul_integer(&x[p + at], by as i64),
-        (Op::Shift { .. }, [(Side::Encrypted(_, x), p)]) => match added {
-            Some(number) => e.add_plain(&x[p + at], number),
-            None => Err(no_operand()),
-        },
-        (Op::Add { .. }, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => {
-            combined(e, &x[p + at], &y[q + at], Evaluator::add)
-        }
-        (Op::Sub { .. }, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => {
-            combined(e, &x[p + at], &y[q + at], Evaluator::sub)
-        }
-        (Op::Add { .. }, [(Side::Encrypted(_, x), p), (Side::Plain(_, y), q)])
-        | (Op::Add { .. }, [(Side::Plain(_, y), q), (Side::Encrypted(_, x), p)]) => e.add_plain(&x[p + at], &y[q + at]),
-        (Op::Sub { .. }, [(Side::Encrypted(_, x), p), (Side::Plain(_, y), q)]) => e.sub_plain(&x[p + at], &y[q + at]),
-        (Op::Sub { .. }, [(Side::Plain(_, x), p), (Side::Encrypted(_, y), q)]) => {
-            e.add_plain(&e.negate(&y[q + at])?, &x[p + at])
-        }
-        (Op::Mul { .. }, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => e.mul(&x[p + at], &y[q + at]),
-        (Op::Mul { .. }, [(Side::Encrypted(_, x), p), (Side::Factor(_, y), q)])
-        | (Op::Mul { .. }, [(Side::Factor(_, y), q), (Side::Encrypted(_, x), p)]) => {
-            e.mul_factor(&x[p + at], &y[q + at])
-        }
-        _ => Err(no_operand()),
-    }
-}
-
-/// A sum or difference under one plaintext factor: that of the operand with more parts, whose noise is the larger one.
-fn combined(
-    e: &Evaluator,
-    x: &Ciphertext,
-    y: &Ciphertext,
-    combine: fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>,
-) -> Result<Ciphertext, HeError> {
-    match x.parts().len().cmp(&y.parts().len()) {
-        std::cmp::Ordering::Less => combine(e, &e.with_factor(x, y.factor())?, y),
-        std::cmp::Ordering::Equal => combine(e, x, y),
-        std::cmp::Ordering::Greater => combine(e, x, &e.with_factor(y, x.factor())?),
-    }
-}
-
 fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, HeError>>) -> Result<Ciphertext, HeError> {
     let mut total: Option<Ciphertext> = None;
     for term in terms {
@@ -395,43 +345,12 @@ fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, HeError>>) 
     total.ok_or_else(no_operand)
 }
 
-fn no_operand() -> HeError {
+pub(super) fn no_operand() -> HeError {
     RlweError::Internal { what: "an exact operation has no such operand" }.into()
 }
 
-/// An operation on plain matrices.
-fn plainly(op: Op, operands: &[ExactOperand<'_>]) -> Result<Vec<IntMatrix>, MatrixError> {
-    let lists: Vec<&[IntMatrix]> = operands
-        .iter()
-        .filter_map(|o| match o {
-            ExactOperand::Plain(list) => Some(*list),
-            ExactOperand::Encrypted(_) => None,
-        })
-        .collect();
-    let name = op.name();
-    let one = |at: usize| {
-        let x = &lists[0][at];
-        let y = lists.get(1).map_or(x, |list| &list[at]);
-        match op {
-            Op::Matmul { .. } => x.matmul(y),
-            Op::Add { .. } => x.zip(name, y, i128::checked_add),
-            Op::Sub { .. } => x.zip(name, y, i128::checked_sub),
-            Op::Mul { .. } => x.zip(name, y, i128::checked_mul),
-            Op::Neg { .. } => x.map(i128::checked_neg),
-            Op::Scale { by, .. } => x.map(|x| x.checked_mul(by as i128)),
-            Op::Shift { by, .. } => x.map(|x| x.checked_add(by as i128)),
-            Op::Transpose { .. } => Ok(x.transpose()),
-            Op::Sum { axis, .. } => x.sum(usize::from(axis != 0)),
-            Op::Take { axis, lines, .. } => x.take(usize::from(axis != 0), &lines),
-            Op::Repeat { axis, size, .. } => x.repeat(usize::from(axis != 0), size),
-            _ => Ok(x.clone()),
-        }
-    };
-    (0..lists.first().map_or(0, |list| list.len())).map(one).collect()
-}
-
 /// Refuses a matrix of another shape or with elements over a bound.
-fn check(matrix: &IntMatrix, expected: (usize, usize), high: i128) -> Result<(), MatrixError> {
+fn check(matrix: &Matrix<i128>, expected: (usize, usize), high: i128) -> Result<(), MatrixError> {
     let found = matrix.shape();
     if found != expected {
         return Err(MatrixError::PlannedShape { what: "the matrix", found, expected });

@@ -13,16 +13,15 @@
 //! too.
 //!
 //! ```
-//! use sudare_matrix::expr::InputSpec;
-//! use sudare_matrix::packing::IntMatrix;
+//! use sudare_expr::{Expr, InputSpec, Matrix};
 //! use sudare_matrix::session::QUIET;
-//! use sudare_matrix::{Client, CostModel, Expr, Goal, Planner, Server};
+//! use sudare_matrix::{Client, CostModel, Goal, Planner, Server};
 //!
 //! # fn main() -> Result<(), sudare_matrix::MatrixError> {
 //! let expr = Expr::product(InputSpec::integers("A", (3, 5), 1000), InputSpec::integers("B", (5, 2), 50))?;
 //! let plan = Planner::new(CostModel::default()).plan(&Goal::new(expr, 0.0))?;
-//! let a = IntMatrix::from_fn(3, 5, |i, t| (i * 400) as i128 - (t * 200) as i128)?;
-//! let b = IntMatrix::from_fn(5, 2, |t, j| 50 - (10 * t + j) as i128)?;
+//! let a = Matrix::<i128>::from_fn(3, 5, |i, t| (i * 400) as i128 - (t * 200) as i128)?;
+//! let b = Matrix::<i128>::from_fn(5, 2, |t, j| 50 - (10 * t + j) as i128)?;
 //!
 //! let client = Client::new(&plan, 1)?;
 //! let (x, y) = (client.encrypt_integers("A", &a, QUIET)?, client.encrypt_integers("B", &b, QUIET)?);
@@ -36,6 +35,7 @@ mod blocks;
 mod engine;
 mod garner;
 mod moduli;
+mod operation;
 mod request;
 mod spec;
 

@@ -7,22 +7,18 @@
 
 use super::blocks::{Blocks, Role};
 use crate::error::MatrixError;
-use crate::expr::{Expr, Op};
-use crate::packing::IntMatrix;
 use crate::plan::Goal;
 use crate::product::Shape;
-use crate::slots::lines::Lines;
+use sudare_expr::{Expr, Lines, Matrix};
 use sudare_he::integer::Packing;
 use sudare_rlwe::security::Security;
 
 /// Largest absolute value of a result.
 pub(super) const MAX_RESULT: i128 = 1 << 117;
-/// Numbers under this are integers, whatever they were made of.
-const DOUBLES: f64 = 9_007_199_254_740_992.0;
 
 /// What is done along one axis of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Along {
+pub(super) enum Along {
     /// Its lines are summed.
     Sum,
     /// They go to other places, with zeros where none goes.
@@ -44,12 +40,12 @@ impl Along {
         }
     }
 
-    fn of(self, matrix: &IntMatrix, axis: usize) -> Result<IntMatrix, MatrixError> {
-        match self {
+    fn of(self, matrix: &Matrix<i128>, axis: u8) -> Result<Matrix<i128>, MatrixError> {
+        Ok(match self {
             Self::Sum => matrix.sum(axis),
             Self::Take(lines) => matrix.take(axis, &lines),
             Self::Repeat(size) => matrix.repeat(axis, size),
-        }
+        }?)
     }
 
     /// Whether some lines that come out are zero.
@@ -63,29 +59,29 @@ impl Along {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// What is done along each axis, in this order.
-    axes: [Vec<Along>; 2],
-    turned: bool,
+    pub(super) axes: [Vec<Along>; 2],
+    pub(super) turned: bool,
     /// Then all elements in one row, in as many equal rows.
-    flat: Option<usize>,
+    pub(super) flat: Option<usize>,
 }
 
 impl View {
-    fn of(&self, matrix: &IntMatrix) -> Result<IntMatrix, MatrixError> {
+    fn of(&self, matrix: &Matrix<i128>) -> Result<Matrix<i128>, MatrixError> {
         let mut out = matrix.clone();
-        for (axis, steps) in self.axes.iter().enumerate() {
+        for (axis, steps) in [0, 1].into_iter().zip(&self.axes) {
             for step in steps {
                 out = step.of(&out, axis)?;
             }
         }
         let out = if self.turned { out.transpose() } else { out };
         match self.flat {
-            Some(rows) => IntMatrix::new(1, out.data().len(), out.data().to_vec())?.repeat(0, rows),
+            Some(rows) => Ok(Matrix::<i128>::new(1, out.data().len(), out.data().to_vec())?.repeat(0, rows)?),
             None => Ok(out),
         }
     }
 
     /// The view of what an operation along an axis makes, as one of its operand, which has so many lines along it.
-    fn after(mut self, axis: usize, step: Along, lines: usize) -> Self {
+    pub(super) fn after(mut self, axis: usize, step: Along, lines: usize) -> Self {
         // There is nothing to sum along a side of one.
         if !(step == Along::Sum && lines == 1) {
             self.axes[axis].insert(0, step);
@@ -114,7 +110,7 @@ impl View {
     }
 
     /// How many elements of a product element by element are summed to one, if any are.
-    fn sums(&self, (rows, cols): (usize, usize)) -> Option<usize> {
+    pub(super) fn sums(&self, (rows, cols): (usize, usize)) -> Option<usize> {
         let along = [self.summed(0, rows), self.summed(1, cols)].into_iter().flatten();
         along.map(|(_, k, _)| k).reduce(usize::saturating_mul)
     }
@@ -133,7 +129,7 @@ impl Form {
         &self,
         request: &Request,
         blocks: Blocks,
-        matrix: &IntMatrix,
+        matrix: &Matrix<i128>,
     ) -> Result<Vec<Vec<i128>>, MatrixError> {
         let (matrix, (rows, columns)) = (self.view.of(matrix)?, blocks.grid(request.shape, self.role));
         let one = |at: usize| blocks.block(request.packing, self.role, &matrix, (at / columns, at % columns));
@@ -150,40 +146,28 @@ pub(crate) struct Request {
     /// Rows and columns of the result, and the longest sum of products.
     pub(super) shape: Shape,
     pub(super) packing: Packing,
-    known: Vec<Known>,
+    pub(super) known: Vec<Known>,
     /// Forms in which each encrypted node is computed or encrypted.
-    forms: Vec<Vec<Form>>,
+    pub(super) forms: Vec<Vec<Form>>,
     /// Most elements of a plain node that are summed to one before it is encoded.
-    terms: Vec<i128>,
+    pub(super) terms: Vec<i128>,
 }
 
 /// What is known of a node.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub(super) struct Known {
     /// Bound on the absolute values.
-    bound: i128,
+    pub bound: i128,
     /// Encrypted factors: 0 for a plain one, up to 2.
-    factors: u8,
+    pub factors: u8,
     /// Whether there is a product element by element in it.
-    elementwise: bool,
+    pub elementwise: bool,
     /// Whether its entries, as a result, are sums of neighbouring slots.
-    spread: bool,
+    pub spread: bool,
 }
 
-fn refuse<T>(reason: String) -> Result<T, MatrixError> {
+pub(super) fn refuse<T>(reason: String) -> Result<T, MatrixError> {
     Err(MatrixError::NoPlan { reason })
-}
-
-/// A number of the expression as an integer.
-fn integer(op: &Op, by: f64) -> Result<i128, MatrixError> {
-    match by.fract() == 0.0 && by.abs() < DOUBLES {
-        true => Ok(by as i128),
-        false => refuse(format!(
-            "{} by {by}: integers are computed with exactly, and doubles are integers below 2^53; give a matrix of larger ones as \
-             a plain input, and divide after decryption",
-            op.name()
-        )),
-    }
 }
 
 impl Request {
@@ -199,6 +183,11 @@ impl Request {
         let expr = goal.expression.clone();
         if expr.inputs().iter().any(|i| i.integers.is_none()) {
             return refuse("the inputs of an exact computation are integers".into());
+        }
+        let wide = expr.inputs().iter().find(|i| i.integers.is_some_and(|bound| i128::try_from(bound).is_err()));
+        if let Some(input) = wide {
+            let reason = format!("the bound on {} passes 127 bits; declare a smaller one", input.name);
+            return refuse(reason);
         }
         let (m, n) = expr.info(expr.output()).shape;
         let (batch, security, shape) = (goal.batch, goal.security, Shape::new(m, 1, n));
@@ -218,63 +207,6 @@ impl Request {
         }
         request.demand(Form { role: Role::Result, view: View::default() })?;
         Ok(request)
-    }
-
-    /// What is known of a node by what is known of its operands.
-    fn learn(&self, node: usize) -> Result<Known, MatrixError> {
-        let (op, bound, factors) = (self.expr.nodes()[node], self.bound(node)?, self.degree(node)?);
-        let any = |of: fn(&Known) -> bool| op.operands().any(|o| of(&self.known[o]));
-        let elementwise = any(|k| k.elementwise) || (matches!(op, Op::Mul { .. }) && factors != 0);
-        let sums = match op {
-            Op::Matmul { .. } => true,
-            Op::Sum { .. } => elementwise,
-            _ => false,
-        };
-        if factors == 0 && bound == i128::MAX {
-            return refuse(format!("plain values of {} can pass 127 bits; state tighter bounds", self.expr));
-        }
-        Ok(Known { bound, factors, elementwise, spread: factors != 0 && (sums || any(|k| k.spread)) })
-    }
-
-    /// The bound of a node whose operands' are known; saturated, since bounds that are stated may cut it again.
-    fn bound(&self, node: usize) -> Result<i128, MatrixError> {
-        let (op, shape) = (&self.expr.nodes()[node], |of: usize| self.expr.info(of).shape);
-        let of = |o: usize| self.known[o].bound;
-        Ok(match *op {
-            Op::Input { input } => self.expr.inputs()[input].integer_bound()?,
-            Op::Matmul { left, right } => of(left).saturating_mul(of(right)).saturating_mul(shape(left).1 as i128),
-            Op::Mul { left, right } => of(left).saturating_mul(of(right)),
-            Op::Add { left, right } | Op::Sub { left, right } => of(left).saturating_add(of(right)),
-            Op::Neg { of: o } | Op::Transpose { of: o } | Op::Take { of: o, .. } | Op::Repeat { of: o, .. } => of(o),
-            Op::Scale { of: o, by } => of(o).saturating_mul(integer(op, by)?.abs()),
-            Op::Shift { of: o, by } => of(o).saturating_add(integer(op, by)?.abs()),
-            Op::Sum { of: o, axis } => of(o).saturating_mul(if axis == 0 { shape(o).0 } else { shape(o).1 } as i128),
-            Op::Bounded { of: o, max_abs } => of(o).min(max_abs as i128),
-            _ => {
-                return refuse(format!(
-                    "{} is not computed of integers exactly; + - * @, transposes, sums, slices and what is put together of \
-                     them are. Describe the inputs as real numbers (dtype=float) for it",
-                    op.name()
-                ));
-            }
-        })
-    }
-
-    fn degree(&self, node: usize) -> Result<u8, MatrixError> {
-        let of = |o: usize| self.known[o].factors;
-        let degree = match self.expr.nodes()[node] {
-            Op::Input { input } => u8::from(!self.expr.inputs()[input].plain),
-            Op::Matmul { left, right } | Op::Mul { left, right } => of(left) + of(right),
-            op => op.operands().map(of).max().unwrap_or(0),
-        };
-        match degree {
-            0..=2 => Ok(degree),
-            _ => refuse(format!(
-                "{} multiplies more than two encrypted values with each other; an exact plan multiplies once: decrypt the \
-                 product and encrypt it for a second plan, or describe the inputs as real numbers (dtype=float)",
-                self.expr
-            )),
-        }
     }
 
     /// Asks for the result in a form, and for what that takes of the nodes before.
@@ -299,42 +231,8 @@ impl Request {
         Ok(())
     }
 
-    /// What a node in a form is computed from: operands and their forms.
-    ///
-    /// # Errors
-    /// [`MatrixError::NoPlan`] for a product that is wanted where only what is linear can be.
-    pub(super) fn operands(&self, node: usize, form: &Form) -> Result<Vec<(usize, Form)>, MatrixError> {
-        let Form { role, view } = form;
-        let shape = |of: usize| self.expr.info(of).shape;
-        let along = |of: usize, axis: u8, step: Along| {
-            let (axis, (rows, cols)) = (usize::from(axis != 0), shape(of));
-            let view = view.clone().after(axis, step, if axis == 0 { rows } else { cols });
-            vec![(of, Form { role: *role, view })]
-        };
-        Ok(match self.expr.nodes()[node] {
-            Op::Input { .. } => Vec::new(),
-            Op::Matmul { left, right } => {
-                self.expect_result(*role)?;
-                let (View { axes: [down, across], turned, .. }, k) = (view.clone(), shape(left).1);
-                let left = (left, View { axes: [down, Vec::new()], turned, flat: None });
-                let right = (right, View { axes: [Vec::new(), across], turned, flat: None });
-                let (x, y) = if turned { (right, left) } else { (left, right) };
-                vec![(x.0, Form { role: Role::Left(k), view: x.1 }), (y.0, Form { role: Role::Right(k), view: y.1 })]
-            }
-            Op::Mul { left, right } => self.elementwise(node, (left, right), form)?,
-            Op::Transpose { of } => {
-                let View { axes: [down, across], turned, flat } = view.clone();
-                vec![(of, Form { role: *role, view: View { axes: [across, down], turned: !turned, flat } })]
-            }
-            Op::Sum { of, axis } => along(of, axis, Along::Sum),
-            Op::Take { of, axis, lines } => along(of, axis, Along::Take(lines)),
-            Op::Repeat { of, axis, size } => along(of, axis, Along::Repeat(size)),
-            op => op.operands().map(|o| (o, form.clone())).collect(),
-        })
-    }
-
     /// Factors of a product element by element, or of a sum of such products over an axis.
-    fn elementwise(
+    pub(super) fn elementwise(
         &self,
         node: usize,
         (left, right): (usize, usize),
@@ -385,7 +283,7 @@ impl Request {
     }
 
     /// Refuses a matrix product, or a sum of products, that is a factor itself.
-    fn expect_result(&self, role: Role) -> Result<(), MatrixError> {
+    pub(super) fn expect_result(&self, role: Role) -> Result<(), MatrixError> {
         if role == Role::Result { Ok(()) } else { self.again() }
     }
 
@@ -429,71 +327,6 @@ impl Request {
     /// Ciphertexts of a node for each plaintext modulus.
     pub(super) fn ciphertexts(&self, blocks: Blocks, node: usize) -> usize {
         self.forms[node].iter().map(|f| self.batch * self.count(blocks, f.role)).sum()
-    }
-
-    /// The bound on the noise of the result, of fresh encryptions with noise `fresh` at ring degree `n`.
-    pub(super) fn noise(&self, blocks: Blocks, (n, t): (f64, f64), fresh: f64) -> f64 {
-        let mut noise: Vec<f64> = Vec::with_capacity(self.known.len());
-        // A plaintext's own part; and most that a factor of the plaintext or of a number multiplies noise by.
-        let (message, number) = (n / 2.0, |by: f64| by.abs().clamp(1.0, t / 2.0));
-        let factors = |node: usize| self.known[node].factors;
-        let norm = |node: usize| {
-            let largest = (self.known[node].bound as f64 * self.terms[node] as f64).clamp(1.0, t / 2.0);
-            let most = match self.packing {
-                Packing::Coefficients => largest * (blocks.b * blocks.a.max(blocks.c)) as f64,
-                Packing::Slots => n * t / 2.0,
-            };
-            // It is rounded up to a power of two.
-            most.log2().ceil().exp2()
-        };
-        for (node, op) in self.expr.nodes().iter().enumerate() {
-            let inner = |k: usize| k.div_ceil(blocks.b) as f64;
-            let product = |left: usize, right: usize, terms: f64, noise: &[f64]| match (factors(left), factors(right)) {
-                (0, 0) => 0.0,
-                (0, _) => terms * norm(left) * noise[right],
-                (_, 0) => terms * norm(right) * noise[left],
-                _ => terms * t * noise[left] * noise[right],
-            };
-            let found = match *op {
-                _ if factors(node) == 0 => 0.0,
-                Op::Input { .. } => fresh,
-                Op::Matmul { left, right } => product(left, right, inner(self.expr.info(left).shape.1), &noise),
-                Op::Mul { left, right } => {
-                    let (rows, cols) = self.expr.info(node).shape;
-                    let longest = self.forms[node].iter().filter_map(|f| f.view.sums((rows, cols))).max();
-                    product(left, right, longest.map_or(1.0, |k| inner(k.max(rows).max(cols))), &noise)
-                }
-                Op::Add { left, right } | Op::Sub { left, right } => match (factors(left), factors(right)) {
-                    (0, _) => noise[right] + message,
-                    (_, 0) => noise[left] + message,
-                    (x, y) if x == y => noise[left] + noise[right],
-                    // The one of fewer factors gets the plaintext factor of the other.
-                    (x, y) if x < y => noise[left] * t / 2.0 + noise[right],
-                    _ => noise[left] + noise[right] * t / 2.0,
-                },
-                Op::Scale { of, by } => noise[of] * number(by),
-                Op::Shift { of, .. } => noise[of] + message,
-                op => op.operands().map(|o| noise[o]).sum(),
-            };
-            noise.push(found);
-        }
-        noise[self.expr.output()]
-    }
-
-    /// Encryptions, products and other operations on ciphertexts, results.
-    pub(super) fn operations(&self, blocks: Blocks) -> [f64; 4] {
-        let (mut fresh, mut products, mut others) = (0.0, 0.0, 0.0);
-        for (node, op) in self.expr.nodes().iter().enumerate().filter(|(node, _)| self.factors(*node) != 0) {
-            let count = self.ciphertexts(blocks, node) as f64;
-            match op {
-                Op::Input { .. } => fresh += count,
-                Op::Matmul { left, .. } => products += count * self.expr.info(*left).shape.1.div_ceil(blocks.b) as f64,
-                Op::Mul { .. } => products += count,
-                Op::Transpose { .. } | Op::Sum { .. } | Op::Bounded { .. } | Op::Take { .. } | Op::Repeat { .. } => {}
-                _ => others += count,
-            }
-        }
-        [fresh, products, others, self.ciphertexts(blocks, self.expr.output()) as f64]
     }
 
     /// The computation that an expression of doubles would be if its elements were integers.

@@ -24,12 +24,12 @@ mod sizes;
 
 use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{Operand, Outline, Product, Shape};
 use crate::slots::common::check_shape;
 use layout::Layout;
 use serde::{Deserialize, Serialize};
 pub use sizes::{Plan, candidates};
+use sudare_expr::Matrix;
 use sudare_he::HeError;
 use sudare_he::circuits::block_product::BlockProduct;
 use sudare_he::ckks::noise::TAIL;
@@ -247,6 +247,6 @@ impl Product for Module {
                 }
             }
         }
-        data.into_iter().map(|data| Matrix::new(m, n, data)).collect()
+        data.into_iter().map(|data| Ok(Matrix::new(m, n, data)?)).collect()
     }
 }

@@ -3,10 +3,10 @@
 
 use super::entries::Entries;
 use super::expect_count;
-use super::int_matrix::IntMatrix;
 use super::layout::{Layout, expect_shape, expect_single};
 use crate::error::MatrixError;
 use crate::product::{Operand, Shape};
+use sudare_expr::Matrix;
 use sudare_he::bv::{Ciphertext, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
 use sudare_rlwe::security::Security;
@@ -68,7 +68,7 @@ impl Bands {
         }
     }
 
-    pub fn encode(&self, operand: Operand, matrix: &IntMatrix) -> Result<Vec<Plaintext>, MatrixError> {
+    pub fn encode(&self, operand: Operand, matrix: &Matrix<i128>) -> Result<Vec<Plaintext>, MatrixError> {
         expect_shape("the matrix", matrix.shape(), self.shape.of(operand))?;
         let Layout { rows, cols, .. } = self.layout;
         match operand {
@@ -104,12 +104,12 @@ impl Bands {
         threads::map(self.count(Operand::Output), one).into_iter().collect()
     }
 
-    pub fn decode(&self, result: &[Plaintext]) -> Result<IntMatrix, MatrixError> {
+    pub fn decode(&self, result: &[Plaintext]) -> Result<Matrix<i128>, MatrixError> {
         expect_count("results", result.len(), self.count(Operand::Output))?;
         let (Layout { rows, cols, .. }, across) = (&self.layout, self.count(Operand::Right));
-        IntMatrix::from_fn(self.shape.m, self.shape.n, |i, j| {
+        Ok(Matrix::<i128>::from_fn(self.shape.m, self.shape.n, |i, j| {
             self.layout.read(&result[i / rows * across + j / cols], i % rows, j % cols)
-        })
+        })?)
     }
 }
 
@@ -164,7 +164,7 @@ macro_rules! matrix_packing {
             fn encode(
                 &self,
                 operand: crate::Operand,
-                matrix: &super::IntMatrix,
+                matrix: &sudare_expr::Matrix<i128>,
             ) -> Result<Vec<sudare_he::bv::Plaintext>, crate::MatrixError> {
                 self.0.encode(operand, matrix)
             }
@@ -178,7 +178,10 @@ macro_rules! matrix_packing {
                 self.0.multiply(evaluator, left, right)
             }
 
-            fn decode(&self, result: &[sudare_he::bv::Plaintext]) -> Result<super::IntMatrix, crate::MatrixError> {
+            fn decode(
+                &self,
+                result: &[sudare_he::bv::Plaintext],
+            ) -> Result<sudare_expr::Matrix<i128>, crate::MatrixError> {
                 self.0.decode(result)
             }
         }

@@ -24,7 +24,8 @@
 //! ```
 //! use sudare_he::bv::{Decryptor, Encryptor, Evaluator, SecretKey};
 //! use sudare_rlwe::security::Security;
-//! use sudare_matrix::packing::{Entries, IntMatrix, MatrixPacking, SecondMethod};
+//! use sudare_expr::Matrix;
+//! use sudare_matrix::packing::{Entries, MatrixPacking, SecondMethod};
 //! use sudare_matrix::{Operand, Shape};
 //!
 //! # fn main() -> Result<(), sudare_matrix::MatrixError> {
@@ -35,8 +36,8 @@
 //!
 //! let secret = SecretKey::generate(&params)?;
 //! let public = secret.public_key()?;
-//! let a = IntMatrix::from_fn(3, 4, |i, j| (300 * i + 17 * j) as i128)?;
-//! let b = IntMatrix::from_fn(4, 2, |i, j| (1023 - 100 * i - j) as i128)?;
+//! let a = Matrix::<i128>::from_fn(3, 4, |i, j| (300 * i + 17 * j) as i128)?;
+//! let b = Matrix::<i128>::from_fn(4, 2, |i, j| (1023 - 100 * i - j) as i128)?;
 //! let encryptor = Encryptor::new(&public)?;
 //! let x = packing.encrypt(&encryptor, Operand::Left, &a)?;
 //! let y = packing.encrypt(&encryptor, Operand::Right, &b)?;
@@ -56,7 +57,6 @@ mod distance;
 mod entries;
 mod first;
 mod inner;
-mod int_matrix;
 mod integer;
 mod large_inner;
 mod layout;
@@ -69,7 +69,6 @@ pub use distance::{EuclideanDistance, HammingDistance};
 pub use entries::Entries;
 pub use first::FirstMethod;
 pub use inner::InnerProduct;
-pub use int_matrix::IntMatrix;
 pub use integer::LargeIntegers;
 pub use large_inner::LargeInnerProduct;
 pub use pattern::PatternMatching;
@@ -79,6 +78,7 @@ pub use statistics::{EncryptedColumn, EncryptedMoments, Moments, Statistics};
 
 use crate::error::MatrixError;
 use crate::product::{Operand, Shape};
+use sudare_expr::Matrix;
 use sudare_he::bv::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, Plaintext};
 use sudare_ring::threads;
 
@@ -101,7 +101,7 @@ pub trait MatrixPacking: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`MatrixError::PackedShape`], [`MatrixError::OutOfRange`].
-    fn encode(&self, operand: Operand, matrix: &IntMatrix) -> Result<Vec<Plaintext>, MatrixError>;
+    fn encode(&self, operand: Operand, matrix: &Matrix<i128>) -> Result<Vec<Plaintext>, MatrixError>;
 
     /// Multiplies packed operands.
     ///
@@ -118,7 +118,7 @@ pub trait MatrixPacking: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`MatrixError::Count`].
-    fn decode(&self, result: &[Plaintext]) -> Result<IntMatrix, MatrixError>;
+    fn decode(&self, result: &[Plaintext]) -> Result<Matrix<i128>, MatrixError>;
 
     /// Packs and encrypts an operand.
     ///
@@ -128,7 +128,7 @@ pub trait MatrixPacking: std::fmt::Debug + Send + Sync {
         &self,
         encryptor: &Encryptor<'_>,
         operand: Operand,
-        matrix: &IntMatrix,
+        matrix: &Matrix<i128>,
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         let plain = self.encode(operand, matrix)?;
         threads::map(plain.len(), |i| Ok(encryptor.encrypt(&plain[i])?)).into_iter().collect()
@@ -138,7 +138,7 @@ pub trait MatrixPacking: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Decryptor::decrypt`] and [`MatrixPacking::decode`].
-    fn decrypt(&self, decryptor: &Decryptor<'_>, result: &[Ciphertext]) -> Result<IntMatrix, MatrixError> {
+    fn decrypt(&self, decryptor: &Decryptor<'_>, result: &[Ciphertext]) -> Result<Matrix<i128>, MatrixError> {
         let plain: Result<Vec<_>, MatrixError> =
             threads::map(result.len(), |i| Ok(decryptor.decrypt(&result[i])?)).into_iter().collect();
         self.decode(&plain?)

@@ -1,10 +1,10 @@
 //! Exact covariance and correlation of encrypted integer columns (after Yasuda et al., ACISP 2015;
 //! `002`, section 3.3).
 
-use super::int_matrix::IntMatrix;
 use super::{LargeInnerProduct, expect_count};
 use crate::error::MatrixError;
 use crate::product::Operand;
+use sudare_expr::Matrix;
 use sudare_he::bv::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
 use sudare_rlwe::security::Security;
@@ -65,7 +65,7 @@ pub struct EncryptedMoments {
 pub struct Moments {
     observations: usize,
     sums: Vec<i128>,
-    products: IntMatrix,
+    products: Matrix<i128>,
 }
 
 impl Statistics {
@@ -150,7 +150,7 @@ impl Statistics {
             // Rows before i have c, c − 1, … elements.
             triangle[i * c - i * (i + 1) / 2 + j]
         };
-        Ok(Moments { observations: self.observations, products: IntMatrix::from_fn(c, c, at)?, sums })
+        Ok(Moments { observations: self.observations, products: Matrix::<i128>::from_fn(c, c, at)?, sums })
     }
 }
 
@@ -166,7 +166,7 @@ impl Moments {
     }
 
     /// Σ x·y of each pair of columns.
-    pub fn products(&self) -> &IntMatrix {
+    pub fn products(&self) -> &Matrix<i128> {
         &self.products
     }
 

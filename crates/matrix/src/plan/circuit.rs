@@ -19,8 +19,6 @@ use super::program::{self, CkksEngine, NodeSize, Refreshes};
 use super::refresh::{Refresh, RefreshSpec};
 use super::{Goal, field};
 use crate::error::MatrixError;
-use crate::expr::{Expr, Op};
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Peak, Shape};
 use crate::sizing;
 use crate::slots::common::{KeyList, check_count, fold_work, hoisted_sum_work, radices, stages};
@@ -31,6 +29,8 @@ use crate::slots::tiles::{Axis, TileLayout};
 use crate::tables::Tables;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use sudare_expr::{Expr, Matrix, Node, Operation};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{self, Ciphertext, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
@@ -102,8 +102,8 @@ fn out_of_levels(depth: usize) -> MatrixError {
     MatrixError::NoPlan { reason: format!("the expression needs more than {depth} levels") }
 }
 
-fn no_statistics() -> MatrixError {
-    MatrixError::NoPlan { reason: "statistics of a table are no circuit on tiles".into() }
+fn no_circuit(operation: &Operation) -> MatrixError {
+    MatrixError::NoPlan { reason: format!("{} is no circuit on tiles", operation.name()) }
 }
 
 pub(crate) fn is_integer(by: f64) -> bool {
@@ -112,7 +112,7 @@ pub(crate) fn is_integer(by: f64) -> bool {
 
 /// Whether a node's value is only decrypted.
 fn is_last(expr: &Expr, node: usize) -> bool {
-    node == expr.output() && !expr.nodes().iter().any(|op| op.operands().any(|o| o == node))
+    node == expr.output() && !expr.nodes().iter().any(|n| n.operands.contains(&node))
 }
 
 fn options(expr: &Expr, node: usize) -> Improvements {
@@ -156,33 +156,33 @@ impl Walk {
             Ok(State { level: level.ok_or_else(|| out_of_levels(ladder.top - floor))?, ..s })
         };
         let mut align = Align::Same;
-        let state = match expr.nodes()[at] {
-            Op::Input { .. } => State { level: ladder.top, scale: ladder.scale },
-            Op::Neg { of }
-            | Op::Shift { of, .. }
-            | Op::Bounded { of, .. }
-            | Op::Repeat { of, .. }
-            | Op::Approximation { of, .. } => states[of],
-            Op::Take { of, axis: along, lines } => {
+        let state = match expr.nodes()[at].parts() {
+            (Operation::Input { .. }, _) => State { level: ladder.top, scale: ladder.scale },
+            (
+                Operation::Neg | Operation::Shift { .. } | Operation::Bounded { .. } | Operation::Repeat { .. },
+                &[of],
+            )
+            | (Operation::Approximation { .. }, &[of, _]) => states[of],
+            (&Operation::Take { axis: along, lines }, &[of]) => {
                 let before = layout(expr, of, ladder.tile, 1)?;
                 lower(states[of], before.take_levels(axis(along), &lines))?
             }
-            Op::Scale { of, by } => lower(states[of], usize::from(!is_integer(by)))?,
-            Op::Transpose { of } => lower(states[of], usize::from(ladder.tile > 1))?,
-            Op::Sum { of, .. } => lower(states[of], 1)?,
-            Op::Mul { left, right } => {
+            (&Operation::Scale { by }, &[of]) => lower(states[of], usize::from(!is_integer(by)))?,
+            (Operation::Transpose, &[of]) => lower(states[of], usize::from(ladder.tile > 1))?,
+            (Operation::Sum { .. }, &[of]) => lower(states[of], 1)?,
+            (Operation::Mul, &[left, right]) => {
                 let (l, r) = (states[left], states[right]);
                 let level = l.level.min(r.level);
                 lower(State { level, scale: l.scale * r.scale / (ladder.prime)(level) }, 1)?
             }
-            Op::Matmul { left, right } => {
+            (Operation::Matmul, &[left, right]) => {
                 let (l, r) = (states[left], states[right]);
                 let level = l.level.min(r.level);
                 let depth = options(expr, at).depth();
                 let s = lower(State { level, ..l }, depth)?;
                 State { scale: l.scale * r.scale / (ladder.prime)(level - 1), ..s }
             }
-            Op::Add { left, right } | Op::Sub { left, right } => {
+            (Operation::Add | Operation::Sub, &[left, right]) => {
                 let (mut l, mut r) = (states[left], states[right]);
                 if !same_scale(l.scale, r.scale) {
                     if l.level >= r.level {
@@ -195,7 +195,7 @@ impl Walk {
                 }
                 State { level: l.level.min(r.level), scale: l.scale }
             }
-            Op::Moments { .. } => return Err(no_statistics()),
+            (operation, _) => return Err(no_circuit(operation)),
         };
         Ok((state, align))
     }
@@ -218,7 +218,7 @@ pub(crate) fn cube_plan(
 
 /// Whether an expression has products of matrices.
 fn multiplies(expr: &Expr) -> bool {
-    expr.nodes().iter().any(|op| matches!(op, Op::Matmul { .. }))
+    expr.nodes().iter().any(|node| node.operation == Operation::Matmul)
 }
 
 /// The stride of elements: what the cube's lanes give, so that products take tiles as they are.
@@ -334,36 +334,40 @@ pub(super) fn node_work(
     let (tiles, state) = (layout(expr, at, tile, stride)?.ciphertexts() as f64, walk.computed[at]);
     let pass = Work::passes_at(literal, state.level, 2.0);
     let untabled = |work: Work| Ok((work, 0));
-    match expr.nodes()[at] {
-        Op::Input { .. } | Op::Bounded { .. } | Op::Approximation { .. } => untabled(Work::default()),
-        Op::Scale { by, .. } if !is_integer(by) => untabled((pass + Work::rescale(literal, state.level + 1)) * tiles),
-        Op::Neg { .. } | Op::Shift { .. } | Op::Scale { .. } => untabled(pass * tiles),
-        Op::Transpose { .. } if tile == 1 => untabled(Work::default()),
-        Op::Transpose { of } => {
+    match expr.nodes()[at].parts() {
+        (Operation::Input { .. } | Operation::Bounded { .. } | Operation::Approximation { .. }, _) => {
+            untabled(Work::default())
+        }
+        (&Operation::Scale { by, .. }, _) if !is_integer(by) => {
+            untabled((pass + Work::rescale(literal, state.level + 1)) * tiles)
+        }
+        (Operation::Neg | Operation::Shift { .. } | Operation::Scale { .. }, _) => untabled(pass * tiles),
+        (Operation::Transpose, _) if tile == 1 => untabled(Work::default()),
+        (Operation::Transpose, &[of]) => {
             let (level, babies) = (walk.states[of].level, ((2 * tile) as f64).sqrt());
             let one = hoisted_sum_work(literal, level, babies)
                 + Work::key_switch(literal, level) * babies
                 + Work::mul_plain(literal, level) * (2 * tile) as f64;
             Ok((one * tiles, (2 * tile - 1) as u64 * sizing::extended_bytes(literal, level)))
         }
-        Op::Take { of, axis: a, lines } => {
+        (&Operation::Take { axis: a, lines }, &[of]) => {
             untabled(layout(expr, of, tile, stride)?.take_work(literal, axis(a), &lines, walk.states[of].level))
         }
-        Op::Repeat { of, axis: a, size } => {
+        (&Operation::Repeat { axis: a, size }, &[of]) => {
             untabled(layout(expr, of, tile, stride)?.repeat_work(literal, axis(a), size, state.level))
         }
-        Op::Sum { of, axis: a } => {
+        (&Operation::Sum { axis: a }, &[of]) => {
             let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
             let unit = if a == 0 { tile * stride } else { stride } as i64;
             let fold = fold_work(literal, level, &stages(tile, unit, 2), true);
             let masked = Work::mul_plain(literal, level) + Work::rescale(literal, level);
             untabled(pass * before.ciphertexts() as f64 + (fold + masked) * tiles)
         }
-        Op::Mul { .. } => {
+        (Operation::Mul, _) => {
             let level = state.level + 1;
             untabled((Work::tensor(literal, level) + Work::relinearize_rescale(literal, level)) * tiles)
         }
-        Op::Matmul { left, right } => {
+        (Operation::Matmul, &[left, right]) => {
             let top = walk.states[left].level.min(walk.states[right].level);
             let plan = cube_plan(literal, tile, options(expr, at), top)?;
             let (a, b) = (layout(expr, left, tile, stride)?, layout(expr, right, tile, stride)?);
@@ -372,11 +376,11 @@ pub(super) fn node_work(
                 + plan.contract_work(literal, a.tiles().1) * tiles;
             Ok((work, plan.table_bytes(literal)))
         }
-        Op::Add { .. } | Op::Sub { .. } if walk.aligns[at] != Align::Same => {
+        (Operation::Add | Operation::Sub, _) if walk.aligns[at] != Align::Same => {
             untabled((pass * 2.0 + Work::rescale(literal, state.level + 1)) * tiles)
         }
-        Op::Add { .. } | Op::Sub { .. } => untabled(pass * tiles),
-        Op::Moments { .. } => Err(no_statistics()),
+        (Operation::Add | Operation::Sub, _) => untabled(pass * tiles),
+        (operation, _) => Err(no_circuit(operation)),
     }
 }
 
@@ -451,17 +455,19 @@ impl<'a> Figures<'a> {
         self.work += work;
         self.costs.push(work);
         self.table_bytes += table_bytes;
-        let error = match expr.nodes()[at] {
-            Op::Input { .. } => Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1)),
-            Op::Neg { of } | Op::Bounded { of, .. } => self.errors[of],
-            Op::Approximation { of, error, .. } => self.errors[of].plus(Error::common(error)),
-            Op::Repeat { of, axis: a, size: times } => {
+        let error = match expr.nodes()[at].parts() {
+            (Operation::Input { .. }, _) => {
+                Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1))
+            }
+            (Operation::Neg | Operation::Bounded { .. }, &[of]) => self.errors[of],
+            (&Operation::Approximation { error, .. }, &[of, _]) => self.errors[of].plus(Error::common(error)),
+            (&Operation::Repeat { axis: a, size: times }, &[of]) => {
                 // Copies have one error in common.
                 let turns = layout(expr, of, tile, stride)?.repeat_turns(axis(a), times) as f64;
                 let switching = model.switching(state.level, state.scale) + model.division(state.scale);
                 self.errors[of].shared().plus(own(switching * turns))
             }
-            Op::Take { of, axis: a, lines } => {
+            (&Operation::Take { axis: a, lines }, &[of]) => {
                 let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
                 let terms = before.take_terms(&lines) as f64;
                 let spread = model.switching(level, state.scale) + model.division(state.scale);
@@ -469,8 +475,10 @@ impl<'a> Figures<'a> {
                 let (levels, held) = (before.take_levels(axis(a), &lines) as f64, size(of).powi(2));
                 self.errors[of].plus(own((spread + levels * held * mask) * terms)).plus(division)
             }
-            Op::Shift { of, by } => self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs()))),
-            Op::Scale { of, by } => {
+            (&Operation::Shift { by }, &[of]) => {
+                self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs())))
+            }
+            (&Operation::Scale { by }, &[of]) => {
                 let scaled = self.errors[of].scaled(by.abs());
                 // The number is rounded to a multiple of one over the prime.
                 let rounded = || size(of) * 0.5 / model.prime(state.level + 1);
@@ -479,7 +487,7 @@ impl<'a> Figures<'a> {
                     false => scaled.plus(division).plus(Error::common(rounded())),
                 }
             }
-            Op::Transpose { of } => {
+            (Operation::Transpose, &[of]) => {
                 let level = walk.states[of].level;
                 let steps = 2.0 * (2.0 * tile as f64).sqrt();
                 let spread = model.switching(level, state.scale) + model.division(state.scale);
@@ -487,7 +495,7 @@ impl<'a> Figures<'a> {
                 let variance = spread * steps + size(of).powi(2) * mask * (2 * tile) as f64;
                 self.errors[of].plus(own(variance)).plus(division)
             }
-            Op::Sum { of, axis: a } => {
+            (&Operation::Sum { axis: a }, &[of]) => {
                 let level = walk.states[of].level;
                 let (rows, cols) = expr.info(of).shape;
                 let terms = if a == 0 { rows } else { cols } as f64;
@@ -495,14 +503,14 @@ impl<'a> Figures<'a> {
                 let mask = (terms * size(of)).powi(2) * model.mask(tile * tile * stride, model.prime(level));
                 self.errors[of].summed(terms).plus(own(variance + mask)).plus(division)
             }
-            Op::Mul { left, right } => {
+            (Operation::Mul, &[left, right]) => {
                 let level = state.level + 1;
                 let (l, r) = (self.errors[left], self.errors[right]);
                 let product = walk.states[left].scale * walk.states[right].scale;
                 let switching = own(model.switching(level, product));
                 r.scaled(size(left)).plus(l.scaled(size(right))).plus(l.times(r)).plus(switching).plus(division)
             }
-            Op::Matmul { left, right } => {
+            (Operation::Matmul, &[left, right]) => {
                 let top = walk.states[left].level.min(walk.states[right].level);
                 let plan = cube_plan(literal, tile, options(expr, at), top)?;
                 let across = layout(expr, left, tile, stride)?.tiles().1;
@@ -513,7 +521,7 @@ impl<'a> Figures<'a> {
                 let made = Error::common(plan.own_error(literal, across, sizes));
                 from.plus(l.times(r).scaled(terms)).plus(made)
             }
-            Op::Add { left, right } | Op::Sub { left, right } => {
+            (Operation::Add | Operation::Sub, &[left, right]) => {
                 let sum = self.errors[left].plus(self.errors[right]).plus(division);
                 // What is left of two scales that are taken for one.
                 let (unlike, of) = match walk.aligns[at] {
@@ -523,12 +531,12 @@ impl<'a> Figures<'a> {
                 };
                 sum.plus(Error::common(unlike.abs() * size(of)))
             }
-            Op::Moments { .. } => return Err(no_statistics()),
+            (operation, _) => return Err(no_circuit(operation)),
         };
         self.computed.push(error);
         self.errors.push(error);
         let mut followed = self.followed(expr, tile, walk, at)?;
-        if !matches!(expr.nodes()[at], Op::Input { .. }) {
+        if expr.input_at(at).is_none() {
             followed.bound = followed.bound.min(size(at));
             followed.noise = followed.noise.min(noise(error, followed.scale));
         }
@@ -539,44 +547,46 @@ impl<'a> Figures<'a> {
     /// The ciphertexts of the node `at` on paper.
     fn followed(&mut self, expr: &Expr, tile: usize, walk: &Walk, at: usize) -> Result<follow::State, MatrixError> {
         let (follow, states) = (&mut self.follow, &self.states);
-        Ok(match expr.nodes()[at] {
-            Op::Input { .. } => follow::State { level: walk.states[at].level, ..follow.fresh(expr.info(at).max_abs) },
-            Op::Neg { of } => states[of],
-            Op::Bounded { of, max_abs } => states[of].with_bound(states[of].bound.min(max_abs)),
-            Op::Approximation { of, .. } => states[of],
-            Op::Take { of, axis: along, lines } => {
+        Ok(match expr.nodes()[at].parts() {
+            (Operation::Input { .. }, _) => {
+                follow::State { level: walk.states[at].level, ..follow.fresh(expr.info(at).max_abs) }
+            }
+            (Operation::Neg, &[of]) => states[of],
+            (&Operation::Bounded { max_abs }, &[of]) => states[of].with_bound(states[of].bound.min(max_abs)),
+            (Operation::Approximation { .. }, &[of, _]) => states[of],
+            (&Operation::Take { axis: along, lines }, &[of]) => {
                 layout(expr, of, tile, 1)?.take_follow(follow, axis(along), &lines, states[of])
             }
-            Op::Repeat { of, axis: along, size } => {
+            (&Operation::Repeat { axis: along, size }, &[of]) => {
                 let turns = layout(expr, of, tile, 1)?.repeat_turns(axis(along), size);
                 follow.doubled(states[of], turns)
             }
-            Op::Shift { of, by } => follow.add_plain(states[of], by.abs()),
-            Op::Scale { of, by } if is_integer(by) => follow.mul_integer(states[of], by.abs()),
-            Op::Scale { of, by } => follow.masked(states[of], by.abs()),
-            Op::Transpose { of } if tile > 1 => {
+            (&Operation::Shift { by }, &[of]) => follow.add_plain(states[of], by.abs()),
+            (&Operation::Scale { by }, &[of]) if is_integer(by) => follow.mul_integer(states[of], by.abs()),
+            (&Operation::Scale { by }, &[of]) => follow.masked(states[of], by.abs()),
+            (Operation::Transpose, &[of]) if tile > 1 => {
                 let (diagonals, giants) = TileLayout::transposition_size(tile);
                 follow.linear_map(states[of], diagonals, giants)
             }
-            Op::Transpose { of } => states[of],
-            Op::Sum { of, axis } => {
+            (Operation::Transpose, &[of]) => states[of],
+            (&Operation::Sum { axis }, &[of]) => {
                 let (rows, cols) = expr.info(of).shape;
                 let tiles = if axis == 0 { rows } else { cols }.div_ceil(tile);
                 let sum = follow.sum(states[of], tiles);
                 let folded = follow.fold(sum, &radices(&stages(tile, 1, 2)), true);
                 follow.masked(folded, 1.0)
             }
-            Op::Mul { left, right } => {
+            (Operation::Mul, &[left, right]) => {
                 let product = follow.dot(states[left], states[right], 1);
                 follow.relinearize_rescale(product)
             }
-            Op::Matmul { left, right } => {
+            (Operation::Matmul, &[left, right]) => {
                 let top = walk.states[left].level.min(walk.states[right].level);
                 let plan = cube_plan(follow.literal(), tile, options(expr, at), top)?;
                 let terms = expr.info(left).shape.1.div_ceil(tile);
                 plan.follow(follow, terms, states[left], states[right])
             }
-            Op::Add { left, right } | Op::Sub { left, right } => {
+            (Operation::Add | Operation::Sub, &[left, right]) => {
                 let (mut l, mut r) = (states[left], states[right]);
                 match walk.aligns[at] {
                     Align::Same => {}
@@ -585,7 +595,7 @@ impl<'a> Figures<'a> {
                 }
                 follow.add(l, r)
             }
-            Op::Moments { .. } => return Err(no_statistics()),
+            (operation, _) => return Err(no_circuit(operation)),
         })
     }
 
@@ -600,13 +610,13 @@ impl<'a> Figures<'a> {
 /// over whole tiles.
 fn padding(expr: &Expr, node: usize, tile: usize) -> f64 {
     let padded = |n: usize| n.next_multiple_of(tile) as f64 / n as f64;
-    match expr.nodes()[node] {
-        Op::Matmul { left, .. } => padded(expr.info(left).shape.1),
-        Op::Sum { of, axis } => {
+    match expr.nodes()[node].parts() {
+        (Operation::Matmul, &[left, _]) => padded(expr.info(left).shape.1),
+        (&Operation::Sum { axis }, &[of]) => {
             let (rows, cols) = expr.info(of).shape;
             padded(if axis == 0 { rows } else { cols })
         }
-        Op::Add { .. } | Op::Sub { .. } => 2.0,
+        (Operation::Add | Operation::Sub, _) => 2.0,
         _ => 1.0,
     }
 }
@@ -727,16 +737,13 @@ impl program::Sketch for Sketch {
 
     fn cheaper(&self, goal: &Goal, node: usize) -> Option<String> {
         let expr = &goal.expression;
-        let input = |of: usize| match expr.nodes()[of] {
-            Op::Input { input } => Some(&expr.inputs()[input].name),
-            _ => None,
-        };
-        match expr.nodes()[node] {
-            Op::Transpose { of } => input(of).map(|x| format!("give {x}.T as an input of its own")),
-            Op::Matmul { left, right } if expr.prepared(left).is_some() && expr.prepared(right).is_some() => {
+        let input = |of: usize| expr.input_at(of).map(|input| &input.name);
+        match expr.nodes()[node].parts() {
+            (Operation::Transpose, &[of]) => input(of).map(|x| format!("give {x}.T as an input of its own")),
+            (Operation::Matmul, &[left, right]) if expr.prepared(left).is_some() && expr.prepared(right).is_some() => {
                 Some("in a plan of its own, with numbers and inputs alone added to it, it has faster methods".into())
             }
-            Op::Take { .. } => Some(format!(
+            (Operation::Take { .. }, _) => Some(format!(
                 "slices from multiples of {} up to such or to the end cost least",
                 self.layouts[node].tile
             )),
@@ -777,9 +784,9 @@ fn refreshing(
     if refresh.params() != literal {
         return Err(field("program.params", "others", format!("those of bootstrapping set {}", written.set)));
     }
-    let nodes = goal.expression.nodes();
     let ordered = written.after.windows(2).all(|w| w[0] < w[1]);
-    let inner = |at: &usize| nodes.get(*at).is_some_and(|op| !matches!(op, Op::Input { .. }));
+    let expr = &goal.expression;
+    let inner = |at: &usize| *at < expr.nodes().len() && expr.input_at(*at).is_none();
     match ordered && written.after.iter().all(inner) {
         true => Ok(refresh),
         false => Err(field("program.refresh.after", format!("{:?}", written.after), "operations in their order")),
@@ -824,20 +831,22 @@ fn model_prime(literal: &ParamsLiteral, level: usize) -> f64 {
 /// The keys of all nodes, each at the highest level that it is used at.
 fn keys(expr: &Expr, literal: &ParamsLiteral, layouts: &[TileLayout], walk: &Walk) -> Result<KeyDemand, MatrixError> {
     let (mut keys, mut relin) = (KeyList::new(literal), None::<usize>);
-    for (at, op) in expr.nodes().iter().enumerate() {
-        match *op {
-            Op::Transpose { of } => keys.demanded(&layouts[of].transposition_keys(literal, walk.states[of].level)),
-            Op::Sum { of, axis: along } => {
+    for (at, node) in expr.nodes().iter().enumerate() {
+        match node.parts() {
+            (Operation::Transpose, &[of]) => {
+                keys.demanded(&layouts[of].transposition_keys(literal, walk.states[of].level))
+            }
+            (&Operation::Sum { axis: along }, &[of]) => {
                 keys.demanded(&layouts[of].sum_keys(literal, axis(along), walk.states[of].level));
             }
-            Op::Take { of, axis: along, lines } => {
+            (&Operation::Take { axis: along, lines }, &[of]) => {
                 keys.demanded(&layouts[of].take_keys(literal, axis(along), &lines, walk.states[of].level));
             }
-            Op::Repeat { of, axis: along, size } => {
+            (&Operation::Repeat { axis: along, size }, &[of]) => {
                 keys.demanded(&layouts[of].repeat_keys(literal, axis(along), size, walk.states[of].level));
             }
-            Op::Mul { .. } => relin = relin.max(Some(walk.computed[at].level + 1)),
-            Op::Matmul { left, right } => {
+            (Operation::Mul, _) => relin = relin.max(Some(walk.computed[at].level + 1)),
+            (Operation::Matmul, &[left, right]) => {
                 let top = walk.states[left].level.min(walk.states[right].level);
                 let plan = cube_plan(literal, layouts[at].tile, options(expr, at), top)?;
                 plan.expand_keys(Side::Left, &mut keys);
@@ -959,14 +968,14 @@ impl Circuit {
 
     fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared>, MatrixError> {
         let (params, states) = (&self.params, &self.sketch.walk.states);
-        let node = |(at, op): (usize, &Op)| -> Result<Prepared, MatrixError> {
-            Ok(match *op {
-                Op::Matmul { left, right } => {
+        let node = |(at, node): (usize, &Node)| -> Result<Prepared, MatrixError> {
+            Ok(match node.parts() {
+                (Operation::Matmul, &[left, right]) => {
                     let (top, tile) = (states[left].level.min(states[right].level), self.sketch.layouts[at].tile);
                     let plan = cube_plan(params.literal(), tile, options(expr, at), top)?;
                     Prepared::Cube(Box::new(Cube::new(params, plan)?))
                 }
-                Op::Transpose { of } => {
+                (Operation::Transpose, &[of]) => {
                     let map = self.sketch.layouts[of].transposition(params, states[of].level)?;
                     Prepared::Transposition(map.map(Box::new))
                 }
@@ -985,75 +994,49 @@ impl Circuit {
         Ok(Ciphertext::from_parts(c.inner().clone(), ckks::State { scale: c.scale(), bound, noise })?)
     }
 
-    fn unary(
+    /// A node's value from those of its operands, all of one member of the batch.
+    fn value(
         &self,
         e: &Evaluator,
-        node: usize,
-        op: Op,
+        (at, node): (usize, &Node),
         prepared: &Prepared,
-        a: &[Ciphertext],
+        operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let layout = &self.sketch.layouts[node];
-        let before = |of: usize| &self.sketch.layouts[of];
-        match op {
-            Op::Neg { .. } => Ok(a.iter().map(|c| e.negate(c)).collect::<Result<_, _>>()?),
-            Op::Bounded { .. } | Op::Approximation { .. } => Ok(a.to_vec()),
-            Op::Take { of, axis: along, lines } => before(of).take(e, (axis(along), &lines), true, a),
-            Op::Repeat { of, axis: along, size } => before(of).repeat(e, axis(along), size, a),
-            Op::Scale { by, .. } if is_integer(by) => {
-                Ok(a.iter().map(|c| e.mul_integer(c, by as i64)).collect::<Result<_, _>>()?)
-            }
-            Op::Scale { by, .. } => layout.mul_scalar(e, a, by),
-            Op::Shift { by, .. } => {
-                // Only the matrix itself: what is beside it stays zero.
-                let (rows, cols) = (layout.rows, layout.cols);
-                layout.add_plain(e, a, &Matrix::from_fn(rows, cols, |_, _| by)?)
-            }
-            Op::Transpose { of } => match prepared {
-                Prepared::Transposition(map) => before(of).transpose(e, map.as_deref(), a),
-                _ => Err(MatrixError::NoPlan { reason: "the transpose is not prepared".into() }),
-            },
-            Op::Sum { of, axis: along } => before(of).sum(e, axis(along), a),
-            _ => Err(MatrixError::NoPlan { reason: format!("{} takes two operands", op.name()) }),
-        }
-    }
-
-    fn binary(
-        &self,
-        e: &Evaluator,
-        (node, op): (usize, Op),
-        prepared: &Prepared,
-        a: &[Ciphertext],
-        b: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let layout = &self.sketch.layouts[node];
-        let aligned = |c: &[Ciphertext], to: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
+        let (layouts, layout) = (&self.sketch.layouts, &self.sketch.layouts[at]);
+        let set_scale = |c: &[Ciphertext], to: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
             c.iter().zip(to).map(|(x, t)| Ok(e.set_scale(x, t.scale())?)).collect()
         };
-        match op {
-            Op::Matmul { left, right } => match prepared {
-                Prepared::Cube(cube) => {
-                    matmul(e, cube, (&self.sketch.layouts[left], a), (&self.sketch.layouts[right], b))
-                }
-                _ => Err(MatrixError::NoPlan { reason: "the product is not prepared".into() }),
-            },
-            Op::Mul { .. } => layout.mul(e, a, b),
-            Op::Add { .. } | Op::Sub { .. } => {
-                let (left, right);
-                let (a, b) = match self.sketch.walk.aligns[node] {
-                    Align::Same => (a, b),
-                    Align::Left => {
-                        left = aligned(a, b)?;
-                        (left.as_slice(), b)
-                    }
-                    Align::Right => {
-                        right = aligned(b, a)?;
-                        (a, right.as_slice())
-                    }
-                };
-                if matches!(op, Op::Add { .. }) { layout.add(e, a, b) } else { layout.sub(e, a, b) }
+        let (Some(&a), Some(&b)) = (operands.first(), operands.last()) else {
+            return Err(no_circuit(&node.operation));
+        };
+        match (&node.operation, node.operands.as_slice(), prepared) {
+            (Operation::Neg, ..) => Ok(a.iter().map(|c| e.negate(c)).collect::<Result<_, _>>()?),
+            (Operation::Bounded { .. } | Operation::Approximation { .. }, ..) => Ok(a.to_vec()),
+            (Operation::Take { axis: along, lines }, &[of], _) => layouts[of].take(e, (axis(*along), lines), true, a),
+            (&Operation::Repeat { axis: along, size }, &[of], _) => layouts[of].repeat(e, axis(along), size, a),
+            (&Operation::Scale { by }, ..) if is_integer(by) => {
+                Ok(a.iter().map(|c| e.mul_integer(c, by as i64)).collect::<Result<_, _>>()?)
             }
-            _ => Err(MatrixError::NoPlan { reason: format!("{} takes one operand", op.name()) }),
+            (&Operation::Scale { by }, ..) => layout.mul_scalar(e, a, by),
+            (&Operation::Shift { by }, ..) => {
+                // Only the matrix itself: what is beside it stays zero.
+                layout.add_plain(e, a, &Matrix::from_fn(layout.rows, layout.cols, |_, _| by)?)
+            }
+            (Operation::Transpose, &[of], Prepared::Transposition(map)) => layouts[of].transpose(e, map.as_deref(), a),
+            (&Operation::Sum { axis: along }, &[of], _) => layouts[of].sum(e, axis(along), a),
+            (Operation::Matmul, &[left, right], Prepared::Cube(cube)) => {
+                matmul(e, cube, (&layouts[left], a), (&layouts[right], b))
+            }
+            (Operation::Mul, ..) => layout.mul(e, a, b),
+            (operation @ (Operation::Add | Operation::Sub), ..) => {
+                let (x, y): (Cow<'_, [Ciphertext]>, Cow<'_, [Ciphertext]>) = match self.sketch.walk.aligns[at] {
+                    Align::Same => (a.into(), b.into()),
+                    Align::Left => (set_scale(a, b)?.into(), b.into()),
+                    Align::Right => (a.into(), set_scale(b, a)?.into()),
+                };
+                if *operation == Operation::Add { layout.add(e, &x, &y) } else { layout.sub(e, &x, &y) }
+            }
+            (operation, ..) => Err(no_circuit(operation)),
         }
     }
 }
@@ -1127,39 +1110,18 @@ impl CkksEngine for Circuit {
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         let (expr, prepared) = (&goal.expression, &self.tables(goal)?[node]);
-        let op = expr.nodes()[node];
-        let sizes: Vec<usize> = op.operands().map(|o| self.sketch.layouts[o].ciphertexts()).collect();
+        let own = &expr.nodes()[node];
+        let sizes: Vec<usize> = own.operands.iter().map(|o| self.sketch.layouts[*o].ciphertexts()).collect();
+        check_count("operands", operands.len(), sizes.len())?;
         for (given, size) in operands.iter().zip(&sizes) {
-            let expected = size * goal.batch;
-            if given.len() != expected {
-                return Err(MatrixError::Count { what: "ciphertexts", found: given.len(), expected });
-            }
+            check_count("ciphertexts", given.len(), size * goal.batch)?;
         }
         let bound = expr.info(node).max_abs;
         let mut out = Vec::new();
         for member in 0..goal.batch {
-            let part = |i: usize| &operands[i][member * sizes[i]..(member + 1) * sizes[i]];
-            let value = match (op, operands.len()) {
-                (
-                    Op::Neg { .. }
-                    | Op::Scale { .. }
-                    | Op::Shift { .. }
-                    | Op::Transpose { .. }
-                    | Op::Bounded { .. }
-                    | Op::Take { .. }
-                    | Op::Repeat { .. }
-                    | Op::Approximation { .. }
-                    | Op::Sum { .. },
-                    1,
-                ) => self.unary(e, node, op, prepared, part(0))?,
-                (Op::Matmul { .. } | Op::Add { .. } | Op::Sub { .. } | Op::Mul { .. }, 2) => {
-                    self.binary(e, (node, op), prepared, part(0), part(1))?
-                }
-                (_, found) => {
-                    let expected = op.operands().count();
-                    return Err(MatrixError::Count { what: "operands", found, expected });
-                }
-            };
+            let parts = operands.iter().zip(&sizes).map(|(all, size)| &all[member * size..][..*size]);
+            let parts: Vec<&[Ciphertext]> = parts.collect();
+            let value = self.value(e, (node, own), prepared, &parts)?;
             let noise = self.sketch.noise[node].0;
             out.extend(value.into_iter().map(|c| self.settled(c, noise, bound)).collect::<Result<Vec<_>, _>>()?);
         }

@@ -3,8 +3,9 @@
 use super::MAX_BATCH;
 use crate::error::MatrixError;
 use crate::exact::Request;
-use crate::expr::{Expr, InputSpec};
 use serde::{Deserialize, Serialize};
+use sudare_expr::{Expr, InputSpec};
+use sudare_he::circuits::polynomial::fit;
 use sudare_he::ckks::MAX_RELEASED_VALUES;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::Security;
@@ -40,7 +41,7 @@ impl Goal {
     /// Means and covariances of a table of `rows` rows, called `table`, whose columns have these bounds.
     ///
     /// # Errors
-    /// [`MatrixError::Expression`] for a table without rows or columns, or a bound that is not above zero.
+    /// [`MatrixError::Expr`] for a table without rows or columns, or a bound that is not above zero.
     pub fn moments(rows: usize, max_abs: Vec<f64>) -> Result<Self, MatrixError> {
         let expression = Expr::moments(InputSpec::table("table", rows, max_abs))?;
         Ok(Self::new(expression, MAX_COVARIANCE_ERROR))
@@ -83,6 +84,12 @@ impl Goal {
         }
         if !(self.error.is_finite() && self.error > 0.0) {
             return refuse(format!("the wanted error is {}, and it has to be above zero", self.error));
+        }
+        for of in self.expression.approximations() {
+            let (bound, reach) = (self.expression.info(of.variable).max_abs, of.low.abs().max(of.high.abs()));
+            if !fit::reaches(reach, bound) {
+                return refuse(fit::outside(&self.expression.text(of.variable), bound, reach));
+            }
         }
         if self.expression.as_moments().is_some() && self.batch != 1 {
             return refuse("statistics are those of one table at a time".into());

@@ -9,6 +9,7 @@ pub(crate) mod circuit;
 pub mod cost;
 mod file;
 mod goal;
+mod place;
 mod planner;
 mod product;
 mod program;
@@ -22,6 +23,7 @@ pub use cost::CostModel;
 #[doc(hidden)]
 pub use file::resealed_for_tests;
 pub use goal::Goal;
+pub use place::{Place, Sought};
 pub use planner::Planner;
 pub use program::Program;
 pub(crate) use program::{CkksEngine, Engine, NodeSize, Sketch};
@@ -32,11 +34,10 @@ pub use summary::{Considered, KeyLine, OperandLine, Summary};
 
 use crate::error::MatrixError;
 use crate::exact::ExactEngine;
-use crate::expr::Expr;
-use crate::matrix::Matrix;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use sudare_expr::{Expr, Matrix};
 use sudare_he::ckks::{self, Expected};
 use sudare_ring::memo::PerProcess;
 use sudare_rlwe::Params;
@@ -46,7 +47,7 @@ use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::MAX_BUNDLE;
 
 /// Version of plan files.
-pub const PLAN_VERSION: u32 = 2;
+pub const PLAN_VERSION: u32 = 3;
 /// Most bytes of a plan file.
 pub const MAX_PLAN_BYTES: usize = 4 << 20;
 /// Most independent sets of inputs in one run.
@@ -200,10 +201,10 @@ impl Plan {
     pub fn errors(&self, released: bool) -> Result<Matrix, MatrixError> {
         let (expr, sketch) = (self.expression(), self.engine().sketch());
         let (rows, cols) = expr.info(expr.output()).shape;
-        Matrix::from_fn(rows, cols, |row, col| {
+        Ok(Matrix::from_fn(rows, cols, |row, col| {
             let (error, unit) = sketch.element_error((row, col));
             unit * if released { self.goal().promised_error(error) } else { error }
-        })
+        })?)
     }
 
     /// What is computed.

@@ -10,12 +10,12 @@ use super::Goal;
 use super::program::{CkksEngine, NodeSize, Sketch, not_there};
 use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::expr::{EndedProduct, Expr, Op, Prepared};
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Operand, Outline, Product, ProductSpec};
 use crate::sizing;
 use crate::slots::error_model::ErrorModel;
 use crate::work::Work;
+use sudare_expr::product::{Addend, EndedProduct, Prepared};
+use sudare_expr::{Expr, Matrix, Operation};
 use sudare_he::ckks::{Ciphertext, CiphertextOf, EncodeAt, Evaluator, Expected, Params, Plaintext};
 use sudare_rlwe::Backend;
 use sudare_rlwe::params::ParamsLiteral;
@@ -47,7 +47,7 @@ impl Asked {
 
 /// Bound on the elements of a prepared input.
 fn bound(expr: &Expr, of: &Prepared) -> f64 {
-    let rounds = |at: &usize| matches!(expr.nodes()[*at], Op::Scale { .. } | Op::Shift { .. } | Op::Sum { .. });
+    let rounds = |at: &usize| expr.nodes()[*at].operation.rounds();
     expr.info(of.node).max_abs * if of.steps.iter().any(rounds) { ROUNDED } else { 1.0 }
 }
 
@@ -58,12 +58,7 @@ pub(super) fn growth_of(expr: &Expr, product: &EndedProduct) -> f64 {
 
 /// How far errors grow from the product to the node before `end`.
 fn growth(expr: &Expr, product: &EndedProduct, end: usize) -> f64 {
-    product.ends.iter().take_while(|at| **at != end).map(|at| grown(expr.nodes()[*at])).product()
-}
-
-/// How far one operation lets errors grow.
-fn grown(op: Op) -> f64 {
-    if let Op::Scale { by, .. } = op { by.abs() } else { 1.0 }
+    product.ends.iter().take_while(|at| **at != end).map(|at| expr.nodes()[*at].operation.factor().abs()).product()
 }
 
 /// What a product takes and promises, and where its matrices are in an expression.
@@ -120,7 +115,7 @@ impl ProductSketch {
                 Some(a) => added_error(spec, growth(expr, &product, *at), bound(expr, &a.of)),
                 None => 0.0,
             };
-            errors.push((*at, grown(expr.nodes()[*at]) * before + added + rounded));
+            errors.push((*at, expr.nodes()[*at].operation.factor().abs() * before + added + rounded));
         }
         Ok(Self { outline, product, roles, max_abs, errors })
     }
@@ -156,19 +151,16 @@ impl ProductSketch {
 
     /// What has to be added to the product, so that an addend is added to what comes out at its node.
     fn undone(&self, expr: &Expr, addend: usize, mut m: Matrix) -> Result<Matrix, MatrixError> {
-        let end = self.product.addends[addend].end;
-        if matches!(expr.nodes()[end], Op::Sub { .. }) {
-            m = m.map(|x| -x)?;
-        }
+        let Addend { end, subtracts, .. } = self.product.addends[addend];
+        let times = |m: Matrix, by: f64| m.map(|x| Some(x / by));
+        m = times(m, if subtracts { -1.0 } else { 1.0 })?;
         let before: Vec<usize> = self.product.ends.iter().copied().take_while(|at| *at != end).collect();
         for at in before.into_iter().rev() {
-            m = match expr.nodes()[at] {
-                Op::Neg { .. } => m.map(|x| -x)?,
-                Op::Sub { .. } if self.is_minuend(at) => m.map(|x| -x)?,
-                Op::Scale { by, .. } => m.map(|x| x / by)?,
-                Op::Transpose { .. } => m.transpose(),
-                _ => m,
-            };
+            let operation = &expr.nodes()[at].operation;
+            m = times(m, if self.is_minuend(at) { -1.0 } else { operation.factor() })?;
+            if *operation == Operation::Transpose {
+                m = m.transpose();
+            }
         }
         Ok(m)
     }
@@ -179,12 +171,12 @@ impl ProductSketch {
     }
 
     /// One of a result's last operations, on the result: what was added is in it.
-    fn ended(&self, op: Op, at: usize, m: Matrix) -> Result<Matrix, MatrixError> {
-        match op {
-            Op::Sub { .. } if self.is_minuend(at) => m.map(|x| -x),
-            Op::Add { .. } | Op::Sub { .. } => Ok(m),
-            _ => applied(op, m),
-        }
+    fn ended(&self, operation: &Operation, at: usize, m: Matrix) -> Result<Matrix, MatrixError> {
+        Ok(match self.product.addends.iter().find(|a| a.end == at) {
+            Some(Addend { minuend: true, .. }) => Operation::Neg.of_plain(&[&m])?,
+            Some(_) => m,
+            None => operation.of_plain(&[&m])?,
+        })
     }
 }
 
@@ -195,20 +187,6 @@ fn added_error(spec: &ProductSpec, growth: f64, max_abs: f64) -> f64 {
     let variance = (model.fresh() + model.encoding(size)) * (model.scale() / scale).powi(2);
     // Where terms of a result are summed after decryption, those of its errors are as well.
     growth * (ErrorModel::largest_sum(variance * spec.shape.k as f64, 1) + size * spec.shape.k as f64 * f64::EPSILON)
-}
-
-/// An operation on one matrix.
-fn applied(op: Op, m: Matrix) -> Result<Matrix, MatrixError> {
-    match op {
-        Op::Neg { .. } => m.map(|x| -x),
-        Op::Scale { by, .. } => m.map(|x| x * by),
-        Op::Shift { by, .. } => m.map(|x| x + by),
-        Op::Transpose { .. } => Ok(m.transpose()),
-        Op::Take { axis, lines, .. } => m.take(axis, &lines),
-        Op::Repeat { axis, size, .. } => m.repeat(axis, size),
-        Op::Sum { axis, .. } => m.sum(axis),
-        _ => Ok(m),
-    }
 }
 
 impl Sketch for ProductSketch {
@@ -327,7 +305,9 @@ impl CkksEngine for ProductEngine {
         let expr = &goal.expression;
         let mut out = Vec::new();
         for (at, role) in self.sketch.roles_of(node) {
-            let steps = |m: &Matrix| role.of.steps.iter().try_fold(m.clone(), |m, at| applied(expr.nodes()[*at], m));
+            let nodes = expr.nodes();
+            let step = |m: Matrix, at: &usize| nodes[*at].operation.of_plain(&[&m]);
+            let steps = |m: &Matrix| role.of.steps.iter().try_fold(m.clone(), step);
             let prepared = matrices.iter().map(steps).collect::<Result<Vec<_>, _>>()?;
             out.extend(match at.checked_sub(2) {
                 None => self.product.encode(role.operand, &prepared, role.max_abs)?,
@@ -351,7 +331,8 @@ impl CkksEngine for ProductEngine {
         match self.sketch.ends(node) {
             Some(ends) => {
                 let nodes = goal.expression.nodes();
-                let ended = |m: Matrix| ends.iter().try_fold(m, |m, at| self.sketch.ended(nodes[*at], *at, m));
+                let ended =
+                    |m: Matrix| ends.iter().try_fold(m, |m, at| self.sketch.ended(&nodes[*at].operation, *at, m));
                 self.product.decode(values)?.into_iter().map(ended).collect()
             }
             None => Err(MatrixError::NotPlanned {
@@ -407,11 +388,13 @@ impl ProductEngine {
         multiply: impl FnOnce(&[CiphertextOf<B>], &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, MatrixError>,
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         let sketch = &self.sketch;
-        match (goal.expression.nodes()[node], operands) {
-            (Op::Matmul { .. }, [left, right]) => multiply(sketch.part(0, left)?, sketch.part(1, right)?),
-            (Op::Add { left, .. } | Op::Sub { left, .. }, [a, b]) => {
-                let addend = sketch.product.addends.iter().position(|a| a.end == node);
-                let addend = addend.ok_or_else(|| MatrixError::NoPlan { reason: format!("node {node} is no sum") })?;
+        let addend = sketch.product.addends.iter().position(|a| a.end == node);
+        match (addend, operands) {
+            (None, [left, right]) if node == sketch.product.product => {
+                multiply(sketch.part(0, left)?, sketch.part(1, right)?)
+            }
+            (Some(addend), [a, b]) => {
+                let left = goal.expression.nodes()[node].operands[0];
                 let (of, added) = if sketch.product.addends[addend].of.node == left { (b, a) } else { (a, b) };
                 let added = sketch.part(2 + addend, added)?;
                 Ok(of.iter().zip(added).map(|(x, y)| evaluator.add(x, y)).collect::<Result<_, _>>()?)

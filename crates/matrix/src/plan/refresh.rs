@@ -8,12 +8,12 @@
 use super::circuit::{Ladder, State, Walk, node_work};
 use super::program::Refreshes;
 use crate::error::MatrixError;
-use crate::expr::{Expr, Op};
 use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::TileLayout;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
+use sudare_expr::Expr;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Kind};
 use sudare_he::ckks::ParamsLiteral;
 use sudare_rlwe::security::Security;
@@ -169,7 +169,7 @@ impl Refresh {
             let (rows, cols) = expr.info(at).shape;
             let tiles = TileLayout::new(rows, cols, ladder.tile, 1).ok()?.ciphertexts();
             let renewed = price(&self.work(tiles));
-            let fresh = matches!(expr.nodes()[at], Op::Input { .. }) || at == expr.output();
+            let fresh = expr.input_at(at).is_some() || at == expr.output();
             let mut next = Vec::with_capacity(2 * paths.len());
             for path in &paths {
                 for refreshed in [false, true] {
@@ -212,8 +212,8 @@ struct Path {
 /// For each node the last one that takes it; the end of all for the result.
 fn last_uses(expr: &Expr) -> Vec<usize> {
     let mut last = vec![0; expr.nodes().len()];
-    for (at, op) in expr.nodes().iter().enumerate() {
-        op.operands().for_each(|o| last[o] = at);
+    for (at, node) in expr.nodes().iter().enumerate() {
+        node.operands.iter().for_each(|o| last[*o] = at);
     }
     last[expr.output()] = usize::MAX;
     last
@@ -247,8 +247,8 @@ fn work(literal: &BootstrapLiteral, (input, output): (usize, usize), kind: Kind)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::InputSpec;
     use crate::plan::{CostModel, Goal, Planner, Program};
+    use sudare_expr::{InputSpec, Node, Operation};
 
     /// Units are transforms at N = 2^14, as bench/runs/bootstrap-2026-11-24.json has them; a pair is a complex refresh, and its
     /// share of two real ones was measured in seconds (bootstrap-2026-11-23.json).
@@ -276,19 +276,19 @@ mod tests {
     /// x ← x · a, many times, with a second value that is carried along.
     fn powers(count: usize) -> Expr {
         let inputs = vec![InputSpec::new("A", (3, 3), 1.0), InputSpec::new("B", (9, 9), 1.0)];
-        let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
+        let mut nodes = vec![Node::input(0), Node::input(1)];
         let mut last = 0;
         for _ in 0..count {
-            nodes.push(Op::Mul { left: last, right: 0 });
-            nodes.push(Op::Bounded { of: nodes.len() - 1, max_abs: 1.0 });
+            nodes.push(Node::new(Operation::Mul, &[last, 0]));
+            nodes.push(Node::new(Operation::Bounded { max_abs: 1.0 }, &[nodes.len() - 1]));
             last = nodes.len() - 1;
         }
-        nodes.push(Op::Sum { of: 1, axis: 0 });
-        nodes.push(Op::Sum { of: nodes.len() - 1, axis: 1 });
-        nodes.push(Op::Sum { of: last, axis: 0 });
-        nodes.push(Op::Sum { of: nodes.len() - 1, axis: 1 });
+        nodes.push(Node::new(Operation::Sum { axis: 0 }, &[1]));
+        nodes.push(Node::new(Operation::Sum { axis: 1 }, &[nodes.len() - 1]));
+        nodes.push(Node::new(Operation::Sum { axis: 0 }, &[last]));
+        nodes.push(Node::new(Operation::Sum { axis: 1 }, &[nodes.len() - 1]));
         let end = nodes.len();
-        nodes.push(Op::Mul { left: end - 3, right: end - 1 });
+        nodes.push(Node::new(Operation::Mul, &[end - 3, end - 1]));
         Expr::new(inputs, nodes, end).unwrap()
     }
 

@@ -4,9 +4,9 @@ use super::cost::CostModel;
 use super::planner::bytes;
 use super::summary::KeyLine;
 use super::{Engine, Plan, Sketch};
-use crate::expr::{InputSpec, Op};
 use crate::work::Work;
 use std::fmt::{self, Write};
+use sudare_expr::InputSpec;
 use sudare_rlwe::security::max_log_qp;
 
 /// Operations whose cost is told, and the least share in all that is.
@@ -161,13 +161,12 @@ impl fmt::Display for Plan {
         let priced = goal.expression.as_moments().is_none();
         let switches = if priced { format!(", {:.0} key switches", s.key_switches) } else { String::new() };
         row("method", format!("{}{switches}", s.method))?;
-        for op in goal.expression.nodes() {
-            if let Op::Approximation { error, low, high, .. } = op {
-                row("polynomial", format!("on [{low}, {high}], within {error:.1e} of its function there"))?;
-            }
+        for a in goal.expression.approximations() {
+            let ends = format!("[{}, {}]", a.low, a.high);
+            row("polynomial", format!("on {ends}, within {:.1e} of its function there", a.error))?;
         }
         for (node, share) in dearest(sketch, literal.log_n) {
-            let op = goal.expression.nodes()[node].name();
+            let op = goal.expression.nodes()[node].operation.name();
             let hint = sketch.cheaper(goal, node).map_or(String::new(), |hint| format!("; {hint}"));
             row("costs", format!("{:.0} % operation {node} ({op}){hint}", 100.0 * share))?;
         }
@@ -181,7 +180,7 @@ impl fmt::Display for Plan {
             for (node, count) in &r.places {
                 let seconds = s.seconds * share(r.work.of(*count)) / whole;
                 let level = sketch.size(*node).map_or(0, |size| size.level);
-                let op = goal.expression.nodes()[*node].name();
+                let op = goal.expression.nodes()[*node].operation.name();
                 row(
                     "",
                     format!(

@@ -2,10 +2,10 @@
 
 use super::Goal;
 use super::program::{Engine, NodeSize, Sketch};
-use crate::expr::InputSpec;
 use crate::sizing;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use sudare_expr::InputSpec;
 use sudare_rlwe::Params;
 use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::params::ParamsLiteral;

@@ -1,9 +1,9 @@
 //! Files of plans: whatever could lower security or precision is worked out again.
 
 use super::*;
-use crate::expr::{InputSpec, Op};
 use crate::product::Shape;
 use serde_json::{Value, json};
+use sudare_expr::{InputSpec, Node, Operation};
 
 fn planner() -> Planner {
     Planner { memory: 4 << 30, ..Planner::new(CostModel::default()) }
@@ -16,7 +16,7 @@ fn product(method: &str, error: f64) -> Plan {
 }
 
 fn circuit() -> Plan {
-    let nodes = vec![Op::Input { input: 0 }, Op::Mul { left: 0, right: 0 }, Op::Sum { of: 1, axis: 0 }];
+    let nodes = vec![Node::input(0), Node::new(Operation::Mul, &[0, 0]), Node::new(Operation::Sum { axis: 0 }, &[1])];
     let expr = Expr::new(vec![InputSpec::new("A", (5, 7), 2.0)], nodes, 2).unwrap();
     planner().plan(&Goal::new(expr, 1e-4)).unwrap()
 }
@@ -322,8 +322,13 @@ fn plans_of_one_name_share_what_is_built() {
 /// What a client does builds nothing that a server needs.
 #[test]
 fn a_client_builds_no_tables() {
-    let product = Op::Matmul { left: 0, right: 1 };
-    let nodes = vec![Op::Input { input: 0 }, Op::Transpose { of: 0 }, product, Op::Sum { of: 2, axis: 0 }];
+    let product = Node::new(Operation::Matmul, &[0, 1]);
+    let nodes = vec![
+        Node::input(0),
+        Node::new(Operation::Transpose, &[0]),
+        product,
+        Node::new(Operation::Sum { axis: 0 }, &[2]),
+    ];
     let expr = Expr::new(vec![InputSpec::new("A", (5, 7), 2.0)], nodes, 3).unwrap();
     let plan = planner().plan(&Goal::new(expr, 1e-3)).unwrap();
     let Program::Circuit { circuit } = plan.program() else { panic!("{plan}") };
@@ -334,4 +339,32 @@ fn a_client_builds_no_tables() {
     assert!(back[0].max_difference(&matrix) < 1e-6 && !engine.is_prepared());
     engine.prepare(plan.goal()).unwrap();
     assert!(engine.is_prepared());
+}
+
+#[test]
+fn golden_files_are_made() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v3");
+    for name in ["circuit", "coefficient", "spread3d"] {
+        let path = folder.join(format!("{name}.json"));
+        let mut file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let goal: Goal = serde_json::from_value(file["goal"].clone()).unwrap();
+        let program: Program = serde_json::from_value(file["program"].clone()).unwrap();
+        let plan = Plan::new(goal, program).unwrap();
+        file["hash"] = plan.hash().hex().into();
+        std::fs::write(&path, serde_json::to_string_pretty(&file).unwrap()).unwrap();
+        println!("{name} {}", plan.hash());
+        let read = Plan::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        std::fs::write(&path, read.to_json().unwrap()).unwrap();
+        if name == "coefficient" {
+            let key = std::fs::read(folder.join("../v2/coefficient_key.bin")).unwrap();
+            let key = sudare_rlwe::wire::secret_key_from_bytes(plan.params(), &key).unwrap();
+            let client = crate::Client::with_secret_key(&plan, key, 1).unwrap();
+            let a = sudare_expr::Matrix::from_fn(6, 10, |i, j| (i as f64 - j as f64) / 8.0).unwrap();
+            let b = sudare_expr::Matrix::from_fn(10, 5, |i, j| (i as f64 - 2.0 * j as f64) / 8.0).unwrap();
+            let (x, y) = (client.encrypt("A", &a).unwrap(), client.encrypt("B", &b).unwrap());
+            std::fs::write(folder.join("coefficient_a.bin"), x.to_bytes().unwrap()).unwrap();
+            let c = client.server().unwrap().matmul(&x, &y).unwrap();
+            std::fs::write(folder.join("coefficient_c.bin"), c.to_bytes().unwrap()).unwrap();
+        }
+    }
 }

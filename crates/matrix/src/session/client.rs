@@ -7,12 +7,11 @@ use super::server::Server;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
 use crate::exact::EncryptionKey;
-use crate::matrix::Matrix;
-use crate::packing::IntMatrix;
 use crate::plan::{Plan, PlanHash};
 use crate::product::KeyDemand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_expr::{ExprError, InputSpec, Matrix};
 use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
 use sudare_ring::{Threads, threads};
@@ -121,7 +120,7 @@ impl Client {
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] for a name that the plan does not have,
-    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
+    /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::Count`].
     pub fn encrypt(&self, name: &str, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
         self.encrypt_batch(name, std::slice::from_ref(matrix), QUIET)
     }
@@ -148,7 +147,7 @@ impl Client {
     pub fn encrypt_integers(
         &self,
         name: &str,
-        matrix: &IntMatrix,
+        matrix: &Matrix<i128>,
         progress: Progress<'_>,
     ) -> Result<Encrypted, MatrixError> {
         self.encrypt_integers_batch(name, std::slice::from_ref(matrix), progress)
@@ -161,7 +160,7 @@ impl Client {
     pub fn encrypt_integers_batch(
         &self,
         name: &str,
-        matrices: &[IntMatrix],
+        matrices: &[Matrix<i128>],
         progress: Progress<'_>,
     ) -> Result<Encrypted, MatrixError> {
         let key = (EncryptionKey::Secret(&self.secret), self.secret.id());
@@ -207,7 +206,7 @@ impl Client {
     /// # Errors
     /// [`MatrixError::WrongPlan`]; [`MatrixError::NotPlanned`] for an operand or a plan of real matrices;
     /// [`MatrixError::He`] for another key; [`MatrixError::Count`] for a batch.
-    pub fn decrypt_integers(&self, value: &Encrypted) -> Result<IntMatrix, MatrixError> {
+    pub fn decrypt_integers(&self, value: &Encrypted) -> Result<Matrix<i128>, MatrixError> {
         self.only(self.decrypt_integers_batch(value)?)
     }
 
@@ -215,7 +214,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::decrypt_integers`].
-    pub fn decrypt_integers_batch(&self, value: &Encrypted) -> Result<Vec<IntMatrix>, MatrixError> {
+    pub fn decrypt_integers_batch(&self, value: &Encrypted) -> Result<Vec<Matrix<i128>>, MatrixError> {
         expect_plan(self.plan.hash(), value)?;
         let engine = self.plan.exact()?;
         self.threads.run(|| engine.decrypt(value.node(), &value.residues()?, &self.secret))
@@ -356,7 +355,7 @@ impl PublicClient {
     pub fn encrypt_integers_batch(
         &self,
         name: &str,
-        matrices: &[IntMatrix],
+        matrices: &[Matrix<i128>],
         progress: Progress<'_>,
     ) -> Result<Encrypted, MatrixError> {
         let key = (EncryptionKey::Public(&self.public), self.public.id());
@@ -399,13 +398,29 @@ fn encrypt_integers(
     plan: &Plan,
     pool: &Threads,
     (key, id): (EncryptionKey<'_>, KeyId),
-    (name, matrices): (&str, &[IntMatrix]),
+    (name, matrices): (&str, &[Matrix<i128>]),
     progress: Progress<'_>,
 ) -> Result<Encrypted, MatrixError> {
     let node = integer_node(plan, name, matrices)?;
     expect_encrypted(plan, name, node)?;
     let engine = plan.exact()?;
     Encrypted::bgv(plan, node, id, pool.run(|| engine.encrypt(node, matrices, key, progress))?)
+}
+
+/// Refuses a matrix of another shape than an input's, or with elements over their bounds.
+fn check_input(input: &InputSpec, matrix: &Matrix) -> Result<(), MatrixError> {
+    let expected = (input.rows, input.cols);
+    if matrix.shape() != expected {
+        return Err(MatrixError::PlannedShape { what: "the matrix", found: matrix.shape(), expected });
+    }
+    if input.columns.is_empty() {
+        return Ok(matrix.check_bound(input.max_abs)?);
+    }
+    let bounds = |row: usize| input.columns.iter().enumerate().map(move |(col, bound)| (row, col, *bound));
+    match (0..input.rows).flat_map(bounds).find(|(row, col, bound)| matrix.get(*row, *col).abs() > *bound) {
+        Some((row, col, bound)) => Err(ExprError::OverBound { row, col, bound }.into()),
+        None => Ok(()),
+    }
 }
 
 /// Refuses an input that the server sees.
@@ -420,7 +435,7 @@ fn expect_encrypted(plan: &Plan, name: &str, node: usize) -> Result<(), MatrixEr
 }
 
 /// The node of an input of integers, with matrices that fit it.
-pub(super) fn integer_node(plan: &Plan, name: &str, matrices: &[IntMatrix]) -> Result<usize, MatrixError> {
+pub(super) fn integer_node(plan: &Plan, name: &str, matrices: &[Matrix<i128>]) -> Result<usize, MatrixError> {
     let (engine, input) = (plan.exact()?, input_called(plan, name)?);
     engine.check(plan.goal(), input, matrices)?;
     Ok(plan.expression().node_of_input(input))
@@ -444,7 +459,7 @@ pub(super) fn input_node(plan: &Plan, name: &str, matrices: &[Matrix]) -> Result
     if matrices.len() != plan.batch() {
         return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: plan.batch() });
     }
-    matrices.iter().try_for_each(|m| expr.inputs()[input].check(m))?;
+    matrices.iter().try_for_each(|m| check_input(&expr.inputs()[input], m))?;
     Ok(expr.node_of_input(input))
 }
 

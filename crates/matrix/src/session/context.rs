@@ -7,18 +7,19 @@
 
 use super::client::{eval_keys, expect_params, expect_plan};
 use super::encrypted::Encrypted;
-use super::free::{Free, scale_of};
+use super::free::Free;
 use super::layout::{Layout, Tabled, Tiled};
+use super::operations::scale_of;
 use super::server::Server;
 use super::{Progress, QUIET, release};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::plan::{PlanHash, check_params, check_scale};
 use crate::slots::grid::GridLayout;
 use crate::slots::tiles::TileLayout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use sudare_expr::Matrix;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Expected, Params, ParamsLiteral};
@@ -375,7 +376,7 @@ impl Context {
     /// two that is not under any element's absolute value, which tells the size of the largest.
     ///
     /// # Errors
-    /// [`MatrixError::OverBound`], [`MatrixError::Method`] for too large a matrix,
+    /// [`MatrixError::Expr`], [`MatrixError::Method`] for too large a matrix,
     /// [`MatrixError::He`] for a bound that is no positive number or that the modulus cannot hold.
     pub fn encrypt(&self, matrix: &Matrix, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
         let bound = max_abs.unwrap_or_else(|| public_bound(matrix));

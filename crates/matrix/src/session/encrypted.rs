@@ -4,7 +4,6 @@ use super::layout::{Layout, Tabled, Tiled};
 use crate::device::{self, DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::{ExactOperand, Residues};
-use crate::packing::IntMatrix;
 use crate::plan::{Engine, NodeSize, Plan, PlanHash, number};
 use crate::slots::error_model::reading_error;
 use crate::slots::grid::Grid;
@@ -14,6 +13,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use sudare_cuda::Device;
+use sudare_expr::Matrix;
 use sudare_he::{bgv, ckks};
 use sudare_rlwe::wire::{Bundle, Header, ObjectType, Wire, WireError, peek};
 use sudare_rlwe::{KeyId, Params};
@@ -59,7 +59,7 @@ pub(super) enum Values {
     /// A bundle for each plaintext modulus.
     Bgv(Arc<Vec<Bundle<bgv::Ciphertext>>>),
     /// Integers that the server sees.
-    Plain(Arc<Vec<IntMatrix>>),
+    Plain(Arc<Vec<Matrix<i128>>>),
 }
 
 /// Ciphertexts on a device, and what they are here once they were asked for.
@@ -141,7 +141,7 @@ impl Encrypted {
     }
 
     /// The value of a node of integers that the server sees.
-    pub(super) fn plain(plan: &Plan, node: usize, values: Vec<IntMatrix>) -> Self {
+    pub(super) fn plain(plan: &Plan, node: usize, values: Vec<Matrix<i128>>) -> Self {
         Self::of(plan, node, KeyId::NONE, Values::Plain(Arc::new(values)))
     }
 

@@ -2,9 +2,9 @@
 //! ciphertexts, which everything else is fastest on.
 
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::slots::grid::{Clean, Grid, GridLayout};
 use crate::slots::tiles::TileLayout;
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, Plaintext};
 use sudare_ring::threads;
 
@@ -69,7 +69,7 @@ impl Layout {
     /// Encodes a matrix, a plaintext a tile; zeros beside it.
     ///
     /// # Errors
-    /// [`MatrixError::OverBound`], [`MatrixError::He`].
+    /// [`MatrixError::Expr`], [`MatrixError::He`].
     pub fn encode(&self, encoder: &Encoder, matrix: &Matrix, at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
         match self {
             Self::Tiles(t) => t.layout.encode(encoder, matrix, at),

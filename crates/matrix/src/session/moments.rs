@@ -1,9 +1,9 @@
 //! Statistics of a table, decrypted.
 
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::plan::Plan;
 use std::fmt;
+use sudare_expr::Matrix;
 
 /// Means and covariances in the units of the columns, each with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]

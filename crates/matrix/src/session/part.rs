@@ -10,10 +10,10 @@ use super::stored::{Stored, application, blocked, from_container, layout, operan
 use super::{Client, Server};
 use crate::blocked::{Blocked, accumulate};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::plan::Plan;
 use crate::product::Operand;
 use std::ops::Range;
+use sudare_expr::{ExprError, Matrix};
 use sudare_he::ckks::{Ciphertext, Decryptor};
 use sudare_ring::threads;
 use sudare_store::{Block, BlockSource};
@@ -135,7 +135,7 @@ fn says(plan: &Plan, node: usize, form: Form, place: (usize, usize)) -> Vec<u8> 
 }
 
 fn shapes(operation: &'static str, left: (usize, usize), right: (usize, usize)) -> MatrixError {
-    MatrixError::Shapes { operation, left, right }
+    ExprError::Shapes { operation, left, right }.into()
 }
 
 impl Part<'_> {
@@ -195,7 +195,7 @@ impl Server {
     /// whole contraction in order: the containers of the result's blocks, row by row.
     ///
     /// # Errors
-    /// [`MatrixError::Shapes`] for parts that do not go together, [`MatrixError::NotPlanned`], [`MatrixError::WrongPlan`],
+    /// [`MatrixError::Expr`] for parts that do not go together, [`MatrixError::NotPlanned`], [`MatrixError::WrongPlan`],
     /// [`MatrixError::Wire`] and [`MatrixError::Store`] for damaged blocks, [`MatrixError::He`].
     pub fn matmul_parts(&self, left: &[Part<'_>], right: &[Part<'_>]) -> Result<Vec<Vec<u8>>, MatrixError> {
         let (plan, evaluator, pool) = self.real()?;
@@ -239,7 +239,7 @@ impl Server {
     /// could not hold is refused.
     ///
     /// # Errors
-    /// [`MatrixError::Shapes`] for other windows, values or sums; [`MatrixError::He`] for a sum that is too large.
+    /// [`MatrixError::Expr`] for other windows, values or sums; [`MatrixError::He`] for a sum that is too large.
     pub fn add_parts(&self, a: &Part<'_>, b: &Part<'_>) -> Result<Vec<Vec<u8>>, MatrixError> {
         let (plan, evaluator, pool) = self.real()?;
         single(plan)?;
@@ -364,12 +364,12 @@ impl Client {
         let end = |window: &Range<usize>, block: usize, all: usize| all.min(window.end * block) - window.start * block;
         let rows = if part.form.rows { 1 } else { end(&part.rows, b, m) };
         let cols = if part.form.cols { 1 } else { end(&part.cols, c, n) };
-        Matrix::from_fn(rows, cols, |i, j| {
+        Ok(Matrix::from_fn(rows, cols, |i, j| {
             // Within a block the axes that were summed over are still apart.
             let down = if part.form.rows { 0..b } else { i % b..i % b + 1 };
             let across = if part.form.cols { 0..c } else { j % c..j % c + 1 };
             let block = &blocks[i / b * part.cols.len() + j / c];
             down.map(|r| across.clone().map(|k| block[r * c + k]).sum::<f64>()).sum()
-        })
+        })?)
     }
 }

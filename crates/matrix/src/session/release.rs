@@ -5,8 +5,8 @@
 //! process itself knows of; what a file says is compared with that and not used.
 
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use std::collections::BTreeMap;
+use sudare_expr::Matrix;
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext};
 use sudare_ring::threads;
@@ -60,6 +60,6 @@ pub(super) fn release(
     }
     decryptor.release(policy, &mut values, |i| error(own[i % own.len()]))?;
     let rank: BTreeMap<Place, usize> = own.iter().enumerate().map(|(i, at)| (*at, i)).collect();
-    let show = |shown: &[f64]| Matrix::from_fn(shape.0, shape.1, |row, col| shown[rank[&twin((row, col))]]);
+    let show = |shown: &[f64]| Ok(Matrix::from_fn(shape.0, shape.1, |row, col| shown[rank[&twin((row, col))]])?);
     values.chunks(own.len().max(1)).map(show).collect()
 }

@@ -8,18 +8,14 @@ use super::keys::{self, Evaluation, ServerKeys};
 use crate::device::{self, DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::ExactValue;
-use crate::expr::Op;
-use crate::matrix::Matrix;
-use crate::packing::IntMatrix;
-use crate::plan::{Engine, Plan, PlanHash};
-use crate::slots::lines::Lines;
+use crate::plan::{Engine, Place, Plan, PlanHash, Sought};
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 use sudare_cuda::Device;
+use sudare_expr::{Matrix, Node, Operation};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
-use sudare_he::circuits::polynomial::fit::Minimax;
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{EvalKeys, KeySource};
@@ -293,7 +289,7 @@ impl Server {
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] for an input that the plan does not have or has encrypted;
-    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Count`].
+    /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::Count`].
     pub fn plain(&self, name: &str, matrices: &[Matrix]) -> Result<Encrypted, MatrixError> {
         let plan = self.planned("an input by its name")?;
         let node = input_node(plan, name, matrices)?;
@@ -313,7 +309,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::plain`]; [`MatrixError::OutOfRange`] for an element over its bound.
-    pub fn plain_integers(&self, name: &str, matrices: &[IntMatrix]) -> Result<Encrypted, MatrixError> {
+    pub fn plain_integers(&self, name: &str, matrices: &[Matrix<i128>]) -> Result<Encrypted, MatrixError> {
         let plan = self.planned("an input by its name")?;
         let node = integer_node(plan, name, matrices)?;
         if !plan.expression().is_plain(node) {
@@ -349,151 +345,91 @@ impl Server {
         self.inner.threads.run(|| free.refresh(evaluator, a, max_abs))
     }
 
-    /// The same matrix, of which the caller knows that elements are up to `max_abs`: bounds that travel grow with
-    /// every operation, and a refresh is precise to a part of its bound. It must hold. In a context of tables one level where
-    /// something other than zeros is beside the table in slots.
+    /// An operation on values: the one door for all of them. By a plan it has to be one of the plan's expression, on these
+    /// very values; a context computes any, within its depth.
     ///
     /// # Errors
-    /// As [`Server::matmul`]; [`MatrixError::He`] for a bound that is no number above zero.
-    pub fn bounded(&self, a: &Encrypted, max_abs: f64) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Bounded { of: a.node(), max_abs }, &[a])
-    }
-
-    /// In a context, a function of every element by its polynomial. A matrix whose bound is over both ends of the interval
-    /// is refused unless [`Minimax::up_to`] says how far the polynomial is from the function there. The intervals' other
-    /// ends are the caller's word. [`Polynomial::depth`](sudare_he::circuits::polynomial::Polynomial::depth) levels, and one more unless the
-    /// interval reaches about as far from its middle as the scale is over the context's: fresh matrices take none on an interval
-    /// of length one to four.
-    ///
-    /// The bound on errors that the result carries has the polynomial's own distance to the function in it.
-    ///
-    /// # Errors
-    /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::OutOfDepth`]; [`MatrixError::He`] for a constant, and for
-    /// elements that may be outside of the interval.
-    pub fn polynomial(&self, a: &Encrypted, f: &Minimax) -> Result<Encrypted, MatrixError> {
-        let (free, evaluator) = self.unplanned("a polynomial")?;
-        self.expect(a)?;
-        self.one_key(&[a])?;
-        self.inner.threads.run(|| free.polynomial(evaluator, a, f))
-    }
-
-    /// `a @ b`.
-    ///
-    /// # Errors
-    /// [`MatrixError::WrongPlan`]; [`MatrixError::Shapes`]; [`MatrixError::NotPlanned`] if the
-    /// plan's expression does not have this operation on these values; [`MatrixError::OutOfDepth`] in a context;
-    /// [`MatrixError::He`].
-    pub fn matmul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        if a.shape().1 != b.shape().0 {
-            return Err(MatrixError::Shapes { operation: "matrix product", left: a.shape(), right: b.shape() });
+    /// [`MatrixError::Expr`] for another number of operands or shapes that do not go together; [`MatrixError::WrongPlan`];
+    /// [`MatrixError::NotPlanned`] if the plan's expression does not have this operation on these values;
+    /// [`MatrixError::OutOfDepth`] in a context; [`MatrixError::He`] for another key, bounds that are no numbers above zero,
+    /// and functions of elements that may be outside of their interval.
+    pub fn apply(&self, operation: &Operation, operands: &[&Encrypted]) -> Result<Encrypted, MatrixError> {
+        // Tables of a context are broadcast.
+        if self.spec().is_none_or(|spec| spec.columns.is_none()) {
+            operation.shape(&operands.iter().map(|v| v.shape()).collect::<Vec<_>>())?;
         }
-        self.apply(Op::Matmul { left: a.node(), right: b.node() }, &[a, b])
+        operands.iter().try_for_each(|v| self.expect(v))?;
+        let (key, pool) = (self.one_key(operands)?, &self.inner.threads);
+        let plan = match &self.inner.mode {
+            Mode::Free(free, evaluator) => return pool.run(|| free.apply(evaluator, operation, operands)),
+            Mode::Real(plan, ..) | Mode::Exact(plan) => plan,
+        };
+        if let Some(steps) = operation.steps()? {
+            let mut values: Vec<Encrypted> = operands.iter().map(|v| (*v).clone()).collect();
+            for Node { operation, operands } in steps {
+                let value = self.apply(&operation, &operands.iter().map(|o| &values[*o]).collect::<Vec<_>>())?;
+                values.push(value);
+            }
+            return Ok(values.swap_remove(values.len() - 1));
+        }
+        let nodes: Vec<Sought<'_>> = operands.iter().map(|v| Sought::Node(v.node())).collect();
+        let Place { node, swapped, .. } = plan.place(operation, &nodes)?;
+        let mut operands = operands.to_vec();
+        if swapped {
+            operands.reverse();
+        }
+        match &self.inner.mode {
+            Mode::Real(_, evaluator, bootstrapper) => {
+                self.real_value(plan, (evaluator, bootstrapper.as_deref()), (node, key), &operands)
+            }
+            _ => {
+                let values = operands.iter().map(|v| v.integers()).collect::<Result<Vec<_>, _>>()?;
+                match pool.run(|| plan.exact()?.evaluate(node, key, &values))? {
+                    ExactValue::Encrypted(made) => Encrypted::bgv(plan, node, key, made),
+                    ExactValue::Plain(made) => Ok(Encrypted::plain(plan, node, made)),
+                }
+            }
+        }
     }
 
-    /// `a + b`.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn add(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.same_shape("addition", a, b)?;
-        self.apply(Op::Add { left: a.node(), right: b.node() }, &[a, b])
-    }
-
-    /// `a − b`.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn sub(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.same_shape("subtraction", a, b)?;
-        self.apply(Op::Sub { left: a.node(), right: b.node() }, &[a, b])
-    }
-
-    /// `a * b`, element by element.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn mul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.same_shape("element-wise product", a, b)?;
-        self.apply(Op::Mul { left: a.node(), right: b.node() }, &[a, b])
-    }
-
-    /// `−a`.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn neg(&self, a: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Neg { of: a.node() }, &[a])
-    }
-
-    /// `a · by`.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn scale(&self, a: &Encrypted, by: f64) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Scale { of: a.node(), by }, &[a])
-    }
-
-    /// `a + by`, a number added to every element.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn shift(&self, a: &Encrypted, by: f64) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Shift { of: a.node(), by }, &[a])
-    }
-
-    /// The transpose.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn transpose(&self, a: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Transpose { of: a.node() }, &[a])
-    }
-
-    /// The sum over rows (axis 0) or columns (axis 1).
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn sum(&self, a: &Encrypted, axis: u8) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Sum { of: a.node(), axis }, &[a])
-    }
-
-    /// Rows (axis 0) or columns (axis 1) in other places of a new matrix: slices, and what is put together. One level
-    /// where some of a tile's lines stay behind.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`]; [`MatrixError::Expression`] for lines that the matrix does not have.
-    pub fn take(&self, a: &Encrypted, axis: u8, lines: Lines) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Take { of: a.node(), axis, lines }, &[a])
-    }
-
-    /// A matrix of one row (axis 0) or column (axis 1), `size` times. No level.
-    ///
-    /// # Errors
-    /// As [`Server::matmul`]; [`MatrixError::Expression`] for more than one row or column.
-    pub fn repeat(&self, a: &Encrypted, axis: u8, size: usize) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Repeat { of: a.node(), axis, size }, &[a])
-    }
-
-    /// By a plan, a polynomial's value as that of a function of `variable`: see [`Op::Approximation`].
-    ///
-    /// # Errors
-    /// As [`Server::matmul`].
-    pub fn approximation(
+    /// A node of a plan of real matrices from its operands.
+    fn real_value(
         &self,
-        a: &Encrypted,
-        variable: &Encrypted,
-        error: f64,
-        (low, high): (f64, f64),
+        plan: &Plan,
+        (evaluator, bootstrapper): (&Evaluator, Option<&Bootstrapper>),
+        (node, key): (usize, KeyId),
+        operands: &[&Encrypted],
     ) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Approximation { of: a.node(), variable: variable.node(), error, low, high }, &[a])
+        let (engine, pool) = (plan.real()?, &self.inner.threads);
+        let released = plan.release().is_some() && node == plan.expression().output();
+        if let ([of], true, false) = (operands, engine.passes(node), released) {
+            return Ok(of.renamed(plan, node));
+        }
+        // Whoever releases a result looks for the plan's own error.
+        let error = released.then(|| engine.expected().error);
+        if let Some(there) = &self.there {
+            let values = operands.iter().map(|v| v.on(there)).collect::<Result<Vec<_>, _>>()?;
+            let values: Vec<&[DeviceCiphertext]> = values.iter().map(|v| &**v).collect();
+            let out = pool.run(|| engine.evaluate_there(plan.goal(), there, node, &values))?;
+            return Ok(Encrypted::there(plan, node, key, stated(out, error)));
+        }
+        let values = operands.iter().map(|v| v.ciphertexts()).collect::<Result<Vec<&[Ciphertext]>, _>>()?;
+        let out = pool.run(|| {
+            let out = engine.evaluate(plan.goal(), evaluator, node, &values)?;
+            match bootstrapper {
+                Some(b) => engine.refreshed(plan.goal(), (evaluator, b), node, out),
+                None => Ok(out),
+            }
+        })?;
+        Encrypted::ckks(plan, node, key, stated(out, error))
     }
 
-    /// Means of a table's columns in the first row, and under it their covariances.
+    /// `a @ b`: [`Server::apply`] of [`Operation::Matmul`].
     ///
     /// # Errors
-    /// As [`Server::matmul`].
-    pub fn moments(&self, table: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.apply(Op::Moments { of: table.node() }, &[table])
+    /// As [`Server::apply`].
+    pub fn matmul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
+        self.apply(&Operation::Matmul, &[a, b])
     }
 
     /// The value of the whole expression from its inputs, in any order, each once.
@@ -513,25 +449,24 @@ impl Server {
             values[value.node()] = Some(value.clone());
         }
         let mut uses = vec![0usize; values.len()];
-        expr.nodes().iter().flat_map(Op::operands).for_each(|o| uses[o] += 1);
-        for (at, op) in expr.nodes().iter().enumerate() {
+        expr.nodes().iter().flat_map(|node| &node.operands).for_each(|o| uses[*o] += 1);
+        for (at, node) in expr.nodes().iter().enumerate() {
             if values[at].is_some() {
                 continue;
             }
-            if let Op::Input { input } = op {
+            if let Some(input) = expr.input_at(at) {
                 return Err(MatrixError::NotPlanned {
                     operation: "a run without all inputs",
-                    planned: format!("{} is missing", expr.inputs()[*input].name),
+                    planned: format!("{} is missing", input.name),
                 });
             }
-            let operands: Vec<Encrypted> = op.operands().filter_map(|o| values[o].clone()).collect();
-            let value = self.apply(*op, &operands.iter().collect::<Vec<_>>())?;
-            values[at] = Some(value);
-            for o in op.operands() {
+            let operands: Vec<Encrypted> = node.operands.iter().filter_map(|o| values[*o].clone()).collect();
+            values[at] = Some(self.apply(&node.operation, &operands.iter().collect::<Vec<_>>())?);
+            for o in &node.operands {
                 // What nobody needs any more gives its memory back.
-                uses[o] -= 1;
-                if uses[o] == 0 {
-                    values[o] = None;
+                uses[*o] -= 1;
+                if uses[*o] == 0 {
+                    values[*o] = None;
                 }
             }
         }
@@ -556,55 +491,6 @@ impl Server {
         }
     }
 
-    fn apply(&self, op: Op, operands: &[&Encrypted]) -> Result<Encrypted, MatrixError> {
-        operands.iter().try_for_each(|v| self.expect(v))?;
-        let (key, pool) = (self.one_key(operands)?, &self.inner.threads);
-        match &self.inner.mode {
-            Mode::Real(plan, evaluator, bootstrapper) => {
-                let (node, operands) = find(plan, op, operands)?;
-                let engine = plan.real()?;
-                let released = plan.release().is_some() && node == plan.expression().output();
-                if let ([of], true, false) = (operands.as_slice(), engine.passes(node), released) {
-                    return Ok(of.renamed(plan, node));
-                }
-                // Whoever releases a result looks for the plan's own error.
-                let error = released.then(|| engine.expected().error);
-                if let Some(there) = &self.there {
-                    let values = operands.iter().map(|v| v.on(there)).collect::<Result<Vec<_>, _>>()?;
-                    let values: Vec<&[DeviceCiphertext]> = values.iter().map(|v| &**v).collect();
-                    let out = pool.run(|| engine.evaluate_there(plan.goal(), there, node, &values))?;
-                    return Ok(Encrypted::there(plan, node, key, stated(out, error)));
-                }
-                let values = operands.iter().map(|v| v.ciphertexts()).collect::<Result<Vec<&[Ciphertext]>, _>>()?;
-                let out = pool.run(|| {
-                    let out = engine.evaluate(plan.goal(), evaluator, node, &values)?;
-                    match bootstrapper {
-                        Some(b) => engine.refreshed(plan.goal(), (evaluator, b.as_ref()), node, out),
-                        None => Ok(out),
-                    }
-                })?;
-                Encrypted::ckks(plan, node, key, stated(out, error))
-            }
-            Mode::Exact(plan) => {
-                let (node, operands) = find(plan, op, operands)?;
-                let values = operands.iter().map(|v| v.integers()).collect::<Result<Vec<_>, _>>()?;
-                match pool.run(|| plan.exact()?.evaluate(node, key, &values))? {
-                    ExactValue::Encrypted(made) => Encrypted::bgv(plan, node, key, made),
-                    ExactValue::Plain(made) => Ok(Encrypted::plain(plan, node, made)),
-                }
-            }
-            Mode::Free(free, evaluator) => pool.run(|| free.apply(evaluator, op, operands)),
-        }
-    }
-
-    /// Refuses operands of different shapes, but for a context of tables, which broadcasts.
-    fn same_shape(&self, operation: &'static str, a: &Encrypted, b: &Encrypted) -> Result<(), MatrixError> {
-        if a.shape() != b.shape() && self.spec().is_none_or(|spec| spec.columns.is_none()) {
-            return Err(MatrixError::Shapes { operation, left: a.shape(), right: b.shape() });
-        }
-        Ok(())
-    }
-
     /// The key that all operands are under: the server's own, where it has keys.
     fn one_key(&self, operands: &[&Encrypted]) -> Result<KeyId, MatrixError> {
         let expected = match &self.inner.mode {
@@ -626,22 +512,6 @@ fn stated<C: Shaped>(out: Vec<ckks::Ciphertext<C>>, error: Option<f64>) -> Vec<c
     match error {
         Some(error) => out.into_iter().map(|c| c.with_error_of(error)).collect(),
         None => out,
-    }
-}
-
-/// The node of a plan whose operation this is, and its operands in the order that the node has them.
-fn find<'v>(plan: &Plan, op: Op, operands: &[&'v Encrypted]) -> Result<(usize, Vec<&'v Encrypted>), MatrixError> {
-    let nodes = plan.expression().nodes();
-    let swapped = match op {
-        Op::Add { left, right } => Op::Add { left: right, right: left },
-        Op::Mul { left, right } => Op::Mul { left: right, right: left },
-        other => other,
-    };
-    let place = |op: Op| nodes.iter().position(|n| *n == op);
-    match (place(op), place(swapped)) {
-        (Some(node), _) => Ok((node, operands.to_vec())),
-        (None, Some(node)) => Ok((node, operands.iter().rev().copied().collect())),
-        (None, None) => Err(MatrixError::NotPlanned { operation: op.name(), planned: plan.expression().describe() }),
     }
 }
 

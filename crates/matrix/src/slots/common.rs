@@ -1,12 +1,12 @@
 //! What the slot-packed products share: checks, rotation schedules, parameter search.
 
 use crate::error::MatrixError;
-use crate::expr::{MAX_ELEMENTS, MAX_SIDE};
-use crate::matrix::Matrix;
 use crate::plan::MAX_BATCH;
 use crate::product::{KeyDemand, Operand, Requirements, Shape};
 use crate::work::Work;
 use std::collections::BTreeMap;
+use sudare_expr::Matrix;
+use sudare_expr::expr::{MAX_ELEMENTS, MAX_SIDE};
 use sudare_he::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::automorphism::{conjugation_element, rotation_element};
 use sudare_rlwe::Backend;

@@ -9,10 +9,10 @@
 
 use super::common::{KeyList, check_count, check_shape, fold, mask_values, plain_mask, slots_of, stages};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Shape};
 use crate::slots::tiles::Axis;
 use std::borrow::Cow;
+use sudare_expr::{ExprError, Matrix};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
 
@@ -106,7 +106,7 @@ impl GridLayout {
     /// Encodes a table, a plaintext a tile.
     ///
     /// # Errors
-    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::He`].
+    /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::He`].
     pub fn encode(&self, encoder: &Encoder, matrix: &Matrix, at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
         let (found, expected) = (matrix.shape(), self.shape());
         if found != expected {
@@ -131,18 +131,18 @@ impl GridLayout {
         check_count("result plaintexts", tiles.len(), self.ciphertexts())?;
         let slots = slots_of(params, tiles)?;
         let (r, c, across) = (self.tile_rows, self.tile_cols, self.tiles().1);
-        Matrix::from_fn(self.rows, self.cols, |i, j| slots[i / r * across + j / c][i % r * c + j % c])
+        Ok(Matrix::from_fn(self.rows, self.cols, |i, j| slots[i / r * across + j / c][i % r * c + j % c])?)
     }
 
     /// The layout of an operation element by element.
     ///
     /// # Errors
-    /// [`MatrixError::Shapes`] if an axis has two lengths, neither of which is one.
+    /// [`MatrixError::Expr`] if an axis has two lengths, neither of which is one.
     pub fn broadcast(&self, operation: &'static str, other: &Self) -> Result<Self, MatrixError> {
         let axis = |a: usize, b: usize| (a == b || a == 1 || b == 1).then_some(a.max(b));
         match (axis(self.rows, other.rows), axis(self.cols, other.cols)) {
             (Some(rows), Some(cols)) => Ok(Self { rows, cols, ..*self }),
-            _ => Err(MatrixError::Shapes { operation, left: self.shape(), right: other.shape() }),
+            _ => Err(ExprError::Shapes { operation, left: self.shape(), right: other.shape() }.into()),
         }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Grid<'a> {
     /// A + B. No level.
     ///
     /// # Errors
-    /// [`MatrixError::Shapes`], [`MatrixError::Count`], [`MatrixError::He`].
+    /// [`MatrixError::Expr`], [`MatrixError::Count`], [`MatrixError::He`].
     pub fn add(&self, e: &Evaluator, other: &Grid<'_>) -> Result<Self, MatrixError> {
         let (layout, [x, y], tiles) = self.zip("addition", other, |a, b| Ok(e.add(a, b)?))?;
         Ok(Self { layout, clean: Clean { rows: x.rows && y.rows, cols: x.cols && y.cols }, tiles: tiles.into() })

@@ -4,10 +4,10 @@ use super::common::{Search, check_count, check_matrices, check_shape, search_lit
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::device::{OnDevice, Portable};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use crate::work::Work;
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::Backend;
 
@@ -200,7 +200,7 @@ impl Product for Improved3d {
             .map(|t| {
                 let values = &slots[t / layout.lanes];
                 let lane = t % layout.lanes;
-                Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| values[layout.slot(0, i, j, lane)])
+                Ok(Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| values[layout.slot(0, i, j, lane)])?)
             })
             .collect()
     }

@@ -29,12 +29,12 @@ use super::common::{
 use super::error_model::ErrorModel;
 use super::follow::{Follow, State};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use crate::work::Work;
 use crate::{rounding, sizing};
 use std::collections::{BTreeMap, BTreeSet};
+use sudare_expr::Matrix;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 
@@ -171,7 +171,7 @@ impl Plan {
         let slots = slots_of(params, output)?;
         let (d, g) = (self.d, self.lanes);
         (0..self.shape.batch)
-            .map(|t| Matrix::from_fn(self.shape.m, self.shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g]))
+            .map(|t| Ok(Matrix::from_fn(self.shape.m, self.shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g])?))
             .collect()
     }
 }

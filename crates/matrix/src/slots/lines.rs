@@ -6,31 +6,9 @@ use super::tiles::{Axis, TileLayout};
 use crate::error::MatrixError;
 use crate::product::KeyDemand;
 use crate::work::Work;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use sudare_expr::Lines;
 use sudare_he::ckks::{Ciphertext, Evaluator, ParamsLiteral};
-
-/// Lines of a matrix (its rows or its columns) that go to other places in a new one: line `start + step·i` becomes line
-/// `at + stride·i`, for i below `count`. The new matrix has `size` lines, zeros where none goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lines {
-    /// The first line taken.
-    pub start: usize,
-    /// From one line taken to the next; backwards if it is negative.
-    pub step: i64,
-    /// How many are taken.
-    pub count: usize,
-    /// Where the first goes.
-    pub at: usize,
-    /// From one place to the next.
-    pub stride: usize,
-    /// Lines of the result.
-    pub size: usize,
-}
-
-/// Most lines that are taken at once: a plan is worked out line by line.
-const MAX_LINES: usize = 1 << 20;
 
 /// Lines that lie in one tile, go to one, and move equally far.
 struct Group {
@@ -42,47 +20,20 @@ struct Group {
     places: Vec<usize>,
 }
 
-impl Lines {
-    /// Whether they can be taken of a matrix of `lines` lines.
-    pub fn fit(&self, lines: usize) -> bool {
-        let Self { start, step, count, at, stride, size } = *self;
-        let most = lines.max(size) as i64;
-        let last = step.checked_mul(count as i64 - 1).and_then(|far| far.checked_add(start as i64));
-        let end = (count.max(1) - 1).checked_mul(stride).and_then(|far| far.checked_add(at));
-        count >= 1
-            && count <= lines.max(size).min(MAX_LINES)
-            && step.abs() <= most
-            && (step != 0 || count == 1)
-            && stride >= 1
-            && start < lines
-            && last.is_some_and(|last| (0..lines as i64).contains(&last))
-            && end.is_some_and(|end| end < size)
+/// The lines by the tiles of side `d` that they come from and go to.
+fn groups(lines: &Lines, d: usize) -> Vec<Group> {
+    let mut found: BTreeMap<(usize, usize, i64), Vec<usize>> = BTreeMap::new();
+    for i in 0..lines.count {
+        let from = (lines.start as i64 + lines.step * i as i64) as usize;
+        let to = lines.at + lines.stride * i;
+        found.entry((to / d, from / d, (to % d) as i64 - (from % d) as i64)).or_default().push(to % d);
     }
+    found.into_iter().map(|((to, from, shift), places)| Group { from, to, shift, places }).collect()
+}
 
-    /// For each line of the result the one that it is, if it is any.
-    pub(crate) fn sources(&self) -> Vec<Option<usize>> {
-        let mut out = vec![None; self.size];
-        for i in 0..self.count {
-            out[self.at + self.stride * i] = usize::try_from(self.start as i64 + self.step * i as i64).ok();
-        }
-        out
-    }
-
-    /// The lines by the tiles of side `d` that they come from and go to.
-    fn groups(&self, d: usize) -> Vec<Group> {
-        let mut found: BTreeMap<(usize, usize, i64), Vec<usize>> = BTreeMap::new();
-        for i in 0..self.count {
-            let from = (self.start as i64 + self.step * i as i64) as usize;
-            let to = self.at + self.stride * i;
-            found.entry((to / d, from / d, (to % d) as i64 - (from % d) as i64)).or_default().push(to % d);
-        }
-        found.into_iter().map(|((to, from, shift), places)| Group { from, to, shift, places }).collect()
-    }
-
-    /// Whether some tile has lines that stay behind, which have to be masked away.
-    fn masks(&self, groups: &[Group], lines: usize, d: usize) -> bool {
-        groups.iter().any(|g| g.places.len() < d.min(lines - g.from * d))
-    }
+/// Whether some tile of a matrix of so many lines has some that stay behind, which have to be masked away.
+fn masks(groups: &[Group], lines: usize, d: usize) -> bool {
+    groups.iter().any(|g| g.places.len() < d.min(lines - g.from * d))
 }
 
 /// Powers of two whose sum is the distance: each is a rotation for which a context has a key.
@@ -115,24 +66,24 @@ impl TileLayout {
 
     /// Levels of [`TileLayout::take`]: one where lines of a tile stay behind.
     pub fn take_levels(&self, axis: Axis, lines: &Lines) -> usize {
-        usize::from(lines.masks(&lines.groups(self.tile), self.lines(axis), self.tile))
+        usize::from(masks(&groups(lines, self.tile), self.lines(axis), self.tile))
     }
 
     /// Keys of [`TileLayout::take`] at a level, a rotation for each distance.
     pub fn take_keys(&self, literal: &ParamsLiteral, axis: Axis, lines: &Lines, level: usize) -> KeyDemand {
         let mut keys = KeyList::new(literal);
-        lines.groups(self.tile).iter().for_each(|g| keys.rotation(-g.shift * self.unit(axis), level));
+        groups(lines, self.tile).iter().for_each(|g| keys.rotation(-g.shift * self.unit(axis), level));
         keys.demand(None)
     }
 
     /// What [`TileLayout::take`] costs.
     pub fn take_work(&self, literal: &ParamsLiteral, axis: Axis, lines: &Lines, level: usize) -> Work {
-        let groups = lines.groups(self.tile);
+        let groups = groups(lines, self.tile);
         let others = self.along(axis, 0).len() as f64;
         let turns = groups.iter().filter(|g| g.shift != 0).count() as f64;
         let mut one =
             Work::rotation(literal, level) * turns + Work::passes_at(literal, level, 3.0) * groups.len() as f64;
-        if lines.masks(&groups, self.lines(axis), self.tile) {
+        if masks(&groups, self.lines(axis), self.tile) {
             let tiles = lines.size.div_ceil(self.tile) as f64;
             one += Work::mul_plain(literal, level) * groups.len() as f64 + Work::rescale(literal, level) * tiles;
         }
@@ -141,7 +92,7 @@ impl TileLayout {
 
     /// Most groups of lines that meet in a tile of the result.
     pub fn take_terms(&self, lines: &Lines) -> usize {
-        let groups = lines.groups(self.tile);
+        let groups = groups(lines, self.tile);
         groups.chunk_by(|a, b| a.to == b.to).map(<[Group]>::len).max().unwrap_or(1)
     }
 
@@ -163,9 +114,9 @@ impl TileLayout {
         a: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         check_count("tiles", a.len(), self.ciphertexts())?;
-        let (d, unit, groups) = (self.tile, self.unit(axis), lines.groups(self.tile));
+        let (d, unit, groups) = (self.tile, self.unit(axis), groups(lines, self.tile));
         let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
-        let masked = lines.masks(&groups, self.lines(axis), d);
+        let masked = masks(&groups, self.lines(axis), d);
         let after = self.with_lines(axis, lines.size);
         let mut out: Vec<Option<Ciphertext>> = vec![None; after.ciphertexts()];
         for group in &groups {

@@ -4,10 +4,10 @@
 use super::common::{check_count, check_depth, check_matrices, mask_values, plain_mask, slots_of};
 use super::cube::{CubePlan, Improvements};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use crate::work::Work;
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 
 const NAME: &str = "paper3d";
@@ -206,7 +206,7 @@ impl Product for Paper3d {
         let slots = slots_of(&self.params, output)?;
         slots
             .iter()
-            .map(|v| Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| v[i * self.plan.d + j]))
+            .map(|v| Ok(Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| v[i * self.plan.d + j])?))
             .collect()
     }
 }

@@ -13,12 +13,12 @@ use super::error_model::ErrorModel;
 use super::follow::Follow;
 use crate::coefficient;
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::rounding;
 use crate::work::Work;
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
@@ -357,9 +357,9 @@ impl Product for Spread3d {
         (0..self.plan.shape.batch)
             .map(|t| {
                 let (values, lane) = (&slots[t / plan.lanes], t % plan.lanes);
-                Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| {
+                Ok(Matrix::from_fn(self.plan.shape.m, self.plan.shape.n, |i, j| {
                     rounding::sum((0..squares).map(|s| values[((s * plan.m + i) * plan.n + j) * plan.lanes + lane]))
-                })
+                })?)
             })
             .collect()
     }

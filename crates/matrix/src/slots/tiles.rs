@@ -13,11 +13,11 @@ use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::blocked::Blocked;
 use crate::device::{OnDevice, Portable};
 use crate::error::MatrixError;
-use crate::matrix::Matrix;
 use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use crate::work::Work;
 use std::collections::BTreeMap;
+use sudare_expr::Matrix;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{
     Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
@@ -127,7 +127,7 @@ impl TileLayout {
     /// Encodes a matrix, a plaintext a tile, tiles row by row.
     ///
     /// # Errors
-    /// [`MatrixError::PlannedShape`], [`MatrixError::OverBound`], [`MatrixError::Method`],
+    /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::Method`],
     /// [`MatrixError::He`].
     pub fn encode(&self, encoder: &Encoder, matrix: &Matrix, at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
         self.fits(encoder.params().literal())?;
@@ -165,7 +165,9 @@ impl TileLayout {
         self.fits(params.literal())?;
         let slots = slots_of(params, tiles)?;
         let (d, across) = (self.tile, self.tiles().1);
-        Matrix::from_fn(self.rows, self.cols, |i, j| slots[i / d * across + j / d][((i % d) * d + j % d) * self.stride])
+        Ok(Matrix::from_fn(self.rows, self.cols, |i, j| {
+            slots[i / d * across + j / d][((i % d) * d + j % d) * self.stride]
+        })?)
     }
 
     /// Applies an operation to the tiles of two matrices of one layout.

@@ -1,11 +1,11 @@
 //! Contexts: operations without a plan, against plain matrices.
 
 use crate::common::random;
+use sudare_expr::{Expr, ExprError, InputSpec, Matrix, Operation};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_matrix::expr::InputSpec;
 use sudare_matrix::session::{Context, ContextOptions, ContextSpec, QUIET};
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Planner, Server};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Planner, Server};
 use sudare_ring::count::counted;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::EvalKeys;
@@ -41,10 +41,13 @@ fn products_in_a_row() {
     let expected = a.matmul(&b).unwrap().matmul(&d).unwrap().matmul(&f).unwrap();
     close(&c, &all, &expected);
     // One level is left: for a transpose, say, and no more.
-    let turned = s.transpose(&all).unwrap();
+    let turned = s.apply(&Operation::Transpose, &[&all]).unwrap();
     close(&c, &turned, &expected.transpose());
-    assert!(matches!(s.sum(&turned, 0), Err(MatrixError::OutOfDepth { needed: 1, level: 0, depth: 3, .. })));
-    assert!(matches!(s.matmul(&all, &all), Err(MatrixError::Shapes { .. })));
+    assert!(matches!(
+        s.apply(&Operation::Sum { axis: 0 }, &[&turned]),
+        Err(MatrixError::OutOfDepth { needed: 1, level: 0, depth: 3, .. })
+    ));
+    assert!(matches!(s.matmul(&all, &all), Err(MatrixError::Expr(ExprError::Shapes { .. }))));
 }
 
 #[test]
@@ -64,17 +67,27 @@ fn operations_together() {
         .unwrap()
     };
     for axis in [0, 1] {
-        close(&c, &s.sum(&xy, axis).unwrap(), &sums(axis));
+        close(&c, &s.apply(&Operation::Sum { axis }, &[&xy]).unwrap(), &sums(axis));
     }
-    let gram = s.matmul(&s.transpose(&xy).unwrap(), &x).unwrap();
+    let gram = s.matmul(&s.apply(&Operation::Transpose, &[&xy]).unwrap(), &x).unwrap();
     close(&c, &gram, &product.transpose().matmul(&a).unwrap());
     // Of different histories: scales and levels are brought together.
-    let yt = s.transpose(&y).unwrap();
-    let mixed = s.sub(&s.add(&x, &yt).unwrap(), &s.mul(&x, &yt).unwrap()).unwrap();
+    let yt = s.apply(&Operation::Transpose, &[&y]).unwrap();
+    let mixed = s
+        .apply(
+            &Operation::Sub,
+            &[&s.apply(&Operation::Add, &[&x, &yt]).unwrap(), &s.apply(&Operation::Mul, &[&x, &yt]).unwrap()],
+        )
+        .unwrap();
     close(&c, &mixed, &map2(&a, &b.transpose(), |p, q| p + q - p * q));
-    let square = s.mul(&xy, &s.lift(&product).unwrap()).unwrap();
-    let moved = s.shift(&s.scale(&s.neg(&square).unwrap(), 0.25).unwrap(), 3.0).unwrap();
-    let moved = s.add(&s.scale(&moved, 2.0).unwrap(), &xy).unwrap();
+    let square = s.apply(&Operation::Mul, &[&xy, &s.lift(&product).unwrap()]).unwrap();
+    let moved = s
+        .apply(
+            &Operation::Shift { by: 3.0 },
+            &[&s.apply(&Operation::Scale { by: 0.25 }, &[&s.apply(&Operation::Neg, &[&square]).unwrap()]).unwrap()],
+        )
+        .unwrap();
+    let moved = s.apply(&Operation::Add, &[&s.apply(&Operation::Scale { by: 2.0 }, &[&moved]).unwrap(), &xy]).unwrap();
     close(&c, &moved, &map2(&product, &product, |p, _| 2.0 * (3.0 - p * p * 0.25) + p));
     close(&c, &s.matmul(&xy, &x).unwrap(), &product.matmul(&a).unwrap());
     assert!(matches!(s.matmul(&moved, &x), Err(MatrixError::OutOfDepth { needed: 3, level: 2, depth: 2, .. })));
@@ -105,10 +118,13 @@ fn refusals() {
     let x = one.encrypt(&m, None).unwrap();
     assert_eq!(x.max_abs(), 1.0);
     assert!(matches!(other.decrypt(&x), Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
-    assert!(matches!(other.server().neg(&x), Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
+    assert!(matches!(
+        other.server().apply(&Operation::Neg, &[&x]),
+        Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))
+    ));
     let refused = other.server().refresh(&x, None);
     assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })))));
-    assert!(matches!(one.encrypt(&m, Some(1e-9)), Err(MatrixError::OverBound { .. })));
+    assert!(matches!(one.encrypt(&m, Some(1e-9)), Err(MatrixError::Expr(ExprError::OverBound { .. }))));
     assert!(matches!(one.encrypt(&m, Some(1e60)), Err(MatrixError::He(HeError::TooLarge { .. }))));
     // Half a context from what may leave it, and a whole one from its secret.
     let spec = one.spec();
@@ -116,7 +132,7 @@ fn refusals() {
     one.server().write_keys_to(&mut keys).unwrap();
     let keys = EvalKeys::from_bytes(one.secret_key().params(), &keys).unwrap();
     let server = Server::of_context(spec, keys, 1).unwrap();
-    close(&one, &server.neg(&x).unwrap(), &map2(&m, &m, |p, _| -p));
+    close(&one, &server.apply(&Operation::Neg, &[&x]).unwrap(), &map2(&m, &m, |p, _| -p));
     let bytes = secret_key_to_bytes(one.secret_key()).unwrap();
     let secret = secret_key_from_bytes(one.secret_key().params(), &bytes).unwrap();
     let again = Context::with_secret_key(spec, secret, 1, QUIET).unwrap();
@@ -201,7 +217,7 @@ fn refreshed_matrices_go_on() {
     // Elements up to 20: one level, and bits in proportion.
     let large = Matrix::from_fn(6, 5, |i, j| 20.0 * random(3, 6, 5).get(i, j)).unwrap();
     let z = s.refresh(&c.encrypt(&large, Some(20.0)).unwrap(), None).unwrap();
-    close(&c, &s.transpose(&z).unwrap(), &large.transpose());
+    close(&c, &s.apply(&Operation::Transpose, &[&z]).unwrap(), &large.transpose());
     assert!(s.refresh(&z, Some(f64::NAN)).is_err());
     // A written specification says so; sets that do not fit a context, and contexts without keys, are refused.
     let secure = ContextSpec::new(3, &ContextOptions { security: Security::Bits128, tile: 16, ..options }).unwrap();
@@ -272,6 +288,9 @@ fn contexts_and_plans_do_not_mix() {
         planned(c.server().plain("A", &[m]).unwrap_err())
             && planned(c.server().run(std::slice::from_ref(&x)).unwrap_err())
     );
-    assert!(planned(c.server().sum(&x, 2).unwrap_err()) && planned(c.server().moments(&x).unwrap_err()));
+    assert!(
+        planned(c.server().apply(&Operation::Sum { axis: 2 }, &[&x]).unwrap_err())
+            && planned(c.server().apply(&Operation::Moments, &[&x]).unwrap_err())
+    );
     assert!(planned(x.to_bytes().unwrap_err()));
 }

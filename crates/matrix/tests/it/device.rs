@@ -5,11 +5,12 @@ use crate::common;
 use common::{random, small, spec};
 use std::sync::Arc;
 use sudare_cuda::{Device, Trial};
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral};
 use sudare_matrix::coefficient::CoefficientOptions;
 use sudare_matrix::device::{download, evaluator, upload};
 use sudare_matrix::slots::cube::Improvements;
-use sudare_matrix::{Matrix, MatrixError, Method, Operand, ProductSpec, Shape};
+use sudare_matrix::{MatrixError, Method, Operand, ProductSpec, Shape};
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 
 /// The common small set with other primes, of both the kernels' families, and digits as long as P.

@@ -1,12 +1,11 @@
 //! Exact products of encrypted integer matrices against plain ones.
 
 use proptest::prelude::*;
+use sudare_expr::{Expr, ExprError, InputSpec, Matrix, Node, Operation};
 use sudare_he::HeError;
-use sudare_matrix::expr::{InputSpec, Op};
-use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::plan::Program;
 use sudare_matrix::session::QUIET;
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner, Server};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Plan, Planner, Server};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::{WireError, peek};
 use sudare_testkit::random::word_at;
@@ -23,13 +22,13 @@ fn plan((m, k, n): (usize, usize, usize), left: u64, right: u64) -> Plan {
     plan_of(Expr::product(input("A", (m, k), left), input("B", (k, n), right)).unwrap()).unwrap()
 }
 
-fn encrypt(client: &Client, name: &str, matrix: &IntMatrix) -> Encrypted {
+fn encrypt(client: &Client, name: &str, matrix: &Matrix<i128>) -> Encrypted {
     client.encrypt_integers(name, matrix, QUIET).unwrap()
 }
 
 /// Elements that reach the bound on both sides.
-fn matrix(rows: usize, cols: usize, bound: u64, salt: u64) -> IntMatrix {
-    IntMatrix::from_fn(rows, cols, |i, j| {
+fn matrix(rows: usize, cols: usize, bound: u64, salt: u64) -> Matrix<i128> {
+    Matrix::<i128>::from_fn(rows, cols, |i, j| {
         let word = word_at(salt, (i * cols + j) as u64);
         match word % 5 {
             0 => i128::from(bound),
@@ -45,8 +44,8 @@ fn check((m, k, n): (usize, usize, usize), left: u64, right: u64, salt: u64) {
     let client = Client::new(&plan, 1).unwrap();
     let server = Server::keyless(&plan, 1).unwrap();
     // The largest results there can be, and mixed ones.
-    let most = |rows, cols, bound: u64| IntMatrix::from_fn(rows, cols, |_, _| i128::from(bound)).unwrap();
-    let least = |rows, cols, bound: u64| IntMatrix::from_fn(rows, cols, |_, _| -i128::from(bound)).unwrap();
+    let most = |rows, cols, bound: u64| Matrix::<i128>::from_fn(rows, cols, |_, _| i128::from(bound)).unwrap();
+    let least = |rows, cols, bound: u64| Matrix::<i128>::from_fn(rows, cols, |_, _| -i128::from(bound)).unwrap();
     for (a, b) in [
         (matrix(m, k, left, salt), matrix(k, n, right, salt + 99)),
         (most(m, k, left), most(k, n, right)),
@@ -90,11 +89,11 @@ proptest! {
 fn factors_are_turned() {
     let (a, b) = (matrix(4, 3, 9, 1), matrix(5, 4, 7, 2));
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Transpose { of: 0 },
-        Op::Input { input: 1 },
-        Op::Transpose { of: 2 },
-        Op::Matmul { left: 1, right: 3 },
+        Node::input(0),
+        Node::new(Operation::Transpose, &[0]),
+        Node::input(1),
+        Node::new(Operation::Transpose, &[2]),
+        Node::new(Operation::Matmul, &[1, 3]),
     ];
     let plan = plan_of(Expr::new(vec![input("A", (4, 3), 9), input("B", (5, 4), 7)], nodes, 4).unwrap()).unwrap();
     let plan = Plan::from_json(&plan.to_json().unwrap()).unwrap();
@@ -103,7 +102,7 @@ fn factors_are_turned() {
     let inputs = [encrypt(&client, "B", &b), encrypt(&client, "A", &a)];
     let wanted = a.transpose().matmul(&b.transpose()).unwrap();
     assert_eq!(client.decrypt_integers(&server.run(&inputs).unwrap()).unwrap(), wanted);
-    let turned = inputs.each_ref().map(|x| server.transpose(x).unwrap());
+    let turned = inputs.each_ref().map(|x| server.apply(&Operation::Transpose, &[x]).unwrap());
     assert_eq!((turned[1].shape(), turned[0].shape()), ((3, 4), (4, 5)));
     let product = server.matmul(&turned[1], &turned[0]).unwrap();
     assert_eq!(client.decrypt_integers(&product).unwrap(), wanted);
@@ -114,15 +113,15 @@ fn refusals() {
     let plan = plan((3, 4, 5), 10, 20);
     let client = Client::new(&plan, 1).unwrap();
     let server = Server::keyless(&plan, 1).unwrap();
-    let over = IntMatrix::from_fn(3, 4, |i, j| if (i, j) == (2, 1) { -11 } else { 10 }).unwrap();
+    let over = Matrix::<i128>::from_fn(3, 4, |i, j| if (i, j) == (2, 1) { -11 } else { 10 }).unwrap();
     let refused = client.encrypt_integers("A", &over, QUIET);
     assert!(matches!(refused, Err(MatrixError::OutOfRange { row: 2, col: 1, .. })));
     let (a, b) = (matrix(3, 4, 10, 1), matrix(4, 5, 20, 2));
     assert!(matches!(client.encrypt_integers("B", &a, QUIET), Err(MatrixError::PlannedShape { .. })));
     assert!(matches!(client.encrypt_integers("C", &a, QUIET), Err(MatrixError::NotPlanned { .. })));
     let (x, y) = (encrypt(&client, "A", &a), encrypt(&client, "B", &b));
-    assert!(matches!(server.matmul(&y, &x), Err(MatrixError::Shapes { .. })));
-    assert!(matches!(server.neg(&x), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(server.matmul(&y, &x), Err(MatrixError::Expr(ExprError::Shapes { .. }))));
+    assert!(matches!(server.apply(&Operation::Neg, &[&x]), Err(MatrixError::NotPlanned { .. })));
     assert!(matches!(client.decrypt_integers(&x), Err(MatrixError::NotPlanned { .. })));
     let stranger = Client::new(&plan, 1).unwrap();
     let wrong_key = |e| matches!(e, MatrixError::He(HeError::Rlwe(RlweError::WrongKey { .. })));
@@ -142,7 +141,7 @@ fn refusals() {
         Expr::product(input("A", (2, 2), 3), InputSpec::new("B", (2, 2), 3.0)),
         Expr::product(input("A", (2, 2), 3), InputSpec { max_abs: 4.0, ..input("B", (2, 2), 3) }),
     ] {
-        assert!(matches!(bad, Err(MatrixError::Expression { .. })));
+        assert!(matches!(bad, Err(ExprError::Expression { .. })));
     }
 }
 

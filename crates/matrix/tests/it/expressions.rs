@@ -1,10 +1,9 @@
 //! Lines that move and repeat, ends of products and inputs in two forms, against plain matrices.
 
 use crate::common::random;
-use sudare_matrix::expr::{InputSpec, Op};
+use sudare_expr::{Expr, ExprError, InputSpec, Lines, Matrix, Node, Operation};
 use sudare_matrix::session::{Context, ContextOptions, QUIET};
-use sudare_matrix::slots::lines::Lines;
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Plan, Planner};
 use sudare_rlwe::security::Security;
 
 const ERROR: f64 = 1e-4;
@@ -49,17 +48,29 @@ fn lines_in_a_context() {
     let (c, m) = (context(), random(1, 9, 9));
     let (s, x) = (c.server(), c.encrypt(&m, None).unwrap());
     for (lines, axis) in LINES.iter().flat_map(|l| [(*l, 0), (*l, 1)]) {
-        close(&c, &s.take(&x, axis, lines).unwrap(), &taken(&m, axis, lines));
+        close(&c, &s.apply(&Operation::Take { axis, lines }, &[&x]).unwrap(), &taken(&m, axis, lines));
     }
     // What a product leaves beside its tiles does not come along.
     let product = s.matmul(&x, &c.encrypt(&random(2, 9, 3), None).unwrap()).unwrap();
-    close(&c, &s.take(&product, 0, LINES[2]).unwrap(), &taken(&m.matmul(&random(2, 9, 3)).unwrap(), 0, LINES[2]));
+    close(
+        &c,
+        &s.apply(&Operation::Take { axis: 0, lines: LINES[2] }, &[&product]).unwrap(),
+        &taken(&m.matmul(&random(2, 9, 3)).unwrap(), 0, LINES[2]),
+    );
     // Whole tiles, and what stands alone in them, move without a level.
     for (at, levels) in [(1, 0), (5, 0), (2, 1), (7, 1)] {
-        assert_eq!(x.level() - s.take(&x, 0, LINES[at]).unwrap().level(), levels, "{:?}", LINES[at]);
+        assert_eq!(
+            x.level() - s.apply(&Operation::Take { axis: 0, lines: LINES[at] }, &[&x]).unwrap().level(),
+            levels,
+            "{:?}",
+            LINES[at]
+        );
     }
     let none = Lines { start: 9, ..LINES[0] };
-    assert!(matches!(s.take(&x, 0, none), Err(MatrixError::Expression { .. })));
+    assert!(matches!(
+        s.apply(&Operation::Take { axis: 0, lines: none }, &[&x]),
+        Err(MatrixError::Expr(ExprError::Expression { .. }))
+    ));
 }
 
 #[test]
@@ -67,16 +78,20 @@ fn repeated_lines_in_a_context() {
     let c = context();
     for size in [1, 2, 3, 4, 5, 7, 8, 11] {
         let (row, column) = (random(3, 1, 6), random(4, 6, 1));
-        let down = c.server().repeat(&c.encrypt(&row, None).unwrap(), 0, size).unwrap();
+        let down = c.server().apply(&Operation::Repeat { axis: 0, size }, &[&c.encrypt(&row, None).unwrap()]).unwrap();
         close(&c, &down, &Matrix::from_fn(size, 6, |_, j| row.get(0, j)).unwrap());
-        let across = c.server().repeat(&c.encrypt(&column, None).unwrap(), 1, size).unwrap();
+        let across =
+            c.server().apply(&Operation::Repeat { axis: 1, size }, &[&c.encrypt(&column, None).unwrap()]).unwrap();
         close(&c, &across, &Matrix::from_fn(6, size, |i, _| column.get(i, 0)).unwrap());
     }
     let matrix = c.encrypt(&random(5, 3, 3), None).unwrap();
-    assert!(matches!(c.server().repeat(&matrix, 0, 4), Err(MatrixError::Expression { .. })));
+    assert!(matches!(
+        c.server().apply(&Operation::Repeat { axis: 0, size: 4 }, &[&matrix]),
+        Err(MatrixError::Expr(ExprError::Expression { .. }))
+    ));
 }
 
-fn plan(inputs: Vec<InputSpec>, nodes: Vec<Op>, error: f64) -> Result<Plan, MatrixError> {
+fn plan(inputs: Vec<InputSpec>, nodes: Vec<Node>, error: f64) -> Result<Plan, MatrixError> {
     let output = nodes.len() - 1;
     let goal = Goal { security: Security::Insecure, ..Goal::new(Expr::new(inputs, nodes, output)?, error) };
     Planner::new(CostModel::default()).plan(&goal)
@@ -94,7 +109,11 @@ fn error_of(plan: &Plan, inputs: &[(&str, &Matrix)], expected: &Matrix) -> f64 {
 fn lines_in_a_plan() {
     let m = random(1, 9, 9);
     for (lines, axis) in LINES.iter().flat_map(|l| [(*l, 0), (*l, 1)]) {
-        let nodes = vec![Op::Input { input: 0 }, Op::Take { of: 0, axis, lines }, Op::Sum { of: 1, axis: 0 }];
+        let nodes = vec![
+            Node::input(0),
+            Node::new(Operation::Take { axis, lines }, &[0]),
+            Node::new(Operation::Sum { axis: 0 }, &[1]),
+        ];
         let plan = plan(vec![InputSpec::new("A", (9, 9), 1.0)], nodes, ERROR).unwrap();
         let wanted = taken(&m, axis, lines);
         let sums =
@@ -105,10 +124,10 @@ fn lines_in_a_plan() {
     // A mean under a plan: X less one row of it, repeated.
     let lines = Lines { start: 4, step: 1, count: 1, at: 0, stride: 1, size: 1 };
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Take { of: 0, axis: 0, lines },
-        Op::Repeat { of: 1, axis: 0, size: 9 },
-        Op::Sub { left: 0, right: 2 },
+        Node::input(0),
+        Node::new(Operation::Take { axis: 0, lines }, &[0]),
+        Node::new(Operation::Repeat { axis: 0, size: 9 }, &[1]),
+        Node::new(Operation::Sub, &[0, 2]),
     ];
     let plan = plan(vec![InputSpec::new("A", (9, 9), 1.0)], nodes, ERROR).unwrap();
     let wanted = Matrix::from_fn(9, 9, |i, j| m.get(i, j) - m.get(4, j)).unwrap();
@@ -121,8 +140,13 @@ fn lines_in_a_plan() {
 fn what_ends_a_product_takes_neither_keys_nor_levels() {
     let (a, b) = (random(1, 9, 13), random(2, 13, 5));
     let inputs = || vec![InputSpec::new("A", (9, 13), 1.0), InputSpec::new("B", (13, 5), 1.0)];
-    let product = [Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Matmul { left: 0, right: 1 }];
-    let ends = [Op::Scale { of: 2, by: 2.5 }, Op::Shift { of: 3, by: 1.0 }, Op::Neg { of: 4 }, Op::Transpose { of: 5 }];
+    let product = [Node::input(0), Node::input(1), Node::new(Operation::Matmul, &[0, 1])];
+    let ends = [
+        Node::new(Operation::Scale { by: 2.5 }, &[2]),
+        Node::new(Operation::Shift { by: 1.0 }, &[3]),
+        Node::new(Operation::Neg, &[4]),
+        Node::new(Operation::Transpose, &[5]),
+    ];
     let alone = plan(inputs(), product.to_vec(), ERROR).unwrap();
     let ended = plan(inputs(), product.into_iter().chain(ends).collect(), 2.5 * ERROR).unwrap();
     assert_eq!(ended.program(), alone.program());
@@ -139,18 +163,18 @@ fn what_ends_a_product_takes_neither_keys_nor_levels() {
 fn what_is_added_to_a_product_takes_no_keys() {
     let (a, b, c, d) = (random(1, 9, 13), random(2, 13, 5), random(3, 9, 5), random(4, 1, 9));
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Input { input: 1 },
-        Op::Matmul { left: 0, right: 1 },
-        Op::Scale { of: 2, by: -2.5 },
-        Op::Input { input: 2 },
+        Node::input(0),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[0, 1]),
+        Node::new(Operation::Scale { by: -2.5 }, &[2]),
+        Node::input(2),
         // c − (…), then its transpose, and a row repeated, which its owner does.
-        Op::Sub { left: 4, right: 3 },
-        Op::Transpose { of: 5 },
-        Op::Shift { of: 6, by: 1.0 },
-        Op::Input { input: 3 },
-        Op::Repeat { of: 8, axis: 0, size: 5 },
-        Op::Sub { left: 7, right: 9 },
+        Node::new(Operation::Sub, &[4, 3]),
+        Node::new(Operation::Transpose, &[5]),
+        Node::new(Operation::Shift { by: 1.0 }, &[6]),
+        Node::input(3),
+        Node::new(Operation::Repeat { axis: 0, size: 5 }, &[8]),
+        Node::new(Operation::Sub, &[7, 9]),
     ];
     let product = a.matmul(&b).unwrap();
     let wanted = Matrix::from_fn(5, 9, |i, j| c.get(j, i) + 2.5 * product.get(j, i) + 1.0 - d.get(0, j)).unwrap();
@@ -202,14 +226,14 @@ fn what_is_done_to_a_factor_alone_is_done_by_its_owner() {
     let (a, b) = (random(1, 9, 6), random(2, 4, 6));
     let lines = Lines { start: 8, step: -2, count: 3, at: 1, stride: 1, size: 5 };
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Take { of: 0, axis: 0, lines },
-        Op::Shift { of: 1, by: 0.5 },
-        Op::Input { input: 1 },
-        Op::Scale { of: 3, by: 3.0 },
-        Op::Sum { of: 4, axis: 0 },
-        Op::Transpose { of: 5 },
-        Op::Matmul { left: 2, right: 6 },
+        Node::input(0),
+        Node::new(Operation::Take { axis: 0, lines }, &[0]),
+        Node::new(Operation::Shift { by: 0.5 }, &[1]),
+        Node::input(1),
+        Node::new(Operation::Scale { by: 3.0 }, &[3]),
+        Node::new(Operation::Sum { axis: 0 }, &[4]),
+        Node::new(Operation::Transpose, &[5]),
+        Node::new(Operation::Matmul, &[2, 6]),
     ];
     let inputs = vec![InputSpec::new("A", (9, 6), 1.0), InputSpec::new("B", (4, 6), 1.0)];
     let plan = plan(inputs, nodes, 1e-3).unwrap();
@@ -224,7 +248,7 @@ fn what_is_done_to_a_factor_alone_is_done_by_its_owner() {
 #[test]
 fn an_input_on_both_sides_is_encrypted_in_both_forms() {
     let x = random(3, 12, 5);
-    let nodes = [Op::Input { input: 0 }, Op::Transpose { of: 0 }, Op::Matmul { left: 1, right: 0 }];
+    let nodes = [Node::input(0), Node::new(Operation::Transpose, &[0]), Node::new(Operation::Matmul, &[1, 0])];
     let gram = plan(vec![InputSpec::new("X", (12, 5), 1.0)], nodes.to_vec(), ERROR).unwrap();
     assert!(gram.summary().keys.is_empty() && gram.to_string().contains("encrypted twice"), "{gram}");
     let wanted = x.transpose().matmul(&x).unwrap();
@@ -233,7 +257,7 @@ fn an_input_on_both_sides_is_encrypted_in_both_forms() {
     let client = Client::new(&gram, 1).unwrap();
     let server = client.server().unwrap();
     let sent = Encrypted::from_bytes(&gram, &client.encrypt("X", &x).unwrap().to_bytes().unwrap()).unwrap();
-    let product = server.matmul(&server.transpose(&sent).unwrap(), &sent).unwrap();
+    let product = server.matmul(&server.apply(&Operation::Transpose, &[&sent]).unwrap(), &sent).unwrap();
     assert!(client.decrypt(&product).unwrap().max_difference(&wanted) <= gram.summary().predicted_error);
     assert!(matches!(client.decrypt(&sent), Err(MatrixError::NotPlanned { .. })));
 }
@@ -241,8 +265,8 @@ fn an_input_on_both_sides_is_encrypted_in_both_forms() {
 #[test]
 fn an_approximation_is_a_part_of_the_error() {
     let nodes = |error| {
-        let approximation = Op::Approximation { of: 1, variable: 0, error, low: -1.0, high: 1.0 };
-        vec![Op::Input { input: 0 }, Op::Mul { left: 0, right: 0 }, approximation]
+        let approximation = Node::new(Operation::Approximation { error, low: -1.0, high: 1.0 }, &[1, 0]);
+        vec![Node::input(0), Node::new(Operation::Mul, &[0, 0]), approximation]
     };
     let input = || vec![InputSpec::new("x", (2, 2), 1.0)];
     let plan_of = |error| plan(input(), nodes(error), 1e-2);
@@ -250,34 +274,34 @@ fn an_approximation_is_a_part_of_the_error() {
     assert!(far.summary().predicted_error - near.summary().predicted_error > 4.9e-3);
     assert!(far.to_string().contains("on [-1, 1], within 5.0e-3 of its function"), "{far}");
     assert!(matches!(plan_of(2e-2), Err(MatrixError::NoPlan { .. })));
-    assert!(matches!(plan_of(f64::NAN), Err(MatrixError::Expression { .. })));
+    assert!(matches!(plan_of(f64::NAN), Err(MatrixError::Expr(ExprError::Expression { .. }))));
 }
 
 /// A function of what may be outside of its interval is refused, however it came about.
 #[test]
 fn a_variable_outside_of_its_interval_is_refused() {
-    let plan_of = |bound: f64, high: f64, before: &[Op]| {
-        let mut nodes = vec![Op::Input { input: 0 }];
-        nodes.extend(before);
+    let plan_of = |bound: f64, high: f64, before: &[Node]| {
+        let mut nodes = vec![Node::input(0)];
+        nodes.extend_from_slice(before);
         let variable = nodes.len() - 1;
-        nodes.push(Op::Mul { left: variable, right: variable });
-        nodes.push(Op::Approximation { of: variable + 1, variable, error: 1e-9, low: -1.0, high });
+        nodes.push(Node::new(Operation::Mul, &[variable, variable]));
+        nodes.push(Node::new(Operation::Approximation { error: 1e-9, low: -1.0, high }, &[variable + 1, variable]));
         plan(vec![InputSpec::new("x", (2, 2), bound)], nodes, 1e-2)
     };
     assert!(plan_of(4.0, 4.0, &[]).is_ok());
     let refused = plan_of(20.0, 4.0, &[]).unwrap_err().to_string();
     assert!(refused.contains("x is up to 20, and the interval of the function ends at 4"), "{refused}");
     assert!(refused.contains("sudare.bounded(x, max_abs=4)"), "{refused}");
-    let product = plan_of(1.0, 1.0, &[Op::Matmul { left: 0, right: 0 }]).unwrap_err().to_string();
+    let product = plan_of(1.0, 1.0, &[Node::new(Operation::Matmul, &[0, 0])]).unwrap_err().to_string();
     assert!(product.contains("x @ x is up to 2"), "{product}");
-    assert!(plan_of(20.0, 4.0, &[Op::Bounded { of: 0, max_abs: 4.0 }]).is_ok());
+    assert!(plan_of(20.0, 4.0, &[Node::new(Operation::Bounded { max_abs: 4.0 }, &[0])]).is_ok());
     // Bounds are products of rounded numbers.
-    assert!(plan_of(3.0, 1.2, &[Op::Scale { of: 0, by: 0.4 }]).is_ok());
+    assert!(plan_of(3.0, 1.2, &[Node::new(Operation::Scale { by: 0.4 }, &[0])]).is_ok());
     let later = vec![
-        Op::Input { input: 0 },
-        Op::Approximation { of: 0, variable: 2, error: 0.0, low: -1.0, high: 1.0 },
-        Op::Neg { of: 1 },
+        Node::input(0),
+        Node::new(Operation::Approximation { error: 0.0, low: -1.0, high: 1.0 }, &[0, 2]),
+        Node::new(Operation::Neg, &[1]),
     ];
     let refused = plan(vec![InputSpec::new("x", (2, 2), 1.0)], later, 1e-2);
-    assert!(matches!(refused, Err(MatrixError::Expression { .. })));
+    assert!(matches!(refused, Err(MatrixError::Expr(ExprError::Expression { .. }))));
 }

@@ -2,8 +2,9 @@
 //! worked out again.
 
 use serde_json::{Value, json};
+use sudare_expr::Matrix;
 use sudare_matrix::session::{ContextOptions, ContextSpec};
-use sudare_matrix::{Client, Encrypted, Matrix, Plan};
+use sudare_matrix::{Client, Encrypted, Plan};
 use sudare_rlwe::wire::secret_key_from_bytes;
 
 /// Edits of a file's parameters and the field that the refusal names; "" for one of the parameters'

@@ -3,10 +3,10 @@
 use crate::common::random;
 use proptest::prelude::*;
 use std::sync::LazyLock;
+use sudare_expr::{ExprError, Matrix, MatrixError};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
 use sudare_matrix::slots::grid::{Clean, Grid, GridLayout};
 use sudare_matrix::slots::tiles::Axis;
-use sudare_matrix::{Matrix, MatrixError};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
 
@@ -136,7 +136,10 @@ proptest! {
 fn shapes_that_do_not_meet_are_refused() {
     let w = &*WORLD;
     let (a, b) = (w.encrypt(&random(1, 3, 2)), w.encrypt(&random(2, 3, 4)));
-    assert!(matches!(a.add(&w.evaluator, &b), Err(MatrixError::Shapes { left: (3, 2), right: (3, 4), .. })));
+    assert!(matches!(
+        a.add(&w.evaluator, &b),
+        Err(MatrixError::Expr(ExprError::Shapes { left: (3, 2), right: (3, 4), .. }))
+    ));
     let literal = w.params.literal();
     for (rows, cols, columns) in [(0, 3, 4), (3, 3, 3), (3, 3, 512), (1 << 20, 1 << 12, 4)] {
         assert!(GridLayout::new(rows, cols, columns, literal).is_err(), "{rows}×{cols} in {columns}");

@@ -3,10 +3,11 @@
 
 use num_bigint::BigInt;
 use proptest::prelude::*;
+use sudare_expr::Matrix;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, Params, ParamsLiteral, PublicKey, SecretKey};
 use sudare_matrix::packing::{
-    Entries, EuclideanDistance, FirstMethod, HammingDistance, InnerProduct, IntMatrix, LargeInnerProduct,
-    LargeIntegers, MatrixPacking, PatternMatching, PreviousMethod, SecondMethod, Statistics,
+    Entries, EuclideanDistance, FirstMethod, HammingDistance, InnerProduct, LargeInnerProduct, LargeIntegers,
+    MatrixPacking, PatternMatching, PreviousMethod, SecondMethod, Statistics,
 };
 use sudare_matrix::{MatrixError, Operand, Shape};
 use sudare_rlwe::security::Security;
@@ -41,7 +42,7 @@ impl World {
     }
 
     /// A product by a method, checked against the plain one.
-    fn check(&self, packing: &dyn MatrixPacking, a: &IntMatrix, b: &IntMatrix) {
+    fn check(&self, packing: &dyn MatrixPacking, a: &Matrix<i128>, b: &Matrix<i128>) {
         let encryptor = self.encryptor();
         let x = packing.encrypt(&encryptor, Operand::Left, a).unwrap();
         let y = packing.encrypt(&encryptor, Operand::Right, b).unwrap();
@@ -63,8 +64,8 @@ fn vector(entries: Entries, length: usize, seed: u64) -> Vec<i128> {
     (0..length).map(|_| one()).collect()
 }
 
-fn matrix(entries: Entries, (rows, cols): (usize, usize), seed: u64) -> IntMatrix {
-    IntMatrix::new(rows, cols, vector(entries, rows * cols, seed)).unwrap()
+fn matrix(entries: Entries, (rows, cols): (usize, usize), seed: u64) -> Matrix<i128> {
+    Matrix::<i128>::new(rows, cols, vector(entries, rows * cols, seed)).unwrap()
 }
 
 fn short() -> impl Strategy<Value = Entries> {
@@ -268,7 +269,7 @@ fn edges() {
     for (shape, entries) in cases {
         let world = World::new(&SecondMethod::parameters(shape, entries, PLAY).unwrap());
         let most = if entries.signed() { -i128::from(entries.max()) } else { i128::from(entries.max()) };
-        let full = |(rows, cols), value| IntMatrix::from_fn(rows, cols, |_, _| value).unwrap();
+        let full = |(rows, cols), value| Matrix::<i128>::from_fn(rows, cols, |_, _| value).unwrap();
         let a = full(shape.of(Operand::Left), most.abs());
         let b = full(shape.of(Operand::Right), most);
         assert_eq!(u128::from(world.params.t()), entries.least_t(shape.k).max(2));
@@ -317,11 +318,11 @@ fn refusals() {
     let world = World::new(&SecondMethod::parameters(shape, entries, PLAY).unwrap());
     let packing = SecondMethod::new(&world.params, shape, entries).unwrap();
     let encode =
-        |rows, cols, value| packing.encode(Operand::Left, &IntMatrix::from_fn(rows, cols, |_, _| value).unwrap());
+        |rows, cols, value| packing.encode(Operand::Left, &Matrix::<i128>::from_fn(rows, cols, |_, _| value).unwrap());
     assert!(matches!(encode(4, 3, 1), Err(MatrixError::PackedShape { expected: (3, 4), .. })));
     assert!(matches!(encode(3, 4, 10), Err(MatrixError::OutOfRange { row: 0, col: 0, low: 0, high: 9 })));
     assert!(matches!(encode(3, 4, -1), Err(MatrixError::OutOfRange { .. })));
-    let zero = IntMatrix::from_fn(3, 5, |_, _| 0).unwrap();
+    let zero = Matrix::<i128>::from_fn(3, 5, |_, _| 0).unwrap();
     assert!(packing.encode(Operand::Output, &zero).is_err());
     assert!(matches!(packing.multiply(&world.evaluator(), &[], &[]), Err(MatrixError::Count { found: 0, .. })));
     assert!(matches!(packing.decode(&[]), Err(MatrixError::Count { .. })));
@@ -345,6 +346,6 @@ fn refusals() {
     let integers = LargeIntegers::new(&world.params, 10, 1, 2).unwrap();
     assert!(matches!(integers.encode(&BigInt::from(1024)), Err(MatrixError::TooManyBits { found: 11, most: 10 })));
     assert!(Statistics::new(&world.params, 2, 62, 1 << 20, false).is_err());
-    let one = IntMatrix::from_fn(2, 2, |_, _| i128::MAX).unwrap();
-    assert!(one.matmul(&one).is_err() && one.matmul(&zero).is_err() && IntMatrix::new(0, 3, vec![]).is_err());
+    let one = Matrix::<i128>::from_fn(2, 2, |_, _| i128::MAX).unwrap();
+    assert!(one.matmul(&one).is_err() && one.matmul(&zero).is_err() && Matrix::<i128>::new(0, 3, vec![]).is_err());
 }

@@ -2,10 +2,10 @@
 //! tables of methods that are not taken. A process of its own, to read its peak.
 
 use std::time::{Duration, Instant};
-use sudare_matrix::expr::{InputSpec, Op};
+use sudare_expr::{Expr, InputSpec, Node, Operation};
 use sudare_matrix::plan::Program;
 use sudare_matrix::registry::candidates;
-use sudare_matrix::{CostModel, Expr, Goal, MatrixError, Planner, ProductSpec, Requirements, Shape};
+use sudare_matrix::{CostModel, Goal, MatrixError, Planner, ProductSpec, Requirements, Shape};
 use sudare_rlwe::security::Security;
 
 /// Most memory that this process has had so far; none where the system does not tell.
@@ -22,10 +22,10 @@ fn product((m, k, n): (usize, usize, usize), batch: usize, error: f64) -> Goal {
 
 /// Transposes and products in turn: what needs most tables.
 fn expression(side: usize, length: usize) -> Goal {
-    let mut nodes = vec![Op::Input { input: 0 }];
+    let mut nodes = vec![Node::input(0)];
     for _ in 0..length {
-        nodes.push(Op::Transpose { of: nodes.len() - 1 });
-        nodes.push(Op::Mul { left: nodes.len() - 1, right: 0 });
+        nodes.push(Node::new(Operation::Transpose, &[nodes.len() - 1]));
+        nodes.push(Node::new(Operation::Mul, &[nodes.len() - 1, 0]));
     }
     let output = nodes.len() - 1;
     Goal::new(Expr::new(vec![InputSpec::new("A", (side, side), 1.0)], nodes, output).unwrap(), 1e-3)

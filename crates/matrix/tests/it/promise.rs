@@ -5,9 +5,9 @@
 use num_bigint::BigInt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Add, Mul, Neg, Sub};
-use sudare_matrix::expr::{InputSpec, Op};
+use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
 use sudare_matrix::session::QUIET;
-use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient};
+use sudare_matrix::{Client, CostModel, Goal, MatrixError, Plan, Planner, PublicClient};
 use sudare_testkit::{Random, sized};
 
 /// An integer times a power of two.
@@ -106,29 +106,29 @@ impl Exact {
     /// The value of an expression.
     fn run(expr: &Expr, inputs: &[&Matrix]) -> Self {
         let mut values: Vec<Self> = Vec::new();
-        for op in expr.nodes() {
-            let value = match *op {
-                Op::Input { input } => Self::of(inputs[input]),
-                Op::Matmul { left, right } => {
+        for node in expr.nodes() {
+            let value = match node.parts() {
+                (&Operation::Input { input }, _) => Self::of(inputs[input]),
+                (Operation::Matmul, &[left, right]) => {
                     let (a, b) = (&values[left], &values[right]);
                     let element = |i, j| Self::sum((0..a.shape.1).map(|t| a.at(i, t) * b.at(t, j)));
                     Self::from_fn((a.shape.0, b.shape.1), element)
                 }
-                Op::Add { left, right } => values[left].zip(&values[right], |x, y| x + y),
-                Op::Sub { left, right } => values[left].zip(&values[right], |x, y| x - y),
-                Op::Mul { left, right } => values[left].zip(&values[right], |x, y| x * y),
-                Op::Neg { of } => values[of].map(|x| -x),
-                Op::Scale { of, by } => values[of].map(|x| x * &Dyadic::of(by)),
-                Op::Shift { of, by } => values[of].map(|x| x + &Dyadic::of(by)),
-                Op::Transpose { of } => {
+                (Operation::Add, &[left, right]) => values[left].zip(&values[right], |x, y| x + y),
+                (Operation::Sub, &[left, right]) => values[left].zip(&values[right], |x, y| x - y),
+                (Operation::Mul, &[left, right]) => values[left].zip(&values[right], |x, y| x * y),
+                (Operation::Neg, &[of]) => values[of].map(|x| -x),
+                (&Operation::Scale { by }, &[of]) => values[of].map(|x| x * &Dyadic::of(by)),
+                (&Operation::Shift { by }, &[of]) => values[of].map(|x| x + &Dyadic::of(by)),
+                (Operation::Transpose, &[of]) => {
                     let m = &values[of];
                     Self::from_fn((m.shape.1, m.shape.0), |i, j| m.at(j, i).clone())
                 }
-                Op::Sum { of, axis: 0 } => {
+                (&Operation::Sum { axis: 0 }, &[of]) => {
                     let m = &values[of];
                     Self::from_fn((1, m.shape.1), |_, j| Self::sum((0..m.shape.0).map(|i| m.at(i, j).clone())))
                 }
-                Op::Sum { of, .. } => {
+                (Operation::Sum { .. }, &[of]) => {
                     let m = &values[of];
                     Self::from_fn((m.shape.0, 1), |i, _| Self::sum((0..m.shape.1).map(|j| m.at(i, j).clone())))
                 }
@@ -260,29 +260,29 @@ fn expression(random: &mut Random) -> Goal {
     let side = 1 + random.index(7);
     let bounds = [power(random, -4.0, 3.0), power(random, -4.0, 3.0)];
     let inputs = vec![input("A", (side, side), bounds[0]), input("B", (side, side), bounds[1])];
-    let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
+    let mut nodes = vec![Node::input(0), Node::input(1)];
     // The last two values, so that all matter.
     let (mut last, mut other) = (1, 0);
     for _ in 0..1 + random.index(3) {
         let (left, right) = if random.index(2) == 0 { (last, other) } else { (other, last) };
         let op = match random.index(8) {
-            0 => Op::Add { left, right },
-            1 => Op::Sub { left, right },
-            2 => Op::Mul { left, right },
-            _ => Op::Matmul { left, right },
+            0 => Node::new(Operation::Add, &[left, right]),
+            1 => Node::new(Operation::Sub, &[left, right]),
+            2 => Node::new(Operation::Mul, &[left, right]),
+            _ => Node::new(Operation::Matmul, &[left, right]),
         };
         nodes.push(op);
         last = nodes.len() - 1;
         match random.index(6) {
-            0 => nodes.push(Op::Scale { of: last, by: 2.0 * random.fraction() - 1.0 }),
-            1 => nodes.push(Op::Transpose { of: last }),
-            2 => nodes.push(Op::Shift { of: last, by: random.fraction() }),
+            0 => nodes.push(Node::new(Operation::Scale { by: 2.0 * random.fraction() - 1.0 }, &[last])),
+            1 => nodes.push(Node::new(Operation::Transpose, &[last])),
+            2 => nodes.push(Node::new(Operation::Shift { by: random.fraction() }, &[last])),
             _ => {}
         }
         (last, other) = (nodes.len() - 1, random.index(2));
     }
     if random.index(3) == 0 {
-        nodes.push(Op::Sum { of: last, axis: random.index(2) as u8 });
+        nodes.push(Node::new(Operation::Sum { axis: random.index(2) as u8 }, &[last]));
         last = nodes.len() - 1;
     }
     let expr = Expr::new(inputs, nodes, last).unwrap();
@@ -354,10 +354,10 @@ fn every_method_keeps_its_promise() {
 #[test]
 fn errors_in_common_add_up() {
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Input { input: 1 },
-        Op::Matmul { left: 0, right: 1 },
-        Op::Sum { of: 2, axis: 0 },
+        Node::input(0),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[0, 1]),
+        Node::new(Operation::Sum { axis: 0 }, &[2]),
     ];
     let expr = Expr::new(vec![input("A", (512, 4), 1.0), input("B", (4, 24), 1.0)], nodes, 3).unwrap();
     let plan = planner().plan(&Goal::new(expr, 1e-2)).unwrap();
@@ -368,9 +368,9 @@ fn errors_in_common_add_up() {
 /// Products in a row: the evaluator's worst-case bounds alone would end them after four or five.
 #[test]
 fn long_chains_run() {
-    let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }, Op::Matmul { left: 0, right: 1 }];
+    let mut nodes = vec![Node::input(0), Node::input(1), Node::new(Operation::Matmul, &[0, 1])];
     for _ in 0..5 {
-        nodes.push(Op::Matmul { left: nodes.len() - 1, right: 1 });
+        nodes.push(Node::new(Operation::Matmul, &[nodes.len() - 1, 1]));
     }
     let output = nodes.len() - 1;
     let expr = Expr::new(vec![input("A", (4, 4), 0.25), input("B", (4, 4), 0.25)], nodes, output).unwrap();
@@ -418,13 +418,13 @@ fn refusals_say_by_how_much() {
     let large = Expr::product(input("A", (1, 1 << 20), 1e15), input("B", (1 << 20, 1), 1e15)).unwrap();
     assert!(!refuse(large, 1.0).contains("dtype=int"));
     // They are for a product element by element, and none for a product of products.
-    let powers = |nodes: &[Op]| {
-        let nodes: Vec<Op> = [&[Op::Input { input: 0 }], nodes].concat();
+    let powers = |nodes: &[Node]| {
+        let nodes: Vec<Node> = [&[Node::input(0)], nodes].concat();
         let output = nodes.len() - 1;
         refuse(Expr::new(vec![input("A", (4, 4), 1e9)], nodes, output).unwrap(), 1e-9)
     };
-    assert!(powers(&[Op::Mul { left: 0, right: 0 }]).contains("dtype=int"));
-    let cube = powers(&[Op::Mul { left: 0, right: 0 }, Op::Mul { left: 1, right: 0 }]);
+    assert!(powers(&[Node::new(Operation::Mul, &[0, 0])]).contains("dtype=int"));
+    let cube = powers(&[Node::new(Operation::Mul, &[0, 0]), Node::new(Operation::Mul, &[1, 0])]);
     assert!(!cube.contains("dtype=int") && cube.contains("declare smaller bounds"), "{cube}");
     let method = Planner { method: Some("nonsense".into()), ..planner() };
     let Err(e) = method.plan(&Goal::new(between(1.0), 1e-3)) else { panic!("no such method") };

@@ -1,26 +1,26 @@
 //! Plans whose values are refreshed: computed as planned, against plain matrices and the planned error.
 
+use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::plan::Program;
 use sudare_matrix::session::{QUIET, ServerKeys};
-use sudare_matrix::{Client, CostModel, Expr, Goal, Matrix, MatrixError, Plan, Planner, Server};
+use sudare_matrix::{Client, CostModel, Goal, MatrixError, Plan, Planner, Server};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::security::Security;
 
 /// P ← P·A, `count` times, its elements known to be up to one; then 0.5 − the product.
 fn chain(count: usize) -> Expr {
     let inputs = vec![InputSpec::new("P", (3, 3), 1.0), InputSpec::new("A", (3, 3), 1.0)];
-    let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
+    let mut nodes = vec![Node::input(0), Node::input(1)];
     let mut last = 0;
     for _ in 0..count {
-        nodes.push(Op::Matmul { left: last, right: 1 });
-        nodes.push(Op::Bounded { of: nodes.len() - 1, max_abs: 1.0 });
+        nodes.push(Node::new(Operation::Matmul, &[last, 1]));
+        nodes.push(Node::new(Operation::Bounded { max_abs: 1.0 }, &[nodes.len() - 1]));
         last = nodes.len() - 1;
     }
-    nodes.push(Op::Neg { of: last });
-    nodes.push(Op::Shift { of: nodes.len() - 1, by: 0.5 });
+    nodes.push(Node::new(Operation::Neg, &[last]));
+    nodes.push(Node::new(Operation::Shift { by: 0.5 }, &[nodes.len() - 1]));
     let end = nodes.len() - 1;
     Expr::new(inputs, nodes, end).unwrap()
 }
@@ -71,12 +71,12 @@ fn products_beyond_the_levels_of_a_set() {
     // Step by step it is the same, and each value is at the level that the plan says.
     let mut m = inputs[0].clone();
     for _ in 0..8 {
-        m = server.bounded(&server.matmul(&m, &inputs[1]).unwrap(), 1.0).unwrap();
+        m = server.apply(&Operation::Bounded { max_abs: 1.0 }, &[&server.matmul(&m, &inputs[1]).unwrap()]).unwrap();
     }
-    let again = server.shift(&server.neg(&m).unwrap(), 0.5).unwrap();
+    let again = server.apply(&Operation::Shift { by: 0.5 }, &[&server.apply(&Operation::Neg, &[&m]).unwrap()]).unwrap();
     assert_eq!(again.node(), result.node());
     assert!(client.decrypt(&again).unwrap().max_difference(&wanted) < 1e-5);
-    assert!(matches!(server.bounded(&m, 2.0), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(server.apply(&Operation::Bounded { max_abs: 2.0 }, &[&m]), Err(MatrixError::NotPlanned { .. })));
 
     // Keys travel together; evaluation keys alone do not do.
     let mut bytes = Vec::new();
@@ -141,11 +141,11 @@ fn errors_of_pairs_do_not_double_with_every_refresh() {
     let carried = |batch: usize| {
         // x ← 2hx, which keeps an error of x as it is.
         let inputs = vec![InputSpec::new("x", (3, 3), 1.0), InputSpec::new("h", (3, 3), 0.5)];
-        let mut nodes = vec![Op::Input { input: 0 }, Op::Input { input: 1 }];
+        let mut nodes = vec![Node::input(0), Node::input(1)];
         let mut last = 0;
         for _ in 0..60 {
-            nodes.push(Op::Mul { left: last, right: 1 });
-            nodes.push(Op::Scale { of: nodes.len() - 1, by: 2.0 });
+            nodes.push(Node::new(Operation::Mul, &[last, 1]));
+            nodes.push(Node::new(Operation::Scale { by: 2.0 }, &[nodes.len() - 1]));
             last = nodes.len() - 1;
         }
         let plan = plan_of(Expr::new(inputs, nodes, last).unwrap(), batch, 0.1);

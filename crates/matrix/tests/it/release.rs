@@ -1,10 +1,10 @@
 //! Releases: the promise that they keep, what they count, and what they refuse.
 
 use crate::common::random;
+use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, State};
-use sudare_matrix::expr::{InputSpec, Op};
-use sudare_matrix::{Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Plan, Planner};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
@@ -83,13 +83,13 @@ fn a_released_expression_keeps_its_promise() {
     let input = |name: &str| InputSpec::new(name, (4, 4), 1.0);
     // (A @ B) * A - 0.5 * B, and its column sums.
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Input { input: 1 },
-        Op::Matmul { left: 0, right: 1 },
-        Op::Mul { left: 2, right: 0 },
-        Op::Scale { of: 1, by: 0.5 },
-        Op::Sub { left: 3, right: 4 },
-        Op::Sum { of: 5, axis: 0 },
+        Node::input(0),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[0, 1]),
+        Node::new(Operation::Mul, &[2, 0]),
+        Node::new(Operation::Scale { by: 0.5 }, &[1]),
+        Node::new(Operation::Sub, &[3, 4]),
+        Node::new(Operation::Sum { axis: 0 }, &[5]),
     ];
     let expression = Expr::new(vec![input("A"), input("B")], nodes, 6).unwrap();
     let goal = Goal { release: Some(policy(5, 30)), ..Goal::new(expression, 1e-3) };

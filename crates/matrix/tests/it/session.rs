@@ -1,10 +1,8 @@
 //! Plans and sessions end to end, in one process.
 
 use crate::common::random;
-use sudare_matrix::expr::{InputSpec, Op};
-use sudare_matrix::{
-    Client, CostModel, Encrypted, Expr, Goal, Matrix, MatrixError, Plan, Planner, PublicClient, Server, expr,
-};
+use sudare_expr::{Expr, ExprError, InputSpec, Matrix, Node, Operation};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Plan, Planner, PublicClient, Server};
 
 fn planner() -> Planner {
     Planner::new(CostModel::default())
@@ -14,7 +12,7 @@ fn input(name: &str, rows: usize, cols: usize) -> InputSpec {
     InputSpec::new(name, (rows, cols), 1.0)
 }
 
-fn plan(inputs: Vec<InputSpec>, nodes: Vec<Op>, error: f64) -> Plan {
+fn plan(inputs: Vec<InputSpec>, nodes: Vec<Node>, error: f64) -> Plan {
     let output = nodes.len() - 1;
     planner().plan(&Goal::new(Expr::new(inputs, nodes, output).unwrap(), error)).unwrap()
 }
@@ -52,8 +50,8 @@ fn one_product_each_way() {
     assert!(text.starts_with(&format!("<sudare ckks (9, 3) float64 up to 13 ± {error:.1e}, level ")), "{text}");
     assert_eq!((c.max_abs(), c.error(), ea.error()), (13.0, Some(error), None));
 
-    assert!(matches!(server.matmul(&eb, &ea), Err(MatrixError::Shapes { .. })));
-    assert!(matches!(server.add(&ea, &ea), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(server.matmul(&eb, &ea), Err(MatrixError::Expr(ExprError::Shapes { .. }))));
+    assert!(matches!(server.apply(&Operation::Add, &[&ea, &ea]), Err(MatrixError::NotPlanned { .. })));
     assert!(matches!(client.encrypt("C", &a), Err(MatrixError::NotPlanned { .. })));
     assert!(matches!(client.encrypt("A", &b), Err(MatrixError::PlannedShape { .. })));
     let other = Client::new(&plan, 1).unwrap();
@@ -96,16 +94,16 @@ fn whole_expressions() {
     let inputs = || vec![input("A", 5, 9), input("B", 9, 6), input("C", 5, 6)];
     // (A @ B * C - 0.5 * C).T.sum(0) + 2
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Input { input: 1 },
-        Op::Matmul { left: 0, right: 1 },
-        Op::Input { input: 2 },
-        Op::Mul { left: 2, right: 3 },
-        Op::Scale { of: 3, by: 0.5 },
-        Op::Sub { left: 4, right: 5 },
-        Op::Transpose { of: 6 },
-        Op::Sum { of: 7, axis: 0 },
-        Op::Shift { of: 8, by: 2.0 },
+        Node::input(0),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[0, 1]),
+        Node::input(2),
+        Node::new(Operation::Mul, &[2, 3]),
+        Node::new(Operation::Scale { by: 0.5 }, &[3]),
+        Node::new(Operation::Sub, &[4, 5]),
+        Node::new(Operation::Transpose, &[6]),
+        Node::new(Operation::Sum { axis: 0 }, &[7]),
+        Node::new(Operation::Shift { by: 2.0 }, &[8]),
     ];
     let plan = plan(inputs(), nodes, 1e-3);
     let ab = a.matmul(&b).unwrap();
@@ -124,13 +122,13 @@ fn products_in_a_row_and_negation() {
     let plain = InputSpec { plain: true, ..input("W", 7, 7) };
     // -(A @ A @ W) + 3 * A
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Matmul { left: 0, right: 0 },
-        Op::Input { input: 1 },
-        Op::Matmul { left: 1, right: 2 },
-        Op::Neg { of: 3 },
-        Op::Scale { of: 0, by: 3.0 },
-        Op::Add { left: 4, right: 5 },
+        Node::input(0),
+        Node::new(Operation::Matmul, &[0, 0]),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[1, 2]),
+        Node::new(Operation::Neg, &[3]),
+        Node::new(Operation::Scale { by: 3.0 }, &[0]),
+        Node::new(Operation::Add, &[4, 5]),
     ];
     let plan = plan(vec![input("A", 7, 7), plain], nodes, 1e-3);
     let product = a.matmul(&a).unwrap().matmul(&w).unwrap();
@@ -171,5 +169,5 @@ fn hostile_plans() {
         }
         assert!(Plan::from_json(&text[..at]).is_err());
     }
-    assert!(expr::Expr::from_json(&text).is_err());
+    assert!(Expr::from_json(&text).is_err());
 }

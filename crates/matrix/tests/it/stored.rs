@@ -8,8 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use sudare_expr::{ExprError, Matrix};
 use sudare_matrix::session::{Form, Held, OutOfCore, Part, QUIET, ServerKeys, Stored};
-use sudare_matrix::{Client, Matrix, MatrixError, Plan, Server};
+use sudare_matrix::{Client, MatrixError, Plan, Server};
 use sudare_store::{BlockSource, Existing, StoreError};
 
 fn options(memory: u64) -> OutOfCore {
@@ -157,7 +158,7 @@ fn products_by_parts_have_the_bits_of_those_in_one_piece() {
         let first = world.server.matmul_parts(&half, &[window(&b, 0..1, 0..1)]);
         assert!(terms == 1 || matches!(first, Err(MatrixError::Count { .. })), "{first:?}");
         let swapped = world.server.matmul_parts(&[window(&b, 0..1, 0..1)], &half);
-        assert!(matches!(swapped, Err(MatrixError::Shapes { .. })));
+        assert!(matches!(swapped, Err(MatrixError::Expr(ExprError::Shapes { .. }))));
         assert!(world.server.matmul_parts(&[window(&a, 0..rows + 1, 0..terms)], &[]).is_err());
     }
 }
@@ -188,7 +189,7 @@ fn parts_add_up() {
     assert_eq!(shown.shape(), (1, k));
     assert!((0..k).all(|j| (shown.get(0, j) - (0..m).map(|i| x.get(i, j)).sum::<f64>()).abs() < 1e-3));
     assert!(matches!(world.server.sum_part(&part, true), Err(MatrixError::NotPlanned { .. })));
-    assert!(matches!(world.server.add_parts(&part, &whole), Err(MatrixError::Shapes { .. })));
+    assert!(matches!(world.server.add_parts(&part, &whole), Err(MatrixError::Expr(ExprError::Shapes { .. }))));
     let mut damaged = down.clone();
     *damaged[0].last_mut().unwrap() ^= 1;
     let held: Vec<&[u8]> = damaged.iter().map(Vec::as_slice).collect();

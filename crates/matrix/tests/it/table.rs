@@ -1,9 +1,10 @@
 //! Statistics of tables: errors beside moments, correlations, releases.
 
+use sudare_expr::{ExprError, Matrix, Operation};
 use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, State};
 use sudare_matrix::session::Moments;
-use sudare_matrix::{Client, CostModel, Encrypted, Goal, Matrix, MatrixError, Planner, PublicClient};
+use sudare_matrix::{Client, CostModel, Encrypted, Goal, MatrixError, Planner, PublicClient};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::wire::{Bundle, Wire, secret_key_from_bytes, secret_key_to_bytes};
@@ -45,7 +46,7 @@ fn client(rows: usize, release: Option<ReleasePolicy>) -> Client {
 }
 
 fn encrypted(client: &Client, table: &Matrix) -> Encrypted {
-    client.server().unwrap().moments(&client.encrypt("table", table).unwrap()).unwrap()
+    client.server().unwrap().apply(&Operation::Moments, &[&client.encrypt("table", table).unwrap()]).unwrap()
 }
 
 /// What is promised of each mean, and of each covariance.
@@ -92,7 +93,7 @@ fn every_moment_is_within_its_error() {
     assert!(matches!(client.encrypt("table", &table.transpose()), Err(MatrixError::PlannedShape { .. })));
     let over = Matrix::from_fn(60, 4, |i, j| if (i, j) == (3, 3) { 0.0021 } else { 0.0 }).unwrap();
     let refused = client.encrypt("table", &over);
-    assert!(matches!(refused, Err(MatrixError::OverBound { row: 3, col: 3, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(MatrixError::Expr(ExprError::OverBound { row: 3, col: 3, .. }))), "{refused:?}");
     let public = PublicClient::new(client.plan(), client.public_key().unwrap(), 1);
     assert!(matches!(public, Err(MatrixError::NotPlanned { .. })));
 }

@@ -1,12 +1,13 @@
 //! Contexts whose matrices are tables over whole ciphertexts, against plain matrices.
 
 use crate::common::random;
+use sudare_expr::{Expr, ExprError, Matrix, Operation};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::circuits::polynomial::Function;
 use sudare_he::circuits::polynomial::fit::{self, Distance};
-use sudare_matrix::session::{Context, ContextOptions, ContextSpec};
-use sudare_matrix::{Encrypted, Matrix, MatrixError};
+use sudare_matrix::session::{Context, ContextOptions, ContextSpec, function};
+use sudare_matrix::{Encrypted, MatrixError};
 use sudare_rlwe::security::Security;
 
 const ERROR: f64 = 1e-4;
@@ -37,16 +38,22 @@ fn operations_broadcast_and_sum() {
     // Several tiles each way, none of them full.
     let (a, row, column, number) = (random(1, 150, 11), random(2, 1, 11), random(3, 150, 1), random(4, 1, 1));
     let [x, r, k, n] = [&a, &row, &column, &number].map(|m| c.encrypt(m, Some(1.0)).unwrap());
-    close(&c, &s.add(&x, &r).unwrap(), |i, j| a.get(i, j) + row.get(0, j));
-    close(&c, &s.sub(&k, &x).unwrap(), |i, j| column.get(i, 0) - a.get(i, j));
-    close(&c, &s.mul(&x, &n).unwrap(), |i, j| a.get(i, j) * number.get(0, 0));
-    close(&c, &s.mul(&k, &r).unwrap(), |i, j| column.get(i, 0) * row.get(0, j));
-    close(&c, &s.mul(&x, &s.lift(&row).unwrap()).unwrap(), |i, j| a.get(i, j) * row.get(0, j));
-    let moved = s.shift(&s.scale(&s.neg(&x).unwrap(), 0.25).unwrap(), 3.0).unwrap();
+    close(&c, &s.apply(&Operation::Add, &[&x, &r]).unwrap(), |i, j| a.get(i, j) + row.get(0, j));
+    close(&c, &s.apply(&Operation::Sub, &[&k, &x]).unwrap(), |i, j| column.get(i, 0) - a.get(i, j));
+    close(&c, &s.apply(&Operation::Mul, &[&x, &n]).unwrap(), |i, j| a.get(i, j) * number.get(0, 0));
+    close(&c, &s.apply(&Operation::Mul, &[&k, &r]).unwrap(), |i, j| column.get(i, 0) * row.get(0, j));
+    close(&c, &s.apply(&Operation::Mul, &[&x, &s.lift(&row).unwrap()]).unwrap(), |i, j| a.get(i, j) * row.get(0, j));
+    let moved = s
+        .apply(
+            &Operation::Shift { by: 3.0 },
+            &[&s.apply(&Operation::Scale { by: 0.25 }, &[&s.apply(&Operation::Neg, &[&x]).unwrap()]).unwrap()],
+        )
+        .unwrap();
     close(&c, &moved, |i, j| 3.0 - 0.25 * a.get(i, j));
     // A number that was added stands beside the table nowhere.
     let total: f64 = (0..150).flat_map(|i| (0..11).map(move |j| (i, j))).map(|(i, j)| 3.0 - 0.25 * a.get(i, j)).sum();
-    let sum = s.sum(&s.sum(&moved, 0).unwrap(), 1).unwrap();
+    let sum =
+        s.apply(&Operation::Sum { axis: 1 }, &[&s.apply(&Operation::Sum { axis: 0 }, &[&moved]).unwrap()]).unwrap();
     assert!((c.decrypt(&sum).unwrap().get(0, 0) - total).abs() < 1e-3);
     // Vectors from either side, lying as they are summed or not.
     let (w, v) = (random(5, 11, 1), random(6, 1, 150));
@@ -55,8 +62,8 @@ fn operations_broadcast_and_sum() {
     close(&c, &s.matmul(&x, &w_).unwrap(), |i, _| dot(i));
     close(&c, &s.matmul(&v_, &x).unwrap(), |_, j| (0..150).map(|i| v.get(0, i) * a.get(i, j)).sum());
     assert!(matches!(s.matmul(&x, &c.encrypt(&random(7, 11, 2), None).unwrap()), Err(MatrixError::NotPlanned { .. })));
-    assert!(matches!(s.transpose(&x), Err(MatrixError::NotPlanned { .. })));
-    assert!(matches!(s.add(&x, &w_), Err(MatrixError::Shapes { .. })));
+    assert!(matches!(s.apply(&Operation::Transpose, &[&x]), Err(MatrixError::NotPlanned { .. })));
+    assert!(matches!(s.apply(&Operation::Add, &[&x, &w_]), Err(MatrixError::Expr(ExprError::Shapes { .. }))));
     assert!(matches!(s.refresh(&x, None), Err(MatrixError::NoBootstrap)));
 }
 
@@ -76,30 +83,35 @@ fn polynomials_on_any_interval() {
         let p = fit::minimax(f, &[(from, to)], degree).unwrap();
         let m = stretched((from + to) / 2.0, (to - from) / 2.0);
         let x = c.encrypt(&m, Some(f64::max(-from, to))).unwrap();
-        let y = s.polynomial(&x, &p).unwrap();
+        let y = s.apply(&function(&p), &[&x]).unwrap();
         assert_eq!(x.levels_left() - y.levels_left(), levels, "[{from}, {to}]");
         let error = c.decrypt(&y).unwrap().max_difference(&Matrix::from_fn(20, 5, |i, j| f(m.get(i, j))).unwrap());
         assert!(error <= p.error + 1e-6, "[{from}, {to}]: {error:e}, {:e} fitted", p.error);
         assert!(error <= y.error().unwrap());
         // Values beside the table are gone: its sums are its own.
         let column: f64 = (0..20).map(|i| f(m.get(i, 2))).sum();
-        assert!((c.decrypt(&s.sum(&y, 0).unwrap()).unwrap().get(0, 2) - column).abs() < 20.0 * (p.error + 1e-6));
+        assert!(
+            (c.decrypt(&s.apply(&Operation::Sum { axis: 0 }, &[&y]).unwrap()).unwrap().get(0, 2) - column).abs()
+                < 20.0 * (p.error + 1e-6)
+        );
     }
     // What stands beside is cleaned first where it is not known: one level.
     let p = fit::minimax(|t| 1.0 / t, &[(1.0, 3.0)], 15).unwrap();
     let (two, half) = (Matrix::from_fn(20, 5, |_, _| 2.0).unwrap(), Matrix::from_fn(1, 5, |_, _| 0.5).unwrap());
-    let x = s.add(&c.encrypt(&two, None).unwrap(), &c.encrypt(&half, None).unwrap()).unwrap();
-    let y = s.polynomial(&x, &p).unwrap();
+    let x = s.apply(&Operation::Add, &[&c.encrypt(&two, None).unwrap(), &c.encrypt(&half, None).unwrap()]).unwrap();
+    let y = s.apply(&function(&p), &[&x]).unwrap();
     assert_eq!(x.levels_left() - y.levels_left(), 5);
     close(&c, &y, |_, _| 0.4);
     let deep = fit::minimax(|t| 1.0 / t, &[(0.3, 1.5)], 31).unwrap();
-    assert!(matches!(s.polynomial(&y, &deep), Err(MatrixError::OutOfDepth { needed: 5, level: 4, .. })));
+    assert!(matches!(s.apply(&function(&deep), &[&y]), Err(MatrixError::OutOfDepth { needed: 5, level: 4, .. })));
     let square = Context::new(3, &ContextOptions { columns: None, tile: 4, ..options() }).unwrap();
     let m = random(9, 6, 5);
     let x = square.encrypt(&m, None).unwrap();
     let p = fit::minimax(f64::exp, &[(-1.0, 1.0)], 7).unwrap();
-    let y = square.server().polynomial(&x, &p).unwrap();
-    close(&square, &square.server().sum(&y, 0).unwrap(), |_, j| (0..6).map(|i| m.get(i, j).exp()).sum());
+    let y = square.server().apply(&function(&p), &[&x]).unwrap();
+    close(&square, &square.server().apply(&Operation::Sum { axis: 0 }, &[&y]).unwrap(), |_, j| {
+        (0..6).map(|i| m.get(i, j).exp()).sum()
+    });
 }
 
 /// Elements that are known to be outside of an interval are refused; where they may be, the error says so.
@@ -115,11 +127,11 @@ fn polynomials_outside_of_their_interval() {
         // The bound is the power of two above, 4.
         let (inside, outside) = (data(3.5), data(3.9));
         let x = c.encrypt(&inside, None).unwrap();
-        assert!(matches!(s.polynomial(&x, &fitted), Err(MatrixError::He(HeError::Approximation { .. }))));
+        assert!(matches!(s.apply(&function(&fitted), &[&x]), Err(MatrixError::He(HeError::Approximation { .. }))));
         let wide = fitted.clone().up_to(x.max_abs(), of).unwrap();
         for m in [inside, outside] {
             let x = c.encrypt(&m, None).unwrap();
-            let y = s.polynomial(&x, &wide).unwrap();
+            let y = s.apply(&function(&wide), &[&x]).unwrap();
             let wanted = Matrix::from_fn(4, 5, |i, j| f(m.get(i, j))).unwrap();
             let error = c.decrypt(&y).unwrap().max_difference(&wanted);
             assert!(error <= y.error().unwrap() && y.error().unwrap() < 0.05, "{error:e} of {:?}", y.error());
@@ -127,13 +139,13 @@ fn polynomials_outside_of_their_interval() {
         }
         // Inside it is as near as the interval promises.
         let m = data(3.5);
-        let y = s.polynomial(&c.encrypt(&m, Some(3.5)).unwrap(), &fitted).unwrap();
+        let y = s.apply(&function(&fitted), &[&c.encrypt(&m, Some(3.5)).unwrap()]).unwrap();
         assert!(y.error().unwrap() <= fitted.error + 1e-6);
         let x = c.encrypt(&data(8.0), None).unwrap();
         assert!(fitted.clone().up_to(x.max_abs(), of).is_err());
-        let refused = s.polynomial(&x, &wide).unwrap_err().to_string();
+        let refused = s.apply(&function(&wide), &[&x]).unwrap_err().to_string();
         assert!(refused.contains("up to 8") && refused.contains("ends at 3.5"), "{refused}");
-        assert!(s.polynomial(&s.bounded(&x, 3.5).unwrap(), &fitted).is_ok());
+        assert!(s.apply(&function(&fitted), &[&s.apply(&Operation::Bounded { max_abs: 3.5 }, &[&x]).unwrap()]).is_ok());
     }
 }
 
@@ -158,11 +170,11 @@ fn refreshes_go_on() {
     let power = 0.5f64.powi(10);
     close(&c, &v, |_, j| 0.5 + [0.5, -0.5][j] * power);
     // A bound that is known: what stands beside is cleaned, since it need not keep to it.
-    let sum = s.add(&x, &v).unwrap();
-    let bounded = s.bounded(&sum, 1.5).unwrap();
+    let sum = s.apply(&Operation::Add, &[&x, &v]).unwrap();
+    let bounded = s.apply(&Operation::Bounded { max_abs: 1.5 }, &[&sum]).unwrap();
     assert_eq!((bounded.max_abs(), sum.levels_left() - bounded.levels_left()), (1.5, 1));
     close(&c, &s.refresh(&bounded, None).unwrap(), |i, j| m.get(i, j) + 0.5 + [0.5, -0.5][j] * power);
-    assert!(s.bounded(&sum, -1.0).is_err());
+    assert!(s.apply(&Operation::Bounded { max_abs: -1.0 }, &[&sum]).is_err());
 }
 
 #[test]
@@ -173,13 +185,13 @@ fn automatic_contexts_refresh_where_levels_end() {
     let x = c.encrypt(&m, Some(1.0)).unwrap();
     let (mut y, mut wanted) = (x.clone(), m.clone());
     for _ in 0..20 {
-        y = s.bounded(&s.mul(&y, &x).unwrap(), 1.0).unwrap();
+        y = s.apply(&Operation::Bounded { max_abs: 1.0 }, &[&s.apply(&Operation::Mul, &[&y, &x]).unwrap()]).unwrap();
         wanted = Matrix::from_fn(3, 3, |i, j| wanted.get(i, j) * m.get(i, j)).unwrap();
     }
     close(&c, &y, |i, j| wanted.get(i, j));
     let p = fit::minimax(|t: f64| t.cos(), &[(-1.0, 1.0)], 15).unwrap();
     for _ in 0..3 {
-        y = s.bounded(&s.polynomial(&y, &p).unwrap(), 1.0).unwrap();
+        y = s.apply(&Operation::Bounded { max_abs: 1.0 }, &[&s.apply(&function(&p), &[&y]).unwrap()]).unwrap();
         wanted = Matrix::from_fn(3, 3, |i, j| wanted.get(i, j).cos()).unwrap();
     }
     close(&c, &y, |i, j| wanted.get(i, j));
@@ -203,7 +215,7 @@ fn columns_that_no_tile_has() {
     // Neither layout's matrices are taken for the other's.
     let other = Context::new(1, &ContextOptions { columns: None, tile: 4, ..options() }).unwrap();
     let x = other.encrypt(&random(1, 2, 2), None).unwrap();
-    assert!(matches!(c.server().neg(&x), Err(MatrixError::WrongPlan { .. })));
+    assert!(matches!(c.server().apply(&Operation::Neg, &[&x]), Err(MatrixError::WrongPlan { .. })));
     let huge = c.encrypt(&random(1, 2, 2), Some(1e60));
     assert!(matches!(huge, Err(MatrixError::He(HeError::TooLarge { .. }))));
 }

@@ -5,11 +5,12 @@ use crate::common;
 use common::{World, random, small, spec};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
 use sudare_matrix::slots::cube::Improvements;
 use sudare_matrix::slots::spread3d::SpreadOptions;
 use sudare_matrix::slots::tiles::{Axis, TileLayout};
-use sudare_matrix::{Matrix, Method, Requirements, Shape};
+use sudare_matrix::{Method, Requirements, Shape};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
 

@@ -5,16 +5,13 @@ use common::*;
 use std::io::{Cursor, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
 use sudare_genome::panel::Build;
 use sudare_genome::{KeyPlan, Panel, Question, Sites};
-use sudare_matrix::expr::{InputSpec, Op};
-use sudare_matrix::packing::IntMatrix;
-use sudare_matrix::{Client, Encrypted, Expr, Goal};
+use sudare_matrix::{Client, Encrypted, Goal};
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{Wire, secret_key_to_bytes};
-use sudare_serve::{
-    Digest, Limits, Operand, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls,
-};
+use sudare_serve::{Digest, Limits, Operand, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls};
 use sudare_testkit::sized;
 
 pub fn send(remote: &Remote, bytes: &[u8]) -> Digest {
@@ -42,21 +39,26 @@ pub fn refused(remote: &Remote, request: &Request) -> ErrorKind {
     }
 }
 
-pub fn compute(plan: Digest, keys: Option<Digest>, operation: Operation, operands: &[Digest]) -> Request {
+pub fn compute(
+    plan: Digest,
+    keys: Option<Digest>,
+    operation: impl Into<Option<Operation>>,
+    operands: &[Digest],
+) -> Request {
     let operands = operands.iter().map(|d| Operand::encrypted(*d)).collect();
-    Request::Compute { plan, keys, operation, operands }
+    Request::Compute { plan, keys, operation: operation.into(), operands }
 }
 
 /// A job of an exact product, ready on a server, with what it should give.
-pub fn exact_job(remote: &Remote) -> (Request, Client, IntMatrix) {
+pub fn exact_job(remote: &Remote) -> (Request, Client, Matrix<i128>) {
     let plan = exact(3, 4, 2);
     let client = Client::new(&plan, 1).unwrap();
-    let a = IntMatrix::from_fn(3, 4, |i, j| i as i128 * 5 - j as i128).unwrap();
-    let b = IntMatrix::from_fn(4, 2, |i, j| 7 - (i * 3 + j) as i128).unwrap();
+    let a = Matrix::<i128>::from_fn(3, 4, |i, j| i as i128 * 5 - j as i128).unwrap();
+    let b = Matrix::<i128>::from_fn(4, 2, |i, j| 7 - (i * 3 + j) as i128).unwrap();
     let [ea, eb] = [("A", &a), ("B", &b)]
         .map(|(name, m)| send(remote, &client.encrypt_integers(name, m, &|_, _| ()).unwrap().to_bytes().unwrap()));
     let digest = send(remote, plan.to_json().unwrap().as_bytes());
-    let product = IntMatrix::from_fn(3, 2, |i, j| (0..4).map(|k| a.get(i, k) * b.get(k, j)).sum()).unwrap();
+    let product = Matrix::<i128>::from_fn(3, 2, |i, j| (0..4).map(|k| a.get(i, k) * b.get(k, j)).sum()).unwrap();
     (compute(digest, None, Operation::Matmul, &[ea, eb]), client, product)
 }
 
@@ -93,7 +95,7 @@ fn a_product_over_tls() {
     assert_eq!(refused(&remote, &compute(digest, Some(keys), Operation::Matmul, &[ea])).name(), "shape");
     assert_eq!(refused(&remote, &compute(digest, Some(ea), Operation::Matmul, &[ea, eb])).name(), "wrong-type");
     assert_eq!(refused(&remote, &compute(ea, Some(keys), Operation::Matmul, &[ea, eb])).name(), "format");
-    let other = compute(digest, Some(keys), Operation::Run, &[ea, eb]);
+    let other = compute(digest, Some(keys), None, &[ea, eb]);
     let error = remote.submit(&other, Some("once")).unwrap_err();
     assert!(matches!(&error, RemoteError::Refused(p) if p.kind() == ErrorKind::Idempotency), "{error}");
     // Neither an open line nor a server of another name gets the token.
@@ -136,10 +138,10 @@ fn every_kind_of_job() {
     // An expression with an input that the server sees.
     let inputs = vec![InputSpec::new("x", (2, 3), 1.0), InputSpec { plain: true, ..InputSpec::new("w", (3, 2), 1.0) }];
     let nodes = vec![
-        Op::Input { input: 0 },
-        Op::Input { input: 1 },
-        Op::Matmul { left: 0, right: 1 },
-        Op::Shift { of: 2, by: 0.5 },
+        Node::input(0),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[0, 1]),
+        Node::new(Operation::Shift { by: 0.5 }, &[2]),
     ];
     let circuit = plan(&Goal::new(Expr::new(inputs, nodes, 3).unwrap(), 1e-4));
     let client = Client::new(&circuit, 1).unwrap();
@@ -153,12 +155,8 @@ fn every_kind_of_job() {
     ]
     .map(|bytes| send(&remote, &bytes));
     let operands = |name: &str| vec![Operand::encrypted(value), Operand { object: plain, plain: Some(name.into()) }];
-    let run = |name: &str| Request::Compute {
-        plan: digest,
-        keys: Some(keys),
-        operation: Operation::Run,
-        operands: operands(name),
-    };
+    let run =
+        |name: &str| Request::Compute { plan: digest, keys: Some(keys), operation: None, operands: operands(name) };
     let result = client.decrypt(&Encrypted::from_bytes(&circuit, &done(&remote, &run("w"))).unwrap()).unwrap();
     let product = x.matmul(&w).unwrap();
     assert!((0..4).all(|i| (result.data()[i] - product.data()[i] - 0.5).abs() < 1e-4));
@@ -273,7 +271,7 @@ fn secrets_are_refused_before_they_are_stored() {
     let genome = sudare_genome::Client::generate(KeyPlan::trie()).unwrap();
     let public = product(2, 2, 2);
     let public = Client::new(&public, 1).unwrap().public_key().unwrap().to_bytes().unwrap();
-    let ones = IntMatrix::from_fn(2, 2, |_, _| 1).unwrap();
+    let ones = Matrix::<i128>::from_fn(2, 2, |_, _| 1).unwrap();
     let value = client.encrypt_integers("A", &ones, &|_, _| ()).unwrap().to_bytes().unwrap();
     let cases = [
         (secret.clone(), "secret"),
@@ -366,7 +364,7 @@ fn uploads_go_on_where_they_ended() {
     // A record of a job that was damaged before it was sent is refused when it is read.
     let remote = server.remote(&tenants.one);
     let (request, client, _) = exact_job(&remote);
-    let ones = IntMatrix::from_fn(3, 4, |_, _| 1).unwrap();
+    let ones = Matrix::<i128>::from_fn(3, 4, |_, _| 1).unwrap();
     let mut value = client.encrypt_integers("A", &ones, &|_, _| ()).unwrap().to_bytes().unwrap();
     *value.last_mut().unwrap() ^= 1;
     let damaged = send(&remote, &value);

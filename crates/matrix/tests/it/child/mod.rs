@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::time::Duration;
-use sudare_matrix::expr::InputSpec;
+use sudare_expr::{Expr, InputSpec};
 use sudare_matrix::session::{OutOfCore, Stored};
-use sudare_matrix::{CostModel, Expr, Goal, Plan, Planner, Server};
+use sudare_matrix::{CostModel, Goal, Plan, Planner, Server};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
 use sudare_store::Existing;

@@ -1,7 +1,8 @@
 //! A client and a server for one product.
 
+use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral};
-use sudare_matrix::{Matrix, Method, Operand, Product, ProductSpec, Requirements, Shape};
+use sudare_matrix::{Method, Operand, Product, ProductSpec, Requirements, Shape};
 use sudare_ring::Threads;
 use sudare_rlwe::Counters;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};

@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::{CostModel, Expr, Goal, Matrix, Plan, Planner};
+use sudare_expr::{Expr, InputSpec, Matrix};
+use sudare_matrix::{CostModel, Goal, Plan, Planner};
 use sudare_serve::{Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 use sudare_testkit::random::unit_at;
 

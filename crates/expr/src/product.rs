@@ -1,0 +1,100 @@
+//! Expressions that are one product of inputs, with what is done before and after it.
+
+use crate::expr::Expr;
+use crate::operation::{Node, Operation};
+
+/// An input as a product takes it: as it is given, or after operations that its owner does before encryption.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// Position of the input.
+    pub input: usize,
+    /// The node that is taken.
+    pub node: usize,
+    /// Nodes of the operations, each taking the one before it, the last of them [`Prepared::node`].
+    pub steps: Vec<usize>,
+}
+
+/// An input that is added to a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addend {
+    /// It.
+    pub of: Prepared,
+    /// The node of the sum or difference.
+    pub end: usize,
+    /// Whether the product is subtracted from it.
+    pub minuend: bool,
+    /// Whether it is a difference.
+    pub subtracts: bool,
+}
+
+/// A product of inputs, and what is done to its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedProduct {
+    /// Its factors.
+    pub factors: [Prepared; 2],
+    /// The node of the product.
+    pub product: usize,
+    /// The nodes from there to the expression's value, each taking the one before it.
+    pub ends: Vec<usize>,
+    /// What is added on the way, in this order.
+    pub addends: Vec<Addend>,
+}
+
+impl Expr {
+    /// The two inputs' positions, if the expression is one product of two different inputs.
+    pub fn as_product(&self) -> Option<(usize, usize)> {
+        let (left, right) = self.factors(self.output())?;
+        let input = |node: usize| self.nodes()[node].operation.input();
+        Some((input(left)?, input(right)?)).filter(|(l, r)| l != r)
+    }
+
+    /// The factors of a node that is a matrix product.
+    pub fn factors(&self, node: usize) -> Option<(usize, usize)> {
+        let Node { operation, operands } = &self.nodes()[node];
+        (*operation == Operation::Matmul).then(|| (operands[0], operands[1]))
+    }
+
+    /// The one product of inputs that it is, with what is done to them before and to the product after: by numbers, and
+    /// by inputs that are added to it.
+    pub fn ended_product(&self) -> Option<EndedProduct> {
+        let (mut ends, mut addends, mut product) = (Vec::new(), Vec::new(), self.output());
+        let (left, right) = loop {
+            if let Some(factors) = self.factors(product) {
+                break factors;
+            }
+            let Node { operation, operands } = &self.nodes()[product];
+            ends.push(product);
+            product = match (operation.sign(), operands.as_slice()) {
+                (Some(sign), &[left, right]) => {
+                    let (of, other) = if self.prepared(right).is_some() { (left, right) } else { (right, left) };
+                    let subtracts = sign < 0.0;
+                    let minuend = subtracts && other == left;
+                    addends.push(Addend { of: self.prepared(other)?, end: product, minuend, subtracts });
+                    of
+                }
+                (_, &[of]) if operation.finishes() => of,
+                _ => return None,
+            };
+        };
+        ends.reverse();
+        addends.reverse();
+        Some(EndedProduct { factors: [self.prepared(left)?, self.prepared(right)?], product, ends, addends })
+    }
+
+    /// A node as an input that its owner prepares: operations on one matrix, which take no other.
+    pub fn prepared(&self, node: usize) -> Option<Prepared> {
+        let (mut steps, mut at) = (Vec::new(), node);
+        loop {
+            let Node { operation, operands } = &self.nodes()[at];
+            if let Some(input) = operation.input() {
+                steps.reverse();
+                return Some(Prepared { input, node, steps });
+            }
+            if !operation.prepares() {
+                return None;
+            }
+            steps.push(at);
+            at = operands[0];
+        }
+    }
+}
