@@ -1,10 +1,9 @@
 //! A plan that anybody may have written: what is taken keeps what plans promise.
 
 use super::mutation::{self, Random};
-use sudare_matrix::Plan;
-use sudare_matrix::expr::InputSpec;
+use sudare_expr::{Expr, InputSpec};
 use sudare_matrix::plan::resealed_for_tests;
-use sudare_matrix::{CostModel, Expr, Goal, Planner};
+use sudare_matrix::{CostModel, Goal, Plan, Planner};
 use sudare_ring::Kinded;
 use sudare_rlwe::security::Security;
 
@@ -21,11 +20,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let exact = Expr::product(whole("A", (3, 4)), whole("B", (4, 2))).expect("it has a value");
     let function = r#"{"inputs": [{"name": "A", "rows": 3, "cols": 4, "max_abs": 2.0},
         {"name": "W", "rows": 3, "cols": 4, "max_abs": 1.0, "plain": true}], "nodes": [{"op": "input", "input": 0},
-        {"op": "input", "input": 1}, {"op": "mul", "left": 0, "right": 0}, {"op": "scale", "of": 2, "by": -0.16},
-        {"op": "shift", "of": 3, "by": 1.0}, {"op": "approximation", "of": 4, "variable": 0, "error": 1e-4, "low": -2.0,
-        "high": 2.0}, {"op": "mul", "left": 5, "right": 1}, {"op": "bounded", "of": 6, "max_abs": 1.5},
-        {"op": "transpose", "of": 7}, {"op": "sum", "of": 8, "axis": 0}, {"op": "repeat", "of": 9, "axis": 0, "size": 2},
-        {"op": "neg", "of": 10}], "output": 11}"#;
+        {"op": "input", "input": 1}, {"op": "mul", "operands": [0, 0]}, {"op": "scale", "by": -0.16, "operands": [2]},
+        {"op": "shift", "by": 1.0, "operands": [3]},
+        {"op": "approximation", "error": 1e-4, "low": -2.0, "high": 2.0, "operands": [4, 0]},
+        {"op": "mul", "operands": [5, 1]}, {"op": "bounded", "max_abs": 1.5, "operands": [6]},
+        {"op": "transpose", "operands": [7]}, {"op": "sum", "axis": 0, "operands": [8]},
+        {"op": "repeat", "axis": 0, "size": 2, "operands": [9]}, {"op": "neg", "operands": [10]}], "output": 11}"#;
     let function = Expr::from_json(function).expect("it has a value");
     let goals = [
         (Goal::new(product.clone(), 1e-4), Some("coefficient")),

@@ -10,11 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
+use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_genome::Panel;
-use sudare_matrix::expr::InputSpec;
-use sudare_matrix::packing::IntMatrix;
 use sudare_matrix::session::QUIET;
-use sudare_matrix::{Client, CostModel, Expr, Goal, Plan, Planner};
+use sudare_matrix::{Client, CostModel, Goal, Plan, Planner};
 use sudare_ring::ErrorKind;
 use sudare_serve::{Digest, Limits, Problem, ServedPanel, Service, Settings, Tokens};
 
@@ -46,7 +45,7 @@ fn world() -> &'static World {
         let exact = planner.plan(&Goal::new(product, 0.0)).expect("a plan");
         let client = Client::new(&exact, 1).expect("a client");
         let encrypted = |name: &str, shape: (usize, usize)| {
-            let numbers = IntMatrix::new(shape.0, shape.1, vec![7; shape.0 * shape.1]).expect("a matrix");
+            let numbers = Matrix::<i128>::new(shape.0, shape.1, vec![7; shape.0 * shape.1]).expect("a matrix");
             client.encrypt_integers(name, &numbers, QUIET).and_then(|value| value.to_bytes()).expect("it is encrypted")
         };
         let table = planner.plan(&Goal::moments(4, vec![1.0]).expect("a table")).expect("a plan");

@@ -413,3 +413,54 @@ impl Operation {
         if let Self::Polynomial(p) = self { p.steps().map(Some) } else { Ok(None) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_read_strictly() {
+        for text in [
+            r#"{"op":"matmul"}"#,
+            r#"{"op":"scale","by":2.5}"#,
+            r#"{"op":"take","axis":1,"lines":{"start":3,"step":-1,"count":2,"at":0,"stride":1,"size":2}}"#,
+            r#"{"op":"polynomial","coefficients":[0.0,1.0],"low":-1.0,"high":1.0,"error":0.0}"#,
+        ] {
+            let read: Operation = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+            let node = format!("{}{}", &text[..text.len() - 1], r#","operands":[0,1]}"#);
+            let read: Node = serde_json::from_str(&node).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), node);
+            let more = |text: &str| format!("{}{}", &text[..text.len() - 1], r#","colour":1}"#);
+            assert!(serde_json::from_str::<Operation>(&more(text)).is_err(), "{text}");
+            assert!(serde_json::from_str::<Node>(&more(&node)).is_err(), "{node}");
+        }
+        for wrong in [r#"{"op":"scale"}"#, r#"{"op":"shrink"}"#, r#"{"by":1}"#, "[]", r#"{"op":"sum","axis":-1}"#] {
+            assert!(serde_json::from_str::<Operation>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// Bounds of integers stay exact where doubles end, and end where 127 bits do.
+    #[test]
+    fn integers_have_bounds_to_the_last_digit() {
+        let info = |bound: i128| Info { shape: (2, 2), max_abs: bound as f64, integers: Some(bound), plain: true };
+        let (x, huge) = (info((1 << 60) + 1), info(i128::MAX / 2));
+        let bound = |operation: Operation, operands: &[&Info]| operation.infer(operands).unwrap().integers;
+        assert_eq!(bound(Operation::Matmul, &[&x, &x]), Some(2 * ((1 << 60) + 1) * ((1 << 60) + 1)));
+        assert_eq!(bound(Operation::Scale { by: -3.0 }, &[&x]), Some(3 * ((1 << 60) + 1)));
+        assert_eq!(bound(Operation::Mul, &[&huge, &x]), Some(i128::MAX));
+        // What is no integer has no such bound.
+        assert_eq!(bound(Operation::Scale { by: 0.5 }, &[&x]), None);
+    }
+
+    #[test]
+    fn shapes_that_do_not_go_together_are_refused() {
+        let refused = |operation: &Operation, shapes: &[(usize, usize)]| operation.shape(shapes).unwrap_err();
+        assert!(matches!(refused(&Operation::Matmul, &[(2, 3), (2, 3)]), ExprError::Shapes { .. }));
+        assert!(matches!(refused(&Operation::Neg, &[(2, 3), (2, 3)]), ExprError::Operands { found: 2, .. }));
+        assert!(matches!(refused(&Operation::Input { input: 0 }, &[]), ExprError::Expression { .. }));
+        assert!(matches!(refused(&Operation::Sum { axis: 2 }, &[(2, 3)]), ExprError::Expression { .. }));
+        assert!(matches!(refused(&Operation::Repeat { axis: 0, size: 4 }, &[(2, 3)]), ExprError::Expression { .. }));
+        assert_eq!(Operation::Repeat { axis: 0, size: 4 }.shape(&[(1, 3)]).unwrap(), (4, 3));
+    }
+}

@@ -1,7 +1,7 @@
 //! Contexts whose matrices are tables over whole ciphertexts, against plain matrices.
 
 use crate::common::random;
-use sudare_expr::{Expr, ExprError, Matrix, Operation};
+use sudare_expr::{ExprError, Matrix, Operation};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::circuits::polynomial::Function;

@@ -7,9 +7,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use sudare_expr::Operation;
 use sudare_genome::{KeyPlan, Padding, Question};
 use sudare_ring::{ErrorKind, Threads};
-use sudare_serve::{Digest, Limits, Operation, Remote, RemoteError, Request, ServedPanel, Service, Settings, State};
+use sudare_serve::{Digest, Limits, Remote, RemoteError, Request, ServedPanel, Service, Settings, State};
 use sudare_testkit::sized;
 
 /// What is refused or answered at once takes no longer, however busy the machine is.
@@ -36,19 +37,19 @@ fn operands_are_counted_before_they_are_read() {
     let object = operands[0].object;
     let body = |operation, count| serde_json::to_vec(&compute(plan, None, operation, &vec![object; count])).unwrap();
     // One object 13,000 times, in a megabyte: it was read as often before it was counted.
-    let large = body(Operation::Matmul, 13_000);
+    let large = body(Some(Operation::Matmul), 13_000);
     assert!(large.len() > 1_000_000);
     assert_eq!(refused_at_once(&server, &tenants, &large), ErrorKind::TooLarge);
     for (operation, count) in [
-        (Operation::Matmul, 2_000),
-        (Operation::Matmul, 3),
-        (Operation::Matmul, 1),
-        (Operation::Neg, 2),
-        (Operation::Run, 1_025),
-        (Operation::Run, 0),
+        (Some(Operation::Matmul), 2_000),
+        (Some(Operation::Matmul), 3),
+        (Some(Operation::Matmul), 1),
+        (Some(Operation::Neg), 2),
+        (None, 1_025),
+        (None, 0),
     ] {
         assert_eq!(
-            refused_at_once(&server, &tenants, &body(operation, count)).name(),
+            refused_at_once(&server, &tenants, &body(operation.clone(), count)).name(),
             "shape",
             "{operation:?} {count}"
         );
@@ -62,7 +63,7 @@ fn operands_are_counted_before_they_are_read() {
     // A run takes as many as its plan has inputs, and an object that is named twice is one.
     let server = Running::start(&Settings { workers: 1, ..settings }, &tenants);
     let remote = server.remote(&tenants.one);
-    assert_eq!(refused(&remote, &compute(plan, None, Operation::Run, &vec![object; 1_024])).name(), "shape");
+    assert_eq!(refused(&remote, &compute(plan, None, None, &vec![object; 1_024])).name(), "shape");
     let twice = compute(plan, None, Operation::Matmul, &[object, object]);
     assert_ne!(refused(&remote, &twice), ErrorKind::NotFound);
     server.stop();
@@ -101,7 +102,7 @@ fn a_panels_owner_sets_the_classes_of_padded_searches() {
     assert!(Padding::new(0, 1).is_err() && Padding::new(2, 1).is_err());
     let (server, search) = searched(folder.path(), Limits::default(), Some(padding), &tenants);
     for pad in [0, (1 << 10) - 1, (1 << 12) + 1, 1 << 63, u64::MAX] {
-        assert_eq!(refused_at_once(&server, &tenants, &bytes(&search(Some(pad)))).name(), "usage");
+        assert_eq!(refused_at_once(&server, &tenants, &bytes(&search(Some(pad)))).name(), "input");
     }
     let remote = server.remote(&tenants.one);
     for pad in [None, Some(1 << 12)] {
@@ -342,7 +343,7 @@ fn results_and_records_are_the_tenants_own() {
     let server = Running::start(&Settings { limits, ..Settings::new(&data) }, &tenants);
     let remote = server.remote(&tenants.one);
     let plan = send(&remote, client.plan().to_json().unwrap().as_bytes());
-    let wrong = compute(plan, None, Operation::Run, &[plan]);
+    let wrong = compute(plan, None, None, &[plan]);
     for _ in 0..40 {
         let view = remote.submit(&wrong, None).unwrap();
         assert!(remote.wait(&view.id, &|_, _| ()).is_err());
