@@ -33,6 +33,15 @@ enum Sought {
     Plain((usize, usize), String, String),
 }
 
+impl Sought {
+    fn of_plan(&self) -> plan::Sought<'_> {
+        match self {
+            Self::Node(node) => plan::Sought::Node(*node),
+            Self::Plain(shape, name, contents) => plan::Sought::Plain { shape: *shape, name, contents },
+        }
+    }
+}
+
 /// A checked plan.
 #[pyclass(frozen, eq, module = "sudare._core")]
 #[derive(PartialEq)]
@@ -88,11 +97,7 @@ impl Plan {
     /// value, or the shape of a plain matrix with its name and that of its contents. A value has none.
     fn place(&self, operation: &str, operands: Vec<Sought>) -> Result<Vec<Option<String>>> {
         let operation = operation_of(operation)?;
-        let sought = |operand: &Sought| match operand {
-            Sought::Node(node) => plan::Sought::Node(*node),
-            Sought::Plain(shape, name, contents) => plan::Sought::Plain { shape: *shape, name, contents },
-        };
-        let place = self.0.place(&operation, &operands.iter().map(sought).collect::<Vec<_>>())?;
+        let place = self.0.place(&operation, &operands.iter().map(Sought::of_plan).collect::<Vec<_>>())?;
         let expr = self.0.expression();
         let name = |(node, operand): (&usize, &Sought)| match operand {
             Sought::Node(_) => None,

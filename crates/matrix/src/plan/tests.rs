@@ -341,30 +341,39 @@ fn a_client_builds_no_tables() {
     assert!(engine.is_prepared());
 }
 
+/// An operation is found by the nodes of its values; a plain operand by its name, its contents, or as the only one.
 #[test]
-fn golden_files_are_made() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v3");
-    for name in ["circuit", "coefficient", "spread3d"] {
-        let path = folder.join(format!("{name}.json"));
-        let mut file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        let goal: Goal = serde_json::from_value(file["goal"].clone()).unwrap();
-        let program: Program = serde_json::from_value(file["program"].clone()).unwrap();
-        let plan = Plan::new(goal, program).unwrap();
-        file["hash"] = plan.hash().hex().into();
-        std::fs::write(&path, serde_json::to_string_pretty(&file).unwrap()).unwrap();
-        println!("{name} {}", plan.hash());
-        let read = Plan::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        std::fs::write(&path, read.to_json().unwrap()).unwrap();
-        if name == "coefficient" {
-            let key = std::fs::read(folder.join("../v2/coefficient_key.bin")).unwrap();
-            let key = sudare_rlwe::wire::secret_key_from_bytes(plan.params(), &key).unwrap();
-            let client = crate::Client::with_secret_key(&plan, key, 1).unwrap();
-            let a = sudare_expr::Matrix::from_fn(6, 10, |i, j| (i as f64 - j as f64) / 8.0).unwrap();
-            let b = sudare_expr::Matrix::from_fn(10, 5, |i, j| (i as f64 - 2.0 * j as f64) / 8.0).unwrap();
-            let (x, y) = (client.encrypt("A", &a).unwrap(), client.encrypt("B", &b).unwrap());
-            std::fs::write(folder.join("coefficient_a.bin"), x.to_bytes().unwrap()).unwrap();
-            let c = client.server().unwrap().matmul(&x, &y).unwrap();
-            std::fs::write(folder.join("coefficient_c.bin"), c.to_bytes().unwrap()).unwrap();
-        }
-    }
+fn operations_have_places() {
+    let plain = |name: &str| InputSpec { plain: true, ..InputSpec::new(name, (3, 3), 1.0) };
+    let inputs = vec![InputSpec::new("A", (3, 3), 1.0), plain("W"), plain("V (2)"), plain("plain 00ff")];
+    let nodes = vec![
+        Node::input(0),
+        Node::input(1),
+        Node::new(Operation::Matmul, &[0, 1]),
+        Node::input(2),
+        Node::new(Operation::Mul, &[3, 2]),
+        Node::input(3),
+        Node::new(Operation::Mul, &[4, 5]),
+        Node::new(Operation::Mul, &[1, 6]),
+        Node::new(Operation::Mul, &[7, 3]),
+    ];
+    let goal = Goal { security: Security::Insecure, ..Goal::new(Expr::new(inputs, nodes, 8).unwrap(), 1e-2) };
+    let plan = Planner::new(CostModel::default()).plan(&goal).unwrap();
+    let sought = |name: &'static str, contents: &'static str| Sought::Plain { shape: (3, 3), name, contents };
+    let place = |operation: Operation, operands: &[Sought<'_>]| {
+        plan.place(&operation, operands).map(|place| (place.node, place.operands, place.swapped))
+    };
+    let refusal = |operation: Operation, operands: &[Sought<'_>]| place(operation, operands).unwrap_err().to_string();
+    let (a, product) = (Sought::Node(0), Sought::Node(2));
+    assert_eq!(place(Operation::Matmul, &[a, Sought::Node(1)]).unwrap(), (2, vec![0, 1], false));
+    assert!(refusal(Operation::Matmul, &[Sought::Node(1), a]).contains("not in the plan"));
+    // A factor in the other order.
+    assert_eq!(place(Operation::Mul, &[product, sought("V", "")]).unwrap(), (4, vec![2, 3], true));
+    assert_eq!(place(Operation::Matmul, &[a, sought("", "plain 12")]).unwrap(), (2, vec![0, 1], false));
+    assert_eq!(place(Operation::Mul, &[Sought::Node(4), sought("", "plain 00ff")]).unwrap(), (6, vec![4, 5], false));
+    // What an expression brought along is known by its contents alone.
+    assert!(refusal(Operation::Mul, &[Sought::Node(4), sought("", "plain 12")]).contains("no plain 3×3 matrix"));
+    assert!(refusal(Operation::Matmul, &[a, sought("X", "")]).contains("plain=True"));
+    let other = Sought::Plain { shape: (3, 2), name: "W", contents: "" };
+    assert!(refusal(Operation::Matmul, &[a, other]).contains("no plain 3×2 matrix"));
 }

@@ -53,14 +53,14 @@ fn a_context_lowers_nothing() {
 fn golden_files_load() {
     macro_rules! golden {
         ($name:literal) => {
-            include_bytes!(concat!("../golden/v2/", $name)).as_slice()
+            include_bytes!(concat!("../golden/v3/", $name)).as_slice()
         };
     }
     let plan = |bytes: &[u8]| Plan::from_json(std::str::from_utf8(bytes).unwrap()).unwrap();
     for (bytes, hash) in [
-        (golden!("coefficient.json"), "208f50ccdd97"),
-        (golden!("spread3d.json"), "2bb9a2477d35"),
-        (golden!("circuit.json"), "1015ba683399"),
+        (golden!("coefficient.json"), "14cd39af6c6c"),
+        (golden!("spread3d.json"), "587bbb8b1553"),
+        (golden!("circuit.json"), "144bb05f6550"),
     ] {
         let loaded = plan(bytes);
         assert_eq!(loaded.hash().to_string(), hash);
