@@ -493,6 +493,8 @@ class EncryptedBits(Opaque, Travels):
 
         Whoever decrypts sums whose carries wait can tell how their two-bit blocks were added up;
         of settled arrays they learn the numbers alone.
+
+        Raises `UnsupportedError` for an array that is bound to no server.
         """
         return self._wrap(self._do().settle(self._core))
 

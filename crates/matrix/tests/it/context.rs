@@ -288,9 +288,8 @@ fn contexts_and_plans_do_not_mix() {
         planned(c.server().plain("A", &[m]).unwrap_err())
             && planned(c.server().run(std::slice::from_ref(&x)).unwrap_err())
     );
-    assert!(
-        planned(c.server().apply(&Operation::Sum { axis: 2 }, &[&x]).unwrap_err())
-            && planned(c.server().apply(&Operation::Moments, &[&x]).unwrap_err())
-    );
+    assert!(planned(c.server().apply(&Operation::Moments, &[&x]).unwrap_err()));
+    let sum = c.server().apply(&Operation::Sum { axis: 2 }, &[&x]);
+    assert!(matches!(sum, Err(MatrixError::Expr(ExprError::Expression { .. }))));
     assert!(planned(x.to_bytes().unwrap_err()));
 }
