@@ -90,9 +90,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let get = |path: &str| request("GET", path, "", b"");
     let new = b"an object that is sent";
     let name = format!("/v1/objects/{}", Digest::of(new));
+    let whole = json!({"kind": "compute", "plan": word("plan"),
+        "operands": [{"object": word("a")}, {"object": word("b")}]});
     let compute = |operation: &str| {
-        json!({"kind": "compute", "plan": word("plan"), "operation": {"op": operation},
-            "operands": [{"object": word("a")}, {"object": word("b")}]})
+        let mut one = whole.clone();
+        one["operation"] = json!({"op": operation});
+        one
     };
     let ask = |what: &Value, key: &str| {
         let headers = format!("Content-Type: application/json\r\nIdempotency-Key: {key}\r\n");
@@ -114,9 +117,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
         after(&[piece("0-14", &new[..15]), request("HEAD", &name, "", b""), piece("15-21", &new[15..]), get(&name)]),
         request("PUT", &name, "Expect: 100-continue\r\n", new),
         request("PUT", &name, "", b"SUDARE\x1a\n\x01\x00\x02\x00 a secret key"),
-        after(&[ask(&compute("run"), "first"), get(&format!("/v1/jobs/{first}")), get(&format!("/v1/jobs/{first}/result"))]),
+        after(&[ask(&whole, "first"), get(&format!("/v1/jobs/{first}")), get(&format!("/v1/jobs/{first}/result"))]),
         after(&[ask(&compute("matmul"), "second"), get(&format!("/v1/jobs/{second}/events")), get("/v1/jobs")]),
-        [ask(&compute("add"), "first"), request("DELETE", &format!("/v1/jobs/{first}"), "", b""), ask(&compute("run"), "first")]
+        [ask(&compute("add"), "first"), request("DELETE", &format!("/v1/jobs/{first}"), "", b""), ask(&whole, "first")]
             .concat(),
         after(&[ask(&search, "first"), get(&format!("/v1/jobs/{first}?wait=1"))]),
         after(&[ask(&plain, "second"), request("DELETE", &text, "", b""), get(&format!("/v1/jobs/{second}"))]),

@@ -152,15 +152,6 @@ impl Expr {
         Ok(Self { written: Written { inputs, nodes, output }, info })
     }
 
-    /// The product of two inputs.
-    ///
-    /// # Errors
-    /// As [`Expr::new`].
-    pub fn product(left: InputSpec, right: InputSpec) -> Result<Self, ExprError> {
-        let nodes = vec![Node::input(0), Node::input(1), Node::new(Operation::Matmul, &[0, 1])];
-        Self::new(vec![left, right], nodes, 2)
-    }
-
     /// Means and covariances of a table's columns.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Expressions that are one product of inputs, with what is done before and after it.
 
+use crate::error::ExprError;
 use crate::expr::Expr;
+use crate::input::InputSpec;
 use crate::operation::{Node, Operation};
 
 /// An input as a product takes it: as it is given, or after operations that its owner does before encryption.
@@ -41,6 +43,15 @@ pub struct EndedProduct {
 }
 
 impl Expr {
+    /// The product of two inputs.
+    ///
+    /// # Errors
+    /// As [`Expr::new`].
+    pub fn product(left: InputSpec, right: InputSpec) -> Result<Self, ExprError> {
+        let nodes = vec![Node::input(0), Node::input(1), Node::new(Operation::Matmul, &[0, 1])];
+        Self::new(vec![left, right], nodes, 2)
+    }
+
     /// The two inputs' positions, if the expression is one product of two different inputs.
     pub fn as_product(&self) -> Option<(usize, usize)> {
         let (left, right) = self.factors(self.output())?;
