@@ -5,6 +5,7 @@ use crate::machine::{Machine, reset_peak_rss};
 use crate::record::{PaperTimes, Record, Sink, Stages};
 use crate::timing::{Budget, Clock, Clocks, Unit};
 use std::time::Instant;
+use sudare_expr::Matrix;
 use sudare_he::bv::{Decryptor, Encryptor, Evaluator, PaperSet, Params, ParamsLiteral, SecretKey};
 use sudare_matrix::packing::{Entries, FirstMethod, MatrixPacking, PreviousMethod, SecondMethod};
 use sudare_matrix::{Operand, Shape};

@@ -11,9 +11,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use sudare_expr::{Expr, InputSpec, Matrix};
+use sudare_expr::{Expr, InputSpec, Matrix, Operation};
 use sudare_matrix::{Client, CostModel, Encrypted, Goal, Plan, Planner};
-use sudare_serve::{Digest, Limits, Operand, Operation, Remote, Request, Service, Settings, Stop, Token, Tokens};
+use sudare_serve::{Digest, Limits, Operand, Remote, Request, Service, Settings, Stop, Token, Tokens};
 use sudare_testkit::Random;
 
 /// How much of it is done.
@@ -134,7 +134,7 @@ impl World {
         for value in &values {
             operands.push(Operand::encrypted(send(remote, &value.to_bytes()?)?));
         }
-        let request = Request::Compute { plan, keys: Some(keys), operation: Operation::Matmul, operands };
+        let request = Request::Compute { plan, keys: Some(keys), operation: Some(Operation::Matmul), operands };
         Ok(Self { client, request, values, expected: x.matmul(&w)? })
     }
 

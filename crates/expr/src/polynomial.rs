@@ -58,7 +58,7 @@ impl Steps {
             return *found;
         }
         let half = self.term(k / 2);
-        let other = if k % 2 == 0 { half } else { self.term(k - k / 2) };
+        let other = if k.is_multiple_of(2) { half } else { self.term(k - k / 2) };
         let product = self.push(Operation::Mul, &[half, other]);
         let double = self.push(Operation::Scale { by: 2.0 }, &[product]);
         let term = match self.known.get(&1) {
