@@ -3,8 +3,9 @@
 use crate::common::random;
 use proptest::prelude::*;
 use std::sync::LazyLock;
-use sudare_expr::{ExprError, Matrix, MatrixError};
+use sudare_expr::{ExprError, Matrix};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
+use sudare_matrix::MatrixError;
 use sudare_matrix::slots::grid::{Clean, Grid, GridLayout};
 use sudare_matrix::slots::tiles::Axis;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
