@@ -47,7 +47,7 @@ fn damaged_files() {
     place.fails("keygen bad.json -o other", 5, "plan cannot be used");
     let text = String::from_utf8(place.read("plan.json")).unwrap();
     for (from, to) in
-        [("\"rows\": 3", "\"rows\": 5"), ("\"version\": 2", "\"version\": 9"), ("\"error\": 0.0001", "\"error\": 0.1")]
+        [("\"rows\": 3", "\"rows\": 5"), ("\"version\": 3", "\"version\": 9"), ("\"error\": 0.0001", "\"error\": 0.1")]
     {
         assert!(text.contains(from), "{from}");
         place.write("bad.json", text.replacen(from, to, 1));

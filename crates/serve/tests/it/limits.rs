@@ -102,7 +102,7 @@ fn a_panels_owner_sets_the_classes_of_padded_searches() {
     assert!(Padding::new(0, 1).is_err() && Padding::new(2, 1).is_err());
     let (server, search) = searched(folder.path(), Limits::default(), Some(padding), &tenants);
     for pad in [0, (1 << 10) - 1, (1 << 12) + 1, 1 << 63, u64::MAX] {
-        assert_eq!(refused_at_once(&server, &tenants, &bytes(&search(Some(pad)))).name(), "input");
+        assert_eq!(refused_at_once(&server, &tenants, &bytes(&search(Some(pad)))).name(), "usage");
     }
     let remote = server.remote(&tenants.one);
     for pad in [None, Some(1 << 12)] {
