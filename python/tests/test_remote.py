@@ -86,14 +86,13 @@ def test_every_operation_is_computed_far_away(served: tuple[str, str]) -> None:
     def function(x: Any, y: Any) -> Any:
         return sd.bounded(x[1:] * y[0], 1.0).apply(np.tanh, (-1, 1), degree=3).sum(axis=0)
 
-    plan = sd.plan(function, x=sd.spec((3, 2)), y=sd.spec((4, 2)), error=1e-3)
+    plan = sd.plan(function, x=sd.spec((3, 2)), y=sd.spec((4, 2)), error=1e-2)
     client = sd.Client(plan)
     sd.remote(served[0], token=served[1]).server(client)
     rng = np.random.default_rng(5)
     x, y = rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (4, 2))
     found = client.decrypt(function(client.encrypt(x, "x"), client.encrypt(y, "y")))
-    fitted = sd.fit(np.tanh, (-1, 1), degree=3)
-    assert np.abs(found - fitted(x[1:] * y[0]).sum(axis=0)).max() < 1e-3
+    assert np.abs(found - np.tanh(x[1:] * y[0]).sum(axis=0)).max() < 1e-2
 
 
 def test_integers_and_statistics_far_away(served: tuple[str, str]) -> None:
