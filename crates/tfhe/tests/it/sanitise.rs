@@ -8,6 +8,9 @@ use sudare_tfhe::leveled::*;
 use sudare_tfhe::sanitise::sanitised;
 use sudare_tfhe::{ClientKey, LweCiphertext, Noise, Plaintext, SecretKind, ServerKey, TfheError, TfheLiteral};
 
+/// Bits for each input whose noise is measured here; unit tests of the steps see 10^5 numbers.
+const SAMPLES: usize = 192;
+
 struct World {
     key: ClientKey,
     server: ServerKey,
@@ -66,31 +69,18 @@ fn noise(w: &World, bit: u64, cs: &[LeveledLwe]) -> (f64, f64) {
     (all.iter().sum::<f64>() / n, all.iter().map(|x| x * x).sum::<f64>() / n)
 }
 
-/// Bits for each input whose noise is measured: 10^5 by `make soak`, and a look that costs seconds otherwise.
-fn samples() -> usize {
-    std::env::var("SUDARE_SAMPLES").map_or(192, |count| count.parse().unwrap())
-}
-
 #[test]
 fn noise_does_not_depend_on_the_input() {
     let w = world();
     let pool = Threads::new(0);
     let predicted = sanitised(&w.server).unwrap() + rerandomised(w.client.params(), 2, w.zeros[0].variance());
-    let all = samples();
-    let count = all as f64;
+    let count = SAMPLES as f64;
     let found = [(1, 0.04), (0, -0.04), (1, 0.0), (0, 0.0)].map(|(bit, offset)| {
-        let (mut mean, mut square) = (0.0, 0.0);
-        // So many at a time, for the memory.
-        for start in (0..all).step_by(1600) {
-            let inputs = bits(&w, bit, offset, (all - start).min(1600));
-            let seed = Seed::from_entropy().unwrap();
-            let outputs = pool.run(|| w.server.sanitise(w.client.params(), &inputs, &w.zeros, &seed)).unwrap();
-            assert!(outputs.iter().all(|c| w.client.decrypt_lwe(c).unwrap() == bit));
-            let (m, s) = noise(&w, bit, &outputs);
-            mean += m * inputs.len() as f64 / count;
-            square += s * inputs.len() as f64 / count;
-        }
-        (mean, square)
+        let inputs = bits(&w, bit, offset, SAMPLES);
+        let seed = Seed::from_entropy().unwrap();
+        let outputs = pool.run(|| w.server.sanitise(w.client.params(), &inputs, &w.zeros, &seed)).unwrap();
+        assert!(outputs.iter().all(|c| w.client.decrypt_lwe(c).unwrap() == bit));
+        noise(&w, bit, &outputs)
     });
     // Five deviations of the mean and of the mean square of so many, and of their differences.
     let [of_mean, of_square] = [5.0 * (predicted / count).sqrt(), 5.0 * predicted * (2.0 / count).sqrt()];
