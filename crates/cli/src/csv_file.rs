@@ -161,7 +161,8 @@ pub fn write(
             "with a decimal comma, columns are separated by something else: --separator",
         ));
     }
-    let mut file = csv::WriterBuilder::new().delimiter(separator).flexible(true).from_writer(out);
+    // A name that would begin a comment is quoted.
+    let mut file = csv::WriterBuilder::new().delimiter(separator).flexible(true).comment(Some(b'#')).from_writer(out);
     let fault = |e: csv::Error| match e.into_kind() {
         csv::ErrorKind::Io(e) => CliError::from(e),
         e => bad(format!("{e:?}")),
@@ -230,6 +231,12 @@ mod tests {
         )
         .unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "patient,x,y\nanna,1,2\n\"smith, jo\",3,4\n");
+        // A name may look like a comment.
+        let (a, names) = csv("\"#1\",1,2\n").unwrap();
+        let mut out = Vec::new();
+        write(&mut out, &names, std::iter::once(vec!["1".into(), "2".into()]), &Csv::default()).unwrap();
+        let (again, named) = read::<f64>(&out, &Csv::default()).unwrap();
+        assert_eq!((again.data, named), (a.data, names));
         let index = Csv { index: true, ..Csv::default() };
         let (a, names) = read::<f64>(b"id,x\n7,1\n9,2\n", &index).unwrap();
         assert_eq!((a.data, names.rows.unwrap()), (vec![1.0, 2.0], vec!["7".into(), "9".into()]));
