@@ -129,6 +129,19 @@ impl FromRequestParts<App> for Tenant {
     }
 }
 
+/// What stands in a path for the part in braces.
+struct Named(String);
+
+impl FromRequestParts<App> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        // Escapes of bytes that are no text.
+        let path = Path::<String>::from_request_parts(parts, app).await;
+        path.map(|Path(name)| Self(name)).map_err(|e| Problem::request(e.body_text()))
+    }
+}
+
 /// A digest of the path.
 fn digest(text: &str) -> Result<Digest, Problem> {
     text.parse().map_err(|e: crate::digest::NoDigest| Problem::request(e.to_string()))
@@ -169,19 +182,14 @@ async fn config(State(app): State<App>, _: Tenant) -> Response {
     .into_response()
 }
 
-async fn sites(State(app): State<App>, _: Tenant, Path(name): Path<String>) -> Answer {
+async fn sites(State(app): State<App>, _: Tenant, Named(name): Named) -> Answer {
     let panel = app.jobs.engine.panel(&name)?.panel.clone();
     let bytes = blocking(move || Ok(panel.description()?.to_bytes()?)).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 /// `GET` and `HEAD`: an object, or how much of it has arrived.
-async fn object(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-) -> Answer {
+async fn object(State(app): State<App>, Tenant(tenant): Tenant, Named(name): Named, headers: HeaderMap) -> Answer {
     let digest = digest(&name)?;
     if let Err(here) = app.objects.length(&tenant, digest) {
         return Err(Problem::not_found("object").at(here));
@@ -256,7 +264,7 @@ fn piece(headers: &HeaderMap) -> Result<Piece, Problem> {
 async fn put_object(
     State(app): State<App>,
     Tenant(tenant): Tenant,
-    Path(name): Path<String>,
+    Named(name): Named,
     headers: HeaderMap,
     body: Body,
 ) -> Answer {
@@ -289,7 +297,7 @@ async fn put_object(
     }
 }
 
-async fn delete_object(State(app): State<App>, Tenant(tenant): Tenant, Path(name): Path<String>) -> Answer {
+async fn delete_object(State(app): State<App>, Tenant(tenant): Tenant, Named(name): Named) -> Answer {
     let digest = digest(&name)?;
     if app.jobs.uses(&tenant, digest) {
         return Err(Problem::new(ErrorKind::State, "a job that waits or runs names this object; cancel it first"));
@@ -336,7 +344,7 @@ struct Wait {
 }
 
 /// A job; with `?wait=SECONDS` as soon as it has ended, or after so long.
-async fn job(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>, wait: Waiting) -> Answer {
+async fn job(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named, wait: Waiting) -> Answer {
     let job = app.jobs.get(&tenant, &id)?;
     let Query(Wait { wait: seconds }) = wait.map_err(|e| Problem::request(e.body_text()))?;
     if seconds > 0 {
@@ -357,14 +365,14 @@ async fn until_ended(job: &Job, most: Duration, app: &App) {
     .await;
 }
 
-async fn delete_job(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>) -> Answer {
+async fn delete_job(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named) -> Answer {
     let jobs = app.jobs.clone();
     blocking(move || jobs.delete(&tenant, &id)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Server-sent events: the job whenever it changes, the last time when it has ended.
-async fn events(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>) -> Answer {
+async fn events(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named) -> Answer {
     let job = app.jobs.get(&tenant, &id)?;
     let (to, body) = Channel::open(None);
     tokio::spawn(async move {
@@ -395,7 +403,7 @@ async fn events(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<S
     Ok((headers, body).into_response())
 }
 
-async fn result(State(app): State<App>, Tenant(tenant): Tenant, Path(id): Path<String>, headers: HeaderMap) -> Answer {
+async fn result(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named, headers: HeaderMap) -> Answer {
     match app.jobs.get(&tenant, &id)?.view().state {
         JobState::Done { result, .. } => send(&app, tenant, result, &headers).await,
         JobState::Failed { problem } => Err(problem),

@@ -248,10 +248,11 @@ fn tenants_are_alone() {
     assert!(one.delete_object(plan).is_ok());
     assert_eq!(server.ask_for(&tenants.one, "HEAD", &format!("/v1/objects/{plan}"), b"").status, 404);
     // Paths and methods that there are not, without and with a token.
-    assert_eq!(
-        server.ask_for(&tenants.one, "GET", "/v1/objects/..%2f..%2flock", b"").problem().kind(),
-        ErrorKind::Request
-    );
+    for (method, path) in
+        [("GET", "/v1/objects/..%2f..%2flock"), ("PUT", "/v1/objects/%98"), ("DELETE", "/v1/jobs/%ff")]
+    {
+        assert_eq!(server.ask_for(&tenants.one, method, path, b"").problem().kind(), ErrorKind::Request, "{path}");
+    }
     assert_eq!(server.ask_for(&tenants.one, "GET", "/v2", b"").problem().kind(), ErrorKind::NotFound);
     assert_eq!(server.ask_for(&tenants.one, "PATCH", "/v1/jobs", b"").problem().kind(), ErrorKind::Method);
     assert_eq!(server.raw("", "GET", "/healthz", "", b"").status, 200);
