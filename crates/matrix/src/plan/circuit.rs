@@ -18,23 +18,26 @@
 use super::program::{self, CkksEngine, NodeSize, Refreshes};
 use super::refresh::{Refresh, RefreshSpec};
 use super::{Goal, field};
+use crate::{Work, sizing};
 use crate::error::MatrixError;
 use crate::product::{KeyDemand, Peak, Shape};
-use crate::sizing;
 use crate::slots::common::{KeyList, check_count, fold_work, hoisted_sum_work, radices, stages};
 use crate::slots::cube::{Cube, CubePlan, Improvements, Side};
 use crate::slots::error_model::ErrorModel;
 use crate::slots::follow::{self, Follow};
 use crate::slots::tiles::{Axis, TileLayout};
 use crate::tables::Tables;
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use sudare_expr::{Expr, Matrix, Node, Operation};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{self, Ciphertext, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    self, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Expected, Order, Params, ParamsLiteral, Plaintext,
+};
+use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
+use sudare_rlwe::{Backend, KeyId};
 
 /// Ciphertexts that are refreshed together: a pair, which takes as much memory as keys do.
 pub(crate) const TOGETHER: usize = 2;
@@ -115,7 +118,7 @@ fn is_last(expr: &Expr, node: usize) -> bool {
     node == expr.output() && !expr.nodes().iter().any(|n| n.operands.contains(&node))
 }
 
-fn options(expr: &Expr, node: usize) -> Improvements {
+pub(super) fn options(expr: &Expr, node: usize) -> Improvements {
     Improvements { clean_output: !is_last(expr, node), ..Improvements::ALL }
 }
 
@@ -201,7 +204,7 @@ impl Walk {
     }
 }
 
-fn axis(axis: u8) -> Axis {
+pub(super) fn axis(axis: u8) -> Axis {
     if axis == 0 { Axis::Rows } else { Axis::Columns }
 }
 
@@ -222,12 +225,12 @@ fn multiplies(expr: &Expr) -> bool {
 }
 
 /// The stride of elements: what the cube's lanes give, so that products take tiles as they are.
-fn stride(expr: &Expr, literal: &ParamsLiteral, tile: usize) -> usize {
+pub(super) fn stride(expr: &Expr, literal: &ParamsLiteral, tile: usize) -> usize {
     let slots = 1usize << literal.log_n.saturating_sub(1);
     if multiplies(expr) { (slots / tile.pow(3)).max(1) } else { 1 }
 }
 
-fn layout(expr: &Expr, node: usize, tile: usize, stride: usize) -> Result<TileLayout, MatrixError> {
+pub(super) fn layout(expr: &Expr, node: usize, tile: usize, stride: usize) -> Result<TileLayout, MatrixError> {
     let (rows, cols) = expr.info(node).shape;
     TileLayout::new(rows, cols, tile, stride)
 }
@@ -608,7 +611,7 @@ impl<'a> Figures<'a> {
 
 /// How much larger than its bound the message of a node's ciphertexts may be taken to be: sums run
 /// over whole tiles.
-fn padding(expr: &Expr, node: usize, tile: usize) -> f64 {
+pub(super) fn padding(expr: &Expr, node: usize, tile: usize) -> f64 {
     let padded = |n: usize| n.next_multiple_of(tile) as f64 / n as f64;
     match expr.nodes()[node].parts() {
         (Operation::Matmul, &[left, _]) => padded(expr.info(left).shape.1),
@@ -968,6 +971,7 @@ impl Circuit {
 
     fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared>, MatrixError> {
         let (params, states) = (&self.params, &self.sketch.walk.states);
+        let e = Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?;
         let node = |(at, node): (usize, &Node)| -> Result<Prepared, MatrixError> {
             Ok(match node.parts() {
                 (Operation::Matmul, &[left, right]) => {
@@ -976,7 +980,7 @@ impl Circuit {
                     Prepared::Cube(Box::new(Cube::new(params, plan)?))
                 }
                 (Operation::Transpose, &[of]) => {
-                    let map = self.sketch.layouts[of].transposition(params, states[of].level)?;
+                    let map = self.sketch.layouts[of].transposition(&e, states[of].level)?;
                     Prepared::Transposition(map.map(Box::new))
                 }
                 _ => Prepared::Nothing,
@@ -1131,22 +1135,26 @@ impl CkksEngine for Circuit {
 
 /// Tiles of a product: each operand's tiles are brought into the cube once, and each tile of the
 /// result is one sum, one relinearisation and one fold.
-pub(crate) fn matmul(
-    e: &Evaluator,
-    cube: &Cube,
-    (left, a): (&TileLayout, &[Ciphertext]),
-    (right, b): (&TileLayout, &[Ciphertext]),
-) -> Result<Vec<Ciphertext>, MatrixError> {
-    let expand = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
-        let all = sudare_ring::threads::map(tiles.len(), |t| cube.expand(e, side, &tiles[t]));
-        all.into_iter().collect()
+pub(crate) fn matmul<B: Backend>(
+    e: &Evaluator<B>,
+    cube: &Cube<B::Plaintext>,
+    (left, a): (&TileLayout, &[CiphertextOf<B>]),
+    (right, b): (&TileLayout, &[CiphertextOf<B>]),
+) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+    let expand = |side: Side, tiles: &[CiphertextOf<B>]| {
+        e.each(Order::SideBySide, tiles.len(), |t| vec![&tiles[t]], |tile| cube.expand(e, side, tile[0]))
     };
     let (left_bars, right_bars) = (expand(Side::Left, a)?, expand(Side::Right, b)?);
     let (terms, across) = (left.tiles().1, right.tiles().1);
-    let all = sudare_ring::threads::map(left.tiles().0 * across, |at| {
-        let row: Vec<&Ciphertext> = left_bars[at / across * terms..][..terms].iter().collect();
-        let column: Vec<&Ciphertext> = right_bars.iter().skip(at % across).step_by(across).collect();
-        cube.contract(e, &row, &column)
-    });
-    all.into_iter().collect()
+    let lines = |at: usize| {
+        let (row, column) = (&left_bars[at / across * terms..][..terms], right_bars.iter().skip(at % across));
+        row.iter().chain(column.step_by(across)).collect()
+    };
+    // An element's error is in a whole row or column of the result.
+    let contract = |lines: &[&CiphertextOf<B>]| {
+        let out = cube.contract(e, &lines[..terms], &lines[terms..])?;
+        let spread = out.spread().occupied(left.cols as f64 / (terms * left.tile) as f64).shared();
+        Ok(out.with_spread(spread))
+    };
+    e.each(Order::SideBySide, left.tiles().0 * across, lines, contract)
 }

@@ -5,11 +5,11 @@ use super::circuit::{self, Circuit, CircuitSpec};
 use super::product::{ProductEngine, ProductSketch};
 use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
+use crate::Work;
 use crate::device::{DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::{ExactEngine, ExactSketch, ExactSpec};
 use crate::product::{KeyDemand, Method, Product, ProductSpec};
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
@@ -92,6 +92,11 @@ pub(crate) trait Sketch: Send + Sync {
     /// Bytes of what a server prepares.
     fn table_bytes(&self) -> u64 {
         0
+    }
+
+    /// Most bytes of ciphertexts that are in memory at once, if the program was simulated.
+    fn peak_bytes(&self) -> Option<u64> {
+        None
     }
 
     /// Largest error of a result element that is promised; in units of the columns' bounds for a table.

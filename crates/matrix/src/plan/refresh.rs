@@ -7,10 +7,10 @@
 
 use super::circuit::{Ladder, State, Walk, node_work};
 use super::program::Refreshes;
+use crate::Work;
 use crate::error::MatrixError;
 use crate::slots::error_model::ErrorModel;
 use crate::slots::tiles::TileLayout;
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use sudare_expr::Expr;

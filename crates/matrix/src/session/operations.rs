@@ -114,7 +114,7 @@ impl Free {
                 (*layout, bound + by.abs(), *clean, layout.add_plain(e, cts, &all)?)
             }
             Operation::Transpose => {
-                let map = at_level(&self.transpositions, level, || layout.transposition(e.params(), level))?;
+                let map = at_level(&self.transpositions, level, || layout.transposition(e, level))?;
                 (layout.transposed(), bound, true, layout.transpose(e, map.as_ref(), cts)?)
             }
             Operation::Take { axis, lines } => {

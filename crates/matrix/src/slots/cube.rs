@@ -5,16 +5,21 @@
 //! matrix stands in square 0, zeros elsewhere. Ā holds A\[i,s\] at (s, i, j) for every j, B̄ holds
 //! B\[s,j\] at (s, i, j) for every i, and C = Σ_s Ā ⊙ B̄. Each lane is a product of its own.
 
-use super::common::{KeyList, fold, fold_work, hoisted_sum_work, mask_at, mask_values, plain_mask, radices, stages};
+use super::common::{KeyList, fold, fold_images, fold_work, hoisted_sum_work, radices, stages};
 use super::error_model::ErrorModel;
 use super::follow::{Follow, State};
+use crate::Work;
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Peak, Shape};
-use crate::work::Work;
-use crate::{rounding, sizing};
+use crate::product::Shape;
+use crate::sizing;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{CiphertextOf, Encoder, Evaluator, ExtendedPlaintext, Params, ParamsLiteral, Plaintext};
-use sudare_rlwe::Backend;
+use sudare_he::ckks::{
+    CiphertextOf, Evaluator, ExtendedPlaintext, Images, Mask as Encoded, Params, ParamsLiteral, Plaintext,
+};
+use sudare_ring::{Eval, Poly};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::{Backend, KeyId};
+use zeroize::Zeroize;
 
 /// The improvements on the 3-D method, each a switch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -246,15 +251,6 @@ impl CubePlan {
         self.top - 1
     }
 
-    /// All keys.
-    pub fn keys(&self, literal: &ParamsLiteral) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        self.expand_keys(Side::Left, &mut keys);
-        self.expand_keys(Side::Right, &mut keys);
-        let relin = self.contract_keys(&mut keys);
-        keys.demand(Some(relin))
-    }
-
     /// What bringing one operand into the cube costs.
     pub fn expand_work(&self, literal: &ParamsLiteral, side: Side) -> Work {
         let (top, o) = (self.top, &self.options);
@@ -297,18 +293,14 @@ impl CubePlan {
         work
     }
 
-    /// What a product of one pair of operands costs.
-    pub fn work(&self, literal: &ParamsLiteral) -> Work {
-        self.expand_work(literal, Side::Left) + self.expand_work(literal, Side::Right) + self.contract_work(literal, 1)
-    }
-
-    /// Error variance of an expanded operand of elements up to `max_abs` whose own is `v`.
-    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64, mut v: f64) -> f64 {
+    /// Error variance that is added to an expanded operand of elements up to `max_abs`.
+    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64) -> f64 {
         let scale = model.scale();
         let pair = self.layout.pair as f64;
-        if self.layout.pair == 2 {
-            v = 2.0 * v + model.switching(self.top, scale) + model.division(scale);
-        }
+        let v = match self.layout.pair {
+            2 => model.switching(self.top, scale) + model.division(scale),
+            _ => 0.0,
+        };
         let extra = if self.options.merged_rotations { 1.0 } else { 2.0 };
         let gathered = model.fold(v, &radices(&self.gather_stages(side)), self.top, scale) * extra;
         let leak = model.mask(self.layout.mask_period(side), model.prime(self.top)) * max_abs * max_abs * pair;
@@ -335,12 +327,11 @@ impl CubePlan {
         max_abs[0] * max_abs[1] * self.terms(terms) as f64
     }
 
-    /// Error variance of a result that sums `terms` pairs of expanded operands, whose own error
-    /// variances are `before`.
-    fn variance(&self, model: &ErrorModel<'_>, terms: usize, max_abs: [f64; 2], before: [f64; 2]) -> f64 {
+    /// Error variance of a result that sums `terms` pairs of expanded operands, but for what operands bring along.
+    fn variance(&self, model: &ErrorModel<'_>, terms: usize, max_abs: [f64; 2]) -> f64 {
         let scale = model.scale();
-        let left = self.expanded_variance(model, Side::Left, max_abs[0], before[0]);
-        let right = self.expanded_variance(model, Side::Right, max_abs[1], before[1]);
+        let left = self.expanded_variance(model, Side::Left, max_abs[0]);
+        let right = self.expanded_variance(model, Side::Right, max_abs[1]);
         let pair = self.layout.pair as f64;
         let product = self.top - 1;
         let after = scale * scale / model.prime(product);
@@ -356,18 +347,8 @@ impl CubePlan {
 
     /// Largest error that the product itself adds to what its operands bring along.
     pub fn own_error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let variance = self.variance(&ErrorModel::new(literal), terms, max_abs, [0.0; 2]);
+        let variance = self.variance(&ErrorModel::new(literal), terms, max_abs);
         ErrorModel::largest_sum(variance, self.terms(terms))
-    }
-
-    /// Largest error of a result of freshly encrypted operands that is decrypted and read.
-    pub fn error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let (model, result) = (ErrorModel::new(literal), self.result(terms, max_abs));
-        let fresh = max_abs.map(|max| model.fresh() + model.encoding(max));
-        // Real pairs leave an imaginary part as large.
-        let size = result * (self.layout.pair as f64).sqrt();
-        let variance = self.variance(&model, terms, max_abs, fresh) + model.reading(size);
-        ErrorModel::largest_sum(variance, self.terms(terms)) + rounding::drift(self.options.depth()) * result
     }
 
     /// [`Cube::expand`] on paper.
@@ -414,14 +395,6 @@ impl CubePlan {
         }
     }
 
-    /// Where ciphertexts fill their modulus most, for freshly encrypted operands.
-    pub fn peaks(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> Vec<Peak> {
-        let mut follow = Follow::new(literal);
-        let [left, right] = max_abs.map(|max| follow.fresh(max));
-        self.follow(&mut follow, terms, left, right);
-        follow.peaks
-    }
-
     /// Bytes of the masks that [`Cube::new`] makes.
     pub fn table_bytes(&self, literal: &ParamsLiteral) -> u64 {
         let output = u64::from(self.options.masks_output()) * sizing::extended_bytes(literal, self.top - 2);
@@ -435,18 +408,18 @@ fn fused_division(literal: &ParamsLiteral, level: usize) -> Work {
 }
 
 /// A mask in the form that its use needs.
-enum Mask {
-    Plain(Plaintext),
-    Extended(ExtendedPlaintext),
+enum Mask<P: Zeroize> {
+    Plain(Plaintext<P>),
+    Extended(ExtendedPlaintext<P>),
 }
 
 /// A cube with its masks: expands operands and contracts them.
-pub struct Cube {
+pub struct Cube<P: Zeroize = Poly<Eval>> {
     params: Params,
     plan: CubePlan,
-    left: Mask,
-    right: Mask,
-    output: Option<Plaintext>,
+    left: Mask<P>,
+    right: Mask<P>,
+    output: Option<Plaintext<P>>,
 }
 
 impl Cube {
@@ -455,20 +428,30 @@ impl Cube {
     /// # Errors
     /// [`MatrixError::He`].
     pub fn new(params: &Params, plan: CubePlan) -> Result<Self, MatrixError> {
+        Self::prepare(&Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?, plan)
+    }
+}
+
+impl<P: Clone + Send + Sync + Zeroize> Cube<P> {
+    /// Prepares the masks of a plan for a backend.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn prepare<B: Backend<Plaintext = P>>(e: &Evaluator<B>, plan: CubePlan) -> Result<Self, MatrixError> {
         let (layout, o) = (plan.layout, plan.options);
-        let slots = params.slots();
-        let make = |side: Side| -> Result<Mask, MatrixError> {
+        let make = |side: Side| -> Result<Mask<P>, MatrixError> {
             let inner = match side {
                 Side::Left => layout.cols,
                 Side::Right => layout.rows * layout.cols,
             };
-            let values = mask_values(slots, 1.0, |i| match side {
+            let keep = |i: usize| match side {
                 Side::Left => (i / layout.lanes).is_multiple_of(inner),
                 Side::Right => (i / layout.lanes) % inner < layout.cols,
-            });
+            };
+            let mask = Encoded { level: plan.top, value: 1.0, period: layout.mask_period(side), keep };
             Ok(match o.fused() && layout.squares > 1 {
-                true => Mask::Extended(Encoder::new(params).encode_extended(&values, mask_at(params, plan.top))?),
-                false => Mask::Plain(plain_mask(params, plan.top, &values)?),
+                true => Mask::Extended(e.extended_mask(&mask)?),
+                false => Mask::Plain(e.mask(&mask)?),
             })
         };
         let output = match o.masks_output() {
@@ -476,11 +459,11 @@ impl Cube {
                 // With real pairs the conjugate is added: each gives half of the real part.
                 let value = 1.0 / layout.pair as f64;
                 let square = layout.square_stride() as usize;
-                Some(plain_mask(params, plan.top - 2, &mask_values(slots, value, |i| i < square))?)
+                Some(e.mask(&Encoded { level: plan.top - 2, value, period: usize::MAX, keep: |i| i < square })?)
             }
             false => None,
         };
-        Ok(Self { params: params.clone(), plan, left: make(Side::Left)?, right: make(Side::Right)?, output })
+        Ok(Self { params: e.params().clone(), plan, left: make(Side::Left)?, right: make(Side::Right)?, output })
     }
 
     /// The plan.
@@ -497,7 +480,7 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn expand<B: Backend>(
+    pub fn expand<B: Backend<Plaintext = P>>(
         &self,
         evaluator: &Evaluator<B>,
         side: Side,
@@ -516,10 +499,13 @@ impl Cube {
         let (along, across) = layout.gather_parts(side);
         let mut c = if layout.pair == 2 {
             let next = evaluator.mul_imaginary_unit(&evaluator.rotate(a, along / 2)?)?;
+            // Different slots' errors.
+            let spread = a.spread().sum(next.spread()).together();
             match side {
                 Side::Left => evaluator.add(a, &next)?,
                 Side::Right => evaluator.sub(a, &next)?,
             }
+            .with_spread(spread)
             .with_bound(bound)
         } else {
             a.clone()
@@ -531,17 +517,19 @@ impl Cube {
         };
         c = match (mask, gather.split_last()) {
             (Mask::Extended(mask), Some((last, first))) => {
-                let c = fold(evaluator, c, first, true)?;
+                let c = fold_images(evaluator, c, first, true, Images::Disjoint)?;
                 let elements: Vec<u64> = last.iter().map(|s| self.params.rotation_element(*s)).collect();
-                evaluator.sum_of_automorphisms_mul_rescale(&c, &elements, mask)?
+                evaluator.sum_of_images_mul_rescale(&c, &elements, mask, Images::Disjoint)?
             }
             (Mask::Plain(mask), _) => {
                 if o.merged_rotations {
-                    c = fold(evaluator, c, &gather, o.hoisted())?;
+                    c = fold_images(evaluator, c, &gather, o.hoisted(), Images::Disjoint)?;
                 } else {
                     for i in 0..layout.squares.trailing_zeros() {
                         let turned = evaluator.rotate(&evaluator.rotate(&c, along << i)?, across << i)?;
+                        let (before, switched) = (c.spread(), turned.spread().held - c.spread().held);
                         c = evaluator.add(&c, &turned)?;
+                        c = c.with_spread(before.images(2.0, Images::Disjoint).plus(switched));
                     }
                 }
                 let masked = evaluator.mul_plain(&c, mask)?;
@@ -550,7 +538,7 @@ impl Cube {
             (Mask::Extended(_), None) => c,
         };
         let spread = layout.spread_stages(side, o.unroll);
-        c = fold(evaluator, c.with_bound(bound), &spread, o.hoisted())?;
+        c = fold_images(evaluator, c.with_bound(bound), &spread, o.hoisted(), Images::Disjoint)?;
         if !o.rescale_first {
             c = evaluator.rescale(&c)?;
         }
@@ -561,7 +549,7 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn contract<B: Backend>(
+    pub fn contract<B: Backend<Plaintext = P>>(
         &self,
         evaluator: &Evaluator<B>,
         left: &[&CiphertextOf<B>],
@@ -574,7 +562,7 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn fold_product<B: Backend>(
+    pub fn fold_product<B: Backend<Plaintext = P>>(
         &self,
         evaluator: &Evaluator<B>,
         sum: &CiphertextOf<B>,

@@ -7,15 +7,9 @@
 
 use crate::rounding;
 use sudare_he::ckks::ParamsLiteral;
+use sudare_he::ckks::spread::{SIGMAS, SIGMAS_ALONE};
 use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_rlwe::security::SecretDistribution;
-
-/// Standard deviations of a real slot error that a predicted error allows for: a sum of several
-/// slots' errors passes them with a probability under 2^-45.
-const SIGMAS: f64 = 8.0;
-/// The same where a single slot's error may decide. There the error of a public-key encryption is a
-/// sum of two products of Gaussians, which passes x deviations with probability about e^(−2x).
-const SIGMAS_ALONE: f64 = 12.0;
 
 /// Variances of slot errors under one parameter literal. A slot's error is complex; variances are
 /// E|e|², in units of the message.
@@ -83,11 +77,6 @@ impl<'a> ErrorModel<'a> {
     /// Rounding to doubles of slots up to `size` on their way to coefficients.
     pub fn encoding(&self, size: f64) -> f64 {
         (rounding::embedding(self.n / 2.0) * size).powi(2)
-    }
-
-    /// Rounding to doubles of slots up to `size` when they are read.
-    pub fn reading(&self, size: f64) -> f64 {
-        reading_variance(self.n, size)
     }
 
     /// The largest error that reading values up to `size` adds, after `rescales` of their scale.

@@ -3,9 +3,9 @@
 use super::common::{KeyList, check_count, mask_values, plain_mask};
 use super::follow::{Follow, State};
 use super::tiles::{Axis, TileLayout};
+use crate::Work;
 use crate::error::MatrixError;
 use crate::product::KeyDemand;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_expr::Lines;
 use sudare_he::ckks::{Ciphertext, Evaluator, ParamsLiteral};

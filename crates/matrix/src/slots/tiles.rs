@@ -6,21 +6,21 @@
 //! C_IJ = fold(relinearise(Σ_K Ā_IK ⊙ B̄_KJ)).
 
 use super::common::{
-    KeyList, Search, check_count, check_matrices, check_shape, fold, mask_at, mask_values, plain_mask, search_literals,
-    slots_of, stages,
+    KeyList, Search, check_count, check_matrices, check_shape, fold, mask_at, search_literals, slots_of, stages,
 };
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::blocked::Blocked;
-use crate::device::{OnDevice, Portable};
+use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::product::{Figures, KeyDemand, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
+use crate::portable::{self, Portable};
 use crate::tables::Tables;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_expr::Matrix;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{
-    Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext,
+    PlaintextOf,
 };
 use sudare_rlwe::Backend;
 use zeroize::Zeroizing;
@@ -120,7 +120,7 @@ impl TileLayout {
         Ok(())
     }
 
-    fn check(&self, what: &'static str, tiles: &[Ciphertext]) -> Result<(), MatrixError> {
+    fn check<C>(&self, what: &'static str, tiles: &[C]) -> Result<(), MatrixError> {
         check_count(what, tiles.len(), self.ciphertexts())
     }
 
@@ -171,39 +171,55 @@ impl TileLayout {
     }
 
     /// Applies an operation to the tiles of two matrices of one layout.
-    fn zip(
+    fn zip<B: Backend>(
         &self,
-        a: &[Ciphertext],
-        b: &[Ciphertext],
-        work: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, MatrixError>,
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        e: &Evaluator<B>,
+        a: &[CiphertextOf<B>],
+        b: &[CiphertextOf<B>],
+        work: impl Fn(&CiphertextOf<B>, &CiphertextOf<B>) -> Result<CiphertextOf<B>, MatrixError> + Sync,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         self.check("left tiles", a)?;
         self.check("right tiles", b)?;
-        a.iter().zip(b).map(|(x, y)| work(x, y)).collect()
+        e.each(Order::InTurn, a.len(), |i| vec![&a[i], &b[i]], |c| work(c[0], c[1]))
     }
 
     /// A + B. No level.
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn add(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.zip(a, b, |x, y| Ok(e.add(x, y)?))
+    pub fn add<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: &[CiphertextOf<B>],
+        b: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.zip(e, a, b, |x, y| Ok(e.add(x, y)?))
     }
 
     /// A − B. No level.
     ///
     /// # Errors
     /// As [`TileLayout::add`].
-    pub fn sub(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.zip(a, b, |x, y| Ok(e.sub(x, y)?))
+    pub fn sub<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: &[CiphertextOf<B>],
+        b: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.zip(e, a, b, |x, y| Ok(e.sub(x, y)?))
     }
 
     /// A ⊙ B, element by element. One level.
     ///
     /// # Errors
     /// As [`TileLayout::add`].
-    pub fn mul(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.zip(a, b, |x, y| Ok(e.mul_rescale(x, y)?))
+    pub fn mul<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: &[CiphertextOf<B>],
+        b: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.zip(e, a, b, |x, y| Ok(e.mul_rescale(x, y)?))
     }
 
     /// A + M for a plain matrix. No level.
@@ -234,9 +250,14 @@ impl TileLayout {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn mul_scalar(&self, e: &Evaluator, a: &[Ciphertext], x: f64) -> Result<Vec<Ciphertext>, MatrixError> {
+    pub fn mul_scalar<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: &[CiphertextOf<B>],
+        x: f64,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         self.check("tiles", a)?;
-        a.iter().map(|c| Ok(e.mul_constant(c, x)?)).collect()
+        e.each(Order::InTurn, a.len(), |i| vec![&a[i]], |c| Ok(e.mul_constant(c[0], x)?))
     }
 
     /// Baby steps of a transpose of tiles, about as many as giant steps.
@@ -273,52 +294,45 @@ impl TileLayout {
     ///
     /// # Errors
     /// [`MatrixError::Method`], [`MatrixError::He`].
-    pub fn transposition(&self, params: &Params, level: usize) -> Result<Option<LinearMap>, MatrixError> {
-        self.fits(params.literal())?;
+    pub fn transposition<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        level: usize,
+    ) -> Result<Option<LinearMap<B::Row>>, MatrixError> {
+        self.fits(e.params().literal())?;
         let (d, g) = (self.tile, self.stride);
         if d == 1 {
             return Ok(None);
         }
         let (diagonals, unit) = self.diagonals();
-        let diagonals: BTreeMap<i64, Vec<f64>> = diagonals
-            .map(|t| {
-                let keep = |s: usize| {
-                    let (i, j) = (s / g / d, s / g % d);
-                    s.is_multiple_of(g) && i < d && j as i64 - i as i64 == t
-                };
-                (t, mask_values(params.slots(), 1.0, keep))
-            })
-            .collect();
-        Ok(Some(LinearMap::new(
-            &Encoder::new(params),
-            &diagonals,
-            unit,
-            Self::babies(self.tile),
-            mask_at(params, level),
-        )?))
+        let ones: BTreeMap<i64, usize> = diagonals.map(|t| (t, d - t.unsigned_abs() as usize)).collect();
+        let keep = |t: i64, s: usize| {
+            let (i, j) = (s / g / d, s / g % d);
+            s.is_multiple_of(g) && i < d && j as i64 - i as i64 == t
+        };
+        Ok(Some(e.mask_map(level, &ones, (unit, Self::babies(self.tile)), keep)?))
     }
 
     /// Aᵀ, by a prepared map. One level (none for tiles of one element).
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn transpose(
+    pub fn transpose<B: Backend>(
         &self,
-        e: &Evaluator,
-        map: Option<&LinearMap>,
-        a: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        e: &Evaluator<B>,
+        map: Option<&LinearMap<B::Row>>,
+        a: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         self.check("tiles", a)?;
         let (down, across) = self.tiles();
-        (0..a.len())
-            .map(|t| {
-                let tile = &a[t % down * across + t / down];
-                Ok(match map {
-                    Some(map) => e.linear_map(tile, map)?.with_bound(tile.bound()),
-                    None => tile.clone(),
-                })
+        let place = |t: usize| vec![&a[t % down * across + t / down]];
+        let one = |tile: &[&CiphertextOf<B>]| {
+            Ok(match map {
+                Some(map) => e.linear_map(tile[0], map)?.with_bound(tile[0].bound()),
+                None => tile[0].clone(),
             })
-            .collect()
+        };
+        e.each(Order::InTurn, a.len(), place, one)
     }
 
     /// Keys of [`TileLayout::sum`] at a level.
@@ -332,32 +346,50 @@ impl TileLayout {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn sum(&self, e: &Evaluator, axis: Axis, a: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
+    pub fn sum<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        axis: Axis,
+        a: &[CiphertextOf<B>],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         self.check("tiles", a)?;
         self.fits(e.params().literal())?;
         let (down, across) = self.tiles();
+        let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
+        let mask = self.sum_mask(e, axis, level)?;
+        let lines: Vec<Vec<usize>> = match axis {
+            Axis::Rows => (0..across).map(|j| (0..down).map(|i| i * across + j).collect()).collect(),
+            Axis::Columns => (0..down).map(|i| (0..across).map(|j| i * across + j).collect()).collect(),
+        };
+        let one = |line: &[&CiphertextOf<B>]| self.masked_line(e, axis, line, (level, &mask));
+        e.each(Order::InTurn, lines.len(), |i| lines[i].iter().map(|t| &a[*t]).collect(), one)
+    }
+
+    fn sum_mask<B: Backend>(&self, e: &Evaluator<B>, axis: Axis, level: usize) -> Result<PlaintextOf<B>, MatrixError> {
         let (d, g) = (self.tile, self.stride);
         let keep = |s: usize| {
             let (i, j) = (s / g / d, s / g % d);
             s.is_multiple_of(g) && if axis == Axis::Rows { i == 0 } else { i < d && j == 0 }
         };
-        let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
-        let mask = plain_mask(e.params(), level, &mask_values(e.params().slots(), 1.0, keep))?;
-        let lines: Vec<Vec<usize>> = match axis {
-            Axis::Rows => (0..across).map(|j| (0..down).map(|i| i * across + j).collect()).collect(),
-            Axis::Columns => (0..down).map(|i| (0..across).map(|j| i * across + j).collect()).collect(),
-        };
-        lines
-            .into_iter()
-            .map(|line| {
-                let mut sum = e.drop_to(&a[line[0]], level)?;
-                for t in &line[1..] {
-                    e.add_assign(&mut sum, &e.drop_to(&a[*t], level)?)?;
-                }
-                let sum = fold(e, sum, &stages(d, self.unit(axis), 2), true)?;
-                Ok(e.rescale(&e.mul_plain(&sum, &mask)?)?)
-            })
-            .collect()
+        Ok(e.mask(&Mask { level, value: 1.0, period: d * d * g, keep })?)
+    }
+
+    fn masked_line<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        axis: Axis,
+        line: &[&CiphertextOf<B>],
+        (level, mask): (usize, &PlaintextOf<B>),
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        let mut sum = e.drop_to(line[0], level)?;
+        for tile in &line[1..] {
+            // Different elements' errors.
+            let spread = sum.spread().sum(tile.spread()).together();
+            e.add_assign(&mut sum, &e.drop_to(tile, level)?)?;
+            sum = sum.with_spread(spread);
+        }
+        let sum = fold(e, sum, &stages(self.tile, self.unit(axis), 2), true)?;
+        Ok(e.rescale(&e.mul_plain(&sum, mask)?)?)
     }
 }
 
@@ -396,10 +428,41 @@ impl Plan {
         let (rows, cols) = self.shape.of(operand);
         TileLayout { rows, cols, tile: self.tile, stride: self.cube.layout.lanes }
     }
+}
 
-    /// Tiles along the contraction.
-    fn terms(&self) -> usize {
-        counts(self.shape, self.tile)[1]
+impl Portable for Plan {
+    type Tables<B: Backend> = Cube<B::Plaintext>;
+
+    fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Cube<B::Plaintext>, MatrixError> {
+        Cube::prepare(e, self.cube)
+    }
+
+    /// Every tile is brought into the cube once, and each of the result contracts a row with a column of them.
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        cube: &Cube<B::Plaintext>,
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let [m, k, n] = counts(self.shape, self.tile);
+        let mut out = Vec::new();
+        for (left, right) in left.parts(m * k).into_iter().zip(right.parts(k * n)) {
+            let bars = |side, tiles: Batch<'_, B::Ciphertext>| {
+                e.each(Order::InTurn, tiles.len(), |t| vec![tiles.at(t)], |tile| cube.expand(e, side, tile[0]))
+            };
+            let (left, right) = (bars(Side::Left, left)?, bars(Side::Right, right)?);
+            let (left, right) = (Batch::from(left.as_slice()), Batch::from(right.as_slice()));
+            let lines = |at: usize| {
+                let (row, column) = (at / n * k, at % n);
+                (0..k).map(|t| left.at(row + t)).chain((0..k).map(|t| right.at(column + t * n))).collect()
+            };
+            let contract = |lines: &[&_]| cube.contract(e, &lines[..k], &lines[k..]);
+            out.extend(e.each(Order::InTurn, left.len() / k * n, lines, contract)?);
+        }
+        Ok(out)
     }
 }
 
@@ -420,32 +483,8 @@ impl Outline for Plan {
         self.layout(operand).ciphertexts() * self.shape.batch
     }
 
-    fn level(&self, operand: Operand) -> usize {
-        self.cube.top - if operand == Operand::Output { self.cube.options.depth() } else { 0 }
-    }
-
-    fn keys(&self) -> KeyDemand {
-        self.cube.keys(&self.literal)
-    }
-
-    fn work(&self) -> Work {
-        let [m, k, n] = counts(self.shape, self.tile);
-        let one = self.cube.expand_work(&self.literal, Side::Left) * (m * k) as f64
-            + self.cube.expand_work(&self.literal, Side::Right) * (k * n) as f64
-            + self.cube.contract_work(&self.literal, k) * (m * n) as f64;
-        one * self.shape.batch as f64
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.cube.table_bytes(&self.literal)
-    }
-
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        self.cube.peaks(&self.literal, self.terms(), max_abs)
-    }
-
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        self.cube.error(&self.literal, self.terms(), max_abs)
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
     }
 }
 
@@ -467,7 +506,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
         let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
         let search = Search { req, least_log_n, result, chain, switching: true };
         let literals = search_literals(&search, |literal| {
-            Plan::new(req.shape, literal, tile, options).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
+            Plan::new(req.shape, literal, tile, options).ok()?.promised(req.max_abs)
         });
         let spec = |params| ProductSpec { shape: req.shape, method: Method::Tiled { tile, options }, params };
         out.extend(literals.into_iter().map(spec));
@@ -497,33 +536,14 @@ impl Tiled {
     }
 }
 
-impl Portable for Tiled {
-    /// Every tile is brought into the cube once, and each of the result contracts a row with a column of them.
-    fn run<B: Backend>(
+impl OnDevice for Tiled {
+    fn multiply_there(
         &self,
-        e: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let [_, k, n] = counts(self.plan.shape, self.plan.tile);
-        let cube = self.cube()?;
-        let (a, b) = (left.len() / self.plan.shape.batch, right.len() / self.plan.shape.batch);
-        let mut out = Vec::with_capacity(self.ciphertexts(Operand::Output));
-        for (left, right) in left.chunks(a).zip(right.chunks(b)) {
-            let bars = |side, tiles: &[CiphertextOf<B>]| {
-                e.each(Order::InTurn, tiles.len(), |t| vec![&tiles[t]], |tile| cube.expand(e, side, tile[0]))
-            };
-            let (left, right) = (bars(Side::Left, left)?, bars(Side::Right, right)?);
-            let lines = |at: usize| {
-                let (row, column) = (&left[at / n * k..][..k], right.iter().skip(at % n).step_by(n));
-                row.iter().chain(column).collect()
-            };
-            let contract = |lines: &[&_]| cube.contract(e, &lines[..k], &lines[k..]);
-            out.extend(e.each(Order::InTurn, left.len() / k * n, lines, contract)?);
-        }
-        Ok(out)
+        e: &DeviceEvaluator,
+        left: &[DeviceCiphertext],
+        right: &[DeviceCiphertext],
+    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
+        self.plan.multiply(e, self.cube()?, left.into(), right.into())
     }
 }
 
@@ -559,7 +579,7 @@ impl Product for Tiled {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.run(evaluator, left, right)
+        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
     fn on_device(&self) -> Option<&dyn OnDevice> {

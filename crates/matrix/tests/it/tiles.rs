@@ -55,7 +55,7 @@ fn spread_candidates() {
         for spec in &found {
             let w = World::new(spec);
             let error = w.check(5);
-            let predicted = w.product.predicted_error([1.0; 2]);
+            let predicted = w.figures.error;
             assert!(predicted <= 1e-5 && predicted <= 100.0 * error, "{predicted:e} {error:e}");
         }
     }
@@ -86,7 +86,8 @@ fn tiled_expressions() {
     for (rows, cols, tile, stride) in [(5, 7, 4, 1), (8, 3, 8, 4), (1, 9, 2, 3), (3, 2, 1, 1)] {
         let layout = TileLayout::new(rows, cols, tile, stride).unwrap();
         let top = params.max_level();
-        let map = layout.transposition(&params, top).unwrap();
+        let none = sudare_rlwe::keys::EvalKeys::new(&params, sudare_rlwe::KeyId::NONE);
+        let map = layout.transposition(&Evaluator::new(&params, none).unwrap(), top).unwrap();
         let mut elements = layout.transposition_keys(params.literal(), top).galois;
         // What is told without building is what is built.
         let built: BTreeSet<(u64, usize)> = map.iter().flat_map(|m| m.elements()).map(|g| (g, top)).collect();

@@ -18,15 +18,14 @@ mod noise;
 use super::periodic::{encode_rounded, period};
 use crate::ckks::Params;
 use crate::ckks::noise::TAIL;
-use crate::ckks::{EncodeAt, Encoder};
+use crate::ckks::{EncodeAt, Encoder, Evaluator};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::automorphism::rotation_element;
 use sudare_ring::ops::PeriodicPoly;
-use sudare_rlwe::Counters;
-use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
+use sudare_rlwe::{Backend, Counters, GiantStep, MapSteps, RlweError, RootStep};
 
 /// Bits of a scaled value that double precision rounds as it should.
 const MOST_BITS: f64 = 62.0;
@@ -78,12 +77,13 @@ pub(crate) struct MapPlan {
 
 /// A linear map, prepared for ciphertexts up to one level.
 #[derive(Clone, Debug)]
-pub struct LinearMap {
+pub struct LinearMap<R = PeriodicPoly> {
     params: Params,
     level: usize,
     plan: MapPlan,
+    steps: MapSteps,
     /// The diagonals of each giant step, over Q_l·P.
-    rows: Vec<Vec<PeriodicPoly>>,
+    rows: Vec<Vec<R>>,
 }
 
 /// The diagonals of each giant step, turned back by it.
@@ -170,9 +170,69 @@ impl LinearMap {
             }
             rows.push(all);
         }
-        Ok(Self { params: params.clone(), level: at.level, plan, rows })
+        let steps = plan.steps();
+        Ok(Self { params: params.clone(), level: at.level, plan, steps, rows })
     }
 
+    /// Number of its diagonals.
+    pub fn diagonals(&self) -> usize {
+        self.rows.iter().map(Vec::len).sum()
+    }
+
+    /// Bytes of its diagonals in memory.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().flatten().map(PeriodicPoly::bytes).sum()
+    }
+}
+
+impl<B: Backend> Evaluator<B> {
+    /// The map whose diagonal at rotation `unit · t` is one where `keep(t, slot)` says so, `ones[t]` slots in all, and no
+    /// slot in two of them; `babies` of these steps share a decomposition.
+    ///
+    /// # Errors
+    /// As [`LinearMap::new`].
+    pub fn mask_map(
+        &self,
+        level: usize,
+        ones: &BTreeMap<i64, usize>,
+        (unit, babies): (i64, usize),
+        keep: impl Fn(i64, usize) -> bool,
+    ) -> Result<LinearMap<B::Row>, HeError> {
+        let params = self.params();
+        let (slots, scale) = (params.slots(), params.prime_at(level) as f64);
+        let shape = |(t, ones): (&i64, &usize)| (*t, vec![(*ones as f64 / slots as f64).sqrt()]);
+        let shapes: Diagonals<f64> = ones.iter().map(shape).collect();
+        let (mut plan, _) = MapPlan::flat(params.degree(), &shapes, unit, babies, scale);
+        plan.row_sum = 1.0;
+        let mut rows = Vec::new();
+        // As `flat` orders them: by giant step, then by rotation.
+        let step = babies.clamp(1, i64::MAX as usize) as i64;
+        let giant = |t: i64| if step == i64::MAX { 0 } else { t - t.rem_euclid(step) };
+        let mut order: Vec<(i64, i64)> = ones.keys().map(|t| (giant(*t), *t)).collect();
+        order.sort_unstable();
+        let mut order = order.into_iter();
+        for giant in &mut plan.giants {
+            let mut all = Vec::new();
+            for (diagonal, (turn, t)) in giant.diagonals.iter_mut().zip(&mut order) {
+                (diagonal.period, diagonal.bound) = (slots, 1.0);
+                diagonal.rounding = ROUNDING_VARIANCE * (2 * slots) as f64;
+                all.push(self.inner.prepare_row(level, slots, || {
+                    let one = |s: usize| Complex64::from(if keep(t, s) { 1.0 } else { 0.0 });
+                    let mut values: Vec<Complex64> = (0..slots).map(one).collect();
+                    values.rotate_right((turn * unit).rem_euclid(slots as i64) as usize);
+                    let (row, rounding) = encode_rounded(params, params.qp_at(level), &values, scale);
+                    diagonal.rounding = rounding;
+                    Ok::<_, HeError>(row)
+                })?);
+            }
+            rows.push(all);
+        }
+        let steps = plan.steps();
+        Ok(LinearMap { params: params.clone(), level, plan, steps, rows })
+    }
+}
+
+impl<R> LinearMap<R> {
     /// Galois elements whose keys it needs, each once.
     pub fn elements(&self) -> Vec<u64> {
         self.plan.elements()
@@ -186,16 +246,6 @@ impl LinearMap {
     /// The scale of its diagonals.
     pub fn scale(&self) -> f64 {
         self.plan.scale
-    }
-
-    /// Number of its diagonals.
-    pub fn diagonals(&self) -> usize {
-        self.rows.iter().map(Vec::len).sum()
-    }
-
-    /// Bytes of its diagonals in memory.
-    pub fn bytes(&self) -> usize {
-        self.rows.iter().flatten().map(PeriodicPoly::bytes).sum()
     }
 
     /// What one application does.
@@ -297,6 +347,14 @@ impl MapPlan {
         }
         let row_sum = sums.into_iter().fold(0.0, f64::max);
         (Self { degree, scale, row_sum, roots, giants, chained }, turned)
+    }
+
+    /// The same as a backend takes them.
+    pub fn steps(&self) -> MapSteps {
+        let root = |r: &Root| RootStep { turn: r.turn, babies: r.babies.clone() };
+        let giant = |g: &Giant| GiantStep { turn: g.turn, babies: g.diagonals.iter().map(|d| d.baby).collect() };
+        let (roots, giants) = (self.roots.iter().map(root).collect(), self.giants.iter().map(giant).collect());
+        MapSteps { roots, giants, chained: self.chained }
     }
 
     /// Galois elements whose keys it needs, each once.
