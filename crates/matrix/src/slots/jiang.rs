@@ -412,7 +412,7 @@ impl Product for Jiang {
         let slots = slots_of(&self.params, output)?;
         let (shape, d, g) = (self.plan.shape, self.plan.d, self.plan.lanes);
         (0..shape.batch)
-            .map(|t| Matrix::from_fn(shape.m, shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g]))
+            .map(|t| Ok(Matrix::from_fn(shape.m, shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g])?))
             .collect()
     }
 }

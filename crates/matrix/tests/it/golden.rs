@@ -4,12 +4,11 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use sudare_expr::{Expr, InputSpec, Lines, Node, Operation};
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_matrix::expr::{InputSpec, Op};
 use sudare_matrix::registry::candidates;
-use sudare_matrix::slots::lines::Lines;
 use sudare_matrix::{
-    CostModel, Expr, Figures, Goal, KeyDemand, Method, Planner, ProductSpec, Requirements, Shape, Work,
+    CostModel, Figures, Goal, KeyDemand, Method, Planner, ProductSpec, Requirements, Shape, Work,
 };
 use sudare_rlwe::security::Security;
 
@@ -113,36 +112,36 @@ fn goals() -> Vec<(Goal, bool)> {
     let x = |name: &str, shape| InputSpec::new(name, shape, 1.0);
     let int = |name: &str, shape| InputSpec::integers(name, shape, 1000);
     let two = |shapes: [(usize, usize); 2]| vec![x("A", shapes[0]), x("B", shapes[1])];
-    let of = |inputs: Vec<InputSpec>, ops: Vec<Op>| {
+    let of = |inputs: Vec<InputSpec>, ops: Vec<Node>| {
         let count = inputs.len();
-        let nodes: Vec<Op> = (0..count).map(|input| Op::Input { input }).chain(ops).collect();
+        let nodes: Vec<Node> = (0..count).map(|input| Node::input(input)).chain(ops).collect();
         let last = nodes.len() - 1;
         Expr::new(inputs, nodes, last).unwrap()
     };
     let mut exprs = Vec::new();
     for (m, k, n) in [(3, 4, 5), (16, 16, 16), (40, 30, 20), (64, 8, 1)] {
         let shapes = [(m, k), (k, n)];
-        exprs.push(of(two(shapes), vec![Op::Matmul { left: 0, right: 1 }, Op::Mul { left: 2, right: 2 }]));
-        exprs.push(of(two(shapes), vec![Op::Matmul { left: 0, right: 1 }, Op::Sum { of: 2, axis: 0 }]));
-        exprs.push(of(two([(m, n), (m, n)]), vec![Op::Mul { left: 0, right: 1 }, Op::Sub { left: 2, right: 0 }]));
-        exprs.push(of(two([(m, n), (m, n)]), vec![Op::Transpose { of: 0 }, Op::Matmul { left: 2, right: 1 }]));
+        exprs.push(of(two(shapes), vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Mul, &[2, 2])]));
+        exprs.push(of(two(shapes), vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Sum { axis: 0 }, &[2])]));
+        exprs.push(of(two([(m, n), (m, n)]), vec![Node::new(Operation::Mul, &[0, 1]), Node::new(Operation::Sub, &[2, 0])]));
+        exprs.push(of(two([(m, n), (m, n)]), vec![Node::new(Operation::Transpose, &[0]), Node::new(Operation::Matmul, &[2, 1])]));
         let lines = Lines { start: 1, step: 1, count: m - 2, at: 0, stride: 1, size: m - 2 };
         exprs.push(of(
             two([(m, n), (m, n)]),
             vec![
-                Op::Mul { left: 0, right: 1 },
-                Op::Take { of: 2, axis: 0, lines },
-                Op::Scale { of: 3, by: 0.3 },
-                Op::Shift { of: 4, by: 2.0 },
+                Node::new(Operation::Mul, &[0, 1]),
+                Node::new(Operation::Take { axis: 0, lines }, &[2]),
+                Node::new(Operation::Scale { by: 0.3 }, &[3]),
+                Node::new(Operation::Shift { by: 2.0 }, &[4]),
             ],
         ));
         exprs.push(of(
             two([(1, n), (m, n)]),
-            vec![Op::Repeat { of: 0, axis: 0, size: m }, Op::Mul { left: 2, right: 1 }],
+            vec![Node::new(Operation::Repeat { axis: 0, size: m }, &[0]), Node::new(Operation::Mul, &[2, 1])],
         ));
         let ints = vec![int("A", (m, k)), int("B", (k, n))];
-        exprs.push(of(ints.clone(), vec![Op::Matmul { left: 0, right: 1 }]));
-        exprs.push(of(ints, vec![Op::Matmul { left: 0, right: 1 }, Op::Scale { of: 2, by: 3.0 }, Op::Neg { of: 3 }]));
+        exprs.push(of(ints.clone(), vec![Node::new(Operation::Matmul, &[0, 1])]));
+        exprs.push(of(ints, vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Scale { by: 3.0 }, &[2]), Node::new(Operation::Neg, &[3])]));
     }
     let mut goals = Vec::new();
     for expr in exprs {
@@ -156,7 +155,7 @@ fn goals() -> Vec<(Goal, bool)> {
     for count in [4, 12] {
         let ops = (0..count).flat_map(|i| {
             let last = 1 + 2 * i;
-            [Op::Mul { left: last, right: 0 }, Op::Bounded { of: last + 1, max_abs: 1.0 }]
+            [Node::new(Operation::Mul, &[last, 0]), Node::new(Operation::Bounded { max_abs: 1.0 }, &[last + 1])]
         });
         let expr = of(two([(9, 9), (9, 9)]), ops.collect());
         goals.push((Goal { security: Security::Insecure, ..Goal::new(expr, 1e-2) }, true));
