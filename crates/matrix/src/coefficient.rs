@@ -12,8 +12,8 @@
 use crate::blocked::Blocked;
 use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::portable::{self, Portable, Reading};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::sizing;
 use crate::slots::common::check_shape;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,6 @@
 use super::program::{self, CkksEngine, NodeSize, Refreshes};
 use super::refresh::{Refresh, RefreshSpec};
 use super::{Goal, field};
-use crate::{Work, sizing};
 use crate::error::MatrixError;
 use crate::product::{KeyDemand, Peak, Shape};
 use crate::slots::common::{KeyList, check_count, fold_work, hoisted_sum_work, radices, stages};
@@ -27,6 +26,7 @@ use crate::slots::error_model::ErrorModel;
 use crate::slots::follow::{self, Follow};
 use crate::slots::tiles::{Axis, TileLayout};
 use crate::tables::Tables;
+use crate::{Work, sizing};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use sudare_expr::{Expr, Matrix, Node, Operation};

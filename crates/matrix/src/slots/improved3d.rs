@@ -4,8 +4,8 @@ use super::common::{Search, check_count, check_matrices, check_shape, search_lit
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use sudare_expr::Matrix;
 use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};

@@ -24,8 +24,8 @@
 
 use super::common::{Search, check_count, check_depth, check_matrices, check_shape, search_literals, slots_of};
 use crate::error::MatrixError;
-use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use std::collections::BTreeMap;
 use sudare_expr::Matrix;

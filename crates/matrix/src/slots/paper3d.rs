@@ -4,11 +4,14 @@
 use super::common::{check_count, check_depth, check_matrices, slots_of};
 use super::cube::{CubePlan, Improvements};
 use crate::error::MatrixError;
-use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use sudare_expr::Matrix;
-use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Images, Mask, Order, Params, ParamsLiteral, Plaintext, PlaintextOf};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Images, Mask, Order, Params, ParamsLiteral, Plaintext,
+    PlaintextOf,
+};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::{Backend, KeyId};
 

@@ -8,14 +8,16 @@
 use super::common::{
     Search, check_count, check_depth, check_matrices, check_shape, fold, search_literals, slots_of, stages,
 };
-use crate::{coefficient, rounding};
 use crate::error::MatrixError;
-use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::portable::{self, Portable, Reading};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
+use crate::{coefficient, rounding};
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
-use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
 use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 

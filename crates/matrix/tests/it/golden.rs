@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use sudare_expr::{Expr, InputSpec, Lines, Node, Operation};
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_matrix::registry::candidates;
-use sudare_matrix::{
-    CostModel, Figures, Goal, KeyDemand, Method, Planner, ProductSpec, Requirements, Shape, Work,
-};
+use sudare_matrix::{CostModel, Figures, Goal, KeyDemand, Method, Planner, ProductSpec, Requirements, Shape, Work};
 use sudare_rlwe::security::Security;
 
 /// A difference in the twelfth digit is rounding's.
@@ -122,9 +120,18 @@ fn goals() -> Vec<(Goal, bool)> {
     for (m, k, n) in [(3, 4, 5), (16, 16, 16), (40, 30, 20), (64, 8, 1)] {
         let shapes = [(m, k), (k, n)];
         exprs.push(of(two(shapes), vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Mul, &[2, 2])]));
-        exprs.push(of(two(shapes), vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Sum { axis: 0 }, &[2])]));
-        exprs.push(of(two([(m, n), (m, n)]), vec![Node::new(Operation::Mul, &[0, 1]), Node::new(Operation::Sub, &[2, 0])]));
-        exprs.push(of(two([(m, n), (m, n)]), vec![Node::new(Operation::Transpose, &[0]), Node::new(Operation::Matmul, &[2, 1])]));
+        exprs.push(of(
+            two(shapes),
+            vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Sum { axis: 0 }, &[2])],
+        ));
+        exprs.push(of(
+            two([(m, n), (m, n)]),
+            vec![Node::new(Operation::Mul, &[0, 1]), Node::new(Operation::Sub, &[2, 0])],
+        ));
+        exprs.push(of(
+            two([(m, n), (m, n)]),
+            vec![Node::new(Operation::Transpose, &[0]), Node::new(Operation::Matmul, &[2, 1])],
+        ));
         let lines = Lines { start: 1, step: 1, count: m - 2, at: 0, stride: 1, size: m - 2 };
         exprs.push(of(
             two([(m, n), (m, n)]),
@@ -141,7 +148,14 @@ fn goals() -> Vec<(Goal, bool)> {
         ));
         let ints = vec![int("A", (m, k)), int("B", (k, n))];
         exprs.push(of(ints.clone(), vec![Node::new(Operation::Matmul, &[0, 1])]));
-        exprs.push(of(ints, vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Scale { by: 3.0 }, &[2]), Node::new(Operation::Neg, &[3])]));
+        exprs.push(of(
+            ints,
+            vec![
+                Node::new(Operation::Matmul, &[0, 1]),
+                Node::new(Operation::Scale { by: 3.0 }, &[2]),
+                Node::new(Operation::Neg, &[3]),
+            ],
+        ));
     }
     let mut goals = Vec::new();
     for expr in exprs {
