@@ -102,7 +102,10 @@ fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Optio
     let serves = |literal: &ParamsLiteral| {
         Plan { shape: req.shape, literal: literal.clone(), options }.serves(req.max_abs, req.error)
     };
-    let params = (16..=sizing::MAX_LOG_SCALE).map_while(literal).find(serves)?;
+    // A larger scale is more exact.
+    let scales: Vec<u32> = (16..=sizing::MAX_LOG_SCALE).collect();
+    let least = scales.partition_point(|scale| literal(*scale).is_some_and(|literal| !serves(&literal)));
+    let params = literal(*scales.get(least)?).filter(serves)?;
     Some(ProductSpec { shape: req.shape, method: Method::Coefficient(options), params })
 }
 

@@ -229,24 +229,26 @@ pub fn search_literals(search: &Search<'_>, promised: impl Fn(&ParamsLiteral) ->
     let specials: &[usize] = if search.switching { &[1, 2, 3] } else { &[0] };
     let mut out: Vec<ParamsLiteral> = Vec::new();
     for k in specials.iter().filter(|k| **k <= search.chain.len() + 1) {
-        out.extend((search.least_log_n.max(11)..=17).find_map(|log_n| in_ring(search, log_n, *k, &promised)));
+        let mut too_inexact = 0;
+        let mut rings = search.least_log_n.max(11)..=17;
+        out.extend(rings.find_map(|log_n| in_ring(search, (log_n, *k), &mut too_inexact, &promised)));
     }
     out
 }
 
-/// The literal of a ring degree and a number of special primes, if one serves.
+/// The literal of a ring degree and a number of special primes, if one serves. Scales that were `too_inexact` in smaller
+/// rings are so in this one.
 fn in_ring(
     search: &Search<'_>,
-    log_n: u32,
-    k: usize,
+    (log_n, k): (u32, usize),
+    too_inexact: &mut u32,
     promised: &impl Fn(&ParamsLiteral) -> Option<f64>,
 ) -> Option<ParamsLiteral> {
     let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
     let limit = max_log_qp(log_n, SecretDistribution::Ternary, search.req.security)?;
-    let mut too_inexact = 0;
     for scale in (20..=45u32).rev().chain(46..=48) {
         let first = scale + headroom;
-        if scale < too_inexact || first > 61 || (first > 49 && scale > 30) {
+        if scale <= *too_inexact || first > 61 || (first > 49 && scale > 30) {
             continue;
         }
         let largest = scale.min(34);
@@ -273,8 +275,11 @@ fn in_ring(
             };
             match promised(&literal) {
                 Some(error) if error <= search.req.error => return Some(literal),
-                // Smaller scales, and with them smaller masks, are less exact still.
-                Some(_) if mask == largest => too_inexact = scale,
+                // Smaller scales and smaller masks are less exact still.
+                Some(_) if mask == largest => {
+                    *too_inexact = scale;
+                    break;
+                }
                 _ => {}
             }
         }

@@ -97,6 +97,23 @@ struct Step<'a, T> {
     terms: Vec<(usize, &'a [T])>,
 }
 
+/// By giant step its diagonals, each after the place of its baby.
+type FlatOrder = Vec<(i64, Vec<(usize, i64)>)>;
+
+/// Babies of diagonals that share one decomposition, and in which order the diagonals are summed.
+fn flat_order(diagonals: impl Iterator<Item = i64>, babies: usize) -> (Vec<i64>, FlatOrder) {
+    let step = babies.clamp(1, i64::MAX as usize) as i64;
+    let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
+    let mut order: Vec<(i64, i64)> = diagonals.map(|t| (t - baby_of(t), t)).collect();
+    order.sort_unstable();
+    let mut used: Vec<i64> = order.iter().map(|(giant, t)| t - giant).collect();
+    used.sort_unstable();
+    used.dedup();
+    let term = |(giant, t): &(i64, i64)| (used.partition_point(|baby| *baby < t - giant), *t);
+    let giants = order.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(term).collect())).collect();
+    (used, giants)
+}
+
 /// Diagonals by the number of rotation units, each with its values or with one period of them.
 pub type Diagonals<T> = BTreeMap<i64, Vec<T>>;
 
@@ -200,33 +217,29 @@ impl<B: Backend> Evaluator<B> {
     ) -> Result<LinearMap<B::Row>, HeError> {
         let params = self.params();
         let (slots, scale) = (params.slots(), params.prime_at(level) as f64);
-        let shape = |(t, ones): (&i64, &usize)| (*t, vec![(*ones as f64 / slots as f64).sqrt()]);
-        let shapes: Diagonals<f64> = ones.iter().map(shape).collect();
-        let (mut plan, _) = MapPlan::flat(params.degree(), &shapes, unit, babies, scale);
-        plan.row_sum = 1.0;
-        let mut rows = Vec::new();
-        // As `flat` orders them: by giant step, then by rotation.
-        let step = babies.clamp(1, i64::MAX as usize) as i64;
-        let giant = |t: i64| if step == i64::MAX { 0 } else { t - t.rem_euclid(step) };
-        let mut order: Vec<(i64, i64)> = ones.keys().map(|t| (giant(*t), *t)).collect();
-        order.sort_unstable();
-        let mut order = order.into_iter();
-        for giant in &mut plan.giants {
-            let mut all = Vec::new();
-            for (diagonal, (turn, t)) in giant.diagonals.iter_mut().zip(&mut order) {
-                (diagonal.period, diagonal.bound) = (slots, 1.0);
-                diagonal.rounding = ROUNDING_VARIANCE * (2 * slots) as f64;
+        let (used, order) = flat_order(ones.keys().copied(), babies);
+        let element = |t: i64| rotation_element(params.degree(), t * unit);
+        let (mut giants, mut rows) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
+        for (turn, terms) in order {
+            let (mut diagonals, mut all) = (Vec::with_capacity(terms.len()), Vec::with_capacity(terms.len()));
+            for (baby, t) in terms {
+                let mut rounding = ROUNDING_VARIANCE * (2 * slots) as f64;
                 all.push(self.inner.prepare_row(level, slots, || {
                     let one = |s: usize| Complex64::from(if keep(t, s) { 1.0 } else { 0.0 });
                     let mut values: Vec<Complex64> = (0..slots).map(one).collect();
                     values.rotate_right((turn * unit).rem_euclid(slots as i64) as usize);
-                    let (row, rounding) = encode_rounded(params, params.qp_at(level), &values, scale);
-                    diagonal.rounding = rounding;
+                    let (row, found) = encode_rounded(params, params.qp_at(level), &values, scale);
+                    rounding = found;
                     Ok::<_, HeError>(row)
                 })?);
+                let mean_square = ones[&t] as f64 / slots as f64;
+                diagonals.push(Diagonal { baby, period: slots, bound: 1.0, mean_square, rounding });
             }
+            giants.push(Giant { turn: element(turn), diagonals });
             rows.push(all);
         }
+        let roots = vec![Root { turn: 1, babies: used.into_iter().map(element).collect() }];
+        let plan = MapPlan { degree: params.degree(), scale, row_sum: 1.0, roots, giants, chained: false };
         let steps = plan.steps();
         Ok(LinearMap { params: params.clone(), level, plan, steps, rows })
     }
@@ -269,21 +282,14 @@ impl MapPlan {
         babies: usize,
         scale: f64,
     ) -> (Self, Turned) {
-        let step = babies.clamp(1, i64::MAX as usize) as i64;
-        let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
-        let used: BTreeSet<i64> = diagonals.keys().map(|t| baby_of(*t)).collect();
+        let (used, order) = flat_order(diagonals.keys().copied(), babies);
         let element = |t: i64| rotation_element(degree, t * unit);
-        let roots = vec![Root { turn: 1, babies: used.iter().map(|t| element(*t)).collect() }];
-        let index: BTreeMap<i64, usize> = used.into_iter().enumerate().map(|(i, t)| (t, i)).collect();
-        let mut giants: BTreeMap<i64, Vec<(usize, &[T])>> = BTreeMap::new();
-        for (t, diagonal) in diagonals {
-            let baby = baby_of(*t);
-            giants.entry(t - baby).or_default().push((index[&baby], diagonal));
-        }
-        let giants = giants
-            .into_iter()
-            .map(|(giant, terms)| Step { turn: element(giant), rotation: giant * unit, terms })
-            .collect();
+        let roots = vec![Root { turn: 1, babies: used.into_iter().map(element).collect() }];
+        let step = |(giant, terms): (i64, Vec<(usize, i64)>)| {
+            let terms = terms.into_iter().map(|(baby, t)| (baby, diagonals[&t].as_slice())).collect();
+            Step { turn: element(giant), rotation: giant * unit, terms }
+        };
+        let giants = order.into_iter().map(step).collect();
         Self::of(degree, scale, roots, giants, false)
     }
 
