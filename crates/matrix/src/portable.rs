@@ -5,7 +5,7 @@ use crate::error::MatrixError;
 use crate::product::{Figures, KeyDemand, Operand, Outline};
 use crate::{rounding, sizing};
 use sudare_he::ckks::spread::{SIGMAS, SIGMAS_ALONE};
-use sudare_he::ckks::{Batch, CiphertextOf, EncodeAt, Evaluator};
+use sudare_he::ckks::{Batch, CiphertextOf, EncodeAt, Evaluator, ParamsLiteral};
 use sudare_rlwe::simulated::{Ledger, Simulated};
 use sudare_rlwe::{Backend, Shaped};
 
@@ -97,6 +97,16 @@ pub(crate) fn figures<P: Portable>(product: &P, max_abs: [f64; 2]) -> Result<Fig
     })
 }
 
+/// Largest error of an element of a fresh encryption, or of a sum of `terms` that are encrypted alike.
+///
+/// # Errors
+/// [`MatrixError::He`] for parameters that cannot be, and where the modulus does not hold it.
+pub(crate) fn encryption_error(literal: &ParamsLiteral, at: EncodeAt, terms: usize) -> Result<f64, MatrixError> {
+    let params = literal.build()?;
+    let spread = Evaluator::with_backend(&params, Simulated::new(&params))?.encryptions(at, 1)?.spread();
+    Ok(spread.scaled((terms as f64).sqrt()).largest() / at.scale)
+}
+
 /// Bits of the modulus that a result takes whose method never rescales, sign included: `product` has more than enough.
 ///
 /// # Errors
@@ -109,30 +119,30 @@ pub(crate) fn modulus_bits<P: Portable>(product: &P, max_abs: [f64; 2]) -> Resul
 /// The largest error to expect of an element that is decrypted and read.
 fn read<P: Portable>(product: &P, output: &CiphertextOf<Simulated>, max_abs: [f64; 2]) -> f64 {
     let (params, shape, spread, scale) = (output.params(), product.shape(), output.spread(), output.scale());
-    let degree = params.degree() as f64;
+    let degree = params.degree();
     match product.reading() {
         Reading::Slots { summed } => {
             let (terms, rescales) = (summed as f64, product.literal().q_bits.len() - 1 - output.level());
-            let rounded = rounding::reading(rounding::embedding(degree / 2.0)) * output.bound();
-            let variance = (spread.held / scale.powi(2) + rounded.powi(2)) * terms;
+            let rounded = rounding::reading_slots(degree, output.bound());
+            let variance = (spread.real.held / scale.powi(2) + rounded.powi(2)) * terms;
             let sigmas = if spread.alone && summed == 1 { SIGMAS_ALONE } else { SIGMAS };
             // A sum of doubles loses another ulp.
             let lost = rounding::drift(rescales) + if summed > 1 { f64::EPSILON } else { 0.0 };
-            sigmas * (variance / 2.0).sqrt() + (spread.common / scale + lost * output.bound()) * terms
+            sigmas * (variance / 2.0).sqrt() + (spread.real.common / scale + lost * output.bound()) * terms
         }
         Reading::Coefficients => {
             let (k, elements) = (shape.k as f64, (shape.m * shape.n * shape.batch) as f64);
             // Elements alike are rounded alike to coefficients: half a unit each, whatever they are.
             let rounded = k * 0.5 * (max_abs[0] + max_abs[1]) / f64::from(product.literal().log_scale).exp2();
             // A coefficient's variance is a slot's by N.
-            let noise = sizing::largest(elements, spread.held / degree) / scale;
+            let noise = sizing::largest(elements, spread.real.held / degree as f64) / scale;
             noise + rounded + rounding::drift(0) * k * max_abs[0] * max_abs[1]
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::coefficient::{self, CoefficientOptions};
     use crate::product::{Method, ProductSpec, Shape};
@@ -140,11 +150,12 @@ mod tests {
     use crate::slots::spread3d::SpreadOptions;
     use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
     use sudare_expr::Matrix;
-    use sudare_he::ckks::{Encryptor, ParamsLiteral};
+    use sudare_he::ckks::Encryptor;
+    use sudare_he::ckks::spread::Part;
     use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
     use sudare_rlwe::security::{SecretDistribution, Security};
 
-    fn literal(levels: usize) -> ParamsLiteral {
+    pub(crate) fn literal(levels: usize) -> ParamsLiteral {
         ParamsLiteral {
             rlwe: sudare_rlwe::params::ParamsLiteral {
                 log_n: 11,
@@ -200,8 +211,10 @@ mod tests {
             assert_eq!(c.state(), simulated.state(), "{method:?}");
             let (x, y) = (c.spread(), simulated.spread());
             let near = |x: f64, y: f64| close(&method, x, y);
-            let alike = near(x.held, y.held) && near(x.empty, y.empty) && near(x.common, y.common);
-            assert!(alike && x.alone == y.alone, "{method:?}: {x:?} {y:?}");
+            let parts = [(x.real, y.real), (x.imaginary, y.imaginary)];
+            let alike =
+                |(x, y): (Part, Part)| near(x.held, y.held) && near(x.empty, y.empty) && near(x.common, y.common);
+            assert!(parts.into_iter().all(alike) && x.alone == y.alone, "{method:?}: {x:?} {y:?}");
         }
         assert_eq!(e.counters(), ledger.counters, "{method:?}");
     }
@@ -263,7 +276,7 @@ mod tests {
             let mut literal = literal(2);
             literal.log_n = 12;
             let plan = coefficient::Plan::new(shape, &literal, CoefficientOptions { block, relinearize: false });
-            (figures(&plan.unwrap(), [1.0; 2]).unwrap().work.operand_bytes, (2 * 3 * 8 << literal.log_n) as f64)
+            (figures(&plan.unwrap(), [1.0; 2]).unwrap().work.operand_bytes, ((2 * 3 * 8) << literal.log_n) as f64)
         };
         // Sixteen blocks of 192 KiB a side, each of them in four products.
         let (read, block) = bytes(Shape::new(64, 64, 64), (16, 16, 16));

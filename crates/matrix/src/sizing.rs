@@ -109,17 +109,6 @@ pub(crate) fn check_holds(literal: &ParamsLiteral, peaks: &[Peak]) -> Result<(),
     })
 }
 
-/// Whether the modulus holds every value that arises.
-pub(crate) fn holds(literal: &ParamsLiteral, peaks: &[Peak]) -> bool {
-    check_holds(literal, peaks).is_ok()
-}
-
-/// Bytes in memory of a polynomial over Q_level·P, what a prepared plaintext takes.
-pub(crate) fn extended_bytes(literal: &ParamsLiteral, level: usize) -> u64 {
-    let limbs = literal.q_bits.len().min(level + 1) + literal.p_bits.len();
-    (limbs as u64 * 8) << literal.log_n
-}
-
 /// Equal primes for a modulus that holds values up to 2^`bits`, sign included.
 pub(crate) fn chain(bits: f64) -> Vec<u32> {
     // Primes sit just below their power of two; half a bit covers them all.

@@ -118,6 +118,11 @@ pub trait Backend: Sync {
         made.clone()
     }
 
+    /// `count` ciphertexts like this one as one, if the backend computes but one of what is alike.
+    fn assembled(&self, _like: &Self::Ciphertext, _count: usize) -> Option<Self::Ciphertext> {
+        None
+    }
+
     /// [`Evaluator::keys`].
     fn keys(&self) -> &Arc<dyn KeySource>;
     /// [`Evaluator::counters`].

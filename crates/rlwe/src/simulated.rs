@@ -172,6 +172,11 @@ impl Simulated {
         Ledger { peak: self.live.most.load(Ordering::Relaxed), ..self.noted().clone() }
     }
 
+    /// The work that was done so far.
+    pub fn work(&self) -> Work {
+        self.noted().work
+    }
+
     /// `count` ciphertexts of two parts at a level.
     pub fn batch(&self, level: usize, count: usize) -> Alike {
         let params = self.params().clone();
@@ -483,6 +488,10 @@ impl Backend for Simulated {
 
     fn returned(&self, made: &Alike) -> Alike {
         made.resized(made.level, made.parts, made.count)
+    }
+
+    fn assembled(&self, like: &Alike, count: usize) -> Option<Alike> {
+        Some(Alike { count, ..like.resized(like.level, like.parts, count) })
     }
 
     fn together(&self, _: &Alike) -> usize {

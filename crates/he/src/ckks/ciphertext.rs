@@ -130,6 +130,14 @@ impl<C: Shaped> Ciphertext<C> {
         self
     }
 
+    /// With bounds that the caller knows to hold, where they are tighter.
+    #[must_use]
+    pub fn settled(mut self, bound: f64, noise: f64) -> Self {
+        (self.bound, self.noise) = (self.bound.min(bound), self.noise.min(noise));
+        self.spread.size = self.spread.size.min(bound);
+        self
+    }
+
     /// States an error of at least `error`, in units of the message: a bound may always be larger.
     #[must_use]
     pub fn with_error_of(mut self, error: f64) -> Self {

@@ -144,7 +144,7 @@ impl<B: Backend> Evaluator<B> {
         self.check(a)?;
         self.check(b)?;
         let state = self.sum_state(operation, a.state(), b.state(), a.level().min(b.level()))?;
-        let spread = a.spread.sum_of_any(b.spread);
+        let spread = a.spread.sum_of_any(b.spread).shifted((a.scale - b.scale).abs() * b.spread.size);
         Ok(Ciphertext::new(work(&self.inner, &a.inner, &b.inner)?, state).with_spread(spread))
     }
 
@@ -466,7 +466,7 @@ impl<B: Backend> Evaluator<B> {
         let mut out = self.rescale(&raised)?;
         // The factor was rounded to an integer; what that leaves is error, not scale.
         out.noise += (out.scale - scale).abs() * out.bound;
-        out.spread.common += (out.scale - scale).abs() * out.spread.size;
+        out.spread = out.spread.shifted((out.scale - scale).abs() * out.spread.size);
         out.scale = scale;
         Ok(out)
     }

@@ -164,7 +164,7 @@ impl Outline for Plan {
     }
 
     fn serves(&self, max_abs: [f64; 2], error: f64) -> bool {
-        self.error(max_abs) <= error && sizing::holds(&self.literal, &self.peaks(max_abs))
+        self.error(max_abs) <= error && sizing::check_holds(&self.literal, &self.peaks(max_abs)).is_ok()
     }
 }
 

@@ -11,8 +11,8 @@ use super::{Goal, too_small};
 use crate::Work;
 use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
+use crate::portable;
 use crate::product::{Figures, KeyDemand, Operand, Outline, Product, ProductSpec};
-use crate::slots::error_model::ErrorModel;
 use sudare_expr::product::{Addend, EndedProduct, Prepared};
 use sudare_expr::{Expr, Matrix, Operation};
 use sudare_he::HeError;
@@ -115,7 +115,7 @@ impl ProductSketch {
         for at in &product.ends {
             let (before, rounded) = (errors[errors.len() - 1].1, expr.info(*at).max_abs * f64::EPSILON);
             let added = match product.addends.iter().find(|a| a.end == *at) {
-                Some(a) => added_error(spec, figures.scale, growth(expr, &product, *at), bound(expr, &a.of)),
+                Some(a) => added_error(spec, &figures, growth(expr, &product, *at), bound(expr, &a.of))?,
                 None => 0.0,
             };
             errors.push((*at, expr.nodes()[*at].operation.factor().abs() * before + added + rounded));
@@ -183,13 +183,12 @@ impl ProductSketch {
     }
 }
 
-/// What an addend adds to the error of a result: its own encryption at the result's scale, and the encoding.
-fn added_error(spec: &ProductSpec, scale: f64, growth: f64, max_abs: f64) -> f64 {
-    let model = ErrorModel::new(&spec.params);
-    let size = max_abs / growth;
-    let variance = (model.fresh() + model.encoding(size)) * (model.scale() / scale).powi(2);
+/// What an addend adds to the error of a result: its own encryption at the result's level and scale.
+fn added_error(spec: &ProductSpec, result: &Figures, growth: f64, max_abs: f64) -> Result<f64, MatrixError> {
+    let (size, terms) = (max_abs / growth, spec.shape.k);
+    let at = EncodeAt { level: result.level, scale: result.scale, max_abs: size };
     // Where terms of a result are summed after decryption, those of its errors are as well.
-    growth * (ErrorModel::largest_sum(variance * spec.shape.k as f64, 1) + size * spec.shape.k as f64 * f64::EPSILON)
+    Ok(growth * (portable::encryption_error(&spec.params, at, terms)? + size * terms as f64 * f64::EPSILON))
 }
 
 impl Sketch for ProductSketch {

@@ -102,11 +102,6 @@ pub(crate) trait Sketch: Send + Sync {
     /// Largest error of a result element that is promised; in units of the columns' bounds for a table.
     fn error(&self) -> f64;
 
-    /// Whether the modulus holds all values that arise.
-    fn holds(&self) -> bool {
-        true
-    }
-
     /// Largest error of a node's elements, once they are read, where one bound holds for all of them: of the result
     /// of a product, of any node of a circuit.
     fn node_error(&self, node: usize) -> Option<f64>;
@@ -271,7 +266,7 @@ impl Program {
     pub(crate) fn sketched<T>(&self, goal: &Goal, read: impl FnOnce(&dyn Sketch) -> T) -> Result<T, MatrixError> {
         Ok(match self {
             Self::Product { product } => read(&ProductSketch::new(goal, product)?),
-            Self::Circuit { circuit } => read(&circuit::Sketch::of(goal, circuit)?),
+            Self::Circuit { circuit } => read(&circuit::Sketch::new(goal, circuit)?),
             Self::Exact { exact } => read(&ExactSketch::new(goal, exact)?),
             Self::Table { table } => read(&TableEngine::new(goal, table)?),
         })

@@ -1,14 +1,11 @@
 //! What the slot-packed products share: checks, rotation schedules, parameter search.
 
-use crate::Work;
 use crate::error::MatrixError;
 use crate::plan::MAX_BATCH;
-use crate::product::{KeyDemand, Operand, Requirements, Shape};
-use std::collections::BTreeMap;
+use crate::product::{Operand, Requirements, Shape};
 use sudare_expr::Matrix;
 use sudare_expr::expr::{MAX_ELEMENTS, MAX_SIDE};
 use sudare_he::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Images, Params, ParamsLiteral, Plaintext};
-use sudare_ring::automorphism::{conjugation_element, rotation_element};
 use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
@@ -101,11 +98,6 @@ pub fn stages(count: usize, unit: i64, unroll: u32) -> Vec<Vec<i64>> {
     out
 }
 
-/// The radix of each stage.
-pub fn radices(stages: &[Vec<i64>]) -> Vec<usize> {
-    stages.iter().map(Vec::len).collect()
-}
-
 /// Runs stages one after another, each adding up what overlaps; hoisted, or a rotation and an addition each.
 pub fn fold<B: Backend>(
     evaluator: &Evaluator<B>,
@@ -132,79 +124,13 @@ pub fn fold_images<B: Backend>(
             let (mut sum, before, mut switched) = (c.clone(), c.spread(), 0.0);
             for step in steps.iter().filter(|s| **s != 0) {
                 let image = evaluator.rotate(&c, *step)?;
-                switched += image.spread().held - before.held;
+                switched += image.spread().real.held - before.real.held;
                 evaluator.add_assign(&mut sum, &image)?;
             }
             sum.with_spread(before.images(steps.len() as f64, images).plus(switched))
         };
     }
     Ok(c)
-}
-
-/// What [`fold`] costs.
-pub fn fold_work(literal: &ParamsLiteral, level: usize, stages: &[Vec<i64>], hoisted: bool) -> Work {
-    let mut work = Work::default();
-    for steps in stages {
-        let images = steps.iter().filter(|s| **s != 0).count() as f64;
-        work += if hoisted {
-            hoisted_sum_work(literal, level, images) + Work::mod_down(literal, level) * 2.0
-        } else {
-            (Work::rotation(literal, level) + Work::passes_at(literal, level, 2.0)) * images
-        };
-    }
-    work
-}
-
-/// A sum of `images` hoisted rotations and the ciphertext itself, over Q·P: before its division.
-pub fn hoisted_sum_work(literal: &ParamsLiteral, level: usize, images: f64) -> Work {
-    Work::hoisted_sum(literal, level, images)
-}
-
-/// Collects the keys of rotations, each at its highest level.
-#[derive(Debug)]
-pub struct KeyList {
-    n: usize,
-    levels: BTreeMap<u64, usize>,
-}
-
-impl KeyList {
-    /// An empty list for one ring degree.
-    pub fn new(literal: &ParamsLiteral) -> Self {
-        Self { n: 1 << literal.log_n, levels: BTreeMap::new() }
-    }
-
-    /// Adds a rotation at a level.
-    pub fn rotation(&mut self, step: i64, level: usize) {
-        self.element(rotation_element(self.n, step), level);
-    }
-
-    /// Adds the conjugation at a level.
-    pub fn conjugation(&mut self, level: usize) {
-        self.element(conjugation_element(self.n), level);
-    }
-
-    /// Adds all rotations of stages at a level.
-    pub fn stages(&mut self, stages: &[Vec<i64>], level: usize) {
-        stages.iter().flatten().for_each(|s| self.rotation(*s, level));
-    }
-
-    /// Adds a Galois element at a level.
-    pub fn element(&mut self, element: u64, level: usize) {
-        if element != 1 {
-            let known = self.levels.entry(element).or_insert(level);
-            *known = (*known).max(level);
-        }
-    }
-
-    /// Adds the Galois elements of a demand.
-    pub fn demanded(&mut self, demand: &KeyDemand) {
-        demand.galois.iter().for_each(|(element, level)| self.element(*element, *level));
-    }
-
-    /// The demand, with the relinearisation key at a level.
-    pub fn demand(self, relin: Option<usize>) -> KeyDemand {
-        KeyDemand { relin, galois: self.levels.into_iter().collect() }
-    }
 }
 
 /// What [`search_literals`] tries to satisfy.

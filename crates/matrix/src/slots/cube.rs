@@ -5,13 +5,9 @@
 //! matrix stands in square 0, zeros elsewhere. Ā holds A\[i,s\] at (s, i, j) for every j, B̄ holds
 //! B\[s,j\] at (s, i, j) for every i, and C = Σ_s Ā ⊙ B̄. Each lane is a product of its own.
 
-use super::common::{KeyList, fold, fold_images, fold_work, hoisted_sum_work, radices, stages};
-use super::error_model::ErrorModel;
-use super::follow::{Follow, State};
-use crate::Work;
+use super::common::{fold, fold_images, stages};
 use crate::error::MatrixError;
 use crate::product::Shape;
-use crate::sizing;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::{
     CiphertextOf, Evaluator, ExtendedPlaintext, Images, Mask as Encoded, Params, ParamsLiteral, Plaintext,
@@ -219,192 +215,6 @@ impl CubePlan {
     fn fold_stages(&self) -> Vec<Vec<i64>> {
         stages(self.layout.squares, self.layout.square_stride(), self.options.unroll)
     }
-
-    fn spread_level(&self) -> usize {
-        if self.options.rescale_first { self.top - 1 } else { self.top }
-    }
-
-    /// Keys of bringing one operand into the cube.
-    pub fn expand_keys(&self, side: Side, keys: &mut KeyList) {
-        let (along, across) = self.layout.gather_parts(side);
-        if self.layout.pair == 2 {
-            keys.rotation(along / 2, self.top);
-        }
-        let gather = self.gather_stages(side);
-        if self.options.merged_rotations {
-            keys.stages(&gather, self.top);
-        } else {
-            for i in 0..self.layout.squares.trailing_zeros() {
-                keys.rotation(along << i, self.top);
-                keys.rotation(across << i, self.top);
-            }
-        }
-        keys.stages(&self.layout.spread_stages(side, self.options.unroll), self.spread_level());
-    }
-
-    /// Keys of the contraction; its relinearisation is at the level returned.
-    pub fn contract_keys(&self, keys: &mut KeyList) -> usize {
-        keys.stages(&self.fold_stages(), self.top - 2);
-        if self.options.masks_output() && self.layout.pair == 2 {
-            keys.conjugation(self.top - 2);
-        }
-        self.top - 1
-    }
-
-    /// What bringing one operand into the cube costs.
-    pub fn expand_work(&self, literal: &ParamsLiteral, side: Side) -> Work {
-        let (top, o) = (self.top, &self.options);
-        let mut work = Work::default();
-        if self.layout.pair == 2 {
-            work += Work::rotation(literal, top) + Work::passes_at(literal, top, 4.0);
-            work += Work::transforms_at(literal, top, 1.0);
-        }
-        let gather = self.gather_stages(side);
-        match (o.fused(), gather.split_last()) {
-            (true, Some((last, first))) => {
-                let images = last.len() as f64 - 1.0;
-                work += fold_work(literal, top, first, true)
-                    + hoisted_sum_work(literal, top, images)
-                    + Work::mul_plain(literal, top)
-                    + fused_division(literal, top);
-            }
-            _ => {
-                let twice = if o.merged_rotations { 1.0 } else { 2.0 };
-                work += fold_work(literal, top, &gather, o.hoisted()) * twice;
-                work += Work::mul_plain(literal, top) + Work::rescale(literal, top);
-            }
-        }
-        let spread = self.layout.spread_stages(side, o.unroll);
-        work + fold_work(literal, self.spread_level(), &spread, o.hoisted())
-    }
-
-    /// What contracting `terms` pairs of expanded operands into one result costs.
-    pub fn contract_work(&self, literal: &ParamsLiteral, terms: usize) -> Work {
-        let product = self.top - 1;
-        let mut work = Work::tensor(literal, product) * terms as f64
-            + Work::relinearize_rescale(literal, product)
-            + fold_work(literal, product - 1, &self.fold_stages(), self.options.hoisted());
-        if self.options.masks_output() {
-            work += Work::mul_plain(literal, product - 1) + Work::rescale(literal, product - 1);
-            if self.layout.pair == 2 {
-                work += Work::rotation(literal, product - 1);
-            }
-        }
-        work
-    }
-
-    /// Error variance that is added to an expanded operand of elements up to `max_abs`.
-    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64) -> f64 {
-        let scale = model.scale();
-        let pair = self.layout.pair as f64;
-        let v = match self.layout.pair {
-            2 => model.switching(self.top, scale) + model.division(scale),
-            _ => 0.0,
-        };
-        let extra = if self.options.merged_rotations { 1.0 } else { 2.0 };
-        let gathered = model.fold(v, &radices(&self.gather_stages(side)), self.top, scale) * extra;
-        let leak = model.mask(self.layout.mask_period(side), model.prime(self.top)) * max_abs * max_abs * pair;
-        let rounding = model.division(scale);
-        // One slot of those summed holds the element, the others only what the mask left.
-        let (mut kept, mut rest) = (gathered + leak + rounding, leak + rounding);
-        let level = self.spread_level();
-        for r in radices(&self.layout.spread_stages(side, self.options.unroll)) {
-            let r = r as f64;
-            let own = (r - 1.0) * (model.switching(level, scale) + model.division(scale));
-            kept += (r - 1.0) * rest + own;
-            rest = r * rest + own;
-        }
-        kept
-    }
-
-    /// Elements of the contraction that `terms` pairs of expanded operands hold.
-    fn terms(&self, terms: usize) -> usize {
-        self.layout.squares * self.layout.pair * terms
-    }
-
-    /// Bound on a result's values, copies in other squares and imaginary parts included.
-    fn result(&self, terms: usize, max_abs: [f64; 2]) -> f64 {
-        max_abs[0] * max_abs[1] * self.terms(terms) as f64
-    }
-
-    /// Error variance of a result that sums `terms` pairs of expanded operands, but for what operands bring along.
-    fn variance(&self, model: &ErrorModel<'_>, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let scale = model.scale();
-        let left = self.expanded_variance(model, Side::Left, max_abs[0]);
-        let right = self.expanded_variance(model, Side::Right, max_abs[1]);
-        let pair = self.layout.pair as f64;
-        let product = self.top - 1;
-        let after = scale * scale / model.prime(product);
-        let tensor = pair * (max_abs[0].powi(2) * right + max_abs[1].powi(2) * left) + left * right;
-        let v = tensor * terms as f64 + model.division(after) + model.switching(product, scale * scale);
-        let mut v = model.fold(v, &radices(&self.fold_stages()), product - 1, after);
-        if self.options.masks_output() {
-            let mask = model.mask(usize::MAX, model.prime(product - 1));
-            v += self.result(terms, max_abs).powi(2) * mask + model.division(after);
-        }
-        v
-    }
-
-    /// Largest error that the product itself adds to what its operands bring along.
-    pub fn own_error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let variance = self.variance(&ErrorModel::new(literal), terms, max_abs);
-        ErrorModel::largest_sum(variance, self.terms(terms))
-    }
-
-    /// [`Cube::expand`] on paper.
-    fn follow_expansion(&self, follow: &mut Follow<'_>, side: Side, mut a: State) -> State {
-        let (o, gather) = (&self.options, radices(&self.gather_stages(side)));
-        a.level = a.level.min(self.top);
-        if self.layout.pair == 2 {
-            let next = follow.rotate(a);
-            a = follow.add(a, next).with_bound(a.bound * std::f64::consts::SQRT_2);
-        }
-        let bound = a.bound;
-        let c = match (o.fused(), gather.split_last()) {
-            (true, Some((last, first))) => {
-                let c = follow.fold(a, first, true);
-                follow.masked_sum(c, *last)
-            }
-            _ => {
-                let twice = if o.merged_rotations { a } else { State { noise: 2.0 * a.noise, ..a } };
-                let c = follow.fold(twice, &gather, o.hoisted());
-                follow.masked(c, 1.0)
-            }
-        };
-        let spread = radices(&self.layout.spread_stages(side, o.unroll));
-        follow.fold(c.with_bound(bound), &spread, o.hoisted()).with_bound(bound)
-    }
-
-    /// [`Cube::expand`] and [`Cube::contract`] of `terms` pairs on paper.
-    pub fn follow(&self, follow: &mut Follow<'_>, terms: usize, left: State, right: State) -> State {
-        let left = self.follow_expansion(follow, Side::Left, left);
-        let right = self.follow_expansion(follow, Side::Right, right);
-        let product = follow.dot(left, right, terms);
-        let product = follow.relinearize_rescale(product);
-        let c = follow.fold(product, &radices(&self.fold_stages()), self.options.hoisted());
-        if !self.options.masks_output() {
-            return c;
-        }
-        let masked = follow.masked(c, 1.0);
-        match self.layout.pair {
-            2 => {
-                let conjugate = follow.rotate(masked);
-                follow.add(masked, conjugate).with_bound(c.bound)
-            }
-            _ => masked.with_bound(c.bound),
-        }
-    }
-
-    /// Bytes of the masks that [`Cube::new`] makes.
-    pub fn table_bytes(&self, literal: &ParamsLiteral) -> u64 {
-        let output = u64::from(self.options.masks_output()) * sizing::extended_bytes(literal, self.top - 2);
-        2 * sizing::extended_bytes(literal, self.top) + output
-    }
-}
-
-/// Two divisions by P·q_level.
-fn fused_division(literal: &ParamsLiteral, level: usize) -> Work {
-    Work::mod_down(literal, level) * 2.0 + Work::passes_at(literal, level, 2.0)
 }
 
 /// A mask in the form that its use needs.
@@ -527,7 +337,7 @@ impl<P: Clone + Send + Sync + Zeroize> Cube<P> {
                 } else {
                     for i in 0..layout.squares.trailing_zeros() {
                         let turned = evaluator.rotate(&evaluator.rotate(&c, along << i)?, across << i)?;
-                        let (before, switched) = (c.spread(), turned.spread().held - c.spread().held);
+                        let (before, switched) = (c.spread(), turned.spread().real.held - c.spread().real.held);
                         c = evaluator.add(&c, &turned)?;
                         c = c.with_spread(before.images(2.0, Images::Disjoint).plus(switched));
                     }

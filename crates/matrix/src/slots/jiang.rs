@@ -282,7 +282,7 @@ pub enum Prepared<B: Backend> {
     Printed(Printed<B>),
     /// With hoisted linear maps, one division by P and a prime for each of their results (double hoisting), and one
     /// relinearisation for the sum of all products.
-    Hoisted(Hoisted<B>),
+    Hoisted(Box<Hoisted<B>>),
 }
 
 /// Masks of the product as laid out.
@@ -308,7 +308,7 @@ impl Portable for Plan {
         if self.hoisted {
             let maps = [self.hoisted_map(e, Map::Sigma)?, self.hoisted_map(e, Map::Tau)?];
             let shifts = (1..self.d).map(|k| self.hoisted_shift(e, k)).collect::<Result<_, _>>()?;
-            return Ok(Prepared::Hoisted(Hoisted { maps, shifts }));
+            return Ok(Prepared::Hoisted(Box::new(Hoisted { maps, shifts })));
         }
         let shift = |k: usize| -> Result<PlaintextOf<B>, MatrixError> {
             let keep = |s: usize| s / self.lanes % self.d >= k;

@@ -112,7 +112,7 @@ impl Plan {
         for step in &steps[1..] {
             turned = e.rotate(&turned, *step)?;
         }
-        let (before, switched) = (a.spread(), turned.spread().held - a.spread().held);
+        let (before, switched) = (a.spread(), turned.spread().real.held - a.spread().real.held);
         Ok(e.add(a, &turned)?.with_spread(before.images(2.0, images).plus(switched)))
     }
 

@@ -6,23 +6,23 @@
 //! C_IJ = fold(relinearise(Σ_K Ā_IK ⊙ B̄_KJ)).
 
 use super::common::{
-    KeyList, Search, check_count, check_matrices, check_shape, fold, mask_at, search_literals, slots_of, stages,
+    Search, check_count, check_matrices, check_shape, fold, mask_at, search_literals, slots_of, stages,
 };
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::blocked::Blocked;
 use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
 use crate::portable::{self, Portable};
-use crate::product::{Figures, KeyDemand, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
 use std::collections::BTreeMap;
 use sudare_expr::Matrix;
+use sudare_he::HeError;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{
     Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext,
-    PlaintextOf,
 };
-use sudare_rlwe::Backend;
+use sudare_rlwe::{Backend, Shaped};
 use zeroize::Zeroizing;
 
 const NAME: &str = "tiled";
@@ -120,7 +120,7 @@ impl TileLayout {
         Ok(())
     }
 
-    fn check<C>(&self, what: &'static str, tiles: &[C]) -> Result<(), MatrixError> {
+    fn check<C: Shaped>(&self, what: &'static str, tiles: &Batch<'_, C>) -> Result<(), MatrixError> {
         check_count(what, tiles.len(), self.ciphertexts())
     }
 
@@ -171,55 +171,48 @@ impl TileLayout {
     }
 
     /// Applies an operation to the tiles of two matrices of one layout.
-    fn zip<B: Backend>(
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], those of the operation.
+    pub fn zip<B: Backend>(
         &self,
         e: &Evaluator<B>,
-        a: &[CiphertextOf<B>],
-        b: &[CiphertextOf<B>],
-        work: impl Fn(&CiphertextOf<B>, &CiphertextOf<B>) -> Result<CiphertextOf<B>, MatrixError> + Sync,
+        a: Batch<'_, B::Ciphertext>,
+        b: Batch<'_, B::Ciphertext>,
+        work: impl Fn(&CiphertextOf<B>, &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> + Sync,
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.check("left tiles", a)?;
-        self.check("right tiles", b)?;
-        e.each(Order::InTurn, a.len(), |i| vec![&a[i], &b[i]], |c| work(c[0], c[1]))
+        self.check("left tiles", &a)?;
+        self.check("right tiles", &b)?;
+        e.each(Order::InTurn, a.len(), |i| vec![a.at(i), b.at(i)], |c| Ok(work(c[0], c[1])?))
     }
 
-    /// A + B. No level.
+    /// Applies an operation to the tiles of a matrix.
+    ///
+    /// # Errors
+    /// As [`TileLayout::zip`].
+    pub fn map<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: Batch<'_, B::Ciphertext>,
+        work: impl Fn(&CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> + Sync,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.check("tiles", &a)?;
+        e.each(Order::InTurn, a.len(), |i| vec![a.at(i)], |c| Ok(work(c[0])?))
+    }
+
+    /// A + x in every element, and nothing beside them. No level.
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn add<B: Backend>(
+    pub fn shift<B: Backend>(
         &self,
         e: &Evaluator<B>,
-        a: &[CiphertextOf<B>],
-        b: &[CiphertextOf<B>],
+        a: Batch<'_, B::Ciphertext>,
+        x: f64,
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.zip(e, a, b, |x, y| Ok(e.add(x, y)?))
-    }
-
-    /// A − B. No level.
-    ///
-    /// # Errors
-    /// As [`TileLayout::add`].
-    pub fn sub<B: Backend>(
-        &self,
-        e: &Evaluator<B>,
-        a: &[CiphertextOf<B>],
-        b: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.zip(e, a, b, |x, y| Ok(e.sub(x, y)?))
-    }
-
-    /// A ⊙ B, element by element. One level.
-    ///
-    /// # Errors
-    /// As [`TileLayout::add`].
-    pub fn mul<B: Backend>(
-        &self,
-        e: &Evaluator<B>,
-        a: &[CiphertextOf<B>],
-        b: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.zip(e, a, b, |x, y| Ok(e.mul_rescale(x, y)?))
+        self.check("tiles", &a)?;
+        let work = |t: usize, c: &[&CiphertextOf<B>]| Ok(e.add_where(c[0], x, |slot| self.holds(t, slot))?);
+        e.each_at(a.len(), |i| vec![a.at(i)], work)
     }
 
     /// A + M for a plain matrix. No level.
@@ -227,7 +220,7 @@ impl TileLayout {
     /// # Errors
     /// As [`TileLayout::add`] and [`TileLayout::encode`].
     pub fn add_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
+        self.check("tiles", &a.into())?;
         let Some(first) = a.first() else { return Ok(Vec::new()) };
         let at = EncodeAt { level: first.level(), scale: first.scale(), max_abs: m.max_abs() };
         let plains = self.encode(&Encoder::new(e.params()), m, at)?;
@@ -239,25 +232,11 @@ impl TileLayout {
     /// # Errors
     /// As [`TileLayout::add_plain`].
     pub fn mul_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
+        self.check("tiles", &a.into())?;
         let Some(first) = a.first() else { return Ok(Vec::new()) };
         let at = EncodeAt { max_abs: m.max_abs(), ..mask_at(e.params(), first.level()) };
         let plains = self.encode(&Encoder::new(e.params()), m, at)?;
         a.iter().zip(&plains).map(|(x, p)| Ok(e.rescale(&e.mul_plain(x, p)?)?)).collect()
-    }
-
-    /// A · x for a plain number. One level, the scale stays.
-    ///
-    /// # Errors
-    /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn mul_scalar<B: Backend>(
-        &self,
-        e: &Evaluator<B>,
-        a: &[CiphertextOf<B>],
-        x: f64,
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.check("tiles", a)?;
-        e.each(Order::InTurn, a.len(), |i| vec![&a[i]], |c| Ok(e.mul_constant(c[0], x)?))
     }
 
     /// Baby steps of a transpose of tiles, about as many as giant steps.
@@ -265,29 +244,11 @@ impl TileLayout {
         (1..).find(|b| b * b >= 2 * tile).unwrap_or(1)
     }
 
-    /// Diagonals and giant steps of a transpose.
-    pub fn transposition_size(tile: usize) -> (usize, usize) {
-        let (last, babies) = (tile as i64 - 1, Self::babies(tile) as i64);
-        (2 * tile - 1, (last.div_euclid(babies) - (-last).div_euclid(babies) + 1) as usize)
-    }
-
     /// Diagonals of a transpose and the rotation from one to the next: element (i, j) comes from
     /// (j, i), (j − i)·(d − 1) elements ahead.
     fn diagonals(&self) -> (std::ops::Range<i64>, i64) {
         let d = self.tile as i64;
         (1 - d..d, (d - 1) * self.stride as i64)
-    }
-
-    /// Keys of [`TileLayout::transpose`] at a level, without the map.
-    pub fn transposition_keys(&self, literal: &ParamsLiteral, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        let ((diagonals, unit), babies) = (self.diagonals(), Self::babies(self.tile) as i64);
-        for t in diagonals.filter(|_| self.tile > 1) {
-            let baby = t.rem_euclid(babies);
-            keys.rotation(baby * unit, level);
-            keys.rotation((t - baby) * unit, level);
-        }
-        keys.demand(None)
     }
 
     /// Prepares the transpose of tiles at a level; `None` for tiles of one element.
@@ -321,11 +282,11 @@ impl TileLayout {
         &self,
         e: &Evaluator<B>,
         map: Option<&LinearMap<B::Row>>,
-        a: &[CiphertextOf<B>],
+        a: Batch<'_, B::Ciphertext>,
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.check("tiles", a)?;
+        self.check("tiles", &a)?;
         let (down, across) = self.tiles();
-        let place = |t: usize| vec![&a[t % down * across + t / down]];
+        let place = |t: usize| vec![a.at(t % down * across + t / down)];
         let one = |tile: &[&CiphertextOf<B>]| {
             Ok(match map {
                 Some(map) => e.linear_map(tile[0], map)?.with_bound(tile[0].bound()),
@@ -333,13 +294,6 @@ impl TileLayout {
             })
         };
         e.each(Order::InTurn, a.len(), place, one)
-    }
-
-    /// Keys of [`TileLayout::sum`] at a level.
-    pub fn sum_keys(&self, literal: &ParamsLiteral, axis: Axis, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        keys.stages(&stages(self.tile, self.unit(axis), 2), level);
-        keys.demand(None)
     }
 
     /// The sum over an axis. One level.
@@ -350,46 +304,38 @@ impl TileLayout {
         &self,
         e: &Evaluator<B>,
         axis: Axis,
-        a: &[CiphertextOf<B>],
+        a: Batch<'_, B::Ciphertext>,
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.check("tiles", a)?;
+        self.check("tiles", &a)?;
         self.fits(e.params().literal())?;
-        let (down, across) = self.tiles();
+        let (d, g, (down, across)) = (self.tile, self.stride, self.tiles());
         let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
-        let mask = self.sum_mask(e, axis, level)?;
-        let lines: Vec<Vec<usize>> = match axis {
-            Axis::Rows => (0..across).map(|j| (0..down).map(|i| i * across + j).collect()).collect(),
-            Axis::Columns => (0..down).map(|i| (0..across).map(|j| i * across + j).collect()).collect(),
-        };
-        let one = |line: &[&CiphertextOf<B>]| self.masked_line(e, axis, line, (level, &mask));
-        e.each(Order::InTurn, lines.len(), |i| lines[i].iter().map(|t| &a[*t]).collect(), one)
-    }
-
-    fn sum_mask<B: Backend>(&self, e: &Evaluator<B>, axis: Axis, level: usize) -> Result<PlaintextOf<B>, MatrixError> {
-        let (d, g) = (self.tile, self.stride);
         let keep = |s: usize| {
             let (i, j) = (s / g / d, s / g % d);
             s.is_multiple_of(g) && if axis == Axis::Rows { i == 0 } else { i < d && j == 0 }
         };
-        Ok(e.mask(&Mask { level, value: 1.0, period: d * d * g, keep })?)
-    }
-
-    fn masked_line<B: Backend>(
-        &self,
-        e: &Evaluator<B>,
-        axis: Axis,
-        line: &[&CiphertextOf<B>],
-        (level, mask): (usize, &PlaintextOf<B>),
-    ) -> Result<CiphertextOf<B>, MatrixError> {
-        let mut sum = e.drop_to(line[0], level)?;
-        for tile in &line[1..] {
-            // Different elements' errors.
-            let spread = sum.spread().sum(tile.spread()).together();
-            e.add_assign(&mut sum, &e.drop_to(tile, level)?)?;
-            sum = sum.with_spread(spread);
-        }
-        let sum = fold(e, sum, &stages(self.tile, self.unit(axis), 2), true)?;
-        Ok(e.rescale(&e.mul_plain(&sum, mask)?)?)
+        let mask = e.mask(&Mask { level, value: 1.0, period: d * d * g, keep })?;
+        let (lines, held, terms) = match axis {
+            Axis::Rows => (across, self.rows, down),
+            Axis::Columns => (down, self.cols, across),
+        };
+        let place = |line: usize, t: usize| match axis {
+            Axis::Rows => t * across + line,
+            Axis::Columns => line * across + t,
+        };
+        let one = |line: &[&CiphertextOf<B>]| -> Result<CiphertextOf<B>, MatrixError> {
+            let mut sum = e.drop_to(line[0], level)?;
+            for tile in &line[1..] {
+                // Different elements' errors.
+                let spread = sum.spread().sum(tile.spread()).together();
+                e.add_assign(&mut sum, &e.drop_to(tile, level)?)?;
+                sum = sum.with_spread(spread);
+            }
+            let sum = fold(e, sum, &stages(d, self.unit(axis), 2), true)?;
+            let spread = sum.spread().occupied(held as f64 / (terms * d) as f64);
+            Ok(e.rescale(&e.mul_plain(&sum.with_spread(spread), &mask)?)?)
+        };
+        e.each(Order::InTurn, lines, |line| (0..terms).map(|t| a.at(place(line, t))).collect(), one)
     }
 }
 

@@ -112,7 +112,7 @@ fn goals() -> Vec<(Goal, bool)> {
     let two = |shapes: [(usize, usize); 2]| vec![x("A", shapes[0]), x("B", shapes[1])];
     let of = |inputs: Vec<InputSpec>, ops: Vec<Node>| {
         let count = inputs.len();
-        let nodes: Vec<Node> = (0..count).map(|input| Node::input(input)).chain(ops).collect();
+        let nodes: Vec<Node> = (0..count).map(Node::input).chain(ops).collect();
         let last = nodes.len() - 1;
         Expr::new(inputs, nodes, last).unwrap()
     };

@@ -2,7 +2,7 @@
 
 use super::LinearMap;
 use crate::circuits::polynomial::Parts;
-use crate::ckks::spread::{self, Spread};
+use crate::ckks::spread::{self, Part, Spread};
 use crate::ckks::{Ciphertext, CiphertextOf, Evaluator, State};
 use crate::error::HeError;
 use sudare_ring::ops::{Digits, Root};
@@ -65,12 +65,14 @@ impl<R> LinearMap<R> {
         let turn = switching + spread::division(&self.params, 2);
         let rounding: f64 = plan.all_diagonals().map(|d| d.rounding).sum();
         let own = (a.spread.size * a.scale).powi(2) * rounding + plan.late_turns() as f64 * turn;
-        let held = (a.spread.held + switching) * plan.scale * plan.scale + own;
+        let part = |part: Part| {
+            let held = (part.held + switching) * plan.scale * plan.scale + own;
+            Part { held, empty: own, common: part.common * plan.scale }
+        };
         Spread {
-            held,
-            empty: own,
-            common: a.spread.common * plan.scale,
             size: a.spread.size * plan.row_sum,
+            real: part(a.spread.real),
+            imaginary: part(a.spread.imaginary),
             alone: a.spread.alone,
         }
     }

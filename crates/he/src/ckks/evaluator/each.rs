@@ -1,7 +1,7 @@
 //! Several ciphertexts under one circuit: one after the other, or as batches.
 
 use super::{CiphertextOf, Evaluator};
-use crate::ckks::{Ciphertext, State};
+use crate::ckks::{Ciphertext, Spread, State};
 use crate::error::HeError;
 use sudare_ring::{interrupt, threads};
 use sudare_rlwe::{Backend, RlweError, Shaped};
@@ -51,6 +51,16 @@ impl<'c, C: Shaped> Batch<'c, C> {
         &self.listed[if self.listed.len() == self.count { place } else { 0 }]
     }
 
+    /// Each of them; what stands for all, once.
+    pub fn iter(&self) -> impl Iterator<Item = &'c Ciphertext<C>> + use<'c, C> {
+        self.listed.iter()
+    }
+
+    /// The same as a list.
+    pub fn to_vec(&self) -> Vec<Ciphertext<C>> {
+        self.listed.to_vec()
+    }
+
     /// Parts of `size` ciphertexts each; what stands for all stays whole.
     pub fn parts(self, size: usize) -> Vec<Self> {
         match self.listed.len() == self.count {
@@ -95,6 +105,59 @@ impl<B: Backend> Evaluator<B> {
             Order::InTurn => (0..count).map(|i| circuit(&operands(i))).collect(),
             Order::SideBySide => threads::map(count, |i| circuit(&operands(i))).into_iter().collect(),
         }
+    }
+
+    /// As [`Evaluator::each`], one after the other, of circuits that differ in what they add or multiply by: each is told which it
+    /// is. In a simulation the first stands for all.
+    ///
+    /// # Errors
+    /// Those of the circuit.
+    pub fn each_at<'c, E: From<HeError>>(
+        &self,
+        count: usize,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>>,
+        circuit: impl Fn(usize, &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
+    ) -> Result<Vec<CiphertextOf<B>>, E>
+    where
+        B::Ciphertext: 'c,
+    {
+        match (count > 0).then(|| self.once(count, &operands(0), |c| circuit(0, c))).flatten() {
+            Some(made) => Ok(vec![made?]),
+            None => (0..count).map(|i| circuit(i, &operands(i))).collect(),
+        }
+    }
+
+    /// A value of `count` ciphertexts from parts of it, with the place of each; `nothing` makes those that have none. In a
+    /// simulation the part that is known to be worst stands for all.
+    ///
+    /// # Errors
+    /// Those of `nothing`; `RlweError::Operands` without any part.
+    pub fn assembled(
+        &self,
+        count: usize,
+        parts: Vec<(Vec<usize>, Vec<CiphertextOf<B>>)>,
+        nothing: impl Fn(&CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError>,
+    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        let none = || RlweError::Operands { operation: "a value", left: 0, right: count };
+        let first = parts.iter().flat_map(|(_, made)| made).next().ok_or_else(none)?.clone();
+        if let Some(inner) = self.inner.assembled(&first.inner, count) {
+            if parts.iter().map(|(places, _)| places.len()).sum::<usize>() < count {
+                self.once(1, &[&first], |c| nothing(c[0])).transpose()?;
+            }
+            let all = || parts.iter().flat_map(|(_, made)| made);
+            let worst = |x: fn(&CiphertextOf<B>) -> f64| all().map(x).fold(0.0, f64::max);
+            let state = State { bound: worst(Ciphertext::bound), noise: worst(Ciphertext::noise), ..first.state() };
+            let spread = all().map(|c| c.spread).fold(first.spread, Spread::worst);
+            return Ok(vec![Ciphertext::new(inner, state).with_spread(spread)]);
+        }
+        let mut out: Vec<Option<CiphertextOf<B>>> = vec![None; count];
+        for (places, made) in parts {
+            for (place, c) in places.into_iter().zip(made) {
+                out[place] = Some(c);
+            }
+        }
+        let empty = if out.iter().any(Option::is_none) { Some(nothing(&first)?) } else { None };
+        out.into_iter().map(|c| c.or_else(|| empty.clone()).ok_or_else(|| none().into())).collect()
     }
 
     /// One circuit for all, where the backend takes them as one.

@@ -76,7 +76,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn mul_imaginary_unit(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()).with_spread(a.spread))
+        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()).with_spread(a.spread.turned()))
     }
 
     /// p ⊙ Σ_ψ ψ(a), rescaled: one decomposition, one division by P·q_l.

@@ -47,6 +47,28 @@ impl<B: Backend> Evaluator<B> {
         Ok(Plaintext { params, poly, level: at.level, scale: at.scale, bound: at.max_abs, noise, spread })
     }
 
+    /// a + `value` where `keep` says so.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`].
+    pub fn add_where(
+        &self,
+        a: &CiphertextOf<B>,
+        value: f64,
+        keep: impl Fn(usize) -> bool,
+    ) -> Result<CiphertextOf<B>, HeError> {
+        let (level, scale, encoder) = (a.level(), a.scale(), Encoder::new(&self.params));
+        let at = EncodeAt { level, scale, max_abs: value.abs() };
+        encoder.check_at("encoding", at)?;
+        let values = || Mask { level, value, period: usize::MAX, keep }.values(self.params.slots());
+        let make = || Ok::<_, HeError>(encoder.encode_at(&values(), at)?.poly.clone());
+        let poly = self.inner.prepare(level, Over::Q, make)?;
+        let (params, noise) = (self.params.rlwe().clone(), encoder.noise(at));
+        let error = spread::encoding(&self.params, usize::MAX) + spread::doubles(&self.params, at);
+        let spread = PlainSpread { size: value.abs(), error, mask: false };
+        self.add_plain(a, &Plaintext { params, poly, level, scale, bound: at.max_abs, noise, spread })
+    }
+
     /// A mask for [`Evaluator::sum_of_automorphisms_mul_rescale`].
     ///
     /// # Errors
@@ -95,7 +117,11 @@ impl Evaluator<Simulated> {
         state.check_fits("encryption", &self.params, at.level)?;
         let degree = self.params.sketch().degree();
         let variance = degree * (fresh.variance() + ROUNDING_VARIANCE) + spread::doubles(&self.params, at);
-        let inner = self.inner.batch(at.level, count);
-        Ok(Ciphertext::new(inner, state).with_spread(Spread { alone: true, ..Spread::even(at.max_abs, variance) }))
+        Ok(self.batch(at.level, count, state, Spread { alone: true, ..Spread::even(at.max_abs, variance) }))
+    }
+
+    /// `count` ciphertexts of which this is known.
+    pub fn batch(&self, level: usize, count: usize, state: State, spread: Spread) -> CiphertextOf<Simulated> {
+        Ciphertext::new(self.inner.batch(level, count), state).with_spread(spread)
     }
 }
