@@ -149,8 +149,8 @@ impl Options {
         let mut priced = Vec::new();
         let mut refused = None;
         for spec in self.specs(method, shape)? {
-            match spec.outline() {
-                Ok(outline) => priced.push((model.price(&outline.work(), spec.params.log_n, threads), spec)),
+            match spec.outline().and_then(|outline| outline.figures([1.0; 2])) {
+                Ok(figures) => priced.push((model.price(&figures.work, spec.params.log_n, threads), spec)),
                 Err(error) => refused = Some(error),
             }
         }
@@ -277,12 +277,12 @@ pub fn case(
     reset_peak_rss();
 
     let mut stages = Stages::default();
-    let demand = product.keys();
+    let figures = product.figures([1.0; 2])?;
     let ((secret, public, keys), keygen_ms) = timed(|| {
         let secret = SecretKey::generate(params)?;
         let (public, keys) = {
             let generator = KeyGenerator::new(&secret)?;
-            let keys = threads.run(|| generator.eval_keys(demand.relin, &demand.galois))?;
+            let keys = threads.run(|| generator.eval_keys(figures.keys.relin, &figures.keys.galois))?;
             (generator.public_key()?, keys)
         };
         Ok((secret, public, keys))
@@ -328,7 +328,7 @@ pub fn case(
     record.batch = Some(shape.batch);
     record.per_product_ms = record.median_ms.map(|t| t / shape.batch as f64);
     record.per_product_units = record.units.map(|t| t / shape.batch as f64);
-    record.predicted_error = Some(product.predicted_error([1.0; 2]));
+    record.predicted_error = Some(figures.error);
     record.counters = Some(crate::record::Counted {
         add: each(counters.add),
         rot: each(counters.rot),

@@ -59,7 +59,8 @@ fn matrices(salt: u64, (rows, cols): (usize, usize), count: usize) -> Outcome<Ve
 fn one(bench: &Bench, spec: &ProductSpec, model: f64) -> Outcome<Cell> {
     let product = spec.build()?;
     product.prepare()?;
-    let (params, shape, demand) = (product.params(), product.shape(), product.keys());
+    let (params, shape, figures) = (product.params(), product.shape(), product.figures([1.0; 2])?);
+    let demand = &figures.keys;
     let secret = SecretKey::generate(params)?;
     let keys = match (demand.relin, demand.galois.is_empty()) {
         (None, true) => EvalKeys::new(params, secret.id()),
@@ -90,7 +91,7 @@ fn one(bench: &Bench, spec: &ProductSpec, model: f64) -> Outcome<Cell> {
     let mut check = String::from("ok");
     let decryptor = Decryptor::new(&secret);
     let plain = got.iter().map(|c| decryptor.decrypt(c)).collect::<Result<Vec<_>, _>>()?;
-    let predicted = product.predicted_error([1.0; 2]);
+    let predicted = figures.error;
     for ((c, a), b) in product.decode(&plain)?.iter().zip(&a).zip(&b) {
         let error = c.max_difference(&a.matmul(b)?);
         if error.is_nan() || error > predicted {

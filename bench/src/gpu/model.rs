@@ -54,14 +54,15 @@ pub fn sum_of_rotations(literal: &ParamsLiteral, count: usize) -> f64 {
 /// Microseconds of a matrix product: its arithmetic, or its operands and result once through memory.
 pub fn product(spec: &ProductSpec) -> Outcome<f64> {
     let outline = spec.outline()?;
+    let figures = outline.figures([1.0; 2])?;
     let literal = &spec.params;
     let bytes =
         |operand, parts: usize, limbs: usize| (outline.ciphertexts(operand) * parts * limbs * 8) << literal.log_n;
-    let (parts, limbs) = (outline.parts(Operand::Output), outline.level(Operand::Output) + 1);
+    let (parts, limbs) = (figures.parts, figures.level + 1);
     let all = bytes(Operand::Left, 2, literal.q_bits.len())
         + bytes(Operand::Right, 2, literal.q_bits.len())
         + bytes(Operand::Output, parts, limbs);
-    Ok(arithmetic(&outline.work(), literal.log_n).max(all as f64 / ASSUMED_COPY))
+    Ok(arithmetic(&figures.work, literal.log_n).max(all as f64 / ASSUMED_COPY))
 }
 
 /// What the methods that devices run propose for a product, the cheapest by the model first.

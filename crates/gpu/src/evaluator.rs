@@ -8,10 +8,11 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_cuda::{Batch, CudaError, Device, Pairs};
+use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Coeff, Eval, Poly, interrupt};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Backend, Counters, Params, RlweError, Shaped};
+use sudare_rlwe::{Backend, Counters, MapSteps, Over, Params, RlweError, Shaped};
 
 /// Evaluates on batches with a server's keys. Operands are never changed; a result is on the device when its queue
 /// comes to it, and nothing here waits for that.
@@ -503,6 +504,35 @@ fn for_each_item(p: &Batch<Eval>, items: usize) -> Result<Batch<Eval>> {
 /// What the processor's evaluator does, for batches: polynomials go to the device when they are used.
 impl Backend for Evaluator {
     type Ciphertext = Ciphertexts;
+    type Plaintext = Poly<Eval>;
+
+    fn prepare<E>(
+        &self,
+        _: usize,
+        _: Over,
+        make: impl FnOnce() -> std::result::Result<Poly<Eval>, E>,
+    ) -> std::result::Result<Poly<Eval>, E> {
+        make()
+    }
+
+    fn narrowed<'p>(&self, p: &'p Poly<Eval>, from: usize, level: usize) -> std::borrow::Cow<'p, Poly<Eval>> {
+        rlwe::narrowed(p, from, level)
+    }
+
+    type Row = PeriodicPoly;
+
+    fn prepare_row<E>(
+        &self,
+        _: usize,
+        _: usize,
+        make: impl FnOnce() -> std::result::Result<PeriodicPoly, E>,
+    ) -> std::result::Result<PeriodicPoly, E> {
+        make()
+    }
+
+    fn linear_maps(&self, a: &Ciphertexts, _: &[(&MapSteps, &[Vec<PeriodicPoly>])]) -> Refused<Vec<Ciphertexts>> {
+        Err(RlweError::Operands { operation: "a linear map on a device", left: a.len(), right: 0 })
+    }
 
     fn keys(&self) -> &Arc<dyn KeySource> {
         self.inner.keys()

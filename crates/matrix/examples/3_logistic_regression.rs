@@ -98,9 +98,10 @@ fn main() -> Result<(), Failure> {
     let secret = SecretKey::generate(params)?;
     let columns = z.cols().next_power_of_two();
     let layout = GridLayout::new(z.rows(), z.cols(), columns, params.literal())?;
-    let demand = layout.sum_keys(params.literal(), set.output_level());
+    let top = set.output_level();
+    let elements: Vec<(u64, usize)> = layout.sum_elements(params).into_iter().map(|element| (element, top)).collect();
     let (keys, bootstrapper) = threads.run(|| -> Result<_, Failure> {
-        let keys = KeyGenerator::new(&secret)?.eval_keys(Some(set.output_level()), &demand.galois)?;
+        let keys = KeyGenerator::new(&secret)?.eval_keys(Some(top), &elements)?;
         Ok((keys, Bootstrapper::new(BootstrapKeys::generate(&secret, &set)?, None)?))
     })?;
     let server = Evaluator::new(params, keys)?;

@@ -10,16 +10,16 @@
 //! decrypts sees them as well as the product.
 
 use crate::blocked::Blocked;
-use crate::device::{OnDevice, Portable};
+use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::portable::{self, Portable, Reading};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
+use crate::sizing;
 use crate::slots::common::check_shape;
-use crate::work::Work;
-use crate::{rounding, sizing};
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_he::ckks::{
-    Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
 };
 use sudare_ring::threads;
 use sudare_rlwe::Backend;
@@ -84,19 +84,29 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 }
 
 fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Option<ProductSpec> {
-    let literal = (16..=sizing::MAX_LOG_SCALE).find_map(|log_scale| {
+    let literal = |log_scale: u32| {
+        let ample = Plan {
+            shape: req.shape,
+            literal: sizing::ample(log_n, log_scale),
+            options: CoefficientOptions { relinearize: false, ..options },
+        };
         let mut literal = sizing::bare(log_n, log_scale, req.security);
-        let bits = Plan { shape: req.shape, literal: literal.clone(), options }.modulus_bits(req.max_abs);
-        literal.q_bits = sizing::chain(bits);
+        literal.q_bits = sizing::chain(portable::modulus_bits(&ample, req.max_abs).ok()?);
         if options.relinearize {
             literal.p_bits = literal.q_bits.clone();
             literal.digit_limbs = literal.q_bits.len();
         }
-        let plan = Plan { shape: req.shape, literal, options };
-        plan.serves(req.max_abs, req.error).then_some(plan.literal)
-    })?;
-    let spec = ProductSpec { shape: req.shape, method: Method::Coefficient(options), params: literal };
-    sizing::secure(&spec.params).then_some(spec)
+        // A larger scale takes a larger modulus.
+        sizing::secure(&literal).then_some(literal)
+    };
+    let serves = |literal: &ParamsLiteral| {
+        Plan { shape: req.shape, literal: literal.clone(), options }.serves(req.max_abs, req.error)
+    };
+    // A larger scale is more exact.
+    let scales: Vec<u32> = (16..=sizing::MAX_LOG_SCALE).collect();
+    let least = scales.partition_point(|scale| literal(*scale).is_some_and(|literal| !serves(&literal)));
+    let params = literal(*scales.get(least)?).filter(serves)?;
+    Some(ProductSpec { shape: req.shape, method: Method::Coefficient(options), params })
 }
 
 /// Refuses what the method cannot serve.
@@ -114,9 +124,6 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) ->
     }
     Ok(())
 }
-
-/// What stays near a core: the second-level cache of the machines that the default cost model is of.
-const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 
 /// The product's sizes and parameters.
 #[derive(Clone, Debug)]
@@ -141,10 +148,6 @@ impl Plan {
         counts(self.shape, self.options.block)
     }
 
-    fn top(&self) -> usize {
-        self.literal.q_bits.len().saturating_sub(1)
-    }
-
     /// Coefficient of element (r, c) of an operand's block.
     fn place(&self, operand: Operand, r: usize, c: usize) -> usize {
         let (a, b, _) = self.options.block;
@@ -163,27 +166,6 @@ impl Plan {
             Operand::Right => ((t, j), (b, c)),
             Operand::Output => ((i, j), (a, c)),
         }
-    }
-
-    /// Variance of the error of a result element, in squared integer units.
-    fn variance(&self, max_abs: [f64; 2]) -> f64 {
-        let (a, b, c) = self.options.block;
-        let (fresh, scale) = (sizing::fresh_variance(&self.literal), f64::from(self.literal.log_scale).exp2());
-        let message = (a * b) as f64 * max_abs[0].powi(2) + (b * c) as f64 * max_abs[1].powi(2);
-        let products =
-            self.counts().1 as f64 * fresh * (message * scale * scale + sizing::degree(&self.literal) * fresh);
-        let switching = sizing::switching_variance(&self.literal) + sizing::division_variance(&self.literal, 2);
-        products + if self.options.relinearize { switching } else { 0.0 }
-    }
-
-    /// Bits that the modulus needs so that every static bound holds.
-    fn modulus_bits(&self, max_abs: [f64; 2]) -> f64 {
-        let (a, b, c) = self.options.block;
-        let scale = f64::from(self.literal.log_scale).exp2();
-        let (left, right) =
-            (max_abs[0] * ((a * b) as f64).sqrt() * scale, max_abs[1] * ((b * c) as f64).sqrt() * scale);
-        let fresh = sizing::fresh_bound(&self.literal);
-        (self.counts().1 as f64 * (left + fresh) * (right + fresh)).log2() + 1.0
     }
 }
 
@@ -205,45 +187,8 @@ impl Outline for Plan {
         self.shape.batch * rows * cols
     }
 
-    fn parts(&self, operand: Operand) -> usize {
-        if operand == Operand::Output && !self.options.relinearize { 3 } else { 2 }
-    }
-
-    fn level(&self, _: Operand) -> usize {
-        self.top()
-    }
-
-    fn keys(&self) -> KeyDemand {
-        KeyDemand { relin: self.options.relinearize.then(|| self.top()), galois: Vec::new() }
-    }
-
-    fn work(&self) -> Work {
-        let (literal, level, (i, t, j)) = (&self.literal, self.top(), self.counts());
-        let parts = 2.0 * (level + 1) as f64 * 8.0 * sizing::degree(literal);
-        // Every block of one side meets every block of the other: past the caches, each meeting
-        // reads both again.
-        let stored = parts * (t * (i + j)) as f64;
-        let read = if stored > CACHE_BYTES { 2.0 * parts } else { 0.0 };
-        let products = (Work::tensor(literal, level) + Work { operand_bytes: read, ..Work::default() }) * t as f64;
-        let relin = match self.options.relinearize {
-            true => Work::key_switch(literal, level) + Work::passes_at(literal, level, 2.0),
-            false => Work::default(),
-        };
-        (products + relin) * (self.shape.batch * i * j) as f64
-    }
-
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        vec![Peak { level: self.top(), bits: self.modulus_bits(max_abs) }]
-    }
-
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        let elements = (self.shape.m * self.shape.n * self.shape.batch) as f64;
-        let scale = f64::from(self.literal.log_scale).exp2();
-        let k = self.shape.k as f64;
-        // Elements alike are rounded alike to coefficients: half a unit each, whatever they are.
-        let rounded = k * 0.5 * (max_abs[0] + max_abs[1]) / scale;
-        let noise = sizing::largest(elements, self.variance(max_abs)) / (scale * scale);
-        noise + rounded + rounding::drift(0) * k * max_abs[0] * max_abs[1]
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
     }
 }
 
@@ -264,16 +209,55 @@ impl Coefficient {
     }
 }
 
-impl Coefficient {
+impl Plan {
     /// What is done to a sum of products.
     fn ended<B: Backend>(
         &self,
         evaluator: &Evaluator<B>,
         sum: CiphertextOf<B>,
     ) -> Result<CiphertextOf<B>, MatrixError> {
-        Ok(if self.plan.options.relinearize { evaluator.relinearize(&sum)? } else { sum })
+        Ok(if self.options.relinearize { evaluator.relinearize(&sum)? } else { sum })
+    }
+}
+
+impl Portable for Plan {
+    type Tables<B: Backend> = ();
+
+    fn tables<B: Backend>(&self, _: &Evaluator<B>) -> Result<(), MatrixError> {
+        Ok(())
     }
 
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        (): &(),
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let (i, t, j) = self.counts();
+        let lines = |index: usize| {
+            let (batch, row, col) = (index / (i * j), index / j % i, index % j);
+            let row = (0..t).map(|at| left.at((batch * i + row) * t + at));
+            row.chain((0..t).map(|at| right.at((batch * t + at) * j + col))).collect()
+        };
+        let product = |lines: &[&CiphertextOf<B>]| self.ended(e, e.dot(&lines[..t], &lines[t..])?);
+        e.each(Order::SideBySide, self.ciphertexts(Operand::Output), lines, product)
+    }
+
+    /// The message's bound is the Euclidean norm of a block: the zeros between its elements add nothing.
+    fn message(&self, operand: Operand, max_abs: f64) -> (f64, f64) {
+        let (_, (rows, cols)) = self.grid(operand);
+        (max_abs, max_abs * ((rows * cols) as f64).sqrt())
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::Coefficients
+    }
+}
+
+impl Coefficient {
     /// The block `index` of the matrices of a batch.
     fn block(
         &self,
@@ -293,28 +277,18 @@ impl Coefficient {
             }
         }
         let encoded = Encoder::new(&self.params).encode_coefficients(&values, at)?;
-        // The Euclidean norm of the elements: the zeros between them add nothing.
-        Ok(encoded.with_bound(at.max_abs * ((rows * cols) as f64).sqrt()))
+        Ok(encoded.with_bound(self.plan.message(operand, at.max_abs).1))
     }
 }
 
-impl Portable for Coefficient {
-    fn run<B: Backend>(
+impl OnDevice for Coefficient {
+    fn multiply_there(
         &self,
-        e: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (i, t, j) = self.plan.counts();
-        let lines = |index: usize| {
-            let (batch, row, col) = (index / (i * j), index / j % i, index % j);
-            let (a, b) = (&left[(batch * i + row) * t..][..t], &right[batch * t * j + col..]);
-            a.iter().chain(b.iter().step_by(j).take(t)).collect()
-        };
-        let product = |lines: &[&CiphertextOf<B>]| self.ended(e, e.dot(&lines[..t], &lines[t..])?);
-        e.each(Order::SideBySide, self.ciphertexts(Operand::Output), lines, product)
+        e: &DeviceEvaluator,
+        left: &[DeviceCiphertext],
+        right: &[DeviceCiphertext],
+    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
+        self.plan.multiply(e, &(), left.into(), right.into())
     }
 }
 
@@ -349,7 +323,7 @@ impl Product for Coefficient {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.run(evaluator, left, right)
+        self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
     fn on_device(&self) -> Option<&dyn OnDevice> {
@@ -399,7 +373,7 @@ impl Blocked for Coefficient {
     }
 
     fn finish(&self, evaluator: &Evaluator, sum: Ciphertext) -> Result<Ciphertext, MatrixError> {
-        self.ended(evaluator, sum)
+        self.plan.ended(evaluator, sum)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::MatrixError;
 use sudare_gpu::Ciphertexts;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, CiphertextOf, Evaluator, Params};
+use sudare_he::ckks::{Ciphertext, Evaluator, Params};
 use sudare_rlwe::{Backend, RlweError};
 
 /// A ciphertext on a device: one item of a batch, or some that are computed with alike.
@@ -11,43 +11,18 @@ pub type DeviceCiphertext = Ciphertext<Ciphertexts>;
 /// What computes there.
 pub type DeviceEvaluator = Evaluator<sudare_gpu::Evaluator>;
 
-/// A product that is written in the evaluator's operations alone: the processor and devices run the same lines.
-pub trait Portable: Send + Sync {
-    /// Multiplies encrypted operands.
-    ///
-    /// # Errors
-    /// [`MatrixError::Count`], [`MatrixError::He`] (missing keys, foreign ciphertexts, …).
-    fn run<B: Backend>(
-        &self,
-        evaluator: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError>;
-}
-
-/// A [`Portable`] product, whichever it is, on a device.
+/// A product that devices compute as the processor does, by the same lines.
 pub trait OnDevice: Send + Sync {
     /// Multiplies operands that are on the evaluator's device; so is the result.
     ///
     /// # Errors
-    /// As [`Portable::run`]; `RlweError::Device`.
+    /// As [`Product::multiply`](crate::Product::multiply); `RlweError::Device`.
     fn multiply_there(
         &self,
         evaluator: &DeviceEvaluator,
         left: &[DeviceCiphertext],
         right: &[DeviceCiphertext],
     ) -> Result<Vec<DeviceCiphertext>, MatrixError>;
-}
-
-impl<P: Portable> OnDevice for P {
-    fn multiply_there(
-        &self,
-        evaluator: &DeviceEvaluator,
-        left: &[DeviceCiphertext],
-        right: &[DeviceCiphertext],
-    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
-        self.run(evaluator, left, right)
-    }
 }
 
 /// Copies ciphertexts to a device, those of one level and as many parts together.

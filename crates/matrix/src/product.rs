@@ -1,15 +1,15 @@
 //! What every product algorithm offers.
 
+use crate::Work;
 use crate::blocked::Blocked;
 use crate::device::OnDevice;
 use crate::error::MatrixError;
-use crate::sizing;
 use crate::slots::cube::Improvements;
 use crate::slots::spread3d::SpreadOptions;
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_rlwe::Counters;
 use sudare_rlwe::security::Security;
 
 /// `batch` independent products of an m×k with a k×n matrix.
@@ -88,8 +88,34 @@ pub struct Peak {
     pub bits: f64,
 }
 
-/// What a product takes and promises, read off its shape, options and parameter literal. Nothing
-/// is computed for it, so that a planner weighs hundreds in the time that building one takes.
+/// What a product takes and promises for operands of some bounds, encrypted under the public key or the secret one,
+/// whatever their elements are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// The keys it needs.
+    pub keys: KeyDemand,
+    /// What one [`Product::multiply`] costs.
+    pub work: Work,
+    /// Operations of it, for a method that is written in the evaluator's.
+    pub counters: Option<Counters>,
+    /// Bytes of the tables that [`Product::prepare`] makes.
+    pub table_bytes: u64,
+    /// Most bytes of ciphertexts that are in memory at once, operands and result among them.
+    pub peak_bytes: u64,
+    /// Ciphertexts of the result.
+    pub ciphertexts: usize,
+    /// Polynomials of each: two, or the three of a result that is not relinearised.
+    pub parts: usize,
+    /// Their level.
+    pub level: usize,
+    /// Their scale.
+    pub scale: f64,
+    /// Largest error of an element that is promised.
+    pub error: f64,
+}
+
+/// A product's shape and parameter literal, from which what it takes and promises is worked out. Nothing is built for
+/// it, so that a planner weighs hundreds in the time that building one takes.
 pub trait Outline: Send + Sync {
     /// The method's name in tables: `paper3d`, `improved3d`, `jiang`, …
     fn name(&self) -> &'static str;
@@ -103,36 +129,21 @@ pub trait Outline: Send + Sync {
     /// Number of ciphertexts of an operand or the result.
     fn ciphertexts(&self, operand: Operand) -> usize;
 
-    /// Polynomials of a ciphertext: two, or the three of a result that is not relinearised.
-    fn parts(&self, _operand: Operand) -> usize {
-        2
+    /// What it takes and promises for operands bounded by `max_abs`.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] where the modulus does not hold what is computed.
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError>;
+
+    /// The error that it promises, if its modulus holds all that is computed.
+    fn promised(&self, max_abs: [f64; 2]) -> Option<f64> {
+        Some(self.figures(max_abs).ok()?.error)
     }
-
-    /// The level at which an operand is encrypted or the result comes out.
-    fn level(&self, operand: Operand) -> usize;
-
-    /// The keys it needs.
-    fn keys(&self) -> KeyDemand;
-
-    /// What one [`Product::multiply`] costs.
-    fn work(&self) -> Work;
-
-    /// Bytes of the tables that [`Product::prepare`] makes.
-    fn table_bytes(&self) -> u64 {
-        0
-    }
-
-    /// Where its ciphertexts fill their modulus most, for operands bounded by `max_abs`.
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak>;
-
-    /// Largest error of a result element that is promised for operands bounded by `max_abs`,
-    /// encrypted under the public key or the secret one, whatever the elements are.
-    fn error(&self, max_abs: [f64; 2]) -> f64;
 
     /// Whether it promises an error and its modulus holds all that is computed, for operands
     /// bounded by `max_abs`.
     fn serves(&self, max_abs: [f64; 2], error: f64) -> bool {
-        self.error(max_abs) <= error && sizing::holds(self.literal(), &self.peaks(max_abs))
+        self.promised(max_abs).is_some_and(|promised| promised <= error)
     }
 }
 
@@ -210,19 +221,12 @@ pub trait Product: Send + Sync {
         self.outline().ciphertexts(operand)
     }
 
-    /// [`Outline::keys`].
-    fn keys(&self) -> KeyDemand {
-        self.outline().keys()
-    }
-
-    /// [`Outline::work`].
-    fn work(&self) -> Work {
-        self.outline().work()
-    }
-
-    /// [`Outline::error`].
-    fn predicted_error(&self, max_abs: [f64; 2]) -> f64 {
-        self.outline().error(max_abs)
+    /// [`Outline::figures`].
+    ///
+    /// # Errors
+    /// As there.
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        self.outline().figures(max_abs)
     }
 }
 

@@ -33,8 +33,8 @@ impl ProductSpec {
             Method::Improved3d(options) => Box::new(improved3d::Improved3d::new(params, self.shape, *options)?),
             Method::Spread3d(options) => Box::new(spread3d::Spread3d::new(params, self.shape, *options)?),
             Method::Tiled { tile, options } => Box::new(tiles::Tiled::new(params, self.shape, *tile, *options)?),
-            Method::Jiang => Box::new(jiang::Jiang::new(params, self.shape)?),
-            Method::JiangBsgs => Box::new(jiang::JiangBsgs::new(params, self.shape)?),
+            Method::Jiang => Box::new(jiang::Jiang::new(params, self.shape, false)?),
+            Method::JiangBsgs => Box::new(jiang::Jiang::new(params, self.shape, true)?),
             Method::Coefficient(options) => Box::new(Coefficient::new(self.shape, params, *options)?),
             Method::Module(options) => Box::new(Module::new(self.shape, params, *options)?),
         })
@@ -78,37 +78,6 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     .into_iter()
     .flat_map(|propose| propose(req))
     .collect()
-}
-
-impl ProductSpec {
-    /// Level and scale of the result under built parameters: the product of the operands' scales,
-    /// divided by the prime of the level at which the method rescales it. Masks leave a scale as it is.
-    pub(crate) fn result(&self, params: &Params) -> (usize, f64) {
-        let top = params.max_level();
-        let (depth, rescaled) = self.rescaled(top);
-        let prime = rescaled.map_or(1.0, |level| params.prime_at(level) as f64);
-        (top.saturating_sub(depth), params.scale() * params.scale() / prime)
-    }
-
-    /// The result's scale as the literal has it.
-    pub(crate) fn scale_of_result(&self) -> f64 {
-        let (_, rescaled) = self.rescaled(self.params.q_bits.len().saturating_sub(1));
-        let prime = rescaled.and_then(|level| self.params.q_bits.get(level)).map_or(0, |bits| *bits);
-        (2.0 * f64::from(self.params.log_scale) - f64::from(prime)).exp2()
-    }
-
-    /// Levels that the method takes, and that at which it rescales the product.
-    fn rescaled(&self, top: usize) -> (usize, Option<usize>) {
-        let (depth, below) = match &self.method {
-            Method::Paper3d => (3, Some(1)),
-            Method::Improved3d(options) | Method::Tiled { options, .. } => (options.depth(), Some(1)),
-            Method::Jiang | Method::JiangBsgs => (3, Some(2)),
-            Method::Spread3d(options) if options.fold => (1, Some(0)),
-            Method::Module(options) if options.relinearize && top > 0 => (1, Some(0)),
-            Method::Spread3d(_) | Method::Module(_) | Method::Coefficient(_) => (0, None),
-        };
-        (depth, below.map(|below| top.saturating_sub(below)))
-    }
 }
 
 impl Method {

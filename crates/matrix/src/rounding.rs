@@ -7,6 +7,8 @@
 //! a sum in the twiddle's, 4/3·u²/2 for the half that is multiplied, u²/3 for the sum). Independent
 //! layers add up to √(log2 M)·u; twice that is taken, for what they have in common.
 
+use sudare_he::ckks::spread::SIGMAS;
+
 /// The unit roundoff of a double.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
@@ -26,6 +28,16 @@ pub(crate) fn direct_embedding(points: f64) -> f64 {
 /// it is divided by the scale.
 pub(crate) fn reading(embedding: f64) -> f64 {
     (embedding.powi(2) + 2.0 * UNIT * UNIT).sqrt()
+}
+
+/// Standard deviation of slots up to `size` of a ring of this degree when they are read.
+pub(crate) fn reading_slots(degree: usize, size: f64) -> f64 {
+    reading(embedding(degree as f64 / 2.0)) * size
+}
+
+/// The largest error that reading slots up to `size` adds, after `rescales` of their scale.
+pub(crate) fn largest_reading(degree: usize, size: f64, rescales: usize) -> f64 {
+    SIGMAS * reading_slots(degree, size) / std::f64::consts::SQRT_2 + drift(rescales) * size
 }
 
 /// What all values of a result have in common, at most: a result's own rounding to a double, and

@@ -2,6 +2,7 @@
 //! table is built.
 
 use crate::product::Peak;
+use sudare_he::HeError;
 use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::noise::TAIL;
 use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
@@ -29,6 +30,16 @@ pub(crate) fn bare(log_n: u32, log_scale: u32, security: Security) -> ParamsLite
         },
         log_scale,
     }
+}
+
+/// Primes of a chain as long as any that a product without rescales has.
+const MOST_PRIMES: usize = 18;
+
+/// A literal whose modulus holds whatever a product without rescales makes, to learn how much it takes.
+pub(crate) fn ample(log_n: u32, log_scale: u32) -> ParamsLiteral {
+    let mut literal = bare(log_n, log_scale, Security::Insecure);
+    literal.q_bits = vec![PRIME_BITS; MOST_PRIMES];
+    literal
 }
 
 /// The ring degree.
@@ -89,15 +100,13 @@ fn modulus_bits(literal: &ParamsLiteral, level: usize) -> f64 {
     literal.q_bits.iter().take(level + 1).map(|b| f64::from(*b) - SHORT_BITS).sum()
 }
 
-/// Whether the modulus holds every value that arises.
-pub(crate) fn holds(literal: &ParamsLiteral, peaks: &[Peak]) -> bool {
-    peaks.iter().all(|p| p.bits <= modulus_bits(literal, p.level))
-}
-
-/// Bytes in memory of a polynomial over Q_level·P, what a prepared plaintext takes.
-pub(crate) fn extended_bytes(literal: &ParamsLiteral, level: usize) -> u64 {
-    let limbs = literal.q_bits.len().min(level + 1) + literal.p_bits.len();
-    (limbs as u64 * 8) << literal.log_n
+/// Refuses parameters whose modulus does not hold every value that arises.
+pub(crate) fn check_holds(literal: &ParamsLiteral, peaks: &[Peak]) -> Result<(), HeError> {
+    let over = peaks.iter().find(|p| p.bits > modulus_bits(literal, p.level));
+    over.map_or(Ok(()), |p| {
+        let (level, modulus) = (p.level, modulus_bits(literal, p.level));
+        Err(HeError::TooLarge { operation: "product", value: p.bits, scale: 0.0, modulus, level })
+    })
 }
 
 /// Equal primes for a modulus that holds values up to 2^`bits`, sign included.

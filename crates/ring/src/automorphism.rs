@@ -7,15 +7,15 @@ use crate::modulus::Modulus;
 /// The Galois element that rotates the N/2 slots left by `steps` (right if negative):
 /// 5^steps mod 2N. `n` is a power of two.
 pub fn rotation_element(n: usize, steps: i64) -> u64 {
-    let order = 2 * n as u64;
     // 5 has order N/2.
+    let modulo = |x: u64| x & (2 * n as u64 - 1);
     let mut exponent = steps.rem_euclid((n as i64 / 2).max(1)) as u64;
-    let (mut square, mut element) = (5 % order, 1);
+    let (mut square, mut element) = (modulo(5), 1);
     while exponent > 0 {
         if exponent & 1 == 1 {
-            element = element * square % order;
+            element = modulo(element * square);
         }
-        square = square * square % order;
+        square = modulo(square * square);
         exponent >>= 1;
     }
     element

@@ -1,7 +1,13 @@
 //! NTT-friendly primes and roots of unity.
 
 use crate::error::RingError;
+use crate::memo::PerProcess;
 use crate::modulus::Modulus;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Primes by the order of the root of unity that they have and their bits, the largest first.
+type Known = Mutex<BTreeMap<(u64, u32), Vec<u64>>>;
 
 /// Whether `x` is prime (Miller–Rabin with bases that decide every 64-bit number).
 pub fn is_prime(x: u64) -> bool {
@@ -55,20 +61,30 @@ pub fn ntt_primes(n: usize, bits: u32, count: usize, taken: &[u64]) -> Result<Ve
     if high <= order {
         return Err(too_few);
     }
+    // Found once for each ring and size: planners ask for the same chains hundreds of times.
+    static KNOWN: PerProcess<Known> = PerProcess::new();
+    let mut known = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.entry((order, bits)).or_default();
     let mut found = Vec::with_capacity(count);
-    let mut candidate = high - order + 1;
+    let mut at = 0;
     while found.len() < count {
-        if candidate < low {
-            return Err(too_few);
+        if at == known.len() {
+            let mut candidate = known.last().copied().unwrap_or(high + 1);
+            loop {
+                match candidate.checked_sub(order).filter(|next| *next >= low) {
+                    Some(next) => candidate = next,
+                    None => return Err(too_few),
+                }
+                if is_prime(candidate) {
+                    break;
+                }
+            }
+            known.push(candidate);
         }
-        if !taken.contains(&candidate) && is_prime(candidate) {
-            found.push(candidate);
+        if !taken.contains(&known[at]) {
+            found.push(known[at]);
         }
-        match candidate.checked_sub(order) {
-            Some(next) => candidate = next,
-            None if found.len() < count => return Err(too_few),
-            None => break,
-        }
+        at += 1;
     }
     Ok(found)
 }

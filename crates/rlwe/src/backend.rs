@@ -3,12 +3,15 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use crate::evaluator::{Counters, Evaluator};
+use crate::evaluator::{Counters, Evaluator, MapSteps};
 use crate::ids::KeyId;
 use crate::keys::KeySource;
 use crate::params::Params;
+use std::borrow::Cow;
 use std::sync::Arc;
+use sudare_ring::ops::{PeriodicPoly, Root};
 use sudare_ring::{Eval, Poly};
+use zeroize::Zeroize;
 
 /// What is known of a ciphertext, or of a batch of ciphertexts alike, without reading it.
 pub trait Shaped: Clone {
@@ -23,6 +26,11 @@ pub trait Shaped: Clone {
 
     /// Polynomials of a ciphertext: two, or three after a product.
     fn polynomials(&self) -> usize;
+
+    /// How many of a list of ciphertexts it stands for: one, but in a simulation.
+    fn count(&self) -> usize {
+        1
+    }
 
     /// The next level down.
     ///
@@ -57,6 +65,64 @@ pub trait Backend: Sync {
     /// A ciphertext, or a batch of ciphertexts of one level under one key.
     type Ciphertext: Shaped + Send + Sync;
 
+    /// A polynomial that is added or multiplied, as the backend keeps it.
+    type Plaintext: Clone + Send + Sync + Zeroize;
+
+    /// A polynomial over the primes of a level, or these and the special ones, for later operations; `make` is called if
+    /// the backend has a use for its words.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    fn prepare<E>(
+        &self,
+        level: usize,
+        over: Over,
+        make: impl FnOnce() -> Result<Poly<Eval>, E>,
+    ) -> Result<Self::Plaintext, E>;
+
+    /// A polynomial over Q·P of a level, for a lower one.
+    fn narrowed<'p>(&self, p: &'p Self::Plaintext, from: usize, level: usize) -> Cow<'p, Self::Plaintext>;
+
+    /// A polynomial of a linear map, as the backend keeps it.
+    type Row: Clone + Send + Sync;
+
+    /// A row, as [`Backend::prepare`].
+    ///
+    /// # Errors
+    /// Those of `make`.
+    fn prepare_row<E>(
+        &self,
+        level: usize,
+        period: usize,
+        make: impl FnOnce() -> Result<PeriodicPoly, E>,
+    ) -> Result<Self::Row, E>;
+
+    /// Σ over giant steps ψ of ψ(Σ p ⊙ baby), rescaled: a linear map (double hoisting); several by one decomposition.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_keys`]; [`RlweError::OutOfLevels`] at level 0, and on a backend without it
+    /// [`RlweError::Operands`].
+    fn linear_maps(
+        &self,
+        a: &Self::Ciphertext,
+        maps: &[(&MapSteps, &[Vec<Self::Row>])],
+    ) -> Result<Vec<Self::Ciphertext>, RlweError>;
+
+    /// The operands of `count` circuits that are alike, if the backend runs but one of them for all.
+    fn taken(&self, _operands: &[&Self::Ciphertext], _count: usize) -> Option<Vec<Self::Ciphertext>> {
+        None
+    }
+
+    /// What such a circuit made, as the value of all.
+    fn returned(&self, made: &Self::Ciphertext) -> Self::Ciphertext {
+        made.clone()
+    }
+
+    /// `count` ciphertexts like this one as one, if the backend computes but one of what is alike.
+    fn assembled(&self, _like: &Self::Ciphertext, _count: usize) -> Option<Self::Ciphertext> {
+        None
+    }
+
     /// [`Evaluator::keys`].
     fn keys(&self) -> &Arc<dyn KeySource>;
     /// [`Evaluator::counters`].
@@ -80,13 +146,13 @@ pub trait Backend: Sync {
     /// [`Evaluator::negate`].
     fn negate(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::add_poly`].
-    fn add_poly(&self, a: &Self::Ciphertext, p: &Poly<Eval>) -> Result<Self::Ciphertext, RlweError>;
+    fn add_poly(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::sub_poly`].
-    fn sub_poly(&self, a: &Self::Ciphertext, p: &Poly<Eval>) -> Result<Self::Ciphertext, RlweError>;
+    fn sub_poly(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::mul_poly`].
-    fn mul_poly(&self, a: &Self::Ciphertext, p: &Poly<Eval>) -> Result<Self::Ciphertext, RlweError>;
+    fn mul_poly(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::mul_poly_rescale`].
-    fn mul_poly_rescale(&self, a: &Self::Ciphertext, p: &Poly<Eval>) -> Result<Self::Ciphertext, RlweError>;
+    fn mul_poly_rescale(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::mul_imaginary_unit`].
     fn mul_imaginary_unit(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
     /// [`Evaluator::mul_integer`].
@@ -121,7 +187,7 @@ pub trait Backend: Sync {
         &self,
         a: &Self::Ciphertext,
         elements: &[u64],
-        mask: &Poly<Eval>,
+        mask: &Self::Plaintext,
     ) -> Result<Self::Ciphertext, RlweError>;
 
     /// How many ciphertexts like this one the backend takes at a time: more than one only if that is faster than one after the other.
@@ -155,8 +221,65 @@ pub trait Backend: Sync {
     }
 }
 
+/// What a polynomial is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The data primes of a level.
+    Q,
+    /// These and the special primes.
+    QP,
+}
+
+/// A polynomial over Q·P of level `from`, for a lower level.
+pub fn narrowed(p: &Poly<Eval>, from: usize, level: usize) -> Cow<'_, Poly<Eval>> {
+    if level == from {
+        return Cow::Borrowed(p);
+    }
+    let all = p.basis().len();
+    let indices: Vec<usize> = (0..=level).chain(from + 1..all).collect();
+    Cow::Owned(p.select(&indices))
+}
+
 impl Backend for Evaluator {
     type Ciphertext = Ciphertext;
+    type Plaintext = Poly<Eval>;
+
+    fn prepare<E>(&self, _: usize, _: Over, make: impl FnOnce() -> Result<Poly<Eval>, E>) -> Result<Poly<Eval>, E> {
+        make()
+    }
+
+    fn narrowed<'p>(&self, p: &'p Poly<Eval>, from: usize, level: usize) -> Cow<'p, Poly<Eval>> {
+        narrowed(p, from, level)
+    }
+
+    type Row = PeriodicPoly;
+
+    fn prepare_row<E>(
+        &self,
+        _: usize,
+        _: usize,
+        make: impl FnOnce() -> Result<PeriodicPoly, E>,
+    ) -> Result<PeriodicPoly, E> {
+        make()
+    }
+
+    fn linear_maps(
+        &self,
+        a: &Ciphertext,
+        maps: &[(&MapSteps, &[Vec<PeriodicPoly>])],
+    ) -> Result<Vec<Ciphertext>, RlweError> {
+        let lower = a.lower("linear map")?;
+        maps.iter().try_for_each(|(steps, _)| self.check_keys(&steps.elements(), a.level()))?;
+        let hoisted = self.hoist(a)?;
+        let [c0, c1] = a.both();
+        let source = Root { c0, c1, digits: hoisted.digits() };
+        let one = |(steps, rows): &(&MapSteps, &[Vec<PeriodicPoly>])| -> Result<Ciphertext, RlweError> {
+            let pair = self.linear_map_extended(a.level(), &[source], steps, rows)?.pop();
+            let none = RlweError::Internal { what: "a linear map has no result" };
+            Ok(a.with_parts(pair.ok_or(none)?.mod_down_rescale(self.params())?.into(), lower))
+        };
+        maps.iter().map(one).collect()
+    }
 
     fn keys(&self) -> &Arc<dyn KeySource> {
         self.keys()

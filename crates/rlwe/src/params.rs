@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use sudare_ring::RnsBasis;
 use sudare_ring::kernel::{MAX_DEGREE, MIN_DEGREE};
+use sudare_ring::memo::Once;
 use sudare_ring::prime::ntt_primes;
 
 /// Most primes in Q and in P; bounds what a loader allocates.
@@ -51,11 +52,15 @@ struct Inner {
     literal: ParamsLiteral,
     tag: SchemeTag,
     hash: ParamsHash,
-    q: RnsBasis,
-    p: RnsBasis,
-    levels: Vec<LevelTables>,
+    /// Data primes, then special primes.
+    primes: [Vec<u64>; 2],
+    /// log2 of the product of the data primes at each level.
+    log_q: Vec<f64>,
     sketch: Sketch,
     log_qp: f64,
+    /// Tables of all primes, made when they are first asked for: a planner or a simulation never does.
+    bases: Once<[RnsBasis; 2]>,
+    levels: Once<Vec<LevelTables>>,
 }
 
 /// A checked parameter set. Cloning shares it.
@@ -101,23 +106,57 @@ impl Params {
                 "a digit of {digit_bits:.0} bits needs special primes of as many bits together, and they have {p_bits:.0}"
             ));
         }
-        Self::over(literal, tag, RnsBasis::new(n, &q_primes)?, RnsBasis::new(n, &p_primes)?)
+        Self::over(literal, tag, [q_primes, p_primes], Once::new())
     }
 
-    /// A set over primes that are there already.
-    fn over(literal: ParamsLiteral, tag: SchemeTag, q: RnsBasis, p: RnsBasis) -> Result<Self, RlweError> {
-        let log_qp = q.log2_product() + p.log2_product();
+    /// A set over given primes, whose tables may be there already.
+    fn over(
+        literal: ParamsLiteral,
+        tag: SchemeTag,
+        primes: [Vec<u64>; 2],
+        bases: Once<[RnsBasis; 2]>,
+    ) -> Result<Self, RlweError> {
+        let log2 = |q: &u64| (*q as f64).log2();
+        let log_q: Vec<f64> = (1..=primes[0].len()).map(|l| primes[0][..l].iter().map(log2).sum()).collect();
+        let log_qp = primes[0].iter().map(log2).sum::<f64>() + primes[1].iter().map(log2).sum::<f64>();
         // A hair's tolerance: primes sit just below their power of two.
         let limit = max_log_qp(literal.log_n, literal.secret, literal.security).unwrap_or(0);
         if log_qp > f64::from(limit) {
-            let (degree, claimed) = (q.degree(), literal.security.bits());
+            let (degree, claimed) = (1 << literal.log_n, literal.security.bits());
             return Err(RlweError::Insecure { log_qp, degree, limit, claimed });
         }
-        let levels =
-            (0..q.len()).map(|l| LevelTables::new(&q, &p, l, literal.digit_limbs)).collect::<Result<_, _>>()?;
-        let hash = hash_of(&literal, tag, &q, &p);
-        let sketch = Sketch::new(&literal, q.primes().map(|q| q as f64), p.primes().map(|p| p as f64));
-        Ok(Self(Arc::new(Inner { literal, tag, hash, levels, sketch, log_qp, q, p })))
+        let hash = hash_of(&literal, tag, &primes);
+        let [q, p] = [0, 1].map(|i| primes[i].iter().map(|q| *q as f64).collect::<Vec<_>>());
+        let sketch = Sketch::new(&literal, q, p);
+        let levels = Once::new();
+        Ok(Self(Arc::new(Inner { literal, tag, hash, primes, log_q, sketch, log_qp, bases, levels })))
+    }
+
+    /// Both bases, with their tables.
+    fn bases(&self) -> &[RnsBasis; 2] {
+        let n = self.degree();
+        self.0.bases.get_or_init(|| {
+            Box::new(self.0.primes.each_ref().map(|primes| match RnsBasis::new(n, primes) {
+                Ok(basis) => basis,
+                Err(e) => unreachable!("primes that were checked: {e}"),
+            }))
+        })
+    }
+
+    fn levels(&self) -> &[LevelTables] {
+        self.0.levels.get_or_init(|| {
+            let ([q, p], digit_limbs) = (self.bases(), self.0.literal.digit_limbs);
+            let level = |l| match LevelTables::new(q, p, l, digit_limbs) {
+                Ok(tables) => tables,
+                Err(e) => unreachable!("primes that were checked: {e}"),
+            };
+            Box::new((0..q.len()).map(level).collect())
+        })
+    }
+
+    /// log2 of the product of the data primes at a level.
+    pub fn log_q(&self, level: usize) -> f64 {
+        self.0.log_q[level]
     }
 
     /// The same ring over other primes, checked for the same security: what a step of a circuit switches
@@ -135,7 +174,13 @@ impl Params {
         let bits = |basis: &RnsBasis| basis.moduli().map(|q| q.bits()).collect();
         let (q_bits, p_bits) = (bits(&q), bits(&p));
         let literal = ParamsLiteral { q_bits, p_bits, digit_limbs, secret, ..self.literal().clone() };
-        Self::over(literal, self.tag(), q, p)
+        let primes = [&q, &p].map(|basis| basis.primes().collect());
+        // What two bases cannot be concatenated is refused now.
+        q.concat(&p)?;
+        let bases = Once::new();
+        // It is empty: nobody else has it yet.
+        let _ = bases.set(Box::new([q, p]));
+        Self::over(literal, self.tag(), primes, bases)
     }
 
     /// The literal that this set was built from.
@@ -155,7 +200,7 @@ impl Params {
 
     /// Ring degree N.
     pub fn degree(&self) -> usize {
-        self.0.q.degree()
+        1 << self.0.literal.log_n
     }
 
     /// log2 N.
@@ -165,37 +210,37 @@ impl Params {
 
     /// The highest level: how many rescales a fresh ciphertext takes.
     pub fn max_level(&self) -> usize {
-        self.0.q.len() - 1
+        self.0.primes[0].len() - 1
     }
 
     /// All data primes.
     pub fn q(&self) -> &RnsBasis {
-        &self.0.q
+        &self.bases()[0]
     }
 
     /// The special primes.
     pub fn p(&self) -> &RnsBasis {
-        &self.0.p
+        &self.bases()[1]
     }
 
     /// Data primes at a level.
     pub fn q_at(&self, level: usize) -> &RnsBasis {
-        self.0.levels[level].gadget.q()
+        self.levels()[level].gadget.q()
     }
 
     /// Data primes at a level, then the special primes.
     pub fn qp_at(&self, level: usize) -> &RnsBasis {
-        self.0.levels[level].gadget.qp()
+        self.levels()[level].gadget.qp()
     }
 
     /// The prime that a rescale at `level` divides by.
     pub fn prime_at(&self, level: usize) -> u64 {
-        self.0.q.modulus(level).value()
+        self.0.primes[0][level]
     }
 
     /// Number of key-switching digits of a ciphertext at a level.
     pub fn digits_at(&self, level: usize) -> usize {
-        self.0.levels[level].gadget.digits()
+        self.levels()[level].gadget.digits()
     }
 
     /// log2(Q·P): the modulus that the security rests on.
@@ -215,7 +260,7 @@ impl Params {
 
     /// What key switching and division at a level need.
     pub fn tables(&self, level: usize) -> &LevelTables {
-        &self.0.levels[level]
+        &self.levels()[level]
     }
 
     /// The Galois element that rotates slots left by `step` (any sign): 5^step mod 2N.
@@ -273,16 +318,16 @@ impl fmt::Debug for Params {
     }
 }
 
-fn hash_of(literal: &ParamsLiteral, tag: SchemeTag, q: &RnsBasis, p: &RnsBasis) -> ParamsHash {
+fn hash_of(literal: &ParamsLiteral, tag: SchemeTag, [q, p]: &[Vec<u64>; 2]) -> ParamsHash {
     let mut hasher = blake3::Hasher::new_derive_key("sudare parameters v1");
     let mut word = |x: u64| {
         hasher.update(&x.to_le_bytes());
     };
     word(u64::from(literal.log_n));
     word(q.len() as u64);
-    q.primes().for_each(&mut word);
+    q.iter().copied().for_each(&mut word);
     word(p.len() as u64);
-    p.primes().for_each(&mut word);
+    p.iter().copied().for_each(&mut word);
     word(literal.digit_limbs as u64);
     word(u64::from(tag.0));
     match literal.secret {

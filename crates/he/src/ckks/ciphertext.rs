@@ -1,5 +1,6 @@
 //! Ciphertexts and the state that travels with them.
 
+use super::spread::Spread;
 use crate::error::{HeError, parameters};
 use std::fmt;
 use sudare_ring::random::MaskSeed;
@@ -21,6 +22,7 @@ pub struct Ciphertext<C = rlwe::Ciphertext> {
     pub(crate) scale: f64,
     pub(crate) bound: f64,
     pub(crate) noise: f64,
+    pub(crate) spread: Spread,
 }
 
 /// What a ciphertext says of its message.
@@ -37,7 +39,7 @@ pub struct State {
 impl State {
     /// Refuses a message that the modulus of a level cannot hold.
     pub(crate) fn check_fits(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
-        let modulus = params.q_at(level).log2_product();
+        let modulus = params.log_q(level);
         let total = self.bound * self.scale + self.noise;
         // A signed value needs one bit more than its size.
         if total.max(1.0).log2() + 1.0 > modulus {
@@ -65,7 +67,18 @@ impl<C: Shaped> Ciphertext<C> {
 
     /// Of a state that was computed.
     pub(crate) fn new(inner: C, State { scale, bound, noise }: State) -> Self {
-        Self { inner, scale, bound, noise }
+        Self { inner, scale, bound, noise, spread: Spread::UNKNOWN }
+    }
+
+    /// With expected errors.
+    #[must_use]
+    pub fn with_spread(self, spread: Spread) -> Self {
+        Self { spread, ..self }
+    }
+
+    /// Expected errors of its slots, where they are known.
+    pub fn spread(&self) -> Spread {
+        self.spread
     }
 
     /// The ciphertext without what it says of its message.
@@ -113,6 +126,15 @@ impl<C: Shaped> Ciphertext<C> {
     #[must_use]
     pub fn with_bound(mut self, bound: f64) -> Self {
         self.bound = bound;
+        self.spread.size = bound;
+        self
+    }
+
+    /// With bounds that the caller knows to hold, where they are tighter.
+    #[must_use]
+    pub fn settled(mut self, bound: f64, noise: f64) -> Self {
+        (self.bound, self.noise) = (self.bound.min(bound), self.noise.min(noise));
+        self.spread.size = self.spread.size.min(bound);
         self
     }
 

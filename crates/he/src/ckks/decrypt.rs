@@ -28,7 +28,7 @@ impl<'a> Decryptor<'a> {
         let params = ciphertext.params();
         // As few primes as hold the message by its static bounds: the others say nothing more.
         let needed = (ciphertext.bound * ciphertext.scale + ciphertext.noise).max(1.0).log2() + 11.0;
-        let level = (0..ciphertext.level()).find(|l| params.q_at(*l).log2_product() >= needed);
+        let level = (0..ciphertext.level()).find(|l| params.log_q(*l) >= needed);
         let level = level.unwrap_or(ciphertext.level());
         Ok(Plaintext {
             params: params.clone(),
@@ -37,6 +37,7 @@ impl<'a> Decryptor<'a> {
             scale: ciphertext.scale,
             bound: ciphertext.bound,
             noise: ciphertext.noise,
+            spread: super::spread::PlainSpread::UNKNOWN,
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::noise::TAIL;
 use super::params::Params;
 use super::plaintext::Plaintext;
+use super::spread::{self, PlainSpread};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
@@ -110,15 +111,7 @@ impl Encoder {
         if found > capacity {
             return Err(HeError::TooManyValues { found, capacity });
         }
-        self.params.expect_level(operation, at.level)?;
-        if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
-            return Err(parameters("scale and max_abs must be finite, the scale at least 1"));
-        }
-        let modulus = self.params.q_at(at.level).log2_product();
-        if at.max_abs > 0.0 && at.max_abs.log2() + at.scale.log2() + 1.0 > modulus {
-            let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
-            return Err(HeError::TooLarge { operation, value, scale, modulus, level });
-        }
+        self.check_at(operation, at)?;
         if let Some((index, size)) = sizes.by_ref().enumerate().find(|(_, x)| x.is_nan() || *x > at.max_abs) {
             return Err(match size.is_finite() {
                 true => HeError::OverBound { index, bound: at.max_abs },
@@ -126,6 +119,27 @@ impl Encoder {
             });
         }
         Ok(())
+    }
+
+    /// Refuses a level that there is not, or values that its modulus cannot hold.
+    pub(super) fn check_at(&self, operation: &'static str, at: EncodeAt) -> Result<(), HeError> {
+        self.params.expect_level(operation, at.level)?;
+        if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
+            return Err(parameters("scale and max_abs must be finite, the scale at least 1"));
+        }
+        let modulus = self.params.log_q(at.level);
+        if at.max_abs > 0.0 && at.max_abs.log2() + at.scale.log2() + 1.0 > modulus {
+            let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
+            return Err(HeError::TooLarge { operation, value, scale, modulus, level });
+        }
+        Ok(())
+    }
+
+    /// Bound on the canonical norm of the error of an encoding: rounding, and double precision's own relative error
+    /// through the transform.
+    pub(super) fn noise(&self, at: EncodeAt) -> f64 {
+        let rounding = self.params.sketch().rounding().bound(&TAIL);
+        rounding + at.max_abs * at.scale * (self.params.degree() as f64).log2() * f64::EPSILON
     }
 
     /// Encodes the slots that `fill` writes, real and imaginary parts apart; both are zero before.
@@ -147,10 +161,12 @@ impl Encoder {
         } else {
             self.quantise_wide(coefficients, at)
         };
-        let n = self.params.degree();
-        // Rounding, and double precision's own relative error through the transform.
-        let rounding = self.params.sketch().rounding().bound(&TAIL);
-        let noise = rounding + at.max_abs * at.scale * (n as f64).log2() * f64::EPSILON;
+        let noise = self.noise(at);
+        let spread = PlainSpread {
+            size: bound,
+            error: spread::encoding(&self.params, self.params.slots()) + spread::doubles(&self.params, at),
+            mask: false,
+        };
         Ok(Plaintext {
             params: self.params.rlwe().clone(),
             poly: poly.into_eval(),
@@ -158,6 +174,7 @@ impl Encoder {
             scale: at.scale,
             bound,
             noise,
+            spread,
         })
     }
 

@@ -3,6 +3,7 @@
 use super::ciphertext::{Ciphertext, State};
 use super::noise::TAIL;
 use super::plaintext::Plaintext;
+use super::spread::Spread;
 use crate::error::HeError;
 use sudare_ring::random::Entropy;
 use sudare_rlwe as rlwe;
@@ -49,6 +50,8 @@ impl<'a> Encryptor<'a> {
         let noise = self.0.noise().bound(&TAIL) + plaintext.noise;
         let state = State { scale: plaintext.scale, bound: plaintext.bound, noise };
         state.check_fits("encryption", params, plaintext.level)?;
-        Ok(Ciphertext::new(self.0.encrypt(Message::Values(&plaintext.poly))?, state))
+        let variance = params.sketch().degree() * self.0.noise().variance() + plaintext.spread.error;
+        let spread = Spread { alone: true, ..Spread::even(plaintext.bound, variance) };
+        Ok(Ciphertext::new(self.0.encrypt(Message::Values(&plaintext.poly))?, state).with_spread(spread))
     }
 }

@@ -2,18 +2,20 @@
 
 mod each;
 mod linear;
+mod mask;
 
-pub use each::Order;
+pub use each::{Batch, Order};
 pub use linear::ExtendedPlaintext;
+pub use mask::Mask;
 
 use super::ciphertext::{Ciphertext, State};
-use super::encode::{EncodeAt, Encoder};
+use super::encode::EncodeAt;
 use super::noise::{division_bound, switched_bound, switching_bound};
 use super::params::Params;
 use super::plaintext::Plaintext;
+use super::spread::{self, Images, Spread};
 use crate::error::HeError;
 use std::sync::Arc;
-use sudare_ring::{Eval, Poly};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::{Backend, Counters, RlweError, Shaped};
@@ -44,6 +46,8 @@ pub struct Evaluator<B = rlwe::Evaluator> {
 type Work<B, T> = fn(&B, &<B as Backend>::Ciphertext, &T) -> Result<<B as Backend>::Ciphertext, RlweError>;
 /// What the evaluator of a backend takes: a ciphertext, or a batch of them.
 pub type CiphertextOf<B> = Ciphertext<<B as Backend>::Ciphertext>;
+/// What it multiplies by and adds.
+pub type PlaintextOf<B> = Plaintext<<B as Backend>::Plaintext>;
 
 impl<B: Backend> Evaluator<B> {
     /// An evaluator by a backend, which has the keys.
@@ -140,7 +144,8 @@ impl<B: Backend> Evaluator<B> {
         self.check(a)?;
         self.check(b)?;
         let state = self.sum_state(operation, a.state(), b.state(), a.level().min(b.level()))?;
-        Ok(Ciphertext::new(work(&self.inner, &a.inner, &b.inner)?, state))
+        let spread = a.spread.sum_of_any(b.spread).shifted((a.scale - b.scale).abs() * b.spread.size);
+        Ok(Ciphertext::new(work(&self.inner, &a.inner, &b.inner)?, state).with_spread(spread))
     }
 
     /// `acc += b`, in place where `b` has the level of `acc` and no more parts; `acc` keeps its value on
@@ -153,7 +158,7 @@ impl<B: Backend> Evaluator<B> {
         self.check(b)?;
         let state = self.sum_state("addition", acc.state(), b.state(), acc.level().min(b.level()))?;
         self.inner.add_assign(&mut acc.inner, &b.inner)?;
-        (acc.bound, acc.noise) = (state.bound, state.noise);
+        (acc.bound, acc.noise, acc.spread) = (state.bound, state.noise, acc.spread.sum_of_any(b.spread));
         Ok(())
     }
 
@@ -162,14 +167,14 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn negate(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        Ok(Ciphertext::new(self.inner.negate(&a.inner)?, a.state()))
+        Ok(Ciphertext::new(self.inner.negate(&a.inner)?, a.state()).with_spread(a.spread))
     }
 
     /// `a + p` for a plaintext of at least the ciphertext's level.
     ///
     /// # Errors
     /// As [`Evaluator::add`], and `RlweError::NoSuchLevel` if the plaintext's level is too low.
-    pub fn add_plain(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
+    pub fn add_plain(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.combine_plain("addition of a plaintext", a, p, B::add_poly)
     }
 
@@ -177,7 +182,7 @@ impl<B: Backend> Evaluator<B> {
     ///
     /// # Errors
     /// As [`Evaluator::add_plain`].
-    pub fn sub_plain(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
+    pub fn sub_plain(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.combine_plain("subtraction of a plaintext", a, p, B::sub_poly)
     }
 
@@ -185,16 +190,17 @@ impl<B: Backend> Evaluator<B> {
         &self,
         operation: &'static str,
         a: &CiphertextOf<B>,
-        p: &Plaintext,
-        work: Work<B, Poly<Eval>>,
+        p: &PlaintextOf<B>,
+        work: Work<B, B::Plaintext>,
     ) -> Result<CiphertextOf<B>, HeError> {
         self.check_plain(operation, a, p)?;
         let other = State { scale: p.scale, bound: p.bound, noise: p.noise };
         let state = self.sum_state(operation, a.state(), other, a.level())?;
-        Ok(Ciphertext::new(work(&self.inner, &a.inner, &p.poly)?, state))
+        let spread = Spread { size: a.spread.size + p.spread.size, ..a.spread.plus(p.spread.error) };
+        Ok(Ciphertext::new(work(&self.inner, &a.inner, &p.poly)?, state).with_spread(spread))
     }
 
-    fn check_plain(&self, operation: &'static str, a: &CiphertextOf<B>, p: &Plaintext) -> Result<(), HeError> {
+    fn check_plain(&self, operation: &'static str, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<(), HeError> {
         self.check(a)?;
         self.params.expect("the plaintext", &p.params)?;
         if p.level < a.level() {
@@ -210,7 +216,7 @@ impl<B: Backend> Evaluator<B> {
     pub fn add_constant(&self, a: &CiphertextOf<B>, value: f64) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         let at = EncodeAt { level: a.level(), scale: a.scale, max_abs: value.abs() };
-        self.add_plain(a, &Encoder::new(&self.params).encode_constant(value, at)?)
+        self.add_plain(a, &self.constant(value, at)?)
     }
 
     /// `a · p`; the scales multiply, and a [`Evaluator::rescale`] is due.
@@ -218,21 +224,25 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::NoSuchLevel` if the
     /// plaintext's level is too low, [`HeError::TooLarge`].
-    pub fn mul_plain(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
+    pub fn mul_plain(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         let state = self.plain_product_state(a, p)?;
-        Ok(Ciphertext::new(self.inner.mul_poly(&a.inner, &p.poly)?, state))
+        let spread = a.spread.mul_plain(a.scale, p.spread, p.scale);
+        Ok(Ciphertext::new(self.inner.mul_poly(&a.inner, &p.poly)?, state).with_spread(spread))
     }
 
     /// `a · p` rescaled, limb by limb: the product is not stored before it is divided.
     ///
     /// # Errors
     /// As [`Evaluator::mul_plain`] and [`Evaluator::rescale`].
-    pub fn mul_plain_rescale(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<CiphertextOf<B>, HeError> {
+    pub fn mul_plain_rescale(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         a.inner.lower("rescale")?;
         let state = self.plain_product_state(a, p)?;
         let parts = a.inner.polynomials();
-        Ok(Ciphertext::new(self.inner.mul_poly_rescale(&a.inner, &p.poly)?, self.rescaled(state, a.level(), parts)))
+        let spread = a.spread.mul_plain(a.scale, p.spread, p.scale);
+        let inner = self.inner.mul_poly_rescale(&a.inner, &p.poly)?;
+        let spread = self.rescaled_spread(spread, a.level(), parts);
+        Ok(Ciphertext::new(inner, self.rescaled(state, a.level(), parts)).with_spread(spread))
     }
 
     /// What a division by the last prime of a level leaves of a state.
@@ -242,8 +252,14 @@ impl<B: Backend> Evaluator<B> {
         State { scale: state.scale / prime, bound: state.bound, noise }
     }
 
+    /// The same of expected errors.
+    pub(crate) fn rescaled_spread(&self, spread: Spread, level: usize, parts: usize) -> Spread {
+        let prime = self.params.prime_at(level) as f64;
+        spread.scaled(1.0 / prime).plus(spread::division(&self.params, parts))
+    }
+
     /// The state of `a · p`.
-    fn plain_product_state(&self, a: &CiphertextOf<B>, p: &Plaintext) -> Result<State, HeError> {
+    fn plain_product_state(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<State, HeError> {
         let operation = "product with a plaintext";
         self.check_plain(operation, a, p)?;
         let state = State {
@@ -264,7 +280,8 @@ impl<B: Backend> Evaluator<B> {
         let size = value.unsigned_abs() as f64;
         let state = State { scale: a.scale, bound: a.bound * size, noise: a.noise * size };
         state.check_fits("product with an integer", &self.params, a.level())?;
-        Ok(Ciphertext::new(self.inner.mul_integer(&a.inner, value)?, state))
+        let spread = Spread { size: a.spread.size * size, ..a.spread.scaled(size) };
+        Ok(Ciphertext::new(self.inner.mul_integer(&a.inner, value)?, state).with_spread(spread))
     }
 
     /// The same message in units of 1/`factor`: `a · factor` at `factor` times the scale.
@@ -285,7 +302,7 @@ impl<B: Backend> Evaluator<B> {
         self.check(a)?;
         a.inner.lower("product with a constant")?;
         let at = EncodeAt { level: a.level(), scale: self.params.prime_at(a.level()) as f64, max_abs: value.abs() };
-        let p = Encoder::new(&self.params).encode_constant(value, at)?;
+        let p = self.constant(value, at)?;
         self.mul_plain_rescale(a, &p)
     }
 
@@ -310,7 +327,8 @@ impl<B: Backend> Evaluator<B> {
         let level = self.inner.check_dot(&left, &right)?;
         let state = State { scale: a[0].scale * b[0].scale, bound: 0.0, noise: 0.0 };
         let state = self.dot_state(state, a, b, level)?;
-        Ok(Ciphertext::new(self.inner.dot(&left, &right)?, state))
+        let spread = dot_spread(Spread::even(0.0, 0.0), a, b);
+        Ok(Ciphertext::new(self.inner.dot(&left, &right)?, state).with_spread(spread))
     }
 
     /// `acc += Σ_i a_i · b_i`, three parts: what [`Evaluator::dot`] makes of all terms, some at a time, bit by bit and
@@ -329,7 +347,7 @@ impl<B: Backend> Evaluator<B> {
         let level = self.inner.check_dot(&left, &right)?.min(acc.level());
         let state = self.dot_state(acc.state(), a, b, level)?;
         self.inner.dot_assign(&mut acc.inner, &left, &right)?;
-        (acc.bound, acc.noise) = (state.bound, state.noise);
+        (acc.bound, acc.noise, acc.spread) = (state.bound, state.noise, dot_spread(acc.spread, a, b));
         Ok(())
     }
 
@@ -362,7 +380,8 @@ impl<B: Backend> Evaluator<B> {
         self.check(a)?;
         let switched = if a.inner.polynomials() < 3 { 0.0 } else { switched_bound(&self.params, a.level()) };
         let state = State { noise: a.noise + switched, ..a.state() };
-        Ok(Ciphertext::new(self.inner.relinearize(&a.inner)?, state))
+        let added = if a.inner.polynomials() < 3 { 0.0 } else { self.switched_variance(a.level()) };
+        Ok(Ciphertext::new(self.inner.relinearize(&a.inner)?, state).with_spread(a.spread.plus(added)))
     }
 
     /// Relinearise and rescale with one division by P·q_level.
@@ -373,8 +392,10 @@ impl<B: Backend> Evaluator<B> {
         self.check(a)?;
         let switched = if a.inner.polynomials() < 3 { 0.0 } else { switching_bound(&self.params, a.level()) };
         let state = State { noise: a.noise + switched, ..a.state() };
+        let added = if a.inner.polynomials() < 3 { 0.0 } else { spread::switching(&self.params, a.level()) };
+        let spread = self.rescaled_spread(a.spread.plus(added), a.level(), 2);
         let inner = self.inner.relinearize_rescale(&a.inner)?;
-        Ok(Ciphertext::new(inner, self.rescaled(state, a.level(), 2)))
+        Ok(Ciphertext::new(inner, self.rescaled(state, a.level(), 2)).with_spread(spread))
     }
 
     /// Product and relinearisation.
@@ -410,7 +431,8 @@ impl<B: Backend> Evaluator<B> {
     /// `RlweError::OutOfLevels` at level 0.
     pub fn rescale(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         let inner = self.inner.rescale(&a.inner)?;
-        Ok(Ciphertext::new(inner, self.rescaled(a.state(), a.level(), a.inner.polynomials())))
+        let spread = self.rescaled_spread(a.spread, a.level(), a.inner.polynomials());
+        Ok(Ciphertext::new(inner, self.rescaled(a.state(), a.level(), a.inner.polynomials())).with_spread(spread))
     }
 
     /// The same message at a lower level: drops primes.
@@ -420,7 +442,7 @@ impl<B: Backend> Evaluator<B> {
     pub fn drop_to(&self, a: &CiphertextOf<B>, level: usize) -> Result<CiphertextOf<B>, HeError> {
         let inner = self.inner.drop_to(&a.inner, level)?;
         a.state().check_fits("dropping levels", &self.params, level)?;
-        Ok(Ciphertext::new(inner, a.state()))
+        Ok(Ciphertext::new(inner, a.state()).with_spread(a.spread))
     }
 
     /// The same message at exactly `scale`, one level down: multiplies by the constant that the
@@ -440,9 +462,11 @@ impl<B: Backend> Evaluator<B> {
         let state = State { scale: a.scale * factor, bound: a.bound, noise: a.noise * factor };
         state.check_fits(operation, &self.params, a.level())?;
         let raised = Ciphertext::new(self.inner.mul_integer(&a.inner, factor as i64)?, state);
+        let raised = raised.with_spread(a.spread.scaled(factor));
         let mut out = self.rescale(&raised)?;
         // The factor was rounded to an integer; what that leaves is error, not scale.
         out.noise += (out.scale - scale).abs() * out.bound;
+        out.spread = out.spread.shifted((out.scale - scale).abs() * out.spread.size);
         out.scale = scale;
         Ok(out)
     }
@@ -471,10 +495,16 @@ impl<B: Backend> Evaluator<B> {
         Ok(self.rotated(a, element, self.inner.automorphism(&a.inner, element, step)?))
     }
 
+    /// Variance of a slot's error after a key switch at a level.
+    fn switched_variance(&self, level: usize) -> f64 {
+        spread::switching(&self.params, level) + spread::division(&self.params, 2)
+    }
+
     /// What a rotation makes of a ciphertext.
     fn rotated(&self, a: &CiphertextOf<B>, element: u64, inner: B::Ciphertext) -> CiphertextOf<B> {
         let switched = if element == 1 { 0.0 } else { switched_bound(&self.params, a.level()) };
-        Ciphertext::new(inner, State { noise: a.noise + switched, ..a.state() })
+        let added = if element == 1 { 0.0 } else { self.switched_variance(a.level()) };
+        Ciphertext::new(inner, State { noise: a.noise + switched, ..a.state() }).with_spread(a.spread.plus(added))
     }
 
     /// Many rotations with one decomposition.
@@ -493,6 +523,19 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::rotate`]; `RlweError::Operands` without elements, [`HeError::TooLarge`].
     pub fn sum_of_automorphisms(&self, a: &CiphertextOf<B>, elements: &[u64]) -> Result<CiphertextOf<B>, HeError> {
+        self.sum_of_images(a, elements, Images::Overlapping)
+    }
+
+    /// The same, of images that hold messages in the same or in different slots.
+    ///
+    /// # Errors
+    /// As [`Evaluator::sum_of_automorphisms`].
+    pub fn sum_of_images(
+        &self,
+        a: &CiphertextOf<B>,
+        elements: &[u64],
+        images: Images,
+    ) -> Result<CiphertextOf<B>, HeError> {
         let operation = "sum of rotations";
         self.inner.check_two_parts(operation, &a.inner)?;
         self.inner.check_keys(elements, a.level())?;
@@ -502,7 +545,9 @@ impl<B: Backend> Evaluator<B> {
         let noise = a.noise * terms + switching + division_bound(&self.params, 2);
         let state = State { scale: a.scale, bound: a.bound * terms, noise };
         state.check_fits(operation, &self.params, a.level())?;
-        Ok(Ciphertext::new(self.inner.sum_of_automorphisms(&a.inner, elements)?, state))
+        let added = spread::switching(&self.params, a.level()) * switched + spread::division(&self.params, 2);
+        let spread = a.spread.images(terms, images).plus(added);
+        Ok(Ciphertext::new(self.inner.sum_of_automorphisms(&a.inner, elements)?, state).with_spread(spread))
     }
 
     /// Refuses before any work what a missing key would refuse in the middle. Loads no key.
@@ -539,6 +584,12 @@ impl Evaluator {
         let inner = self.inner.rotate_hoisted(&hoisted.inner, step)?;
         Ok(self.rotated(hoisted.ciphertext, self.params.rotation_element(step), inner))
     }
+}
+
+/// Expected errors of a sum to which products are added.
+fn dot_spread<C>(sum: Spread, a: &[&Ciphertext<C>], b: &[&Ciphertext<C>]) -> Spread {
+    let sum = a.iter().zip(b).fold(sum, |sum, (x, y)| sum.sum(x.spread.product(x.scale, y.spread, y.scale)));
+    Spread { alone: sum.alone && a.len() < 2, ..sum }
 }
 
 /// The parts of each.

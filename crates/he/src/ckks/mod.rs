@@ -11,13 +11,15 @@ pub mod noise;
 mod params;
 mod plaintext;
 mod release;
+pub mod spread;
 mod wire;
 
 pub use ciphertext::{Ciphertext, State};
 pub use decrypt::Decryptor;
 pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
-pub use evaluator::{CiphertextOf, Evaluator, ExtendedPlaintext, Hoisted, Order};
+pub use evaluator::{Batch, CiphertextOf, Evaluator, ExtendedPlaintext, Hoisted, Mask, Order, PlaintextOf};
 pub use params::{Params, ParamsLiteral};
 pub use plaintext::Plaintext;
 pub use release::{Expected, MAX_RELEASED_VALUES};
+pub use spread::{Images, Spread};

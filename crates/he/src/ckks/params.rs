@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use sudare_ring::RnsBasis;
 use sudare_ring::embedding::Embedding;
+use sudare_ring::memo::Once;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::params::SchemeTag;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
@@ -104,7 +105,8 @@ fn check_scale(log_scale: u32) -> Result<(), HeError> {
 struct Inner {
     rlwe: rlwe::Params,
     literal: ParamsLiteral,
-    embedding: Arc<Embedding>,
+    /// Made when something is first encoded.
+    embedding: Arc<Once<Embedding>>,
 }
 
 /// A checked parameter set. Cloning shares it. It is the set of RLWE parameters that keys belong to, with
@@ -120,10 +122,10 @@ impl Params {
     pub fn of(rlwe: &rlwe::Params) -> Result<Self, HeError> {
         let SchemeTag(log_scale) = rlwe.tag();
         check_scale(log_scale)?;
-        Ok(Self::over(rlwe.clone(), log_scale, Arc::new(Embedding::new(rlwe.degree())?)))
+        Ok(Self::over(rlwe.clone(), log_scale, Arc::default()))
     }
 
-    fn over(rlwe: rlwe::Params, log_scale: u32, embedding: Arc<Embedding>) -> Self {
+    fn over(rlwe: rlwe::Params, log_scale: u32, embedding: Arc<Once<Embedding>>) -> Self {
         let literal = ParamsLiteral { rlwe: rlwe.literal().clone(), log_scale };
         Self(Arc::new(Inner { rlwe, literal, embedding }))
     }
@@ -162,7 +164,10 @@ impl Params {
 
     /// The canonical embedding of the ring.
     pub fn embedding(&self) -> &Embedding {
-        &self.0.embedding
+        self.0.embedding.get_or_init(|| match Embedding::new(self.degree()) {
+            Ok(embedding) => Box::new(embedding),
+            Err(e) => unreachable!("a degree that was checked: {e}"),
+        })
     }
 }
 

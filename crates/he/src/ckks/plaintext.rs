@@ -1,28 +1,30 @@
 //! Encoded messages.
 
+use super::spread::PlainSpread;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Params;
 use zeroize::Zeroize;
 
 /// An encoded vector: an integer polynomial that stands for `scale` times the message. Wiped when dropped.
 #[derive(Clone, Debug)]
-pub struct Plaintext {
+pub struct Plaintext<P: Zeroize = Poly<Eval>> {
     pub(crate) params: Params,
-    pub(crate) poly: Poly<Eval>,
+    pub(crate) poly: P,
     pub(crate) level: usize,
     pub(crate) scale: f64,
     pub(crate) bound: f64,
     /// Bound on the canonical norm of the error, in integer units.
     pub(crate) noise: f64,
+    pub(crate) spread: PlainSpread,
 }
 
-impl Drop for Plaintext {
+impl<P: Zeroize> Drop for Plaintext<P> {
     fn drop(&mut self) {
         self.poly.zeroize();
     }
 }
 
-impl Plaintext {
+impl<P: Zeroize> Plaintext<P> {
     /// Its parameters.
     pub fn params(&self) -> &Params {
         &self.params
@@ -56,12 +58,12 @@ impl Plaintext {
     }
 
     /// The polynomial.
-    pub fn poly(&self) -> &Poly<Eval> {
+    pub fn poly(&self) -> &P {
         &self.poly
     }
 }
 
-impl Zeroize for Plaintext {
+impl<P: Zeroize> Zeroize for Plaintext<P> {
     /// Wipes the polynomial.
     fn zeroize(&mut self) {
         self.poly.zeroize();

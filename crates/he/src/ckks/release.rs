@@ -95,6 +95,7 @@ impl Decryptor<'_> {
             // Decoding takes all primes that there are.
             bound: f64::INFINITY,
             noise: expected.error * expected.scale,
+            spread: super::spread::PlainSpread::UNKNOWN,
         })
     }
 

@@ -159,6 +159,33 @@ fn may_be_missing(expression: &str) -> bool {
     calls.split(' ').any(|call| call == name)
 }
 
+/// What products and circuits take and promise is learned by running them on a backend that computes nothing: a method
+/// has no amounts of work, no list of keys and no formula of errors.
+#[test]
+fn figures_come_from_simulation() {
+    let counts =
+        "passes transforms tensor key_switch rotation rescale mul_plain inner_product decompose mod_down hoisted_sum";
+    let work: Vec<String> = counts.split(' ').map(|count| format!("Work::{count}(")).collect();
+    let mut figures: Vec<&str> = work.iter().map(String::as_str).collect();
+    figures.extend(["galois: ", "_VARIANCE", "Work { ", "Peak {"]);
+    only("figures", &["matrix"], &figures, NOT_SIMULATED);
+}
+
+/// Where figures are still worked out by formulas, and where they are defined and priced.
+const NOT_SIMULATED: &[&str] = &[
+    // What figures are, and how they are read off a ledger.
+    "matrix/src/portable.rs",
+    "matrix/src/product.rs",
+    // The module method, whose product is one call into `he`.
+    "matrix/src/module/sizes.rs",
+    "matrix/src/sizing.rs",
+    // A bootstrap.
+    "matrix/src/plan/refresh.rs",
+    // Tables, whose inner products are not generic in the backend.
+    "matrix/src/plan/statistics.rs",
+    "matrix/src/statistics/precision.rs",
+];
+
 /// A fork copies one thread: a lock that another one held, or a cell that another one was filling, would stay shut in the
 /// child for ever. Shared state is in a `ring::memo`.
 #[test]
@@ -177,6 +204,7 @@ const LOCKED: &[(&str, &str)] = &[
     ("gpu/src/evaluator.rs", "a device is its process's own"),
     ("py/src/work.rs", "ends with the call"),
     ("ring/src/threads.rs", "ends with the call"),
+    ("rlwe/src/simulated.rs", "ends with the call"),
     ("store/src/ahead.rs", "ends with the call"),
     ("store/src/keys.rs", "one for each process"),
     ("store/src/writer.rs", "ends with the call"),

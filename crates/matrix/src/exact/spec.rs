@@ -3,10 +3,10 @@
 use super::blocks::Blocks;
 use super::moduli::moduli;
 use super::request::Request;
+use crate::Work;
 use crate::error::MatrixError;
 use crate::plan::{Goal, NodeSize, Sketch, check_params, field};
 use crate::product::{KeyDemand, Shape};
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_he::integer::Packing;
 use sudare_he::integer::noise::TAIL;

@@ -1,10 +1,10 @@
 //! Errors, costs and parameters of the module method, from literals alone.
 
 use super::ModuleOptions;
+use crate::Work;
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, ProductSpec, Requirements, Shape};
+use crate::product::{Figures, KeyDemand, Method, Operand, Outline, Peak, ProductSpec, Requirements, Shape};
 use crate::slots::common::check_shape;
-use crate::work::Work;
 use crate::{rounding, sizing};
 use sudare_he::ckks::ParamsLiteral;
 use sudare_he::ckks::noise::TAIL;
@@ -140,6 +140,35 @@ impl Outline for Plan {
         }
     }
 
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        sizing::check_holds(&self.literal, &self.peaks(max_abs))?;
+        let all = [Operand::Left, Operand::Right, Operand::Output];
+        let parts = |operand: Operand| self.parts(operand) * self.ciphertexts(operand);
+        let bytes = |operand: Operand| ((parts(operand) * (self.level(operand) + 1)) as u64 * 8) << self.literal.log_n;
+        let (params, top) = (self.literal.build()?, self.top());
+        let scale = params.scale();
+        let prime = if self.rescales() { params.prime_at(top) as f64 } else { 1.0 };
+        Ok(Figures {
+            keys: self.keys(),
+            work: self.work(),
+            counters: None,
+            table_bytes: 0,
+            // A product has as many parts and half again before it is relinearised.
+            peak_bytes: all.map(bytes).iter().sum::<u64>() * 3 / 2,
+            ciphertexts: self.ciphertexts(Operand::Output),
+            parts: self.parts(Operand::Output),
+            level: self.level(Operand::Output),
+            scale: scale * scale / prime,
+            error: self.error(max_abs),
+        })
+    }
+
+    fn serves(&self, max_abs: [f64; 2], error: f64) -> bool {
+        self.error(max_abs) <= error && sizing::check_holds(&self.literal, &self.peaks(max_abs)).is_ok()
+    }
+}
+
+impl Plan {
     fn parts(&self, operand: Operand) -> usize {
         if operand == Operand::Output && !self.options.relinearize { 3 } else { 2 }
     }

@@ -1,15 +1,15 @@
-//! Whole expressions on tiled matrices: levels, scales, keys and the evaluation.
+//! Whole expressions on tiled matrices: how an operation is computed, told once for the plan and for the result.
 //!
-//! Levels and exact scales of every node are found by walking the graph as the evaluator will.
-//! Operations use levels as follows: sum, transpose, product element by element and with a number
-//! that is no integer one each; a slice one where lines of a tile stay behind; a matrix product two, and a third where its result is worked on
-//! further; a sum of values with different histories one, to bring their scales together.
+//! A plan runs the graph on a backend that computes nothing, one batch a node, and learns levels, scales, keys, work and
+//! errors of every node. Operations use levels as follows: sum, transpose, product element by element and with a number
+//! that is no integer one each; a slice one where lines of a tile stay behind; a matrix product two, and a third where its
+//! result is worked on further; a sum of values with different histories one, to bring their scales together.
 //!
 //! # Errors
 //! Errors of a fresh matrix are independent from element to element, so that a sum of n of them
 //! grows with √n. What a matrix product leaves is not: the error of one element of a factor is in a
 //! whole row or column of the result, and matrices that are all alike let it add up n times. Both
-//! parts are carried along ([`Error`]).
+//! parts are carried along (`Spread`). Operands that depend on a common input may have one error.
 //!
 //! The evaluator's worst-case bounds grow with every mask by the number of its slots, and after four
 //! or five products in a row no modulus would hold them. What a node's ciphertexts carry on is the
@@ -17,24 +17,27 @@
 
 use super::program::{self, CkksEngine, NodeSize, Refreshes};
 use super::refresh::{Refresh, RefreshSpec};
-use super::{Goal, field};
+use super::{Goal, field, too_small};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Peak, Shape};
-use crate::sizing;
-use crate::slots::common::{KeyList, check_count, fold_work, hoisted_sum_work, radices, stages};
+use crate::product::{KeyDemand, Shape};
+use crate::slots::common::check_count;
 use crate::slots::cube::{Cube, CubePlan, Improvements, Side};
-use crate::slots::error_model::ErrorModel;
-use crate::slots::follow::{self, Follow};
 use crate::slots::tiles::{Axis, TileLayout};
 use crate::tables::Tables;
-use crate::work::Work;
+use crate::{Work, rounding, sizing};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use sudare_expr::{Expr, Matrix, Node, Operation};
+use std::collections::BTreeSet;
+use sudare_expr::{Expr, Matrix, Operation};
+use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{self, Ciphertext, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext};
-use sudare_rlwe::security::{SecretDistribution, max_log_qp};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Expected, Order, Params, ParamsLiteral, Plaintext,
+};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
+use sudare_rlwe::simulated::{Ledger, Simulated};
+use sudare_rlwe::{Backend, KeyId};
 
 /// Ciphertexts that are refreshed together: a pair, which takes as much memory as keys do.
 pub(crate) const TOGETHER: usize = 2;
@@ -59,49 +62,6 @@ pub struct CircuitSpec {
     pub refresh: Option<RefreshSpec>,
 }
 
-/// Level and scale of a node's ciphertexts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct State {
-    pub level: usize,
-    pub scale: f64,
-}
-
-/// How two operands are brought to one scale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Align {
-    /// They have it already.
-    Same,
-    /// The left one is changed.
-    Left,
-    /// The right one is changed.
-    Right,
-}
-
-/// The states of all nodes under one set of primes.
-#[derive(Clone, Default)]
-pub(super) struct Walk {
-    /// As each node leaves its operation.
-    computed: Vec<State>,
-    /// As others take it: refreshed, where it is.
-    pub states: Vec<State>,
-    aligns: Vec<Align>,
-}
-
-/// What a walk goes down: from which level and scale inputs start, what a rescale at a level divides by, and how far
-/// it goes.
-pub(super) struct Ladder<'a> {
-    pub tile: usize,
-    pub top: usize,
-    pub scale: f64,
-    pub prime: &'a dyn Fn(usize) -> f64,
-    /// What refreshes; levels under its inputs' are its own.
-    pub refresh: Option<&'a Refresh>,
-}
-
-fn out_of_levels(depth: usize) -> MatrixError {
-    MatrixError::NoPlan { reason: format!("the expression needs more than {depth} levels") }
-}
-
 fn no_circuit(operation: &Operation) -> MatrixError {
     MatrixError::NoPlan { reason: format!("{} is no circuit on tiles", operation.name()) }
 }
@@ -122,83 +82,6 @@ fn options(expr: &Expr, node: usize) -> Improvements {
 /// Whether two scales are one to the evaluator.
 pub(crate) fn same_scale(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < (-44f64).exp2()
-}
-
-impl Walk {
-    /// Walks the graph; nodes in `after` are refreshed.
-    fn new(expr: &Expr, ladder: &Ladder<'_>, after: &[usize]) -> Result<Self, MatrixError> {
-        let mut walk = Self::default();
-        for at in 0..expr.nodes().len() {
-            walk.step(expr, ladder, after.contains(&at))?;
-        }
-        Ok(walk)
-    }
-
-    /// Adds the next node, `refreshed` or as it is computed.
-    pub fn step(&mut self, expr: &Expr, ladder: &Ladder<'_>, refreshed: bool) -> Result<(), MatrixError> {
-        let at = self.states.len();
-        let (computed, align) = self.computed(expr, ladder, at)?;
-        let state = match (refreshed, ladder.refresh) {
-            (false, _) => computed,
-            (true, Some(refresh)) => refresh.state(computed, expr.info(at).max_abs)?,
-            (true, None) => return Err(MatrixError::NoBootstrap),
-        };
-        self.computed.push(computed);
-        self.states.push(state);
-        self.aligns.push(align);
-        Ok(())
-    }
-
-    fn computed(&self, expr: &Expr, ladder: &Ladder<'_>, at: usize) -> Result<(State, Align), MatrixError> {
-        let (states, floor) = (&self.states, ladder.refresh.map_or(0, Refresh::floor));
-        let lower = |s: State, by: usize| -> Result<State, MatrixError> {
-            let level = s.level.checked_sub(by).filter(|l| *l >= floor);
-            Ok(State { level: level.ok_or_else(|| out_of_levels(ladder.top - floor))?, ..s })
-        };
-        let mut align = Align::Same;
-        let state = match expr.nodes()[at].parts() {
-            (Operation::Input { .. }, _) => State { level: ladder.top, scale: ladder.scale },
-            (
-                Operation::Neg | Operation::Shift { .. } | Operation::Bounded { .. } | Operation::Repeat { .. },
-                &[of],
-            )
-            | (Operation::Approximation { .. }, &[of, _]) => states[of],
-            (&Operation::Take { axis: along, lines }, &[of]) => {
-                let before = layout(expr, of, ladder.tile, 1)?;
-                lower(states[of], before.take_levels(axis(along), &lines))?
-            }
-            (&Operation::Scale { by }, &[of]) => lower(states[of], usize::from(!is_integer(by)))?,
-            (Operation::Transpose, &[of]) => lower(states[of], usize::from(ladder.tile > 1))?,
-            (Operation::Sum { .. }, &[of]) => lower(states[of], 1)?,
-            (Operation::Mul, &[left, right]) => {
-                let (l, r) = (states[left], states[right]);
-                let level = l.level.min(r.level);
-                lower(State { level, scale: l.scale * r.scale / (ladder.prime)(level) }, 1)?
-            }
-            (Operation::Matmul, &[left, right]) => {
-                let (l, r) = (states[left], states[right]);
-                let level = l.level.min(r.level);
-                let depth = options(expr, at).depth();
-                let s = lower(State { level, ..l }, depth)?;
-                State { scale: l.scale * r.scale / (ladder.prime)(level - 1), ..s }
-            }
-            (Operation::Add | Operation::Sub, &[left, right]) => {
-                let (mut l, mut r) = (states[left], states[right]);
-                if !same_scale(l.scale, r.scale) {
-                    if l.level >= r.level {
-                        align = Align::Left;
-                        l = State { scale: r.scale, ..lower(l, 1)? };
-                    } else {
-                        align = Align::Right;
-                        r = State { scale: l.scale, ..lower(r, 1)? };
-                    }
-                }
-                State { level: l.level.min(r.level), scale: l.scale }
-            }
-            (operation, _) => return Err(no_circuit(operation)),
-        };
-        Ok((state, align))
-    }
 }
 
 fn axis(axis: u8) -> Axis {
@@ -232,377 +115,249 @@ fn layout(expr: &Expr, node: usize, tile: usize, stride: usize) -> Result<TileLa
     TileLayout::new(rows, cols, tile, stride)
 }
 
-/// Largest error of real or of imaginary parts, in two parts that add up.
-#[derive(Clone, Copy, Debug, Default)]
-struct Part {
-    /// Independent from element to element.
-    own: f64,
-    /// What elements may have in common.
-    common: f64,
+/// What is known of an expression's nodes before anything is computed.
+pub(super) struct Graph {
+    pub layouts: Vec<TileLayout>,
+    /// Whether the operands of a node depend on no common input, so that their errors are independent.
+    unrelated: Vec<bool>,
 }
 
-impl Part {
-    fn total(self) -> f64 {
-        self.own + self.common
-    }
-
-    fn scaled(self, by: f64) -> Self {
-        Self { own: self.own * by, common: self.common * by }
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self { own: self.own + other.own, common: self.common + other.common }
-    }
-}
-
-/// Largest error of a node's elements, and of what stands in their slots' imaginary parts: a refresh takes that away, or
-/// gives it to another element's real part.
-#[derive(Clone, Copy, Debug, Default)]
-struct Error {
-    real: Part,
-    imaginary: Part,
-}
-
-impl Error {
-    /// An error with independent elements.
-    fn own(own: f64) -> Self {
-        let part = Part { own, common: 0.0 };
-        Self { real: part, imaginary: part }
-    }
-
-    /// An error that elements may have in common.
-    fn common(common: f64) -> Self {
-        Self::own(common).shared()
-    }
-
-    /// The elements' own.
-    fn total(self) -> f64 {
-        self.real.total()
-    }
-
-    fn each(self, f: impl Fn(Part) -> Part) -> Self {
-        Self { real: f(self.real), imaginary: f(self.imaginary) }
-    }
-
-    fn scaled(self, by: f64) -> Self {
-        self.each(|part| part.scaled(by))
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self { real: self.real.plus(other.real), imaginary: self.imaginary.plus(other.imaginary) }
-    }
-
-    /// That of a sum of `terms` elements.
-    fn summed(self, terms: f64) -> Self {
-        self.each(|part| Part { own: part.own * terms.sqrt(), common: part.common * terms })
-    }
-
-    /// The same, as one that elements may have in common.
-    fn shared(self) -> Self {
-        self.each(|part| Part { own: 0.0, common: part.total() })
-    }
-
-    /// What two errors multiply to. Each part has two products: of the real one they have opposite signs in a square, where the
-    /// larger counts; those of the imaginary one add up there.
-    fn times(self, other: Self) -> Self {
-        let [a, b] = [self, other].map(|e| (e.real.total(), e.imaginary.total()));
-        let part = |common: f64| Part { own: 0.0, common };
-        Self { real: part((a.0 * b.0).max(a.1 * b.1)), imaginary: part(a.0 * b.1 + a.1 * b.0) }
-    }
-
-    /// After a refresh of real slots that adds `added`; `paired` with others alike.
-    fn refreshed(self, added: Self, paired: bool) -> Self {
-        let given = if paired { self.imaginary } else { Part::default() };
-        Self { real: self.real.plus(given).plus(added.real), imaginary: added.imaginary }
-    }
-}
-
-/// Canonical norm of the noise that an error stands for.
-fn noise(error: Error, scale: f64) -> f64 {
-    (error.real.total() + error.imaginary.total()) * scale
-}
-
-/// What the last node of a walk costs, and the bytes of tables that it needs. Its own refresh is not in it.
-pub(super) fn node_work(
-    expr: &Expr,
-    literal: &ParamsLiteral,
-    tile: usize,
-    walk: &Walk,
-    at: usize,
-) -> Result<(Work, u64), MatrixError> {
-    let stride = stride(expr, literal, tile);
-    let (tiles, state) = (layout(expr, at, tile, stride)?.ciphertexts() as f64, walk.computed[at]);
-    let pass = Work::passes_at(literal, state.level, 2.0);
-    let untabled = |work: Work| Ok((work, 0));
-    match expr.nodes()[at].parts() {
-        (Operation::Input { .. } | Operation::Bounded { .. } | Operation::Approximation { .. }, _) => {
-            untabled(Work::default())
-        }
-        (&Operation::Scale { by, .. }, _) if !is_integer(by) => {
-            untabled((pass + Work::rescale(literal, state.level + 1)) * tiles)
-        }
-        (Operation::Neg | Operation::Shift { .. } | Operation::Scale { .. }, _) => untabled(pass * tiles),
-        (Operation::Transpose, _) if tile == 1 => untabled(Work::default()),
-        (Operation::Transpose, &[of]) => {
-            let (level, babies) = (walk.states[of].level, ((2 * tile) as f64).sqrt());
-            let one = hoisted_sum_work(literal, level, babies)
-                + Work::key_switch(literal, level) * babies
-                + Work::mul_plain(literal, level) * (2 * tile) as f64;
-            Ok((one * tiles, (2 * tile - 1) as u64 * sizing::extended_bytes(literal, level)))
-        }
-        (&Operation::Take { axis: a, lines }, &[of]) => {
-            untabled(layout(expr, of, tile, stride)?.take_work(literal, axis(a), &lines, walk.states[of].level))
-        }
-        (&Operation::Repeat { axis: a, size }, &[of]) => {
-            untabled(layout(expr, of, tile, stride)?.repeat_work(literal, axis(a), size, state.level))
-        }
-        (&Operation::Sum { axis: a }, &[of]) => {
-            let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
-            let unit = if a == 0 { tile * stride } else { stride } as i64;
-            let fold = fold_work(literal, level, &stages(tile, unit, 2), true);
-            let masked = Work::mul_plain(literal, level) + Work::rescale(literal, level);
-            untabled(pass * before.ciphertexts() as f64 + (fold + masked) * tiles)
-        }
-        (Operation::Mul, _) => {
-            let level = state.level + 1;
-            untabled((Work::tensor(literal, level) + Work::relinearize_rescale(literal, level)) * tiles)
-        }
-        (Operation::Matmul, &[left, right]) => {
-            let top = walk.states[left].level.min(walk.states[right].level);
-            let plan = cube_plan(literal, tile, options(expr, at), top)?;
-            let (a, b) = (layout(expr, left, tile, stride)?, layout(expr, right, tile, stride)?);
-            let work = plan.expand_work(literal, Side::Left) * a.ciphertexts() as f64
-                + plan.expand_work(literal, Side::Right) * b.ciphertexts() as f64
-                + plan.contract_work(literal, a.tiles().1) * tiles;
-            Ok((work, plan.table_bytes(literal)))
-        }
-        (Operation::Add | Operation::Sub, _) if walk.aligns[at] != Align::Same => {
-            untabled((pass * 2.0 + Work::rescale(literal, state.level + 1)) * tiles)
-        }
-        (Operation::Add | Operation::Sub, _) => untabled(pass * tiles),
-        (operation, _) => Err(no_circuit(operation)),
-    }
-}
-
-/// Work and predicted errors of a walk.
-struct Figures<'a> {
-    work: Work,
-    /// The part of it that is each node's.
-    costs: Vec<Work>,
-    /// Error of each node, as it leaves its operation.
-    computed: Vec<Error>,
-    /// Error of each node, as it is worked on: refreshed, where it is.
-    errors: Vec<Error>,
-    /// What the evaluator will say of each node's ciphertexts.
-    states: Vec<follow::State>,
-    follow: Follow<'a>,
-    table_bytes: u64,
-}
-
-impl<'a> Figures<'a> {
-    fn new(
-        expr: &Expr,
-        literal: &'a ParamsLiteral,
-        tile: usize,
-        walk: &Walk,
-        refresh: Option<(&Refresh, &[usize])>,
-    ) -> Result<Self, MatrixError> {
-        let nodes = expr.nodes().len();
-        let mut figures = Self {
-            work: Work::default(),
-            costs: Vec::with_capacity(nodes),
-            computed: Vec::with_capacity(nodes),
-            errors: Vec::with_capacity(nodes),
-            states: Vec::with_capacity(nodes),
-            follow: Follow::new(literal),
-            table_bytes: 0,
-        };
-        for at in 0..nodes {
-            figures.node(expr, literal, tile, walk, at)?;
-            if let Some((refresh, _)) = refresh.filter(|(_, after)| after.contains(&at)) {
-                let tiles = layout(expr, at, tile, stride(expr, literal, tile))?.ciphertexts();
-                figures.refreshed(refresh, walk, (at, expr.info(at).max_abs, tiles));
-                figures.work += refresh.work(tiles);
-            }
-        }
-        Ok(figures)
-    }
-
-    /// The last node with new levels: what a refresh adds is independent from element to element.
-    fn refreshed(&mut self, refresh: &Refresh, walk: &Walk, (at, max_abs, tiles): (usize, f64, usize)) {
-        let (State { level, scale }, added) = (walk.states[at], Error::own(refresh.error(max_abs)));
-        let error = self.computed[at].refreshed(added, refresh.pairs(tiles));
-        self.errors[at] = error;
-        self.states[at] = follow::State { level, scale, bound: max_abs, noise: noise(error, scale) };
-    }
-
-    /// Adds the node `at`, all before it being there.
-    fn node(
-        &mut self,
-        expr: &Expr,
-        literal: &ParamsLiteral,
-        tile: usize,
-        walk: &Walk,
-        at: usize,
-    ) -> Result<(), MatrixError> {
-        let model = ErrorModel::new(literal);
+impl Graph {
+    pub fn new(expr: &Expr, literal: &ParamsLiteral, tile: usize) -> Result<Self, MatrixError> {
         let stride = stride(expr, literal, tile);
-        let own = |variance: f64| Error::own(ErrorModel::largest(variance));
-        let state = walk.computed[at];
-        let division = own(model.division(state.scale));
-        let size = |node: usize| expr.info(node).max_abs;
-        let (work, table_bytes) = node_work(expr, literal, tile, walk, at)?;
-        self.work += work;
-        self.costs.push(work);
-        self.table_bytes += table_bytes;
-        let error = match expr.nodes()[at].parts() {
-            (Operation::Input { .. }, _) => {
-                Error::own(ErrorModel::largest_sum(model.fresh() + model.encoding(size(at)), 1))
+        let layouts = (0..expr.nodes().len()).map(|at| layout(expr, at, tile, stride)).collect::<Result<_, _>>()?;
+        let (mut inputs, mut unrelated): (Vec<BTreeSet<usize>>, Vec<bool>) = (Vec::new(), Vec::new());
+        for node in expr.nodes() {
+            let mut all: BTreeSet<usize> = node.operation.input().into_iter().collect();
+            let mut apart = true;
+            for of in &node.operands {
+                apart &= all.is_disjoint(&inputs[*of]);
+                all.extend(&inputs[*of]);
             }
-            (Operation::Neg | Operation::Bounded { .. }, &[of]) => self.errors[of],
-            (&Operation::Approximation { error, .. }, &[of, _]) => self.errors[of].plus(Error::common(error)),
-            (&Operation::Repeat { axis: a, size: times }, &[of]) => {
-                // Copies have one error in common.
-                let turns = layout(expr, of, tile, stride)?.repeat_turns(axis(a), times) as f64;
-                let switching = model.switching(state.level, state.scale) + model.division(state.scale);
-                self.errors[of].shared().plus(own(switching * turns))
-            }
-            (&Operation::Take { axis: a, lines }, &[of]) => {
-                let (before, level) = (layout(expr, of, tile, stride)?, walk.states[of].level);
-                let terms = before.take_terms(&lines) as f64;
-                let spread = model.switching(level, state.scale) + model.division(state.scale);
-                let mask = model.mask(tile * tile * stride, model.prime(level));
-                let (levels, held) = (before.take_levels(axis(a), &lines) as f64, size(of).powi(2));
-                self.errors[of].plus(own((spread + levels * held * mask) * terms)).plus(division)
-            }
-            (&Operation::Shift { by }, &[of]) => {
-                self.errors[of].plus(own(model.encoded(state.scale) + model.encoding(by.abs())))
-            }
-            (&Operation::Scale { by }, &[of]) => {
-                let scaled = self.errors[of].scaled(by.abs());
-                // The number is rounded to a multiple of one over the prime.
-                let rounded = || size(of) * 0.5 / model.prime(state.level + 1);
-                match is_integer(by) {
-                    true => scaled,
-                    false => scaled.plus(division).plus(Error::common(rounded())),
-                }
+            inputs.push(all);
+            unrelated.push(apart);
+        }
+        Ok(Self { layouts, unrelated })
+    }
+}
+
+/// What a node needs besides its operands, as a backend keeps it.
+pub(super) enum Prepared<B: Backend> {
+    Nothing,
+    Cube(Box<Cube<B::Plaintext>>),
+    Transposition(Option<Box<LinearMap<B::Row>>>),
+}
+
+impl<B: Backend> Prepared<B> {
+    /// For operands of which the lowest is at `level`.
+    fn new(e: &Evaluator<B>, expr: &Expr, graph: &Graph, at: usize, level: usize) -> Result<Self, MatrixError> {
+        Ok(match expr.nodes()[at].parts() {
+            (Operation::Matmul, _) => {
+                let plan = cube_plan(e.params().literal(), graph.layouts[at].tile, options(expr, at), level)?;
+                Self::Cube(Box::new(Cube::prepare(e, plan)?))
             }
             (Operation::Transpose, &[of]) => {
-                let level = walk.states[of].level;
-                let steps = 2.0 * (2.0 * tile as f64).sqrt();
-                let spread = model.switching(level, state.scale) + model.division(state.scale);
-                let mask = model.mask(tile * tile * stride, model.prime(level));
-                let variance = spread * steps + size(of).powi(2) * mask * (2 * tile) as f64;
-                self.errors[of].plus(own(variance)).plus(division)
+                Self::Transposition(graph.layouts[of].transposition(e, level)?.map(Box::new))
             }
-            (&Operation::Sum { axis: a }, &[of]) => {
-                let level = walk.states[of].level;
-                let (rows, cols) = expr.info(of).shape;
-                let terms = if a == 0 { rows } else { cols } as f64;
-                let variance = tile as f64 * (model.switching(level, state.scale) + model.division(state.scale));
-                let mask = (terms * size(of)).powi(2) * model.mask(tile * tile * stride, model.prime(level));
-                self.errors[of].summed(terms).plus(own(variance + mask)).plus(division)
-            }
-            (Operation::Mul, &[left, right]) => {
-                let level = state.level + 1;
-                let (l, r) = (self.errors[left], self.errors[right]);
-                let product = walk.states[left].scale * walk.states[right].scale;
-                let switching = own(model.switching(level, product));
-                r.scaled(size(left)).plus(l.scaled(size(right))).plus(l.times(r)).plus(switching).plus(division)
-            }
-            (Operation::Matmul, &[left, right]) => {
-                let top = walk.states[left].level.min(walk.states[right].level);
-                let plan = cube_plan(literal, tile, options(expr, at), top)?;
-                let across = layout(expr, left, tile, stride)?.tiles().1;
-                let sizes = [size(left), size(right)];
-                let (l, r) = (self.errors[left], self.errors[right]);
-                let terms = expr.info(left).shape.1 as f64;
-                let from = r.summed(terms).scaled(sizes[0]).plus(l.summed(terms).scaled(sizes[1])).shared();
-                let made = Error::common(plan.own_error(literal, across, sizes));
-                from.plus(l.times(r).scaled(terms)).plus(made)
-            }
-            (Operation::Add | Operation::Sub, &[left, right]) => {
-                let sum = self.errors[left].plus(self.errors[right]).plus(division);
-                // What is left of two scales that are taken for one.
-                let (unlike, of) = match walk.aligns[at] {
-                    Align::Same => (walk.states[left].scale / walk.states[right].scale - 1.0, right),
-                    Align::Left => (0.5 / model.prime(walk.states[left].level), left),
-                    Align::Right => (0.5 / model.prime(walk.states[right].level), right),
-                };
-                sum.plus(Error::common(unlike.abs() * size(of)))
-            }
-            (operation, _) => return Err(no_circuit(operation)),
-        };
-        self.computed.push(error);
-        self.errors.push(error);
-        let mut followed = self.followed(expr, tile, walk, at)?;
-        if expr.input_at(at).is_none() {
-            followed.bound = followed.bound.min(size(at));
-            followed.noise = followed.noise.min(noise(error, followed.scale));
-        }
-        self.states.push(followed);
-        Ok(())
-    }
-
-    /// The ciphertexts of the node `at` on paper.
-    fn followed(&mut self, expr: &Expr, tile: usize, walk: &Walk, at: usize) -> Result<follow::State, MatrixError> {
-        let (follow, states) = (&mut self.follow, &self.states);
-        Ok(match expr.nodes()[at].parts() {
-            (Operation::Input { .. }, _) => {
-                follow::State { level: walk.states[at].level, ..follow.fresh(expr.info(at).max_abs) }
-            }
-            (Operation::Neg, &[of]) => states[of],
-            (&Operation::Bounded { max_abs }, &[of]) => states[of].with_bound(states[of].bound.min(max_abs)),
-            (Operation::Approximation { .. }, &[of, _]) => states[of],
-            (&Operation::Take { axis: along, lines }, &[of]) => {
-                layout(expr, of, tile, 1)?.take_follow(follow, axis(along), &lines, states[of])
-            }
-            (&Operation::Repeat { axis: along, size }, &[of]) => {
-                let turns = layout(expr, of, tile, 1)?.repeat_turns(axis(along), size);
-                follow.doubled(states[of], turns)
-            }
-            (&Operation::Shift { by }, &[of]) => follow.add_plain(states[of], by.abs()),
-            (&Operation::Scale { by }, &[of]) if is_integer(by) => follow.mul_integer(states[of], by.abs()),
-            (&Operation::Scale { by }, &[of]) => follow.masked(states[of], by.abs()),
-            (Operation::Transpose, &[of]) if tile > 1 => {
-                let (diagonals, giants) = TileLayout::transposition_size(tile);
-                follow.linear_map(states[of], diagonals, giants)
-            }
-            (Operation::Transpose, &[of]) => states[of],
-            (&Operation::Sum { axis }, &[of]) => {
-                let (rows, cols) = expr.info(of).shape;
-                let tiles = if axis == 0 { rows } else { cols }.div_ceil(tile);
-                let sum = follow.sum(states[of], tiles);
-                let folded = follow.fold(sum, &radices(&stages(tile, 1, 2)), true);
-                follow.masked(folded, 1.0)
-            }
-            (Operation::Mul, &[left, right]) => {
-                let product = follow.dot(states[left], states[right], 1);
-                follow.relinearize_rescale(product)
-            }
-            (Operation::Matmul, &[left, right]) => {
-                let top = walk.states[left].level.min(walk.states[right].level);
-                let plan = cube_plan(follow.literal(), tile, options(expr, at), top)?;
-                let terms = expr.info(left).shape.1.div_ceil(tile);
-                plan.follow(follow, terms, states[left], states[right])
-            }
-            (Operation::Add | Operation::Sub, &[left, right]) => {
-                let (mut l, mut r) = (states[left], states[right]);
-                match walk.aligns[at] {
-                    Align::Same => {}
-                    Align::Left => l = follow.set_scale(l, r.scale),
-                    Align::Right => r = follow.set_scale(r, l.scale),
-                }
-                follow.add(l, r)
-            }
-            (operation, _) => return Err(no_circuit(operation)),
+            _ => Self::Nothing,
         })
     }
+}
 
-    /// Largest error of a node's elements once they are decrypted and read.
-    fn read(&self, expr: &Expr, literal: &ParamsLiteral, tile: usize, node: usize) -> f64 {
-        let held = expr.info(node).max_abs * padding(expr, node, tile);
-        self.errors[node].total() + ErrorModel::new(literal).read(held, literal.q_bits.len() - 1)
+/// A node's value from its operands'.
+fn evaluate<B: Backend>(
+    e: &Evaluator<B>,
+    expr: &Expr,
+    graph: &Graph,
+    prepared: &Prepared<B>,
+    at: usize,
+    operands: &[Batch<'_, B::Ciphertext>],
+) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+    let (layouts, lies, apart) = (&graph.layouts, &graph.layouts[at], graph.unrelated[at]);
+    let (operation, of) = expr.nodes()[at].parts();
+    match (operation, of, prepared, operands) {
+        (Operation::Neg, _, _, [a]) => lies.map(e, *a, |c| e.negate(c)),
+        (Operation::Bounded { .. }, _, _, [a]) => Ok(a.to_vec()),
+        // The second operand is the polynomial's variable, which is not worked with.
+        (Operation::Approximation { error, .. }, _, _, [a, _]) => {
+            let further = |c: CiphertextOf<B>| {
+                let spread = c.spread().shifted(error * c.scale());
+                c.with_spread(spread)
+            };
+            Ok(a.to_vec().into_iter().map(further).collect())
+        }
+        (Operation::Take { axis: along, lines }, &[of], _, [a]) => layouts[of].take(e, (axis(*along), lines), true, *a),
+        (&Operation::Repeat { axis: along, size }, &[of], _, [a]) => layouts[of].repeat(e, axis(along), size, *a),
+        (&Operation::Scale { by }, _, _, [a]) if is_integer(by) => lies.map(e, *a, |c| e.mul_integer(c, by as i64)),
+        (&Operation::Scale { by }, _, _, [a]) => lies.map(e, *a, |c| e.mul_constant(c, by)),
+        // Only the matrix itself: what is beside it stays zero.
+        (&Operation::Shift { by }, _, _, [a]) => lies.shift(e, *a, by),
+        (Operation::Transpose, &[of], Prepared::Transposition(map), [a]) => {
+            layouts[of].transpose(e, map.as_deref(), *a)
+        }
+        (&Operation::Sum { axis: along }, &[of], _, [a]) => layouts[of].sum(e, axis(along), *a),
+        (Operation::Matmul, &[left, right], Prepared::Cube(cube), [a, b]) => {
+            matmul(e, cube, (&layouts[left], *a), (&layouts[right], *b), apart)
+        }
+        (Operation::Mul, _, _, [a, b]) => lies.zip(e, *a, *b, |x, y| {
+            let product = e.mul_rescale(x, y)?;
+            if apart {
+                return Ok(product);
+            }
+            let spread = product.spread().of_related((x.spread(), x.scale()), (y.spread(), y.scale()), product.scale());
+            Ok(product.with_spread(spread))
+        }),
+        (operation @ (Operation::Add | Operation::Sub), _, _, [a, b]) => {
+            let [x, y] = aligned(e, lies, *a, *b)?;
+            let (x, y) = (Batch::from(x.as_slice()), Batch::from(y.as_slice()));
+            lies.zip(e, x, y, |x, y| {
+                let sum = if *operation == Operation::Add { e.add(x, y)? } else { e.sub(x, y)? };
+                if !apart {
+                    return Ok(sum);
+                }
+                let spread = x.spread().sum(y.spread()).shifted((x.scale() - y.scale()).abs() * y.spread().size);
+                Ok(sum.with_spread(spread))
+            })
+        }
+        (operation, ..) => Err(no_circuit(operation)),
+    }
+}
+
+/// Two operands at one scale: where they differ, that with more levels takes the other's.
+fn aligned<B: Backend>(
+    e: &Evaluator<B>,
+    lies: &TileLayout,
+    a: Batch<'_, B::Ciphertext>,
+    b: Batch<'_, B::Ciphertext>,
+) -> Result<[Vec<CiphertextOf<B>>; 2], MatrixError> {
+    let (x, y) = (a.at(0), b.at(0));
+    let scaled = |tiles: Batch<'_, B::Ciphertext>, to: f64| lies.map(e, tiles, |c| e.set_scale(c, to));
+    Ok(match (same_scale(x.scale(), y.scale()), x.level() >= y.level()) {
+        (true, _) => [a.to_vec(), b.to_vec()],
+        (_, true) => [scaled(a, y.scale())?, b.to_vec()],
+        (_, false) => [a.to_vec(), scaled(b, x.scale())?],
+    })
+}
+
+/// A node of a circuit that was run on a backend that computes nothing.
+struct Node {
+    /// Its work, without a refresh's.
+    cost: Work,
+    /// Level and scale as others take it: refreshed, where it is.
+    level: usize,
+    scale: f64,
+    /// Bound on the noise of its ciphertexts, as they leave their operation and as they are worked on.
+    noise: (f64, f64),
+    /// Largest error of its elements once they are decrypted and read.
+    error: f64,
+}
+
+/// Such a run of a whole circuit.
+struct Run {
+    nodes: Vec<Node>,
+    ledger: Ledger,
+    /// Work of refreshes.
+    refreshes: Work,
+    /// Levels that were used.
+    depth: usize,
+}
+
+/// Canonical norm of the noise that a batch's expected errors stand for, of real and imaginary parts.
+fn noise_of(c: &CiphertextOf<Simulated>) -> f64 {
+    c.spread().norm()
+}
+
+impl Run {
+    /// Runs a circuit from fresh inputs.
+    fn new(
+        expr: &Expr,
+        params: &Params,
+        graph: &Graph,
+        refresh: Option<(&Refresh, &[usize])>,
+    ) -> Result<Self, MatrixError> {
+        let e = Evaluator::with_backend(params, Simulated::new(params))?;
+        let top = refresh.map_or(params.max_level(), |(refresh, _)| refresh.top());
+        let floor = refresh.map_or(0, |(refresh, _)| refresh.floor());
+        let mut values: Vec<CiphertextOf<Simulated>> = Vec::with_capacity(expr.nodes().len());
+        let mut run = Self { nodes: Vec::new(), ledger: Ledger::default(), refreshes: Work::default(), depth: 0 };
+        let mut done = Work::default();
+        for (at, node) in expr.nodes().iter().enumerate() {
+            let (max_abs, count) = (expr.info(at).max_abs, graph.layouts[at].ciphertexts());
+            let computed = match node.operation {
+                Operation::Input { .. } => {
+                    e.encryptions(EncodeAt { level: top, scale: params.scale(), max_abs }, count)?
+                }
+                _ => {
+                    let operands: Vec<_> = node.operands.iter().map(|of| std::slice::from_ref(&values[*of])).collect();
+                    let level = operands.iter().map(|c| c[0].level()).min().unwrap_or(top);
+                    let prepared = Prepared::new(&e, expr, graph, at, level)?;
+                    let operands: Vec<_> = operands.into_iter().map(Batch::from).collect();
+                    let made = evaluate(&e, expr, graph, &prepared, at, &operands)?.pop();
+                    let made = made.ok_or(MatrixError::Count { what: "batches of a node", found: 0, expected: 1 })?;
+                    let noise = noise_of(&made);
+                    made.settled(max_abs, noise)
+                }
+            };
+            let level = computed.level().checked_sub(floor).ok_or_else(out_of_levels)?;
+            run.depth = run.depth.max(top - floor - level);
+            let before = noise_of(&computed);
+            let value = match refresh.filter(|(_, after)| after.contains(&at)) {
+                Some((refresh, _)) => {
+                    run.refreshes += refresh.work(count);
+                    refresh.refreshed(&e, computed, (max_abs, count))?
+                }
+                None => computed,
+            };
+            let now = e.backend().work();
+            let held = max_abs * padding(expr, at, graph.layouts[at].tile);
+            let read = rounding::largest_reading(params.degree(), held, params.max_level());
+            run.nodes.push(Node {
+                cost: now + done * -1.0,
+                level: value.level(),
+                scale: value.scale(),
+                noise: (before, noise_of(&value)),
+                error: value.spread().largest() / value.scale() + read,
+            });
+            done = now;
+            values.push(value);
+        }
+        run.ledger = e.backend().ledger();
+        Ok(run)
+    }
+
+    /// What all of it costs.
+    fn work(&self) -> Work {
+        self.ledger.work + self.refreshes
+    }
+}
+
+fn out_of_levels() -> MatrixError {
+    MatrixError::NoPlan { reason: "a value falls under the levels at which it can be refreshed".into() }
+}
+
+/// A node of a circuit for placing refreshes: what it costs, and the level and scale that it leaves, for operands at some
+/// levels and scales.
+pub(super) struct Step<'a> {
+    pub expr: &'a Expr,
+    pub params: &'a Params,
+    pub graph: &'a Graph,
+}
+
+impl Step<'_> {
+    pub fn of(&self, at: usize, operands: &[(usize, f64)]) -> Result<(usize, f64, Work), MatrixError> {
+        let (expr, e) = (self.expr, Evaluator::with_backend(self.params, Simulated::new(self.params))?);
+        let stands = |(of, (level, scale)): (&usize, &(usize, f64))| {
+            let at = EncodeAt { level: *level, scale: *scale, max_abs: expr.info(*of).max_abs };
+            Ok([e.encryptions(at, self.graph.layouts[*of].ciphertexts())?])
+        };
+        let values = expr.nodes()[at].operands.iter().zip(operands).map(stands);
+        let values = values.collect::<Result<Vec<_>, HeError>>()?;
+        let level = operands.iter().map(|(level, _)| *level).min().unwrap_or(self.params.max_level());
+        let prepared = Prepared::new(&e, expr, self.graph, at, level)?;
+        let batches: Vec<_> = values.iter().map(|v| Batch::from(v.as_slice())).collect();
+        let made = evaluate(&e, expr, self.graph, &prepared, at, &batches)?.pop();
+        let made = made.ok_or(MatrixError::Count { what: "batches of a node", found: 0, expected: 1 })?;
+        Ok((made.level(), made.scale(), e.backend().work()))
     }
 }
 
@@ -628,31 +383,26 @@ fn largest_value(expr: &Expr, tile: usize) -> f64 {
 
 /// A circuit as its specification lays it out; nothing is built.
 pub(crate) struct Sketch {
-    literal: ParamsLiteral,
-    layouts: Vec<TileLayout>,
-    walk: Walk,
+    params: Params,
+    graph: Graph,
+    nodes: Vec<Node>,
     work: Work,
     costs: Vec<Work>,
-    peaks: Vec<Peak>,
     table_bytes: u64,
     keys: KeyDemand,
-    /// Bound on the noise of each node's ciphertexts, as they leave their operation and as they are worked on.
-    noise: Vec<(f64, f64)>,
     refresh: Option<Refresh>,
     /// Nodes that are refreshed.
     after: Vec<usize>,
-    /// Error of each node once it is read.
-    read: Vec<f64>,
     output: usize,
     batch: usize,
 }
 
 impl Sketch {
-    /// The sketch of a circuit; `prime(l)` is what a rescale at level `l` divides by.
+    /// The sketch of a circuit.
     ///
     /// # Errors
     /// [`MatrixError::NoPlan`] or [`MatrixError::Method`] for a specification that does not serve.
-    pub(super) fn new(goal: &Goal, spec: &CircuitSpec, prime: impl Fn(usize) -> f64) -> Result<Self, MatrixError> {
+    pub(super) fn new(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
         let (expr, tile, literal) = (&goal.expression, spec.tile, &spec.params);
         if !TILES.contains(&tile) {
             return Err(MatrixError::NoPlan { reason: format!("tiles of side {tile} are not used") });
@@ -661,51 +411,30 @@ impl Sketch {
             Some(written) => (Some(refreshing(goal, tile, written, literal)?), written.after.clone()),
             None => (None, Vec::new()),
         };
-        let top = refresh.as_ref().map_or(literal.q_bits.len().saturating_sub(1), Refresh::top);
-        let scale = f64::from(literal.log_scale).exp2();
-        let ladder = Ladder { tile, top, scale, prime: &prime, refresh: refresh.as_ref() };
-        let walk = Walk::new(expr, &ladder, &after)?;
-        let figures = Figures::new(expr, literal, tile, &walk, refresh.as_ref().map(|r| (r, after.as_slice())))?;
-        let (nodes, stride) = (expr.nodes().len(), stride(expr, literal, tile));
-        let layouts = (0..nodes).map(|at| layout(expr, at, tile, stride)).collect::<Result<Vec<_>, _>>()?;
-        let keys = keys(expr, literal, &layouts, &walk)?;
-        let read = (0..nodes).map(|at| figures.read(expr, literal, tile, at)).collect();
-        let noise = (0..nodes)
-            .map(|at| {
-                let (before, after) = (walk.computed[at].scale, walk.states[at].scale);
-                (noise(figures.computed[at], before), noise(figures.errors[at], after))
-            })
-            .collect();
-        let Figures { work, costs, follow, table_bytes, .. } = figures;
-        let (peaks, work) = (follow.peaks, work * goal.batch as f64);
+        let (params, graph) = (literal.build()?, Graph::new(expr, literal, tile)?);
+        let by = refresh.as_ref().map(|refresh| (refresh, after.as_slice()));
+        let run = Run::new(expr, &params, &graph, by).map_err(|e| match e {
+            MatrixError::He(HeError::TooLarge { .. }) => too_small(literal),
+            e => e,
+        })?;
         Ok(Self {
-            literal: literal.clone(),
-            layouts,
-            walk,
-            work,
-            costs,
-            peaks,
-            table_bytes,
-            keys,
-            noise,
+            params,
+            graph,
+            work: run.work() * goal.batch as f64,
+            costs: run.nodes.iter().map(|node| node.cost).collect(),
+            table_bytes: run.ledger.prepared,
+            keys: KeyDemand::from(&run.ledger),
+            nodes: run.nodes,
             refresh,
             after,
-            read,
             output: expr.output(),
             batch: goal.batch,
         })
     }
 
-    /// The same before any prime is known: they lie just under their powers of two, as distinct as
-    /// real ones are, so that scales differ where they will.
-    pub(super) fn of(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
-        Self::new(goal, spec, |l| model_prime(&spec.params, l))
-    }
-
     /// Level and scale of a node's value.
     pub(super) fn state(&self, node: usize) -> (usize, f64) {
-        let State { level, scale } = self.walk.states[node];
-        (level, scale)
+        (self.nodes[node].level, self.nodes[node].scale)
     }
 }
 
@@ -715,12 +444,12 @@ impl program::Sketch for Sketch {
     }
 
     fn refreshes(&self) -> Option<Refreshes> {
-        let places = self.after.iter().map(|at| (*at, self.layouts[*at].ciphertexts() * self.batch));
+        let places = self.after.iter().map(|at| (*at, self.graph.layouts[*at].ciphertexts() * self.batch));
         Some(self.refresh.as_ref()?.told(places.collect()))
     }
 
     fn literal(&self) -> &sudare_rlwe::params::ParamsLiteral {
-        &self.literal
+        self.params.rlwe().literal()
     }
 
     fn keys(&self) -> KeyDemand {
@@ -745,7 +474,7 @@ impl program::Sketch for Sketch {
             }
             (Operation::Take { .. }, _) => Some(format!(
                 "slices from multiples of {} up to such or to the end cost least",
-                self.layouts[node].tile
+                self.graph.layouts[node].tile
             )),
             _ => None,
         }
@@ -756,20 +485,16 @@ impl program::Sketch for Sketch {
     }
 
     fn error(&self) -> f64 {
-        self.read[self.output]
-    }
-
-    fn holds(&self) -> bool {
-        sizing::holds(&self.literal, &self.peaks)
+        self.nodes[self.output].error
     }
 
     fn node_error(&self, node: usize) -> Option<f64> {
-        Some(self.read[node])
+        Some(self.nodes[node].error)
     }
 
     fn size(&self, node: usize) -> Option<NodeSize> {
-        let count = self.layouts[node].ciphertexts() * self.batch;
-        Some(NodeSize { count, parts: 2, level: self.walk.states[node].level })
+        let count = self.graph.layouts[node].ciphertexts() * self.batch;
+        Some(NodeSize { count, parts: 2, level: self.nodes[node].level })
     }
 }
 
@@ -784,8 +509,8 @@ fn refreshing(
     if refresh.params() != literal {
         return Err(field("program.params", "others", format!("those of bootstrapping set {}", written.set)));
     }
-    let ordered = written.after.windows(2).all(|w| w[0] < w[1]);
     let expr = &goal.expression;
+    let ordered = written.after.windows(2).all(|w| w[0] < w[1]);
     let inner = |at: &usize| *at < expr.nodes().len() && expr.input_at(*at).is_none();
     match ordered && written.after.iter().all(inner) {
         true => Ok(refresh),
@@ -812,51 +537,13 @@ pub(super) fn refreshed(goal: &Goal, sets: &[BootstrapSet], price: impl Fn(&Work
     let all = sets.iter().flat_map(|set| tiles(expr).map(move |tile| (*set, tile)));
     all.filter_map(|(set, tile)| {
         let refresh = Refresh::new(set, goal.security, least_ring(tile, expr), goal.batch).ok()?;
-        let params = refresh.params().clone();
-        let prime = |l: usize| model_prime(&params, l);
-        let scale = f64::from(params.log_scale).exp2();
-        let ladder = Ladder { tile, top: refresh.top(), scale, prime: &prime, refresh: Some(&refresh) };
-        let after = refresh.placed(expr, &ladder, |work| price(&(*work * goal.batch as f64), params.log_n))?;
+        let params = refresh.params();
+        let (built, graph) = (params.build().ok()?, Graph::new(expr, params, tile).ok()?);
+        let step = Step { expr, params: &built, graph: &graph };
+        let after = refresh.placed(&step, |work| price(&(*work * goal.batch as f64), params.log_n))?;
         Some(CircuitSpec { tile, params: params.clone(), refresh: Some(RefreshSpec { set, after }) })
     })
     .collect()
-}
-
-/// What a rescale divides by, nearly.
-fn model_prime(literal: &ParamsLiteral, level: usize) -> f64 {
-    let bits = literal.q_bits.get(level).map_or(0.0, |b| f64::from(*b));
-    bits.exp2() * (1.0 - (level + 1) as f64 * (-20f64).exp2())
-}
-
-/// The keys of all nodes, each at the highest level that it is used at.
-fn keys(expr: &Expr, literal: &ParamsLiteral, layouts: &[TileLayout], walk: &Walk) -> Result<KeyDemand, MatrixError> {
-    let (mut keys, mut relin) = (KeyList::new(literal), None::<usize>);
-    for (at, node) in expr.nodes().iter().enumerate() {
-        match node.parts() {
-            (Operation::Transpose, &[of]) => {
-                keys.demanded(&layouts[of].transposition_keys(literal, walk.states[of].level))
-            }
-            (&Operation::Sum { axis: along }, &[of]) => {
-                keys.demanded(&layouts[of].sum_keys(literal, axis(along), walk.states[of].level));
-            }
-            (&Operation::Take { axis: along, lines }, &[of]) => {
-                keys.demanded(&layouts[of].take_keys(literal, axis(along), &lines, walk.states[of].level));
-            }
-            (&Operation::Repeat { axis: along, size }, &[of]) => {
-                keys.demanded(&layouts[of].repeat_keys(literal, axis(along), size, walk.states[of].level));
-            }
-            (Operation::Mul, _) => relin = relin.max(Some(walk.computed[at].level + 1)),
-            (Operation::Matmul, &[left, right]) => {
-                let top = walk.states[left].level.min(walk.states[right].level);
-                let plan = cube_plan(literal, layouts[at].tile, options(expr, at), top)?;
-                plan.expand_keys(Side::Left, &mut keys);
-                plan.expand_keys(Side::Right, &mut keys);
-                relin = relin.max(Some(plan.contract_keys(&mut keys)));
-            }
-            _ => {}
-        }
-    }
-    Ok(keys.demand(relin))
 }
 
 /// Circuits for an expression: for each side of tiles the one that `price` finds cheapest.
@@ -873,22 +560,18 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
                 break;
             }
             let first = first_primes(scale + headroom);
-            let start = f64::from(scale).exp2();
-            let walk = |depth: usize| {
-                let prime = |l: usize| start * (1.0 - (l + 1) as f64 * (-20f64).exp2());
-                Walk::new(expr, &Ladder { tile, top: depth, scale: start, prime: &prime, refresh: None }, &[])
-            };
-            let Some(depth) = (0..=MAX_DEPTH).find(|d| walk(*d).is_ok()) else { continue };
-            // A second low prime is a level that nothing is rescaled by.
-            let Ok(walk) = walk(depth + first.len() - 1) else { continue };
+            let Some(depth) = depth(expr, tile, (&first, scale)) else { continue };
             for special in 1..=3usize {
                 let Some(literal) = literal(goal, least_ring(tile, expr), (&first, scale), depth, special) else {
                     continue;
                 };
-                let Ok(figures) = Figures::new(expr, &literal, tile, &walk, None) else { continue };
-                let error = figures.read(expr, &literal, tile, expr.output());
-                if error <= wanted && sizing::holds(&literal, &figures.follow.peaks) {
-                    let cost = price(&(figures.work * goal.batch as f64), literal.log_n);
+                let run = || {
+                    let (params, graph) = (literal.build()?, Graph::new(expr, &literal, tile)?);
+                    Run::new(expr, &params, &graph, None)
+                };
+                let Ok(run) = run() else { continue };
+                if run.nodes[expr.output()].error <= wanted {
+                    let cost = price(&(run.work() * goal.batch as f64), literal.log_n);
                     if best.as_ref().is_none_or(|(c, _)| cost < *c) {
                         best = Some((cost, CircuitSpec { tile, params: literal, refresh: None }));
                     }
@@ -898,6 +581,25 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
         out.extend(best.map(|(_, spec)| spec));
     }
     out
+}
+
+/// Levels that an expression takes, with primes of `scale` bits above the first ones.
+fn depth(expr: &Expr, tile: usize, (first, scale): (&[u32], u32)) -> Option<usize> {
+    let literal = ParamsLiteral {
+        rlwe: sudare_rlwe::params::ParamsLiteral {
+            log_n: least_ring(tile, expr),
+            q_bits: first.iter().copied().chain(std::iter::repeat_n(scale, MAX_DEPTH)).collect(),
+            p_bits: vec![MAX_PRIME_BITS],
+            digit_limbs: 1,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        },
+        log_scale: scale,
+    };
+    let (params, graph) = (literal.build().ok()?, Graph::new(expr, &literal, tile).ok()?);
+    let depth = Run::new(expr, &params, &graph, None).ok()?.depth;
+    // A second low prime is a level that nothing is rescaled by.
+    (depth <= MAX_DEPTH).then_some(depth)
 }
 
 /// The primes that hold a result of `bits` bits: one, or two of half its size.
@@ -935,29 +637,19 @@ fn literal(
     })
 }
 
-/// What a node needs besides its operands.
-pub(super) enum Prepared {
-    Nothing,
-    Cube(Box<Cube>),
-    Transposition(Option<Box<LinearMap>>),
-}
-
 /// A circuit under built parameters.
 pub(crate) struct Circuit {
-    params: Params,
     sketch: Sketch,
-    prepared: Tables<Vec<Prepared>>,
+    prepared: Tables<Vec<Prepared<sudare_rlwe::Evaluator>>>,
 }
 
 impl Circuit {
     pub(super) fn new(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
-        let params = spec.params.build()?;
-        let sketch = Sketch::new(goal, spec, |l| params.prime_at(l) as f64)?;
-        Ok(Self { params, sketch, prepared: Tables::new() })
+        Ok(Self { sketch: Sketch::new(goal, spec)?, prepared: Tables::new() })
     }
 
     /// What each node needs, made at the first call.
-    fn tables(&self, goal: &Goal) -> Result<&[Prepared], MatrixError> {
+    fn tables(&self, goal: &Goal) -> Result<&[Prepared<sudare_rlwe::Evaluator>], MatrixError> {
         self.prepared.get(|| self.make_tables(&goal.expression)).map(Vec::as_slice)
     }
 
@@ -966,84 +658,20 @@ impl Circuit {
         self.prepared.is_made()
     }
 
-    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared>, MatrixError> {
-        let (params, states) = (&self.params, &self.sketch.walk.states);
-        let node = |(at, node): (usize, &Node)| -> Result<Prepared, MatrixError> {
-            Ok(match node.parts() {
-                (Operation::Matmul, &[left, right]) => {
-                    let (top, tile) = (states[left].level.min(states[right].level), self.sketch.layouts[at].tile);
-                    let plan = cube_plan(params.literal(), tile, options(expr, at), top)?;
-                    Prepared::Cube(Box::new(Cube::new(params, plan)?))
-                }
-                (Operation::Transpose, &[of]) => {
-                    let map = self.sketch.layouts[of].transposition(params, states[of].level)?;
-                    Prepared::Transposition(map.map(Box::new))
-                }
-                _ => Prepared::Nothing,
-            })
+    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared<sudare_rlwe::Evaluator>>, MatrixError> {
+        let (params, nodes) = (&self.sketch.params, &self.sketch.nodes);
+        let e = Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?;
+        let node = |(at, node): (usize, &sudare_expr::Node)| {
+            let level = node.operands.iter().map(|of| nodes[*of].level).min().unwrap_or(nodes[at].level);
+            Prepared::new(&e, expr, &self.sketch.graph, at, level)
         };
         expr.nodes().iter().enumerate().map(node).collect()
-    }
-
-    /// A node's ciphertext with the plan's own bounds where they are tighter than the evaluator's.
-    fn settled(&self, c: Ciphertext, noise: f64, bound: f64) -> Result<Ciphertext, MatrixError> {
-        let bound = c.bound().min(bound);
-        if c.noise() <= noise {
-            return Ok(c.with_bound(bound));
-        }
-        Ok(Ciphertext::from_parts(c.inner().clone(), ckks::State { scale: c.scale(), bound, noise })?)
-    }
-
-    /// A node's value from those of its operands, all of one member of the batch.
-    fn value(
-        &self,
-        e: &Evaluator,
-        (at, node): (usize, &Node),
-        prepared: &Prepared,
-        operands: &[&[Ciphertext]],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (layouts, layout) = (&self.sketch.layouts, &self.sketch.layouts[at]);
-        let set_scale = |c: &[Ciphertext], to: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
-            c.iter().zip(to).map(|(x, t)| Ok(e.set_scale(x, t.scale())?)).collect()
-        };
-        let (Some(&a), Some(&b)) = (operands.first(), operands.last()) else {
-            return Err(no_circuit(&node.operation));
-        };
-        match (&node.operation, node.operands.as_slice(), prepared) {
-            (Operation::Neg, ..) => Ok(a.iter().map(|c| e.negate(c)).collect::<Result<_, _>>()?),
-            (Operation::Bounded { .. } | Operation::Approximation { .. }, ..) => Ok(a.to_vec()),
-            (Operation::Take { axis: along, lines }, &[of], _) => layouts[of].take(e, (axis(*along), lines), true, a),
-            (&Operation::Repeat { axis: along, size }, &[of], _) => layouts[of].repeat(e, axis(along), size, a),
-            (&Operation::Scale { by }, ..) if is_integer(by) => {
-                Ok(a.iter().map(|c| e.mul_integer(c, by as i64)).collect::<Result<_, _>>()?)
-            }
-            (&Operation::Scale { by }, ..) => layout.mul_scalar(e, a, by),
-            (&Operation::Shift { by }, ..) => {
-                // Only the matrix itself: what is beside it stays zero.
-                layout.add_plain(e, a, &Matrix::from_fn(layout.rows, layout.cols, |_, _| by)?)
-            }
-            (Operation::Transpose, &[of], Prepared::Transposition(map)) => layouts[of].transpose(e, map.as_deref(), a),
-            (&Operation::Sum { axis: along }, &[of], _) => layouts[of].sum(e, axis(along), a),
-            (Operation::Matmul, &[left, right], Prepared::Cube(cube)) => {
-                matmul(e, cube, (&layouts[left], a), (&layouts[right], b))
-            }
-            (Operation::Mul, ..) => layout.mul(e, a, b),
-            (operation @ (Operation::Add | Operation::Sub), ..) => {
-                let (x, y): (Cow<'_, [Ciphertext]>, Cow<'_, [Ciphertext]>) = match self.sketch.walk.aligns[at] {
-                    Align::Same => (a.into(), b.into()),
-                    Align::Left => (set_scale(a, b)?.into(), b.into()),
-                    Align::Right => (a.into(), set_scale(b, a)?.into()),
-                };
-                if *operation == Operation::Add { layout.add(e, &x, &y) } else { layout.sub(e, &x, &y) }
-            }
-            (operation, ..) => Err(no_circuit(operation)),
-        }
     }
 }
 
 impl CkksEngine for Circuit {
     fn params(&self) -> &Params {
-        &self.params
+        &self.sketch.params
     }
 
     fn sketch(&self) -> &dyn program::Sketch {
@@ -1060,16 +688,16 @@ impl CkksEngine for Circuit {
     }
 
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
-        let encoder = Encoder::new(&self.params);
+        let encoder = Encoder::new(&self.sketch.params);
         let at = EncodeAt { level: self.sketch.state(node).0, ..encoder.at_top(goal.expression.info(node).max_abs) };
-        let all = matrices.iter().map(|m| self.sketch.layouts[node].encode(&encoder, m, at));
+        let all = matrices.iter().map(|m| self.sketch.graph.layouts[node].encode(&encoder, m, at));
         Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        let layout = &self.sketch.layouts[node];
+        let layout = &self.sketch.graph.layouts[node];
         check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
-        values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
+        values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.sketch.params, tiles)).collect()
     }
 
     fn bootstrap(&self) -> Option<&BootstrapLiteral> {
@@ -1086,18 +714,13 @@ impl CkksEngine for Circuit {
         let Some(refresh) = self.sketch.refresh.as_ref().filter(|_| self.sketch.after.contains(&node)) else {
             return Ok(values);
         };
-        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.sketch.noise[node].1);
+        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.sketch.nodes[node].noise.1);
         let values = values.into_iter().map(|c| c.with_bound(max_abs));
-        let values = values
-            .map(|c| match refresh.fits(c.scale(), max_abs) {
-                true => Ok(c),
-                false => Ok(e.set_scale(&c, refresh.target(max_abs))?),
-            })
-            .collect::<Result<Vec<_>, MatrixError>>()?;
+        let values = values.map(|c| refresh.fitted(e, c, max_abs)).collect::<Result<Vec<_>, MatrixError>>()?;
         let mut out = Vec::with_capacity(values.len());
         for some in values.chunks(TOGETHER) {
             let fresh = bootstrapper.refresh_pairs(&some.iter().collect::<Vec<_>>())?;
-            out.extend(fresh.into_iter().map(|c| self.settled(c, noise, max_abs)).collect::<Result<Vec<_>, _>>()?);
+            out.extend(fresh.into_iter().map(|c| c.settled(max_abs, noise)));
         }
         Ok(out)
     }
@@ -1109,21 +732,20 @@ impl CkksEngine for Circuit {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (expr, prepared) = (&goal.expression, &self.tables(goal)?[node]);
+        let (expr, prepared, graph) = (&goal.expression, &self.tables(goal)?[node], &self.sketch.graph);
         let own = &expr.nodes()[node];
-        let sizes: Vec<usize> = own.operands.iter().map(|o| self.sketch.layouts[*o].ciphertexts()).collect();
+        let sizes: Vec<usize> = own.operands.iter().map(|o| graph.layouts[*o].ciphertexts()).collect();
         check_count("operands", operands.len(), sizes.len())?;
         for (given, size) in operands.iter().zip(&sizes) {
             check_count("ciphertexts", given.len(), size * goal.batch)?;
         }
-        let bound = expr.info(node).max_abs;
+        let (bound, noise) = (expr.info(node).max_abs, self.sketch.nodes[node].noise.0);
         let mut out = Vec::new();
         for member in 0..goal.batch {
-            let parts = operands.iter().zip(&sizes).map(|(all, size)| &all[member * size..][..*size]);
-            let parts: Vec<&[Ciphertext]> = parts.collect();
-            let value = self.value(e, (node, own), prepared, &parts)?;
-            let noise = self.sketch.noise[node].0;
-            out.extend(value.into_iter().map(|c| self.settled(c, noise, bound)).collect::<Result<Vec<_>, _>>()?);
+            let parts = operands.iter().zip(&sizes);
+            let parts: Vec<_> = parts.map(|(all, n)| Batch::from(&all[member * n..(member + 1) * n])).collect();
+            let value = evaluate(e, expr, graph, prepared, node, &parts)?;
+            out.extend(value.into_iter().map(|c| c.settled(bound, noise)));
         }
         Ok(out)
     }
@@ -1131,22 +753,125 @@ impl CkksEngine for Circuit {
 
 /// Tiles of a product: each operand's tiles are brought into the cube once, and each tile of the
 /// result is one sum, one relinearisation and one fold.
-pub(crate) fn matmul(
-    e: &Evaluator,
-    cube: &Cube,
-    (left, a): (&TileLayout, &[Ciphertext]),
-    (right, b): (&TileLayout, &[Ciphertext]),
-) -> Result<Vec<Ciphertext>, MatrixError> {
-    let expand = |side: Side, tiles: &[Ciphertext]| -> Result<Vec<Ciphertext>, MatrixError> {
-        let all = sudare_ring::threads::map(tiles.len(), |t| cube.expand(e, side, &tiles[t]));
-        all.into_iter().collect()
+pub(crate) fn matmul<B: Backend>(
+    e: &Evaluator<B>,
+    cube: &Cube<B::Plaintext>,
+    (left, a): (&TileLayout, Batch<'_, B::Ciphertext>),
+    (right, b): (&TileLayout, Batch<'_, B::Ciphertext>),
+    apart: bool,
+) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+    let expand = |side: Side, tiles: Batch<'_, B::Ciphertext>| {
+        e.each(Order::SideBySide, tiles.len(), |t| vec![tiles.at(t)], |tile| cube.expand(e, side, tile[0]))
     };
     let (left_bars, right_bars) = (expand(Side::Left, a)?, expand(Side::Right, b)?);
+    let (a, b) = (Batch::from(left_bars.as_slice()), Batch::from(right_bars.as_slice()));
     let (terms, across) = (left.tiles().1, right.tiles().1);
-    let all = sudare_ring::threads::map(left.tiles().0 * across, |at| {
-        let row: Vec<&Ciphertext> = left_bars[at / across * terms..][..terms].iter().collect();
-        let column: Vec<&Ciphertext> = right_bars.iter().skip(at % across).step_by(across).collect();
-        cube.contract(e, &row, &column)
-    });
-    all.into_iter().collect()
+    let lines = |at: usize| {
+        let (row, column) = (at / across * terms, at % across);
+        (0..terms).map(|t| a.at(row + t)).chain((0..terms).map(|t| b.at(column + t * across))).collect()
+    };
+    // An element's error is in a whole row or column of the result.
+    let contract = |lines: &[&CiphertextOf<B>]| {
+        let out = cube.contract(e, &lines[..terms], &lines[terms..])?;
+        let spread = out.spread().occupied(left.cols as f64 / (terms * left.tile) as f64);
+        let spread = if apart { spread } else { spread.of_any() };
+        Ok(out.with_spread(spread.shared()))
+    };
+    e.each(Order::SideBySide, left.tiles().0 * across, lines, contract)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::portable::tests::literal;
+    use sudare_expr::{InputSpec, Lines};
+    use sudare_he::ckks::Encryptor;
+    use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+
+    /// The same lines on ciphertexts, with no key but those that the simulation names: levels, scales and counters are equal
+    /// to the last bit.
+    fn runs_as_simulated(shapes: [(usize, usize); 2], operations: &[(Operation, &[usize])]) {
+        let inputs = ["A", "B"].into_iter().zip(shapes).map(|(name, shape)| InputSpec::new(name, shape, 1.0)).collect();
+        let made = operations.iter().map(|(operation, of)| sudare_expr::Node::new(operation.clone(), of));
+        let nodes: Vec<_> = (0..2).map(sudare_expr::Node::input).chain(made).collect();
+        let last = nodes.len() - 1;
+        let expr = Expr::new(inputs, nodes, last).unwrap();
+        let goal = Goal { security: Security::Insecure, ..Goal::new(expr.clone(), 1.0) };
+        let circuit = Circuit::new(&goal, &CircuitSpec { tile: 4, params: literal(6), refresh: None }).unwrap();
+        let (params, sketch) = (circuit.params(), &circuit.sketch);
+        let secret = SecretKey::generate(params).unwrap();
+        let generator = KeyGenerator::new(&secret).unwrap();
+        let keys = match (sketch.keys.relin, sketch.keys.galois.is_empty()) {
+            (None, true) => EvalKeys::new(params, secret.id()),
+            (relin, _) => generator.eval_keys(relin, &sketch.keys.galois).unwrap(),
+        };
+        let e = Evaluator::new(params, keys).unwrap();
+        let encryptor = Encryptor::with_secret_key(&secret).unwrap();
+        circuit.prepare(&goal).unwrap();
+        e.reset_counters();
+        let mut values: Vec<Vec<Ciphertext>> = Vec::new();
+        for (at, node) in expr.nodes().iter().enumerate() {
+            let value = match node.operation {
+                Operation::Input { .. } => {
+                    let (rows, cols) = expr.info(at).shape;
+                    let all = [Matrix::from_fn(rows, cols, |i, j| ((i * 7 + j * 3) % 11) as f64 / 11.0).unwrap()];
+                    circuit.encode(&goal, at, &all).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect()
+                }
+                _ => {
+                    let operands: Vec<&[Ciphertext]> = node.operands.iter().map(|of| values[*of].as_slice()).collect();
+                    circuit.evaluate(&goal, &e, at, &operands).unwrap()
+                }
+            };
+            assert_eq!(value.len(), sketch.graph.layouts[at].ciphertexts(), "{expr}: {at}");
+            for c in &value {
+                assert_eq!((c.level(), c.scale()), sketch.state(at), "{expr}: {at}");
+            }
+            values.push(value);
+        }
+        let run = Run::new(&expr, params, &sketch.graph, None).unwrap();
+        assert_eq!(e.counters(), run.ledger.counters, "{expr}");
+        assert_eq!(KeyDemand::from(&run.ledger), sketch.keys);
+    }
+
+    #[test]
+    fn circuits_run_as_simulated() {
+        let take = |axis: u8, start: usize, count: usize, at: usize, size: usize| Operation::Take {
+            axis,
+            lines: Lines { start, step: 1, count, at, stride: 1, size },
+        };
+        let (m, k, n) = (9, 6, 5);
+        runs_as_simulated([(m, k), (k, n)], &[(Operation::Matmul, &[0, 1]), (Operation::Mul, &[2, 2])]);
+        for axis in [0, 1] {
+            let along = |line: usize, other: usize| if axis == 0 { (line, other) } else { (other, line) };
+            runs_as_simulated([(m, k), (k, n)], &[(Operation::Matmul, &[0, 1]), (Operation::Sum { axis }, &[2])]);
+            // A line that is a tile's only one, repeated; lines of which others stay behind; what is put together.
+            let repeated = [
+                (take(axis, 4, 1, 0, 1), &[0][..]),
+                (Operation::Repeat { axis, size: 7 }, &[2]),
+                (Operation::Add, &[3, 1]),
+            ];
+            runs_as_simulated([along(5, 5), along(7, 5)], &repeated);
+            let cut = [
+                (take(axis, 1, 4, 0, 4), &[0][..]),
+                (Operation::Scale { by: 0.3 }, &[2]),
+                (Operation::Neg, &[3]),
+                (Operation::Sub, &[4, 1]),
+            ];
+            runs_as_simulated([along(6, 6), along(4, 6)], &cut);
+            let joined =
+                [(take(axis, 0, 6, 0, 12), &[0][..]), (take(axis, 0, 6, 6, 12), &[1]), (Operation::Add, &[2, 3])];
+            runs_as_simulated([(6, 6), (6, 6)], &joined);
+        }
+        let turned = [
+            (Operation::Transpose, &[0][..]),
+            (Operation::Shift { by: 2.0 }, &[2]),
+            (Operation::Scale { by: 3.0 }, &[3]),
+            (Operation::Bounded { max_abs: 9.0 }, &[4]),
+            (Operation::Sub, &[5, 1]),
+        ];
+        runs_as_simulated([(m, n), (n, m)], &turned);
+        // Scales that differ, on either side.
+        runs_as_simulated([(m, n), (m, n)], &[(Operation::Mul, &[0, 1]), (Operation::Sub, &[2, 0])]);
+        runs_as_simulated([(m, n), (m, n)], &[(Operation::Mul, &[0, 1]), (Operation::Add, &[1, 2])]);
+    }
 }

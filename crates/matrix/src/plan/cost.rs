@@ -1,7 +1,6 @@
 //! What a machine's time buys: prices for [`Work`].
 
-use crate::MatrixError;
-use crate::work::Work;
+use crate::{MatrixError, Work};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::env::consts;

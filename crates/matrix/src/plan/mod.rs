@@ -310,14 +310,15 @@ fn check_secret(goal: &Goal, literal: &ParamsLiteral) -> Result<(), MatrixError>
     Ok(())
 }
 
+/// The refusal of a modulus that does not hold what a program computes.
+fn too_small(literal: &ParamsLiteral) -> MatrixError {
+    let expected = "primes that hold the values, declared bounds and scale together";
+    field("program.params.q_bits", format!("{:?} bits", literal.q_bits), expected)
+}
+
 /// Refuses a program whose modulus does not hold what it computes or whose error is over the wanted
 /// one, or that nobody could send.
 fn check_promise(goal: &Goal, sketch: &dyn Sketch) -> Result<(), MatrixError> {
-    if !sketch.holds() {
-        let found = format!("{:?} bits", sketch.literal().q_bits);
-        let expected = "primes that hold the values, declared bounds and scale together";
-        return Err(field("program.params.q_bits", found, expected));
-    }
     let error = goal.promised_error(sketch.error());
     if error.is_nan() || error > goal.error {
         let expected = format!("{:.1e} or more: what the program promises", error);

@@ -4,11 +4,11 @@ use super::cost::CostModel;
 use super::program::Program;
 use super::summary::{self, Considered};
 use super::{Goal, Plan, circuit, product};
+use crate::Work;
 use crate::error::MatrixError;
 use crate::exact::{self, Request};
 use crate::product::{ProductSpec, Requirements, Shape};
 use crate::registry::candidates;
-use crate::work::Work;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_rlwe::wire::MAX_BUNDLE;
 

@@ -6,16 +6,16 @@
 //! An input that is added is encrypted, or encoded if the server sees it, as a result lies in ciphertexts, and undone by
 //! what came before it: sums take no key.
 
-use super::Goal;
 use super::program::{CkksEngine, NodeSize, Sketch, not_there};
+use super::{Goal, too_small};
+use crate::Work;
 use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Operand, Outline, Product, ProductSpec};
-use crate::sizing;
-use crate::slots::error_model::ErrorModel;
-use crate::work::Work;
+use crate::portable;
+use crate::product::{Figures, KeyDemand, Operand, Outline, Product, ProductSpec};
 use sudare_expr::product::{Addend, EndedProduct, Prepared};
 use sudare_expr::{Expr, Matrix, Operation};
+use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, CiphertextOf, EncodeAt, Evaluator, Expected, Params, Plaintext};
 use sudare_rlwe::Backend;
 use sudare_rlwe::params::ParamsLiteral;
@@ -64,12 +64,11 @@ fn growth(expr: &Expr, product: &EndedProduct, end: usize) -> f64 {
 /// What a product takes and promises, and where its matrices are in an expression.
 pub(super) struct ProductSketch {
     outline: Box<dyn Outline>,
+    figures: Figures,
     /// What it is a product of, and what is done to it.
     product: EndedProduct,
     /// Roles of inputs: the factors', then the addends'.
     roles: Vec<Role>,
-    /// Bounds of its operands.
-    max_abs: [f64; 2],
     /// Error of the product and of each node after it.
     errors: Vec<(usize, f64)>,
 }
@@ -108,16 +107,20 @@ impl ProductSketch {
         let factors = [Operand::Left, Operand::Right].into_iter().zip(&product.factors);
         let addends = product.addends.iter().map(|a| (Operand::Output, &a.of));
         let roles: Vec<Role> = factors.chain(addends).map(role).collect();
-        let mut errors = vec![(product.product, outline.error(max_abs))];
+        let figures = outline.figures(max_abs).map_err(|e| match e {
+            MatrixError::He(HeError::TooLarge { .. }) => too_small(outline.literal()),
+            e => e,
+        })?;
+        let mut errors = vec![(product.product, figures.error)];
         for at in &product.ends {
             let (before, rounded) = (errors[errors.len() - 1].1, expr.info(*at).max_abs * f64::EPSILON);
             let added = match product.addends.iter().find(|a| a.end == *at) {
-                Some(a) => added_error(spec, growth(expr, &product, *at), bound(expr, &a.of)),
+                Some(a) => added_error(spec, &figures, growth(expr, &product, *at), bound(expr, &a.of))?,
                 None => 0.0,
             };
             errors.push((*at, expr.nodes()[*at].operation.factor().abs() * before + added + rounded));
         }
-        Ok(Self { outline, product, roles, max_abs, errors })
+        Ok(Self { outline, figures, product, roles, errors })
     }
 
     /// The input whose ciphertexts a node's value is: it, and what its owner does to it.
@@ -180,13 +183,12 @@ impl ProductSketch {
     }
 }
 
-/// What an addend adds to the error of a result: its own encryption at the result's scale, and the encoding.
-fn added_error(spec: &ProductSpec, growth: f64, max_abs: f64) -> f64 {
-    let (model, scale) = (ErrorModel::new(&spec.params), spec.scale_of_result());
-    let size = max_abs / growth;
-    let variance = (model.fresh() + model.encoding(size)) * (model.scale() / scale).powi(2);
+/// What an addend adds to the error of a result: its own encryption at the result's level and scale.
+fn added_error(spec: &ProductSpec, result: &Figures, growth: f64, max_abs: f64) -> Result<f64, MatrixError> {
+    let (size, terms) = (max_abs / growth, spec.shape.k);
+    let at = EncodeAt { level: result.level, scale: result.scale, max_abs: size };
     // Where terms of a result are summed after decryption, those of its errors are as well.
-    growth * (ErrorModel::largest_sum(variance * spec.shape.k as f64, 1) + size * spec.shape.k as f64 * f64::EPSILON)
+    Ok(growth * (portable::encryption_error(&spec.params, at, terms)? + size * terms as f64 * f64::EPSILON))
 }
 
 impl Sketch for ProductSketch {
@@ -199,23 +201,26 @@ impl Sketch for ProductSketch {
     }
 
     fn keys(&self) -> KeyDemand {
-        self.outline.keys()
+        self.figures.keys.clone()
     }
 
     fn work(&self) -> Work {
-        self.outline.work()
+        self.figures.work
     }
 
     fn table_bytes(&self) -> u64 {
-        self.outline.table_bytes()
+        self.figures.table_bytes
+    }
+
+    /// What is added is there as well.
+    fn peak_bytes(&self) -> Option<u64> {
+        let Figures { ciphertexts, level, peak_bytes, .. } = self.figures;
+        let added = 2 * (level as u64 + 1) * 8 * (ciphertexts * self.product.addends.len()) as u64;
+        Some(peak_bytes + (added << self.outline.literal().log_n))
     }
 
     fn error(&self) -> f64 {
         self.errors.last().map_or(f64::NAN, |(_, error)| *error)
-    }
-
-    fn holds(&self) -> bool {
-        sizing::holds(self.outline.literal(), &self.outline.peaks(self.max_abs))
     }
 
     fn node_error(&self, node: usize) -> Option<f64> {
@@ -223,23 +228,21 @@ impl Sketch for ProductSketch {
     }
 
     fn size(&self, node: usize) -> Option<NodeSize> {
-        let outline = &self.outline;
+        let (outline, figures) = (&self.outline, &self.figures);
         let size = |operand: Operand| NodeSize {
             count: outline.ciphertexts(operand),
-            parts: outline.parts(operand),
-            level: outline.level(operand),
+            parts: 2,
+            level: if operand == Operand::Output { figures.level } else { outline.literal().q_bits.len() - 1 },
         };
         let both = |a: NodeSize, b: NodeSize| NodeSize {
             count: a.count + b.count,
             parts: a.parts.max(b.parts),
             level: a.level.max(b.level),
         };
-        // What is added has two parts, at the level of a result.
-        let fresh = |role: &Role| NodeSize { parts: 2, ..size(role.operand) };
         match self.ends(node) {
-            Some(_) => Some(size(Operand::Output)),
-            // What is named as a transpose is its input's ciphertexts.
-            None => self.roles_of(self.input_of(node)?).map(|(_, role)| fresh(role)).reduce(both),
+            Some(_) => Some(NodeSize { parts: figures.parts, ..size(Operand::Output) }),
+            // What is named as a transpose is its input's ciphertexts. What is added is at the level of a result.
+            None => self.roles_of(self.input_of(node)?).map(|(_, role)| size(role.operand)).reduce(both),
         }
     }
 
@@ -267,15 +270,11 @@ impl Sketch for ProductSketch {
 pub(super) struct ProductEngine {
     sketch: ProductSketch,
     product: Box<dyn Product>,
-    /// Level and scale of the product.
-    result: (usize, f64),
 }
 
 impl ProductEngine {
     pub(super) fn new(goal: &Goal, spec: &ProductSpec) -> Result<Self, MatrixError> {
-        let (sketch, product) = (ProductSketch::new(goal, spec)?, spec.build()?);
-        let result = spec.result(product.params());
-        Ok(Self { sketch, product, result })
+        Ok(Self { sketch: ProductSketch::new(goal, spec)?, product: spec.build()? })
     }
 }
 
@@ -297,7 +296,7 @@ impl CkksEngine for ProductEngine {
     }
 
     fn expected(&self) -> Expected {
-        let (level, scale) = self.result;
+        let Figures { level, scale, .. } = self.sketch.figures;
         Expected { level, scale, error: self.sketch.error() }
     }
 
@@ -316,7 +315,7 @@ impl CkksEngine for ProductEngine {
                     let undone = undone.collect::<Result<Vec<_>, _>>()?;
                     let end = self.sketch.product.addends[addend].end;
                     let max_abs = role.max_abs / growth(expr, &self.sketch.product, end) * ROUNDED;
-                    let (level, scale) = self.result;
+                    let Figures { level, scale, .. } = self.sketch.figures;
                     self.product.encode_addend(&undone, EncodeAt { level, scale, max_abs })?
                 }
             });

@@ -5,11 +5,11 @@ use super::circuit::{self, Circuit, CircuitSpec};
 use super::product::{ProductEngine, ProductSketch};
 use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
+use crate::Work;
 use crate::device::{DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::{ExactEngine, ExactSketch, ExactSpec};
 use crate::product::{KeyDemand, Method, Product, ProductSpec};
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
@@ -94,13 +94,13 @@ pub(crate) trait Sketch: Send + Sync {
         0
     }
 
+    /// Most bytes of ciphertexts that are in memory at once, if the program was simulated.
+    fn peak_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Largest error of a result element that is promised; in units of the columns' bounds for a table.
     fn error(&self) -> f64;
-
-    /// Whether the modulus holds all values that arise.
-    fn holds(&self) -> bool {
-        true
-    }
 
     /// Largest error of a node's elements, once they are read, where one bound holds for all of them: of the result
     /// of a product, of any node of a circuit.
@@ -266,7 +266,7 @@ impl Program {
     pub(crate) fn sketched<T>(&self, goal: &Goal, read: impl FnOnce(&dyn Sketch) -> T) -> Result<T, MatrixError> {
         Ok(match self {
             Self::Product { product } => read(&ProductSketch::new(goal, product)?),
-            Self::Circuit { circuit } => read(&circuit::Sketch::of(goal, circuit)?),
+            Self::Circuit { circuit } => read(&circuit::Sketch::new(goal, circuit)?),
             Self::Exact { exact } => read(&ExactSketch::new(goal, exact)?),
             Self::Table { table } => read(&TableEngine::new(goal, table)?),
         })

@@ -5,18 +5,20 @@
 //! operands. What distinguishes two paths after an operation are the levels of the values that later ones still take, so of
 //! paths with the same ones, or lower ones, at no less cost, one is kept.
 
-use super::circuit::{Ladder, State, Walk, node_work};
+use super::circuit::Step;
 use super::program::Refreshes;
+use crate::Work;
 use crate::error::MatrixError;
-use crate::slots::error_model::ErrorModel;
-use crate::slots::tiles::TileLayout;
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use sudare_expr::Expr;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Kind};
-use sudare_he::ckks::ParamsLiteral;
+use sudare_he::ckks::spread::SIGMAS;
+use sudare_he::ckks::{self, CiphertextOf, Evaluator, ParamsLiteral};
+use sudare_rlwe::Backend;
 use sudare_rlwe::security::Security;
+use sudare_rlwe::simulated::Simulated;
 
 /// Paths that are kept after an operation.
 const MOST_PATHS: usize = 256;
@@ -147,44 +149,78 @@ impl Refresh {
         self.scale() / max_abs.max(1.0).log2().ceil().exp2()
     }
 
-    /// The state of a refreshed value, which was computed in another.
-    pub fn state(&self, computed: State, max_abs: f64) -> Result<State, MatrixError> {
-        if !self.fits(computed.scale, max_abs) && computed.level <= self.floor() {
+    /// A value that fits.
+    pub fn fitted<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        c: CiphertextOf<B>,
+        max_abs: f64,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        match self.fits(c.scale(), max_abs) {
+            true => Ok(c),
+            false => Ok(e.set_scale(&c, self.target(max_abs))?),
+        }
+    }
+
+    /// The level and scale of a refreshed value, which was computed at others.
+    fn renewed(&self, (level, scale): (usize, f64), max_abs: f64) -> Result<(usize, f64), MatrixError> {
+        if level < self.floor() || !self.fits(scale, max_abs) && level <= self.floor() {
             return Err(MatrixError::NoPlan { reason: "a value is too large to be refreshed at its level".into() });
         }
-        Ok(State { level: self.top(), scale: self.target(max_abs) })
+        Ok((self.top(), self.target(max_abs)))
+    }
+
+    /// A batch of `count` with new levels: what a refresh adds is independent from element to element.
+    pub fn refreshed(
+        &self,
+        e: &Evaluator<Simulated>,
+        c: CiphertextOf<Simulated>,
+        (max_abs, count): (f64, usize),
+    ) -> Result<CiphertextOf<Simulated>, MatrixError> {
+        let (level, scale) = self.renewed((c.level(), c.scale()), max_abs)?;
+        let c = self.fitted(e, c.with_bound(max_abs), max_abs)?;
+        let added = 2.0 * (self.error(max_abs) * scale / SIGMAS).powi(2);
+        let spread = c.spread().refreshed(scale / c.scale(), added, self.pairs(count));
+        let state = ckks::State { scale, bound: max_abs, noise: spread.norm() };
+        Ok(e.batch(level, count, state, spread))
     }
 
     /// The largest error that a refresh adds to values up to `max_abs`.
     pub fn error(&self, max_abs: f64) -> f64 {
-        LARGEST * ErrorModel::largest(self.variance) * self.scale() / self.target(max_abs)
+        LARGEST * SIGMAS * (self.variance / 2.0).sqrt() * self.scale() / self.target(max_abs)
     }
 
     /// After which operations refreshes cost least with all that is computed between them; `None` where no way leads to the
     /// end.
-    pub fn placed(&self, expr: &Expr, ladder: &Ladder<'_>, price: impl Fn(&Work) -> f64) -> Option<Vec<usize>> {
-        let last_uses = last_uses(expr);
+    pub fn placed(&self, step: &Step<'_>, price: impl Fn(&Work) -> f64) -> Option<Vec<usize>> {
+        let (expr, last_uses) = (step.expr, last_uses(step.expr));
         let mut paths = vec![Path::default()];
-        for at in 0..expr.nodes().len() {
-            let (rows, cols) = expr.info(at).shape;
-            let tiles = TileLayout::new(rows, cols, ladder.tile, 1).ok()?.ciphertexts();
+        // What a node costs follows from the levels and scales of its operands.
+        let mut known = Known::new();
+        for (at, node) in expr.nodes().iter().enumerate() {
+            let (tiles, max_abs) = (step.graph.layouts[at].ciphertexts(), expr.info(at).max_abs);
             let renewed = price(&self.work(tiles));
-            let fresh = expr.input_at(at).is_some() || at == expr.output();
+            let input = expr.input_at(at).is_some();
+            let fresh = input || at == expr.output();
             let mut next = Vec::with_capacity(2 * paths.len());
+            known.clear();
             for path in &paths {
-                for refreshed in [false, true] {
-                    if refreshed && fresh {
-                        continue;
+                let operands: Vec<(usize, f64)> = node.operands.iter().map(|of| path.states[*of]).collect();
+                let made = match input {
+                    true => Some((self.top(), self.scale(), 0.0)),
+                    false => {
+                        *known.entry(operands.iter().map(|(l, s)| (*l, s.to_bits())).collect()).or_insert_with(|| {
+                            let (level, scale, work) = step.of(at, &operands).ok()?;
+                            (level >= self.floor()).then(|| (level, scale, price(&work)))
+                        })
                     }
-                    let mut walk = path.walk.clone();
-                    if walk.step(expr, ladder, refreshed).is_err() {
-                        continue;
-                    }
-                    let Ok((work, _)) = node_work(expr, self.params(), ladder.tile, &walk, at) else { continue };
-                    let cost = path.cost + price(&work) + if refreshed { renewed } else { 0.0 };
-                    let after =
-                        if refreshed { Some(Rc::new(After(at, path.after.clone()))) } else { path.after.clone() };
-                    next.push(Path { walk, cost, after });
+                };
+                let Some((level, scale, cost)) = made else { continue };
+                next.push(path.then((level, scale), path.cost + cost, None));
+                if let Ok(state) = self.renewed((level, scale), max_abs)
+                    && !fresh
+                {
+                    next.push(path.then(state, path.cost + cost + renewed, Some(at)));
                 }
             }
             let live: Vec<usize> = (0..=at).filter(|n| last_uses[*n] > at).collect();
@@ -198,15 +234,31 @@ impl Refresh {
     }
 }
 
+/// By levels and scales of a node's operands its own and its price, if it can be computed there.
+type Known = BTreeMap<Vec<(usize, u64)>, Option<(usize, f64, f64)>>;
+
 /// A refreshed node, and those before it.
 struct After(usize, Option<Rc<After>>);
 
 /// A way through the operations so far.
 #[derive(Default)]
 struct Path {
-    walk: Walk,
+    /// Level and scale of each node, as others take it.
+    states: Vec<(usize, f64)>,
     cost: f64,
     after: Option<Rc<After>>,
+}
+
+impl Path {
+    /// With one node more, which is refreshed or not.
+    fn then(&self, state: (usize, f64), cost: f64, refreshed: Option<usize>) -> Self {
+        let states = self.states.iter().copied().chain([state]).collect();
+        let after = match refreshed {
+            Some(at) => Some(Rc::new(After(at, self.after.clone()))),
+            None => self.after.clone(),
+        };
+        Self { states, cost, after }
+    }
 }
 
 /// For each node the last one that takes it; the end of all for the result.
@@ -224,7 +276,7 @@ fn kept(mut paths: Vec<Path>, live: &[usize]) -> Vec<Path> {
     paths.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let mut kept: Vec<Path> = Vec::new();
     for path in paths {
-        let reaches = |other: &Path| live.iter().all(|n| other.walk.states[*n].level >= path.walk.states[*n].level);
+        let reaches = |other: &Path| live.iter().all(|n| other.states[*n].0 >= path.states[*n].0);
         if kept.len() < MOST_PATHS && !kept.iter().any(reaches) {
             kept.push(path);
         }
@@ -247,6 +299,7 @@ fn work(literal: &BootstrapLiteral, (input, output): (usize, usize), kind: Kind)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::circuit::Graph;
     use crate::plan::{CostModel, Goal, Planner, Program};
     use sudare_expr::{InputSpec, Node, Operation};
 
@@ -297,15 +350,17 @@ mod tests {
     fn refreshes_are_few_and_only_of_what_is_carried() {
         let (expr, model) = (powers(30), CostModel::default());
         let refresh = Refresh::new(BootstrapSet::A, Security::Insecure, 11, 1).unwrap();
-        let prime = |l: usize| f64::from(refresh.params().q_bits[l]).exp2() * (1.0 - l as f64 * (-20f64).exp2());
-        let ladder =
-            Ladder { tile: 4, top: refresh.top(), scale: refresh.scale(), prime: &prime, refresh: Some(&refresh) };
-        let after = refresh.placed(&expr, &ladder, |w| model.price(w, 11, 1)).unwrap();
+        let params = refresh.params().build().unwrap();
+        let placed = |expr: &Expr| {
+            let graph = Graph::new(expr, refresh.params(), 4).unwrap();
+            refresh.placed(&Step { expr, params: &params, graph: &graph }, |w| model.price(w, 11, 1))
+        };
+        let after = placed(&expr).unwrap();
         // Thirty products, two sums and a product of nine levels: the first nine are there.
         assert_eq!(after.len(), 3, "{after:?}");
         let carried = |at: &usize| expr.info(*at).shape == (3, 3);
         assert!(after.iter().all(carried), "{after:?}");
-        assert!(refresh.placed(&powers(4), &ladder, |w| model.price(w, 11, 1)).unwrap().is_empty());
+        assert!(placed(&powers(4)).unwrap().is_empty());
     }
 
     /// A larger ring without refreshes where it is cheaper, and refreshes where none is large enough.

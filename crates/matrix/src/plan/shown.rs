@@ -4,7 +4,7 @@ use super::cost::CostModel;
 use super::planner::bytes;
 use super::summary::KeyLine;
 use super::{Engine, Plan, Sketch};
-use crate::work::Work;
+use crate::Work;
 use std::fmt::{self, Write};
 use sudare_expr::InputSpec;
 use sudare_rlwe::security::max_log_qp;

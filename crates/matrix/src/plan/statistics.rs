@@ -4,10 +4,10 @@
 use super::goal::MAX_COVARIANCE_ERROR;
 use super::program::{CkksEngine, NodeSize, Sketch};
 use super::{Goal, check_params, check_scale};
+use crate::Work;
 use crate::error::MatrixError;
 use crate::product::KeyDemand;
 use crate::statistics::{ColumnStatistics, MomentErrors};
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use sudare_expr::{InputSpec, Matrix};
 use sudare_he::HeError;

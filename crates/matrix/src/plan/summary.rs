@@ -215,17 +215,19 @@ pub(super) fn all_key_bytes(sketch: &dyn Sketch) -> u64 {
     levels.map(|level| key_bytes(literal, level).0).sum::<u64>() + bootstrap
 }
 
-/// Bytes of memory of the server while it runs: operands, a product of as many parts and half again
-/// before it is relinearised, keys and tables.
+/// Bytes of memory of the server while it runs: ciphertexts, keys and tables. Where a program was not simulated,
+/// operands and results and half again before they are relinearised stand for its ciphertexts.
 pub(super) fn memory(goal: &Goal, sketch: &dyn Sketch) -> u64 {
-    let moving: u64 = goal
-        .ends()
-        .filter_map(|node| sketch.size(node))
-        .map(|size| {
-            let one = poly_bytes(sketch.literal(), size.level);
-            let bytes = one.saturating_mul((size.parts * size.count) as u64);
-            bytes.saturating_add(bytes / 2)
-        })
-        .fold(0, u64::saturating_add);
-    [BASE_MEMORY, all_key_bytes(sketch), sketch.table_bytes()].into_iter().fold(moving, u64::saturating_add)
+    let moving = || -> u64 {
+        goal.ends()
+            .filter_map(|node| sketch.size(node))
+            .map(|size| {
+                let one = poly_bytes(sketch.literal(), size.level);
+                let bytes = one.saturating_mul((size.parts * size.count) as u64);
+                bytes.saturating_add(bytes / 2)
+            })
+            .fold(0, u64::saturating_add)
+    };
+    let held = sketch.peak_bytes().unwrap_or_else(moving);
+    [BASE_MEMORY, all_key_bytes(sketch), sketch.table_bytes()].into_iter().fold(held, u64::saturating_add)
 }

@@ -5,7 +5,7 @@ use crate::device::{self, DeviceCiphertext, DeviceEvaluator};
 use crate::error::MatrixError;
 use crate::exact::{ExactOperand, Residues};
 use crate::plan::{Engine, NodeSize, Plan, PlanHash, number};
-use crate::slots::error_model::reading_error;
+use crate::rounding;
 use crate::slots::grid::Grid;
 use crate::tables::Tables;
 use std::borrow::Cow;
@@ -173,7 +173,7 @@ impl Encrypted {
         let tighter = |c: ckks::Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
         let tiles: Vec<_> = tiles.into_iter().map(tighter).collect();
         let noise = tiles.iter().map(ckks::Ciphertext::error_bound).fold(0.0, f64::max);
-        let error = Some(noise + reading_error(params.degree() as f64, max_abs, params.q().len()));
+        let error = Some(noise + rounding::largest_reading(params.degree(), max_abs, params.max_level() + 1));
         let (shape, top) = (free.layout.shape(), params.max_level());
         let values = Values::Ckks(Arc::new(Bundle::new(&params, key, Vec::new(), tiles)?));
         Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, free: Some(free) })

@@ -7,18 +7,20 @@ use super::operations::{each, scale_of};
 use super::server::trivial;
 use crate::error::MatrixError;
 use crate::plan::PlanHash;
-use crate::plan::circuit::{TOGETHER, cube_plan};
+use crate::plan::circuit::{TOGETHER, cube_plan, matmul};
 use crate::product::KeyDemand;
-use crate::slots::common::{KeyList, stages};
-use crate::slots::cube::{Cube, Improvements, Side};
+use crate::slots::cube::{Cube, Improvements};
 use crate::slots::grid::GridLayout;
+use crate::slots::tiles::Axis;
 use std::borrow::Cow;
 use sudare_expr::Matrix;
+use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext, State};
+use sudare_he::ckks::{Batch, Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext, State};
 use sudare_ring::memo::Memo;
-use sudare_rlwe::{KeyId, RlweError};
+use sudare_rlwe::simulated::Simulated;
+use sudare_rlwe::{Backend, KeyId, RlweError};
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
@@ -82,23 +84,25 @@ impl Free {
 
     /// The keys of all operations, at the highest level that each can meet.
     pub(super) fn demand(spec: &ContextSpec) -> Result<KeyDemand, MatrixError> {
-        let (literal, (_, top)) = (&spec.params, spec.levels()?);
-        let mut keys = KeyList::new(literal);
+        let (params, (_, top)) = (spec.params.build()?, spec.levels()?);
+        let e = Evaluator::with_backend(&params, Simulated::new(&params))?;
+        let used = |elements: Vec<u64>| e.check_keys(&elements, top);
+        e.backend().check_relin(top).map_err(HeError::from)?;
         if let Some(columns) = spec.columns {
-            keys.demanded(&GridLayout::new(1, 1, columns, literal)?.sum_keys(literal, top));
-            return Ok(keys.demand(Some(top)));
-        }
-        let cube = cube_plan(literal, spec.tile, Improvements::ALL, top)?;
-        cube.expand_keys(Side::Left, &mut keys);
-        cube.expand_keys(Side::Right, &mut keys);
-        cube.contract_keys(&mut keys);
-        for unit in [spec.stride(), spec.tile * spec.stride()] {
-            keys.stages(&stages(spec.tile, unit as i64, 2), top);
+            used(GridLayout::new(1, 1, columns, params.literal())?.sum_elements(&params))?;
+            return Ok(KeyDemand::from(&e.backend().ledger()));
         }
         let tiles = spec.tiles(spec.tile, spec.tile)?;
-        keys.demanded(&tiles.transposition_keys(literal, top));
-        keys.demanded(&tiles.line_keys(literal, top));
-        Ok(keys.demand(Some(top)))
+        let fresh = [e.encryptions(EncodeAt { level: top, scale: params.scale(), max_abs: 1.0 }, 1)?];
+        let a = Batch::from(&fresh[..]);
+        let cube = Cube::prepare(&e, cube_plan(params.literal(), spec.tile, Improvements::ALL, top)?)?;
+        matmul(&e, &cube, (&tiles, a), (&tiles, a), false)?;
+        for axis in [Axis::Rows, Axis::Columns] {
+            tiles.sum(&e, axis, a)?;
+        }
+        tiles.transpose(&e, tiles.transposition(&e, top)?.as_ref(), a)?;
+        used(tiles.line_elements(&params))?;
+        Ok(KeyDemand::from(&e.backend().ledger()))
     }
 
     /// How a matrix is encoded.

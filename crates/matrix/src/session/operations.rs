@@ -10,7 +10,7 @@ use crate::slots::cube::{Cube, Improvements};
 use crate::slots::grid::Grid;
 use crate::slots::tiles::{Axis, TileLayout};
 use std::borrow::Cow;
-use sudare_expr::{Matrix, Operation, Polynomial};
+use sudare_expr::{Operation, Polynomial};
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit::{self, Minimax};
 use sudare_he::circuits::polynomial::{self, PolynomialCircuit};
@@ -110,25 +110,24 @@ impl Free {
             Operation::Scale { by } => (*layout, bound * by.abs(), *clean, multiples(e, cts, by)?),
             Operation::Shift { by } => {
                 // Only the matrix itself: what is beside it stays zero.
-                let all = Matrix::from_fn(layout.rows, layout.cols, |_, _| by)?;
-                (*layout, bound + by.abs(), *clean, layout.add_plain(e, cts, &all)?)
+                (*layout, bound + by.abs(), *clean, layout.shift(e, cts.into(), by)?)
             }
             Operation::Transpose => {
-                let map = at_level(&self.transpositions, level, || layout.transposition(e.params(), level))?;
-                (layout.transposed(), bound, true, layout.transpose(e, map.as_ref(), cts)?)
+                let map = at_level(&self.transpositions, level, || layout.transposition(e, level))?;
+                (layout.transposed(), bound, true, layout.transpose(e, map.as_ref(), cts.into())?)
             }
             Operation::Take { axis, lines } => {
                 let clean = *clean || layout.take_levels(along(axis), &lines) == 1;
                 let after = with_lines(layout, along(axis), lines.size)?;
-                (after, bound, clean, layout.take(e, (along(axis), &lines), false, cts)?)
+                (after, bound, clean, layout.take(e, (along(axis), &lines), false, cts.into())?)
             }
             Operation::Repeat { axis, size } => {
                 let after = with_lines(layout, along(axis), size)?;
-                (after, bound, *clean, layout.repeat(e, along(axis), size, cts)?)
+                (after, bound, *clean, layout.repeat(e, along(axis), size, cts.into())?)
             }
             Operation::Sum { axis } => {
                 let terms = if axis == 0 { layout.rows } else { layout.cols };
-                (layout.summed(along(axis)), terms as f64 * bound, true, layout.sum(e, along(axis), cts)?)
+                (layout.summed(along(axis)), terms as f64 * bound, true, layout.sum(e, along(axis), cts.into())?)
             }
             _ => return Err(no_such(operation)),
         };
@@ -225,7 +224,8 @@ impl Free {
             let plan = cube_plan(&self.spec.params, self.spec.tile, Improvements::ALL, level)?;
             Cube::new(e.params(), plan)
         })?;
-        let tiles = matmul(e, cube, (&left.layout, &x), (&right.layout, &y))?;
+        let operands = ((&left.layout, (&*x).into()), (&right.layout, (&*y).into()));
+        let tiles = matmul(e, cube, operands.0, operands.1, false)?;
         let layout = TileLayout { cols: right.layout.cols, ..left.layout };
         let max_abs = left.layout.cols as f64 * a.max_abs() * b.max_abs();
         self.made(Layout::Tiles(Tiled { layout, clean: false }), max_abs, a.key(), tiles)
@@ -243,7 +243,8 @@ impl Free {
         }
         let ((x, left), (y, right)) = (a.tiles()?, b.tiles()?);
         let (x, y) = aligned(e, (a.level(), x), (b.level(), y))?;
-        let tiles = if subtracts { left.layout.sub(e, &x, &y)? } else { left.layout.add(e, &x, &y)? };
+        let (x, y) = ((&*x).into(), (&*y).into());
+        let tiles = left.layout.zip(e, x, y, |x, y| if subtracts { e.sub(x, y) } else { e.add(x, y) })?;
         let layout = Layout::Tiles(Tiled { layout: left.layout, clean: left.clean && right.clean });
         self.made(layout, a.max_abs() + b.max_abs(), a.key(), tiles)
     }
@@ -254,7 +255,7 @@ impl Free {
             return self.tabled(a, a.table()?.mul(e, &b.table()?)?, a.max_abs() * b.max_abs());
         }
         let ((x, left), (y, right)) = (a.tiles()?, b.tiles()?);
-        let tiles = left.layout.mul(e, x, y)?;
+        let tiles = left.layout.zip(e, x.into(), y.into(), |x, y| e.mul_rescale(x, y))?;
         let layout = Layout::Tiles(Tiled { layout: left.layout, clean: left.clean && right.clean });
         self.made(layout, a.max_abs() * b.max_abs(), a.key(), tiles)
     }

@@ -386,7 +386,7 @@ impl Server {
             stored: [left.reader.block_bytes(), right.reader.block_bytes(), block_bytes(plan, output, false)?],
             operand: left.block_memory(2),
             sum: left.block_memory(3),
-            fixed: BASE_MEMORY + self.bytes() as u64 + product.outline().table_bytes(),
+            fixed: BASE_MEMORY + self.bytes() as u64 + plan.engine().sketch().table_bytes(),
             threads: self.threads(),
             seconds: plan.summary().seconds,
         };

@@ -2,13 +2,10 @@
 
 use crate::error::MatrixError;
 use crate::plan::MAX_BATCH;
-use crate::product::{KeyDemand, Operand, Requirements, Shape};
-use crate::work::Work;
-use std::collections::BTreeMap;
+use crate::product::{Operand, Requirements, Shape};
 use sudare_expr::Matrix;
 use sudare_expr::expr::{MAX_ELEMENTS, MAX_SIDE};
-use sudare_he::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
-use sudare_ring::automorphism::{conjugation_element, rotation_element};
+use sudare_he::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Images, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
@@ -101,100 +98,39 @@ pub fn stages(count: usize, unit: i64, unroll: u32) -> Vec<Vec<i64>> {
     out
 }
 
-/// The radix of each stage.
-pub fn radices(stages: &[Vec<i64>]) -> Vec<usize> {
-    stages.iter().map(Vec::len).collect()
+/// Runs stages one after another, each adding up what overlaps; hoisted, or a rotation and an addition each.
+pub fn fold<B: Backend>(
+    evaluator: &Evaluator<B>,
+    c: CiphertextOf<B>,
+    stages: &[Vec<i64>],
+    hoisted: bool,
+) -> Result<CiphertextOf<B>, MatrixError> {
+    fold_images(evaluator, c, stages, hoisted, Images::Overlapping)
 }
 
-/// Runs stages one after another; hoisted, or a rotation and an addition each.
-pub fn fold<B: Backend>(
+/// The same, of images that hold messages in the same or in different slots.
+pub fn fold_images<B: Backend>(
     evaluator: &Evaluator<B>,
     mut c: CiphertextOf<B>,
     stages: &[Vec<i64>],
     hoisted: bool,
+    images: Images,
 ) -> Result<CiphertextOf<B>, MatrixError> {
     for steps in stages {
         c = if hoisted {
             let elements: Vec<u64> = steps.iter().map(|s| evaluator.params().rotation_element(*s)).collect();
-            evaluator.sum_of_automorphisms(&c, &elements)?
+            evaluator.sum_of_images(&c, &elements, images)?
         } else {
-            let mut sum = c.clone();
+            let (mut sum, before, mut switched) = (c.clone(), c.spread(), 0.0);
             for step in steps.iter().filter(|s| **s != 0) {
-                evaluator.add_assign(&mut sum, &evaluator.rotate(&c, *step)?)?;
+                let image = evaluator.rotate(&c, *step)?;
+                switched += image.spread().real.held - before.real.held;
+                evaluator.add_assign(&mut sum, &image)?;
             }
-            sum
+            sum.with_spread(before.images(steps.len() as f64, images).plus(switched))
         };
     }
     Ok(c)
-}
-
-/// What [`fold`] costs.
-pub fn fold_work(literal: &ParamsLiteral, level: usize, stages: &[Vec<i64>], hoisted: bool) -> Work {
-    let mut work = Work::default();
-    for steps in stages {
-        let images = steps.iter().filter(|s| **s != 0).count() as f64;
-        work += if hoisted {
-            hoisted_sum_work(literal, level, images) + Work::mod_down(literal, level) * 2.0
-        } else {
-            (Work::rotation(literal, level) + Work::passes_at(literal, level, 2.0)) * images
-        };
-    }
-    work
-}
-
-/// A sum of `images` hoisted rotations and the ciphertext itself, over Q·P: before its division.
-pub fn hoisted_sum_work(literal: &ParamsLiteral, level: usize, images: f64) -> Work {
-    let special = literal.p_bits.iter().fold(Work::default(), |w, b| w + Work::passes(*b, 1.0));
-    Work::decompose(literal, level)
-        + (Work::inner_product(literal, level) + Work::passes_at(literal, level, 5.0) + special * 4.0) * images
-        + Work::passes_at(literal, level, 3.0)
-}
-
-/// Collects the keys of rotations, each at its highest level.
-#[derive(Debug)]
-pub struct KeyList {
-    n: usize,
-    levels: BTreeMap<u64, usize>,
-}
-
-impl KeyList {
-    /// An empty list for one ring degree.
-    pub fn new(literal: &ParamsLiteral) -> Self {
-        Self { n: 1 << literal.log_n, levels: BTreeMap::new() }
-    }
-
-    /// Adds a rotation at a level.
-    pub fn rotation(&mut self, step: i64, level: usize) {
-        self.element(rotation_element(self.n, step), level);
-    }
-
-    /// Adds the conjugation at a level.
-    pub fn conjugation(&mut self, level: usize) {
-        self.element(conjugation_element(self.n), level);
-    }
-
-    /// Adds all rotations of stages at a level.
-    pub fn stages(&mut self, stages: &[Vec<i64>], level: usize) {
-        stages.iter().flatten().for_each(|s| self.rotation(*s, level));
-    }
-
-    /// Adds a Galois element at a level.
-    pub fn element(&mut self, element: u64, level: usize) {
-        if element != 1 {
-            let known = self.levels.entry(element).or_insert(level);
-            *known = (*known).max(level);
-        }
-    }
-
-    /// Adds the Galois elements of a demand.
-    pub fn demanded(&mut self, demand: &KeyDemand) {
-        demand.galois.iter().for_each(|(element, level)| self.element(*element, *level));
-    }
-
-    /// The demand, with the relinearisation key at a level.
-    pub fn demand(self, relin: Option<usize>) -> KeyDemand {
-        KeyDemand { relin, galois: self.levels.into_iter().collect() }
-    }
 }
 
 /// What [`search_literals`] tries to satisfy.
@@ -214,50 +150,65 @@ pub struct Search<'a> {
 
 /// Parameter literals that serve the requirements: for each useful number of special primes the
 /// least ring degree, with as much precision as its modulus has room for (limbs cost the same at
-/// any size below 2^50).
-pub fn search_literals(search: &Search<'_>, serves: impl Fn(&ParamsLiteral) -> bool) -> Vec<ParamsLiteral> {
-    let req = search.req;
-    let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
+/// any size below 2^50). `promised` is the error of a literal, if its modulus holds what is computed.
+pub fn search_literals(search: &Search<'_>, promised: impl Fn(&ParamsLiteral) -> Option<f64>) -> Vec<ParamsLiteral> {
     let specials: &[usize] = if search.switching { &[1, 2, 3] } else { &[0] };
     let mut out: Vec<ParamsLiteral> = Vec::new();
-    for k in specials {
-        if *k > search.chain.len() + 1 {
-            continue;
-        }
-        let found = (search.least_log_n.max(11)..=17).find_map(|log_n| {
-            let limit = max_log_qp(log_n, SecretDistribution::Ternary, req.security)?;
-            (20..=45u32).rev().chain(46..=48).find_map(|scale| {
-                let first = scale + headroom;
-                if first > 61 || (first > 49 && scale > 30) {
-                    return None;
-                }
-                [scale.min(34), 26, 22].into_iter().find_map(|mask| {
-                    // The chain is written from the top; the primes from the bottom.
-                    let q_bits: Vec<u32> = std::iter::once(first)
-                        .chain(search.chain.iter().rev().map(|m| if *m { mask } else { scale }))
-                        .collect();
-                    let digit = q_bits.chunks((*k).max(1)).map(|d| d.iter().sum::<u32>()).max().unwrap_or(0);
-                    let special = if *k == 0 { 0 } else { digit.div_ceil(*k as u32).max(24) };
-                    let total = q_bits.iter().sum::<u32>() + special * *k as u32;
-                    if special > 61 || total > limit {
-                        return None;
-                    }
-                    let literal = ParamsLiteral {
-                        rlwe: sudare_rlwe::params::ParamsLiteral {
-                            log_n,
-                            q_bits,
-                            p_bits: vec![special; *k],
-                            digit_limbs: (*k).max(1),
-                            secret: SecretDistribution::Ternary,
-                            security: req.security,
-                        },
-                        log_scale: scale,
-                    };
-                    serves(&literal).then_some(literal)
-                })
-            })
-        });
-        out.extend(found);
+    for k in specials.iter().filter(|k| **k <= search.chain.len() + 1) {
+        let mut too_inexact = 0;
+        let mut rings = search.least_log_n.max(11)..=17;
+        out.extend(rings.find_map(|log_n| in_ring(search, (log_n, *k), &mut too_inexact, &promised)));
     }
     out
+}
+
+/// The literal of a ring degree and a number of special primes, if one serves. Scales that were `too_inexact` in smaller
+/// rings are so in this one.
+fn in_ring(
+    search: &Search<'_>,
+    (log_n, k): (u32, usize),
+    too_inexact: &mut u32,
+    promised: &impl Fn(&ParamsLiteral) -> Option<f64>,
+) -> Option<ParamsLiteral> {
+    let headroom = search.result.max(1.0).log2().ceil() as u32 + 3;
+    let limit = max_log_qp(log_n, SecretDistribution::Ternary, search.req.security)?;
+    for scale in (20..=45u32).rev().chain(46..=48) {
+        let first = scale + headroom;
+        if scale <= *too_inexact || first > 61 || (first > 49 && scale > 30) {
+            continue;
+        }
+        let largest = scale.min(34);
+        for mask in [largest, 26, 22] {
+            // The chain is written from the top; the primes from the bottom.
+            let above = search.chain.iter().rev().map(|m| if *m { mask } else { scale });
+            let q_bits: Vec<u32> = std::iter::once(first).chain(above).collect();
+            let digit = q_bits.chunks(k.max(1)).map(|d| d.iter().sum::<u32>()).max().unwrap_or(0);
+            let special = if k == 0 { 0 } else { digit.div_ceil(k as u32).max(24) };
+            let total = q_bits.iter().sum::<u32>() + special * k as u32;
+            if special > 61 || total > limit {
+                continue;
+            }
+            let literal = ParamsLiteral {
+                rlwe: sudare_rlwe::params::ParamsLiteral {
+                    log_n,
+                    q_bits,
+                    p_bits: vec![special; k],
+                    digit_limbs: k.max(1),
+                    secret: SecretDistribution::Ternary,
+                    security: search.req.security,
+                },
+                log_scale: scale,
+            };
+            match promised(&literal) {
+                Some(error) if error <= search.req.error => return Some(literal),
+                // Smaller scales and smaller masks are less exact still.
+                Some(_) if mask == largest => {
+                    *too_inexact = scale;
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    None
 }

@@ -5,16 +5,17 @@
 //! matrix stands in square 0, zeros elsewhere. Ā holds A\[i,s\] at (s, i, j) for every j, B̄ holds
 //! B\[s,j\] at (s, i, j) for every i, and C = Σ_s Ā ⊙ B̄. Each lane is a product of its own.
 
-use super::common::{KeyList, fold, fold_work, hoisted_sum_work, mask_at, mask_values, plain_mask, radices, stages};
-use super::error_model::ErrorModel;
-use super::follow::{Follow, State};
+use super::common::{fold, fold_images, stages};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Peak, Shape};
-use crate::work::Work;
-use crate::{rounding, sizing};
+use crate::product::Shape;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::{CiphertextOf, Encoder, Evaluator, ExtendedPlaintext, Params, ParamsLiteral, Plaintext};
-use sudare_rlwe::Backend;
+use sudare_he::ckks::{
+    CiphertextOf, Evaluator, ExtendedPlaintext, Images, Mask as Encoded, Params, ParamsLiteral, Plaintext,
+};
+use sudare_ring::{Eval, Poly};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::{Backend, KeyId};
+use zeroize::Zeroize;
 
 /// The improvements on the 3-D method, each a switch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -214,239 +215,21 @@ impl CubePlan {
     fn fold_stages(&self) -> Vec<Vec<i64>> {
         stages(self.layout.squares, self.layout.square_stride(), self.options.unroll)
     }
-
-    fn spread_level(&self) -> usize {
-        if self.options.rescale_first { self.top - 1 } else { self.top }
-    }
-
-    /// Keys of bringing one operand into the cube.
-    pub fn expand_keys(&self, side: Side, keys: &mut KeyList) {
-        let (along, across) = self.layout.gather_parts(side);
-        if self.layout.pair == 2 {
-            keys.rotation(along / 2, self.top);
-        }
-        let gather = self.gather_stages(side);
-        if self.options.merged_rotations {
-            keys.stages(&gather, self.top);
-        } else {
-            for i in 0..self.layout.squares.trailing_zeros() {
-                keys.rotation(along << i, self.top);
-                keys.rotation(across << i, self.top);
-            }
-        }
-        keys.stages(&self.layout.spread_stages(side, self.options.unroll), self.spread_level());
-    }
-
-    /// Keys of the contraction; its relinearisation is at the level returned.
-    pub fn contract_keys(&self, keys: &mut KeyList) -> usize {
-        keys.stages(&self.fold_stages(), self.top - 2);
-        if self.options.masks_output() && self.layout.pair == 2 {
-            keys.conjugation(self.top - 2);
-        }
-        self.top - 1
-    }
-
-    /// All keys.
-    pub fn keys(&self, literal: &ParamsLiteral) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        self.expand_keys(Side::Left, &mut keys);
-        self.expand_keys(Side::Right, &mut keys);
-        let relin = self.contract_keys(&mut keys);
-        keys.demand(Some(relin))
-    }
-
-    /// What bringing one operand into the cube costs.
-    pub fn expand_work(&self, literal: &ParamsLiteral, side: Side) -> Work {
-        let (top, o) = (self.top, &self.options);
-        let mut work = Work::default();
-        if self.layout.pair == 2 {
-            work += Work::rotation(literal, top) + Work::passes_at(literal, top, 4.0);
-            work += Work::transforms_at(literal, top, 1.0);
-        }
-        let gather = self.gather_stages(side);
-        match (o.fused(), gather.split_last()) {
-            (true, Some((last, first))) => {
-                let images = last.len() as f64 - 1.0;
-                work += fold_work(literal, top, first, true)
-                    + hoisted_sum_work(literal, top, images)
-                    + Work::mul_plain(literal, top)
-                    + fused_division(literal, top);
-            }
-            _ => {
-                let twice = if o.merged_rotations { 1.0 } else { 2.0 };
-                work += fold_work(literal, top, &gather, o.hoisted()) * twice;
-                work += Work::mul_plain(literal, top) + Work::rescale(literal, top);
-            }
-        }
-        let spread = self.layout.spread_stages(side, o.unroll);
-        work + fold_work(literal, self.spread_level(), &spread, o.hoisted())
-    }
-
-    /// What contracting `terms` pairs of expanded operands into one result costs.
-    pub fn contract_work(&self, literal: &ParamsLiteral, terms: usize) -> Work {
-        let product = self.top - 1;
-        let mut work = Work::tensor(literal, product) * terms as f64
-            + Work::relinearize_rescale(literal, product)
-            + fold_work(literal, product - 1, &self.fold_stages(), self.options.hoisted());
-        if self.options.masks_output() {
-            work += Work::mul_plain(literal, product - 1) + Work::rescale(literal, product - 1);
-            if self.layout.pair == 2 {
-                work += Work::rotation(literal, product - 1);
-            }
-        }
-        work
-    }
-
-    /// What a product of one pair of operands costs.
-    pub fn work(&self, literal: &ParamsLiteral) -> Work {
-        self.expand_work(literal, Side::Left) + self.expand_work(literal, Side::Right) + self.contract_work(literal, 1)
-    }
-
-    /// Error variance of an expanded operand of elements up to `max_abs` whose own is `v`.
-    fn expanded_variance(&self, model: &ErrorModel<'_>, side: Side, max_abs: f64, mut v: f64) -> f64 {
-        let scale = model.scale();
-        let pair = self.layout.pair as f64;
-        if self.layout.pair == 2 {
-            v = 2.0 * v + model.switching(self.top, scale) + model.division(scale);
-        }
-        let extra = if self.options.merged_rotations { 1.0 } else { 2.0 };
-        let gathered = model.fold(v, &radices(&self.gather_stages(side)), self.top, scale) * extra;
-        let leak = model.mask(self.layout.mask_period(side), model.prime(self.top)) * max_abs * max_abs * pair;
-        let rounding = model.division(scale);
-        // One slot of those summed holds the element, the others only what the mask left.
-        let (mut kept, mut rest) = (gathered + leak + rounding, leak + rounding);
-        let level = self.spread_level();
-        for r in radices(&self.layout.spread_stages(side, self.options.unroll)) {
-            let r = r as f64;
-            let own = (r - 1.0) * (model.switching(level, scale) + model.division(scale));
-            kept += (r - 1.0) * rest + own;
-            rest = r * rest + own;
-        }
-        kept
-    }
-
-    /// Elements of the contraction that `terms` pairs of expanded operands hold.
-    fn terms(&self, terms: usize) -> usize {
-        self.layout.squares * self.layout.pair * terms
-    }
-
-    /// Bound on a result's values, copies in other squares and imaginary parts included.
-    fn result(&self, terms: usize, max_abs: [f64; 2]) -> f64 {
-        max_abs[0] * max_abs[1] * self.terms(terms) as f64
-    }
-
-    /// Error variance of a result that sums `terms` pairs of expanded operands, whose own error
-    /// variances are `before`.
-    fn variance(&self, model: &ErrorModel<'_>, terms: usize, max_abs: [f64; 2], before: [f64; 2]) -> f64 {
-        let scale = model.scale();
-        let left = self.expanded_variance(model, Side::Left, max_abs[0], before[0]);
-        let right = self.expanded_variance(model, Side::Right, max_abs[1], before[1]);
-        let pair = self.layout.pair as f64;
-        let product = self.top - 1;
-        let after = scale * scale / model.prime(product);
-        let tensor = pair * (max_abs[0].powi(2) * right + max_abs[1].powi(2) * left) + left * right;
-        let v = tensor * terms as f64 + model.division(after) + model.switching(product, scale * scale);
-        let mut v = model.fold(v, &radices(&self.fold_stages()), product - 1, after);
-        if self.options.masks_output() {
-            let mask = model.mask(usize::MAX, model.prime(product - 1));
-            v += self.result(terms, max_abs).powi(2) * mask + model.division(after);
-        }
-        v
-    }
-
-    /// Largest error that the product itself adds to what its operands bring along.
-    pub fn own_error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let variance = self.variance(&ErrorModel::new(literal), terms, max_abs, [0.0; 2]);
-        ErrorModel::largest_sum(variance, self.terms(terms))
-    }
-
-    /// Largest error of a result of freshly encrypted operands that is decrypted and read.
-    pub fn error(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> f64 {
-        let (model, result) = (ErrorModel::new(literal), self.result(terms, max_abs));
-        let fresh = max_abs.map(|max| model.fresh() + model.encoding(max));
-        // Real pairs leave an imaginary part as large.
-        let size = result * (self.layout.pair as f64).sqrt();
-        let variance = self.variance(&model, terms, max_abs, fresh) + model.reading(size);
-        ErrorModel::largest_sum(variance, self.terms(terms)) + rounding::drift(self.options.depth()) * result
-    }
-
-    /// [`Cube::expand`] on paper.
-    fn follow_expansion(&self, follow: &mut Follow<'_>, side: Side, mut a: State) -> State {
-        let (o, gather) = (&self.options, radices(&self.gather_stages(side)));
-        a.level = a.level.min(self.top);
-        if self.layout.pair == 2 {
-            let next = follow.rotate(a);
-            a = follow.add(a, next).with_bound(a.bound * std::f64::consts::SQRT_2);
-        }
-        let bound = a.bound;
-        let c = match (o.fused(), gather.split_last()) {
-            (true, Some((last, first))) => {
-                let c = follow.fold(a, first, true);
-                follow.masked_sum(c, *last)
-            }
-            _ => {
-                let twice = if o.merged_rotations { a } else { State { noise: 2.0 * a.noise, ..a } };
-                let c = follow.fold(twice, &gather, o.hoisted());
-                follow.masked(c, 1.0)
-            }
-        };
-        let spread = radices(&self.layout.spread_stages(side, o.unroll));
-        follow.fold(c.with_bound(bound), &spread, o.hoisted()).with_bound(bound)
-    }
-
-    /// [`Cube::expand`] and [`Cube::contract`] of `terms` pairs on paper.
-    pub fn follow(&self, follow: &mut Follow<'_>, terms: usize, left: State, right: State) -> State {
-        let left = self.follow_expansion(follow, Side::Left, left);
-        let right = self.follow_expansion(follow, Side::Right, right);
-        let product = follow.dot(left, right, terms);
-        let product = follow.relinearize_rescale(product);
-        let c = follow.fold(product, &radices(&self.fold_stages()), self.options.hoisted());
-        if !self.options.masks_output() {
-            return c;
-        }
-        let masked = follow.masked(c, 1.0);
-        match self.layout.pair {
-            2 => {
-                let conjugate = follow.rotate(masked);
-                follow.add(masked, conjugate).with_bound(c.bound)
-            }
-            _ => masked.with_bound(c.bound),
-        }
-    }
-
-    /// Where ciphertexts fill their modulus most, for freshly encrypted operands.
-    pub fn peaks(&self, literal: &ParamsLiteral, terms: usize, max_abs: [f64; 2]) -> Vec<Peak> {
-        let mut follow = Follow::new(literal);
-        let [left, right] = max_abs.map(|max| follow.fresh(max));
-        self.follow(&mut follow, terms, left, right);
-        follow.peaks
-    }
-
-    /// Bytes of the masks that [`Cube::new`] makes.
-    pub fn table_bytes(&self, literal: &ParamsLiteral) -> u64 {
-        let output = u64::from(self.options.masks_output()) * sizing::extended_bytes(literal, self.top - 2);
-        2 * sizing::extended_bytes(literal, self.top) + output
-    }
-}
-
-/// Two divisions by P·q_level.
-fn fused_division(literal: &ParamsLiteral, level: usize) -> Work {
-    Work::mod_down(literal, level) * 2.0 + Work::passes_at(literal, level, 2.0)
 }
 
 /// A mask in the form that its use needs.
-enum Mask {
-    Plain(Plaintext),
-    Extended(ExtendedPlaintext),
+enum Mask<P: Zeroize> {
+    Plain(Plaintext<P>),
+    Extended(ExtendedPlaintext<P>),
 }
 
 /// A cube with its masks: expands operands and contracts them.
-pub struct Cube {
+pub struct Cube<P: Zeroize = Poly<Eval>> {
     params: Params,
     plan: CubePlan,
-    left: Mask,
-    right: Mask,
-    output: Option<Plaintext>,
+    left: Mask<P>,
+    right: Mask<P>,
+    output: Option<Plaintext<P>>,
 }
 
 impl Cube {
@@ -455,20 +238,30 @@ impl Cube {
     /// # Errors
     /// [`MatrixError::He`].
     pub fn new(params: &Params, plan: CubePlan) -> Result<Self, MatrixError> {
+        Self::prepare(&Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?, plan)
+    }
+}
+
+impl<P: Clone + Send + Sync + Zeroize> Cube<P> {
+    /// Prepares the masks of a plan for a backend.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    pub fn prepare<B: Backend<Plaintext = P>>(e: &Evaluator<B>, plan: CubePlan) -> Result<Self, MatrixError> {
         let (layout, o) = (plan.layout, plan.options);
-        let slots = params.slots();
-        let make = |side: Side| -> Result<Mask, MatrixError> {
+        let make = |side: Side| -> Result<Mask<P>, MatrixError> {
             let inner = match side {
                 Side::Left => layout.cols,
                 Side::Right => layout.rows * layout.cols,
             };
-            let values = mask_values(slots, 1.0, |i| match side {
+            let keep = |i: usize| match side {
                 Side::Left => (i / layout.lanes).is_multiple_of(inner),
                 Side::Right => (i / layout.lanes) % inner < layout.cols,
-            });
+            };
+            let mask = Encoded { level: plan.top, value: 1.0, period: layout.mask_period(side), keep };
             Ok(match o.fused() && layout.squares > 1 {
-                true => Mask::Extended(Encoder::new(params).encode_extended(&values, mask_at(params, plan.top))?),
-                false => Mask::Plain(plain_mask(params, plan.top, &values)?),
+                true => Mask::Extended(e.extended_mask(&mask)?),
+                false => Mask::Plain(e.mask(&mask)?),
             })
         };
         let output = match o.masks_output() {
@@ -476,11 +269,11 @@ impl Cube {
                 // With real pairs the conjugate is added: each gives half of the real part.
                 let value = 1.0 / layout.pair as f64;
                 let square = layout.square_stride() as usize;
-                Some(plain_mask(params, plan.top - 2, &mask_values(slots, value, |i| i < square))?)
+                Some(e.mask(&Encoded { level: plan.top - 2, value, period: usize::MAX, keep: |i| i < square })?)
             }
             false => None,
         };
-        Ok(Self { params: params.clone(), plan, left: make(Side::Left)?, right: make(Side::Right)?, output })
+        Ok(Self { params: e.params().clone(), plan, left: make(Side::Left)?, right: make(Side::Right)?, output })
     }
 
     /// The plan.
@@ -497,7 +290,7 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn expand<B: Backend>(
+    pub fn expand<B: Backend<Plaintext = P>>(
         &self,
         evaluator: &Evaluator<B>,
         side: Side,
@@ -516,10 +309,13 @@ impl Cube {
         let (along, across) = layout.gather_parts(side);
         let mut c = if layout.pair == 2 {
             let next = evaluator.mul_imaginary_unit(&evaluator.rotate(a, along / 2)?)?;
+            // Different slots' errors.
+            let spread = a.spread().sum(next.spread()).together();
             match side {
                 Side::Left => evaluator.add(a, &next)?,
                 Side::Right => evaluator.sub(a, &next)?,
             }
+            .with_spread(spread)
             .with_bound(bound)
         } else {
             a.clone()
@@ -531,17 +327,19 @@ impl Cube {
         };
         c = match (mask, gather.split_last()) {
             (Mask::Extended(mask), Some((last, first))) => {
-                let c = fold(evaluator, c, first, true)?;
+                let c = fold_images(evaluator, c, first, true, Images::Disjoint)?;
                 let elements: Vec<u64> = last.iter().map(|s| self.params.rotation_element(*s)).collect();
-                evaluator.sum_of_automorphisms_mul_rescale(&c, &elements, mask)?
+                evaluator.sum_of_images_mul_rescale(&c, &elements, mask, Images::Disjoint)?
             }
             (Mask::Plain(mask), _) => {
                 if o.merged_rotations {
-                    c = fold(evaluator, c, &gather, o.hoisted())?;
+                    c = fold_images(evaluator, c, &gather, o.hoisted(), Images::Disjoint)?;
                 } else {
                     for i in 0..layout.squares.trailing_zeros() {
                         let turned = evaluator.rotate(&evaluator.rotate(&c, along << i)?, across << i)?;
+                        let (before, switched) = (c.spread(), turned.spread().real.held - c.spread().real.held);
                         c = evaluator.add(&c, &turned)?;
+                        c = c.with_spread(before.images(2.0, Images::Disjoint).plus(switched));
                     }
                 }
                 let masked = evaluator.mul_plain(&c, mask)?;
@@ -550,7 +348,7 @@ impl Cube {
             (Mask::Extended(_), None) => c,
         };
         let spread = layout.spread_stages(side, o.unroll);
-        c = fold(evaluator, c.with_bound(bound), &spread, o.hoisted())?;
+        c = fold_images(evaluator, c.with_bound(bound), &spread, o.hoisted(), Images::Disjoint)?;
         if !o.rescale_first {
             c = evaluator.rescale(&c)?;
         }
@@ -561,7 +359,7 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn contract<B: Backend>(
+    pub fn contract<B: Backend<Plaintext = P>>(
         &self,
         evaluator: &Evaluator<B>,
         left: &[&CiphertextOf<B>],
@@ -574,7 +372,7 @@ impl Cube {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    pub fn fold_product<B: Backend>(
+    pub fn fold_product<B: Backend<Plaintext = P>>(
         &self,
         evaluator: &Evaluator<B>,
         sum: &CiphertextOf<B>,

@@ -7,9 +7,9 @@
 //! which go around: its result is replicated without a mask (Han, Hong, Cheon, Park, ePrint 2018/662,
 //! have this packing for gradient descent). A sum over columns takes a mask and rotations back.
 
-use super::common::{KeyList, check_count, check_shape, fold, mask_values, plain_mask, slots_of, stages};
+use super::common::{check_count, check_shape, fold, mask_values, plain_mask, slots_of, stages};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Shape};
+use crate::product::Shape;
 use crate::slots::tiles::Axis;
 use std::borrow::Cow;
 use sudare_expr::{ExprError, Matrix};
@@ -197,13 +197,10 @@ impl GridLayout {
         stages(self.tile_cols, -1, 1)
     }
 
-    /// Keys of sums over both axes at a level.
-    pub fn sum_keys(&self, literal: &ParamsLiteral, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        for all in [self.stages(Axis::Rows), self.stages(Axis::Columns), self.spread()] {
-            keys.stages(&all, level);
-        }
-        keys.demand(None)
+    /// Galois elements of sums over both axes.
+    pub fn sum_elements(&self, params: &Params) -> Vec<u64> {
+        let all = [self.stages(Axis::Rows), self.stages(Axis::Columns), self.spread()].concat().concat();
+        all.into_iter().map(|step| params.rotation_element(step)).collect()
     }
 }
 

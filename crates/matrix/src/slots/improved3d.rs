@@ -2,13 +2,13 @@
 
 use super::common::{Search, check_count, check_matrices, check_shape, search_literals, slots_of};
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
-use crate::device::{OnDevice, Portable};
+use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
-use crate::work::Work;
 use sudare_expr::Matrix;
-use sudare_he::ckks::{Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::Backend;
 
 const NAME: &str = "improved3d";
@@ -18,7 +18,7 @@ const NAME: &str = "improved3d";
 pub struct Plan {
     shape: Shape,
     literal: ParamsLiteral,
-    cube: CubePlan,
+    pub(super) cube: CubePlan,
 }
 
 impl Plan {
@@ -33,6 +33,31 @@ impl Plan {
     /// Ciphertexts of an operand: each carries as many products as it has lanes.
     fn groups(&self) -> usize {
         self.shape.batch.div_ceil(self.cube.layout.lanes)
+    }
+}
+
+impl Portable for Plan {
+    type Tables<B: Backend> = Cube<B::Plaintext>;
+
+    fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Cube<B::Plaintext>, MatrixError> {
+        Cube::prepare(e, self.cube)
+    }
+
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        cube: &Cube<B::Plaintext>,
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.groups())?;
+        check_count("right ciphertexts", right.len(), self.groups())?;
+        let multiply = |pair: &[&CiphertextOf<B>]| {
+            let a = cube.expand(e, Side::Left, pair[0])?;
+            let b = cube.expand(e, Side::Right, pair[1])?;
+            cube.contract(e, &[&a], &[&b])
+        };
+        e.each(Order::InTurn, left.len(), |i| vec![left.at(i), right.at(i)], multiply)
     }
 }
 
@@ -53,28 +78,8 @@ impl Outline for Plan {
         self.groups()
     }
 
-    fn level(&self, operand: Operand) -> usize {
-        self.cube.top - if operand == Operand::Output { self.cube.options.depth() } else { 0 }
-    }
-
-    fn keys(&self) -> KeyDemand {
-        self.cube.keys(&self.literal)
-    }
-
-    fn work(&self) -> Work {
-        self.cube.work(&self.literal) * self.groups() as f64
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.cube.table_bytes(&self.literal)
-    }
-
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        self.cube.peaks(&self.literal, 1, max_abs)
-    }
-
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        self.cube.error(&self.literal, 1, max_abs)
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
     }
 }
 
@@ -93,9 +98,8 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
         let result = req.max_abs[0] * req.max_abs[1] * req.shape.k.next_power_of_two() as f64;
         let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
         let search = Search { req, least_log_n, result, chain, switching: true };
-        let literals = search_literals(&search, |literal| {
-            Plan::new(req.shape, literal, base).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
-        });
+        let literals =
+            search_literals(&search, |literal| Plan::new(req.shape, literal, base).ok()?.promised(req.max_abs));
         for params in literals {
             for unroll in [0, 1, 2] {
                 let options = Improvements { unroll, ..base };
@@ -127,22 +131,14 @@ impl Improved3d {
     }
 }
 
-impl Portable for Improved3d {
-    fn run<B: Backend>(
+impl OnDevice for Improved3d {
+    fn multiply_there(
         &self,
-        e: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.plan.groups())?;
-        check_count("right ciphertexts", right.len(), self.plan.groups())?;
-        let cube = self.cube()?;
-        let multiply = |pair: &[&CiphertextOf<B>]| {
-            let a = cube.expand(e, Side::Left, pair[0])?;
-            let b = cube.expand(e, Side::Right, pair[1])?;
-            cube.contract(e, &[&a], &[&b])
-        };
-        e.each(Order::InTurn, left.len(), |i| vec![&left[i], &right[i]], multiply)
+        e: &DeviceEvaluator,
+        left: &[DeviceCiphertext],
+        right: &[DeviceCiphertext],
+    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
+        self.plan.multiply(e, self.cube()?, left.into(), right.into())
     }
 }
 
@@ -185,7 +181,7 @@ impl Product for Improved3d {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.run(evaluator, left, right)
+        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
     fn on_device(&self) -> Option<&dyn OnDevice> {

@@ -22,21 +22,19 @@
 //! take.) The 5⌈√d⌉ count four rotations by zero — the first baby and the first giant step of σ
 //! and of τ — which do nothing and which the evaluator's counters leave out: they show 15, 32, 61.
 
-use super::common::{
-    KeyList, Search, check_count, check_depth, check_matrices, check_shape, hoisted_sum_work, mask_at, mask_values,
-    plain_mask, search_literals, slots_of,
-};
-use super::error_model::ErrorModel;
-use super::follow::{Follow, State};
+use super::common::{Search, check_count, check_depth, check_matrices, check_shape, search_literals, slots_of};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
-use crate::work::Work;
-use crate::{rounding, sizing};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use sudare_expr::Matrix;
 use sudare_he::circuits::linear_map::LinearMap;
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext, PlaintextOf,
+};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::{Backend, KeyId};
 
 /// Rescales from an operand to the result: σ or τ, φ, the product.
 const DEPTH: usize = 3;
@@ -99,9 +97,10 @@ impl Plan {
         }
     }
 
-    /// Whether diagonal t reaches element (i, j).
-    fn reaches(&self, map: Map, t: i64, i: usize, j: usize) -> bool {
-        let (d, i, j) = (self.d as i64, i as i64, j as i64);
+    /// Whether diagonal t reaches the element in a slot.
+    fn reaches(&self, map: Map, t: i64, slot: usize) -> bool {
+        let place = slot / self.lanes;
+        let (d, i, j) = (self.d as i64, (place / self.d) as i64, (place % self.d) as i64);
         match map {
             Map::Sigma if t >= 0 => i == t && j < d - t,
             Map::Sigma => i == d + t && j >= -t,
@@ -109,70 +108,145 @@ impl Plan {
         }
     }
 
-    fn diagonal(&self, slots: usize, map: Map, t: i64) -> Vec<f64> {
-        mask_values(slots, 1.0, |s| {
-            let l = s / self.lanes;
-            self.reaches(map, t, l / self.d, l % self.d)
-        })
-    }
-
-    /// Baby and giant steps of a map that are used.
-    fn steps(&self, map: Map) -> (BTreeSet<i64>, BTreeSet<i64>) {
-        let b = self.babies();
-        self.diagonals(map).map(|t| (t.rem_euclid(b), t - t.rem_euclid(b))).unzip()
+    /// Whether an element k columns ahead is in the same row, so that φ^k takes it without wrapping around.
+    fn stays(&self, k: usize, slot: usize) -> bool {
+        slot / self.lanes % self.d < self.d - k
     }
 
     fn groups(&self) -> usize {
         self.shape.batch.div_ceil(self.lanes)
     }
 
-    /// Number of a map's giant steps.
-    fn giants(&self, map: Map) -> f64 {
-        let (all, b) = (self.diagonals(map), self.babies());
-        ((all.end - 1).div_euclid(b) - all.start.div_euclid(b) + 1) as f64
-    }
-
-    /// σ or τ on paper.
-    fn follow_map(&self, follow: &mut Follow<'_>, map: Map, a: State) -> State {
-        let (diagonals, giants) = (self.diagonals(map).count(), self.giants(map) as usize);
-        if self.hoisted {
-            return follow.linear_map(a, diagonals, giants);
+    /// Masks of a map as laid out, by giant step: its terms, baby step and diagonal, the latter turned back.
+    fn printed_map<B: Backend>(&self, e: &Evaluator<B>, map: Map) -> Result<Giants<B>, MatrixError> {
+        let (slots, babies) = (e.params().slots(), self.babies());
+        let mut out = Giants::<B>::new();
+        for t in self.diagonals(map) {
+            let baby = t.rem_euclid(babies);
+            let back = ((t - baby) * self.unit(map)).rem_euclid(slots as i64) as usize;
+            let keep = |s: usize| self.reaches(map, t, (s + slots - back) % slots);
+            let mask = e.mask(&Mask { level: self.top, value: 1.0, period: slots, keep })?;
+            out.entry(t - baby).or_default().push((baby, mask));
         }
-        let turned = follow.rotate(a);
-        let masked = follow.masked(turned, 1.0);
-        let sum = follow.sum(masked, diagonals);
-        let all = follow.rotate(sum);
-        // Each giant step is a rotation of its own.
-        let noise = all.noise + (all.noise - sum.noise) * (giants as f64 - 1.0);
-        State { noise, bound: a.bound, ..all }
+        Ok(out)
     }
 
-    fn encode(
+    /// σ or τ by hoisting.
+    fn hoisted_map<B: Backend>(&self, e: &Evaluator<B>, map: Map) -> Result<LinearMap<B::Row>, MatrixError> {
+        let reached = |t: i64| match map {
+            Map::Sigma => self.d - t.unsigned_abs() as usize,
+            Map::Tau => self.d,
+        };
+        let ones: BTreeMap<i64, usize> = self.diagonals(map).map(|t| (t, reached(t) * self.lanes)).collect();
+        let steps = (self.unit(map), self.babies() as usize);
+        Ok(e.mask_map(self.top, &ones, steps, |t, s| self.reaches(map, t, s))?)
+    }
+
+    /// φ^k by hoisting. There are no giant steps: all shifts are baby steps of one decomposition.
+    fn hoisted_shift<B: Backend>(&self, e: &Evaluator<B>, k: usize) -> Result<LinearMap<B::Row>, MatrixError> {
+        let (d, lanes) = (self.d, self.lanes);
+        let ones = BTreeMap::from([(k as i64, d * (d - k) * lanes), (k as i64 - d as i64, d * k * lanes)]);
+        let keep = |t: i64, s: usize| self.stays(k, s) == (t > 0);
+        Ok(e.mask_map(self.top - 1, &ones, (self.unit(Map::Sigma), usize::MAX), keep)?)
+    }
+
+    /// A product with a mask, rescaled.
+    fn masked<B: Backend>(
+        e: &Evaluator<B>,
+        a: &CiphertextOf<B>,
+        mask: &PlaintextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        Ok(e.rescale(&e.mul_plain(a, mask)?)?)
+    }
+
+    /// Adds what holds messages in other slots.
+    fn join<B: Backend>(
+        e: &Evaluator<B>,
+        sum: Option<CiphertextOf<B>>,
+        c: CiphertextOf<B>,
+    ) -> Result<Option<CiphertextOf<B>>, MatrixError> {
+        let Some(mut sum) = sum else { return Ok(Some(c)) };
+        let spread = sum.spread().disjoint(c.spread());
+        e.add_assign(&mut sum, &c)?;
+        Ok(Some(sum.with_spread(spread)))
+    }
+
+    /// σ or τ as laid out.
+    fn apply<B: Backend>(
         &self,
-        params: &Params,
-        operand: Operand,
-        matrices: &[Matrix],
-        max_abs: f64,
-    ) -> Result<Vec<Plaintext>, MatrixError> {
-        check_matrices(self.shape, operand, matrices, max_abs)?;
-        let encoder = Encoder::new(params);
-        let (d, g) = (self.d, self.lanes);
-        matrices
-            .chunks(g)
-            .map(|group| {
-                let at = |s: usize| group.get(s % g).map_or(0.0, |m| m.get(s / g / d, s / g % d));
-                Ok(encoder.encode(&(0..params.slots()).map(at).collect::<Vec<_>>(), max_abs)?)
-            })
-            .collect()
+        e: &Evaluator<B>,
+        a: &CiphertextOf<B>,
+        map: Map,
+        giants: &Giants<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        let unit = self.unit(map);
+        let mut turned: BTreeMap<i64, CiphertextOf<B>> = BTreeMap::new();
+        for (baby, _) in giants.values().flatten() {
+            if !turned.contains_key(baby) {
+                turned.insert(*baby, e.rotate(a, baby * unit)?);
+            }
+        }
+        let mut out = None;
+        for (giant, terms) in giants {
+            let mut sum = None;
+            for (baby, mask) in terms {
+                sum = Self::join(e, sum, Self::masked(e, &turned[baby], mask)?)?;
+            }
+            if let Some(sum) = sum {
+                out = Self::join(e, out, e.rotate(&sum, giant * unit)?)?;
+            }
+        }
+        // Each element comes from one diagonal.
+        Ok(out.map_or_else(|| a.clone(), |c| c.with_bound(a.bound())))
     }
 
-    fn decode(&self, params: &Params, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        check_count("result plaintexts", output.len(), self.groups())?;
-        let slots = slots_of(params, output)?;
-        let (d, g) = (self.d, self.lanes);
-        (0..self.shape.batch)
-            .map(|t| Ok(Matrix::from_fn(self.shape.m, self.shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g])?))
-            .collect()
+    fn printed_product<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        masks: &Printed<B>,
+        a: &CiphertextOf<B>,
+        b: &CiphertextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        let (unit, row, d) = (self.unit(Map::Sigma), self.unit(Map::Tau), self.d as i64);
+        let sigma = self.apply(e, a, Map::Sigma, &masks.maps[0])?;
+        let tau = e.drop_to(&self.apply(e, b, Map::Tau, &masks.maps[1])?, self.top - 2)?;
+        let low = e.drop_to(&sigma, self.top - 2)?;
+        let mut sum = e.mul_rescale(&low, &tau)?;
+        for (k, mask) in (1..d).zip(&masks.shifts) {
+            let ahead = Self::masked(e, &sigma, mask)?;
+            // What is masked cancels but for the mask's own error.
+            let rest = low.spread().without(ahead.spread());
+            let wrapped = e.sub(&low, &ahead)?.with_spread(rest);
+            let (ahead, wrapped) = (e.rotate(&ahead, k * unit)?, e.rotate(&wrapped, (k - d) * unit)?);
+            let disjoint = ahead.spread().disjoint(wrapped.spread());
+            let shifted = e.add(&ahead, &wrapped)?.with_spread(disjoint).with_bound(low.bound());
+            let term = e.mul_rescale(&shifted, &e.rotate(&tau, k * row)?)?;
+            // Other elements' errors.
+            let spread = sum.spread().sum(term.spread()).together();
+            e.add_assign(&mut sum, &term)?;
+            sum = sum.with_spread(spread);
+        }
+        Ok(sum)
+    }
+
+    fn hoisted_product<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        maps: &Hoisted<B>,
+        a: &CiphertextOf<B>,
+        b: &CiphertextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        let bound = (a.bound(), b.bound());
+        let sigma = e.linear_map(a, &maps.maps[0])?.with_bound(bound.0);
+        let tau = e.drop_to(&e.linear_map(b, &maps.maps[1])?.with_bound(bound.1), self.top - 2)?;
+        let mut left = vec![e.drop_to(&sigma, self.top - 2)?];
+        left.extend(e.linear_maps(&sigma, &maps.shifts.iter().collect::<Vec<_>>())?);
+        let steps: Vec<i64> = (1..self.d as i64).map(|k| k * self.unit(Map::Tau)).collect();
+        let mut right = e.rotate_many(&tau, &steps)?;
+        right.insert(0, tau);
+        let left: Vec<_> = left.into_iter().map(|c| c.with_bound(bound.0)).collect();
+        let (left, right): (Vec<&_>, Vec<&_>) = left.iter().zip(&right).unzip();
+        Ok(e.relinearize_rescale(&e.dot(&left, &right)?)?)
     }
 }
 
@@ -193,129 +267,71 @@ impl Outline for Plan {
         self.groups()
     }
 
-    fn level(&self, operand: Operand) -> usize {
-        self.top - if operand == Operand::Output { DEPTH } else { 0 }
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
     }
+}
 
-    fn keys(&self) -> KeyDemand {
-        let mut keys = KeyList::new(&self.literal);
-        for map in [Map::Sigma, Map::Tau] {
-            let (babies, giants) = self.steps(map);
-            for t in babies {
-                keys.rotation(t * self.unit(map), self.top);
-            }
-            // Printed, a giant step turns what is rescaled; hoisted, it is over Q·P still.
-            let level = if self.hoisted { self.top } else { self.top - 1 };
-            giants.into_iter().for_each(|t| keys.rotation(t * self.unit(map), level));
-        }
-        let shift = if self.hoisted { self.top - 1 } else { self.top - 2 };
-        let d = self.d as i64;
-        for k in 1..d {
-            keys.rotation(k * self.unit(Map::Sigma), shift);
-            keys.rotation((k - d) * self.unit(Map::Sigma), shift);
-            keys.rotation(k * self.unit(Map::Tau), self.top - 2);
-        }
-        keys.demand(Some(self.top - 2))
-    }
+/// By giant step its terms: a baby step, and a mask.
+type Giants<B> = BTreeMap<i64, Vec<(i64, PlaintextOf<B>)>>;
 
-    fn work(&self) -> Work {
-        let (literal, d, top) = (&self.literal, self.d as f64, self.top);
-        let mut work = Work::default();
-        let division = |level| Work::mod_down(literal, level) * 2.0;
-        for map in [Map::Sigma, Map::Tau] {
-            let (babies, giants) = (self.steps(map).0.len() as f64 - 1.0, self.giants(map) - 1.0);
-            let count = self.diagonals(map).count() as f64;
-            work += match self.hoisted {
-                true => {
-                    hoisted_sum_work(literal, top, babies)
-                        + Work::mul_plain(literal, top) * count * 1.5
-                        + (Work::mod_down(literal, top) + Work::rotation(literal, top)) * giants
-                        + division(top)
-                }
-                false => {
-                    Work::rotation(literal, top) * babies
-                        + (Work::mul_plain(literal, top) + Work::rescale(literal, top)) * count
-                        + Work::passes_at(literal, top - 1, 2.0) * count
-                        + Work::rotation(literal, top - 1) * giants
-                }
-            };
-        }
-        let shifts = d - 1.0;
-        let product = top - 2;
-        work += match self.hoisted {
-            true => {
-                hoisted_sum_work(literal, top - 1, shifts * 2.0)
-                    + (Work::mul_plain(literal, top - 1) * 3.0 + division(top - 1)) * shifts
-                    + Work::decompose(literal, product)
-                    + (Work::inner_product(literal, product) + division(product)) * shifts
-                    + Work::tensor(literal, product) * d
-                    + Work::relinearize_rescale(literal, product)
-            }
-            false => {
-                (Work::mul_plain(literal, top - 1) + Work::rescale(literal, top - 1)) * shifts
-                    + (Work::rotation(literal, product) * 3.0 + Work::passes_at(literal, product, 6.0)) * shifts
-                    + (Work::tensor(literal, product) + Work::relinearize_rescale(literal, product)) * d
-            }
-        };
-        work * self.groups() as f64
-    }
+/// What multiplication needs.
+pub enum Prepared<B: Backend> {
+    /// As `000`'s \[15\] lays it out: baby and giant steps, every product with a mask and every product of ciphertexts
+    /// rescaled on its own.
+    Printed(Printed<B>),
+    /// With hoisted linear maps, one division by P and a prime for each of their results (double hoisting), and one
+    /// relinearisation for the sum of all products.
+    Hoisted(Box<Hoisted<B>>),
+}
 
-    fn table_bytes(&self) -> u64 {
-        let maps = [Map::Sigma, Map::Tau].map(|map| self.diagonals(map).count()).iter().sum::<usize>();
-        // A shift as laid out has one mask.
-        let shifts = (self.d - 1) * if self.hoisted { 2 } else { 1 };
-        maps as u64 * sizing::extended_bytes(&self.literal, self.top)
-            + shifts as u64 * sizing::extended_bytes(&self.literal, self.top - 1)
-    }
+/// Masks of the product as laid out.
+pub struct Printed<B: Backend> {
+    /// σ and τ.
+    maps: [Giants<B>; 2],
+    /// v_k, before the shift: columns from k on, k = 1 … d − 1.
+    shifts: Vec<PlaintextOf<B>>,
+}
 
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        let mut follow = Follow::new(&self.literal);
-        let [left, right] = max_abs.map(|max| follow.fresh(max));
-        let (sigma, tau) =
-            (self.follow_map(&mut follow, Map::Sigma, left), self.follow_map(&mut follow, Map::Tau, right));
-        let (shifted, turned) = match self.hoisted {
-            true => (follow.linear_map(sigma, 2, 0), follow.rotate(tau)),
-            false => {
-                let ahead = follow.masked(sigma, 1.0);
-                let wrapped = follow.add(sigma, ahead);
-                let (ahead, wrapped) = (follow.rotate(ahead), follow.rotate(wrapped));
-                (follow.add(ahead, wrapped).with_bound(sigma.bound), follow.rotate(tau))
-            }
-        };
-        let lower = |s: State| State { level: self.top - 2, ..s };
+/// Linear maps of the hoisted product.
+pub struct Hoisted<B: Backend> {
+    /// σ and τ.
+    maps: [LinearMap<B::Row>; 2],
+    /// φ^k, k = 1 … d − 1.
+    shifts: Vec<LinearMap<B::Row>>,
+}
+
+impl Portable for Plan {
+    type Tables<B: Backend> = Prepared<B>;
+
+    fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Prepared<B>, MatrixError> {
         if self.hoisted {
-            follow.dot(lower(shifted), lower(turned), self.d);
-        } else {
-            let product = follow.dot(lower(shifted), lower(turned), 1);
-            let product = follow.relinearize_rescale(product);
-            follow.sum(product, self.d);
+            let maps = [self.hoisted_map(e, Map::Sigma)?, self.hoisted_map(e, Map::Tau)?];
+            let shifts = (1..self.d).map(|k| self.hoisted_shift(e, k)).collect::<Result<_, _>>()?;
+            return Ok(Prepared::Hoisted(Box::new(Hoisted { maps, shifts })));
         }
-        follow.peaks
+        let shift = |k: usize| -> Result<PlaintextOf<B>, MatrixError> {
+            let keep = |s: usize| s / self.lanes % self.d >= k;
+            Ok(e.mask(&Mask { level: self.top - 1, value: 1.0, period: self.d * self.lanes, keep })?)
+        };
+        let maps = [self.printed_map(e, Map::Sigma)?, self.printed_map(e, Map::Tau)?];
+        Ok(Prepared::Printed(Printed { maps, shifts: (1..self.d).map(shift).collect::<Result<_, _>>()? }))
     }
 
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        let model = ErrorModel::new(&self.literal);
-        let (scale, top) = (model.scale(), self.top);
-        let slots = 1usize << (self.literal.log_n - 1);
-        let turn = |level| model.switching(level, scale) + model.division(scale);
-        let mapped = |map: Map, max: f64| {
-            let count = self.diagonals(map).count() as f64;
-            // One diagonal holds the element; the masks of all leave their rounding errors.
-            let leak = count * model.mask(slots, model.prime(top)) * max * max;
-            let own = self.giants(map) + if self.hoisted { 1.0 } else { count };
-            model.fresh() + model.encoding(max) + turn(top) + leak + own * turn(top - 1)
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        tables: &Prepared<B>,
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.groups())?;
+        check_count("right ciphertexts", right.len(), self.groups())?;
+        let one = |pair: &[&CiphertextOf<B>]| match tables {
+            Prepared::Printed(masks) => self.printed_product(e, masks, pair[0], pair[1]),
+            Prepared::Hoisted(maps) => self.hoisted_product(e, maps, pair[0], pair[1]),
         };
-        let left = mapped(Map::Sigma, max_abs[0]);
-        let leak = 2.0 * model.mask(slots, model.prime(top - 1)) * max_abs[0].powi(2);
-        let left = left + leak + 3.0 * turn(top - 1);
-        let right = mapped(Map::Tau, max_abs[1]) + turn(top - 2);
-        let after = scale * scale / model.prime(top - 2);
-        let terms = self.d as f64;
-        let product = max_abs[0].powi(2) * right + max_abs[1].powi(2) * left + left * right;
-        let division = model.division(after) * if self.hoisted { 1.0 } else { terms };
-        let result = max_abs[0] * max_abs[1] * terms;
-        let variance = product * terms + division + model.switching(top - 2, scale * scale) * terms;
-        ErrorModel::largest_sum(variance + model.reading(result), self.d) + rounding::drift(DEPTH) * result
+        e.each(Order::InTurn, left.len(), |i| vec![left.at(i), right.at(i)], one)
     }
 }
 
@@ -328,226 +344,75 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let result = req.max_abs[0] * req.max_abs[1] * d as f64;
     let search =
         Search { req, least_log_n: 1 + 2 * d.trailing_zeros(), result, chain: &[true, true, false], switching: true };
-    search_literals(&search, |literal| {
-        Plan::new(req.shape, literal, true).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
-    })
-    .into_iter()
-    .map(|params| ProductSpec { shape: req.shape, method: Method::JiangBsgs, params })
-    .collect()
+    search_literals(&search, |literal| Plan::new(req.shape, literal, true).ok()?.promised(req.max_abs))
+        .into_iter()
+        .map(|params| ProductSpec { shape: req.shape, method: Method::JiangBsgs, params })
+        .collect()
 }
 
-/// The product as `000`'s \[15\] lays it out: baby and giant steps, every product with a mask and
-/// every product of ciphertexts rescaled on its own.
+/// The product under built parameters.
 pub struct Jiang {
     params: Params,
     plan: Plan,
-    tables: Tables<Masks>,
-}
-
-/// Masks of the product as laid out.
-struct Masks {
-    /// By giant step: its terms, baby step and diagonal, the latter turned back.
-    maps: [BTreeMap<i64, Vec<(i64, Plaintext)>>; 2],
-    /// v_k, before the shift: columns from k on, k = 1 … d − 1.
-    shifts: Vec<Plaintext>,
+    tables: Tables<Prepared<sudare_rlwe::Evaluator>>,
 }
 
 impl Jiang {
-    /// The product under given parameters.
+    /// The product under given parameters, as laid out or hoisted.
     ///
     /// # Errors
     /// As [`Plan::new`].
-    pub fn new(params: &Params, shape: Shape) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), false)?, tables: Tables::new() })
+    pub fn new(params: &Params, shape: Shape, hoisted: bool) -> Result<Self, MatrixError> {
+        let plan = Plan::new(shape, params.literal(), hoisted)?;
+        Ok(Self { params: params.clone(), plan, tables: Tables::new() })
     }
 
-    fn tables(&self) -> Result<&Masks, MatrixError> {
-        self.tables.get(|| self.make_tables())
+    fn tables(&self) -> Result<&Prepared<sudare_rlwe::Evaluator>, MatrixError> {
+        self.tables.get(|| self.plan.tables(&Evaluator::new(&self.params, EvalKeys::new(&self.params, KeyId::NONE))?))
+    }
+}
+
+impl Product for Jiang {
+    fn outline(&self) -> &dyn Outline {
+        &self.plan
     }
 
-    fn make_tables(&self) -> Result<Masks, MatrixError> {
-        let (params, plan, slots) = (&self.params, &self.plan, self.params.slots());
-        let b = plan.babies();
-        let prepare = |map: Map| -> Result<BTreeMap<i64, Vec<(i64, Plaintext)>>, MatrixError> {
-            let mut out: BTreeMap<i64, Vec<(i64, Plaintext)>> = BTreeMap::new();
-            for t in plan.diagonals(map) {
-                let (baby, giant) = (t.rem_euclid(b), t - t.rem_euclid(b));
-                let mut diagonal = plan.diagonal(slots, map, t);
-                diagonal.rotate_right((giant * plan.unit(map)).rem_euclid(slots as i64) as usize);
-                out.entry(giant).or_default().push((baby, plain_mask(params, plan.top, &diagonal)?));
-            }
-            Ok(out)
-        };
-        let shifts = (1..plan.d)
-            .map(|k| {
-                let values = mask_values(slots, 1.0, |s| s / plan.lanes % plan.d >= k);
-                plain_mask(params, plan.top - 1, &values)
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn prepare(&self) -> Result<(), MatrixError> {
+        self.tables().map(|_| ())
+    }
+
+    fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
+        check_matrices(self.plan.shape, operand, matrices, max_abs)?;
+        let encoder = Encoder::new(&self.params);
+        let (d, g) = (self.plan.d, self.plan.lanes);
+        matrices
+            .chunks(g)
+            .map(|group| {
+                let at = |s: usize| group.get(s % g).map_or(0.0, |m| m.get(s / g / d, s / g % d));
+                Ok(encoder.encode(&(0..self.params.slots()).map(at).collect::<Vec<_>>(), max_abs)?)
             })
-            .collect::<Result<_, _>>()?;
-        Ok(Masks { maps: [prepare(Map::Sigma)?, prepare(Map::Tau)?], shifts })
+            .collect()
     }
 
-    /// cMult: product with a mask, rescaled.
-    fn masked(e: &Evaluator, a: &Ciphertext, mask: &Plaintext) -> Result<Ciphertext, MatrixError> {
-        Ok(e.rescale(&e.mul_plain(a, mask)?)?)
+    fn multiply(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext],
+        right: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        self.plan.multiply(evaluator, self.tables()?, left.into(), right.into())
     }
 
-    fn apply(&self, e: &Evaluator, a: &Ciphertext, map: Map) -> Result<Ciphertext, MatrixError> {
-        let unit = self.plan.unit(map);
-        let (babies, _) = self.plan.steps(map);
-        let turned: BTreeMap<i64, Ciphertext> =
-            babies.iter().map(|t| Ok((*t, e.rotate(a, t * unit)?))).collect::<Result<_, MatrixError>>()?;
-        let add = |sum: Option<Ciphertext>, c: Ciphertext| -> Result<Option<Ciphertext>, MatrixError> {
-            Ok(Some(match sum {
-                None => c,
-                Some(mut sum) => {
-                    e.add_assign(&mut sum, &c)?;
-                    sum
-                }
-            }))
-        };
-        let mut out = None;
-        for (giant, terms) in &self.tables()?.maps[usize::from(map == Map::Tau)] {
-            let mut sum = None;
-            for (baby, mask) in terms {
-                sum = add(sum, Self::masked(e, &turned[baby], mask)?)?;
-            }
-            if let Some(sum) = sum {
-                out = add(out, e.rotate(&sum, giant * unit)?)?;
-            }
-        }
-        // Each element comes from one diagonal.
-        Ok(out.map_or_else(|| a.clone(), |c| c.with_bound(a.bound())))
-    }
-
-    fn product(&self, e: &Evaluator, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, MatrixError> {
-        let plan = &self.plan;
-        let (unit, row, d) = (plan.unit(Map::Sigma), plan.unit(Map::Tau), plan.d as i64);
-        let sigma = self.apply(e, a, Map::Sigma)?;
-        let tau = e.drop_to(&self.apply(e, b, Map::Tau)?, plan.top - 2)?;
-        let low = e.drop_to(&sigma, plan.top - 2)?;
-        let mut sum = e.mul_rescale(&low, &tau)?;
-        for (k, mask) in (1..d).zip(&self.tables()?.shifts) {
-            let ahead = Self::masked(e, &sigma, mask)?;
-            let wrapped = e.sub(&low, &ahead)?;
-            let shifted = e.add(&e.rotate(&ahead, k * unit)?, &e.rotate(&wrapped, (k - d) * unit)?)?;
-            let turned = e.rotate(&tau, k * row)?;
-            e.add_assign(&mut sum, &e.mul_rescale(&shifted.with_bound(low.bound()), &turned)?)?;
-        }
-        Ok(sum)
+    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+        check_count("result plaintexts", output.len(), self.plan.groups())?;
+        let slots = slots_of(&self.params, output)?;
+        let (shape, d, g) = (self.plan.shape, self.plan.d, self.plan.lanes);
+        (0..shape.batch)
+            .map(|t| Ok(Matrix::from_fn(shape.m, shape.n, |i, j| slots[t / g][(i * d + j) * g + t % g])?))
+            .collect()
     }
 }
-
-/// The same product with hoisted linear maps, one division by P and a prime for each of their
-/// results (double hoisting), and one relinearisation for the sum of all products.
-pub struct JiangBsgs {
-    params: Params,
-    plan: Plan,
-    tables: Tables<Maps>,
-}
-
-/// Linear maps of the hoisted product.
-struct Maps {
-    /// σ and τ.
-    maps: [LinearMap; 2],
-    /// φ^k, k = 1 … d − 1.
-    shifts: Vec<LinearMap>,
-}
-
-impl JiangBsgs {
-    /// The product under given parameters.
-    ///
-    /// # Errors
-    /// As [`Plan::new`].
-    pub fn new(params: &Params, shape: Shape) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), true)?, tables: Tables::new() })
-    }
-
-    fn tables(&self) -> Result<&Maps, MatrixError> {
-        self.tables.get(|| self.make_tables())
-    }
-
-    fn make_tables(&self) -> Result<Maps, MatrixError> {
-        let (params, plan, slots) = (&self.params, &self.plan, self.params.slots());
-        let encoder = Encoder::new(params);
-        let prepare = |map: Map| -> Result<LinearMap, MatrixError> {
-            let diagonals = plan.diagonals(map).map(|t| (t, plan.diagonal(slots, map, t))).collect();
-            let at = mask_at(params, plan.top);
-            Ok(LinearMap::new(&encoder, &diagonals, plan.unit(map), plan.babies() as usize, at)?)
-        };
-        let shifts = (1..plan.d)
-            .map(|k| {
-                let fits = |s: usize| s / plan.lanes % plan.d < plan.d - k;
-                let diagonals = BTreeMap::from([
-                    (k as i64, mask_values(slots, 1.0, fits)),
-                    (k as i64 - plan.d as i64, mask_values(slots, 1.0, |s| !fits(s))),
-                ]);
-                // No giant steps: all shifts are baby steps of one decomposition.
-                Ok(LinearMap::hoisted(&encoder, &diagonals, plan.unit(Map::Sigma), mask_at(params, plan.top - 1))?)
-            })
-            .collect::<Result<_, MatrixError>>()?;
-        Ok(Maps { maps: [prepare(Map::Sigma)?, prepare(Map::Tau)?], shifts })
-    }
-
-    fn product(&self, e: &Evaluator, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, MatrixError> {
-        let (plan, tables) = (&self.plan, self.tables()?);
-        let bound = (a.bound(), b.bound());
-        let sigma = e.linear_map(a, &tables.maps[0])?.with_bound(bound.0);
-        let tau = e.drop_to(&e.linear_map(b, &tables.maps[1])?.with_bound(bound.1), plan.top - 2)?;
-        let low = e.drop_to(&sigma, plan.top - 2)?;
-        let maps: Vec<&LinearMap> = tables.shifts.iter().collect();
-        let mut left = e.linear_maps(&sigma, &maps)?;
-        left.insert(0, low);
-        let steps: Vec<i64> = (1..plan.d as i64).map(|k| k * plan.unit(Map::Tau)).collect();
-        let mut right = e.rotate_many(&tau, &steps)?;
-        right.insert(0, tau);
-        let left: Vec<Ciphertext> = left.into_iter().map(|c| c.with_bound(bound.0)).collect();
-        let (left, right): (Vec<&_>, Vec<&_>) = left.iter().zip(&right).unzip();
-        Ok(e.relinearize_rescale(&e.dot(&left, &right)?)?)
-    }
-}
-
-macro_rules! product_of_jiang {
-    ($type:ty) => {
-        impl Product for $type {
-            fn outline(&self) -> &dyn Outline {
-                &self.plan
-            }
-
-            fn params(&self) -> &Params {
-                &self.params
-            }
-
-            fn prepare(&self) -> Result<(), MatrixError> {
-                self.tables().map(|_| ())
-            }
-
-            fn encode(
-                &self,
-                operand: Operand,
-                matrices: &[Matrix],
-                max_abs: f64,
-            ) -> Result<Vec<Plaintext>, MatrixError> {
-                self.plan.encode(&self.params, operand, matrices, max_abs)
-            }
-
-            fn multiply(
-                &self,
-                evaluator: &Evaluator,
-                left: &[Ciphertext],
-                right: &[Ciphertext],
-            ) -> Result<Vec<Ciphertext>, MatrixError> {
-                check_count("left ciphertexts", left.len(), self.plan.groups())?;
-                check_count("right ciphertexts", right.len(), self.plan.groups())?;
-                left.iter().zip(right).map(|(a, b)| self.product(evaluator, a, b)).collect()
-            }
-
-            fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-                self.plan.decode(&self.params, output)
-            }
-        }
-    };
-}
-
-product_of_jiang!(Jiang);
-product_of_jiang!(JiangBsgs);

@@ -1,14 +1,13 @@
 //! Rows and columns of tiled matrices moved and repeated: slices, concatenation and broadcasting.
 
-use super::common::{KeyList, check_count, mask_values, plain_mask};
-use super::follow::{Follow, State};
+use super::common::check_count;
 use super::tiles::{Axis, TileLayout};
 use crate::error::MatrixError;
-use crate::product::KeyDemand;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_expr::Lines;
-use sudare_he::ckks::{Ciphertext, Evaluator, ParamsLiteral};
+use sudare_he::HeError;
+use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Evaluator, Mask, Order, Params};
+use sudare_rlwe::{Backend, RlweError};
 
 /// Lines that lie in one tile, go to one, and move equally far.
 struct Group {
@@ -69,96 +68,71 @@ impl TileLayout {
         usize::from(masks(&groups(lines, self.tile), self.lines(axis), self.tile))
     }
 
-    /// Keys of [`TileLayout::take`] at a level, a rotation for each distance.
-    pub fn take_keys(&self, literal: &ParamsLiteral, axis: Axis, lines: &Lines, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        groups(lines, self.tile).iter().for_each(|g| keys.rotation(-g.shift * self.unit(axis), level));
-        keys.demand(None)
-    }
-
-    /// What [`TileLayout::take`] costs.
-    pub fn take_work(&self, literal: &ParamsLiteral, axis: Axis, lines: &Lines, level: usize) -> Work {
-        let groups = groups(lines, self.tile);
-        let others = self.along(axis, 0).len() as f64;
-        let turns = groups.iter().filter(|g| g.shift != 0).count() as f64;
-        let mut one =
-            Work::rotation(literal, level) * turns + Work::passes_at(literal, level, 3.0) * groups.len() as f64;
-        if masks(&groups, self.lines(axis), self.tile) {
-            let tiles = lines.size.div_ceil(self.tile) as f64;
-            one += Work::mul_plain(literal, level) * groups.len() as f64 + Work::rescale(literal, level) * tiles;
-        }
-        one * others
-    }
-
-    /// Most groups of lines that meet in a tile of the result.
-    pub fn take_terms(&self, lines: &Lines) -> usize {
-        let groups = groups(lines, self.tile);
-        groups.chunk_by(|a, b| a.to == b.to).map(<[Group]>::len).max().unwrap_or(1)
-    }
-
-    /// The result of [`TileLayout::take`] on paper.
-    pub fn take_follow(&self, follow: &mut Follow<'_>, axis: Axis, lines: &Lines, a: State) -> State {
-        follow.gathered(a, self.take_terms(lines), self.take_levels(axis, lines) == 1)
-    }
-
-    /// Lines of a matrix in other places. Rotations are those of [`TileLayout::take_keys`] if `planned`, otherwise made of
-    /// those by powers of two.
+    /// Lines of a matrix in other places. Rotations are by the distances of lines if `planned`, otherwise made of those by
+    /// powers of two.
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn take(
+    pub fn take<B: Backend>(
         &self,
-        e: &Evaluator,
+        e: &Evaluator<B>,
         (axis, lines): (Axis, &Lines),
         planned: bool,
-        a: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        a: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         check_count("tiles", a.len(), self.ciphertexts())?;
         let (d, unit, groups) = (self.tile, self.unit(axis), groups(lines, self.tile));
         let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
         let masked = masks(&groups, self.lines(axis), d);
         let after = self.with_lines(axis, lines.size);
-        let mut out: Vec<Option<Ciphertext>> = vec![None; after.ciphertexts()];
-        for group in &groups {
-            let mask = match masked {
-                true => Some(plain_mask(e.params(), level, &self.mask(e.params().slots(), axis, &group.places))?),
-                false => None,
+        let mut parts = Vec::new();
+        for line in groups.chunk_by(|x, y| x.to == y.to) {
+            let mask = |group: &Group| -> Result<_, MatrixError> {
+                let keep = |slot: usize| self.in_lines(axis, &group.places, slot);
+                let mask = Mask { level, value: 1.0, period: d * d * self.stride, keep };
+                if masked { Ok(Some(e.mask(&mask)?)) } else { Ok(None) }
             };
-            for (from, to) in self.along(axis, group.from).into_iter().zip(after.along(axis, group.to)) {
-                let tile = e.drop_to(&a[from], level)?;
-                let moved = match planned {
-                    true => turned(e, tile, (group.shift != 0).then_some(group.shift), unit)?,
-                    false => turned(e, tile, binary(group.shift), unit)?,
-                };
-                let part = match &mask {
-                    Some(mask) => e.mul_plain(&moved, mask)?,
-                    None => moved,
-                };
-                out[to] = Some(match out[to].take() {
-                    // Different lines: the sum is no larger than any of them.
-                    Some(sum) => e.add(&sum, &part)?.with_bound(a[from].bound()),
-                    None => part,
-                });
-            }
+            let masks = line.iter().map(mask).collect::<Result<Vec<_>, _>>()?;
+            let one = |tiles: &[&CiphertextOf<B>]| -> Result<CiphertextOf<B>, MatrixError> {
+                let mut sum: Option<CiphertextOf<B>> = None;
+                for ((group, mask), tile) in line.iter().zip(&masks).zip(tiles) {
+                    let tile = e.drop_to(tile, level)?;
+                    let bound = tile.bound();
+                    let moved = match planned {
+                        true => turned(e, tile, (group.shift != 0).then_some(group.shift), unit)?,
+                        false => turned(e, tile, binary(group.shift), unit)?,
+                    };
+                    let part = match mask {
+                        Some(mask) => e.mul_plain(&moved, mask)?,
+                        None => moved,
+                    };
+                    sum = Some(match sum {
+                        // Different lines: the sum is no larger than any of them.
+                        Some(sum) => {
+                            let spread = sum.spread().disjoint(part.spread());
+                            e.add(&sum, &part)?.with_spread(spread).with_bound(bound)
+                        }
+                        None => part,
+                    });
+                }
+                let none = HeError::from(RlweError::Internal { what: "a tile of lines has no line" });
+                let sum = sum.ok_or(none)?;
+                if masked { Ok(e.rescale(&sum)?) } else { Ok(sum) }
+            };
+            let from: Vec<Vec<usize>> = line.iter().map(|group| self.along(axis, group.from)).collect();
+            let to = after.along(axis, line[0].to);
+            let tiles = |at: usize| from.iter().map(|tiles| a.at(tiles[at])).collect();
+            let made = e.each(Order::InTurn, to.len(), tiles, one)?;
+            parts.push((to, made));
         }
-        let nothing = match out.iter().flatten().next() {
-            Some(any) => e.sub(any, any)?,
-            None => return Ok(Vec::new()),
-        };
-        let whole = out.into_iter().map(|tile| tile.unwrap_or_else(|| nothing.clone()));
-        match masked {
-            true => whole.map(|c| Ok(e.rescale(&c)?)).collect(),
-            false => Ok(whole.collect()),
-        }
+        Ok(e.assembled(after.ciphertexts(), parts, |any| e.sub(any, any))?)
     }
 
-    /// Ones in some lines of a tile.
-    fn mask(&self, slots: usize, axis: Axis, places: &[usize]) -> Vec<f64> {
+    /// Whether a slot of a tile is in some of its lines.
+    fn in_lines(&self, axis: Axis, places: &[usize], slot: usize) -> bool {
         let (d, g) = (self.tile, self.stride);
-        mask_values(slots, 1.0, |s| {
-            let (i, j) = (s / g / d, s / g % d);
-            s.is_multiple_of(g) && i < d && places.contains(if axis == Axis::Rows { &i } else { &j })
-        })
+        let (i, j) = (slot / g / d, slot / g % d);
+        slot.is_multiple_of(g) && i < d && places.contains(if axis == Axis::Rows { &i } else { &j })
     }
 
     /// Rotations of [`TileLayout::repeat`]: by powers of two, away from the first line.
@@ -167,35 +141,10 @@ impl TileLayout {
         (0..usize::BITS).map(|b| 1usize << b).take_while(move |far| *far < copies).map(move |far| -(far as i64) * unit)
     }
 
-    /// Keys of [`TileLayout::repeat`] at a level.
-    pub fn repeat_keys(&self, literal: &ParamsLiteral, axis: Axis, size: usize, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        self.doublings(axis, size).for_each(|step| keys.rotation(step, level));
-        keys.demand(None)
-    }
-
-    /// Keys of [`TileLayout::take`] for any lines and of [`TileLayout::repeat`], as a context has them.
-    pub fn line_keys(&self, literal: &ParamsLiteral, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        for axis in [Axis::Rows, Axis::Columns] {
-            for step in self.doublings(axis, self.tile) {
-                keys.rotation(step, level);
-                keys.rotation(-step, level);
-            }
-        }
-        keys.demand(None)
-    }
-
-    /// Rotations of one tile's [`TileLayout::repeat`].
-    pub fn repeat_turns(&self, axis: Axis, size: usize) -> usize {
-        let ragged = size > self.tile && !size.is_multiple_of(self.tile) || !size.min(self.tile).is_power_of_two();
-        self.doublings(axis, size).count() * (1 + usize::from(ragged))
-    }
-
-    /// What [`TileLayout::repeat`] costs.
-    pub fn repeat_work(&self, literal: &ParamsLiteral, axis: Axis, size: usize, level: usize) -> Work {
-        let one = Work::rotation(literal, level) + Work::passes_at(literal, level, 2.0);
-        one * (self.repeat_turns(axis, size) * self.ciphertexts()) as f64
+    /// Galois elements of [`TileLayout::take`] for any lines and of [`TileLayout::repeat`], as a context has them.
+    pub fn line_elements(&self, params: &Params) -> Vec<u64> {
+        let steps = [Axis::Rows, Axis::Columns].into_iter().flat_map(|axis| self.doublings(axis, self.tile));
+        steps.flat_map(|step| [step, -step]).map(|step| params.rotation_element(step)).collect()
     }
 
     /// The only row or column of a matrix, `size` times. No level.
@@ -204,52 +153,59 @@ impl TileLayout {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn repeat(
+    pub fn repeat<B: Backend>(
         &self,
-        e: &Evaluator,
+        e: &Evaluator<B>,
         axis: Axis,
         size: usize,
-        a: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        a: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         check_count("tiles", a.len(), self.ciphertexts())?;
         let steps: Vec<i64> = self.doublings(axis, size).collect();
-        let full = size / self.tile;
-        let after = self.with_lines(axis, size);
-        let mut out: Vec<Option<Ciphertext>> = vec![None; after.ciphertexts()];
-        for (from, tile) in a.iter().enumerate() {
-            let join = |x: &Ciphertext, y: &Ciphertext| -> Result<Ciphertext, MatrixError> {
-                Ok(e.add(x, y)?.with_bound(tile.bound()))
+        let (full, after, count) = (size / self.tile, self.with_lines(axis, size), a.len());
+        // Of each tile, what is in `x` and, rotated, what is in `y`.
+        let join = |x: &[CiphertextOf<B>], y: &[CiphertextOf<B>], step: i64| -> Result<Vec<_>, MatrixError> {
+            let (x, y) = (Batch::from(x), Batch::from(y));
+            let one = |c: &[&CiphertextOf<B>]| -> Result<CiphertextOf<B>, MatrixError> {
+                let image = e.rotate(c[1], step)?;
+                // What stands beside the line is there as well.
+                let spread = c[0].spread().disjoint(image.spread()).together();
+                Ok(e.add(c[0], &image)?.with_spread(spread).with_bound(c[0].bound()))
             };
-            // 2^s copies, for each s.
-            let mut copies = vec![tile.clone()];
-            for (s, step) in steps.iter().enumerate().take(size.min(self.tile).ilog2() as usize) {
-                let next = join(&copies[s], &e.rotate(&copies[s], *step)?)?;
-                copies.push(next);
-            }
-            let mut rest: Option<Ciphertext> = None;
-            for (s, some) in copies.iter().enumerate().filter(|(s, _)| ((size % self.tile) >> s) & 1 == 1) {
-                rest = Some(match rest {
-                    Some(before) => join(some, &e.rotate(&before, steps[s])?)?,
-                    None => some.clone(),
-                });
-            }
-            let whole = copies.pop().filter(|_| full > 0);
-            let along = (0..full).map(|_| whole.clone()).chain([rest].into_iter().filter(Option::is_some));
-            for (at, tile) in along.enumerate() {
-                out[after.along(axis, at)[from]] = tile;
-            }
+            e.each(Order::InTurn, count, |t| vec![x.at(t), y.at(t)], one)
+        };
+        // 2^s copies, for each s.
+        let mut copies = vec![a.to_vec()];
+        for (s, step) in steps.iter().enumerate().take(size.min(self.tile).ilog2() as usize) {
+            let next = join(&copies[s], &copies[s], *step)?;
+            copies.push(next);
         }
-        let missing = || MatrixError::Count { what: "tiles", found: 0, expected: after.ciphertexts() };
-        out.into_iter().map(|tile| tile.ok_or_else(missing)).collect()
+        let mut rest: Option<Vec<CiphertextOf<B>>> = None;
+        for (s, some) in copies.iter().enumerate().filter(|(s, _)| ((size % self.tile) >> s) & 1 == 1) {
+            rest = Some(match rest {
+                Some(before) => join(some, &before, steps[s])?,
+                None => some.clone(),
+            });
+        }
+        let whole = copies.pop().filter(|_| full > 0);
+        let along = (0..full).map(|_| whole.clone()).chain([rest]).flatten();
+        let parts = along.enumerate().map(|(at, tiles)| (after.along(axis, at), tiles)).collect();
+        let mut out = e.assembled(after.ciphertexts(), parts, |any| e.sub(any, any))?;
+        // Copies have one error in common.
+        for c in &mut out {
+            let spread = c.spread().shared();
+            *c = c.clone().with_spread(spread);
+        }
+        Ok(out)
     }
 }
 
 /// A ciphertext rotated by some distances, one after the other.
-fn turned(
-    e: &Evaluator,
-    c: Ciphertext,
+fn turned<B: Backend>(
+    e: &Evaluator<B>,
+    c: CiphertextOf<B>,
     shifts: impl IntoIterator<Item = i64>,
     unit: i64,
-) -> Result<Ciphertext, MatrixError> {
+) -> Result<CiphertextOf<B>, MatrixError> {
     shifts.into_iter().try_fold(c, |c, shift| Ok(e.rotate(&c, -shift * unit)?))
 }

@@ -11,8 +11,6 @@
 
 pub(crate) mod common;
 pub mod cube;
-pub mod error_model;
-pub(crate) mod follow;
 pub mod grid;
 pub mod improved3d;
 pub mod jiang;

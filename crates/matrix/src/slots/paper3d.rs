@@ -1,14 +1,19 @@
 //! The 3-D method exactly as `000` prints it (Algorithms 1–4): 5·log d additions, 7·log d
 //! rotations, three products with masks, one product of ciphertexts (its Tables 2 and 5).
 
-use super::common::{check_count, check_depth, check_matrices, mask_values, plain_mask, slots_of};
+use super::common::{check_count, check_depth, check_matrices, slots_of};
 use super::cube::{CubePlan, Improvements};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
-use crate::work::Work;
 use sudare_expr::Matrix;
-use sudare_he::ckks::{Ciphertext, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Images, Mask, Order, Params, ParamsLiteral, Plaintext,
+    PlaintextOf,
+};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::{Backend, KeyId};
 
 const NAME: &str = "paper3d";
 /// Rescales from an operand to the result.
@@ -55,28 +60,8 @@ impl Outline for Plan {
         self.shape.batch
     }
 
-    fn level(&self, operand: Operand) -> usize {
-        self.cube.top - if operand == Operand::Output { DEPTH } else { 0 }
-    }
-
-    fn keys(&self) -> KeyDemand {
-        self.cube.keys(&self.literal)
-    }
-
-    fn work(&self) -> Work {
-        self.cube.work(&self.literal) * self.shape.batch as f64
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.cube.table_bytes(&self.literal)
-    }
-
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        self.cube.peaks(&self.literal, 1, max_abs)
-    }
-
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        self.cube.error(&self.literal, 1, max_abs)
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
     }
 }
 
@@ -108,51 +93,87 @@ impl Paper3d {
     }
 
     fn masks(&self) -> Result<&[Plaintext; 3], MatrixError> {
-        let (d, top, slots) = (self.plan.d, self.plan.cube.top, self.params.slots());
-        let mask = |level: usize, keep: &dyn Fn(usize) -> bool| {
-            plain_mask(&self.params, level, &mask_values(slots, 1.0, keep))
-        };
-        self.masks
-            .get(|| Ok([mask(top, &|i| i % d == 0)?, mask(top, &|i| i % (d * d) < d)?, mask(top - 2, &|i| i < d * d)?]))
+        self.masks.get(|| self.plan.tables(&Evaluator::new(&self.params, EvalKeys::new(&self.params, KeyId::NONE))?))
     }
+}
 
-    /// cMult: product with a mask, rescaled.
-    fn masked(&self, e: &Evaluator, a: &Ciphertext, mask: usize) -> Result<Ciphertext, MatrixError> {
-        Ok(e.rescale(&e.mul_plain(a, &self.masks()?[mask])?)?)
-    }
+/// Three masks as a backend keeps them.
+type Masks<B> = [PlaintextOf<B>; 3];
 
+impl Plan {
     /// `a + Rot(a, steps[0] + …)`, each step a rotation of its own.
-    fn add_rotated(&self, e: &Evaluator, a: &Ciphertext, steps: &[i64]) -> Result<Ciphertext, MatrixError> {
+    fn add_rotated<B: Backend>(
+        e: &Evaluator<B>,
+        a: &CiphertextOf<B>,
+        steps: &[i64],
+        images: Images,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
         let mut turned = e.rotate(a, steps[0])?;
         for step in &steps[1..] {
             turned = e.rotate(&turned, *step)?;
         }
-        Ok(e.add(a, &turned)?)
+        let (before, switched) = (a.spread(), turned.spread().real.held - a.spread().real.held);
+        Ok(e.add(a, &turned)?.with_spread(before.images(2.0, images).plus(switched)))
     }
 
     /// Algorithms 2 (`unit` 1: columns) and 3 (`unit` d: rows).
-    fn compute_bar(&self, e: &Evaluator, a: &Ciphertext, unit: i64, mask: usize) -> Result<Ciphertext, MatrixError> {
-        let (w, square) = (self.plan.d.trailing_zeros(), (self.plan.d * self.plan.d) as i64);
+    fn compute_bar<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: &CiphertextOf<B>,
+        unit: i64,
+        mask: &PlaintextOf<B>,
+    ) -> Result<CiphertextOf<B>, MatrixError> {
+        let (w, square) = (self.d.trailing_zeros(), (self.d * self.d) as i64);
         let bound = a.bound();
         let mut bar = a.clone();
         for i in 0..w {
-            bar = self.add_rotated(e, &bar, &[unit << i, -(square << i)])?;
+            bar = Self::add_rotated(e, &bar, &[unit << i, -(square << i)], Images::Disjoint)?;
         }
         // The mask leaves one element where sums were.
-        bar = self.masked(e, &bar, mask)?.with_bound(bound);
+        bar = e.rescale(&e.mul_plain(&bar.with_bound(bound), mask)?)?.with_bound(bound);
         for i in 0..w {
-            bar = self.add_rotated(e, &bar, &[-(unit << i)])?;
+            bar = Self::add_rotated(e, &bar, &[-(unit << i)], Images::Disjoint)?;
         }
         Ok(bar.with_bound(bound))
     }
+}
 
-    /// Algorithm 4.
-    fn compute_c(&self, e: &Evaluator, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, MatrixError> {
-        let mut c = e.mul_rescale(a, b)?;
-        for i in 0..self.plan.d.trailing_zeros() {
-            c = self.add_rotated(e, &c, &[((self.plan.d * self.plan.d) as i64) << i])?;
-        }
-        self.masked(e, &c, 2)
+impl Portable for Plan {
+    type Tables<B: Backend> = Masks<B>;
+
+    /// M_C(0), M_R(0) and M_S(0).
+    fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Masks<B>, MatrixError> {
+        let (d, top) = (self.d, self.cube.top);
+        Ok([
+            e.mask(&Mask { level: top, value: 1.0, period: d, keep: |i: usize| i.is_multiple_of(d) })?,
+            e.mask(&Mask { level: top, value: 1.0, period: d * d, keep: |i: usize| i % (d * d) < d })?,
+            e.mask(&Mask { level: top - 2, value: 1.0, period: usize::MAX, keep: |i: usize| i < d * d })?,
+        ])
+    }
+
+    /// Algorithm 1 for each product of the batch.
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        masks: &Masks<B>,
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.shape.batch)?;
+        check_count("right ciphertexts", right.len(), self.shape.batch)?;
+        let square = (self.d * self.d) as i64;
+        let one = |pair: &[&CiphertextOf<B>]| {
+            let a = self.compute_bar(e, pair[0], 1, &masks[0])?;
+            let b = self.compute_bar(e, pair[1], self.d as i64, &masks[1])?;
+            // Algorithm 4.
+            let mut c = e.mul_rescale(&a, &b)?;
+            for i in 0..self.d.trailing_zeros() {
+                c = Self::add_rotated(e, &c, &[square << i], Images::Overlapping)?;
+            }
+            Ok(e.rescale(&e.mul_plain(&c, &masks[2])?)?)
+        };
+        e.each(Order::InTurn, left.len(), |i| vec![left.at(i), right.at(i)], one)
     }
 }
 
@@ -182,23 +203,13 @@ impl Product for Paper3d {
             .collect()
     }
 
-    /// Algorithm 1 for each product of the batch.
     fn multiply(
         &self,
         evaluator: &Evaluator,
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.plan.shape.batch)?;
-        check_count("right ciphertexts", right.len(), self.plan.shape.batch)?;
-        left.iter()
-            .zip(right)
-            .map(|(a, b)| {
-                let a = self.compute_bar(evaluator, a, 1, 0)?;
-                let b = self.compute_bar(evaluator, b, self.plan.d as i64, 1)?;
-                self.compute_c(evaluator, &a, &b)
-            })
-            .collect()
+        self.plan.multiply(evaluator, self.masks()?, left.into(), right.into())
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

@@ -6,20 +6,19 @@
 //! ciphertext has squares it runs over several ciphertexts, summed before one relinearisation.
 
 use super::common::{
-    KeyList, Search, check_count, check_depth, check_matrices, check_shape, fold, fold_work, radices, search_literals,
-    slots_of, stages,
+    Search, check_count, check_depth, check_matrices, check_shape, fold, search_literals, slots_of, stages,
 };
-use super::error_model::ErrorModel;
-use super::follow::Follow;
-use crate::coefficient;
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
-use crate::rounding;
-use crate::work::Work;
+use crate::portable::{self, Portable, Reading};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
+use crate::{coefficient, rounding};
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
+use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
 const NAME: &str = "spread3d";
@@ -62,7 +61,6 @@ pub struct Plan {
     lanes: usize,
     /// Terms of the contraction in a slot.
     pair: usize,
-    top: usize,
 }
 
 impl Plan {
@@ -85,8 +83,7 @@ impl Plan {
         let squares = (k / pair).min(slots / (m * n));
         let chunks = shape.k.div_ceil(pair * squares);
         let lanes = slots / (m * n * squares);
-        let top = literal.q_bits.len().saturating_sub(1);
-        Ok(Self { shape, literal: literal.clone(), options, m, n, squares, chunks, lanes, pair, top })
+        Ok(Self { shape, literal: literal.clone(), options, m, n, squares, chunks, lanes, pair })
     }
 
     fn groups(&self) -> usize {
@@ -134,72 +131,50 @@ impl Outline for Plan {
         self.groups() * if operand == Operand::Output { 1 } else { self.chunks }
     }
 
-    fn parts(&self, operand: Operand) -> usize {
-        if operand == Operand::Output && !self.options.fold { 3 } else { 2 }
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
+    }
+}
+
+impl Portable for Plan {
+    type Tables<B: Backend> = ();
+
+    fn tables<B: Backend>(&self, _: &Evaluator<B>) -> Result<(), MatrixError> {
+        Ok(())
     }
 
-    fn level(&self, operand: Operand) -> usize {
-        self.top - usize::from(operand == Operand::Output && self.options.fold)
-    }
-
-    fn keys(&self) -> KeyDemand {
-        let mut keys = KeyList::new(&self.literal);
-        if !self.options.fold {
-            return keys.demand(None);
-        }
-        keys.stages(&self.stages(), self.top - 1);
-        keys.demand(Some(self.top))
-    }
-
-    fn work(&self) -> Work {
-        let literal = &self.literal;
-        let products = Work::tensor(literal, self.top) * self.chunks as f64;
-        let one = match self.options.fold {
-            false => products,
-            true => {
-                products
-                    + Work::relinearize_rescale(literal, self.top)
-                    + fold_work(literal, self.top - 1, &self.stages(), self.options.unroll > 0)
-            }
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        (): &(),
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let chunks = self.chunks;
+        let lines = |g: usize| {
+            let line = g * chunks..(g + 1) * chunks;
+            line.clone().map(|c| left.at(c)).chain(line.map(|c| right.at(c))).collect()
         };
-        one * self.groups() as f64
+        let one = |lines: &[&CiphertextOf<B>]| {
+            let product = e.dot(&lines[..chunks], &lines[chunks..])?;
+            if !self.options.fold {
+                return Ok(product);
+            }
+            fold(e, e.relinearize_rescale(&product)?, &self.stages(), self.options.unroll > 0)
+        };
+        e.each(Order::InTurn, self.groups(), lines, one)
     }
 
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        let mut follow = Follow::new(&self.literal);
-        let [left, right] = max_abs.map(|max| follow.fresh(max * (self.pair as f64).sqrt()));
-        let product = follow.dot(left, right, self.chunks);
-        if self.options.fold {
-            let product = follow.relinearize_rescale(product);
-            follow.fold(product, &radices(&self.stages()), self.options.unroll > 0);
-        }
-        follow.peaks
+    fn message(&self, _: Operand, max_abs: f64) -> (f64, f64) {
+        let size = max_abs * (self.pair as f64).sqrt() * (1.0 + f64::EPSILON);
+        (size, size)
     }
 
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        let literal = &self.literal;
-        let model = ErrorModel::new(literal);
-        let (scale, pair, chunks, squares) = (model.scale(), self.pair as f64, self.chunks as f64, self.squares as f64);
-        let fresh = max_abs.map(|max| model.fresh() + model.encoding(max * pair.sqrt()));
-        let each = pair * (max_abs[0].powi(2) * fresh[1] + max_abs[1].powi(2) * fresh[0]) + fresh[0] * fresh[1];
-        let product = each * chunks;
-        // Imaginary parts are as large as real ones.
-        let slot = max_abs[0] * max_abs[1] * pair * chunks;
-        let size = slot * pair.sqrt();
-        match self.options.fold {
-            // Whoever decrypts sums what is read, without losing an ulp more.
-            false => {
-                let variance = (product + model.reading(size)) * squares;
-                ErrorModel::largest_sum(variance, self.shape.k) + (rounding::drift(0) + f64::EPSILON) * slot * squares
-            }
-            true => {
-                let after = scale * scale / model.prime(self.top);
-                let v = product + model.division(after) + model.switching(self.top, scale * scale);
-                let v = model.fold(v, &radices(&self.stages()), self.top - 1, after);
-                let v = v + model.reading(size * squares);
-                ErrorModel::largest_sum(v, self.shape.k) + rounding::drift(1) * slot * squares
-            }
-        }
+    /// Without a fold, whoever decrypts sums the squares.
+    fn reading(&self) -> Reading {
+        Reading::Slots { summed: if self.options.fold { 1 } else { self.squares } }
     }
 }
 
@@ -222,7 +197,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
             let search = Search { req, least_log_n, result, chain: &[false], switching: true };
             let literals = match folded {
                 true => search_literals(&search, |literal| {
-                    Plan::new(req.shape, literal, options).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
+                    Plan::new(req.shape, literal, options).ok()?.promised(req.max_abs)
                 }),
                 false => unfolded_literal(req, least_log_n, options).into_iter().collect(),
             };
@@ -262,7 +237,7 @@ fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions
             // A sign and the primes' own distance from their powers of two.
             let literal = literal(2 * scale + sum.max(1.0).log2().ceil() as u32 + 3);
             let secure = literal.q_bits.iter().sum::<u32>() <= limit;
-            let plan = Plan { literal: literal.clone(), top: literal.q_bits.len() - 1, ..plan };
+            let plan = Plan { literal: literal.clone(), ..plan };
             (secure && plan.serves(req.max_abs, req.error)).then_some(literal)
         })
     })
@@ -297,7 +272,7 @@ impl Product for Spread3d {
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
         check_matrices(self.plan.shape, operand, matrices, max_abs)?;
         let encoder = Encoder::new(&self.params);
-        let size = max_abs * (self.plan.pair as f64).sqrt() * (1.0 + f64::EPSILON);
+        let (size, _) = self.plan.message(operand, max_abs);
         let mut out = Vec::with_capacity(self.ciphertexts(operand));
         for group in matrices.chunks(self.plan.lanes) {
             for chunk in 0..self.plan.chunks {
@@ -332,21 +307,7 @@ impl Product for Spread3d {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let chunks = self.plan.chunks;
-        left.chunks(chunks)
-            .zip(right.chunks(chunks))
-            .map(|(a, b)| {
-                let (a, b): (Vec<&Ciphertext>, Vec<&Ciphertext>) = a.iter().zip(b).unzip();
-                let product = evaluator.dot(&a, &b)?;
-                if !self.plan.options.fold {
-                    return Ok(product);
-                }
-                let product = evaluator.relinearize_rescale(&product)?;
-                fold(evaluator, product, &self.plan.stages(), self.plan.options.unroll > 0)
-            })
-            .collect()
+        self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

@@ -6,23 +6,23 @@
 //! C_IJ = fold(relinearise(Σ_K Ā_IK ⊙ B̄_KJ)).
 
 use super::common::{
-    KeyList, Search, check_count, check_matrices, check_shape, fold, mask_at, mask_values, plain_mask, search_literals,
-    slots_of, stages,
+    Search, check_count, check_matrices, check_shape, fold, mask_at, search_literals, slots_of, stages,
 };
 use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::blocked::Blocked;
-use crate::device::{OnDevice, Portable};
+use crate::device::{DeviceCiphertext, DeviceEvaluator, OnDevice};
 use crate::error::MatrixError;
-use crate::product::{KeyDemand, Method, Operand, Outline, Peak, Product, ProductSpec, Requirements, Shape};
+use crate::portable::{self, Portable};
+use crate::product::{Figures, Method, Operand, Outline, Product, ProductSpec, Requirements, Shape};
 use crate::tables::Tables;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use sudare_expr::Matrix;
+use sudare_he::HeError;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{
-    Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext,
 };
-use sudare_rlwe::Backend;
+use sudare_rlwe::{Backend, Shaped};
 use zeroize::Zeroizing;
 
 const NAME: &str = "tiled";
@@ -120,7 +120,7 @@ impl TileLayout {
         Ok(())
     }
 
-    fn check(&self, what: &'static str, tiles: &[Ciphertext]) -> Result<(), MatrixError> {
+    fn check<C: Shaped>(&self, what: &'static str, tiles: &Batch<'_, C>) -> Result<(), MatrixError> {
         check_count(what, tiles.len(), self.ciphertexts())
     }
 
@@ -171,39 +171,48 @@ impl TileLayout {
     }
 
     /// Applies an operation to the tiles of two matrices of one layout.
-    fn zip(
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], those of the operation.
+    pub fn zip<B: Backend>(
         &self,
-        a: &[Ciphertext],
-        b: &[Ciphertext],
-        work: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, MatrixError>,
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("left tiles", a)?;
-        self.check("right tiles", b)?;
-        a.iter().zip(b).map(|(x, y)| work(x, y)).collect()
+        e: &Evaluator<B>,
+        a: Batch<'_, B::Ciphertext>,
+        b: Batch<'_, B::Ciphertext>,
+        work: impl Fn(&CiphertextOf<B>, &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> + Sync,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.check("left tiles", &a)?;
+        self.check("right tiles", &b)?;
+        e.each(Order::InTurn, a.len(), |i| vec![a.at(i), b.at(i)], |c| Ok(work(c[0], c[1])?))
     }
 
-    /// A + B. No level.
+    /// Applies an operation to the tiles of a matrix.
+    ///
+    /// # Errors
+    /// As [`TileLayout::zip`].
+    pub fn map<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: Batch<'_, B::Ciphertext>,
+        work: impl Fn(&CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> + Sync,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.check("tiles", &a)?;
+        e.each(Order::InTurn, a.len(), |i| vec![a.at(i)], |c| Ok(work(c[0])?))
+    }
+
+    /// A + x in every element, and nothing beside them. No level.
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn add(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.zip(a, b, |x, y| Ok(e.add(x, y)?))
-    }
-
-    /// A − B. No level.
-    ///
-    /// # Errors
-    /// As [`TileLayout::add`].
-    pub fn sub(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.zip(a, b, |x, y| Ok(e.sub(x, y)?))
-    }
-
-    /// A ⊙ B, element by element. One level.
-    ///
-    /// # Errors
-    /// As [`TileLayout::add`].
-    pub fn mul(&self, e: &Evaluator, a: &[Ciphertext], b: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.zip(a, b, |x, y| Ok(e.mul_rescale(x, y)?))
+    pub fn shift<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        a: Batch<'_, B::Ciphertext>,
+        x: f64,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.check("tiles", &a)?;
+        let work = |t: usize, c: &[&CiphertextOf<B>]| Ok(e.add_where(c[0], x, |slot| self.holds(t, slot))?);
+        e.each_at(a.len(), |i| vec![a.at(i)], work)
     }
 
     /// A + M for a plain matrix. No level.
@@ -211,7 +220,7 @@ impl TileLayout {
     /// # Errors
     /// As [`TileLayout::add`] and [`TileLayout::encode`].
     pub fn add_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
+        self.check("tiles", &a.into())?;
         let Some(first) = a.first() else { return Ok(Vec::new()) };
         let at = EncodeAt { level: first.level(), scale: first.scale(), max_abs: m.max_abs() };
         let plains = self.encode(&Encoder::new(e.params()), m, at)?;
@@ -223,31 +232,16 @@ impl TileLayout {
     /// # Errors
     /// As [`TileLayout::add_plain`].
     pub fn mul_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
+        self.check("tiles", &a.into())?;
         let Some(first) = a.first() else { return Ok(Vec::new()) };
         let at = EncodeAt { max_abs: m.max_abs(), ..mask_at(e.params(), first.level()) };
         let plains = self.encode(&Encoder::new(e.params()), m, at)?;
         a.iter().zip(&plains).map(|(x, p)| Ok(e.rescale(&e.mul_plain(x, p)?)?)).collect()
     }
 
-    /// A · x for a plain number. One level, the scale stays.
-    ///
-    /// # Errors
-    /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn mul_scalar(&self, e: &Evaluator, a: &[Ciphertext], x: f64) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
-        a.iter().map(|c| Ok(e.mul_constant(c, x)?)).collect()
-    }
-
     /// Baby steps of a transpose of tiles, about as many as giant steps.
     fn babies(tile: usize) -> usize {
         (1..).find(|b| b * b >= 2 * tile).unwrap_or(1)
-    }
-
-    /// Diagonals and giant steps of a transpose.
-    pub fn transposition_size(tile: usize) -> (usize, usize) {
-        let (last, babies) = (tile as i64 - 1, Self::babies(tile) as i64);
-        (2 * tile - 1, (last.div_euclid(babies) - (-last).div_euclid(babies) + 1) as usize)
     }
 
     /// Diagonals of a transpose and the rotation from one to the next: element (i, j) comes from
@@ -257,107 +251,91 @@ impl TileLayout {
         (1 - d..d, (d - 1) * self.stride as i64)
     }
 
-    /// Keys of [`TileLayout::transpose`] at a level, without the map.
-    pub fn transposition_keys(&self, literal: &ParamsLiteral, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        let ((diagonals, unit), babies) = (self.diagonals(), Self::babies(self.tile) as i64);
-        for t in diagonals.filter(|_| self.tile > 1) {
-            let baby = t.rem_euclid(babies);
-            keys.rotation(baby * unit, level);
-            keys.rotation((t - baby) * unit, level);
-        }
-        keys.demand(None)
-    }
-
     /// Prepares the transpose of tiles at a level; `None` for tiles of one element.
     ///
     /// # Errors
     /// [`MatrixError::Method`], [`MatrixError::He`].
-    pub fn transposition(&self, params: &Params, level: usize) -> Result<Option<LinearMap>, MatrixError> {
-        self.fits(params.literal())?;
+    pub fn transposition<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        level: usize,
+    ) -> Result<Option<LinearMap<B::Row>>, MatrixError> {
+        self.fits(e.params().literal())?;
         let (d, g) = (self.tile, self.stride);
         if d == 1 {
             return Ok(None);
         }
         let (diagonals, unit) = self.diagonals();
-        let diagonals: BTreeMap<i64, Vec<f64>> = diagonals
-            .map(|t| {
-                let keep = |s: usize| {
-                    let (i, j) = (s / g / d, s / g % d);
-                    s.is_multiple_of(g) && i < d && j as i64 - i as i64 == t
-                };
-                (t, mask_values(params.slots(), 1.0, keep))
-            })
-            .collect();
-        Ok(Some(LinearMap::new(
-            &Encoder::new(params),
-            &diagonals,
-            unit,
-            Self::babies(self.tile),
-            mask_at(params, level),
-        )?))
+        let ones: BTreeMap<i64, usize> = diagonals.map(|t| (t, d - t.unsigned_abs() as usize)).collect();
+        let keep = |t: i64, s: usize| {
+            let (i, j) = (s / g / d, s / g % d);
+            s.is_multiple_of(g) && i < d && j as i64 - i as i64 == t
+        };
+        Ok(Some(e.mask_map(level, &ones, (unit, Self::babies(self.tile)), keep)?))
     }
 
     /// Aᵀ, by a prepared map. One level (none for tiles of one element).
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn transpose(
+    pub fn transpose<B: Backend>(
         &self,
-        e: &Evaluator,
-        map: Option<&LinearMap>,
-        a: &[Ciphertext],
-    ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
+        e: &Evaluator<B>,
+        map: Option<&LinearMap<B::Row>>,
+        a: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.check("tiles", &a)?;
         let (down, across) = self.tiles();
-        (0..a.len())
-            .map(|t| {
-                let tile = &a[t % down * across + t / down];
-                Ok(match map {
-                    Some(map) => e.linear_map(tile, map)?.with_bound(tile.bound()),
-                    None => tile.clone(),
-                })
+        let place = |t: usize| vec![a.at(t % down * across + t / down)];
+        let one = |tile: &[&CiphertextOf<B>]| {
+            Ok(match map {
+                Some(map) => e.linear_map(tile[0], map)?.with_bound(tile[0].bound()),
+                None => tile[0].clone(),
             })
-            .collect()
-    }
-
-    /// Keys of [`TileLayout::sum`] at a level.
-    pub fn sum_keys(&self, literal: &ParamsLiteral, axis: Axis, level: usize) -> KeyDemand {
-        let mut keys = KeyList::new(literal);
-        keys.stages(&stages(self.tile, self.unit(axis), 2), level);
-        keys.demand(None)
+        };
+        e.each(Order::InTurn, a.len(), place, one)
     }
 
     /// The sum over an axis. One level.
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn sum(&self, e: &Evaluator, axis: Axis, a: &[Ciphertext]) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.check("tiles", a)?;
+    pub fn sum<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        axis: Axis,
+        a: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        self.check("tiles", &a)?;
         self.fits(e.params().literal())?;
-        let (down, across) = self.tiles();
-        let (d, g) = (self.tile, self.stride);
+        let (d, g, (down, across)) = (self.tile, self.stride, self.tiles());
+        let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
         let keep = |s: usize| {
             let (i, j) = (s / g / d, s / g % d);
             s.is_multiple_of(g) && if axis == Axis::Rows { i == 0 } else { i < d && j == 0 }
         };
-        let Some(level) = a.iter().map(Ciphertext::level).min() else { return Ok(Vec::new()) };
-        let mask = plain_mask(e.params(), level, &mask_values(e.params().slots(), 1.0, keep))?;
-        let lines: Vec<Vec<usize>> = match axis {
-            Axis::Rows => (0..across).map(|j| (0..down).map(|i| i * across + j).collect()).collect(),
-            Axis::Columns => (0..down).map(|i| (0..across).map(|j| i * across + j).collect()).collect(),
+        let mask = e.mask(&Mask { level, value: 1.0, period: d * d * g, keep })?;
+        let (lines, held, terms) = match axis {
+            Axis::Rows => (across, self.rows, down),
+            Axis::Columns => (down, self.cols, across),
         };
-        lines
-            .into_iter()
-            .map(|line| {
-                let mut sum = e.drop_to(&a[line[0]], level)?;
-                for t in &line[1..] {
-                    e.add_assign(&mut sum, &e.drop_to(&a[*t], level)?)?;
-                }
-                let sum = fold(e, sum, &stages(d, self.unit(axis), 2), true)?;
-                Ok(e.rescale(&e.mul_plain(&sum, &mask)?)?)
-            })
-            .collect()
+        let place = |line: usize, t: usize| match axis {
+            Axis::Rows => t * across + line,
+            Axis::Columns => line * across + t,
+        };
+        let one = |line: &[&CiphertextOf<B>]| -> Result<CiphertextOf<B>, MatrixError> {
+            let mut sum = e.drop_to(line[0], level)?;
+            for tile in &line[1..] {
+                // Different elements' errors.
+                let spread = sum.spread().sum(tile.spread()).together();
+                e.add_assign(&mut sum, &e.drop_to(tile, level)?)?;
+                sum = sum.with_spread(spread);
+            }
+            let sum = fold(e, sum, &stages(d, self.unit(axis), 2), true)?;
+            let spread = sum.spread().occupied(held as f64 / (terms * d) as f64);
+            Ok(e.rescale(&e.mul_plain(&sum.with_spread(spread), &mask)?)?)
+        };
+        e.each(Order::InTurn, lines, |line| (0..terms).map(|t| a.at(place(line, t))).collect(), one)
     }
 }
 
@@ -396,10 +374,41 @@ impl Plan {
         let (rows, cols) = self.shape.of(operand);
         TileLayout { rows, cols, tile: self.tile, stride: self.cube.layout.lanes }
     }
+}
 
-    /// Tiles along the contraction.
-    fn terms(&self) -> usize {
-        counts(self.shape, self.tile)[1]
+impl Portable for Plan {
+    type Tables<B: Backend> = Cube<B::Plaintext>;
+
+    fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Cube<B::Plaintext>, MatrixError> {
+        Cube::prepare(e, self.cube)
+    }
+
+    /// Every tile is brought into the cube once, and each of the result contracts a row with a column of them.
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        cube: &Cube<B::Plaintext>,
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let [m, k, n] = counts(self.shape, self.tile);
+        let mut out = Vec::new();
+        for (left, right) in left.parts(m * k).into_iter().zip(right.parts(k * n)) {
+            let bars = |side, tiles: Batch<'_, B::Ciphertext>| {
+                e.each(Order::InTurn, tiles.len(), |t| vec![tiles.at(t)], |tile| cube.expand(e, side, tile[0]))
+            };
+            let (left, right) = (bars(Side::Left, left)?, bars(Side::Right, right)?);
+            let (left, right) = (Batch::from(left.as_slice()), Batch::from(right.as_slice()));
+            let lines = |at: usize| {
+                let (row, column) = (at / n * k, at % n);
+                (0..k).map(|t| left.at(row + t)).chain((0..k).map(|t| right.at(column + t * n))).collect()
+            };
+            let contract = |lines: &[&_]| cube.contract(e, &lines[..k], &lines[k..]);
+            out.extend(e.each(Order::InTurn, left.len() / k * n, lines, contract)?);
+        }
+        Ok(out)
     }
 }
 
@@ -420,32 +429,8 @@ impl Outline for Plan {
         self.layout(operand).ciphertexts() * self.shape.batch
     }
 
-    fn level(&self, operand: Operand) -> usize {
-        self.cube.top - if operand == Operand::Output { self.cube.options.depth() } else { 0 }
-    }
-
-    fn keys(&self) -> KeyDemand {
-        self.cube.keys(&self.literal)
-    }
-
-    fn work(&self) -> Work {
-        let [m, k, n] = counts(self.shape, self.tile);
-        let one = self.cube.expand_work(&self.literal, Side::Left) * (m * k) as f64
-            + self.cube.expand_work(&self.literal, Side::Right) * (k * n) as f64
-            + self.cube.contract_work(&self.literal, k) * (m * n) as f64;
-        one * self.shape.batch as f64
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.cube.table_bytes(&self.literal)
-    }
-
-    fn peaks(&self, max_abs: [f64; 2]) -> Vec<Peak> {
-        self.cube.peaks(&self.literal, self.terms(), max_abs)
-    }
-
-    fn error(&self, max_abs: [f64; 2]) -> f64 {
-        self.cube.error(&self.literal, self.terms(), max_abs)
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
     }
 }
 
@@ -467,7 +452,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
         let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
         let search = Search { req, least_log_n, result, chain, switching: true };
         let literals = search_literals(&search, |literal| {
-            Plan::new(req.shape, literal, tile, options).is_ok_and(|plan| plan.serves(req.max_abs, req.error))
+            Plan::new(req.shape, literal, tile, options).ok()?.promised(req.max_abs)
         });
         let spec = |params| ProductSpec { shape: req.shape, method: Method::Tiled { tile, options }, params };
         out.extend(literals.into_iter().map(spec));
@@ -497,33 +482,14 @@ impl Tiled {
     }
 }
 
-impl Portable for Tiled {
-    /// Every tile is brought into the cube once, and each of the result contracts a row with a column of them.
-    fn run<B: Backend>(
+impl OnDevice for Tiled {
+    fn multiply_there(
         &self,
-        e: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let [_, k, n] = counts(self.plan.shape, self.plan.tile);
-        let cube = self.cube()?;
-        let (a, b) = (left.len() / self.plan.shape.batch, right.len() / self.plan.shape.batch);
-        let mut out = Vec::with_capacity(self.ciphertexts(Operand::Output));
-        for (left, right) in left.chunks(a).zip(right.chunks(b)) {
-            let bars = |side, tiles: &[CiphertextOf<B>]| {
-                e.each(Order::InTurn, tiles.len(), |t| vec![&tiles[t]], |tile| cube.expand(e, side, tile[0]))
-            };
-            let (left, right) = (bars(Side::Left, left)?, bars(Side::Right, right)?);
-            let lines = |at: usize| {
-                let (row, column) = (&left[at / n * k..][..k], right.iter().skip(at % n).step_by(n));
-                row.iter().chain(column).collect()
-            };
-            let contract = |lines: &[&_]| cube.contract(e, &lines[..k], &lines[k..]);
-            out.extend(e.each(Order::InTurn, left.len() / k * n, lines, contract)?);
-        }
-        Ok(out)
+        e: &DeviceEvaluator,
+        left: &[DeviceCiphertext],
+        right: &[DeviceCiphertext],
+    ) -> Result<Vec<DeviceCiphertext>, MatrixError> {
+        self.plan.multiply(e, self.cube()?, left.into(), right.into())
     }
 }
 
@@ -559,7 +525,7 @@ impl Product for Tiled {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.run(evaluator, left, right)
+        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
     fn on_device(&self) -> Option<&dyn OnDevice> {

@@ -6,7 +6,7 @@ use sudare_matrix::{Method, Operand, ProductSpec, Requirements, Shape, coefficie
 /// The largest error of a product beside the predicted one.
 fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
     let world = World::new(spec);
-    (world.run_within(1, max_abs, public, true).0, world.product.predicted_error(max_abs))
+    (world.run_within(1, max_abs, public, true).0, world.product.figures(max_abs).unwrap().error)
 }
 
 #[test]

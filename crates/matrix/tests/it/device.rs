@@ -26,7 +26,7 @@ fn agree(spec: &ProductSpec, wave: usize) {
     let product = spec.build().unwrap();
     let params = product.params().clone();
     let secret = SecretKey::generate(&params).unwrap();
-    let demand = product.keys();
+    let demand = product.figures([1.0; 2]).unwrap().keys;
     let keys = match (demand.relin, demand.galois.is_empty()) {
         (None, true) => EvalKeys::new(&params, secret.id()),
         (relin, _) => KeyGenerator::new(&secret).unwrap().eval_keys(relin, &demand.galois).unwrap(),

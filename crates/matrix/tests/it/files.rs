@@ -48,6 +48,17 @@ fn a_context_lowers_nothing() {
     }
 }
 
+/// A plan without what is worked out anew when it is loaded, and may then be known better.
+fn without_promises(text: &str) -> Value {
+    let mut plan: Value = serde_json::from_str(text).unwrap();
+    plan["summary"]["memory"] = Value::Null;
+    plan["summary"]["predicted_error"] = Value::Null;
+    for operand in plan["summary"]["operands"].as_array_mut().unwrap() {
+        operand["error"] = Value::Null;
+    }
+    plan
+}
+
 /// Plans, keys and matrices that were written before there was one session for all programs.
 #[test]
 fn golden_files_load() {
@@ -65,7 +76,7 @@ fn golden_files_load() {
         let loaded = plan(bytes);
         assert_eq!(loaded.hash().to_string(), hash);
         let (told, written) = (loaded.to_json().unwrap(), std::str::from_utf8(bytes).unwrap());
-        assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), serde_json::from_str::<Value>(written).unwrap());
+        assert_eq!(without_promises(&told), without_promises(written));
     }
     let plan = plan(golden!("coefficient.json"));
     let key = secret_key_from_bytes(plan.params(), golden!("coefficient_key.bin")).unwrap();

@@ -33,8 +33,9 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     let params = ParamsLiteral { rlwe, log_scale: 40 }.build().unwrap();
     let secret = SecretKey::generate(&params).unwrap();
     let layout = GridLayout::new(1, 1, COLUMNS, params.literal()).unwrap();
-    let demand = layout.sum_keys(params.literal(), params.max_level());
-    let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(params.max_level()), &demand.galois).unwrap();
+    let top = params.max_level();
+    let elements: Vec<(u64, usize)> = layout.sum_elements(&params).into_iter().map(|element| (element, top)).collect();
+    let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(top), &elements).unwrap();
     let evaluator = Evaluator::new(&params, keys).unwrap();
     World { params, secret, evaluator }
 });

@@ -11,6 +11,7 @@ mod expressions;
 mod files;
 #[allow(dead_code, unreachable_pub)]
 mod fuzz;
+mod golden;
 mod grid;
 mod integers;
 mod module;

@@ -10,7 +10,7 @@ use sudare_rlwe::security::{SecretDistribution, Security};
 /// The largest error of a product beside the predicted one.
 fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {
     let world = World::new(spec);
-    (world.run_within(1, max_abs, public, true).0, world.product.predicted_error(max_abs))
+    (world.run_within(1, max_abs, public, true).0, world.product.figures(max_abs).unwrap().error)
 }
 
 /// A ring too small to be secure, for tests: N = 512, one digit.
@@ -80,9 +80,9 @@ fn proposals_hold() {
         let specs = module::candidates(&req);
         assert!(!specs.is_empty());
         for spec in &specs {
-            let product = spec.build().unwrap();
-            assert!(product.predicted_error(req.max_abs) <= req.error);
-            assert!(product.work().key_switches > 0.0 && product.work().mac > 0.0);
+            let figures = spec.build().unwrap().figures(req.max_abs).unwrap();
+            assert!(figures.error <= req.error);
+            assert!(figures.work.key_switches > 0.0 && figures.work.mac > 0.0);
         }
         let (error, predicted) = run(&specs[0], req.max_abs, true);
         assert!(error <= predicted && predicted <= req.error, "{:?}: {error:e}, predicted {predicted:e}", specs[0]);
@@ -93,7 +93,7 @@ fn proposals_hold() {
 fn refusals() {
     let good = spec((8, 8, 8, 1), (8, 1, true), small(&[45, 45], 32));
     let product = good.build().unwrap();
-    assert_eq!(product.keys().galois.len(), 7);
+    assert_eq!(product.figures([1.0; 2]).unwrap().keys.galois.len(), 7);
     let secret = SecretKey::generate(product.params()).unwrap();
     let server =
         Evaluator::new(product.params(), KeyGenerator::new(&secret).unwrap().eval_keys(None, &[]).unwrap()).unwrap();

@@ -24,7 +24,7 @@ fn paper_counts_and_errors() {
         }
         let mean = sum / runs as f64;
         assert!(mean <= table, "d = {d}: {mean:e}");
-        let predicted = w.product.predicted_error([1.0; 2]);
+        let predicted = w.figures.error;
         assert!(mean <= predicted && predicted <= 30.0 * mean, "d = {d}: {mean:e}, predicted {predicted:e}");
     }
 }
@@ -37,7 +37,7 @@ fn jiang_counts() {
         let wide = d as u64;
         // Four of the laid-out rotations are by zero and not counted.
         assert_eq!((c.add, c.rot + 4, c.cmult, c.mult), (6 * wide - 6, rot, 4 * wide - 2, wide), "d = {d}");
-        let predicted = w.product.predicted_error([1.0; 2]);
+        let predicted = w.figures.error;
         assert!(error <= predicted && predicted <= 100.0 * error, "d = {d}: {error:e}, predicted {predicted:e}");
     }
 }
@@ -117,7 +117,7 @@ fn candidates_hold_what_they_promise() {
             let spec = found.iter().find(|s| Some(s.params.log_n) == least).unwrap();
             let w = World::new(spec);
             let measured = w.check(3);
-            let predicted = w.product.predicted_error([1.0; 2]);
+            let predicted = w.figures.error;
             assert!(predicted <= error && predicted <= 100.0 * measured, "{predicted:e} {measured:e}");
         }
     }

@@ -4,7 +4,6 @@ use crate::common;
 
 use common::{World, random, small, spec};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 use sudare_expr::Matrix;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
 use sudare_matrix::slots::cube::Improvements;
@@ -13,6 +12,7 @@ use sudare_matrix::slots::tiles::{Axis, TileLayout};
 use sudare_matrix::{Method, Requirements, Shape};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
+use sudare_rlwe::simulated::Simulated;
 
 fn spreads() -> Vec<SpreadOptions> {
     let mut out = Vec::new();
@@ -55,7 +55,7 @@ fn spread_candidates() {
         for spec in &found {
             let w = World::new(spec);
             let error = w.check(5);
-            let predicted = w.product.predicted_error([1.0; 2]);
+            let predicted = w.figures.error;
             assert!(predicted <= 1e-5 && predicted <= 100.0 * error, "{predicted:e} {error:e}");
         }
     }
@@ -86,16 +86,17 @@ fn tiled_expressions() {
     for (rows, cols, tile, stride) in [(5, 7, 4, 1), (8, 3, 8, 4), (1, 9, 2, 3), (3, 2, 1, 1)] {
         let layout = TileLayout::new(rows, cols, tile, stride).unwrap();
         let top = params.max_level();
-        let map = layout.transposition(&params, top).unwrap();
-        let mut elements = layout.transposition_keys(params.literal(), top).galois;
-        // What is told without building is what is built.
-        let built: BTreeSet<(u64, usize)> = map.iter().flat_map(|m| m.elements()).map(|g| (g, top)).collect();
-        assert_eq!(elements.iter().copied().collect::<BTreeSet<_>>(), built);
+        let dry = Evaluator::with_backend(&params, Simulated::new(&params)).unwrap();
+        let at = EncodeAt { level: top, scale: params.scale(), max_abs: 1.0 };
+        let tiles = [dry.encryptions(at, layout.ciphertexts()).unwrap()];
+        layout.transpose(&dry, layout.transposition(&dry, top).unwrap().as_ref(), tiles[..].into()).unwrap();
         for axis in [Axis::Rows, Axis::Columns] {
-            elements.extend(layout.sum_keys(params.literal(), axis, top).galois);
+            layout.sum(&dry, axis, tiles[..].into()).unwrap();
         }
+        let elements: Vec<(u64, usize)> = dry.backend().ledger().galois.into_iter().collect();
         let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(top), &elements).unwrap();
         let e = Evaluator::new(&params, keys).unwrap();
+        let map = layout.transposition(&e, top).unwrap();
         let encoder = Encoder::new(&params);
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
         let (x, y) = (random(1, rows, cols), random(2, rows, cols));
@@ -111,19 +112,23 @@ fn tiled_expressions() {
         };
         let each =
             |f: &dyn Fn(f64, f64) -> f64| Matrix::from_fn(rows, cols, |i, j| f(x.get(i, j), y.get(i, j))).unwrap();
-        expect(layout, &layout.add(&e, &a, &b).unwrap(), each(&|p, q| p + q));
-        expect(layout, &layout.sub(&e, &a, &b).unwrap(), each(&|p, q| p - q));
-        expect(layout, &layout.mul(&e, &a, &b).unwrap(), each(&|p, q| p * q));
+        expect(layout, &layout.zip(&e, a[..].into(), b[..].into(), |x, y| e.add(x, y)).unwrap(), each(&|p, q| p + q));
+        expect(layout, &layout.zip(&e, a[..].into(), b[..].into(), |x, y| e.sub(x, y)).unwrap(), each(&|p, q| p - q));
+        expect(
+            layout,
+            &layout.zip(&e, a[..].into(), b[..].into(), |x, y| e.mul_rescale(x, y)).unwrap(),
+            each(&|p, q| p * q),
+        );
         expect(layout, &layout.add_plain(&e, &a, &y).unwrap(), each(&|p, q| p + q));
         expect(layout, &layout.mul_plain(&e, &a, &y).unwrap(), each(&|p, q| p * q));
-        expect(layout, &layout.mul_scalar(&e, &a, -0.3).unwrap(), each(&|p, _| p * -0.3));
-        let turned = layout.transpose(&e, map.as_ref(), &a).unwrap();
+        expect(layout, &layout.map(&e, a[..].into(), |x| e.mul_constant(x, -0.3)).unwrap(), each(&|p, _| p * -0.3));
+        let turned = layout.transpose(&e, map.as_ref(), a[..].into()).unwrap();
         expect(layout.transposed(), &turned, x.transpose());
         let down = Matrix::from_fn(1, cols, |_, j| (0..rows).map(|i| x.get(i, j)).sum()).unwrap();
-        expect(layout.summed(Axis::Rows), &layout.sum(&e, Axis::Rows, &a).unwrap(), down);
+        expect(layout.summed(Axis::Rows), &layout.sum(&e, Axis::Rows, a[..].into()).unwrap(), down);
         let along = Matrix::from_fn(rows, 1, |i, _| (0..cols).map(|j| x.get(i, j)).sum()).unwrap();
-        expect(layout.summed(Axis::Columns), &layout.sum(&e, Axis::Columns, &a).unwrap(), along);
-        assert!(layout.add(&e, &a[1..], &b).is_err());
+        expect(layout.summed(Axis::Columns), &layout.sum(&e, Axis::Columns, a[..].into()).unwrap(), along);
+        assert!(layout.zip(&e, a[1..].into(), b[..].into(), |x, y| e.add(x, y)).is_err());
     }
     assert!(TileLayout::new(3, 3, 3, 1).is_err() && TileLayout::new(0, 3, 4, 1).is_err());
 }

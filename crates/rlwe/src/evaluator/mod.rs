@@ -2,10 +2,12 @@
 
 mod counters;
 mod linear;
+mod map;
 mod products;
 mod rotations;
 
 pub use counters::Counters;
+pub use map::{GiantStep, MapSteps, RootStep};
 pub use rotations::Hoisted;
 
 use crate::ciphertext::Ciphertext;

@@ -18,15 +18,14 @@ mod noise;
 use super::periodic::{encode_rounded, period};
 use crate::ckks::Params;
 use crate::ckks::noise::TAIL;
-use crate::ckks::{EncodeAt, Encoder};
+use crate::ckks::{EncodeAt, Encoder, Evaluator};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::automorphism::rotation_element;
 use sudare_ring::ops::PeriodicPoly;
-use sudare_rlwe::Counters;
-use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
+use sudare_rlwe::{Backend, Counters, GiantStep, MapSteps, RlweError, RootStep};
 
 /// Bits of a scaled value that double precision rounds as it should.
 const MOST_BITS: f64 = 62.0;
@@ -78,12 +77,13 @@ pub(crate) struct MapPlan {
 
 /// A linear map, prepared for ciphertexts up to one level.
 #[derive(Clone, Debug)]
-pub struct LinearMap {
+pub struct LinearMap<R = PeriodicPoly> {
     params: Params,
     level: usize,
     plan: MapPlan,
+    steps: MapSteps,
     /// The diagonals of each giant step, over Q_l·P.
-    rows: Vec<Vec<PeriodicPoly>>,
+    rows: Vec<Vec<R>>,
 }
 
 /// The diagonals of each giant step, turned back by it.
@@ -95,6 +95,23 @@ struct Step<'a, T> {
     turn: u64,
     rotation: i64,
     terms: Vec<(usize, &'a [T])>,
+}
+
+/// By giant step its diagonals, each after the place of its baby.
+type FlatOrder = Vec<(i64, Vec<(usize, i64)>)>;
+
+/// Babies of diagonals that share one decomposition, and in which order the diagonals are summed.
+fn flat_order(diagonals: impl Iterator<Item = i64>, babies: usize) -> (Vec<i64>, FlatOrder) {
+    let step = babies.clamp(1, i64::MAX as usize) as i64;
+    let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
+    let mut order: Vec<(i64, i64)> = diagonals.map(|t| (t - baby_of(t), t)).collect();
+    order.sort_unstable();
+    let mut used: Vec<i64> = order.iter().map(|(giant, t)| t - giant).collect();
+    used.sort_unstable();
+    used.dedup();
+    let term = |(giant, t): &(i64, i64)| (used.partition_point(|baby| *baby < t - giant), *t);
+    let giants = order.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, same.iter().map(term).collect())).collect();
+    (used, giants)
 }
 
 /// Diagonals by the number of rotation units, each with its values or with one period of them.
@@ -170,9 +187,65 @@ impl LinearMap {
             }
             rows.push(all);
         }
-        Ok(Self { params: params.clone(), level: at.level, plan, rows })
+        let steps = plan.steps();
+        Ok(Self { params: params.clone(), level: at.level, plan, steps, rows })
     }
 
+    /// Number of its diagonals.
+    pub fn diagonals(&self) -> usize {
+        self.rows.iter().map(Vec::len).sum()
+    }
+
+    /// Bytes of its diagonals in memory.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().flatten().map(PeriodicPoly::bytes).sum()
+    }
+}
+
+impl<B: Backend> Evaluator<B> {
+    /// The map whose diagonal at rotation `unit · t` is one where `keep(t, slot)` says so, `ones[t]` slots in all, and no
+    /// slot in two of them; `babies` of these steps share a decomposition.
+    ///
+    /// # Errors
+    /// As [`LinearMap::new`].
+    pub fn mask_map(
+        &self,
+        level: usize,
+        ones: &BTreeMap<i64, usize>,
+        (unit, babies): (i64, usize),
+        keep: impl Fn(i64, usize) -> bool,
+    ) -> Result<LinearMap<B::Row>, HeError> {
+        let params = self.params();
+        let (slots, scale) = (params.slots(), params.prime_at(level) as f64);
+        let (used, order) = flat_order(ones.keys().copied(), babies);
+        let element = |t: i64| rotation_element(params.degree(), t * unit);
+        let (mut giants, mut rows) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
+        for (turn, terms) in order {
+            let (mut diagonals, mut all) = (Vec::with_capacity(terms.len()), Vec::with_capacity(terms.len()));
+            for (baby, t) in terms {
+                let mut rounding = ROUNDING_VARIANCE * (2 * slots) as f64;
+                all.push(self.inner.prepare_row(level, slots, || {
+                    let one = |s: usize| Complex64::from(if keep(t, s) { 1.0 } else { 0.0 });
+                    let mut values: Vec<Complex64> = (0..slots).map(one).collect();
+                    values.rotate_right((turn * unit).rem_euclid(slots as i64) as usize);
+                    let (row, found) = encode_rounded(params, params.qp_at(level), &values, scale);
+                    rounding = found;
+                    Ok::<_, HeError>(row)
+                })?);
+                let mean_square = ones[&t] as f64 / slots as f64;
+                diagonals.push(Diagonal { baby, period: slots, bound: 1.0, mean_square, rounding });
+            }
+            giants.push(Giant { turn: element(turn), diagonals });
+            rows.push(all);
+        }
+        let roots = vec![Root { turn: 1, babies: used.into_iter().map(element).collect() }];
+        let plan = MapPlan { degree: params.degree(), scale, row_sum: 1.0, roots, giants, chained: false };
+        let steps = plan.steps();
+        Ok(LinearMap { params: params.clone(), level, plan, steps, rows })
+    }
+}
+
+impl<R> LinearMap<R> {
     /// Galois elements whose keys it needs, each once.
     pub fn elements(&self) -> Vec<u64> {
         self.plan.elements()
@@ -186,16 +259,6 @@ impl LinearMap {
     /// The scale of its diagonals.
     pub fn scale(&self) -> f64 {
         self.plan.scale
-    }
-
-    /// Number of its diagonals.
-    pub fn diagonals(&self) -> usize {
-        self.rows.iter().map(Vec::len).sum()
-    }
-
-    /// Bytes of its diagonals in memory.
-    pub fn bytes(&self) -> usize {
-        self.rows.iter().flatten().map(PeriodicPoly::bytes).sum()
     }
 
     /// What one application does.
@@ -219,21 +282,14 @@ impl MapPlan {
         babies: usize,
         scale: f64,
     ) -> (Self, Turned) {
-        let step = babies.clamp(1, i64::MAX as usize) as i64;
-        let baby_of = |t: i64| if step == i64::MAX { t } else { t.rem_euclid(step) };
-        let used: BTreeSet<i64> = diagonals.keys().map(|t| baby_of(*t)).collect();
+        let (used, order) = flat_order(diagonals.keys().copied(), babies);
         let element = |t: i64| rotation_element(degree, t * unit);
-        let roots = vec![Root { turn: 1, babies: used.iter().map(|t| element(*t)).collect() }];
-        let index: BTreeMap<i64, usize> = used.into_iter().enumerate().map(|(i, t)| (t, i)).collect();
-        let mut giants: BTreeMap<i64, Vec<(usize, &[T])>> = BTreeMap::new();
-        for (t, diagonal) in diagonals {
-            let baby = baby_of(*t);
-            giants.entry(t - baby).or_default().push((index[&baby], diagonal));
-        }
-        let giants = giants
-            .into_iter()
-            .map(|(giant, terms)| Step { turn: element(giant), rotation: giant * unit, terms })
-            .collect();
+        let roots = vec![Root { turn: 1, babies: used.into_iter().map(element).collect() }];
+        let step = |(giant, terms): (i64, Vec<(usize, i64)>)| {
+            let terms = terms.into_iter().map(|(baby, t)| (baby, diagonals[&t].as_slice())).collect();
+            Step { turn: element(giant), rotation: giant * unit, terms }
+        };
+        let giants = order.into_iter().map(step).collect();
         Self::of(degree, scale, roots, giants, false)
     }
 
@@ -297,6 +353,14 @@ impl MapPlan {
         }
         let row_sum = sums.into_iter().fold(0.0, f64::max);
         (Self { degree, scale, row_sum, roots, giants, chained }, turned)
+    }
+
+    /// The same as a backend takes them.
+    pub fn steps(&self) -> MapSteps {
+        let root = |r: &Root| RootStep { turn: r.turn, babies: r.babies.clone() };
+        let giant = |g: &Giant| GiantStep { turn: g.turn, babies: g.diagonals.iter().map(|d| d.baby).collect() };
+        let (roots, giants) = (self.roots.iter().map(root).collect(), self.giants.iter().map(giant).collect());
+        MapSteps { roots, giants, chained: self.chained }
     }
 
     /// Galois elements whose keys it needs, each once.

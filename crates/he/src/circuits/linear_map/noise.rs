@@ -1,13 +1,13 @@
 //! Noise of a linear map.
 
 use super::{Diagonal, LinearMap, MapPlan};
-use crate::ckks::Ciphertext;
+use crate::ckks::State;
 use crate::ckks::noise::TAIL;
 use sudare_rlwe::noise::ROUNDING_VARIANCE;
 use sudare_rlwe::noise::Sketch;
 
 impl MapPlan {
-    fn all_diagonals(&self) -> impl Iterator<Item = &Diagonal> {
+    pub(super) fn all_diagonals(&self) -> impl Iterator<Item = &Diagonal> {
         self.giants.iter().flat_map(|g| &g.diagonals)
     }
 
@@ -23,13 +23,13 @@ impl MapPlan {
     }
 
     /// Turns that divide c_1 by P after the products with diagonals.
-    fn late_turns(&self) -> usize {
+    pub(super) fn late_turns(&self) -> usize {
         self.giants.iter().filter(|g| g.turn != 1).count()
     }
 
     /// Bound on the canonical norm of the error before the last division, in integer units.
-    pub(super) fn noise(&self, chain: &Sketch, a: &Ciphertext) -> f64 {
-        let switching = chain.switching(a.level()).bound(&TAIL);
+    pub(super) fn noise(&self, chain: &Sketch, a: State, level: usize) -> f64 {
+        let switching = chain.switching(level).bound(&TAIL);
         let turn = switching + chain.division(2).bound(&TAIL);
         let babies = self.babies();
         let term = |d: &Diagonal| {

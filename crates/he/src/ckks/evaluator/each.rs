@@ -1,10 +1,10 @@
 //! Several ciphertexts under one circuit: one after the other, or as batches.
 
 use super::{CiphertextOf, Evaluator};
-use crate::ckks::{Ciphertext, State};
+use crate::ckks::{Ciphertext, Spread, State};
 use crate::error::HeError;
 use sudare_ring::{interrupt, threads};
-use sudare_rlwe::{Backend, RlweError};
+use sudare_rlwe::{Backend, RlweError, Shaped};
 
 /// How the processor goes through several circuits; a device takes as many at a time as it has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,61 @@ pub enum Order {
     InTurn,
     /// Each on a thread of its own: what short ones want.
     SideBySide,
+}
+
+/// The ciphertexts of a value: as many as there are, or in a simulation one that stands for all.
+pub struct Batch<'c, C> {
+    listed: &'c [Ciphertext<C>],
+    count: usize,
+}
+
+impl<C> Clone for Batch<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Batch<'_, C> {}
+
+impl<'c, C: Shaped> From<&'c [Ciphertext<C>]> for Batch<'c, C> {
+    fn from(listed: &'c [Ciphertext<C>]) -> Self {
+        Self { listed, count: listed.iter().map(|c| c.inner.count()).sum() }
+    }
+}
+
+impl<'c, C: Shaped> Batch<'c, C> {
+    /// Number of ciphertexts.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The ciphertext at a place.
+    pub fn at(&self, place: usize) -> &'c Ciphertext<C> {
+        &self.listed[if self.listed.len() == self.count { place } else { 0 }]
+    }
+
+    /// Each of them; what stands for all, once.
+    pub fn iter(&self) -> impl Iterator<Item = &'c Ciphertext<C>> + use<'c, C> {
+        self.listed.iter()
+    }
+
+    /// The same as a list.
+    pub fn to_vec(&self) -> Vec<Ciphertext<C>> {
+        self.listed.to_vec()
+    }
+
+    /// Parts of `size` ciphertexts each; what stands for all stays whole.
+    pub fn parts(self, size: usize) -> Vec<Self> {
+        match self.listed.len() == self.count {
+            true => self.listed.chunks(size.max(1)).map(Self::from).collect(),
+            false => vec![self],
+        }
+    }
 }
 
 impl<B: Backend> Evaluator<B> {
@@ -38,6 +93,11 @@ impl<B: Backend> Evaluator<B> {
             0 => 1,
             _ => operands(0).first().map_or(1, |c| self.inner.together(&c.inner)),
         };
+        if count > 0
+            && let Some(made) = self.once(count, &operands(0), &circuit)
+        {
+            return Ok(vec![made?]);
+        }
         if together > 1 {
             return self.in_batches(together, count, operands, circuit);
         }
@@ -45,6 +105,74 @@ impl<B: Backend> Evaluator<B> {
             Order::InTurn => (0..count).map(|i| circuit(&operands(i))).collect(),
             Order::SideBySide => threads::map(count, |i| circuit(&operands(i))).into_iter().collect(),
         }
+    }
+
+    /// As [`Evaluator::each`], one after the other, of circuits that differ in what they add or multiply by: each is told which it
+    /// is. In a simulation the first stands for all.
+    ///
+    /// # Errors
+    /// Those of the circuit.
+    pub fn each_at<'c, E: From<HeError>>(
+        &self,
+        count: usize,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>>,
+        circuit: impl Fn(usize, &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
+    ) -> Result<Vec<CiphertextOf<B>>, E>
+    where
+        B::Ciphertext: 'c,
+    {
+        match (count > 0).then(|| self.once(count, &operands(0), |c| circuit(0, c))).flatten() {
+            Some(made) => Ok(vec![made?]),
+            None => (0..count).map(|i| circuit(i, &operands(i))).collect(),
+        }
+    }
+
+    /// A value of `count` ciphertexts from parts of it, with the place of each; `nothing` makes those that have none. In a
+    /// simulation the part that is known to be worst stands for all.
+    ///
+    /// # Errors
+    /// Those of `nothing`; `RlweError::Operands` without any part.
+    pub fn assembled(
+        &self,
+        count: usize,
+        parts: Vec<(Vec<usize>, Vec<CiphertextOf<B>>)>,
+        nothing: impl Fn(&CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError>,
+    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        let none = || RlweError::Operands { operation: "a value", left: 0, right: count };
+        let first = parts.iter().flat_map(|(_, made)| made).next().ok_or_else(none)?.clone();
+        if let Some(inner) = self.inner.assembled(&first.inner, count) {
+            if parts.iter().map(|(places, _)| places.len()).sum::<usize>() < count {
+                self.once(1, &[&first], |c| nothing(c[0])).transpose()?;
+            }
+            let all = || parts.iter().flat_map(|(_, made)| made);
+            let worst = |x: fn(&CiphertextOf<B>) -> f64| all().map(x).fold(0.0, f64::max);
+            let state = State { bound: worst(Ciphertext::bound), noise: worst(Ciphertext::noise), ..first.state() };
+            let spread = all().map(|c| c.spread).fold(first.spread, Spread::worst);
+            return Ok(vec![Ciphertext::new(inner, state).with_spread(spread)]);
+        }
+        let mut out: Vec<Option<CiphertextOf<B>>> = vec![None; count];
+        for (places, made) in parts {
+            for (place, c) in places.into_iter().zip(made) {
+                out[place] = Some(c);
+            }
+        }
+        let empty = if out.iter().any(Option::is_none) { Some(nothing(&first)?) } else { None };
+        out.into_iter().map(|c| c.or_else(|| empty.clone()).ok_or_else(|| none().into())).collect()
+    }
+
+    /// One circuit for all, where the backend takes them as one.
+    fn once<E: From<HeError>>(
+        &self,
+        count: usize,
+        operands: &[&CiphertextOf<B>],
+        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
+    ) -> Option<Result<CiphertextOf<B>, E>> {
+        let taken = self.inner.taken(&operands.iter().map(|c| &c.inner).collect::<Vec<_>>(), count)?;
+        let list = operands.iter().zip(taken);
+        let list: Vec<_> = list.map(|(c, inner)| Ciphertext::new(inner, c.state()).with_spread(c.spread)).collect();
+        let made = circuit(&list.iter().collect::<Vec<_>>());
+        drop(list);
+        Some(made.map(|c| Ciphertext::new(self.inner.returned(c.inner()), c.state()).with_spread(c.spread)))
     }
 
     fn in_batches<'c, E: From<HeError>>(
@@ -88,6 +216,6 @@ impl<B: Backend> Evaluator<B> {
             let noise = c.noise + Self::scale_error("a batch", state, c.state())?;
             state = State { bound: state.bound.max(c.bound), noise: state.noise.max(noise), ..state };
         }
-        Ok(Ciphertext::new(inner, state))
+        Ok(Ciphertext::new(inner, state).with_spread(list[0].spread))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{CiphertextOf, Evaluator};
 use crate::ckks::noise::switching_bound;
+use crate::ckks::spread::{self, Images, PlainSpread};
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, State};
 use crate::error::HeError;
 use sudare_ring::kernel::round_to_i64;
@@ -11,16 +12,17 @@ use sudare_rlwe::{Backend, Params, RlweError, Shaped};
 
 /// A plaintext over Q_l·P, to multiply what is not yet divided by P.
 #[derive(Clone, Debug)]
-pub struct ExtendedPlaintext {
-    params: Params,
-    poly: Poly<Eval>,
-    level: usize,
-    scale: f64,
-    bound: f64,
-    noise: f64,
+pub struct ExtendedPlaintext<P = Poly<Eval>> {
+    pub(super) params: Params,
+    pub(super) poly: P,
+    pub(super) level: usize,
+    pub(super) scale: f64,
+    pub(super) bound: f64,
+    pub(super) noise: f64,
+    pub(super) spread: PlainSpread,
 }
 
-impl ExtendedPlaintext {
+impl<P> ExtendedPlaintext<P> {
     /// Its level.
     pub fn level(&self) -> usize {
         self.level
@@ -29,16 +31,6 @@ impl ExtendedPlaintext {
     /// Its scale.
     pub fn scale(&self) -> f64 {
         self.scale
-    }
-
-    /// Its limbs for a ciphertext at `level`.
-    fn at(&self, level: usize) -> std::borrow::Cow<'_, Poly<Eval>> {
-        if level == self.level {
-            return std::borrow::Cow::Borrowed(&self.poly);
-        }
-        let all = self.poly.basis().len();
-        let indices: Vec<usize> = (0..=level).chain(self.level + 1..all).collect();
-        std::borrow::Cow::Owned(self.poly.select(&indices))
     }
 
     fn check(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
@@ -73,7 +65,8 @@ impl Encoder {
         let poly = Poly::<Coeff>::from_signed(params.qp_at(at.level), &rounded).into_eval();
         let (bound, noise) = (plain.bound(), plain.error_bound() * at.scale);
         let params = params.rlwe().clone();
-        Ok(ExtendedPlaintext { params, poly, level: at.level, scale: at.scale, bound, noise })
+        let spread = plain.spread;
+        Ok(ExtendedPlaintext { params, poly, level: at.level, scale: at.scale, bound, noise, spread })
     }
 }
 
@@ -83,7 +76,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn mul_imaginary_unit(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()))
+        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()).with_spread(a.spread.turned()))
     }
 
     /// p ⊙ Σ_ψ ψ(a), rescaled: one decomposition, one division by P·q_l.
@@ -94,7 +87,21 @@ impl<B: Backend> Evaluator<B> {
         &self,
         a: &CiphertextOf<B>,
         elements: &[u64],
-        p: &ExtendedPlaintext,
+        p: &ExtendedPlaintext<B::Plaintext>,
+    ) -> Result<CiphertextOf<B>, HeError> {
+        self.sum_of_images_mul_rescale(a, elements, p, Images::Overlapping)
+    }
+
+    /// The same, of images that hold messages in the same or in different slots.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sum_of_images_mul_rescale(
+        &self,
+        a: &CiphertextOf<B>,
+        elements: &[u64],
+        p: &ExtendedPlaintext<B::Plaintext>,
+        images: Images,
     ) -> Result<CiphertextOf<B>, HeError> {
         let operation = "masked sum of rotations";
         self.inner.check_two_parts(operation, &a.inner)?;
@@ -110,7 +117,11 @@ impl<B: Backend> Evaluator<B> {
             noise: inner * (p.bound * p.scale + p.noise) + a.bound * terms * a.scale * p.noise,
         };
         state.check_fits(operation, params, level)?;
-        let inner = self.inner.sum_of_automorphisms_mul_rescale(&a.inner, elements, &p.at(level))?;
-        Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)))
+        let switched = elements.iter().filter(|e| **e != 1).count() as f64;
+        let spread = a.spread.images(terms, images).plus(spread::switching(params, level) * switched);
+        let spread = self.rescaled_spread(spread.mul_plain(a.scale, p.spread, p.scale), level, 2);
+        let mask = self.inner.narrowed(&p.poly, p.level, level);
+        let inner = self.inner.sum_of_automorphisms_mul_rescale(&a.inner, elements, &mask)?;
+        Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)).with_spread(spread))
     }
 }

@@ -2,7 +2,7 @@
 
 use sudare_expr::Matrix;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral};
-use sudare_matrix::{Method, Operand, Product, ProductSpec, Requirements, Shape};
+use sudare_matrix::{Figures, Method, Operand, Product, ProductSpec, Requirements, Shape};
 use sudare_ring::Threads;
 use sudare_rlwe::Counters;
 use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
@@ -27,6 +27,8 @@ pub fn require(shape: Shape, max_abs: [f64; 2], error: f64) -> Requirements {
 pub struct World {
     /// The product.
     pub product: Box<dyn Product>,
+    /// What is told of it.
+    pub figures: Figures,
     secret: SecretKey,
     public: PublicKey,
     server: Evaluator,
@@ -36,15 +38,14 @@ impl World {
     pub fn new(spec: &ProductSpec) -> Self {
         let product = spec.build().unwrap();
         // What is told without building is what is built.
-        let outline = spec.outline().unwrap();
-        assert_eq!((outline.keys(), outline.work()), (product.keys(), product.work()));
+        let figures = product.figures([1.0; 2]).unwrap();
+        assert_eq!(spec.outline().unwrap().figures([1.0; 2]).unwrap(), figures);
         let secret = SecretKey::generate(product.params()).unwrap();
         let generator = KeyGenerator::new(&secret).unwrap();
-        let demand = product.keys();
-        let keys = generator.eval_keys(demand.relin, &demand.galois).unwrap();
+        let keys = generator.eval_keys(figures.keys.relin, &figures.keys.galois).unwrap();
         let public = generator.public_key().unwrap();
         let server = Evaluator::new(product.params(), keys).unwrap();
-        Self { product, public, server, secret }
+        Self { product, figures, public, server, secret }
     }
 
     /// Multiplies random matrices; returns the largest error and the operations done.
@@ -78,9 +79,10 @@ impl World {
             assert!(output.iter().zip(&again).all(|(x, y)| words(x) == words(y)));
         }
         assert_eq!(output.len(), self.product.ciphertexts(Operand::Output));
-        let outline = self.product.outline();
+        assert_eq!(output.len(), self.figures.ciphertexts);
         for c in &output {
-            assert_eq!((c.parts().len(), c.level()), (outline.parts(Operand::Output), outline.level(Operand::Output)));
+            let told = (self.figures.parts, self.figures.level, self.figures.scale);
+            assert_eq!((c.parts().len(), c.level(), c.scale()), told);
         }
         let decryptor = Decryptor::new(&self.secret);
         let plains: Vec<_> = output.iter().map(|c| decryptor.decrypt(c).unwrap()).collect();
@@ -98,7 +100,7 @@ impl World {
     #[track_caller]
     pub fn check(&self, seed: u64) -> f64 {
         let (error, _) = self.run(seed);
-        let predicted = self.product.predicted_error([1.0; 2]);
+        let predicted = self.figures.error;
         let (name, shape) = (self.product.name(), self.product.shape());
         assert!(error <= predicted, "{name} {shape:?}: error {error:e} over the predicted {predicted:e}");
         error

@@ -1,9 +1,12 @@
 //! What an encrypted computation costs, counted in operations that a machine can be timed on.
 
+use crate::keys::KeySwitchKey;
+use crate::params::ParamsLiteral;
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Mul};
-use sudare_he::ckks::ParamsLiteral;
-use sudare_rlwe::keys::KeySwitchKey;
+
+/// What stays near a core: the second-level cache of the machines that the default cost model is of.
+pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 
 /// Amounts of primitive work; the cost model multiplies each by a measured time.
 ///
@@ -158,6 +161,14 @@ impl Work {
             + Self::inner_product(literal, level)
             + Self::mod_down(literal, level) * 2.0
             + Self::passes_at(literal, level, 4.0)
+    }
+
+    /// A sum of `images` hoisted rotations and the ciphertext itself, over Q·P: before its division.
+    pub fn hoisted_sum(literal: &ParamsLiteral, level: usize, images: f64) -> Self {
+        let special = literal.p_bits.iter().fold(Self::default(), |w, b| w + Self::passes(*b, 1.0));
+        Self::decompose(literal, level)
+            + (Self::inner_product(literal, level) + Self::passes_at(literal, level, 5.0) + special * 4.0) * images
+            + Self::passes_at(literal, level, 3.0)
     }
 
     /// Product of a ciphertext with a plaintext, without its rescale.

@@ -1,0 +1,177 @@
+//! Sums of products with rotations, with two kinds of steps (double hoisting): what linear maps on slots are made of.
+
+use super::{Counters, Evaluator};
+use crate::error::RlweError;
+use crate::keys::GaloisKey;
+use crate::params::Params;
+use crate::switching::{self, ExtendedPair};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use sudare_ring::ops::{Digits, Image, PeriodicPoly, Root};
+use sudare_ring::{Eval, Poly};
+
+/// A ciphertext that babies are hoisted from: the map's input, or the root before turned once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootStep {
+    /// Galois element that makes it of the root before; 1 for the input.
+    pub turn: u64,
+    /// Galois elements of its babies; 1 stands for the root itself.
+    pub babies: Vec<u64>,
+}
+
+/// A sum of products with babies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GiantStep {
+    /// Galois element that turns it, or in a chain what has been summed before it.
+    pub turn: u64,
+    /// Which baby each of its rows multiplies, counted root after root.
+    pub babies: Vec<usize>,
+}
+
+/// The steps of a linear map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapSteps {
+    /// What babies are hoisted from.
+    pub roots: Vec<RootStep>,
+    /// Sums.
+    pub giants: Vec<GiantStep>,
+    /// Whether giants are summed by Horner's rule, the highest first.
+    pub chained: bool,
+}
+
+impl MapSteps {
+    /// Galois elements whose keys it needs, each once.
+    pub fn elements(&self) -> Vec<u64> {
+        let babies = self.roots.iter().flat_map(|r| r.babies.iter().copied().chain([r.turn]));
+        let all: BTreeSet<u64> = babies.chain(self.giants.iter().map(|g| g.turn)).filter(|e| *e != 1).collect();
+        all.into_iter().collect()
+    }
+
+    /// Babies, roots and giant steps that are rotations, and products.
+    pub fn counts(&self) -> [usize; 4] {
+        let turns = |elements: &mut dyn Iterator<Item = u64>| elements.filter(|e| *e != 1).count();
+        let babies = turns(&mut self.roots.iter().flat_map(|r| r.babies.iter().copied()));
+        let roots = turns(&mut self.roots.iter().map(|r| r.turn));
+        let giants = turns(&mut self.giants.iter().map(|g| g.turn));
+        [babies, roots, giants, self.giants.iter().map(|g| g.babies.len()).sum()]
+    }
+
+    /// What one application does.
+    pub fn counters(&self) -> Counters {
+        let [babies, roots, giants, rows] = self.counts();
+        let rot = (babies + roots + giants) as u64;
+        Counters { add: rows as u64 - 1, rot, cmult: rows as u64, mult: 0, relin: 0, key_switches: rot }
+    }
+}
+
+/// A root after the first: c_0 over Q_l·P, times P.
+struct RootState {
+    c0: Poly<Eval>,
+    c1: Poly<Eval>,
+    digits: Digits,
+}
+
+/// The keys of a map's steps; `None` where nothing turns.
+struct Keys {
+    roots: Vec<Option<Arc<GaloisKey>>>,
+    babies: Vec<Vec<Option<Arc<GaloisKey>>>>,
+    giants: Vec<Option<Arc<GaloisKey>>>,
+}
+
+impl Evaluator {
+    /// P times the map of each source, over Q_l·P: what one division by P·q_l finishes.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_keys`].
+    pub fn linear_map_extended(
+        &self,
+        level: usize,
+        sources: &[Root<'_>],
+        steps: &MapSteps,
+        rows: &[Vec<PeriodicPoly>],
+    ) -> Result<Vec<ExtendedPair>, RlweError> {
+        let (params, keys) = (self.params(), self.map_keys(steps, level)?);
+        let states = turned_roots(params, level, sources, steps, &keys);
+        let roots: Vec<Vec<Root<'_>>> = sources
+            .iter()
+            .zip(&states)
+            .map(|(source, states)| {
+                let more = states.iter().map(|s| Root { c0: &s.c0, c1: &s.c1, digits: &s.digits });
+                std::iter::once(*source).chain(more).collect()
+            })
+            .collect();
+        let babies: Vec<_> = keys.babies.iter().map(|keys| images(keys)).collect();
+        let giants = steps.giants.iter().zip(rows);
+        let terms = giants.map(|(giant, rows)| giant.babies.iter().copied().zip(rows).collect::<Vec<_>>());
+        let sums = params.tables(level).gadget.hoisted_sums(&roots, &babies, &terms.collect::<Vec<_>>());
+        drop(roots);
+        drop(states);
+        let sums = sums.into_iter().map(|list| list.into_iter().map(|c| ExtendedPair { level, c }).collect()).collect();
+        let out = join(params, sums, steps, &keys);
+        self.record(steps.counters() * sources.len());
+        Ok(out)
+    }
+
+    fn map_keys(&self, steps: &MapSteps, level: usize) -> Result<Keys, RlweError> {
+        let MapSteps { roots, giants, .. } = steps;
+        self.check_keys(&steps.elements(), level)?;
+        let babies = roots.iter().flat_map(|r| &r.babies);
+        let order = roots.iter().map(|r| &r.turn).chain(babies).chain(giants.iter().map(|g| &g.turn));
+        self.prefetch(&order.copied().collect::<Vec<_>>());
+        let keys = |elements: Vec<u64>| self.galois_keys(&elements, level);
+        Ok(Keys {
+            roots: keys(roots.iter().map(|r| r.turn).collect())?,
+            babies: roots.iter().map(|r| keys(r.babies.clone())).collect::<Result<_, _>>()?,
+            giants: keys(giants.iter().map(|g| g.turn).collect())?,
+        })
+    }
+}
+
+/// The roots after the first, for each source.
+fn turned_roots(
+    params: &Params,
+    level: usize,
+    sources: &[Root<'_>],
+    steps: &MapSteps,
+    keys: &Keys,
+) -> Vec<Vec<RootState>> {
+    let mut all: Vec<Vec<RootState>> = sources.iter().map(|_| Vec::new()).collect();
+    for r in 1..steps.roots.len() {
+        let Some(key) = &keys.roots[r] else { continue };
+        for (source, states) in sources.iter().zip(&mut all) {
+            let (c0, digits) = states.last().map_or((source.c0, source.digits), |s| (&s.c0, &s.digits));
+            let gadget = &params.tables(level).gadget;
+            let [c0, c1] = gadget.image(&Root { c0, c1: source.c1, digits }, &key.image());
+            let [c1] = switching::mod_down(params, level, [c1]);
+            let digits = gadget.decompose(&c1);
+            states.push(RootState { c0, c1, digits });
+        }
+    }
+    all
+}
+
+/// The sum of each source's giant steps, turned.
+fn join(params: &Params, sums: Vec<Vec<ExtendedPair>>, steps: &MapSteps, keys: &Keys) -> Vec<ExtendedPair> {
+    let mut sums: Vec<_> = sums.into_iter().map(Vec::into_iter).collect();
+    let mut totals: Option<Vec<ExtendedPair>> = None;
+    for key in &keys.giants {
+        let here: Vec<ExtendedPair> = sums.iter_mut().filter_map(Iterator::next).collect();
+        totals = Some(match (key, totals, steps.chained) {
+            (Some(key), Some(before), true) => ExtendedPair::turned(before, params, key, Some(here)),
+            (Some(key), totals, false) => ExtendedPair::turned(here, params, key, totals),
+            (_, Some(totals), _) => zip_sum(totals, &here),
+            (_, None, _) => here,
+        });
+    }
+    totals.unwrap_or_default()
+}
+
+fn zip_sum(mut totals: Vec<ExtendedPair>, here: &[ExtendedPair]) -> Vec<ExtendedPair> {
+    totals.iter_mut().zip(here).for_each(|(total, pair)| total.add_assign(pair));
+    totals
+}
+
+/// What the ring takes of keys.
+fn images(keys: &[Option<Arc<GaloisKey>>]) -> Vec<Option<Image<'_>>> {
+    keys.iter().map(|key| key.as_deref().map(GaloisKey::image)).collect()
+}
