@@ -22,7 +22,7 @@ use sudare_testkit::Random;
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Sets: G15, L15, S15.
+    /// Sets: G15, L15, S15, W16.
     #[arg(long, value_delimiter = ',', default_value = "G15,L15,S15")]
     set: Vec<String>,
     /// The set's shape over 2^`log_n`, without security: a trial of the lab.
@@ -31,7 +31,8 @@ pub struct Options {
 }
 
 /// Units that a bootstrap with one table should take on one thread.
-const TARGETS: [(DiscreteSet, f64); 2] = [(DiscreteSet::G15, 23_000.0), (DiscreteSet::S15, 30_000.0)];
+const TARGETS: [(DiscreteSet, f64); 3] =
+    [(DiscreteSet::G15, 23_000.0), (DiscreteSet::S15, 30_000.0), (DiscreteSet::W16, 230_000.0)];
 /// Figures of others, from other runs.
 const REFERENCE: &str = "one Zen 3 core, from another run: OpenFHE 1.5.1 by tables of CKKS 223 µs a bit (N = 2^15) and 478 µs a value of 4 bits \
                          (N = 2^16); TFHE of this library 8,260 µs a gate there";
@@ -195,6 +196,7 @@ fn cases(set: DiscreteSet) -> Outcome<Vec<(&'static str, Form, u64, Work)>> {
             ("two random tables", Form::Packed, 16, Work::Tables(vec![any(16)?, any(16)?])),
             ("a gate", Form::Packed, 4, Work::Gates(vec![Gate::NAND])),
         ],
+        DiscreteSet::W16 => vec![("a random table", Form::Packed, 256, Work::Tables(vec![any(256)?]))],
     })
 }
 

@@ -14,11 +14,13 @@ pub enum DiscreteSet {
     L15,
     /// [`BootstrapLiteral::s15`]: integers modulo up to 16.
     S15,
+    /// [`BootstrapLiteral::w16`]: integers modulo up to 256.
+    W16,
 }
 
 impl DiscreteSet {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::G15, Self::L15, Self::S15];
+    pub const ALL: [Self; 4] = [Self::G15, Self::L15, Self::S15, Self::W16];
 
     /// The set itself.
     pub fn literal(self) -> BootstrapLiteral {
@@ -26,6 +28,7 @@ impl DiscreteSet {
             Self::G15 => BootstrapLiteral::g15(),
             Self::L15 => BootstrapLiteral::l15(),
             Self::S15 => BootstrapLiteral::s15(),
+            Self::W16 => BootstrapLiteral::w16(),
         }
     }
 }
@@ -35,7 +38,7 @@ impl FromStr for DiscreteSet {
 
     fn from_str(name: &str) -> Result<Self, HeError> {
         let found = Self::ALL.into_iter().find(|set| set.to_string().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| parameters(format!("there is no set {name:?} for tables; take G15, L15 or S15")))
+        found.ok_or_else(|| parameters(format!("there is no set {name:?} for tables; take G15, L15, S15 or W16")))
     }
 }
 

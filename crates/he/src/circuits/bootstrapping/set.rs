@@ -173,9 +173,9 @@ impl BootstrapLiteral {
 
     /// G15, gates: tables of up to 4 values of 2^15 integers, N = 2^15. [`crate::discrete`].
     pub fn g15() -> Self {
-        let q = [(1, 26), (3, 22), (2, 34), (8, 35), (3, 30)];
+        let q = [(1, 26), (3, 24), (2, 38), (8, 40), (3, 34)];
         Self {
-            params: ternary(15, &q, &[(5, 43)], 6, 28),
+            params: ternary(15, &q, &[(5, 49)], 6, 30),
             log_slots: 14,
             stc: vec![5, 5, 4],
             cts: vec![4, 5, 5],
@@ -190,7 +190,7 @@ impl BootstrapLiteral {
 
     /// L15, bits with 4 levels: tables of 2 values of 2^15 integers, N = 2^15.
     pub fn l15() -> Self {
-        let q = [(1, 26), (3, 22), (4, 31), (9, 37), (3, 31)];
+        let q = [(1, 26), (3, 24), (4, 31), (9, 37), (3, 31)];
         let reduction = ReductionLiteral::Tables { modulus: 2 };
         Self { params: ternary(15, &q, &[(4, 48)], 5, 31), reduction, ..Self::g15() }
     }
@@ -205,6 +205,23 @@ impl BootstrapLiteral {
             reduction: ReductionLiteral::Tables { modulus: 16 },
             weight: 32,
             gate_bits: 32,
+            ..Self::g15()
+        }
+    }
+
+    /// W16, bytes: tables of up to 256 values of 2^16 integers, N = 2^16.
+    pub fn w16() -> Self {
+        let q = [(1, 38), (3, 34), (8, 48), (8, 50), (3, 42)];
+        Self {
+            params: ternary(16, &q, &[(11, 49)], 12, 40),
+            log_slots: 15,
+            stc: vec![5, 5, 5],
+            cts: vec![5, 5, 5],
+            degree: 28,
+            doublings: 3,
+            reduction: ReductionLiteral::Tables { modulus: 256 },
+            weight: 28,
+            gate_bits: 38,
             ..Self::g15()
         }
     }
@@ -239,6 +256,7 @@ impl BootstrapLiteral {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discrete::DiscreteSet;
     use sudare_rlwe::security::max_log_qp;
 
     /// Levels for use and bits, of every set; the sparse key's and the whole modulus within their limits.
@@ -260,6 +278,29 @@ mod tests {
             assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{name}: {gate} bits");
             let largest = literal.params.q_bits.chunks(literal.params.digit_limbs).map(|d| d.iter().sum::<u32>()).max();
             assert!(largest <= Some(literal.params.p_bits.iter().sum()), "{name}");
+        }
+    }
+
+    /// The sets for tables: their primes within the limits, and the errors of their results so small that tables of
+    /// tables never end. [`DiscreteSet`]
+    #[test]
+    fn sets_for_tables() {
+        let expected = [("G15", 4, 0, 0.0014), ("L15", 2, 4, 0.0006), ("S15", 16, 0, 0.0036), ("W16", 256, 0, 0.0024)];
+        for (set, (name, modulus, levels, most)) in DiscreteSet::ALL.into_iter().zip(expected) {
+            assert_eq!((name.parse(), set.to_string().as_str()), (Ok(set), name));
+            let literal = set.literal();
+            let (input, output) = literal.levels().unwrap();
+            assert_eq!(output - input, levels, "{name}");
+            let (log_n, secret) = (literal.params.log_n, literal.params.secret);
+            let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
+            assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{name}: {total} bits");
+            let sparse = SecretDistribution::FixedWeight { weight: literal.weight };
+            let gate = literal.params.q_bits[0] + literal.gate_bits;
+            assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{name}: {gate} bits");
+            let largest = literal.params.q_bits.chunks(literal.params.digit_limbs).map(|d| d.iter().sum::<u32>()).max();
+            assert!(largest <= Some(literal.params.p_bits.iter().sum()), "{name}");
+            let bound = literal.table_bound(modulus).unwrap();
+            assert!((most / 1.3..most).contains(&bound), "{name}: {bound}");
         }
     }
 

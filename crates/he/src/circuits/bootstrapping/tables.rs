@@ -10,9 +10,10 @@
 
 use super::layout::{Layout, RAISE};
 use super::noise::{cts_imaginary_variance, cts_variance, join_variance, raise_variance, stc_variance};
-use super::params::BootstrapParams;
+use super::params::{BootstrapParams, planned};
 use super::raise::raise;
 use super::refresh::{Bootstrapper, Kind};
+use super::set::BootstrapLiteral;
 use crate::circuits::linear_map::MapPlan;
 use crate::circuits::mod1::Interpolation;
 use crate::circuits::polynomial::Parts;
@@ -105,7 +106,7 @@ pub(super) fn phases(weight: u32, modulus: usize) -> Vec<Phase> {
     for _ in 0..=weight {
         // By the trapezoidal rule, with running sums.
         let mut next = vec![0.0; sums.len() + fine];
-        let (mut inside, at) = (0.0f64, |i: usize| sums.get(i).copied().unwrap_or_default());
+        let (mut inside, at) = (0.0f64, |i: usize| sums.get(i).map_or(0.0, |s| *s));
         for (i, out) in next.iter_mut().enumerate() {
             let leaving = i.checked_sub(fine).map_or(0.0, at);
             inside += at(i);
@@ -263,6 +264,22 @@ fn bound(deviations: &[(Phase, f64)]) -> f64 {
         high
     };
     deviations.chunk_by(|a, b| a.0.x == b.0.x).map(one).fold(0.0, f64::max)
+}
+
+impl BootstrapLiteral {
+    /// Bound on the error of a table's results, before anything is built: of the identity modulo t, for integers without an
+    /// error.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a set without tables.
+    pub fn table_bound(&self, modulus: usize) -> Result<f64, HeError> {
+        let layout = Layout::new(self, planned(self))?;
+        let values: Vec<f64> = (0..modulus).map(|x| x as f64).collect();
+        let output = TableOutput { table: Interpolation::new(&values)?, scale: layout.scale() };
+        let (plan, e, values) = layout.tables(&[(&output.table, output.scale)])?;
+        let input = TableInput { modulus, range: modulus as f64 - 1.0, error: 0.0 };
+        Ok(layout.table_errors(input, &[output], (&plan, e, &values)).into_iter().fold(0.0, f64::max))
+    }
 }
 
 impl BootstrapParams {

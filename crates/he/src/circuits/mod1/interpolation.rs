@@ -86,7 +86,7 @@ impl Interpolation {
 
     /// Largest |T − f| for an angle that is off by at most `error` of a turn, over all values.
     pub fn bending(&self, error: f64) -> f64 {
-        // T is a polynomial of degree under t: between points its error is under twice that at them.
+        // T has a degree under t, and hardly bends between points a sixteenth of a step apart.
         const POINTS: i32 = 8;
         let off = |x: usize, i: i32| {
             let turn = x as f64 / self.modulus() as f64 + error * f64::from(i) / f64::from(POINTS);

@@ -42,6 +42,21 @@ fn every_value_of_every_table() {
     }
 }
 
+/// Tables of bytes.
+#[test]
+fn random_tables_of_256_values() {
+    let w = World::small(BootstrapLiteral::w16(), 9);
+    let mut random = Random(12);
+    for _ in 0..sized(1, 25) {
+        let x = w.integers(&mut random, 256);
+        let value = w.encrypt(&x, 256, Form::Packed);
+        let tables: Vec<Table> = (0..4).map(|_| Table::of(256, 256, |_| random.below(256)).unwrap()).collect();
+        for (table, result) in tables.iter().zip(w.server.tables(&value, &tables).unwrap()) {
+            assert_eq!(w.decrypt(&result), x.iter().map(|x| table.values()[*x as usize]).collect::<Vec<_>>());
+        }
+    }
+}
+
 /// Results are read again, and their errors stay what they were.
 #[test]
 fn tables_of_tables() {
@@ -142,12 +157,11 @@ fn counters_are_as_predicted() {
     for set in DiscreteSet::ALL {
         let w = World::small(set.literal(), 9);
         let params = w.server.params();
-        let modulus = if set == DiscreteSet::S15 {
-            16
-        } else if set == DiscreteSet::G15 {
-            4
-        } else {
-            2
+        let modulus = match set {
+            DiscreteSet::G15 => 4,
+            DiscreteSet::L15 => 2,
+            DiscreteSet::S15 => 16,
+            DiscreteSet::W16 => 256,
         };
         let identity = Table::of(modulus, modulus, |x| x).unwrap();
         let value = w.encrypt(&[1], modulus, Form::Packed);
