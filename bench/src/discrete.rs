@@ -280,7 +280,7 @@ fn case(
     }
     let bound = results.iter().map(Discrete::error).fold(0.0, f64::max);
     server.bootstrapper().reset_counters();
-    let (again, made_of) = count::counted(|| threads.run(&compute));
+    let (again, made_of) = count::counted(|| threads.run(compute));
     again?;
     let numbers = |t: &Table| t.values().iter().map(|x| *x as f64).collect::<Vec<_>>();
     let predicted = match work {
