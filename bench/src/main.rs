@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod discrete;
 mod exact;
 mod fma;
 mod genome;
@@ -153,6 +154,8 @@ enum Suite {
     Papers001Tfhe(tfhe::Options),
     /// CKKS bootstrapping by set: steps, precision by shape of input, counters, keys and memory.
     Bootstrap(bootstrap::Options),
+    /// Gates and tables of 2^15 integers by one bootstrap, by set: time of a value, errors, counters, keys.
+    Discrete(discrete::Options),
     /// The library comparison's figures beside ours, as one page with those of TFHE and of the genome search.
     #[command(name = "papers-001")]
     Papers001(schemes::Options),
@@ -260,6 +263,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = bootstrap::run(options, budget, &threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("bootstrap{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Discrete(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = discrete::run(options, budget, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("discrete{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

@@ -8,6 +8,7 @@ use std::error::Error;
 use sudare_he::bv::PaperSet;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::ckks::ParamsLiteral;
+use sudare_he::discrete::DiscreteSet;
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_tfhe::boolean::fhew::FhewLiteral;
@@ -199,8 +200,9 @@ fn sparse_limits() -> Vec<Problem> {
 /// the sparse one modulo q_0·p.
 fn bootstrapping() -> Outcome<Vec<Problem>> {
     let mut out = Vec::new();
-    for name in BootstrapSet::ALL {
-        let literal = name.literal();
+    let numbers = BootstrapSet::ALL.map(|set| (set.to_string(), set.literal()));
+    let tables = DiscreteSet::ALL.map(|set| (set.to_string(), set.literal()));
+    for (name, literal) in numbers.into_iter().chain(tables) {
         let params = literal.params.build()?;
         let (claim, error) = (params.literal().security.bits(), error_of_rings());
         let mut put = |name: String, kind, log_q, secret| {

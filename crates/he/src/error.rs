@@ -159,6 +159,24 @@ pub enum HeError {
         /// The plaintext modulus.
         modulus: u64,
     },
+    /// An integer that is not below its modulus.
+    #[error("{what} {index} is not below the modulus {modulus}; reduce it first, or take a larger modulus")]
+    NotBelow {
+        /// What it is: a value, a table's value.
+        what: &'static str,
+        /// Its position.
+        index: usize,
+        /// The modulus.
+        modulus: u64,
+    },
+    /// A table that does not say what becomes of each integer.
+    #[error("a table of {found} values for integers modulo {modulus}; give one for each of 0 to {modulus} − 1")]
+    TableLength {
+        /// Values given.
+        found: usize,
+        /// The modulus.
+        modulus: u64,
+    },
     /// Slots asked of a plaintext modulus that has none.
     #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo 2N; use coefficients")]
     NoSlots {
@@ -216,8 +234,9 @@ impl Kinded for HeError {
             | Self::OverBound { .. }
             | Self::Approximation { .. }
             | Self::NotModulo { .. }
+            | Self::NotBelow { .. }
             | Self::DoesNotFit { .. } => ErrorKind::Input,
-            Self::TooManyValues { .. } | Self::TooManyParts { .. } => ErrorKind::Shape,
+            Self::TooManyValues { .. } | Self::TooManyParts { .. } | Self::TableLength { .. } => ErrorKind::Shape,
             Self::Memory { .. } => ErrorKind::Machine,
             Self::NotAsComputed { .. } => ErrorKind::Release,
             Self::NoSlots { .. } => ErrorKind::Parameters,

@@ -1,5 +1,5 @@
 //! Homomorphic encryption on what [`sudare_rlwe`] has for all schemes: CKKS (approximate), BFV and BGV
-//! (exact), the classic BV scheme, and circuits of their operations.
+//! (exact), the classic BV scheme, integers and bits with tables of their values, and circuits of these operations.
 //!
 //! ```
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral};
@@ -30,6 +30,7 @@ pub mod bgv;
 pub mod bv;
 pub mod circuits;
 pub mod ckks;
+pub mod discrete;
 pub mod error;
 pub mod integer;
 

@@ -2,6 +2,7 @@
 
 mod bootstrapping;
 mod ckks;
+mod discrete;
 mod estimates;
 mod exact;
 mod noise;

@@ -1,10 +1,11 @@
 //! How a bootstrapping set lays its chain out: levels, scales and steps, before any prime is chosen.
 
+use super::noise::integer_variance;
 use super::refresh::Kind;
-use super::set::BootstrapLiteral;
+use super::set::{BootstrapLiteral, ReductionLiteral};
 use crate::circuits::dft::{Direction, Stage, Transform};
 use crate::circuits::linear_map::{Diagonals, MapPlan};
-use crate::circuits::mod1::{Mod1, Mod1Literal};
+use crate::circuits::mod1::{Exponential, Interpolation, MAX_TABLE, Mod1, Mod1Literal, Reduction};
 use crate::circuits::polynomial::program::{Plan, Value};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
@@ -48,7 +49,7 @@ pub(crate) struct Layout {
     /// The prime p beside q_0 of the sparse secret.
     pub gate_prime: f64,
     pub levels: Levels,
-    pub mod1: Mod1,
+    pub reduction: Reduction,
     pub stc: Transform,
     pub cts: Transform,
 }
@@ -60,13 +61,7 @@ impl Layout {
     /// `RlweError::Parameters`.
     pub fn new(literal: &BootstrapLiteral, chain: Sketch) -> Result<Self, HeError> {
         check(literal)?;
-        let mod1 = Mod1::new(Mod1Literal {
-            integers: literal.weight / 2,
-            radius: (-literal.log_radius).exp2() * DRIFT,
-            degree: literal.degree,
-            doublings: literal.doublings,
-            sines: literal.sines,
-        })?;
+        let reduction = reduction(literal)?;
         let (points, slots) = (1usize << literal.log_slots, 1usize << (literal.params.log_n - 1));
         let stc = Transform::new(points, &literal.stc, Direction::SlotsToCoefficients, 0)?;
         let mut cts = Transform::new(points, &literal.cts, Direction::CoefficientsToSlots, stc.pending())?;
@@ -74,10 +69,10 @@ impl Layout {
             // Imaginary parts stand behind the real ones.
             cts.mask_output(&side_by_side(points, -Complex64::I));
         }
-        let levels = levels(literal, chain.q().len() - 1, mod1.depth())?;
+        let levels = levels(literal, chain.q().len() - 1, reduction.depth())?;
         let low = low(&chain, levels.input + 1)?;
         let gate_prime = f64::from(literal.gate_bits).exp2();
-        Ok(Self { literal: literal.clone(), chain, low, gate_prime, levels, mod1, stc, cts })
+        Ok(Self { literal: literal.clone(), chain, low, gate_prime, levels, reduction, stc, cts })
     }
 
     /// N.
@@ -105,9 +100,22 @@ impl Layout {
         f64::from(self.literal.params.log_scale).exp2()
     }
 
-    /// ρ: what values that fill Δ fill of q_0.
+    /// ρ: what values that fill Δ fill of q_0; of tables 1/t.
     pub fn radius(&self) -> f64 {
-        (-self.literal.log_radius).exp2()
+        match self.literal.reduction {
+            ReductionLiteral::Sines { log_radius, .. } => (-log_radius).exp2(),
+            ReductionLiteral::Tables { modulus } => 1.0 / modulus as f64,
+        }
+    }
+
+    /// E(m/q_0 + I)² of a raised coefficient: the sum of h + 1 uniform numbers, of which messages of size one leave
+    /// only I and what they fill.
+    pub fn spread(&self) -> f64 {
+        let integers = integer_variance(self.literal.weight);
+        match self.literal.reduction {
+            ReductionLiteral::Sines { .. } => integers + self.radius().powi(2) / 3.0,
+            ReductionLiteral::Tables { .. } => integers,
+        }
     }
 
     pub fn q0(&self) -> f64 {
@@ -130,14 +138,64 @@ impl Layout {
     }
 
     /// The modular reduction as a program, and its value, whose imaginary parts times 2i have `target` as their
-    /// scale for messages that came with `scale`.
+    /// scale for messages that came with `scale`; of tables the one of all numbers as they are.
     ///
     /// # Errors
     /// `RlweError::OutOfLevels`.
     pub fn reduction(&self, scale: f64, target: f64) -> Result<(Plan, Value), HeError> {
         let mut plan = Plan::new(self.chain.clone(), self.levels.start, self.start_scale());
-        let value = self.mod1.write(&mut plan, 0, target / (2.0 * self.unit(scale)))?;
+        let value = match &self.reduction {
+            Reduction::Sines(mod1) => mod1.write(&mut plan, 0, target / (2.0 * self.unit(scale)))?,
+            Reduction::Tables { modulus, .. } => {
+                let all: Vec<f64> = (0..*modulus).map(|x| x as f64).collect();
+                let (written, _, values) = self.tables(&[(&Interpolation::new(&all)?, target)])?;
+                plan = written;
+                values[0]
+            }
+        };
         Ok((plan, value))
+    }
+
+    /// The modular reduction of numbers.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a set of tables.
+    pub fn mod1(&self) -> Result<&Mod1, HeError> {
+        match &self.reduction {
+            Reduction::Sines(mod1) => Ok(mod1),
+            Reduction::Tables { .. } => Err(parameters(
+                "this bootstrapping set evaluates tables of integers and refreshes no numbers; take A to D",
+            )),
+        }
+    }
+
+    /// The exponential before tables, and the most values of one.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a set of numbers.
+    pub fn exponential(&self) -> Result<(&Exponential, usize), HeError> {
+        match &self.reduction {
+            Reduction::Tables { exponential, modulus } => Ok((exponential, *modulus)),
+            Reduction::Sines(_) => {
+                Err(parameters("this bootstrapping set refreshes numbers and has no tables; take G15, L15, S15 or W16"))
+            }
+        }
+    }
+
+    /// Tables of one exponential as a program: the exponential's value, and those of the tables, whose imaginary parts times
+    /// 2i have what stands beside each as their scale.
+    ///
+    /// # Errors
+    /// `RlweError::OutOfLevels`; `RlweError::Parameters` for a set that has no tables.
+    pub fn tables(&self, tables: &[(&Interpolation, f64)]) -> Result<(Plan, Value, Vec<Value>), HeError> {
+        let (exponential, _) = self.exponential()?;
+        let mut plan = Plan::new(self.chain.clone(), self.levels.start, self.start_scale());
+        let scale = plan.prime(self.levels.start - exponential.depth());
+        let e = exponential.write(&mut plan, 0, scale)?;
+        // Imaginary parts count twice.
+        let halves: Vec<_> = tables.iter().map(|(table, scale)| (*table, scale / 2.0)).collect();
+        let values = Interpolation::write(&mut plan, e, &halves)?;
+        Ok((plan, e, values))
     }
 
     /// For each stage of StC its level, its factor and the scale of its diagonals.
@@ -153,7 +211,7 @@ impl Layout {
     /// The same for CtS.
     pub fn cts_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
         let count = 1.0 / self.cts.stages().len() as f64;
-        let factor = (1.0 / (2.0 * self.mod1.span() * self.repeats() as f64)).powf(count);
+        let factor = (1.0 / (2.0 * self.reduction.span() * self.repeats() as f64)).powf(count);
         let share = (self.start_scale() / self.q0()).powf(count);
         let at = move |(i, stage)| {
             let level = self.levels.top - i;
@@ -352,8 +410,20 @@ fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
     if !(9..=17).contains(&literal.params.log_n) || !(1..literal.params.log_n).contains(&literal.log_slots) {
         return fail(format!("2^{} slots do not fit N = 2^{}", literal.log_slots, literal.params.log_n));
     }
-    if !(1..=16).contains(&literal.hoisted) || !(0.0..=16.0).contains(&literal.log_radius) {
-        return fail("a bootstrap hoists 1 to 16 babies, and −log2 of its radius is at most 16".into());
+    if !(1..=16).contains(&literal.hoisted) {
+        return fail("a bootstrap hoists 1 to 16 babies".into());
+    }
+    match literal.reduction {
+        ReductionLiteral::Sines { log_radius, .. } if !(0.0..=16.0).contains(&log_radius) => {
+            return fail("−log2 of a bootstrap's radius is from 0 to 16".into());
+        }
+        ReductionLiteral::Tables { modulus } if !(2..=MAX_TABLE).contains(&modulus) => {
+            return fail(format!("tables of {modulus} values; a set has 2 to {MAX_TABLE}"));
+        }
+        ReductionLiteral::Tables { .. } if literal.log_slots + 1 != literal.params.log_n => {
+            return fail("tables are evaluated in all slots".into());
+        }
+        _ => {}
     }
     if !(2..=256).contains(&literal.weight) || literal.weight % 2 == 1 {
         return fail(format!("an ephemeral secret of weight {}; take an even one from 2 to 256", literal.weight));
@@ -367,11 +437,29 @@ fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
     Ok(())
 }
 
+fn reduction(literal: &BootstrapLiteral) -> Result<Reduction, HeError> {
+    let BootstrapLiteral { degree, doublings, weight, .. } = *literal;
+    Ok(match literal.reduction {
+        ReductionLiteral::Sines { terms, log_radius } => {
+            let radius = (-log_radius).exp2() * DRIFT;
+            let integers = weight / 2;
+            Reduction::Sines(Mod1::new(Mod1Literal { integers, radius, degree, doublings, sines: terms })?)
+        }
+        // Numbers may lie anywhere between −(h + 1)/2 and (h + 1)/2.
+        ReductionLiteral::Tables { modulus } => Reduction::Tables {
+            exponential: Exponential::whole(f64::from(weight + 1) / 2.0, degree, doublings)?,
+            modulus,
+        },
+    })
+}
+
 fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels, HeError> {
     let input = literal.stc.len();
     let mask = usize::from(literal.log_slots + 1 < literal.params.log_n);
     let used = literal.cts.len() + depth + mask;
-    match top.checked_sub(used).filter(|output| *output > input) {
+    // Tables may end where the next ones begin.
+    let least = input + usize::from(matches!(literal.reduction, ReductionLiteral::Sines { .. }));
+    match top.checked_sub(used).filter(|output| *output >= least) {
         Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - literal.cts.len(), top }),
         None => Err(parameters(format!(
             "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top}; add primes"

@@ -9,6 +9,7 @@
 //! | to a sparse secret modulo q_0·p, to all primes, and back to the dense one | `raise` | Bossuat–Troncoso-Pastoriza–Hubaux, ePrint 2022/024 |
 //! | coefficients to slots (CtS) | [`super::dft`] | |
 //! | reduction modulo q_0 of real and imaginary parts | [`super::mod1`] | ePrint 2021/572 |
+//! | or tables of integers modulo t | `tables`, [`super::mod1`] | ePrint 2024/1623 |
 //! | both put together, and the rotation that the transforms left undone | `refresh` | |
 //!
 //! A sparse secret of weight h bounds the multiples of q_0 that raising adds by h/2, so a bootstrap never
@@ -30,6 +31,7 @@ mod raise;
 mod refresh;
 mod search;
 mod set;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -40,4 +42,6 @@ pub use noise::PredictedNoise;
 pub use params::BootstrapParams;
 pub use refresh::{Bootstrapper, Kind, Progress, Step};
 pub use search::BootstrapGoal;
-pub use set::{BootstrapLiteral, BootstrapSet};
+pub use set::{BootstrapLiteral, BootstrapSet, ReductionLiteral};
+pub use tables::TableNoise;
+pub(crate) use tables::{TableInput, TableOutput};

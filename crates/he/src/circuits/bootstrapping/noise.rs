@@ -10,7 +10,7 @@ use crate::circuits::polynomial::program::{Plan, Value};
 use crate::ckks::noise::TAIL;
 use crate::error::HeError;
 use num_complex::Complex64;
-use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, canonical_bound};
+use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, Sketch, canonical_bound};
 
 /// Points of the reduction's input that are looked at.
 const SAMPLES: usize = 2048;
@@ -51,7 +51,7 @@ pub(super) fn integer_variance(weight: u32) -> f64 {
 
 /// x/(K + ρ) as raising distributes it: rounded sums of h uniform numbers, with messages spread evenly.
 pub(super) fn samples(layout: &Layout) -> Samples {
-    let span = layout.mod1.span();
+    let span = layout.reduction.span();
     let mut out = Samples::new();
     let (mut cumulated, mut at) = (0.0, 0usize);
     for (integer, share) in integer_shares(layout.literal.weight) {
@@ -116,15 +116,15 @@ pub(super) fn cts_variance(layout: &Layout, maps: &[MapPlan]) -> f64 {
     let chain = &layout.chain;
     let n = chain.degree();
     // Slots of the raised ciphertext: N coefficients of m + q_0·I each, of which the trace keeps some, times as many.
-    let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2) / 3.0;
+    let spread = layout.spread();
     let (mut scale, mut energy) = (layout.q0(), n * spread * layout.repeats() as f64);
     let mut error = trace_variance(layout);
     for ((_, level, ..), map) in layout.cts_stages().zip(maps) {
         let q = chain.q()[level];
         let before = map.variance(chain, level, scale, energy, error / (scale * scale));
         if level == layout.levels.start + 1 {
-            // y = c + c̄ is twice the real part; conjugation rounds c_1 and switches once.
-            let turn = n * chain.switching(level).variance() + n * chain.secret_weight() * ROUNDING_VARIANCE;
+            // y = c + c̄ is twice the real part.
+            let turn = conjugate_variance(chain, level);
             return (2.0 * before + turn / 2.0) / (q * q) + n * chain.division(2).variance() / 2.0;
         }
         error = before / (q * q) + n * chain.division(2).variance();
@@ -132,6 +132,18 @@ pub(super) fn cts_variance(layout: &Layout, maps: &[MapPlan]) -> f64 {
         energy *= map.energy();
     }
     error
+}
+
+/// Variance of the imaginary part that CtS leaves in one of the reduction's inputs, in integer units: what the conjugate's key
+/// switch and the last division add after real parts were taken.
+pub(super) fn cts_imaginary_variance(layout: &Layout) -> f64 {
+    let (chain, level) = (&layout.chain, layout.levels.start + 1);
+    (conjugate_variance(chain, level) / chain.q()[level].powi(2) + chain.degree() * chain.division(2).variance()) / 2.0
+}
+
+/// Variance E|e|² of what a conjugate adds to a slot: it rounds c_1 and switches once.
+fn conjugate_variance(chain: &Sketch, level: usize) -> f64 {
+    chain.degree() * (chain.switching(level).variance() + chain.secret_weight() * ROUNDING_VARIANCE)
 }
 
 /// Variance of a slot's error after the trace alone, in integer units.
@@ -162,6 +174,7 @@ pub(super) fn join_variance(layout: &Layout, scale: f64, kinds: usize) -> f64 {
 impl PredictedNoise {
     /// Of a refresh of complex slots for values of mean square `message` at the full scale.
     pub(super) fn of(layout: &Layout, message: f64) -> Result<Self, HeError> {
+        let mod1 = layout.mod1()?;
         let (q0, rho) = (layout.q0(), layout.radius());
         let (plan, value) = layout.reduction(layout.scale(), layout.scale())?;
         let gains = plan.gains(value, &samples(layout));
@@ -175,7 +188,7 @@ impl PredictedNoise {
             raise: coefficient(raise_variance(layout)),
             to_slots: slot(gains.mean_square[0] * cts_variance(layout, &layout.cts_plans()) / (start * start)),
             reduce: slot(0.5 * plan.variance(&gains, 0.0)),
-            approximation: slot(layout.mod1.error().rms.powi(2)),
+            approximation: slot(mod1.error().rms.powi(2)),
             join: join_variance(layout, scale, 2) / (scale * rho).powi(2),
         })
     }
@@ -190,6 +203,8 @@ pub(super) struct Bounds {
     coefficients: f64,
     /// Of the reduction's input, in units of y.
     input: f64,
+    /// Of the sine series; of tables none.
+    approximation: f64,
     samples: Samples,
 }
 
@@ -203,6 +218,7 @@ impl Bounds {
             raised_slots: canonical_bound(&TAIL, layout.chain.degree(), spread, 1),
             coefficients: coefficients / layout.q0(),
             input: tail(cts_variance(layout, &layout.cts_plans())) / layout.start_scale(),
+            approximation: layout.mod1().map_or(0.0, |mod1| mod1.error().largest),
             samples: samples(layout),
         }
     }
@@ -212,8 +228,8 @@ impl Bounds {
     pub fn output(&self, layout: &Layout, (plan, value): (&Plan, Value), error: f64, unit: f64) -> f64 {
         let gains = plan.gains(value, &self.samples);
         // How much the reduction stretches errors of x: nearly not.
-        let gain = 1.05 * gains.largest[0] / layout.mod1.span();
-        let reduced = 2.0 * (plan.error_bound(&gains, self.input) + layout.mod1.error().largest);
+        let gain = 1.05 * gains.largest[0] / layout.reduction.span();
+        let reduced = 2.0 * (plan.error_bound(&gains, self.input) + self.approximation);
         let scale = 2.0 * plan.scale(value);
         let joined = tail(join_variance(layout, scale, 2)) / scale;
         error * gain + (2.0 * self.coefficients * gain + reduced + joined) / unit

@@ -5,7 +5,7 @@ use super::noise::PredictedNoise;
 use super::refresh::Kind;
 use super::set::BootstrapLiteral;
 use crate::circuits::dft::Transform;
-use crate::circuits::mod1::Mod1;
+use crate::circuits::mod1::Reduction;
 use crate::ckks::Params;
 use crate::error::HeError;
 use std::sync::Arc;
@@ -138,9 +138,9 @@ impl BootstrapParams {
         &self.0.open
     }
 
-    /// The modular reduction.
-    pub fn mod1(&self) -> &Mod1 {
-        &self.0.layout.mod1
+    /// The exponential and what follows it.
+    pub fn reduction(&self) -> &Reduction {
+        &self.0.layout.reduction
     }
 
     /// The transforms: StC, CtS.
@@ -176,7 +176,7 @@ impl BootstrapParams {
     /// Variances that a refresh of complex slots with mean square `message` adds; of real ones about half.
     ///
     /// # Errors
-    /// None for a set that was built.
+    /// `RlweError::Parameters` for a set of tables.
     pub fn predicted_noise(&self, message: f64) -> Result<PredictedNoise, HeError> {
         PredictedNoise::of(self.layout(), message)
     }

@@ -179,6 +179,7 @@ impl Bootstrapper {
     /// Refreshes several ciphertexts together: each key and diagonal is read once for all.
     ///
     /// # Errors
+    /// `RlweError::Parameters` for a set of tables;
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`; `RlweError::OutOfLevels` below
     /// the input level; [`HeError::TooLarge`] unless bound · scale ≤ Δ.
     pub fn refresh_many(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
@@ -265,6 +266,7 @@ impl Bootstrapper {
         let operation = "bootstrapping";
         self.evaluator.inner.check_two_parts(operation, c.inner())?;
         let layout = self.layout();
+        layout.mod1()?;
         if c.level() < layout.levels.input {
             return Err(RlweError::OutOfLevels { operation, needed: layout.levels.input, level: c.level() }.into());
         }
@@ -279,7 +281,7 @@ impl Bootstrapper {
         let scale = c.scale * factor;
         let target = layout.scale() / c.bound.max(1.0).log2().ceil().exp2();
         let (plan, value) = layout.reduction(scale, target)?;
-        Ok(Case { factor: factor as i64, scale, target, program: plan.encode(self.params().params(), value) })
+        Ok(Case { factor: factor as i64, scale, target, program: plan.encode(self.params().params(), vec![value]) })
     }
 
     /// A ciphertext at StC's level, times its factor.
@@ -299,8 +301,13 @@ impl Bootstrapper {
     fn together(&self, group: &[(&Ciphertext, &Case)]) -> Parts {
         let input = |(c, case): &(&Ciphertext, &Case)| self.input(c, case.factor);
         let [x, y] = group else { return input(&group[0]) };
-        let (mut sum, imaginary) = (input(x), input(y));
-        for (c, mut d) in sum.iter_mut().zip(imaginary) {
+        self.complex(input(x), input(y))
+    }
+
+    /// x + i·y.
+    pub(super) fn complex(&self, x: Parts, y: Parts) -> Parts {
+        let mut sum = x;
+        for (c, mut d) in sum.iter_mut().zip(y) {
             d.mul_imaginary_unit(false);
             c.add_assign(&d);
         }
@@ -372,7 +379,8 @@ impl Bootstrapper {
     pub(super) fn reduce(&self, starts: &[Parts], cases: &[Case]) -> Result<Vec<Parts>, HeError> {
         let each = starts.len() / cases.len().max(1);
         let programs: Vec<&Program> = cases.iter().flat_map(|c| std::iter::repeat_n(&c.program, each)).collect();
-        Program::run(&programs, &self.evaluator, &starts.iter().collect::<Vec<_>>())
+        let values = Program::run(&programs, &self.evaluator, &starts.iter().collect::<Vec<_>>())?;
+        Ok(values.into_iter().flatten().collect())
     }
 
     /// 2·(Im o_u + i·Im o_v) of the reduction's values, or of real ones 2·Im o of each, with the transforms' rotation undone.
@@ -413,7 +421,7 @@ impl Bootstrapper {
     /// What a pair over Q_l·P becomes when it is divided by P and by i, or by −i where the series' sign asks
     /// for it.
     fn over_i(&self, params: &Params, pair: ExtendedPair) -> Parts {
-        let minus = self.params().mod1().sign() > 0.0;
+        let minus = self.params().reduction().sign() > 0.0;
         let mut parts = pair.mod_down(params);
         parts.iter_mut().for_each(|c| c.mul_imaginary_unit(minus));
         parts
@@ -422,7 +430,7 @@ impl Bootstrapper {
     /// A refreshed ciphertext; `noise` is that of all that were refreshed as one, times their factors.
     fn finish(&self, (input, case): (&Ciphertext, &Case), noise: f64, parts: Parts) -> Ciphertext {
         let layout = self.layout();
-        let reduction = (case.program.plan(), case.program.output());
+        let reduction = (case.program.plan(), case.program.outputs()[0]);
         let error = self.bounds.output(layout, reduction, noise / case.scale, layout.unit(case.scale));
         let inner = input.inner().with_parts(parts.into(), layout.levels.output);
         Ciphertext::new(inner, State { scale: case.target, bound: input.bound, noise: error * case.target })

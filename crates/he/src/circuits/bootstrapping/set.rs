@@ -54,6 +54,23 @@ impl fmt::Display for BootstrapSet {
     }
 }
 
+/// What follows the exponential: what a set is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReductionLiteral {
+    /// The values themselves, of numbers.
+    Sines {
+        /// Terms of the sine series, 2 to 4.
+        terms: usize,
+        /// −log2 of ρ, how much of q_0 values of size one fill. A smaller ρ needs fewer sines and loses bits.
+        log_radius: f64,
+    },
+    /// Tables, of integers ([`crate::discrete`]).
+    Tables {
+        /// Most values of a table.
+        modulus: usize,
+    },
+}
+
 /// A chain of primes with what each part of it is for, and the shapes of the steps.
 ///
 /// From the bottom, `params.q_bits` holds q_0; a prime for each stage of StC, the last stage's first; the
@@ -73,10 +90,8 @@ pub struct BootstrapLiteral {
     pub degree: usize,
     /// Squarings of the exponential.
     pub doublings: u32,
-    /// Terms of the sine series, 2 to 4.
-    pub sines: usize,
-    /// −log2 of ρ, how much of q_0 values of size one fill. A smaller ρ needs fewer sines and loses bits.
-    pub log_radius: f64,
+    /// What follows the exponential.
+    pub reduction: ReductionLiteral,
     /// h: weight of the ephemeral secret.
     pub weight: u32,
     /// Bits of the prime p under which keys lead to the ephemeral secret and back.
@@ -109,8 +124,7 @@ impl BootstrapLiteral {
             cts: vec![5, 5, 5],
             degree: 28,
             doublings: 3,
-            sines: 4,
-            log_radius: 4.1,
+            reduction: ReductionLiteral::Sines { terms: 4, log_radius: 4.1 },
             weight: 28,
             gate_bits: 49,
             hoisted: 4,
@@ -126,7 +140,8 @@ impl BootstrapLiteral {
     /// B, fast: N = 2^16, 5 levels at Δ = 2^40, 20.5 bits.
     pub fn b() -> Self {
         let q = [(1, 46), (1, 32), (1, 29), (1, 28), (5, 40), (3, 43), (1, 45), (5, 46), (1, 39), (1, 41), (1, 43)];
-        Self { params: ternary(16, &q, &[(18, 48)], 21, 40), sines: 2, log_radius: 5.75, ..Self::a() }
+        let reduction = ReductionLiteral::Sines { terms: 2, log_radius: 5.75 };
+        Self { params: ternary(16, &q, &[(18, 48)], 21, 40), reduction, ..Self::a() }
     }
 
     /// C: N = 2^15, 2^14 complex slots, 4 levels at Δ = 2^33, 16.1 bits.
@@ -137,8 +152,7 @@ impl BootstrapLiteral {
             log_slots: 14,
             stc: vec![5, 5, 4],
             cts: vec![4, 5, 5],
-            sines: 2,
-            log_radius: 4.85,
+            reduction: ReductionLiteral::Sines { terms: 2, log_radius: 4.85 },
             weight: 34,
             gate_bits: 41,
             ..Self::a()
@@ -154,6 +168,61 @@ impl BootstrapLiteral {
             stc: vec![5, 5],
             cts: vec![5, 5],
             ..Self::c()
+        }
+    }
+
+    /// G15, gates: tables of up to 4 values of 2^15 integers, N = 2^15. [`crate::discrete`].
+    pub fn g15() -> Self {
+        let q = [(1, 26), (3, 24), (2, 38), (8, 40), (3, 34)];
+        Self {
+            params: ternary(15, &q, &[(5, 49)], 6, 30),
+            log_slots: 14,
+            stc: vec![5, 5, 4],
+            cts: vec![4, 5, 5],
+            degree: 15,
+            doublings: 4,
+            reduction: ReductionLiteral::Tables { modulus: 4 },
+            weight: 30,
+            gate_bits: 28,
+            hoisted: 4,
+        }
+    }
+
+    /// L15, bits with 4 levels: tables of 2 values of 2^15 integers, N = 2^15.
+    pub fn l15() -> Self {
+        let q = [(1, 26), (3, 24), (4, 31), (9, 37), (3, 31)];
+        let reduction = ReductionLiteral::Tables { modulus: 2 };
+        Self { params: ternary(15, &q, &[(4, 48)], 5, 31), reduction, ..Self::g15() }
+    }
+
+    /// S15, small integers: tables of up to 16 values of 2^15 integers, N = 2^15.
+    pub fn s15() -> Self {
+        let q = [(1, 30), (3, 25), (4, 39), (8, 41), (3, 34)];
+        Self {
+            params: ternary(15, &q, &[(4, 42)], 4, 30),
+            degree: 28,
+            doublings: 3,
+            reduction: ReductionLiteral::Tables { modulus: 16 },
+            weight: 32,
+            gate_bits: 32,
+            ..Self::g15()
+        }
+    }
+
+    /// W16, bytes: tables of up to 256 values of 2^16 integers, N = 2^16.
+    pub fn w16() -> Self {
+        let q = [(1, 38), (3, 34), (8, 48), (8, 50), (3, 42)];
+        Self {
+            params: ternary(16, &q, &[(11, 49)], 12, 40),
+            log_slots: 15,
+            stc: vec![5, 5, 5],
+            cts: vec![5, 5, 5],
+            degree: 28,
+            doublings: 3,
+            reduction: ReductionLiteral::Tables { modulus: 256 },
+            weight: 28,
+            gate_bits: 38,
+            ..Self::g15()
         }
     }
 
@@ -187,6 +256,7 @@ impl BootstrapLiteral {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discrete::DiscreteSet;
     use sudare_rlwe::security::max_log_qp;
 
     /// Levels for use and bits, of every set; the sparse key's and the whole modulus within their limits.
@@ -208,6 +278,29 @@ mod tests {
             assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{name}: {gate} bits");
             let largest = literal.params.q_bits.chunks(literal.params.digit_limbs).map(|d| d.iter().sum::<u32>()).max();
             assert!(largest <= Some(literal.params.p_bits.iter().sum()), "{name}");
+        }
+    }
+
+    /// The sets for tables: their primes within the limits, and the errors of their results so small that tables of
+    /// tables never end. [`DiscreteSet`]
+    #[test]
+    fn sets_for_tables() {
+        let expected = [("G15", 4, 0, 0.0014), ("L15", 2, 4, 0.0006), ("S15", 16, 0, 0.0036), ("W16", 256, 0, 0.0024)];
+        for (set, (name, modulus, levels, most)) in DiscreteSet::ALL.into_iter().zip(expected) {
+            assert_eq!((name.parse(), set.to_string().as_str()), (Ok(set), name));
+            let literal = set.literal();
+            let (input, output) = literal.levels().unwrap();
+            assert_eq!(output - input, levels, "{name}");
+            let (log_n, secret) = (literal.params.log_n, literal.params.secret);
+            let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
+            assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{name}: {total} bits");
+            let sparse = SecretDistribution::FixedWeight { weight: literal.weight };
+            let gate = literal.params.q_bits[0] + literal.gate_bits;
+            assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{name}: {gate} bits");
+            let largest = literal.params.q_bits.chunks(literal.params.digit_limbs).map(|d| d.iter().sum::<u32>()).max();
+            assert!(largest <= Some(literal.params.p_bits.iter().sum()), "{name}");
+            let bound = literal.table_bound(modulus).unwrap();
+            assert!((most / 1.3..most).contains(&bound), "{name}: {bound}");
         }
     }
 

@@ -2,17 +2,20 @@
 
 use super::keys::BootstrapKeys;
 use super::noise::{
-    cts_variance, integer_shares, integer_variance, join_variance, raise_variance, samples, stc_variance,
+    cts_imaginary_variance, cts_variance, integer_shares, integer_variance, join_variance, raise_variance, samples,
+    stc_variance,
 };
 use super::raise::raise;
 use super::refresh::{Bootstrapper, Kind};
-use super::set::BootstrapLiteral;
+use super::set::{BootstrapLiteral, ReductionLiteral};
+use super::tables::{TableInput, TableOutput};
 use crate::circuits::dft::Transform;
 use crate::circuits::linear_map::{LinearMap, MapPlan};
+use crate::circuits::mod1::Interpolation;
 use crate::circuits::polynomial::Parts;
 use crate::circuits::polynomial::program::Program;
 use crate::ckks::Params;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Encryptor};
+use crate::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, State};
 use num_complex::Complex64;
 use std::sync::OnceLock;
 use sudare_ring::{Coeff, Poly};
@@ -38,9 +41,9 @@ impl World {
 
     fn encrypt(&self, values: &[Complex64], level: usize, scale: f64) -> Ciphertext {
         let all: Vec<Complex64> = values.iter().copied().cycle().take(self.params().slots()).collect();
-        let at = EncodeAt { level, scale, max_abs: 1.0 };
+        let at = EncodeAt { level, scale, max_abs: 32.0 };
         let plain = Encoder::new(self.params()).encode_complex(&all, at).unwrap();
-        Encryptor::with_secret_key(&self.secret).unwrap().encrypt(&plain).unwrap()
+        Encryptor::with_secret_key(&self.secret).unwrap().encrypt(&plain.with_bound(1.0)).unwrap()
     }
 
     /// c_0 + c_1·s in coefficients.
@@ -53,6 +56,17 @@ impl World {
     /// The same as slots over a scale.
     fn slots(&self, parts: &Parts, scale: f64) -> Vec<Complex64> {
         to_slots(self.params(), &centred(&self.open(parts)).iter().map(|c| c / scale).collect::<Vec<_>>())
+    }
+}
+
+impl World {
+    /// The same where the first two primes are too small for it.
+    fn decode(&self, parts: &Parts, scale: f64) -> Vec<Complex64> {
+        let level = parts[0].basis().len() - 1;
+        let key = self.secret.id();
+        let inner = sudare_rlwe::Ciphertext::from_parts(self.params(), key, parts.to_vec(), level).unwrap();
+        let c = Ciphertext::new(inner, State { scale, bound: 1.0, noise: 0.0 });
+        Encoder::new(self.params()).decode_complex(&Decryptor::new(&self.secret).decrypt(&c).unwrap()).unwrap()
     }
 }
 
@@ -123,8 +137,13 @@ impl Ratio {
 
     #[track_caller]
     fn expect(&self, what: &str) {
+        self.expect_of(what, sized(15_000, 20_000));
+    }
+
+    #[track_caller]
+    fn expect_of(&self, what: &str, samples: usize) {
         let ratio = self.measured / self.predicted;
-        assert!(self.samples >= sized(15_000, 20_000), "{what}: {} samples", self.samples);
+        assert!(self.samples >= samples, "{what}: {} samples", self.samples);
         let tolerance = sized(0.06, 0.03);
         assert!((ratio - 1.0).abs() < tolerance, "{what}: measured variance is {ratio:.4} of the formula's");
     }
@@ -193,7 +212,7 @@ fn raising_alone_and_the_integers_that_it_adds() {
 
 #[test]
 fn coefficients_to_slots_alone() {
-    let mut ratio = Ratio::default();
+    let (mut ratio, mut imaginary) = (Ratio::default(), Ratio::default());
     for (i, w) in worlds().iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         for trial in 0..2 {
@@ -204,15 +223,18 @@ fn coefficients_to_slots_alone() {
             let starts = b.to_slots(vec![raised], &[Kind::Complex]).unwrap();
             let scale = p.layout().start_scale();
             for (start, part) in starts.iter().zip([0, 1]) {
-                let wanted = slots.iter().map(|c| [c.re, c.im][part] / p.mod1().span());
+                let wanted = slots.iter().map(|c| [c.re, c.im][part] / p.reduction().span());
                 let found = w.slots(start, scale);
                 assert!(found.iter().all(|y| y.re.abs() <= 1.0));
                 let errors = found.iter().zip(wanted).map(|(f, w)| (f.re - w) * scale);
                 ratio.add(mean_square(errors), cts_variance(p.layout(), &plans(&b.cts)));
+                let errors = found.iter().map(|f| f.im * scale);
+                imaginary.add(mean_square(errors), cts_imaginary_variance(p.layout()));
             }
         }
     }
     ratio.expect("CtS");
+    imaginary.expect("CtS, imaginary parts");
 }
 
 fn raised(w: &World, seed: u64) -> Parts {
@@ -232,11 +254,11 @@ fn the_reduction_alone() {
             let inputs: Vec<Vec<Complex64>> = starts.iter().map(|s| w.slots(s, p.layout().start_scale())).collect();
             let case = b.case(&w.encrypt(&[Complex64::ONE], p.layout().levels.input, w.params().scale())).unwrap();
             let program: &Program = &case.program;
-            let scale = program.output_state().1;
+            let scale = program.output_states()[0].1;
             let reduced = b.reduce(&starts, std::slice::from_ref(&case)).unwrap();
             for (input, out) in inputs.iter().zip(&reduced) {
                 let found = w.slots(out, scale);
-                let (plan, last) = (program.plan(), program.output());
+                let (plan, last) = (program.plan(), program.outputs()[0]);
                 let wanted = input.iter().map(|y| plan.values(*y, 0)[last]);
                 let errors = found.iter().zip(wanted).map(|(f, w)| (f - w).norm());
                 let here = input.iter().map(|y| (*y, 0)).collect();
@@ -270,7 +292,7 @@ fn joining_alone() {
             let n = w.params().slots();
             let wanted = (0..n).map(|j| {
                 let at = (j + turn) % n;
-                p.mod1().sign() * Complex64::new(opened[0][at].im, opened[1][at].im)
+                p.reduction().sign() * Complex64::new(opened[0][at].im, opened[1][at].im)
             });
             let errors = found.iter().zip(wanted).map(|(f, w)| (f - w).norm() * 2.0 * scale);
             ratio.add(mean_square(errors), join_variance(p.layout(), 2.0 * scale, 2));
@@ -297,7 +319,8 @@ fn the_whole_is_the_sum_of_its_steps() {
             // The reduction's error for these messages and the integers as they come up, in place of that for evenly
             // spread ones.
             let rho = p.layout().radius();
-            let at = |integer: f64, m: f64| (p.mod1().evaluate(integer + m * rho) / rho - m).powi(2);
+            let mod1 = p.layout().mod1().unwrap();
+            let at = |integer: f64, m: f64| (mod1.evaluate(integer + m * rho) / rho - m).powi(2);
             let integers = integer_shares(p.literal().weight);
             let fit = |m: f64| integers.iter().map(|(integer, share)| share * at(*integer as f64, m)).sum::<f64>();
             let fit = x.iter().map(|z| fit(z.re) + fit(z.im)).sum::<f64>() / x.len() as f64;
@@ -305,4 +328,145 @@ fn the_whole_is_the_sum_of_its_steps() {
         }
     }
     ratio.expect("refresh");
+}
+
+/// Key owners of the set for gates.
+fn table_worlds() -> &'static [World] {
+    static WORLDS: OnceLock<Vec<World>> = OnceLock::new();
+    WORLDS.get_or_init(|| {
+        let literal = BootstrapLiteral::g15().insecure(11).unwrap();
+        (0..sized(8, 24)).map(|_| World::new(&literal)).collect()
+    })
+}
+
+/// A table of as many values as the set has, with results at its scale.
+fn table(w: &World, values: &[f64]) -> TableOutput {
+    TableOutput { table: Interpolation::new(values).unwrap(), scale: w.params().scale() }
+}
+
+/// Integers modulo t in both parts of slots.
+fn integers(seed: u64, modulus: usize, count: usize) -> Vec<Complex64> {
+    let mut random = Random(seed);
+    let mut one = || (random.fraction() * modulus as f64).floor();
+    (0..count).map(|_| Complex64::new(one(), one())).collect()
+}
+
+const INPUT: TableInput = TableInput { modulus: 4, range: 3.0, error: 0.0 };
+
+/// The arithmetic of exponential and table, for each I alone: where the noise is largest, at I = 0, and at both ends, which
+/// no refresh ever meets.
+#[test]
+fn tables_alone_by_the_integer() {
+    let mut ratios = [Ratio::default(), Ratio::default(), Ratio::default()];
+    for (i, w) in table_worlds().iter().enumerate() {
+        let (b, layout) = (&w.bootstrapper, w.bootstrapper.layout());
+        let tables = b.plan_tables(INPUT, &[table(w, &[0.0, 1.0, 2.0, 3.0])]).unwrap();
+        let (plan, output) = (tables.program.plan(), tables.program.outputs()[0]);
+        for (integer, ratio) in [0.0, 3.0, 14.0].into_iter().zip(&mut ratios) {
+            let x = integers(i as u64 + 7, 4, w.params().slots());
+            let phases: Vec<Complex64> =
+                x.iter().map(|z| ((integer + z.re / 4.0) / layout.reduction.span()).into()).collect();
+            let start = w.encrypt(&phases, layout.levels.start, layout.start_scale());
+            let start: Parts = start.parts().to_vec().try_into().unwrap();
+            let exact = w.slots(&start, layout.start_scale());
+            let found = Program::run(&[&tables.program], b.evaluator(), &[&start]).unwrap().remove(0);
+            let found = w.slots(&found[0], tables.program.output_states()[0].1);
+            let errors = found.iter().zip(&exact).map(|(f, y)| f.im - plan.values(*y, 0)[output].im);
+            let variance = |z: &Complex64| layout.value_variances(plan, output, integer + z.re / 4.0).1[1];
+            let predicted = x.iter().map(variance).sum::<f64>() / x.len() as f64;
+            ratio.add(mean_square(errors), predicted);
+        }
+    }
+    for (ratio, what) in ratios.iter().zip(["I = 0", "I = 3", "I = 14"]) {
+        ratio.expect_of(what, 6_000);
+    }
+}
+
+/// Errors of a table's results have the variance that the sum of its steps predicts, and keep to their bound.
+#[test]
+fn a_table_is_the_sum_of_its_steps() {
+    for values in [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]] {
+        let mut ratio = Ratio::default();
+        for (i, w) in table_worlds().iter().enumerate() {
+            let (b, layout) = (&w.bootstrapper, w.bootstrapper.layout());
+            let output = table(w, &values);
+            let noise = b.params().table_noise(&output.table).unwrap();
+            let tables = b.plan_tables(INPUT, std::slice::from_ref(&output)).unwrap();
+            let x = integers(i as u64 + 70, 4, w.params().slots());
+            let input = w.encrypt(&x, layout.levels.input, w.params().scale());
+            let found = b.run_tables(&[&[input]], &tables, false).unwrap().remove(0).remove(0);
+            let errors: Vec<f64> = w
+                .slots(&found[0], output.scale)
+                .iter()
+                .zip(&x)
+                .flat_map(|(f, x)| [f.re - values[x.re as usize], f.im - values[x.im as usize]])
+                .collect();
+            assert!(errors.iter().all(|e| e.abs() < tables.errors[0]));
+            ratio.add(mean_square(errors.into_iter()), noise.total());
+        }
+        ratio.expect(&format!("the table {values:?}"));
+    }
+}
+
+/// Values come out wrong as often as errors of u beyond half a step say, where primes are so small that they do. A key's
+/// share of the variance is its own, so that the deviation is measured; its formula has tests of its own.
+#[test]
+fn tables_fail_as_often_as_the_formula_says() {
+    let keys = sized(3, 8);
+    for (modulus, wanted) in [(16u32, 2.8..3.2), (14, 3.2..3.7), (12, 4.5..5.6)] {
+        let values: Vec<f64> = (0..modulus).map(|x| f64::from(x % 2)).collect();
+        let steps = f64::from(modulus);
+        let mut literal = BootstrapLiteral::s15().insecure(9).unwrap();
+        literal.reduction = ReductionLiteral::Tables { modulus: modulus as usize };
+        literal.params.q_bits[0] = 17;
+        (1..=3).for_each(|i| literal.params.q_bits[i] = 15);
+        let (mut wrong, mut expected) = (0.0, 0.0);
+        for key in 0..keys {
+            let w = World::new(&literal);
+            let (b, layout, output) = (&w.bootstrapper, w.bootstrapper.layout(), table(&w, &values));
+            let input = TableInput { modulus: modulus as usize, range: steps - 1.0, error: 0.0 };
+            let tables = b.plan_tables(input, std::slice::from_ref(&output)).unwrap();
+            assert!(tables.errors[0] > 0.5, "such a table is no promise");
+            let (mut squares, mut count) = (0.0, 0.0);
+            for trial in 0..sized(8, 60) {
+                let x = integers(key * 1000 + trial, modulus as usize, w.params().slots());
+                let input = b.input(&w.encrypt(&x, layout.levels.input, w.params().scale()), 1);
+                let raised = b.to_coefficients(vec![input]).unwrap().iter().map(|c| raise(&b.keys, c)).collect();
+                let starts = b.to_slots(raised, &[Kind::Complex]).unwrap();
+                for start in &starts {
+                    for y in w.decode(start, layout.start_scale()) {
+                        let phase = y.re * layout.reduction.span() * steps;
+                        squares += (phase - phase.round()).powi(2);
+                        count += 1.0;
+                    }
+                }
+                let programs = [&tables.program; 2];
+                let found = Program::run(&programs, b.evaluator(), &starts.iter().collect::<Vec<_>>()).unwrap();
+                let level = layout.levels.reduced;
+                let found = found.into_iter().flatten().map(|c| c.map(|part| part.truncated(level + 1)));
+                let joined = b.join(found.collect(), Kind::Complex).unwrap();
+                for (f, x) in w.slots(&joined[0], output.scale).iter().zip(&x) {
+                    let parts = [(f.re, x.re), (f.im, x.im)];
+                    wrong += parts.iter().filter(|(f, x)| f.round() != values[*x as usize]).count() as f64;
+                }
+            }
+            let deviations = 0.5 / (squares / count).sqrt();
+            assert!(wanted.contains(&deviations), "modulus {modulus}: half a step is {deviations:.2} deviations");
+            // The table alternates, and has its middle where half a step ends.
+            expected += count * tail_of(deviations);
+        }
+        assert!(
+            (wrong - expected).abs() < 4.0 * expected.sqrt() + 0.2 * expected + 1.0,
+            "modulus {modulus}: {wrong}, not {expected:.1}"
+        );
+    }
+}
+
+/// The probability that a Gaussian is more than so many deviations from its mean.
+fn tail_of(deviations: f64) -> f64 {
+    // The integral by Simpson's rule to where nothing is left.
+    let density = |x: f64| (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let (steps, width) = (2000, 10.0 / 2000.0);
+    let weight = |i: i32| if i == 0 || i == steps { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
+    2.0 * (0..=steps).map(|i| weight(i) * density(deviations + width * f64::from(i))).sum::<f64>() * width / 3.0
 }

@@ -1,14 +1,21 @@
-//! Reduction modulo 1 of numbers near integers: x = I + m with |I| ≤ K and |m| ≤ ρ becomes m.
+//! Functions of numbers modulo 1, by way of the complex exponential E = exp(2πix), which knows no integers.
 //!
-//! The complex exponential E = exp(2πix/2^r) is a Chebyshev polynomial, fitted on the intervals
-//! [j − ρ, j + ρ] alone; r squarings double its angle (Han–Ki, ePrint 2019/688); and m is nearly
-//! Im Σ_j a_j·E^j with the best sine series for an angle below 2πρ (Jutla–Manohar, ePrint 2021/572),
-//! which a real polynomial would need an arcsine for. Everything is planned backwards from the scale of the result, since a scale that is a
-//! little off would be twice as far off after every squaring.
+//! | What follows E | Where |
+//! |---|---|
+//! | of x = I + m with |I| ≤ K and |m| ≤ ρ: m, by a sine series | here |
+//! | of x = I + k/t with an integer k: any table of t values | `interpolation` |
+//!
+//! For the first, E is fitted on the intervals [j − ρ, j + ρ] alone, and m is nearly Im Σ_j a_j·E^j with the best sine
+//! series for an angle below 2πρ (Jutla–Manohar, ePrint 2021/572), which a real polynomial would need an arcsine for.
 
-use super::polynomial::fit::{least_squares, minimax_sines};
+mod exponential;
+mod interpolation;
+
+pub use exponential::{Exponential, MAX_EXPONENTIAL_DEGREE};
+pub use interpolation::{Interpolation, MAX_TABLE};
+
+use super::polynomial::fit::minimax_sines;
 use super::polynomial::program::{Plan, Sum, Value};
-use super::polynomial::{Basis, Planner, Polynomial};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use std::f64::consts::TAU;
@@ -16,8 +23,6 @@ use sudare_rlwe::RlweError;
 
 /// Terms of a sine series: with four, depth 2 is enough.
 pub const SINES: std::ops::RangeInclusive<usize> = 2..=4;
-/// Highest degree of the exponential's polynomial.
-pub const MAX_EXPONENTIAL_DEGREE: usize = 255;
 /// Points in an interval at which errors are looked for.
 const POINTS: usize = 65;
 
@@ -40,8 +45,7 @@ pub struct Mod1Literal {
 #[derive(Clone, Debug)]
 pub struct Mod1 {
     literal: Mod1Literal,
-    /// exp(2πix/2^r) of y = x/(K + ρ).
-    exponential: Polynomial,
+    exponential: Exponential,
     sines: Vec<f64>,
     error: Mod1Error,
 }
@@ -55,6 +59,46 @@ pub struct Mod1Error {
     pub rms: f64,
 }
 
+/// What follows the exponential.
+#[derive(Clone, Debug)]
+pub enum Reduction {
+    /// A sine series: the message again.
+    Sines(Mod1),
+    /// Tables that are chosen when it runs, of integers modulo at most `modulus`.
+    Tables {
+        /// The exponential, over all numbers.
+        exponential: Exponential,
+        /// Most values of a table.
+        modulus: usize,
+    },
+}
+
+impl Reduction {
+    /// S: the input is x over this.
+    pub fn span(&self) -> f64 {
+        match self {
+            Self::Sines(mod1) => mod1.span(),
+            Self::Tables { exponential, .. } => exponential.span(),
+        }
+    }
+
+    /// Levels that it uses, with the largest table.
+    pub fn depth(&self) -> usize {
+        match self {
+            Self::Sines(mod1) => mod1.depth(),
+            Self::Tables { exponential, modulus } => exponential.depth() + series_depth(*modulus),
+        }
+    }
+
+    /// ±1: what a written value has to be multiplied by before its imaginary part is taken.
+    pub fn sign(&self) -> f64 {
+        match self {
+            Self::Sines(mod1) => mod1.sign(),
+            Self::Tables { .. } => 1.0,
+        }
+    }
+}
+
 impl Mod1 {
     /// Fits polynomial and series.
     ///
@@ -63,28 +107,15 @@ impl Mod1 {
     pub fn new(literal: Mod1Literal) -> Result<Self, HeError> {
         let Mod1Literal { integers, radius, degree, doublings, sines } = literal;
         let fail = |reason: String| Err(parameters(reason));
-        if !(radius > 0.0 && radius < 0.25) || integers > 1 << 10 || doublings > 8 {
+        if !(radius > 0.0 && radius < 0.25) || integers > 1 << 10 || !SINES.contains(&sines) {
             return fail(format!(
-                "a reduction of |I| ≤ {integers} with ρ = {radius} and {doublings} doublings; ρ is below ¼"
-            ));
-        }
-        if !SINES.contains(&sines) || !(1..=MAX_EXPONENTIAL_DEGREE).contains(&degree) {
-            return fail(format!(
-                "a reduction has {SINES:?} sines and a polynomial of degree 1 to {MAX_EXPONENTIAL_DEGREE}, not {sines} and {degree}"
+                "a reduction of |I| ≤ {integers} with ρ = {radius} and {sines} sines; ρ is below ¼, and {SINES:?} sines there are"
             ));
         }
         let span = f64::from(integers) + radius;
         let centres = (0..=2 * integers).map(|j| f64::from(j) - f64::from(integers));
         let intervals: Vec<(f64, f64)> = centres.map(|c| ((c - radius) / span, (c + radius) / span)).collect();
-        let turns = span / f64::from(1u32 << doublings);
-        let fitted = least_squares(|y| Complex64::cis(TAU * turns * y), &intervals, degree)?;
-        // The intervals lie about 0: even coefficients are real and odd ones imaginary but for rounding.
-        let split = |(k, c): (usize, &Complex64)| match k % 2 {
-            0 => Complex64::new(c.re, 0.0),
-            _ => Complex64::new(0.0, c.im),
-        };
-        let coefficients: Vec<Complex64> = fitted.coefficients().iter().enumerate().map(split).collect();
-        let exponential = Polynomial::chebyshev(&coefficients, -1.0, 1.0)?;
+        let exponential = Exponential::on(&intervals, span, degree, doublings)?;
         let (sines, _) = minimax_sines(|angle| angle / TAU, TAU * radius, sines)?;
         let mut out = Self { literal, exponential, sines, error: Mod1Error { largest: 0.0, rms: 0.0 } };
         out.error = out.measure();
@@ -103,12 +134,12 @@ impl Mod1 {
 
     /// K + ρ: the input is x over this.
     pub fn span(&self) -> f64 {
-        f64::from(self.literal.integers) + self.literal.radius
+        self.exponential.span()
     }
 
     /// Levels that it uses.
     pub fn depth(&self) -> usize {
-        self.exponential.depth() + self.literal.doublings as usize + series_depth(self.sines.len())
+        self.exponential.depth() + series_depth(self.sines.len())
     }
 
     /// Error of the approximation.
@@ -123,8 +154,7 @@ impl Mod1 {
 
     /// The reduction of x in plain arithmetic, approximation error included.
     pub fn evaluate(&self, x: f64) -> f64 {
-        let start = self.exponential.evaluate(x / self.span());
-        let e = (0..self.literal.doublings).fold(start, |e, _| e * e);
+        let e = self.exponential.evaluate(x);
         self.sines.iter().enumerate().map(|(j, a)| a * e.powu(j as u32 + 1).im).sum()
     }
 
@@ -158,16 +188,8 @@ impl Mod1 {
         if level < self.depth() {
             return Err(RlweError::OutOfLevels { operation: "modular reduction", needed: self.depth(), level }.into());
         }
-        let first = level - self.exponential.depth();
-        let last = first - self.literal.doublings as usize;
-        let scale = self.series_scale(plan, last, target);
-        // A square at level l has scale s²/q_l.
-        let start = (last + 1..=first).fold(scale, |s, l| (s * plan.prime(l)).sqrt());
-        let coefficients = (Basis::Chebyshev, self.exponential.coefficients());
-        let mut e = Planner::write(plan, y, coefficients, start)?;
-        for _ in 0..self.literal.doublings {
-            e = plan.square(e)?;
-        }
+        let scale = self.series_scale(plan, level - self.exponential.depth(), target);
+        let e = self.exponential.write(plan, y, scale)?;
         self.write_series(plan, e, target)
     }
 

@@ -51,7 +51,7 @@ impl PolynomialCircuit {
         let written = (polynomial.basis, polynomial.coefficients.as_slice());
         let value = Planner::write(&mut plan, 0, written, target)?;
         let gains = plan.gains(value, &domain(polynomial));
-        let program = plan.encode(params, value);
+        let program = plan.encode(params, vec![value]);
         let reach = polynomial.centre.abs() + polynomial.radius;
         Ok(Self { program, polynomial: polynomial.clone(), level, scale, reach, gains })
     }
@@ -67,7 +67,7 @@ impl PolynomialCircuit {
         let samples = domain(&self.polynomial);
         let moved =
             samples.into_iter().map(|(u, slot)| ((low + high) / 2.0 + u * ((high - low) / 2.0), slot)).collect();
-        self.gains = plan.gains(self.program.output(), &moved);
+        self.gains = plan.gains(self.program.outputs()[0], &moved);
         self.reach = from.abs().max(to.abs());
         for (k, sum) in plan.sums().iter().enumerate() {
             let bound = self.gains.sizes[k + 1] * MARGIN;
@@ -103,7 +103,7 @@ impl PolynomialCircuit {
         let (centre, radius) = self.polynomial.domain();
         let samples = inputs.iter().map(|x| ((x - centre) / radius, 0)).collect();
         let plan = self.program.plan();
-        plan.variance(&plan.gains(self.program.output(), &samples), input_variance / (radius * radius))
+        plan.variance(&plan.gains(self.program.outputs()[0], &samples), input_variance / (radius * radius))
     }
 }
 
@@ -151,7 +151,7 @@ impl Evaluator {
         let input = shifted.as_ref().unwrap_or(x);
         let parts = [0, 1].map(|i| input.parts()[i].truncated(circuit.level + 1));
         let out = Program::run(&[&circuit.program], self, &[&parts])?;
-        let (level, scale) = circuit.program.output_state();
+        let (level, scale) = circuit.program.output_states()[0];
         let noise = circuit.program.plan().error_bound(&circuit.gains, input.noise / (x.scale * radius));
         let bound = match circuit.reach > centre.abs() + radius {
             true => circuit.gains.bound * MARGIN,
@@ -159,7 +159,7 @@ impl Evaluator {
         };
         let state = State { scale, bound, noise: noise * scale };
         state.check_fits(operation, self.params(), level)?;
-        let inner = x.inner().with_parts(out.into_iter().flatten().collect(), level);
+        let inner = x.inner().with_parts(out.into_iter().flatten().flatten().collect(), level);
         Ok(Ciphertext::new(inner, state))
     }
 }

@@ -50,7 +50,7 @@ impl Plan {
     }
 
     /// Derivatives of an output by every value.
-    fn derivatives(&self, output: Value, values: &[Complex64], slot: usize) -> Vec<Complex64> {
+    pub fn derivatives(&self, output: Value, values: &[Complex64], slot: usize) -> Vec<Complex64> {
         let mut out = vec![Complex64::ZERO; values.len()];
         out[output] = Complex64::ONE;
         for (k, sum) in self.sums().iter().enumerate().rev() {
@@ -73,9 +73,13 @@ impl Plan {
     /// Variance of a slot's error, E|e|² in units of the output, for an input whose slots have an error of
     /// variance `input`, and for inputs that are distributed as the samples.
     pub fn variance(&self, gains: &Gains, input: f64) -> f64 {
-        let n = self.chain.degree();
-        let fresh = |k: usize| n * self.fresh_variance(k) / self.scale(k + 1).powi(2);
-        gains.mean_square[0] * input + (0..self.sums().len()).map(|k| gains.mean_square[k + 1] * fresh(k)).sum::<f64>()
+        let fresh = |k: usize| gains.mean_square[k + 1] * self.added_variance(k);
+        gains.mean_square[0] * input + (0..self.sums().len()).map(fresh).sum::<f64>()
+    }
+
+    /// Variance E|e|² of what sum `k` adds to a slot, in units of its value.
+    pub fn added_variance(&self, k: usize) -> f64 {
+        self.chain.degree() * self.fresh_variance(k) / self.scale(k + 1).powi(2)
     }
 
     /// Variance of a coefficient of what sum `k` adds, in integer units.

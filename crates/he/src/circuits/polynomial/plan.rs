@@ -34,34 +34,50 @@ impl<'a> Planner<'a> {
     /// with the fewest relinearisations, those at higher levels weighing more.
     ///
     /// # Errors
-    /// `RlweError::OutOfLevels`.
+    /// `RlweError::OutOfLevels`, also for a constant.
     pub fn write(
         plan: &'a mut Plan,
         variable: Value,
         (basis, coefficients): (Basis, &[Complex64]),
         scale: f64,
     ) -> Result<Value, HeError> {
-        let needed = depth(degree(coefficients));
+        let values = Self::write_all(plan, variable, basis, &[(coefficients, scale)])?;
+        values.first().copied().ok_or(RlweError::Internal { what: "a polynomial without a value" }.into())
+    }
+
+    /// Adds the values of several polynomials of one variable, each at its scale and all at the level of the highest degree;
+    /// they share the variable's powers.
+    ///
+    /// # Errors
+    /// As [`Planner::write`], where all are constant.
+    pub fn write_all(
+        plan: &'a mut Plan,
+        variable: Value,
+        basis: Basis,
+        polynomials: &[(&[Complex64], f64)],
+    ) -> Result<Vec<Value>, HeError> {
+        let needed = polynomials.iter().map(|(c, _)| depth(degree(c))).max().unwrap_or(0);
         let level = plan.level(variable);
         if needed == 0 || level < needed {
             return Err(RlweError::OutOfLevels { operation: "a polynomial", needed: needed.max(1), level }.into());
         }
-        let mut best: Option<(usize, Plan, Value)> = None;
+        let mut best: Option<(usize, Plan, Vec<Value>)> = None;
         for log_babies in 1..=needed as u32 {
             let powers = BTreeMap::from([(1, variable)]);
             let written = plan.clone();
             let mut planner = Planner { basis, babies: 1 << log_babies, variable, powers, before: &*plan, written };
-            let value = planner.value(coefficients, level - needed, scale)?;
+            let one = |(c, scale): &(&[Complex64], f64)| planner.value(c, level - needed, *scale);
+            let values = polynomials.iter().map(one).collect::<Result<_, _>>()?;
             let cost = planner.cost();
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-                best = Some((cost, planner.written, value));
+                best = Some((cost, planner.written, values));
             }
         }
-        let Some((_, written, value)) = best else {
+        let Some((_, written, values)) = best else {
             return Err(RlweError::OutOfLevels { operation: "a polynomial", needed, level }.into());
         };
         *plan = written;
-        Ok(value)
+        Ok(values)
     }
 
     /// Rows that relinearisations work on, and those of rescales without one.
@@ -168,7 +184,7 @@ mod tests {
     fn planned(params: &Params, basis: Basis, coefficients: &[Complex64], target: f64) -> Program {
         let mut plan = Plan::new(params.sketch().clone(), params.max_level(), 45f64.exp2());
         let value = Planner::write(&mut plan, 0, (basis, coefficients), target).unwrap();
-        plan.encode(params, value)
+        plan.encode(params, vec![value])
     }
 
     fn polynomial(basis: Basis, coefficients: &[Complex64]) -> Polynomial {
@@ -192,13 +208,13 @@ mod tests {
                         (0..=top).map(|k| if wanted(k) { coefficient(k) } else { Complex64::ZERO }).collect();
                     let target = 45.3f64.exp2();
                     let program = planned(&params, basis, &c, target);
-                    let (level, scale) = program.output_state();
+                    let (level, scale) = program.output_states()[0];
                     assert_eq!(level, params.max_level() - depth(top), "{basis:?} of degree {top}");
                     assert!((scale / target - 1.0).abs() < 1e-14);
                     let p = polynomial(basis, &c);
                     for i in 0..9 {
                         let x = Complex64::from(f64::from(i) * 0.25 - 1.0);
-                        let found = program.plan().values(x, 0)[program.output()];
+                        let found = program.plan().values(x, 0)[program.outputs()[0]];
                         assert!((found - p.evaluate(x)).norm() < 1e-10 * top as f64, "{basis:?} of degree {top}");
                     }
                 }

@@ -174,7 +174,7 @@ impl Plan {
     }
 
     /// Encodes all constants.
-    pub fn encode(self, params: &Params, output: Value) -> Program {
+    pub fn encode(self, params: &Params, outputs: Vec<Value>) -> Program {
         let constants = |sum: &Sum| {
             let basis = params.q_at(sum.level);
             let rows = |slots: &Slots, scale: f64| encode(params, basis, slots, scale);
@@ -184,7 +184,7 @@ impl Plan {
             }
         };
         let encoded = self.sums.iter().map(constants).collect();
-        Program { params: params.clone(), plan: self, encoded, output }
+        Program { params: params.clone(), plan: self, encoded, outputs }
     }
 }
 
@@ -194,7 +194,7 @@ pub(crate) struct Program {
     pub(super) params: Params,
     plan: Plan,
     pub(super) encoded: Vec<Encoded>,
-    pub(super) output: Value,
+    pub(super) outputs: Vec<Value>,
 }
 
 /// Operations of a program on one input.
@@ -214,14 +214,14 @@ impl Program {
         &self.plan
     }
 
-    /// The value that it is for.
-    pub fn output(&self) -> Value {
-        self.output
+    /// The values that it is for.
+    pub fn outputs(&self) -> &[Value] {
+        &self.outputs
     }
 
-    /// Level and scale of the output.
-    pub fn output_state(&self) -> (usize, f64) {
-        (self.plan.level(self.output), self.plan.scale(self.output))
+    /// Level and scale of each output.
+    pub fn output_states(&self) -> Vec<(usize, f64)> {
+        self.outputs.iter().map(|v| (self.plan.level(*v), self.plan.scale(*v))).collect()
     }
 
     /// Bytes of its constants.

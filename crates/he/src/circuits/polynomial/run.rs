@@ -28,15 +28,15 @@ impl Values<'_> {
 }
 
 impl Program {
-    /// The output for each input, all at the input's planned level or above, each by a program of its own;
+    /// The outputs for each input, all at the input's planned level or above, each by a program of its own;
     /// these differ in scales and constants alone.
     ///
     /// # Errors
     /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach,
     /// `RlweError::Operands` for programs of different sums.
-    pub fn run(programs: &[&Self], evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Parts>, HeError> {
+    pub fn run(programs: &[&Self], evaluator: &Evaluator, inputs: &[&Parts]) -> Result<Vec<Vec<Parts>>, HeError> {
         let Some(first) = programs.first() else { return Ok(Vec::new()) };
-        let alike = |p: &&&Self| p.plan().operations() == first.plan().operations() && p.output == first.output;
+        let alike = |p: &&&Self| p.plan().operations() == first.plan().operations() && p.outputs == first.outputs;
         if programs.len() != inputs.len() || !programs.iter().all(|p| alike(&p)) {
             let (left, right) = (programs.len(), inputs.len());
             return Err(RlweError::Operands { operation: "a circuit", left, right }.into());
@@ -59,15 +59,17 @@ impl Program {
             }
         }
         evaluator.record(first.plan().counters() * inputs.len());
-        Ok(values.iter().map(|v| v.get(first.output).cloned()).collect::<Result<_, _>>()?)
+        let outputs = |v: &Values<'_>| first.outputs.iter().map(|o| v.get(*o).cloned()).collect::<Result<_, _>>();
+        Ok(values.iter().map(outputs).collect::<Result<_, _>>()?)
     }
 
-    /// For each sum's value the last sum that reads it.
+    /// For each sum's value the last sum that reads it; outputs stay.
     fn last_uses(&self) -> Vec<usize> {
         let mut last = vec![usize::MAX; self.plan().sums().len()];
         for (k, sum) in self.plan().sums().iter().enumerate() {
             sum.operands().filter(|v| *v > 0).for_each(|v| last[v - 1] = k);
         }
+        self.outputs.iter().filter(|v| **v > 0).for_each(|v| last[v - 1] = usize::MAX);
         last
     }
 

@@ -4,7 +4,7 @@ use crate::world::{Owner, complex, largest_error, mean_square_error, reals};
 use num_complex::Complex64;
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{
-    BootstrapGoal, BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper, Kind, Progress, Step,
+    BootstrapGoal, BootstrapKeys, BootstrapLiteral, BootstrapSet, Bootstrapper, Kind, Progress, ReductionLiteral, Step,
 };
 use sudare_he::ckks::Ciphertext;
 use sudare_ring::Threads;
@@ -391,8 +391,9 @@ fn bad_sets_are_refused() {
         |l| l.hoisted = 0,
         |l| l.weight = 31,
         |l| l.weight = 0,
-        |l| l.sines = 7,
-        |l| l.log_radius = -1.0,
+        |l| l.reduction = ReductionLiteral::Sines { terms: 7, log_radius: 4.85 },
+        |l| l.reduction = ReductionLiteral::Sines { terms: 2, log_radius: -1.0 },
+        |l| l.reduction = ReductionLiteral::Tables { modulus: 1 },
         |l| l.gate_bits = 40,
         |l| l.params.q_bits.truncate(12),
         |l| l.params.digit_limbs = 3,

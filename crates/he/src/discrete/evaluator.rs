@@ -1,0 +1,447 @@
+//! Computing on integers: sums, multiples, tables, products, gates.
+
+use super::gate::{Gate, Way};
+use super::table::Table;
+use super::value::{Discrete, Form, check_error, check_modulus, scale};
+use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput};
+use crate::circuits::polynomial::Parts;
+use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
+use crate::error::{HeError, parameters};
+use crate::integer::noise::TAIL;
+use sudare_rlwe::RlweError;
+
+/// Computes on integers with a server's keys. Operands are never changed, and what could come out wrong is refused before any
+/// work.
+#[derive(Debug)]
+pub struct Evaluator {
+    bootstrapper: Bootstrapper,
+}
+
+impl Evaluator {
+    /// An evaluator of a bootstrapper with a set for tables.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for another set.
+    pub fn new(bootstrapper: Bootstrapper) -> Result<Self, HeError> {
+        bootstrapper.params().layout().exponential()?;
+        Ok(Self { bootstrapper })
+    }
+
+    /// The set.
+    pub fn params(&self) -> &BootstrapParams {
+        self.bootstrapper.params()
+    }
+
+    /// The bootstrapper: keys, diagonals, counters.
+    pub fn bootstrapper(&self) -> &Bootstrapper {
+        &self.bootstrapper
+    }
+
+    fn ckks(&self) -> &ckks::Evaluator {
+        self.bootstrapper.evaluator()
+    }
+
+    /// a + b.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::WrongPlainModulus`] for another modulus,
+    /// `RlweError::Operands` for another form; [`HeError::NoBudget`] where the error would reach ½, [`HeError::TooLarge`].
+    pub fn add(&self, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
+        let range = (a.range.0 + b.range.0, a.range.1 + b.range.1);
+        self.combine("addition", a, b, range, ckks::Evaluator::add)
+    }
+
+    /// a − b.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn sub(&self, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
+        let range = (a.range.0 - b.range.1, a.range.1 - b.range.0);
+        self.combine("subtraction", a, b, range, ckks::Evaluator::sub)
+    }
+
+    fn combine(
+        &self,
+        operation: &'static str,
+        a: &Discrete,
+        b: &Discrete,
+        range: (i64, i64),
+        work: fn(&ckks::Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>,
+    ) -> Result<Discrete, HeError> {
+        self.check_alike(operation, a, b)?;
+        check_error(operation, a.error + b.error, a.level().min(b.level()))?;
+        let level = a.level().min(b.level());
+        let (a, b) = (self.lower(a, level)?, self.lower(b, level)?);
+        let parts = a.parts.iter().zip(&b.parts).map(|(x, y)| work(self.ckks(), x, y)).collect::<Result<_, _>>()?;
+        Discrete::new(operation, parts, a.modulus, range, a.error + b.error)
+    }
+
+    /// a · k for an integer k.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn mul_integer(&self, a: &Discrete, k: i64) -> Result<Discrete, HeError> {
+        let operation = "product with an integer";
+        self.check(a)?;
+        // Of all that are k modulo t, the one of least size.
+        let t = a.modulus as i64;
+        let least = k.rem_euclid(t);
+        let k = if 2 * least > t { least - t } else { least };
+        let ends = [a.range.0 * k, a.range.1 * k];
+        let error = a.error * k.unsigned_abs() as f64;
+        check_error(operation, error, a.level())?;
+        let parts = a.parts.iter().map(|c| self.ckks().mul_integer(c, k)).collect::<Result<_, _>>()?;
+        Discrete::new(operation, parts, a.modulus, (ends[0].min(ends[1]), ends[0].max(ends[1])), error)
+    }
+
+    /// a + k for an integer k, from −t to t.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; [`HeError::NotBelow`] for a larger k.
+    pub fn add_integer(&self, a: &Discrete, k: i64) -> Result<Discrete, HeError> {
+        let operation = "sum with an integer";
+        self.check(a)?;
+        if k.unsigned_abs() > a.modulus {
+            return Err(HeError::NotBelow { what: "the size of addend", index: 0, modulus: a.modulus });
+        }
+        let parts = a.parts.iter().map(|c| self.constant(c, k, a.form())).collect::<Result<_, _>>()?;
+        Discrete::new(operation, parts, a.modulus, (a.range.0 + k, a.range.1 + k), a.error)
+    }
+
+    /// The integer k added in every slot, in both parts of packed ones.
+    fn constant(&self, c: &Ciphertext, k: i64, form: Form) -> Result<Ciphertext, HeError> {
+        // Real parts are the constant coefficient, and imaginary ones that of X^(N/2).
+        let half = c.params().degree() / 2;
+        let mut values = vec![0.0; if form == Form::Packed { half + 1 } else { 1 }];
+        values.iter_mut().step_by(half).for_each(|x| *x = k as f64);
+        let at = EncodeAt { level: c.level(), scale: c.scale(), max_abs: k.unsigned_abs() as f64 };
+        let plain = Encoder::new(self.ckks().params()).encode_coefficients(&values, at)?;
+        self.ckks().add_plain(c, &plain.with_bound(std::f64::consts::SQRT_2 * at.max_abs))
+    }
+
+    /// −a.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn negate(&self, a: &Discrete) -> Result<Discrete, HeError> {
+        self.mul_integer(a, -1)
+    }
+
+    /// The same integers modulo a divisor t' of t.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; `RlweError::Parameters` where t' is no divisor of t from 2 up.
+    pub fn modulo(&self, a: &Discrete, modulus: u64) -> Result<Discrete, HeError> {
+        self.check(a)?;
+        check_modulus(self.params(), modulus)?;
+        if !a.modulus.is_multiple_of(modulus) {
+            return Err(parameters(format!(
+                "integers modulo {} are known modulo its divisors, and {modulus} is none; use a table",
+                a.modulus
+            )));
+        }
+        let factor = (a.modulus / modulus) as i64;
+        let parts = a.parts.iter().map(|c| self.ckks().refine(c, factor)).collect::<Result<_, _>>()?;
+        Discrete::new("a smaller modulus", parts, modulus, a.range, a.error)
+    }
+
+    /// a · b of split values, one level lower.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; `RlweError::Operands` for packed values, `RlweError::OutOfLevels` at the level where tables begin:
+    /// take [`Evaluator::refresh`].
+    pub fn mul(&self, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
+        let operation = "product of integers";
+        self.check_alike(operation, a, b)?;
+        self.check_split(operation, a)?;
+        let level = a.level().min(b.level());
+        self.check_above(operation, level)?;
+        let ends = [a.range.0 * b.range.0, a.range.0 * b.range.1, a.range.1 * b.range.0, a.range.1 * b.range.1];
+        let size = |x: &Discrete| x.range.0.unsigned_abs().max(x.range.1.unsigned_abs()) as f64;
+        let (left, right) = (self.lower(a, level)?, self.lower(b, level)?);
+        // Errors have imaginary parts of the same size.
+        let error = size(a) * right.error + size(b) * left.error + 2.0 * left.error * right.error;
+        let error = error + self.product_error(a.modulus, level);
+        check_error(operation, error, level)?;
+        let product = |(x, y): (&Ciphertext, &Ciphertext)| self.ckks().mul_rescale(x, y);
+        let parts = left.parts.iter().zip(&right.parts).map(product).collect::<Result<Vec<_>, _>>()?;
+        let range = ends.iter().fold((i64::MAX, i64::MIN), |(low, high), e| (low.min(*e), high.max(*e)));
+        Discrete::new(operation, self.at_scale(parts, a.modulus), a.modulus, range, error)
+    }
+
+    /// What a product at a level adds to the error.
+    fn product_error(&self, modulus: u64, level: usize) -> f64 {
+        let sketch = &self.params().layout().chain;
+        let added = sketch.switching(level).bound(&TAIL) / sketch.q()[level] + sketch.division(2).bound(&TAIL);
+        added / scale(self.params(), modulus, level - 1)
+    }
+
+    /// Ciphertexts whose scale is that of their level, but for double precision.
+    fn at_scale(&self, mut parts: Vec<Ciphertext>, modulus: u64) -> Vec<Ciphertext> {
+        parts.iter_mut().for_each(|c| c.scale = scale(self.params(), modulus, c.level()));
+        parts
+    }
+
+    /// The same integers at a lower level of split values.
+    fn lower(&self, a: &Discrete, level: usize) -> Result<Discrete, HeError> {
+        let operation = "dropping levels";
+        if a.level() == level {
+            return Ok(a.clone());
+        }
+        let wanted = scale(self.params(), a.modulus, level);
+        let size = a.range.0.unsigned_abs().max(a.range.1.unsigned_abs()) as f64;
+        let sketch = &self.params().layout().chain;
+        // The constant that brings the scale about is rounded.
+        let constant = |c: &Ciphertext| wanted / c.scale() * sketch.q()[level + 1];
+        let rounding = a.parts.iter().map(|c| size / constant(c)).fold(0.0, f64::max);
+        let error = a.error + sketch.division(2).bound(&TAIL) / wanted + rounding;
+        check_error(operation, error, level)?;
+        let one = |c: &Ciphertext| self.ckks().set_scale(&self.ckks().drop_to(c, level + 1)?, wanted);
+        let parts = a.parts.iter().map(one).collect::<Result<_, HeError>>()?;
+        Discrete::new(operation, parts, a.modulus, a.range, error)
+    }
+
+    /// f(x) for every integer: [`Evaluator::tables`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn table(&self, x: &Discrete, table: &Table) -> Result<Discrete, HeError> {
+        only(self.tables(x, std::slice::from_ref(table))?)
+    }
+
+    /// Several functions of the same integers by one bootstrap, in the form that x has: packed results stand where tables begin
+    /// again, split ones have all levels.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::TableLength`] for a table that has not t values;
+    /// `RlweError::Parameters` for results of a modulus that the set has no room for; [`HeError::NoBudget`] where x has an
+    /// error with which a result could be wrong.
+    pub fn tables(&self, x: &Discrete, tables: &[Table]) -> Result<Vec<Discrete>, HeError> {
+        only(self.tables_many(&[x], tables, x.form())?)
+    }
+
+    /// [`Evaluator::tables`] of several values of one modulus and form, each key and diagonal read once for all, with results in
+    /// any form.
+    ///
+    /// # Errors
+    /// As there; [`HeError::WrongPlainModulus`], `RlweError::Operands` for values that differ in modulus or form.
+    pub fn tables_many(
+        &self,
+        values: &[&Discrete],
+        tables: &[Table],
+        form: Form,
+    ) -> Result<Vec<Vec<Discrete>>, HeError> {
+        let operation = "a table";
+        let [first, ..] = values else { return Ok(Vec::new()) };
+        values.iter().try_for_each(|x| self.check_alike(operation, first, x))?;
+        for table in tables {
+            check_modulus(self.params(), table.output)?;
+            if table.modulus() != first.modulus {
+                return Err(HeError::TableLength { found: table.values.len(), modulus: first.modulus });
+            }
+        }
+        let level = match form {
+            Form::Packed => self.params().input_level(),
+            Form::Split => self.params().output_level(),
+        };
+        let output =
+            |t: &Table| TableOutput { table: t.interpolation.clone(), scale: scale(self.params(), t.output, level) };
+        // A table of one value needs no bootstrap.
+        let (constant, others): (Vec<_>, Vec<_>) = tables.iter().partition(|t| t.interpolation.is_constant());
+        let inputs =
+            values.iter().map(|x| self.lower(x, self.params().input_level())).collect::<Result<Vec<_>, _>>()?;
+        let mut results = vec![Vec::new(); values.len()];
+        if !others.is_empty() {
+            let largest = |f: &dyn Fn(&Discrete) -> f64| inputs.iter().map(f).fold(0.0, f64::max);
+            let input = TableInput {
+                modulus: first.modulus as usize,
+                range: largest(&|x| x.range.0.unsigned_abs().max(x.range.1.unsigned_abs()) as f64),
+                // What is imaginary in one of two ciphertexts is real in the other.
+                error: largest(&|x| x.error * x.parts.len() as f64),
+            };
+            let outputs: Vec<TableOutput> = others.iter().map(|t| output(t)).collect();
+            let plan = self.bootstrapper.plan_tables(input, &outputs)?;
+            plan.errors.iter().try_for_each(|error| check_error(operation, *error, level))?;
+            let parts: Vec<&[Ciphertext]> = inputs.iter().map(|x| x.parts.as_slice()).collect();
+            let found = self.bootstrapper.run_tables(&parts, &plan, form == Form::Split)?;
+            for ((x, result), found) in values.iter().zip(&mut results).zip(found) {
+                let tables = others.iter().zip(&outputs).zip(&plan.errors).zip(found);
+                for (((table, output), error), parts) in tables {
+                    let one = |parts: Parts| refreshed(x, parts, level, output.scale);
+                    let parts = parts.into_iter().map(one).collect();
+                    result.push(Discrete::new(operation, parts, table.output, table.range(), *error)?);
+                }
+            }
+        }
+        for (result, x) in results.iter_mut().zip(values) {
+            for table in &constant {
+                let at = tables.iter().position(|t| std::ptr::eq(t, *table)).unwrap_or(result.len());
+                result.insert(at, self.known(x, table, level, form)?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// The same integers with a fresh error and, split, all levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::tables`].
+    pub fn refresh(&self, x: &Discrete) -> Result<Discrete, HeError> {
+        self.table(x, &Table::of(x.modulus, x.modulus, |x| x)?)
+    }
+
+    /// The value of a table that has but one, for every integer.
+    fn known(&self, x: &Discrete, table: &Table, level: usize, form: Form) -> Result<Discrete, HeError> {
+        let (value, _) = table.range();
+        let count = if form == Form::Packed { 1 } else { 2 };
+        let zero = Ciphertext::zero(self.ckks().params(), x.key(), level, scale(self.params(), table.output, level))?;
+        let parts = (0..count).map(|_| self.constant(&zero, value, form)).collect::<Result<_, _>>()?;
+        Discrete::new("a table", parts, table.output, (value, value), 0.0)
+    }
+
+    /// g(a, b) of bits: [`Evaluator::gates`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn gate(&self, gate: Gate, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
+        only(self.gates(&[gate], a, b)?)
+    }
+
+    /// Several gates of the same bits. Of packed bits they take one bootstrap together, or two where some depend on a + b and
+    /// others on a − b; split ones take a product and a level.
+    ///
+    /// # Errors
+    /// As [`Evaluator::tables`] and [`Evaluator::mul`]; `RlweError::Parameters` for values that are no bits, and for packed ones
+    /// whose modulus is no multiple of 4.
+    pub fn gates(&self, gates: &[Gate], a: &Discrete, b: &Discrete) -> Result<Vec<Discrete>, HeError> {
+        let operation = "a gate";
+        self.check_alike(operation, a, b)?;
+        if !(a.is_bits() && b.is_bits()) {
+            return Err(parameters(format!(
+                "a gate of integers from {:?} and {:?}; it takes bits, which tables make of integers",
+                a.range, b.range
+            )));
+        }
+        match a.form() {
+            Form::Split => gates.iter().map(|gate| self.split_gate(*gate, a, b)).collect(),
+            Form::Packed => self.packed_gates(gates, a, b),
+        }
+    }
+
+    fn packed_gates(&self, gates: &[Gate], a: &Discrete, b: &Discrete) -> Result<Vec<Discrete>, HeError> {
+        if !a.modulus.is_multiple_of(4) && gates.iter().any(|g| !matches!(g.way(), Way::Free { .. })) {
+            return Err(parameters(format!(
+                "packed gates of integers modulo {}; encrypt bits modulo 4, or split ones",
+                a.modulus
+            )));
+        }
+        let mut results: Vec<Option<Discrete>> = Vec::new();
+        for gate in gates {
+            results.push(match gate.way() {
+                Way::Free { constant, a: x, b: y } => Some(self.free_gate([constant, x, y], a, b)?),
+                _ => None,
+            });
+        }
+        for sum in [true, false] {
+            let of = |gate: &Gate| match (gate.way(), sum) {
+                (Way::Sum(f), true) | (Way::Difference(f), false) => Some(f),
+                _ => None,
+            };
+            let wanted: Vec<(usize, [u64; 4])> =
+                gates.iter().enumerate().filter_map(|(i, gate)| of(gate).map(|f| (i, f))).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let x = if sum { self.add(a, b)? } else { self.add_integer(&self.sub(a, b)?, 1)? };
+            let tables = wanted.iter().map(|(_, f)| Table::new(f, a.modulus)).collect::<Result<Vec<_>, _>>()?;
+            for ((i, _), value) in wanted.iter().zip(self.tables(&self.modulo(&x, 4)?, &tables)?) {
+                results[*i] = Some(value);
+            }
+        }
+        let missing = RlweError::Internal { what: "a gate without a value" };
+        results.into_iter().map(|value| value.ok_or_else(|| missing.clone().into())).collect()
+    }
+
+    /// c_0 + c_1·a + c_2·b, one of which is zero.
+    fn free_gate(&self, [constant, x, y]: [i64; 3], a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
+        let (operand, factor) = if y == 0 { (a, x) } else { (b, y) };
+        let multiple = self.multiple(operand, factor)?;
+        let parts = multiple.iter().map(|c| self.constant(c, constant, a.form())).collect::<Result<_, _>>()?;
+        Discrete::new("a gate", parts, a.modulus, (0, 1), operand.error * factor.unsigned_abs() as f64)
+    }
+
+    /// c_0 + c_1·a + c_2·b + c_3·ab. Its derivative by each bit is −1, 0 or 1, whatever the bits are.
+    fn split_gate(&self, gate: Gate, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
+        let operation = "a gate";
+        let [c0, c1, c2, c3] = gate.polynomial();
+        if c3 == 0 && (c1 == 0 || c2 == 0) {
+            return self.free_gate([c0, c1, c2], a, b);
+        }
+        let level = a.level().min(b.level());
+        self.check_above(operation, level)?;
+        let (left, right) = (self.lower(a, level - 1)?, self.lower(b, level - 1)?);
+        let own = self.product_error(a.modulus, level);
+        let error = left.error + right.error + c3.unsigned_abs() as f64 * (2.0 * a.error * b.error + own);
+        check_error(operation, error, level - 1)?;
+        let mut sum = self.multiple(&self.mul(a, b)?, c3)?;
+        for (operand, factor) in [(&left, c1), (&right, c2)] {
+            let multiple = self.multiple(operand, factor)?;
+            for (x, y) in sum.iter_mut().zip(&multiple) {
+                self.ckks().add_assign(x, y)?;
+            }
+        }
+        let parts = sum.iter().map(|c| self.constant(c, c0, Form::Split)).collect::<Result<_, _>>()?;
+        Discrete::new(operation, parts, a.modulus, (0, 1), error)
+    }
+
+    /// A multiple as it is, whatever the modulus.
+    fn multiple(&self, a: &Discrete, k: i64) -> Result<Vec<Ciphertext>, HeError> {
+        a.parts.iter().map(|c| self.ckks().mul_integer(c, k)).collect()
+    }
+
+    fn check(&self, a: &Discrete) -> Result<(), HeError> {
+        a.parts.iter().try_for_each(|c| self.ckks().check(c))
+    }
+
+    fn check_alike(&self, operation: &'static str, a: &Discrete, b: &Discrete) -> Result<(), HeError> {
+        self.check(a)?;
+        self.check(b)?;
+        if a.modulus != b.modulus {
+            return Err(HeError::WrongPlainModulus {
+                what: "the second operand",
+                found: b.modulus,
+                expected: a.modulus,
+            });
+        }
+        if a.form() != b.form() {
+            return Err(RlweError::Operands { operation, left: a.parts.len(), right: b.parts.len() }.into());
+        }
+        Ok(())
+    }
+
+    fn check_split(&self, operation: &'static str, a: &Discrete) -> Result<(), HeError> {
+        match a.form() {
+            Form::Split => Ok(()),
+            Form::Packed => Err(RlweError::Operands { operation, left: 2, right: 1 }.into()),
+        }
+    }
+
+    /// Refuses a product at the level where tables begin.
+    fn check_above(&self, operation: &'static str, level: usize) -> Result<(), HeError> {
+        let needed = self.params().input_level() + 1;
+        if level < needed { Err(RlweError::OutOfLevels { operation, needed, level }.into()) } else { Ok(()) }
+    }
+}
+
+/// A result of a bootstrap at a level.
+fn refreshed(x: &Discrete, parts: Parts, level: usize, scale: f64) -> Ciphertext {
+    let parts = parts.map(|p| p.truncated(level + 1));
+    // Bound and noise are the value's.
+    let state = State { scale, bound: 0.0, noise: 0.0 };
+    Ciphertext::new(x.parts[0].inner().with_parts(parts.into(), level), state)
+}
+
+/// The only one.
+fn only<T>(values: Vec<T>) -> Result<T, HeError> {
+    values.into_iter().next().ok_or(RlweError::Internal { what: "a table without a value" }.into())
+}
