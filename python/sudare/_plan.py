@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ from ._plot import Picture
 from ._progress import clock, forecast
 from ._release import Release, declared
 from ._spec import Spec
-from ._trace import trace
+from ._trace import traced
 from ._values import count, real, security_bits
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ class Plan(Travels):
     your own processes.
     """
 
-    def __init__(self, core: _core.Plan) -> None:
+    def __init__(self, core: _core.Plan, unused: frozenset[str] = frozenset()) -> None:
         self._core = core
+        # Operations of the planned function that its result does not need. They are known where it was planned.
+        self._unused = unused
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -230,8 +233,16 @@ def plan(
     Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
     `.sum(axis)`, and multiplies no more than two encrypted values with each other.
 
+    A value that the function computes and its result does not need is left out of the plan. Where the plan
+    was made, computing it again gives a value that nothing can be done with; elsewhere it is refused.
+
     Raises `PlanError` with what the nearest miss would need.
     """
+    for name, value in {"error": error, "batch": batch, "threads": threads, "memory": memory}.items():
+        if isinstance(value, Spec):
+            raise PlanError(
+                f"{name} is a setting of sudare.plan; call the function's argument something else"
+            )
     exact = any(isinstance(spec, Spec) and spec.integer for spec in inputs.values())
     if exact and error is not None:
         raise PlanError("integers are computed with exactly; leave the error out")
@@ -239,12 +250,12 @@ def plan(
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
         )
-    expression = trace(function, inputs)
+    expression, unused = traced(function, inputs)
     with clock("planning"):
         return Plan(
             _core.Plan.make(
                 expression,
-                error=0.0 if exact else real(error, "error"),
+                error=0.0 if exact else _finite(error),
                 security=security_bits(security),
                 batch=count(batch, "batch"),
                 threads=threads,
@@ -252,8 +263,17 @@ def plan(
                 method=method,
                 release=declared(release),
                 bootstrap=_sets(bootstrap),
-            )
+            ),
+            unused,
         )
+
+
+def _finite(error: Any) -> float:
+    """An error that may be made."""
+    found = real(error, "error")
+    if not math.isfinite(found):
+        raise PlanError(f"error is a finite number above zero, 1e-4 for example, not {found}")
+    return found
 
 
 def _sets(bootstrap: str | None) -> list[str]:

@@ -168,6 +168,11 @@ class Expression(ArrayOperators):
 
 def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
     """The expression that a function computes, as JSON."""
+    return traced(function, specs)[0]
+
+
+def traced(function: Callable[..., Any], specs: Mapping[str, Spec]) -> tuple[str, frozenset[str]]:
+    """The expression that a function computes, as JSON, and the operations whose values it does not need."""
     graph = Graph(function)
     operands = {}
     for name, spec in specs.items():
@@ -192,4 +197,35 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
         # What nothing is done with is refused, by its name.
         if operands[name]._core.known is not None and name not in graph.met:
             graph._at(operands[name]._core)
-    return json.dumps({"inputs": graph.inputs, "nodes": graph.nodes, "output": output})
+    return _needed(graph, output, set(specs))
+
+
+def _needed(graph: Graph, output: int, names: set[str]) -> tuple[str, frozenset[str]]:
+    """The expression without what its output does not need, but for the inputs that were declared."""
+    kept = {
+        at
+        for at, node in enumerate(graph.nodes)
+        if node["op"] == "input" and graph.inputs[node["input"]]["name"] in names
+    }
+    wanted = [output]
+    while wanted:
+        at = wanted.pop()
+        kept.add(at)
+        wanted += graph.nodes[at].get("operands", [])
+    places = {at: new for new, at in enumerate(sorted(kept))}
+    given = sorted(graph.nodes[at]["input"] for at in kept if graph.nodes[at]["op"] == "input")
+    nodes = []
+    for at in sorted(kept):
+        node = dict(graph.nodes[at])
+        if node["op"] == "input":
+            node["input"] = given.index(node["input"])
+        if "operands" in node:
+            node["operands"] = [places[operand] for operand in node["operands"]]
+        nodes.append(node)
+    unused = frozenset(
+        json.dumps({key: value for key, value in node.items() if key != "operands"})
+        for at, node in enumerate(graph.nodes)
+        if at not in kept
+    )
+    inputs = [graph.inputs[number] for number in given]
+    return json.dumps({"inputs": inputs, "nodes": nodes, "output": places[output]}), unused
