@@ -412,7 +412,8 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     left, right = ([n for n in range(v.ndim) if n not in gone] for v, gone in zip((x, y), over, strict=True))
     first, second = x.transpose((*left, *over[0])), y.transpose((*over[1], *right))
     if not left and not right:
-        return (first * second).sum()
+        products = first * second
+        return products.sum(dtype=products.dtype)
     if not over[0]:
         return first[(..., *[None] * y.ndim)] * second
     if len(over[0]) > 1 or len(left) > 1 or len(right) > 1:
@@ -429,7 +430,8 @@ def _matvec(x1: Any, x2: Any) -> Any:
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    return np.sum(np.multiply(x1, x2), axis=axis)
+    products = np.multiply(x1, x2)
+    return np.sum(products, axis=axis, dtype=products.dtype)
 
 
 def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:

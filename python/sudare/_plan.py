@@ -40,7 +40,7 @@ class Plan(Travels):
 
     def __init__(self, core: _core.Plan, unused: frozenset[str] = frozenset()) -> None:
         self._core = core
-        # Operations of the planned function that its result does not need. They are known where it was planned.
+        # Operations of the planned function that its result does not need, where it was planned.
         self._unused = unused
 
     @classmethod
