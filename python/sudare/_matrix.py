@@ -268,7 +268,14 @@ class Encrypted(ArrayOperators, Travels):
     apply.__doc__ = ArrayOperators.apply.__doc__
 
     def to_bytes(self) -> bytes:
-        """Its bytes on the wire; fresh ones take half their size."""
+        """Its bytes on the wire; fresh ones take half their size.
+
+        Raises `UnsupportedError` for a matrix of a context.
+        """
+        if self._plan is None:
+            raise UnsupportedError(
+                "a matrix of a context stays in its process; the matrices of a plan travel: sudare.plan"
+            )
         return self._core.to_bytes()
 
     def _saved(self) -> bytes:

@@ -18,7 +18,7 @@ from ._plot import Picture
 from ._progress import clock, forecast
 from ._release import Release, declared
 from ._spec import Spec
-from ._trace import traced
+from ._trace import Traced, traced
 from ._values import count, real, security_bits
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ class Plan(Travels):
     your own processes.
     """
 
-    def __init__(self, core: _core.Plan, unused: frozenset[str] = frozenset()) -> None:
+    def __init__(self, core: _core.Plan, traced: Traced | None = None) -> None:
         self._core = core
-        # Operations of the planned function that its result does not need, where it was planned.
-        self._unused = unused
+        # What is known of the function where it was planned.
+        self._unused = traced.unused if traced else frozenset[str]()
+        self._called = traced.called if traced else {}
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -174,13 +175,19 @@ class Plan(Travels):
 
         A notebook shows it, and `plan.plot().save("plan.svg")` writes it. It is drawn from the plan alone.
         """
-        return _plot.of_plan(self)
+        return Picture(self._with_names(_plot.of_plan(self).svg))
+
+    def _with_names(self, text: str) -> str:
+        """A text in which plain matrices are called what the planned function calls them."""
+        for known, called in self._called.items():
+            text = text.replace(known, f"plain {called}")
+        return text
 
     def __str__(self) -> str:
-        return str(self._core)
+        return self._with_names(str(self._core))
 
     def _repr_html_(self) -> str:
-        return _html.plan(self)
+        return self._with_names(_html.plan(self))
 
     def __repr__(self) -> str:
         return f"<sudare plan {self._core.hash_hex()} {self.method}>"
@@ -250,11 +257,11 @@ def plan(
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
         )
-    expression, unused = traced(function, inputs)
+    found = traced(function, inputs)
     with clock("planning"):
         return Plan(
             _core.Plan.make(
-                expression,
+                found.expression,
                 error=0.0 if exact else _finite(error),
                 security=security_bits(security),
                 batch=count(batch, "batch"),
@@ -264,7 +271,7 @@ def plan(
                 release=declared(release),
                 bootstrap=_sets(bootstrap),
             ),
-            unused,
+            found,
         )
 
 

@@ -64,7 +64,7 @@ def array(values: Any) -> NDArray[Any]:
 
 
 def _frame(values: Any) -> NDArray[Any]:
-    """A table of pandas or polars, column by column: numbers and booleans, none of them missing."""
+    """A table of pandas or polars, column by column: numbers and booleans, all of them there."""
     columns = []
     for name in values.columns:
         column = values[name]
@@ -77,8 +77,8 @@ def _frame(values: Any) -> NDArray[Any]:
         if found.dtype.kind not in "biuf":
             kind = "text" if found.dtype.kind in "OUST" else str(found.dtype)
             raise UnsupportedError(
-                f"column {name!r} holds {kind}, and numbers are encrypted; leave it out, or make numbers of it, "
-                "by pandas.get_dummies(frame) or as days since a date"
+                f"column {name!r} holds {kind}, and numbers are encrypted; leave it out, or make numbers "
+                "of it by pandas.get_dummies(frame) or as days since a date"
             )
         if found.dtype.kind == "f":
             _complain(values, name, np.isfinite(found), found)
