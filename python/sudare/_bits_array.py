@@ -445,7 +445,8 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
     def dot(self, other: Any) -> EncryptedBits:
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
-        return self * other if number else self @ other  # type: ignore[no-any-return]
+        scaled = other if isinstance(other, EncryptedBits) else array(other)
+        return self * scaled if number else self @ other  # type: ignore[no-any-return]
 
     def __and__(self, other: Any) -> EncryptedBits:
         return self._binary("bitwise_and", other)  # type: ignore[no-any-return]

@@ -582,27 +582,45 @@ class Methods:
     """What arrays have as methods and NumPy as functions."""
 
     def flatten(self, order: str = "C") -> Any:
-        """All elements as a vector, by rows, or with "F" by columns."""
+        """All elements as a vector, by rows, or with "F" by columns.
+
+        Raises `UnsupportedError` for another order, `ShapeError` for a batch.
+        """
         return in_order(self, -1, order)
 
     def ravel(self, order: str = "C") -> Any:
-        """All elements as a vector, by rows, or with "F" by columns."""
+        """All elements as a vector, by rows, or with "F" by columns.
+
+        Raises `UnsupportedError` for another order, `ShapeError` for a batch.
+        """
         return in_order(self, -1, order)
 
     def squeeze(self, axis: Any = None) -> Any:
-        """Without the axes of length 1, or without those that are named."""
+        """Without the axes of length 1, or without those that are named.
+
+        Raises `ShapeError` for an axis that there is not, or that is longer.
+        """
         return _squeeze(self, axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Two axes in each other's place."""
+        """Two axes in each other's place.
+
+        Raises `ShapeError` for an axis that there is not.
+        """
         return FUNCTIONS["swapaxes"](self, axis1, axis2)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Any:
-        """Each line along an axis, or each element, so many times."""
+        """Each line along an axis, or each element, so many times.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for numbers that are encrypted.
+        """
         return FUNCTIONS["repeat"](self, repeats, axis)
 
     def take(self, indices: Any, axis: int | None = None) -> Any:
-        """Lines along an axis, or elements, by their plain numbers."""
+        """Lines along an axis, or elements, by their plain numbers.
+
+        Raises `ShapeError` for lines that there are not, `UnsupportedError` for numbers that are encrypted.
+        """
         return _take(self, indices, axis)
 
     def conj(self) -> Any:

@@ -175,7 +175,7 @@ class Plan(Travels):
 
         A notebook shows it, and `plan.plot().save("plan.svg")` writes it. It is drawn from the plan alone.
         """
-        return Picture(self._with_names(_plot.of_plan(self).svg))
+        return _plot.of_plan(self)
 
     def _with_names(self, text: str) -> str:
         """A text in which plain matrices are called what the planned function calls them."""
