@@ -251,6 +251,14 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         """The transpose."""
         return self.transpose()
 
+    @property
+    def mT(self) -> EncryptedBits:  # noqa: N802 (NumPy's name)
+        """The last two axes in each other's place.
+
+        Raises `ShapeError` for an array of fewer axes.
+        """
+        return self.swapaxes(-1, -2)  # type: ignore[no-any-return]
+
     def _to(self, shape: Shape) -> EncryptedBits:
         return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))
 
@@ -446,7 +454,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
         scaled = other if isinstance(other, EncryptedBits) else array(other)
-        return self * scaled if number else self @ other  # type: ignore[no-any-return]
+        return self * scaled if number else self @ other
 
     def __and__(self, other: Any) -> EncryptedBits:
         return self._binary("bitwise_and", other)  # type: ignore[no-any-return]

@@ -241,11 +241,10 @@ def _split(ary: Any, indices_or_sections: Any, axis: Any = 0, *, even: bool = Tr
 # Several put together.
 
 
-def _all(*functions: Callable[..., Any]) -> Callable[..., Any]:
-    """What is done to each of several arrays before they are concatenated along an axis of the last."""
+def _joined(prepare: Callable[..., Any], axis: Callable[..., int]) -> Callable[..., Any]:
+    """A function that prepares each of several arrays and concatenates them, along an axis that they say."""
 
     def done(tup: Any) -> Any:
-        prepare, axis = functions
         parts = [prepare(a) for a in tup]
         return np.concatenate(parts, axis(parts))
 
@@ -495,7 +494,8 @@ def _like(value: float) -> Any:
 
 def outer(handler: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """An operation of every element of one array with every element of another: `ufunc.outer`."""
-    return handler(a[(..., *[None] * len(np.shape(b)))] if len(np.shape(b)) else a, b)
+    first, axes = held(a), len(np.shape(b))
+    return handler(first[(..., *[None] * axes)] if axes else first, b)
 
 
 #: Of all encrypted arrays.
@@ -528,9 +528,9 @@ FUNCTIONS: Handlers = {
     "vsplit": lambda ary, n: _split(ary, n, 0),
     "hsplit": lambda ary, n: _split(ary, n, 1 if ary.ndim > 1 else 0),
     "unstack": lambda x, axis=0: tuple(np.moveaxis(x, axis, 0)),
-    "vstack": _all(two_axes, lambda parts: 0),
-    "hstack": _all(one_axis, lambda parts: int(parts[0].ndim > 1)),
-    "column_stack": _all(lambda a: a if len(np.shape(a)) > 1 else flattened(a)[:, None], lambda parts: 1),
+    "vstack": _joined(two_axes, lambda parts: 0),
+    "hstack": _joined(one_axis, lambda parts: int(parts[0].ndim > 1)),
+    "column_stack": _joined(lambda a: a if len(np.shape(a)) > 1 else flattened(a)[:, None], lambda parts: 1),
     "stack": _stack,
     "block": _block,
     "append": _append,

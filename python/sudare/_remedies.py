@@ -72,7 +72,7 @@ INTEGERS = {
     **dict.fromkeys((*SOLVED, "cov", "corrcoef", "norm", "histogram", "interp"), AFTER),
     **dict.fromkeys(("var", "std"), "x.sum() and (x * x).sum(), and the rest of what decrypt gives"),
     **dict.fromkeys(("median", "percentile", "quantile"), "numpy.sort(x)[k], the k-th of the order"),
-    "argsort": "numpy.sort(x * x.size + numpy.arange(x.size)), whose remainders by x.size are the places",
+    "argsort": "numpy.sort(x.astype('int32') * n + numpy.arange(n)) % n of n numbers: their places",
     "unique": "numpy.sort(x), and numpy.unique of what decrypt gives",
     "partition": "numpy.sort(x)",
     "choose": "sudare.where(condition, x, y)",
