@@ -13,10 +13,10 @@ True
 import importlib
 from typing import Any
 
-from . import _core, _numpy  # noqa: F401 (functions by their names)
+from . import _core
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsServer, bits
-from ._bits_array import EncryptedBits, maximum, minimum, where
+from ._bits_array import EncryptedBits
 from ._context import Context, context
 from ._devices import Device, devices
 from ._errors import (
@@ -37,7 +37,21 @@ from ._errors import (
 )
 from ._estimate import Estimate
 from ._files import load
-from ._functions import bounded, exp, greater, reciprocal, sigmoid, sign, sqrt
+from ._functions import (
+    bounded,
+    exp,
+    greater,
+    log,
+    maximum,
+    minimum,
+    reciprocal,
+    relu,
+    sigmoid,
+    sign,
+    sqrt,
+    tanh,
+    where,
+)
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
@@ -101,12 +115,14 @@ __all__ = [
     "genome",
     "greater",
     "load",
+    "log",
     "matmul",
     "maximum",
     "minimum",
     "open",
     "plan",
     "reciprocal",
+    "relu",
     "remote",
     "sigmoid",
     "sign",
@@ -114,6 +130,7 @@ __all__ = [
     "sqrt",
     "store",
     "table",
+    "tanh",
     "where",
 ]
 

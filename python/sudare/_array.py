@@ -7,6 +7,7 @@ two axes NumPy would not show.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from abc import ABC, abstractmethod
@@ -16,11 +17,14 @@ from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from . import _numpy as shared
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._numpy import flattened
 from ._opaque import Opaque
 from ._polynomial import Interval, polynomial, powers
+from ._remedies import REALS, NoAttributeError, remedy, unsupported, written
 from ._values import array, real
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -83,29 +87,31 @@ class Operators(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Operators of NumPy in which one operand is encrypted."""
-        if method == "reduce" and ufunc is np.add:
-            _refuse("sum", {k: v for k, v in kwargs.items() if k not in ("axis", "keepdims")})
-            return inputs[0].sum(kwargs.get("axis", 0), keepdims=kwargs.get("keepdims", False))
+        if method in ("reduce", "accumulate") and ufunc is np.add:
+            given = {"axis": 0} | {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
+            _refuse(
+                f"add.{method}", {k: v for k, v in given.items() if k not in ("axis", "keepdims", "dtype")}
+            )
+            return inputs[0].sum(**given) if method == "reduce" else inputs[0].cumsum(**given)
         if ufunc in (np.equal, np.not_equal):
             Opaque._refuse(cast("Opaque", self), "cannot be compared")
         known = UFUNCS if self._computes is None else self._computes
-        handler = known.get(ufunc.__name__) if method == "__call__" else None
+        handler = known.get(ufunc.__name__) if method in ("__call__", "outer") else None
         if handler is None:
-            raise unsupported(ufunc.__name__, inputs)
-        _refuse(ufunc.__name__, kwargs)
-        return handler(*inputs)
+            raise unsupported(ufunc.__name__, inputs, method)
+        if ufunc is not np.vecdot:
+            _refuse(ufunc.__name__, kwargs)
+            kwargs = {}
+        return shared.outer(handler, *inputs) if method == "outer" else handler(*inputs, **kwargs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Functions of NumPy in which one argument is encrypted."""
-        handler = FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.linalg") else None
-        if handler is None:
-            raise unsupported(func.__name__, args)
-        return handler(*args, **kwargs)
+        return shared.called(FUNCTIONS, func, args, kwargs, unsupported)
 
 
-class ArrayOperators(Operators, Opaque, ABC):
+class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
     """A matrix, vector or number that is computed with before anybody can see it."""
 
     _core: Core
@@ -164,13 +170,22 @@ class ArrayOperators(Operators, Opaque, ABC):
             raise UnsupportedError("a number has no length")
         return self.shape[0]
 
-    def __getitem__(self: Self, key: Any) -> Self:
-        """Slices, picks and new axes, as NumPy has them; no lists and masks.
+    def __getitem__(self, key: Any) -> Any:
+        """Slices, picks, new axes and one list or mask of lines, as NumPy has them.
 
-        One level where lines of a ciphertext's tile stay behind. Raises `ShapeError` for what is not there,
-        `UnsupportedError` for other indices.
+        One level where lines of a ciphertext's tile stay behind. A list of more than eight pieces is a
+        product with a plain matrix. What is empty is no secret: NumPy's empty array.
+
+        Raises `ShapeError` for what is not there, `UnsupportedError` for other indices.
         """
-        return _indexed(self, key if isinstance(key, tuple) else (key,))
+        return _picked(self, key if isinstance(key, tuple) else (key,))
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        """Refused: nothing changes an encrypted matrix."""
+        raise UnsupportedError(
+            "nothing changes an encrypted matrix; put another together: numpy.where(mask, value, x), with a "
+            "plain mask, or numpy.concatenate([x[:i], rows, x[j:]])"
+        )
 
     def __iter__(self: Self) -> Iterator[Self]:
         return (self[at] for at in range(len(self)))
@@ -180,17 +195,13 @@ class ArrayOperators(Operators, Opaque, ABC):
 
     def __getattr__(self, name: str) -> NoReturn:
         """What an array has and an encrypted one has not says what to write."""
-        if name in REMEDIES and hasattr(np.ndarray, name):
-            raise AttributeError(f"an encrypted matrix has no {name}; write {remedy(name, [self])}")
+        if name in REALS and hasattr(np.ndarray, name):
+            raise NoAttributeError(f"an encrypted matrix has no {name}; write {remedy(name, [self])}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def copy(self: Self) -> Self:
         """The same: nothing changes an encrypted matrix."""
         return self
-
-    def flatten(self: Self) -> Self:
-        """All elements as a vector, row by row."""
-        return self.ravel()
 
     def dot(self: Self, other: Any) -> Self:
         """The matrix product, as `@`; with a number, the multiple.
@@ -228,22 +239,29 @@ class ArrayOperators(Operators, Opaque, ABC):
             raise ShapeError("a matrix transpose takes matrices")
         return self._apply({"op": "transpose"}, dropped=MATRIX)
 
-    def sum(self: Self, axis: Any = None, *, keepdims: bool = False) -> Self:
+    def sum(self: Self, axis: Any = None, *, keepdims: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The sum over an axis or over everything.
 
-        Raises `ShapeError` for an axis that there is not, or a batch's.
+        Raises `ShapeError` for an axis that there is not, or a batch's, `UnsupportedError` for another type
+        than doubles.
         """
+        self._check_dtype(dtype)
+        if not self.shape and axis in (0, -1):
+            # NumPy's own exception: a number is its sum over its only axis.
+            axis = None
         over = self._core_axes(axis)
         core = self._core
         for at in over:
             core = self._place.apply({"op": "sum", "axis": at}, core)
         return self._wrap(core, self._dropped if keepdims else tuple(sorted({*self._dropped, *over})))
 
-    def mean(self: Self, axis: Any = None, *, keepdims: bool = False) -> Self:
+    def mean(self: Self, axis: Any = None, *, keepdims: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The mean over an axis or over everything.
 
-        Raises `ShapeError` for an axis that there is not, or a batch's.
+        Raises `ShapeError` for an axis that there is not, or a batch's, `UnsupportedError` for another type
+        than doubles.
         """
+        self._check_dtype(dtype)
         count = 1
         for at in self._core_axes(axis):
             count *= self._core.shape[at]
@@ -271,8 +289,8 @@ class ArrayOperators(Operators, Opaque, ABC):
         squares: Self = centred * centred
         return squares.sum(axis, keepdims=keepdims)._scale(1 / (count - ddof))
 
-    def reshape(self: Self, *shape: Any) -> Self:
-        """The same elements in their order, in rows of another length.
+    def reshape(self: Self, *shape: Any, order: str = "C") -> Self:
+        """The same elements in their order, in rows of another length; with "F" in columns.
 
         Free where axes of length 1 come or go. Otherwise each row is moved by itself: two or four
         levels in all.
@@ -280,32 +298,61 @@ class ArrayOperators(Operators, Opaque, ABC):
         Raises `ShapeError` for another number of elements, `UnsupportedError` for a batch.
         """
         sides = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if order != "C":
+            return cast(Self, shared.in_order(self, tuple(sides), order))
         return _reshaped(self, tuple(sides))
 
-    def ravel(self: Self) -> Self:
-        """All elements as a vector, row by row."""
-        return self.reshape(-1)
-
-    def trace(self: Self) -> Self:
-        """The sum of the diagonal.
+    def trace(self: Self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
+        """The sum of a diagonal, the main one or another above (`offset` > 0) or below it.
 
         Raises `ShapeError` for a vector.
         """
         if len(self._members) != 2:
             raise ShapeError(f"a trace is that of a matrix, not of shape {self.shape}")
-        diagonal: Self = self * np.eye(*self._members)
+        diagonal: Self = self * _along_diagonal(self, offset, axis1, axis2)
         return diagonal.sum(axis=(-2, -1))
 
-    def diagonal(self: Self) -> Self:
-        """The diagonal of a matrix.
+    def diagonal(self: Self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
+        """A diagonal of a matrix, the main one or another above (`offset` > 0) or below it.
 
         Raises `ShapeError` for a vector or a batch.
         """
         if len(self._members) != 2 or self._batch:
             raise ShapeError(f"a diagonal is that of one matrix, not of shape {self.shape}")
-        rows, cols = self._members
-        diagonal: Self = self * np.eye(rows, cols)
-        return diagonal.sum(axis=1)[: min(rows, cols)]
+        mask = _along_diagonal(self, offset, axis1, axis2)
+        diagonal: Self = self * mask
+        return cast("Self", diagonal.sum(axis=1)[np.flatnonzero(mask.any(axis=1))])
+
+    def cumsum(self: Self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Self:
+        """The sums of the first elements: a product with a plain triangle.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for another type than doubles.
+        """
+        self._check_dtype(dtype)
+        x: Self = self.ravel() if axis is None or not self.ndim else self
+        at = shared.axis_of(x, 0 if axis is None else axis)
+        lower = np.tril(np.ones((x.shape[at], x.shape[at])))
+        return cast("Self", x @ lower.T if at == x.ndim - 1 else lower @ x)
+
+    def _check_dtype(self, dtype: DTypeLike | None) -> None:
+        """Refuses to compute in another type."""
+        if dtype is not None and np.dtype(dtype) not in (self.dtype, np.dtype(np.float64)):
+            raise UnsupportedError(
+                f"encrypted matrices are computed with as {self.dtype}; convert what decrypt(x) gives: "
+                f".astype({np.dtype(dtype).name!r})"
+            )
+
+    def _lines(self: Self, at: int, order: NDArray[Any]) -> Any:
+        """Lines along an axis in another order: few slices, or else a product with a plain matrix."""
+        before = (slice(None),) * at
+        if not len(order):
+            return self[(*before, slice(0, 0))]
+        runs = progressions([int(line) for line in order])
+        if len(runs) > MOST_PIECES:
+            chosen = np.eye(self.shape[at])[order]
+            return self @ chosen.T if at == self.ndim - 1 else chosen @ self
+        parts = [self[(*before, run)] for run in runs]
+        return parts[0] if len(parts) == 1 else concatenate(parts, at)
 
     def apply(self: Self, function: Any, interval: Interval | None = None, degree: int | None = None) -> Self:
         """A function of every element, by the nearest polynomial of a degree on an interval.
@@ -368,6 +415,8 @@ class ArrayOperators(Operators, Opaque, ABC):
             self, right = self._adopt(other), other
         elif scalar(other) is not None:
             raise ShapeError("a matrix product takes matrices; multiply by a number with *")
+        elif empty(other):
+            return cast("Self", _of_empty(np.matmul, self, other, reflected))
         else:
             values = plain(other)
             if values.ndim == 3 and not self._batch:
@@ -399,6 +448,8 @@ class ArrayOperators(Operators, Opaque, ABC):
             number = scalar(other)
             if number is not None:
                 return self._with_number(operation, number, reflected)
+            if empty(other):
+                return cast("Self", _of_empty(getattr(np, operation), self, other, reflected))
             values = plain(other)
             # What all members of a batch share is one matrix.
             each = self._batch if self._batch and values.ndim == 3 else ()
@@ -464,62 +515,56 @@ def _raise(x: Any, exponent: Any) -> Any:
     if not isinstance(x, ArrayOperators):
         raise UnsupportedError(
             "an encrypted exponent is an approximation: "
-            + _written("x.apply(lambda t: 2**t, ({low}, {high}), degree=7)", [exponent])
+            + written("x.apply(lambda t: 2**t, ({low}, {high}), degree=7)", [exponent])
         )
     wanted = scalar(exponent)
+    if wanted == 0:
+        return np.ones(x.shape)
     if wanted is None or not wanted.is_integer() or wanted < 1:
         raise UnsupportedError(
-            "powers are 1, 2, 3 and so on; others are approximations: "
-            + _written("x.apply(lambda t: t**0.5, ({tenth}, {high}), degree=7)", [x])
+            "powers are 0, 1, 2, 3 and so on; others are approximations: "
+            + written("x.apply(lambda t: t**0.5, ({tenth}, {high}), degree=7)", [x])
         )
     if wanted > MOST_POWER:
         raise UnsupportedError(f"powers go up to {MOST_POWER}, not {wanted:g}: errors grow with the exponent")
     return _power(x, int(wanted), {})
 
 
-def _dot(a: Any, b: Any, **others: Any) -> Any:
-    _refuse("dot", others)
+def _dot(a: Any, b: Any) -> Any:
     number = scalar(a) is not None or scalar(b) is not None
     return UFUNCS["multiply" if number else "matmul"](a, b)
 
 
-def _sum(
-    a: ArrayOperators,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    **others: Any,
-) -> Any:
-    _refuse("sum", {"dtype": dtype, "out": out, **others})
-    return a.sum(axis, keepdims=keepdims is True)
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Elements of either, by a plain mask: products with zeros and ones."""
+    if isinstance(condition, ArrayOperators) or x is None or y is None:
+        raise unsupported("where", [condition])
+    mask = array(condition).astype(bool)
+    shape = broadcast_shape("where", broadcast_shape("where", mask.shape, np.shape(x)), np.shape(y))
+    terms = []
+    for values, here in ((x, mask), (y, ~mask)):
+        if isinstance(values, ArrayOperators):
+            terms.append(values * np.broadcast_to(here, np.broadcast_shapes(here.shape, values.shape)))
+        elif (known := np.where(here, values, 0)).any():
+            terms.append(known)
+    total = functools.reduce(operator.add, terms)
+    return total if total.shape == shape else np.broadcast_to(total, shape)
 
 
-def _mean(
-    a: ArrayOperators,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    **others: Any,
-) -> Any:
-    _refuse("mean", {"dtype": dtype, "out": out, **others})
-    return a.mean(axis, keepdims=keepdims is True)
-
-
-def concatenate(arrays: Sequence[Any], axis: Any = 0, **others: Any) -> Any:
+def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
     """NumPy's concatenation."""
-    _refuse("concatenate", others)
     parts = list(arrays)
-    ours = next(a for a in parts if isinstance(a, ArrayOperators))
     if axis is None:
-        parts, axis = [a.ravel() if isinstance(a, ArrayOperators) else plain(a).ravel() for a in parts], 0
-        ours = next(a for a in parts if isinstance(a, ArrayOperators))
+        parts, axis = [flattened(a) for a in parts], 0
+    ours = next(a for a in parts if isinstance(a, ArrayOperators))
     if ours.ndim == 0:
         raise ShapeError("numbers are not concatenated; stack them: numpy.stack([x, y])")
     if ours._batch:
         raise ShapeError("batches are not concatenated; do it to their members, before encryption")
     (at,) = ours._core_axes(axis)
+    parts = [part for part in parts if not empty(part)]
+    if len(parts) == 1:
+        return parts[0]
     for part in parts:
         ours = ours._adopt(part)
     cores: list[Core | Floats] = []
@@ -563,7 +608,7 @@ def concatenated(place: Place, cores: Sequence[Core | Floats], axis: int) -> Cor
             else:
                 out = total(out, moved)
         at += length
-    if any(isinstance(core, np.ndarray) for core in cores):
+    if beside.any():
         known = total(known, place.lift(beside))
     return total(out, known)
 
@@ -607,7 +652,26 @@ def broadcast_shape(operation: str, left: Shape, right: Shape) -> Shape:
         raise shapes_differ(operation, left, right) from None
 
 
-def _indexed(x: Self, key: tuple[Any, ...]) -> Self:
+def _picked(x: Any, key: tuple[Any, ...]) -> Any:
+    """What an index picks: first the lines of a list or mask, if there is one."""
+    lists = [
+        n for n, entry in enumerate(key) if isinstance(entry, (list, np.ndarray)) and np.ndim(entry) == 1
+    ]
+    if len(lists) != 1 or any(entry is None for entry in key):
+        return _indexed(x, key)
+    n = lists[0]
+    after_dots = any(entry is Ellipsis for entry in key[:n])
+    at = x.ndim - len(key) + n if after_dots else n
+    if not 0 <= at < x.ndim or (x._batch and at == 0):
+        return _indexed(x, key)
+    try:
+        order = np.arange(x.shape[at])[key[n]]
+    except IndexError as error:
+        raise ShapeError(str(error)) from None
+    return x._lines(at, order)[(*key[:n], slice(None), *key[n + 1 :])]
+
+
+def _indexed(x: Any, key: tuple[Any, ...]) -> Any:
     """What an index of slices, numbers and new axes picks."""
     if x._batch:
         if not key or not (key[0] is Ellipsis or (isinstance(key[0], slice) and key[0] == slice(None))):
@@ -616,8 +680,9 @@ def _indexed(x: Self, key: tuple[Any, ...]) -> Self:
     used = sum(entry is not None and entry is not Ellipsis for entry in key)
     if not all(_plain_index(k) for k in key) or sum(k is Ellipsis for k in key) > 1:
         raise UnsupportedError(
-            "encrypted matrices are indexed by numbers, slices, ... and None; other rows are a product with "
-            "a plain matrix: numpy.eye(n)[rows] @ x"
+            "encrypted matrices are indexed by numbers, slices, ..., None and a plain list or mask of lines; "
+            "rows and columns are taken one after the other, x[rows][:, columns], and elements are kept by "
+            "numpy.where(mask, x, 0)"
         )
     if used > len(x._members):
         raise ShapeError(f"shape {x.shape} has no {used} axes to index")
@@ -636,7 +701,7 @@ def _indexed(x: Self, key: tuple[Any, ...]) -> Self:
         if isinstance(entry, slice):
             found = range(length)[entry]
             if not found:
-                raise ShapeError(f"{entry} picks nothing of {length}; an encrypted matrix has elements")
+                return np.zeros(x.shape, x.dtype)[(slice(None),) * len(x._batch) + key]
             lines = Lines(found[0], found.step if len(found) > 1 else 1, len(found), 0, 1, len(found))
             shown.append(axis)
         else:
@@ -658,7 +723,7 @@ def _plain_index(entry: Any) -> bool:
 def _laid(x: Self, core: Core, shown: list[int | None]) -> Self:
     """The axes of rows and columns that are shown, in their order, and new ones of length 1 between them."""
     if len(shown) > 2:
-        raise ShapeError(f"a matrix has two axes, not {len(shown)}")
+        raise ShapeError(f"a matrix has two axes, not {len(shown)}; leave one out")
     kept = [axis for axis in shown if axis is not None]
     if len(shown) < 2:
         return x._wrap(core, NUMBER if not shown else COLUMN if kept == [0] else ROW)
@@ -713,63 +778,37 @@ def _moved(place: Place, core: Core, sides: tuple[int, int]) -> Core:
     return out
 
 
-def two_axes(a: Any) -> Any:
-    """At least two axes, as NumPy's atleast_2d."""
-    shape = np.shape(a)
-    return a if len(shape) > 1 else flattened(a)[None, :] if shape else one_axis(a)[None, :]
+#: Slices that a matrix is put together of; more are a product.
+MOST_PIECES = 8
 
 
-def one_axis(a: Any) -> Any:
-    """At least one axis."""
-    return a if len(np.shape(a)) else a[None] if isinstance(a, ArrayOperators) else np.atleast_1d(a)
+def progressions(order: list[int]) -> list[slice]:
+    """Slices that pick lines in an order; those that leave lines out have three or more."""
+    found, at = list[slice](), 0
+    while at < len(order):
+        step, end = order[at + 1] - order[at] if at + 1 < len(order) else 1, at + 1
+        while step and end < len(order) and order[end] - order[end - 1] == step:
+            end += 1
+        if abs(step) != 1 and end - at < 3:
+            step, end = 1, at + 1
+        stop = order[end - 1] + (1 if step > 0 else -1)
+        found.append(slice(order[at], stop if stop >= 0 else None, step))
+        at = end
+    return found
 
 
-def flattened(a: Any) -> Any:
-    """All elements as a vector."""
-    return a.ravel() if isinstance(a, ArrayOperators) else plain(np.atleast_1d(a)).ravel()
+def _along_diagonal(x: ArrayOperators, offset: int, axis1: int, axis2: int) -> NDArray[np.bool_]:
+    """Where a diagonal of a matrix is."""
+    found, (rows, cols) = len(x._batch), x._members
+    if {shared.axis_of(x, axis1) - found, shared.axis_of(x, axis2) - found} != {0, 1} and not found:
+        raise ShapeError(f"a diagonal is in the plane of two axes, not of {axis1} and {axis2}")
+    at = offset if axis1 % x.ndim < axis2 % x.ndim else -offset
+    if not -rows < at < cols:
+        raise ShapeError(f"a matrix of shape {x._members} has no diagonal {offset}")
+    return np.eye(rows, cols, at, dtype=bool)
 
 
-def _stack(arrays: Sequence[Any], axis: int = 0, **others: Any) -> Any:
-    parts = list(arrays)
-    shapes = {np.shape(a) for a in parts}
-    if len(shapes) != 1 or len(shapes & {(), *(s for s in shapes if len(s) == 1)}) != 1:
-        raise ShapeError(
-            f"vectors or numbers of one shape are stacked, not those of {sorted(shapes)}; see concatenate"
-        )
-    if len(next(iter(shapes))) == 0:
-        return concatenate([one_axis(a) for a in parts], 0, **others)
-    if axis not in (0, 1, -1, -2):
-        raise ShapeError(f"stacked vectors have axes 0 and 1, not {axis}")
-    rows = axis in (0, -2)
-    lines = [flattened(a)[None, :] if rows else flattened(a)[:, None] for a in parts]
-    return concatenate(lines, 0 if rows else 1, **others)
-
-
-def _in_order(a: ArrayOperators, shape: Any, order: str) -> Any:
-    if order != "C":
-        raise UnsupportedError("encrypted matrices are read row by row; transpose for columns: x.T.ravel()")
-    return a.reshape(shape)
-
-
-def _expand_dims(a: ArrayOperators, axis: Any) -> Any:
-    at = axis if isinstance(axis, tuple) else (axis,)
-    total = a.ndim + len(at)
-    new = {n % total for n in at if -total <= n < total}
-    if len(new) != len(at):
-        raise ShapeError(f"{axis} are no axes of an array with {total}")
-    return a[tuple(None if n in new else slice(None) for n in range(total))]
-
-
-def _squeeze(a: ArrayOperators, axis: Any = None) -> Any:
-    at = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    one = {n % a.ndim for n in at if a.shape[n] == 1}
-    if axis is not None and len(one) != len(at):
-        raise ShapeError(f"axis {axis} of shape {a.shape} is not of length 1")
-    return a[tuple(0 if n in one else slice(None) for n in range(a.ndim))]
-
-
-def _broadcast_to(array: ArrayOperators, shape: Any, **others: Any) -> Any:
-    _refuse("broadcast_to", {k: v for k, v in others.items() if v})
+def _broadcast_to(array: ArrayOperators, shape: Any) -> Any:
     wanted = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if array._batch or broadcast_shape("broadcast_to", array.shape, wanted) != wanted or len(wanted) > 2:
         raise shapes_differ("broadcast_to", array.shape, wanted)
@@ -777,36 +816,18 @@ def _broadcast_to(array: ArrayOperators, shape: Any, **others: Any) -> Any:
     return array._wrap(array._spread(wanted, dropped), dropped)
 
 
-def _var(
-    a: ArrayOperators, axis: Any = None, *, ddof: float = 0, keepdims: Any = False, **others: Any
-) -> Any:
-    _refuse("var", others)
-    return a.var(axis, ddof=ddof, keepdims=keepdims is True)
+def empty(x: Any) -> bool:
+    """Whether it is a plain array without elements."""
+    return isinstance(x, np.ndarray) and x.size == 0
 
 
-def _main(name: str, a: Any, offset: int, others: dict[str, Any]) -> Any:
-    """What has its main diagonal taken, and no other."""
-    _refuse(name, {k: v for k, v in others.items() if (k, v) not in (("axis1", 0), ("axis2", 1))})
-    if offset != 0:
-        raise UnsupportedError(
-            f"numpy.{name} takes the main diagonal; take another of x[:, {offset}:] or x[{offset}:]"
-        )
-    return a
-
-
-def _diag(v: ArrayOperators) -> Any:
-    return v[:, None] * np.eye(v.size) if v.ndim == 1 else v.diagonal()
-
-
-def _inner(a: Any, b: Any) -> Any:
-    if () in (np.shape(a), np.shape(b)):
-        return a * b
-    return np.matmul(a, b.T if len(np.shape(b)) > 1 else b)
-
-
-def _outer(a: Any, b: Any, **others: Any) -> Any:
-    _refuse("outer", others)
-    return flattened(a)[:, None] * flattened(b)[None, :]
+def _of_empty(function: Callable[..., Any], x: ArrayOperators, other: Any, reflected: bool) -> Any:
+    """An operation with an array without elements, whose result has none that would be secret."""
+    operands = (other, np.zeros(x.shape)) if reflected else (np.zeros(x.shape), other)
+    try:
+        return function(*operands)
+    except ValueError:
+        raise shapes_differ(function.__name__, *(y.shape for y in operands)) from None
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -817,121 +838,30 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "divide": _divide,
     "power": _raise,
     "negative": lambda x: x._apply({"op": "neg"}),
-    "positive": lambda x: x,
     "square": lambda x: x * x,
-}
-
-ROWS = "numpy.eye(n)[rows] @ x, for the rows that are wanted"
-AFTER = "client.decrypt(x), and the function of that"
-GREATER = "sudare.greater(x, y, gap={tenth}, max_abs={high}, degree=15)"
-ORDER = f"{GREATER}, decrypt first, or take integers: sudare.bits"
-# What to write in place of a function that there is not; `high` is a bound on its operands.
-REMEDIES = {
-    "einsum": "products by @, sums, and (x * y).sum()",
-    "norm": "(x * x).sum(), and the root of what is decrypted",
-    "cov": "sudare.table for the statistics of a table, or (x - x.mean(0)).T @ (x - x.mean(0)) / (n - 1)",
-    "corrcoef": "sudare.table for the statistics of a table",
-    "where": "sudare.greater(x, 0, gap={tenth}, max_abs={high}, degree=15) * (a - b) + b",
-    "clip": "x.apply(lambda t: numpy.clip(t, -1, 1), ({low}, {high}), degree=15)",
-    "kron": "numpy.vstack([numpy.hstack([a * x for a in row]) for row in plain])",
-    "dstack": "numpy.stack or numpy.vstack: a matrix has two axes",
-    "insert": "numpy.concatenate of slices and what is inserted",
-    **dict.fromkeys(("take", "delete", "repeat", "compress", "choose", "put", "permutation"), ROWS),
-    **dict.fromkeys(("round", "around", "rint", "floor", "ceil", "trunc", "astype"), AFTER),
-    **dict.fromkeys(("inv", "solve", "det", "eig", "eigh", "svd", "qr", "cholesky", "pinv", "lstsq"), AFTER),
-    **dict.fromkeys(("max", "min", "amax", "amin", "argmax", "argmin", "ptp", "maximum", "minimum"), ORDER),
-    **dict.fromkeys(("sort", "argsort", "median", "percentile", "quantile", "any", "all", "unique"), ORDER),
-    **dict.fromkeys(
-        ("tolist", "item", "tobytes", "view", "data", "flat"), "client.decrypt(x), and it of that"
-    ),
-    **dict.fromkeys(("prod", "cumprod"), "products of slices: x[0] * x[1]"),
-    "exp": "sudare.exp(x, ({low}, {high}), degree=7)",
-    "sqrt": "sudare.sqrt(x, ({tenth}, {high}), degree=7)",
-    "reciprocal": "sudare.reciprocal(x, ({tenth}, {high}), degree=7)",
-    "sign": "sudare.sign(x, gap={tenth}, max_abs={high}, degree=15)",
-    "greater": GREATER,
-    "greater_equal": GREATER,
-    **dict.fromkeys(("less", "less_equal"), GREATER.replace("x, y", "y, x")),
-    **{name: f"x.apply(numpy.{name}, ({{low}}, {{high}}), degree=7)" for name in ("tanh", "sin", "cos")},
-    "log": "x.apply(numpy.log, ({tenth}, {high}), degree=7)",
-    "std": "numpy.var(x), and the root of what is decrypted",
-    "absolute": "x ** 2, or x.apply(abs, ({low}, {high}), degree=15)",
+    "float_power": _raise,
+    **shared.UFUNCS,
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **shared.FUNCTIONS,
     "dot": _dot,
-    "sum": _sum,
-    "mean": _mean,
-    "transpose": lambda a, axes=None: a.transpose(axes),
-    "matrix_transpose": lambda x: x.mT,
+    "sum": lambda a, axis=None, dtype=None, keepdims=False: a.sum(axis, keepdims=keepdims, dtype=dtype),
+    "mean": lambda a, axis=None, dtype=None, keepdims=False: a.mean(axis, keepdims=keepdims, dtype=dtype),
+    "var": lambda a, axis=None, dtype=None, ddof=0, keepdims=False: a.var(axis, ddof=ddof, keepdims=keepdims),
     "concatenate": concatenate,
-    "vstack": lambda tup, **others: concatenate([two_axes(a) for a in tup], 0, **others),
-    "hstack": lambda tup, **others: concatenate(
-        [one_axis(a) for a in tup], int(any(len(np.shape(a)) > 1 for a in tup)), **others
-    ),
-    "stack": _stack,
-    "column_stack": lambda tup: (
-        _stack(tup, 1) if all(len(np.shape(a)) == 1 for a in tup) else concatenate(tup, 1)
-    ),
-    "reshape": lambda a, shape=None, order="C", *, newshape=None, copy=None: _in_order(
-        a, newshape if shape is None else shape, order
-    ),
-    "ravel": lambda a, order="C": _in_order(a, -1, order),
-    "expand_dims": _expand_dims,
-    "squeeze": _squeeze,
-    "broadcast_to": lambda array, shape, **others: _broadcast_to(array, shape, **others),
-    "var": _var,
-    "trace": lambda a, offset=0, **others: _main("trace", a, offset, others).trace(),
-    "diagonal": lambda a, offset=0, **others: _main("diagonal", a, offset, others).diagonal(),
-    "diag": lambda v, k=0: _diag(_main("diag", v, k, {})),
-    "inner": lambda a, b: _inner(a, b),
-    "outer": lambda a, b, **others: _outer(a, b, **others),
-    "vdot": lambda a, b: np.dot(flattened(a), flattened(b)),
+    "where": _where,
+    "broadcast_to": _broadcast_to,
+    "trapezoid": shared.trapezoid,
     "polyval": lambda p, x: powers(x, [float(c) for c in plain(p)[::-1]]),
-    "shape": lambda a: a.shape,
-    "ndim": lambda a: a.ndim,
-    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
 }
 
 
 def _refuse(name: str, others: dict[str, Any]) -> None:
     """Refuses keyword arguments that were set."""
-    no_value = getattr(np, "_NoValue", None)
     for key, value in others.items():
-        if value is not None and value is not no_value:
+        if value is not None and value is not shared.NOT_GIVEN:
             raise UnsupportedError(f"numpy.{name} has no {key}= for encrypted matrices")
-
-
-def remedy(name: str, operands: Sequence[Any]) -> str:
-    """What to write in place of a function of operands, on an interval that holds them."""
-    return _written(REMEDIES[name], operands)
-
-
-def _written(text: str, operands: Sequence[Any]) -> str:
-    """A text with an interval that holds operands, or the sums of several."""
-    bounds = [bound for x in operands if (bound := _bound_of(x)) is not None]
-    high = sum(bounds) or 1.0
-    # Three digits, rounded up.
-    step = 10.0 ** (math.floor(math.log10(high)) - 2)
-    high = math.ceil(high / step * (1 - 1e-12)) * step
-    return text.format(low=f"{-high:g}", high=f"{high:g}", tenth=f"{high / 10:g}")
-
-
-def _bound_of(x: Any) -> float | None:
-    if isinstance(x, ArrayOperators):
-        return x._bound
-    values = np.asarray(x, dtype=object).ravel()
-    numbers = [abs(float(v)) for v in values if isinstance(v, (int, float, np.number))]
-    return max(numbers, default=None) if len(numbers) == len(values) else None
-
-
-def unsupported(name: str, operands: Sequence[Any] = ()) -> UnsupportedError:
-    """The refusal of a NumPy function by its name."""
-    if name in REMEDIES:
-        written = remedy(name, operands)
-        return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; write {written}")
-    have = ", ".join(sorted({*UFUNCS, *FUNCTIONS} - {"shape", "ndim", "size"}))
-    return UnsupportedError(f"numpy.{name} does not work on encrypted matrices; these do: {have}")
 
 
 def shapes_differ(operation: str, left: Shape, right: Shape) -> ShapeError:

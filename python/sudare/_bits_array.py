@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -12,16 +13,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _bits_numpy as composed
 from . import _core, _html
+from . import _numpy as shared
 from ._bits_work import Worker
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
 from ._opaque import Opaque
+from ._remedies import NoAttributeError, unsupported_integers
 from ._values import array
 
 __all__ = ["EncryptedBits", "maximum", "minimum", "where"]
 
 Shape: TypeAlias = tuple[int, ...]
+Axis: TypeAlias = "int | tuple[int, ...] | None"
 Words: TypeAlias = NDArray[np.uint64]
 
 BOOL = np.dtype(np.bool_)
@@ -61,7 +65,7 @@ def plain(x: Any) -> NDArray[Any]:
     return values
 
 
-class EncryptedBits(Opaque, Travels):
+class EncryptedBits(shared.Methods, Opaque, Travels):
     """An array that nobody can read without the client's key.
 
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
@@ -193,31 +197,67 @@ class EncryptedBits(Opaque, Travels):
     def __iter__(self) -> Iterator[EncryptedBits]:
         return (self[i] for i in range(len(self)))
 
-    def reshape(self, *shape: Any) -> EncryptedBits:
-        """The same elements in another shape.
+    def __getattr__(self, name: str) -> NoReturn:
+        """What an array has and an encrypted one has not says what to write."""
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise NoAttributeError(f"an encrypted array has no {name}; {unsupported_integers(name)}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def reshape(self, *shape: Any, order: str = "C") -> EncryptedBits:
+        """The same elements in another shape, read by rows, or with "F" by columns.
 
         Raises `ShapeError` for a shape of another number of elements.
         """
+        if order != "C":
+            return shared.in_order(self, shape[0] if len(shape) == 1 else shape, order)  # type: ignore[no-any-return]
         try:
             return self._take(self._indices.reshape(*shape))
         except ValueError as error:
             raise ShapeError(str(error)) from None
 
-    def ravel(self) -> EncryptedBits:
-        """The elements in one row.
-
-        Raises `ShapeError` for an order other than NumPy's own.
-        """
-        return self.reshape(-1)
-
     def transpose(self, *axes: Any) -> EncryptedBits:
-        """The axes in another order."""
-        return self._take(self._indices.transpose(*axes))
+        """The axes in another order.
+
+        Raises `ShapeError` for what is no order of the axes.
+        """
+        try:
+            return self._take(self._indices.transpose(*axes))
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> EncryptedBits:
+        """A diagonal, the main one or another above (`offset` > 0) or below it.
+
+        Raises `ShapeError` for an array that has not both axes.
+        """
+        try:
+            return self._take(self._indices.diagonal(offset, axis1, axis2))
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> EncryptedBits:
+        """The sum of a diagonal.
+
+        Raises `ShapeError` for an array that has not both axes.
+        """
+        return self.diagonal(offset, axis1, axis2).sum(axis=-1)
+
+    def _lines(self, at: int, order: NDArray[Any]) -> EncryptedBits:
+        """Lines along an axis in another order."""
+        return self._take(self._indices.take(order.astype(np.intp), axis=at))
 
     @property
     def T(self) -> EncryptedBits:  # noqa: N802 (NumPy's name)
         """The transpose."""
         return self.transpose()
+
+    @property
+    def mT(self) -> EncryptedBits:  # noqa: N802 (NumPy's name)
+        """The last two axes in each other's place.
+
+        Raises `ShapeError` for an array of fewer axes.
+        """
+        return self.swapaxes(-1, -2)  # type: ignore[no-any-return]
 
     def _to(self, shape: Shape) -> EncryptedBits:
         return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))
@@ -413,7 +453,8 @@ class EncryptedBits(Opaque, Travels):
     def dot(self, other: Any) -> EncryptedBits:
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
-        return self * other if number else self @ other  # type: ignore[no-any-return]
+        scaled = other if isinstance(other, EncryptedBits) else array(other)
+        return self * scaled if number else self @ other
 
     def __and__(self, other: Any) -> EncryptedBits:
         return self._binary("bitwise_and", other)  # type: ignore[no-any-return]
@@ -528,7 +569,7 @@ class EncryptedBits(Opaque, Travels):
         return self._wrap(self._do().lookup(self._core, words(values), str(values.dtype)))
 
     def sum(
-        self, axis: int | None = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
+        self, axis: Axis = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
     ) -> EncryptedBits:
         """The sum over an axis or everything, in NumPy's type for it unless `dtype` says another.
 
@@ -538,7 +579,7 @@ class EncryptedBits(Opaque, Travels):
         wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
         return self.astype(wanted)._halve("add", axis, keepdims)
 
-    def min(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """The smallest element.
 
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for booleans or an array
@@ -546,7 +587,7 @@ class EncryptedBits(Opaque, Travels):
         """
         return self._halve("minimum", axis, keepdims)
 
-    def max(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """The largest element.
 
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for booleans or an array
@@ -555,7 +596,7 @@ class EncryptedBits(Opaque, Travels):
         return self._halve("maximum", axis, keepdims)
 
     def prod(
-        self, axis: int | None = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
+        self, axis: Axis = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
     ) -> EncryptedBits:
         """The product over an axis or everything, in NumPy's type for it unless `dtype` says another.
 
@@ -566,7 +607,7 @@ class EncryptedBits(Opaque, Travels):
         return self.astype(wanted)._halve("multiply", axis, keepdims)
 
     def mean(
-        self, axis: int | None = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
+        self, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
     ) -> EncryptedBits:
         """The mean, cut to a whole number, of an integer `dtype`.
 
@@ -610,7 +651,7 @@ class EncryptedBits(Opaque, Travels):
         """The number of the first of the smallest elements."""
         return composed.argbest(self, axis, keepdims, "less_equal")
 
-    def any(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+    def any(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether an element is true.
 
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for an array that is
@@ -618,7 +659,7 @@ class EncryptedBits(Opaque, Travels):
         """
         return self.astype(bool)._join("any", axis, keepdims)
 
-    def all(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
+    def all(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether every element is true.
 
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for an array that is
@@ -626,25 +667,22 @@ class EncryptedBits(Opaque, Travels):
         """
         return self.astype(bool)._join("all", axis, keepdims)
 
-    def _along(self, axis: int | None, keepdims: bool) -> tuple[EncryptedBits, Shape]:
-        """The axis to reduce (or everything) first, and the shape of the result."""
-        x = self.reshape(-1) if axis is None else self
-        at = 0 if axis is None else axis
-        if not -x.ndim <= at < x.ndim:
-            raise ShapeError(f"shape {x.shape} has no axis {axis}")
-        order = np.moveaxis(x._indices, at, 0)
+    def _along(self, axis: Axis, keepdims: bool) -> tuple[EncryptedBits, Shape]:
+        """The axes to reduce first, as one, and the shape of the result."""
+        if axis is None or (not self.shape and axis in (0, -1)):
+            axis = tuple(range(self.ndim))
+        over = [shared.axis_of(self, n) for n in (axis if isinstance(axis, tuple) else (axis,))]
+        if len(set(over)) != len(over):
+            raise ShapeError(f"an axis is named twice in {axis}")
+        kept = [n for n in range(self.ndim) if n not in over]
+        order = np.moveaxis(self._indices, over, range(len(over)))
+        order = order.reshape(math.prod(self.shape[n] for n in over), *(self.shape[n] for n in kept))
         if not order.shape[0]:
             raise ShapeError("a reduction of no elements")
-        shape = list(self.shape)
-        if axis is None:
-            shape = [1] * self.ndim if keepdims else []
-        elif keepdims:
-            shape[at] = 1
-        else:
-            del shape[at]
-        return x._take(order), tuple(shape)
+        shape = [1 if n in over else side for n, side in enumerate(self.shape) if keepdims or n in kept]
+        return self._take(order), tuple(shape)
 
-    def _halve(self, name: str, axis: int | None, keepdims: bool) -> EncryptedBits:
+    def _halve(self, name: str, axis: Axis, keepdims: bool) -> EncryptedBits:
         """Halves the axis until one element is left."""
         x, shape = self._along(axis, keepdims)
         while len(x) > 1:
@@ -653,7 +691,7 @@ class EncryptedBits(Opaque, Travels):
             x = concatenate([joined, x[2 * half :]]) if len(x) % 2 else joined
         return x.reshape(shape)
 
-    def _join(self, name: str, axis: int | None, keepdims: bool) -> EncryptedBits:
+    def _join(self, name: str, axis: Axis, keepdims: bool) -> EncryptedBits:
         """Booleans joined, as many at once as the parameters allow."""
         x, shape = self._along(axis, keepdims)
         return x._wrap(x._do().reduce(name, x._core, list(shape)))
@@ -667,9 +705,20 @@ class EncryptedBits(Opaque, Travels):
                 k: v for k, v in kwargs.items() if k in ("axis", "keepdims", "dtype") and v is not None
             }
             return getattr(inputs[0], REDUCTIONS[ufunc.__name__])(**{"axis": 0, **allowed})
-        if method != "__call__" or kwargs:
-            raise UnsupportedError(f"numpy.{ufunc.__name__} in this form does not take encrypted integers")
         name = ufunc.__name__
+        if method == "accumulate" and name in SCANS:
+            given = {k: v for k, v in kwargs.items() if k in ("axis", "dtype") and v is not None}
+            return getattr(inputs[0], SCANS[name])(**{"axis": 0, **given})
+        if method == "outer" and not kwargs:
+            return shared.outer(ufunc, *inputs)
+        if name in shared.UFUNCS and method == "__call__" and set(kwargs) <= {"axis"}:
+            return shared.UFUNCS[name](*inputs, **kwargs)
+        if method != "__call__":
+            raise unsupported_integers(name, inputs, method)
+        if kwargs:
+            raise UnsupportedError(
+                f"numpy.{name} of encrypted integers takes no {', '.join(kwargs)}; convert by x.astype(…)"
+            )
         if name in COMPOSED:
             left, right = inputs
             return COMPOSED[name](left, right)
@@ -685,16 +734,13 @@ class EncryptedBits(Opaque, Travels):
             return left._shift(name, inputs[1])
         if name.startswith("logical_"):
             return _logical(name, inputs)
-        raise UnsupportedError(f"numpy.{name} does not take encrypted integers")
+        raise unsupported_integers(name, inputs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Functions of NumPy of which one argument is encrypted."""
-        handler = FUNCTIONS.get(func.__name__)
-        if handler is None:
-            raise UnsupportedError(f"numpy.{func.__name__} does not take encrypted integers")
-        return handler(*args, **kwargs)
+        return shared.called(FUNCTIONS, func, args, kwargs, unsupported_integers)
 
 
 def _understood(x: object) -> bool:
@@ -754,7 +800,14 @@ def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
         a, b = x._both(y)
     else:
         b, a = y._both(x)
-    c = ours._lift(np.asarray(condition, np.bool_)) if not isinstance(condition, EncryptedBits) else condition
+    if not isinstance(condition, EncryptedBits):
+        # What everybody sees is chosen by places.
+        mask = array(condition).astype(bool)
+        shape = _broadcast(a.shape, mask.shape)
+        both = concatenate([a.ravel(), b.ravel()])
+        places = (np.broadcast_to(a._indices + start, shape) for start in (0, a.size))
+        return both._take(np.where(mask, *places))
+    c = condition
     c = EncryptedBits(c._core, c._params, c._at(a, b)).astype(bool)
     shape = _shape((a, b, c))
     a, b, c = a._to(shape), b._to(shape), c._to(shape)
@@ -773,9 +826,13 @@ def maximum(x: Any, y: Any) -> EncryptedBits:
     return ours._binary("maximum", other)  # type: ignore[no-any-return]
 
 
-def concatenate(arrays: Sequence[Any], axis: int = 0) -> EncryptedBits:
-    """Arrays one after the other along an axis."""
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, *, dtype: DTypeLike | None = None
+) -> EncryptedBits:
+    """Arrays one after the other along an axis, or all their elements."""
     ours = _first(arrays)
+    if dtype is not None:
+        return concatenate(arrays, axis).astype(dtype)
     lifted = [ours._lift(x) for x in arrays]
     dtype = _check_dtype(np.result_type(*(x.dtype for x in lifted)))
     lifted = [EncryptedBits(x._core, x._params, x._at(ours)).astype(dtype) for x in lifted]
@@ -786,14 +843,6 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> EncryptedBits:
         raise ShapeError(str(error)) from None
     flat = ours._wrap(_core.BitsArray.concatenated([x._core for x in lifted]), *lifted)
     return flat._take(order)
-
-
-def stack(arrays: Sequence[Any], axis: int = 0) -> EncryptedBits:
-    """Arrays of one shape along a new axis."""
-    ours = _first(arrays)
-    return concatenate(
-        [ours._lift(x)._take(np.expand_dims(ours._lift(x)._indices, axis)) for x in arrays], axis
-    )
 
 
 def _logical(name: str, inputs: tuple[Any, ...]) -> EncryptedBits:
@@ -848,7 +897,10 @@ def _squared(x: EncryptedBits) -> EncryptedBits:
 
 UNARY: dict[str, Callable[[EncryptedBits], EncryptedBits]] = {
     "negative": lambda x: -x,
-    "positive": lambda x: x,
+    "sign": lambda x: _sign(x),
+    "floor": lambda x: x,
+    "ceil": lambda x: x,
+    "trunc": lambda x: x,
     "absolute": abs,
     "square": lambda x: _squared(x.astype(_integer(x.dtype))),
     "invert": lambda x: ~x,
@@ -862,47 +914,65 @@ REDUCTIONS = {
     "logical_or": "any",
     "logical_and": "all",
 }
+SCANS = {"add": "cumsum", "multiply": "cumprod"}
+
+
+def _sign(x: EncryptedBits) -> EncryptedBits:
+    if x.dtype == BOOL:
+        raise UnsupportedError("booleans have no sign; convert them: x.astype('int8')")
+    above = (x > 0).astype(x.dtype)
+    return above - (x < 0).astype(x.dtype) if x.dtype.kind == "i" else above
+
+
+def _round(a: EncryptedBits, decimals: int = 0) -> EncryptedBits:
+    if decimals < 0:
+        raise UnsupportedError(f"write x // {10**-decimals} * {10**-decimals}, which rounds down")
+    return a
+
+
+def _array_equal(a1: Any, a2: Any) -> Any:
+    if np.shape(a1) != np.shape(a2):
+        return False
+    return (a1 == a2).all()
+
+
+def _clipped(a: Any, a_min: Any = None, a_max: Any = None, **named: Any) -> EncryptedBits:
+    low, high = named.get("min", a_min), named.get("max", a_max)
+    x = a if isinstance(a, EncryptedBits) else _first([low, high])._lift(a)
+    return x.clip(low, high)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A function that is an array's method; `dtype` and `keepdims` are by their names."""
+
+    def done(a: EncryptedBits, axis: Any = None, dtype: Any = None, **more: Any) -> Any:
+        return getattr(a, name)(axis, **more, **({} if dtype is None else {"dtype": dtype}))
+
+    return done
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **shared.FUNCTIONS,
     "where": where,
     "concatenate": concatenate,
-    "stack": stack,
-    "reshape": lambda x, *shape, **more: x.reshape(*shape, *more.values()),
-    "ravel": lambda x: x.ravel(),
-    "transpose": lambda x, axes=None: x.transpose() if axes is None else x.transpose(axes),
-    "broadcast_to": lambda x, shape: x._to(tuple(np.atleast_1d(shape))),
-    "sum": lambda x, axis=None, **more: x.sum(axis, **more),
-    "min": lambda x, axis=None, **more: x.min(axis, **more),
-    "max": lambda x, axis=None, **more: x.max(axis, **more),
-    "amin": lambda x, axis=None, **more: x.min(axis, **more),
-    "amax": lambda x, axis=None, **more: x.max(axis, **more),
-    "any": lambda x, axis=None, **more: x.any(axis, **more),
-    "all": lambda x, axis=None, **more: x.all(axis, **more),
-    "prod": lambda x, axis=None, **more: x.prod(axis, **_given(more)),
-    "mean": lambda x, axis=None, **more: x.mean(axis, **_given(more)),
-    "cumsum": lambda x, axis=None, **more: x.cumsum(axis, **_given(more)),
-    "cumprod": lambda x, axis=None, **more: x.cumprod(axis, **_given(more)),
-    "clip": lambda x, a_min=None, a_max=None, **more: _clipped(x, a_min, a_max),
-    "sort": lambda x, axis=-1, **more: composed.ordered(x, axis),
-    "argmax": lambda x, axis=None, **more: x.argmax(axis, **_given(more)),
-    "argmin": lambda x, axis=None, **more: x.argmin(axis, **_given(more)),
-    "dot": lambda x, y: x.dot(y) if isinstance(x, EncryptedBits) else _reflect(x, y, "matmul"),
-    "copy": lambda x, **more: x.copy(),
-    "shape": lambda x: x.shape,
-    "ndim": lambda x: x.ndim,
-    "size": lambda x: x.size,
+    "broadcast_to": lambda array, shape: array._to(tuple(np.atleast_1d(shape).tolist())),
+    **{name: _method(name) for name in ("sum", "min", "max", "any", "all", "prod", "mean", "cumprod")},
+    **{name: _method(name) for name in ("cumsum", "argmax", "argmin")},
+    "amin": _method("min"),
+    "amax": _method("max"),
+    "ptp": lambda a, axis=None, keepdims=False: (
+        a.max(axis, keepdims=keepdims) - a.min(axis, keepdims=keepdims)
+    ),
+    "clip": _clipped,
+    "sort": lambda a, axis=-1: composed.ordered(a, axis),
+    "dot": lambda a, b: a.dot(b) if isinstance(a, EncryptedBits) else b.dot(a) if not np.shape(a) else a @ b,
+    "polyval": lambda p, x: functools.reduce(lambda y, c: y * x + c, list(array(p))),
+    "isin": shared.isin,
+    "round": _round,
+    "around": _round,
+    "array_equal": _array_equal,
+    "count_nonzero": lambda a, axis=None, *, keepdims=False: (a != 0).sum(axis, keepdims=keepdims),
 }
-
-
-def _given(more: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments that were set."""
-    return {k: v for k, v in more.items() if v is not None and v is not getattr(np, "_NoValue", None)}
-
-
-def _clipped(x: Any, low: Any, high: Any) -> EncryptedBits:
-    if not isinstance(x, EncryptedBits):
-        ours = _first([low, high])
-        x = ours._lift(x)
-    return x.clip(low, high)  # type: ignore[no-any-return]
 
 
 def _unpickle(params: bytes, data: bytes) -> EncryptedBits:

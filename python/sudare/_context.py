@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
+import numpy as np
+
 from . import _core, _html, _tables
 from ._array import Floats, plain
-from ._errors import ShapeError, UnsupportedError
+from ._errors import InputError, ShapeError, UnsupportedError
 from ._estimate import Estimate, Tiles, estimate
 from ._matrix import Encrypted, members, rows
 from ._memory import require
@@ -110,6 +112,10 @@ class Context:
         if values.ndim != 2:
             raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
         bound = None if max_abs is None else real(max_abs, "max_abs")
+        over = np.argwhere(np.abs(values) > (np.inf if bound is None else bound))
+        if len(over):
+            at = tuple(over[0].tolist()) if not dropped else (int(over[0].max()),)
+            raise InputError(f"the element at {at} is over max_abs={bound:g}; give a larger one, or none")
         # Two words for each of N coefficients, and half as many numbers, at each level.
         require(values.size * 32 * (self.levels + 1), "to encrypt this matrix", "encrypt it in parts")
         return Encrypted(self._core.encrypt(members(values), bound), None, self._server, dropped)

@@ -15,12 +15,29 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from . import _bits_array
 from ._array import ArrayOperators
+from ._bits_array import EncryptedBits
 from ._errors import InputError
-from ._polynomial import Interval, fitted, inside
+from ._polynomial import Interval, Polynomial, fitted, inside
+from ._remedies import unsupported
 from ._values import real
 
-__all__ = ["bounded", "exp", "greater", "reciprocal", "sigmoid", "sign", "sqrt"]
+__all__ = [
+    "bounded",
+    "exp",
+    "greater",
+    "log",
+    "maximum",
+    "minimum",
+    "reciprocal",
+    "relu",
+    "sigmoid",
+    "sign",
+    "sqrt",
+    "tanh",
+    "where",
+]
 
 X = TypeVar("X")
 
@@ -95,7 +112,112 @@ def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: flo
     return _elementwise("sigmoid", _logistic, x, interval, degree, error)
 
 
-def sign(x: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None) -> Any:
+def tanh(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """The hyperbolic tangent of elements that lie in `interval`.
+
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
+    """
+    return _elementwise("tanh", np.tanh, x, interval, degree, error)
+
+
+def log(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """The natural logarithm of elements that lie in `interval`, which begins above zero.
+
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
+    """
+    _above_zero(interval)
+    return _elementwise("log", np.log, x, interval, degree, error)
+
+
+def relu(x: Any, interval: Interval, degree: int | None = None, *, error: float | None = None) -> Any:
+    """The larger of 0 and x, of elements that lie in `interval`: half of x and its absolute value.
+
+    Raises `InputError` for an interval or a degree that is none and for elements outside,
+    `UnsupportedError` for what is not real.
+    """
+    if not isinstance(x, ArrayOperators):
+        inside(x, interval)
+        return np.maximum(np.asarray(x, dtype=np.float64), 0)
+    return (x + x.apply(_absolute(interval, degree, error))) * 0.5
+
+
+def _absolute(interval: Interval, degree: int | None, error: float | None) -> Polynomial:
+    """The absolute value, of which half is taken: twice the error may be made."""
+    return fitted("absolute", interval, degree, None if error is None else 2 * real(error, "error"))
+
+
+def maximum(
+    x: Any,
+    y: Any,
+    *,
+    max_abs: float | None = None,
+    degree: int | None = None,
+    error: float | None = None,
+) -> Any:
+    """The larger of two elements; of encrypted integers exactly, one operand may be plain.
+
+    Of encrypted real numbers it is y and the ReLU of x - y, whose absolute value is up to `max_abs`.
+
+    Raises `UnsupportedError` for encrypted numbers without a bound, `InputError` for a bound or a degree that
+    is none and for differences over the bound, `ShapeError` for shapes that do not go together.
+    """
+    if any(isinstance(v, EncryptedBits) for v in (x, y)):
+        return _bits_array.maximum(x, y)
+    if not any(isinstance(v, ArrayOperators) for v in (x, y)):
+        return np.maximum(x, y)
+    if max_abs is None or (degree is None and error is None):
+        raise unsupported("maximum", [x, y])
+    far = real(max_abs, "max_abs")
+    return y + relu(x - y, (-far, far), degree, error=error)
+
+
+def minimum(
+    x: Any,
+    y: Any,
+    *,
+    max_abs: float | None = None,
+    degree: int | None = None,
+    error: float | None = None,
+) -> Any:
+    """The smaller of two elements; see `maximum`.
+
+    Raises `UnsupportedError` for encrypted numbers without a bound, `InputError` for a bound or a degree that
+    is none and for differences over the bound, `ShapeError` for shapes that do not go together.
+    """
+    if any(isinstance(v, EncryptedBits) for v in (x, y)):
+        return _bits_array.minimum(x, y)
+    if not any(isinstance(v, ArrayOperators) for v in (x, y)):
+        return np.minimum(x, y)
+    if max_abs is None or (degree is None and error is None):
+        raise unsupported("minimum", [x, y])
+    far = real(max_abs, "max_abs")
+    return y - relu(y - x, (-far, far), degree, error=error)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of `x` where the condition holds, of `y` elsewhere.
+
+    Of integers any of the three may be encrypted. The condition on encrypted real numbers is plain; one that
+    compares them is an approximation, `greater`.
+
+    Raises `ShapeError` for shapes that do not go together, `UnsupportedError` for a condition of encrypted
+    real numbers.
+    """
+    if any(isinstance(v, EncryptedBits) for v in (condition, x, y)):
+        return _bits_array.where(condition, x, y)
+    return np.where(condition, x, y)
+
+
+def sign(
+    x: Any,
+    *,
+    gap: float | None = None,
+    max_abs: float | None = None,
+    degree: int | None = None,
+    error: float | None = None,
+) -> Any:
     """The sign, -1 or 1, of elements from `gap` to `max_abs` in absolute value; anything for others.
 
     Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
@@ -105,7 +227,13 @@ def sign(x: Any, *, gap: float, max_abs: float, degree: int | None = None, error
 
 
 def greater(
-    x: Any, y: Any, *, gap: float, max_abs: float, degree: int | None = None, error: float | None = None
+    x: Any,
+    y: Any,
+    *,
+    gap: float | None = None,
+    max_abs: float | None = None,
+    degree: int | None = None,
+    error: float | None = None,
 ) -> Any:
     """Which is greater: 1 where x > y, 0 where x < y, for differences from `gap` to `max_abs`.
 
@@ -122,8 +250,12 @@ def _logistic(t: Any) -> Any:
     return np.exp(-np.logaddexp(0, -t))
 
 
-def _both(gap: float, max_abs: float) -> list[tuple[float, float]]:
+def _both(gap: float | None, max_abs: float | None) -> list[tuple[float, float]]:
     """Both sides of zero."""
+    if gap is None or max_abs is None:
+        raise InputError(
+            "say from where to where the numbers, or the differences, are told from zero: gap=0.1, max_abs=1"
+        )
     near, far = real(gap, "gap"), real(max_abs, "max_abs")
     if not 0 < near < far:
         raise InputError(f"a gap is between 0 and max_abs, not {near:g} of {far:g}")

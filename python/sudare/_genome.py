@@ -13,6 +13,7 @@ array([37], dtype=uint32)
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -159,7 +160,7 @@ class Sites(Travels):
         if window.step != 1 or not 0 <= window.start <= window.stop <= len(self):
             raise InputError(f"a window is a range of the panel's {len(self)} sites, not {window}")
         return self._core.symbols(
-            os.fspath(variants),
+            _there(variants),
             sample,
             _number(hap, "hap"),
             (window.start, window.stop),
@@ -213,7 +214,7 @@ class Panel:
             raise InputError("give samples or without, not both")
         with progress("reading records") as report:
             core = _core.GenomePanel.build(
-                os.fspath(variants),
+                _there(variants),
                 os.fspath(output),
                 region=region,
                 keep=None if samples is None else list(samples),
@@ -229,7 +230,7 @@ class Panel:
     @classmethod
     def open(cls, path: Path) -> Panel:
         """A panel file of before; its columns are read as they are needed."""
-        return cls(_core.GenomePanel.open(os.fspath(path)))
+        return cls(_core.GenomePanel.open(_there(path)))
 
     @property
     def sites(self) -> Sites:
@@ -466,3 +467,11 @@ class Server:
 
     def __repr__(self) -> str:
         return f"<sudare genome server of {self.panel!r}, {self.threads} threads>"
+
+
+def _there(path: Path) -> str:
+    """A file's name, if there is such a file: what reads it names none."""
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from . import _html, _tables
 from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Operation, Shape
 from ._core import Encrypted as Core
+from ._core import infer
 from ._devices import CPU, Device, named
-from ._errors import ShapeError, UnsupportedError
+from ._errors import PlanError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
 from ._plan import Plan
@@ -57,7 +58,19 @@ class PlainOperand:
         return self.values.shape[0] if self.values.ndim == 3 else 1
 
 
-Operand: TypeAlias = "Core | PlainOperand"
+@dataclass(frozen=True)
+class Unused:
+    """A value that the plan has not, since its result does not need it: only its shape is known."""
+
+    shape: tuple[int, int]
+    batch: int
+    refusal: PlanError
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self.refusal if not name.startswith("_") else AttributeError(name)
+
+
+Operand: TypeAlias = "Core | PlainOperand | Unused"
 
 
 class Session:
@@ -72,7 +85,22 @@ class Session:
         if len(known) == len(operands):
             source = next((x.source for x in known if x.source), "")
             return PlainOperand(of_plain(operation, *(x.values for x in known)), source)
-        core, plan, said = self._server._core, self._server.plan, json.dumps(operation)
+        plan, said = self._server.plan, json.dumps(operation)
+        if plan is None or said not in plan._unused:
+            return self._applied(operation, said, operands)
+        try:
+            return self._applied(operation, said, operands)
+        except PlanError as refusal:
+            told = [(*x.shape, 1.0, None) for x in operands]
+            rows, cols, _, _ = infer(said, told)
+            return Unused((rows, cols), max(x.batch for x in operands), refusal)
+
+    def _applied(self, operation: Operation, said: str, operands: tuple[Operand, ...]) -> Core:
+        core, plan = self._server._core, self._server.plan
+        for x in operands:
+            if isinstance(x, Unused):
+                raise x.refusal
+        known = any(isinstance(x, PlainOperand) for x in operands)
         if operation["op"] == "take" and core.columns is not None:
             raise UnsupportedError(
                 "tables over whole ciphertexts are not cut or put together; take a context without columns, "
@@ -87,7 +115,7 @@ class Session:
         with clock("multiplying", seconds):
             return core.apply(said, values)
 
-    def _placed(self, said: str, operands: tuple[Operand, ...]) -> list[Core]:
+    def _placed(self, said: str, operands: tuple[Any, ...]) -> list[Core]:
         """Operands of an operation, a plain one in the form that the plan has for it."""
         sought = [x.sought if isinstance(x, PlainOperand) else x.node for x in operands]
         names = self._server._planned._core.place(said, sought)
@@ -240,7 +268,14 @@ class Encrypted(ArrayOperators, Travels):
     apply.__doc__ = ArrayOperators.apply.__doc__
 
     def to_bytes(self) -> bytes:
-        """Its bytes on the wire; fresh ones take half their size."""
+        """Its bytes on the wire; fresh ones take half their size.
+
+        Raises `UnsupportedError` for a matrix of a context.
+        """
+        if self._plan is None:
+            raise UnsupportedError(
+                "a matrix of a context stays in its process; the matrices of a plan travel: sudare.plan"
+            )
         return self._core.to_bytes()
 
     def _saved(self) -> bytes:

@@ -1,58 +1,369 @@
-"""More of NumPy's functions, composed of operators that expressions and encrypted matrices have.
+"""NumPy's functions made of indices, concatenation, products and sums, once for all encrypted arrays.
 
-Each costs what it is made of: slices, sums and products with plain matrices.
+Encrypted numbers and encrypted integers have what is used here, each in its own way: `x[...]`, `reshape`,
+`transpose`, `numpy.concatenate`, `numpy.where` with a plain mask, `+ - * @`, `sum`, and `_lines`, which puts
+lines along an axis in another order. A function costs what it is made of.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._array import FUNCTIONS, concatenate, flattened, one_axis, plain, two_axes, unsupported
 from ._errors import ShapeError, UnsupportedError
+from ._opaque import Opaque
+from ._values import array
+
+Handlers = dict[str, Callable[..., Any]]
+NOT_GIVEN = getattr(np, "_NoValue", None)
 
 
-def _axis(a: Any, axis: Any) -> int:
-    """An axis, counted from the first."""
-    at = int(operator.index(axis))
+def called(
+    handlers: Handlers,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    refusal: Callable[[str, Sequence[Any]], UnsupportedError],
+) -> Any:
+    """A function of NumPy, by its handler. Arguments that say what NumPy takes anyway are left out."""
+    name = function.__name__
+    handler = handlers.get(name) if function.__module__ in ("numpy", "numpy.linalg") else None
+    if handler is None:
+        raise refusal(name, args)
+    given = {k: v for k, v in kwargs.items() if not _usual(function, k, v)}
+    try:
+        inspect.signature(handler).bind(*args, **given)
+    except TypeError:
+        raise UnsupportedError(
+            f"numpy.{name} of what is encrypted takes {inspect.signature(handler)}; "
+            f"leave {', '.join(f'{k}=' for k in given) or 'the rest'} out, and do it after decryption"
+        ) from None
+    return handler(*args, **given)
+
+
+def _usual(function: Callable[..., Any], name: str, value: Any) -> bool:
+    """Whether an argument is what the function takes without it."""
+    if value is NOT_GIVEN:
+        return True
+    try:
+        default = inspect.signature(function).parameters[name].default
+    except (KeyError, ValueError):
+        return value is None
+    return value is default or (isinstance(value, (bool, str)) and value == default)
+
+
+# Shapes and axes.
+
+
+def one_axis(a: Any) -> Any:
+    """At least one axis."""
+    return with_axes(a, 1)
+
+
+def two_axes(a: Any) -> Any:
+    """At least two axes, as NumPy's atleast_2d."""
+    return with_axes(a, 2)
+
+
+def held(a: Any) -> Any:
+    """An encrypted array, or what NumPy makes of plain values."""
+    return a if isinstance(a, Opaque) else array(a)
+
+
+def encrypted(a: Any) -> bool:
+    """Whether it is an encrypted array."""
+    return isinstance(a, Opaque)
+
+
+def with_axes(a: Any, least: int) -> Any:
+    """New axes of length 1 in front, up to a number of axes."""
+    x = held(a)
+    missing = least - x.ndim
+    return x[(None,) * missing] if missing > 0 else x
+
+
+def flattened(a: Any) -> Any:
+    """All elements as a vector."""
+    return held(a).ravel()
+
+
+def axis_of(a: Any, axis: Any) -> int:
+    """An axis, counted from the first.
+
+    Raises `ShapeError` for one that there is not.
+    """
+    try:
+        at = operator.index(axis)
+    except TypeError:
+        raise ShapeError(f"an axis is a whole number, not {axis!r}") from None
     if not -a.ndim <= at < a.ndim:
         raise ShapeError(f"shape {a.shape} has no axis {axis}")
     return at % int(a.ndim)
 
 
-def _picked(a: Any, axis: int, lines: slice) -> Any:
-    """Lines along an axis."""
-    return a[(slice(None),) * axis + (lines,)]
+def _axes(a: Any, axis: Any) -> list[int]:
+    if axis is None:
+        return list(range(a.ndim))
+    return [axis_of(a, n) for n in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+
+
+def _plain(a: Any, what: str) -> Any:
+    if isinstance(a, Opaque):
+        raise UnsupportedError(f"{what} is plain; {type(a).__name__} is encrypted")
+    return array(a)
+
+
+def _shaped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What NumPy makes of shapes and places, which are plain; its refusal is one of shapes."""
+    try:
+        return function(*args, **kwargs)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ShapeError(f"numpy.{function.__name__}: {error}") from None
+
+
+def in_order(a: Any, shape: Any, order: str = "C") -> Any:
+    """The same elements in another shape, read row by row ("C") or column by column ("F").
+
+    Raises `UnsupportedError` for another order.
+    """
+    if order in ("F", "f"):
+        sides = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        return a.transpose().reshape(sides[::-1]).transpose()
+    if order not in ("C", "A", "K", "c", "a", "k", None):
+        raise UnsupportedError(f"elements are read by rows, order='C', or by columns, 'F', not {order!r}")
+    return a.reshape(shape)
+
+
+def _reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    return in_order(a, newshape if shape is None else shape, order)
+
+
+def _expand_dims(a: Any, axis: Any) -> Any:
+    wanted = axis if isinstance(axis, (tuple, list)) else (axis,)
+    total = len(a.shape) + len(wanted)
+    new = {n % total for n in wanted if -total <= n < total}
+    if len(new) != len(wanted):
+        raise ShapeError(f"{axis} are no axes of an array with {total}")
+    return a[tuple(None if n in new else slice(None) for n in range(total))]
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    one = {n for n in _axes(a, axis) if a.shape[n] == 1}
+    if axis is not None and len(one) != len(_axes(a, axis)):
+        raise ShapeError(f"axis {axis} of shape {a.shape} is not of length 1")
+    return a[tuple(0 if n in one else slice(None) for n in range(a.ndim))]
+
+
+def _reordered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that puts axes in another order: the lengths of 0, 1, 2 … show where each goes."""
+
+    def done(a: Any, source: Any, destination: Any) -> Any:
+        order = _shaped(function, np.empty(range(a.ndim)), source, destination).shape
+        return a if order == tuple(range(a.ndim)) else a.transpose(order)
+
+    return done
+
+
+# Lines in another order.
 
 
 def _flip(m: Any, axis: Any = None) -> Any:
-    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return functools.reduce(lambda x, at: _picked(x, _axis(m, at), slice(None, None, -1)), axes, m)
+    return functools.reduce(lambda x, at: x._lines(at, np.arange(x.shape[at])[::-1]), _axes(m, axis), m)
+
+
+def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    first, second = _axes(m, tuple(axes))
+    if first == second:
+        raise ShapeError(f"a rotation is in the plane of two axes, not of {axes}")
+    turns = operator.index(k) % 4
+    if turns == 2:
+        return _flip(m, (first, second))
+    if turns == 0:
+        return m
+    swapped = FUNCTIONS["swapaxes"]
+    return (
+        swapped(_flip(m, second), first, second) if turns == 1 else _flip(swapped(m, first, second), second)
+    )
 
 
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return a if a.ndim == 0 else _roll(a.ravel(), shift, 0).reshape(a.shape)
-    at = _axis(a, axis)
-    ahead = operator.index(shift) % a.shape[at]
-    if ahead == 0:
-        return a
-    parts = [_picked(a, at, slice(-ahead, None)), _picked(a, at, slice(None, -ahead))]
-    return concatenate(parts, at)
+    for by, along in _shaped(np.broadcast, shift, axis):
+        at = axis_of(a, int(along))
+        a = a._lines(at, np.roll(np.arange(a.shape[at]), int(by)))
+    return a
 
 
 def _tile(A: Any, reps: Any) -> Any:
-    times = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
-    times = tuple(operator.index(n) for n in times)
-    a = two_axes(A) if len(times) > 1 else one_axis(A)
-    times = (1,) * (a.ndim - len(times)) + times
-    if len(times) > 2 or min(times) < 1:
-        raise ShapeError(f"{reps} repetitions make no matrix of shape {A.shape}")
-    for axis, n in reversed(list(enumerate(times))):
-        a = concatenate([a] * n, axis) if n > 1 else a
+    times = tuple(reps) if isinstance(reps, (tuple, list, np.ndarray)) else (reps,)
+    a = with_axes(A, len(times))
+    times = (1,) * (a.ndim - len(times)) + tuple(operator.index(n) for n in times)
+    for at, n in reversed(list(enumerate(times))):
+        a = a._lines(at, np.tile(np.arange(a.shape[at]), n)) if n != 1 else a
+    return a
+
+
+def _along(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that repeats lines along an axis or leaves some out, as it does with their numbers."""
+
+    def done(a: Any, chosen: Any, axis: Any = None) -> Any:
+        x, at = (a.ravel(), 0) if axis is None else (a, axis_of(a, axis))
+        return x._lines(at, _shaped(function, np.arange(x.shape[at]), _plain(chosen, "what is chosen")))
+
+    return done
+
+
+def _take(a: Any, indices: Any, axis: Any = None) -> Any:
+    x, at = (a.ravel(), 0) if axis is None else (a, axis_of(a, axis))
+    places = _shaped(np.take, np.arange(x.shape[at]), _plain(indices, "what is picked"))
+    lines = x._lines(at, np.ravel(places))
+    return lines.reshape(x.shape[:at] + np.shape(places) + x.shape[at + 1 :])
+
+
+def _resize(a: Any, new_shape: Any) -> Any:
+    x = a.ravel()
+    order = _shaped(np.resize, np.arange(x.size), new_shape)
+    return x._lines(0, order.ravel()).reshape(order.shape)
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: Any = 0, *, even: bool = True) -> list[Any]:
+    at = axis_of(ary, axis)
+    parts = _shaped(np.split if even else np.array_split, np.arange(ary.shape[at]), indices_or_sections)
+    return [ary._lines(at, part) for part in parts]
+
+
+# Several put together.
+
+
+def _joined(prepare: Callable[..., Any], axis: Callable[..., int]) -> Callable[..., Any]:
+    """A function that prepares each of several arrays and concatenates them, along an axis that they say."""
+
+    def done(tup: Any) -> Any:
+        parts = [prepare(a) for a in tup]
+        return np.concatenate(parts, axis(parts))
+
+    return done
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    parts = [held(a) for a in arrays]
+    if len({a.shape for a in parts}) != 1:
+        raise ShapeError(
+            f"what is stacked has one shape, not {sorted({a.shape for a in parts})}; see numpy.concatenate"
+        )
+    total = parts[0].ndim + 1
+    if not -total <= axis < total:
+        raise ShapeError(f"stacked arrays of shape {parts[0].shape} have no axis {axis}")
+    new = (slice(None),) * (axis % total) + (None,)
+    return np.concatenate([a[new] for a in parts], axis % total)
+
+
+def _block(arrays: Any) -> Any:
+    def depth(x: Any) -> int:
+        return 1 + max(map(depth, x), default=0) if isinstance(x, list) else 0
+
+    def axes(x: Any) -> int:
+        return max(map(axes, x), default=0) if isinstance(x, list) else len(np.shape(x))
+
+    most = depth(arrays)
+    total = max(most, axes(arrays))
+
+    def built(x: Any, level: int) -> Any:
+        if not isinstance(x, list):
+            return with_axes(x, total)
+        return np.concatenate([built(part, level + 1) for part in x], axis=level - most)
+
+    return built(arrays, 0)
+
+
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return np.concatenate([flattened(arr), flattened(values)])
+    return np.concatenate([arr, values], axis)
+
+
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
+    a, kinds = array, ("constant", "edge", "wrap", "reflect", "symmetric")
+    if mode not in kinds:
+        raise UnsupportedError(
+            f"numpy.pad of what is encrypted has the modes {', '.join(kinds)}, not {mode!r}"
+        )
+    widths = _shaped(np.broadcast_to, pad_width, (a.ndim, 2))
+    values = _shaped(np.broadcast_to, _plain(constant_values, "what is put around"), (a.ndim, 2))
+    for at, ((before, after), around) in enumerate(zip(widths.tolist(), values, strict=True)):
+        if mode != "constant":
+            order = _shaped(np.pad, np.arange(a.shape[at]), (before, after), mode=mode)
+            a = a._lines(at, order)
+            continue
+        if min(before, after) < 0:
+            raise ShapeError(f"{(before, after)} lines are put around an axis: none or more")
+        parts = [_filled(a, at, before, around[0]), a, _filled(a, at, after, around[1])]
+        parts = [part for part in parts if part.shape[at]]
+        a = np.concatenate(parts, at) if len(parts) > 1 else a
+    return a
+
+
+def _filled(a: Any, at: int, count: int, value: Any) -> Any:
+    """Plain lines that go beside an array."""
+    return np.full((*a.shape[:at], count, *a.shape[at + 1 :]), value, a.dtype)
+
+
+# Masks and diagonals.
+
+
+def _triangle(mask: Callable[..., Any]) -> Callable[..., Any]:
+    def done(m: Any, k: int = 0) -> Any:
+        if m.ndim == 0:
+            raise ShapeError("a triangle is that of a matrix or a vector, not of a number")
+        sides = m.shape[-2:] if m.ndim > 1 else (m.shape[0], m.shape[0])
+        return np.where(mask(np.ones(sides, bool), k), m, np.zeros((), m.dtype))
+
+    return done
+
+
+def _diag(v: Any, k: int = 0) -> Any:
+    if v.ndim != 1:
+        return v.diagonal(k)
+    square = np.where(np.eye(v.size, dtype=bool), v[:, None], np.zeros((), v.dtype))
+    return _pad(square, ((0, k), (k, 0)) if k >= 0 else ((-k, 0), (0, -k))) if k else square
+
+
+def _broadcast(*args: Any) -> Any:
+    return tuple(np.broadcast_to(a, np.broadcast_shapes(*map(np.shape, args))) for a in args)
+
+
+def _meshgrid(*xi: Any, indexing: str = "xy") -> Any:
+    if len(xi) != 2 or indexing not in ("xy", "ij"):
+        raise UnsupportedError("numpy.meshgrid of what is encrypted takes two vectors, indexing='xy' or 'ij'")
+    down, across = (xi[1], xi[0]) if indexing == "xy" else xi
+    grids = _broadcast(flattened(down)[:, None], flattened(across)[None, :])
+    return grids[::-1] if indexing == "xy" else grids
+
+
+# Products and sums.
+
+
+def _diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
+    at = axis_of(a, axis)
+    if n < 0:
+        raise ShapeError(f"differences are taken 0 times or more, not {n}")
+    sides = (*a.shape[:at], 1, *a.shape[at + 1 :])
+    parts = [
+        part if isinstance(part, Opaque) or np.ndim(part) else np.broadcast_to(array(part), sides)
+        for part in (prepend, a, append)
+        if part is not None and part is not NOT_GIVEN
+    ]
+    a = np.concatenate(parts, at) if n and len(parts) > 1 else a
+    before = (slice(None),) * at
+    for _ in range(n):
+        later, earlier = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
+        a = later != earlier if a.dtype == np.bool_ else later - earlier
     return a
 
 
@@ -61,88 +372,112 @@ def _average(
 ) -> Any:
     if returned is not False:
         raise UnsupportedError("numpy.average returns no weights; numpy.sum(weights) are they")
-    kept = keepdims is True
     if weights is None:
-        return a.mean(axis, keepdims=kept)
-    known = plain(weights)
-    if known.ndim < a.ndim and axis is not None and _axis(a, axis) == 0:
+        return np.mean(a, axis, keepdims=keepdims)
+    known = _plain(weights, "a weight")
+    if known.ndim < a.ndim and axis is not None and axis_of(a, axis) == 0:
         known = known[:, None]
-    whole = np.asarray(np.broadcast_to(known, a.shape).sum(axis=axis, keepdims=kept))
+    whole = np.asarray(np.broadcast_to(known, a.shape).sum(axis=axis, keepdims=keepdims))
     # One number for all is cheaper than as many equal ones.
     same = (whole == whole.flat[0]).all()
-    return (a * known).sum(axis, keepdims=kept) / (float(whole.flat[0]) if same else whole)
-
-
-def _swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
-    return a if _axis(a, axis1) == _axis(a, axis2) else a.T
-
-
-def _split(ary: Any, indices_or_sections: Any, axis: Any = 0, *, even: bool = True) -> list[Any]:
-    at = _axis(ary, axis)
-    places = np.arange(ary.shape[at])
-    try:
-        parts = (np.split if even else np.array_split)(places, indices_or_sections)
-    except ValueError as error:
-        raise ShapeError(f"{ary.shape[at]} lines along axis {axis}: {error}") from None
-    if not all(len(part) for part in parts):
-        raise ShapeError("a part has no lines; an encrypted matrix has elements")
-    return [_picked(ary, at, slice(int(part[0]), int(part[-1]) + 1)) for part in parts]
-
-
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
-    return concatenate([flattened(arr), flattened(values)] if axis is None else [arr, values], axis or 0)
-
-
-def _diff(a: Any, n: int = 1, axis: Any = -1) -> Any:
-    at = _axis(a, axis)
-    if not 0 <= n < a.shape[at]:
-        raise ShapeError(
-            f"{a.shape[at]} lines have no differences {n} times; an encrypted matrix has elements"
-        )
-    for _ in range(n):
-        a = _picked(a, at, slice(1, None)) - _picked(a, at, slice(None, -1))
-    return a
-
-
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    if dtype is not None or out is not None:
-        raise UnsupportedError("numpy.cumsum has no dtype= and out= for encrypted matrices")
-    if axis is None:
-        return _cumsum(a.ravel(), 0)
-    at = _axis(a, axis)
-    lower = np.tril(np.ones((a.shape[at], a.shape[at])))
-    return lower @ a if at == 0 else a @ lower.T
-
-
-def _triangle(m: Any, mask: Any) -> Any:
-    if m.ndim < 2:
-        raise ShapeError(f"a triangle is that of a matrix, not of shape {m.shape}")
-    return m * mask(np.ones(m.shape[-2:]))
+    return (a * known).sum(axis, keepdims=keepdims) / (float(whole.flat[0]) if same else whole)
 
 
 def _matrix_power(a: Any, n: Any) -> Any:
     exponent = operator.index(n)
-    if exponent < 1:
-        raise UnsupportedError("powers of an encrypted matrix are 1, 2, 3 and so on")
-    if exponent == 1:
-        return a
+    if exponent < 0:
+        raise UnsupportedError("powers of an encrypted matrix are 0, 1, 2 and so on; it has no inverse here")
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"powers are those of a square matrix, not of shape {a.shape}")
+    if exponent < 2:
+        return a if exponent else np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
     half = _matrix_power(a, exponent // 2)
     return half @ half if exponent % 2 == 0 else half @ _matrix_power(a, exponent - exponent // 2)
 
 
+def _inner(a: Any, b: Any) -> Any:
+    if () in (np.shape(a), np.shape(b)):
+        return a * b
+    return np.matmul(a, b.T if len(np.shape(b)) > 1 else b)
+
+
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    if axes == 1:
-        return np.matmul(a, b)
-    if axes == len(np.shape(a)) == len(np.shape(b)):
-        return np.sum(a * b)
-    raise unsupported("einsum", (a, b))
+    x, y = held(a), held(b)
+    if isinstance(axes, (int, np.integer)):
+        axes = range(x.ndim - int(axes), x.ndim), range(int(axes))
+    over = [_axes(v, tuple(n) if np.ndim(n) else n) for v, n in zip((x, y), axes, strict=True)]
+    if [x.shape[n] for n in over[0]] != [y.shape[n] for n in over[1]]:
+        raise ShapeError(f"tensordot: shapes {x.shape} and {y.shape} do not go together over {axes}")
+    left, right = ([n for n in range(v.ndim) if n not in gone] for v, gone in zip((x, y), over, strict=True))
+    first, second = x.transpose((*left, *over[0])), y.transpose((*over[1], *right))
+    if not left and not right:
+        products = first * second
+        return products.sum(dtype=products.dtype)
+    if not over[0]:
+        return first[(..., *[None] * y.ndim)] * second
+    if len(over[0]) > 1 or len(left) > 1 or len(right) > 1:
+        inner = int(np.prod([x.shape[n] for n in over[0]]))
+        first, second = (
+            first.reshape((-1, inner) if left else (inner,)),
+            second.reshape((inner, -1) if right else (inner,)),
+        )
+    return np.matmul(first, second).reshape([*(x.shape[n] for n in left), *(y.shape[n] for n in right)])
 
 
-def _like(value: float) -> Any:
-    def made(a: Any, fill_value: Any = value, **others: Any) -> Any:
-        return np.full(a.shape, fill_value, dtype=others.get("dtype") or float)
+def _matvec(x1: Any, x2: Any) -> Any:
+    return np.matmul(x1, x2) if len(np.shape(x2)) == 1 else np.matmul(x2, np.matrix_transpose(x1))
 
-    return made
+
+def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+    products = np.multiply(x1, x2)
+    return np.sum(products, axis=axis, dtype=products.dtype)
+
+
+def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    first: Any = one_axis(a)
+    second: Any = one_axis(v)
+    if first.ndim != 1 or second.ndim != 1 or not (first.size and second.size):
+        raise ShapeError(f"a convolution is that of two vectors, not of shapes {first.shape}, {second.shape}")
+    if mode not in ("full", "same", "valid"):
+        raise UnsupportedError(f"a convolution is 'full', 'same' or 'valid', not {mode!r}")
+    if not encrypted(first) or first.size < second.size:
+        first, second = second, first
+    n, m = first.size, second.size
+    begin, count = {"full": (0, n + m - 1), "same": ((min(n, m) - 1) // 2, max(n, m))}.get(
+        mode, (min(n, m) - 1, max(n, m) - min(n, m) + 1)
+    )
+    if not encrypted(first) or encrypted(second) or first.dtype.kind != "f":
+        kernel, other = (second, first) if encrypted(first) else (first, second)
+        terms = [_pad(other * kernel[k], (k, kernel.size - 1 - k)) for k in range(kernel.size)]
+        return functools.reduce(operator.add, terms)[begin : begin + count]
+    # A plain one is a matrix of as many diagonals.
+    rows, columns = np.indices((n, n + m - 1))
+    shift = columns - rows
+    band = np.where((shift >= 0) & (shift < m), second[np.clip(shift, 0, m - 1)], 0)
+    return first @ band[:, begin : begin + count]
+
+
+def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    first, second = one_axis(a), one_axis(v)
+    if first.size < second.size:
+        return np.flip(_convolve(second, np.flip(first), mode))
+    return _convolve(first, np.flip(second), mode)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    at = axis_of(y, axis)
+    n = y.shape[at]
+    steps = np.full(n - 1, float(dx)) if x is None else np.diff(_plain(x, "a place"))
+    if steps.shape != (n - 1,):
+        raise ShapeError(f"{n} values have as many places, not {steps.size + 1}")
+    weights = np.concatenate([steps, [0]]) / 2 + np.concatenate([[0], steps]) / 2
+    return (y * weights.reshape((-1,) + (1,) * (y.ndim - 1 - at))).sum(axis=at)
+
+
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, *, invert: bool = False) -> Any:
+    among = flattened(test_elements)
+    found = (element[..., None] == among).any(axis=-1)
+    return ~found if invert else found
 
 
 def _each(function: Any) -> Any:
@@ -150,32 +485,146 @@ def _each(function: Any) -> Any:
     return lambda *arys: function(arys[0]) if len(arys) == 1 else tuple(function(a) for a in arys)
 
 
-FUNCTIONS.update(
-    {
-        "flip": _flip,
-        "flipud": lambda m: _flip(m, 0),
-        "fliplr": lambda m: _flip(m, 1),
-        "roll": _roll,
-        "tile": _tile,
-        "average": _average,
-        "swapaxes": _swapaxes,
-        "split": _split,
-        "array_split": functools.partial(_split, even=False),
-        "vsplit": lambda ary, n: _split(ary, n, 0),
-        "hsplit": lambda ary, n: _split(ary, n, 1 if ary.ndim > 1 else 0),
-        "append": _append,
-        "diff": _diff,
-        "cumsum": _cumsum,
-        "tril": lambda m, k=0: _triangle(m, lambda ones: np.tril(ones, k)),
-        "triu": lambda m, k=0: _triangle(m, lambda ones: np.triu(ones, k)),
-        "atleast_1d": _each(one_axis),
-        "atleast_2d": _each(two_axes),
-        "matrix_power": _matrix_power,
-        "multi_dot": lambda arrays, **others: functools.reduce(np.matmul, arrays),
-        "tensordot": _tensordot,
-        "zeros_like": _like(0.0),
-        "ones_like": _like(1.0),
-        "full_like": _like(0.0),
-        "copy": lambda a, **others: a,
-    }
-)
+def _like(value: float) -> Any:
+    def made(a: Any, fill_value: Any = value, dtype: Any = None) -> Any:
+        return np.full(a.shape, fill_value, dtype=dtype or a.dtype)
+
+    return made
+
+
+def outer(handler: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """An operation of every element of one array with every element of another: `ufunc.outer`."""
+    first, axes = held(a), len(np.shape(b))
+    return handler(first[(..., *[None] * axes)] if axes else first, b)
+
+
+#: Of all encrypted arrays.
+FUNCTIONS: Handlers = {
+    "reshape": _reshape,
+    "ravel": lambda a, order="C": in_order(a, -1, order),
+    "transpose": lambda a, axes=None: a.transpose() if axes is None else a.transpose(axes),
+    "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "swapaxes": _reordered(np.swapaxes),
+    "moveaxis": _reordered(np.moveaxis),
+    "atleast_1d": _each(one_axis),
+    "atleast_2d": _each(two_axes),
+    "broadcast_arrays": _broadcast,
+    "meshgrid": _meshgrid,
+    "flip": _flip,
+    "flipud": lambda m: _flip(m, 0),
+    "fliplr": lambda m: _flip(m, 1),
+    "rot90": _rot90,
+    "roll": _roll,
+    "tile": _tile,
+    "repeat": lambda a, repeats, axis=None: _along(np.repeat)(a, repeats, axis),
+    "delete": lambda arr, obj, axis=None: _along(np.delete)(arr, obj, axis),
+    "compress": lambda condition, a, axis=None: _take(a, np.flatnonzero(condition), axis),
+    "take": _take,
+    "resize": _resize,
+    "split": _split,
+    "array_split": functools.partial(_split, even=False),
+    "vsplit": lambda ary, n: _split(ary, n, 0),
+    "hsplit": lambda ary, n: _split(ary, n, 1 if ary.ndim > 1 else 0),
+    "unstack": lambda x, axis=0: tuple(np.moveaxis(x, axis, 0)),
+    "vstack": _joined(two_axes, lambda parts: 0),
+    "hstack": _joined(one_axis, lambda parts: int(parts[0].ndim > 1)),
+    "column_stack": _joined(lambda a: a if len(np.shape(a)) > 1 else flattened(a)[:, None], lambda parts: 1),
+    "stack": _stack,
+    "block": _block,
+    "append": _append,
+    "pad": _pad,
+    "tril": _triangle(np.tril),
+    "triu": _triangle(np.triu),
+    "diag": _diag,
+    "diagonal": lambda a, offset=0, axis1=0, axis2=1: a.diagonal(offset, axis1, axis2),
+    "trace": lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2),
+    "diff": _diff,
+    "ediff1d": lambda ary: _diff(ary.ravel()),
+    "cumsum": lambda a, axis=None, dtype=None: a.cumsum(axis, dtype=dtype),
+    "average": _average,
+    "matmul": np.matmul,
+    "inner": _inner,
+    "outer": lambda a, b: flattened(a)[:, None] * flattened(b)[None, :],
+    "vdot": lambda a, b: np.dot(flattened(a), flattened(b)),
+    "vecdot": _vecdot,
+    "tensordot": _tensordot,
+    "matrix_power": _matrix_power,
+    "multi_dot": lambda arrays: functools.reduce(np.matmul, arrays),
+    "convolve": _convolve,
+    "correlate": _correlate,
+    "zeros_like": _like(0),
+    "ones_like": _like(1),
+    "full_like": _like(0),
+    "empty_like": _like(0),
+    "copy": lambda a: a.copy(),
+    "real": lambda val: val,
+    "imag": lambda val: np.zeros(val.shape, val.dtype),
+    "iscomplexobj": lambda x: False,
+    "isrealobj": lambda x: True,
+    "shape": lambda a: a.shape,
+    "ndim": lambda a: a.ndim,
+    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+}
+
+#: Of NumPy's element-wise functions, those that are none.
+UFUNCS: Handlers = {
+    "matvec": _matvec,
+    "vecmat": np.matmul,
+    "vecdot": _vecdot,
+    "conjugate": lambda x: x,
+    "positive": lambda x: x,
+}
+
+
+class Methods:
+    """What arrays have as methods and NumPy as functions."""
+
+    def flatten(self, order: str = "C") -> Any:
+        """All elements as a vector, by rows, or with "F" by columns.
+
+        Raises `UnsupportedError` for another order, `ShapeError` for a batch.
+        """
+        return in_order(self, -1, order)
+
+    def ravel(self, order: str = "C") -> Any:
+        """All elements as a vector, by rows, or with "F" by columns.
+
+        Raises `UnsupportedError` for another order, `ShapeError` for a batch.
+        """
+        return in_order(self, -1, order)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without the axes of length 1, or without those that are named.
+
+        Raises `ShapeError` for an axis that there is not, or that is longer.
+        """
+        return _squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Two axes in each other's place.
+
+        Raises `ShapeError` for an axis that there is not.
+        """
+        return FUNCTIONS["swapaxes"](self, axis1, axis2)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        """Each line along an axis, or each element, so many times.
+
+        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for numbers that are encrypted.
+        """
+        return FUNCTIONS["repeat"](self, repeats, axis)
+
+    def take(self, indices: Any, axis: int | None = None) -> Any:
+        """Lines along an axis, or elements, by their plain numbers.
+
+        Raises `ShapeError` for lines that there are not, `UnsupportedError` for numbers that are encrypted.
+        """
+        return _take(self, indices, axis)
+
+    def conj(self) -> Any:
+        """The same: what is encrypted is real."""
+        return self
+
+    conjugate = conj

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._errors import UnsupportedError
 
-NO_VALUES = "its values are encrypted; decrypt it first: client.decrypt(x)"
+NO_VALUES = "its values are encrypted; decrypt it first, by decrypt(x) of its client or context"
 
 
 class Opaque:
@@ -19,12 +19,17 @@ class Opaque:
 
     # NumPy asks these before its own operators, so ndarray @ encrypted comes here too.
     __array_priority__ = 1000.0
+    # And pandas, whose frames have 4000.
+    __pandas_priority__ = 5000
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(f"{type(self).__name__} {what}: {NO_VALUES}")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._refuse("is no array")
+        raise UnsupportedError(
+            f"{type(self).__name__} is no array: {NO_VALUES}; several encrypted ones are put together by "
+            "numpy.stack([x, y]) or numpy.concatenate, and a frame on the left of @ is frame.to_numpy() @ x"
+        )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's operators and element-wise functions of it."""

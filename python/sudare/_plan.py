@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ from ._plot import Picture
 from ._progress import clock, forecast
 from ._release import Release, declared
 from ._spec import Spec
-from ._trace import trace
+from ._trace import Traced, traced
 from ._values import count, real, security_bits
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ class Plan(Travels):
     your own processes.
     """
 
-    def __init__(self, core: _core.Plan) -> None:
+    def __init__(self, core: _core.Plan, traced: Traced | None = None) -> None:
         self._core = core
+        # What is known of the function where it was planned.
+        self._unused = traced.unused if traced else frozenset[str]()
+        self._called = traced.called if traced else {}
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -173,11 +177,17 @@ class Plan(Travels):
         """
         return _plot.of_plan(self)
 
+    def _with_names(self, text: str) -> str:
+        """A text in which plain matrices are called what the planned function calls them."""
+        for known, called in self._called.items():
+            text = text.replace(known, f"plain {called}")
+        return text
+
     def __str__(self) -> str:
-        return str(self._core)
+        return self._with_names(str(self._core))
 
     def _repr_html_(self) -> str:
-        return _html.plan(self)
+        return self._with_names(_html.plan(self))
 
     def __repr__(self) -> str:
         return f"<sudare plan {self._core.hash_hex()} {self.method}>"
@@ -230,8 +240,16 @@ def plan(
     Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
     `.sum(axis)`, and multiplies no more than two encrypted values with each other.
 
+    A value that the function computes and its result does not need is left out of the plan. Where the plan
+    was made, computing it again gives a value that nothing can be done with; elsewhere it is refused.
+
     Raises `PlanError` with what the nearest miss would need.
     """
+    for name, value in {"error": error, "batch": batch, "threads": threads, "memory": memory}.items():
+        if isinstance(value, Spec):
+            raise PlanError(
+                f"{name} is a setting of sudare.plan; call the function's argument something else"
+            )
     exact = any(isinstance(spec, Spec) and spec.integer for spec in inputs.values())
     if exact and error is not None:
         raise PlanError("integers are computed with exactly; leave the error out")
@@ -239,12 +257,12 @@ def plan(
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
         )
-    expression = trace(function, inputs)
+    found = traced(function, inputs)
     with clock("planning"):
         return Plan(
             _core.Plan.make(
-                expression,
-                error=0.0 if exact else real(error, "error"),
+                found.expression,
+                error=0.0 if exact else _finite(error),
                 security=security_bits(security),
                 batch=count(batch, "batch"),
                 threads=threads,
@@ -252,8 +270,17 @@ def plan(
                 method=method,
                 release=declared(release),
                 bootstrap=_sets(bootstrap),
-            )
+            ),
+            found,
         )
+
+
+def _finite(error: Any) -> float:
+    """An error that may be made."""
+    found = real(error, "error")
+    if not math.isfinite(found):
+        raise PlanError(f"error is a finite number above zero, 1e-4 for example, not {found}")
+    return found
 
 
 def _sets(bootstrap: str | None) -> list[str]:

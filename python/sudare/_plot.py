@@ -64,7 +64,7 @@ def _levels(plan: Plan) -> list[str]:
     step = SPAN / (summary["depth"] + 1)
     for at, operand in enumerate(summary["operands"][:MOST]):
         y, result = 18 * at, operand["name"] == "result"
-        lines.append(_text(0, y + 11, operand["name"][:24], DARK))
+        lines.append(_text(0, y + 11, plan._with_names(operand["name"])[:24], DARK))
         for level in range(summary["depth"] + 1):
             left = level <= operand["level"]
             lines.append(

@@ -232,4 +232,10 @@ def intervals(interval: Interval) -> list[tuple[float, float]]:
     pairs = several if all(isinstance(part, Sequence | np.ndarray) for part in several) else [several]
     if not pairs or any(len(pair) != 2 for pair in pairs):
         raise InputError(f"an interval is two numbers, (-1, 1), or a list of such pairs, not {interval!r}")
-    return [(real(low, "an interval's end"), real(high, "an interval's end")) for low, high in pairs]
+    ends = [(real(low, "an interval's end"), real(high, "an interval's end")) for low, high in pairs]
+    for low, high in ends:
+        if low >= high:
+            raise InputError(
+                f"an interval begins at its lower end: ({high:g}, {low:g}), not ({low:g}, {high:g})"
+            )
+    return ends

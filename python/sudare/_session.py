@@ -15,7 +15,7 @@ from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
-from ._matrix import Encrypted, PlainOperand, planned, rows, shared
+from ._matrix import Encrypted, PlainOperand, Unused, planned, rows, shared
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -265,6 +265,8 @@ class Client(SecretHolder[_core.Client]):
             return self._decrypt_part(x, released)
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
+        if isinstance(x._core, Unused):
+            raise x._core.refusal
         return self._decrypt_whole(x, released)
 
     def _decrypt_whole(self, x: Encrypted, released: bool) -> Any:

@@ -56,6 +56,8 @@ class Graph:
         self.values: list[Node] = []
         self.forms: dict[str, Node] = {}
         self.met: set[str] = set()
+        # Plain matrices by the names of variables, where the function has them as such.
+        self.called: dict[str, str] = {}
 
     def apply(self, operation: Operation, *operands: Node) -> Node:
         """A node for an operation, or another plain matrix where all its operands are."""
@@ -116,13 +118,16 @@ class Graph:
         """A plain matrix that the function brings along; the server needs it again to compute."""
         if not np.isfinite(values).all():
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            name = weight_name(self.function, values)
+            name = variable_name(self.function, values)
+            name = name or f"a plain matrix of shape {values.shape} in the planned function"
             raise InputError(f"{name} is {values[at]} at {at}; a plain matrix holds finite numbers")
         rows, cols = values.shape
         integers = any("integers" in entry for entry in self.inputs)
         if integers:
             exactly(values)
-        name = constant_name(values)
+        name, called = constant_name(values), variable_name(self.function, values)
+        if called is not None:
+            self.called[name] = called
         largest = float(np.abs(values).max()) or 1.0
         return Node(-1, (rows, cols), largest, int(largest) if integers else None, Known(name, name))
 
@@ -139,14 +144,14 @@ def constant_name(values: Floats) -> str:
     return f"plain {digest.hexdigest()}"
 
 
-def weight_name(function: Callable[..., Any] | None, values: Floats) -> str:
+def variable_name(function: Callable[..., Any] | None, values: Floats) -> str | None:
     """What a function calls a plain matrix that it brings along, as far as that can be seen."""
     if inspect.isfunction(function):
         known = inspect.getclosurevars(function)
         for name, x in {**known.globals, **known.nonlocals}.items():
             if isinstance(x, np.ndarray) and np.array_equal(x.ravel(), values.ravel(), equal_nan=True):
                 return name
-    return f"a plain matrix of shape {values.shape} in the planned function"
+    return None
 
 
 class Expression(ArrayOperators):
@@ -166,8 +171,24 @@ class Expression(ArrayOperators):
         return f"<sudare expression {self.shape}>"
 
 
+@dataclass(frozen=True)
+class Traced:
+    """What a function computes, and what is known of it where it is planned."""
+
+    expression: str
+    #: Operations whose values the result does not need.
+    unused: frozenset[str]
+    #: Variables, by the names that the expression has for plain matrices.
+    called: Mapping[str, str]
+
+
 def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
     """The expression that a function computes, as JSON."""
+    return traced(function, specs).expression
+
+
+def traced(function: Callable[..., Any], specs: Mapping[str, Spec]) -> Traced:
+    """The expression that a function computes, and what is not in it."""
     graph = Graph(function)
     operands = {}
     for name, spec in specs.items():
@@ -192,4 +213,35 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
         # What nothing is done with is refused, by its name.
         if operands[name]._core.known is not None and name not in graph.met:
             graph._at(operands[name]._core)
-    return json.dumps({"inputs": graph.inputs, "nodes": graph.nodes, "output": output})
+    return Traced(*_needed(graph, output, set(specs)), graph.called)
+
+
+def _needed(graph: Graph, output: int, names: set[str]) -> tuple[str, frozenset[str]]:
+    """The expression without what its output does not need, but for the inputs that were declared."""
+    kept = {
+        at
+        for at, node in enumerate(graph.nodes)
+        if node["op"] == "input" and graph.inputs[node["input"]]["name"] in names
+    }
+    wanted = [output]
+    while wanted:
+        at = wanted.pop()
+        kept.add(at)
+        wanted += graph.nodes[at].get("operands", [])
+    places = {at: new for new, at in enumerate(sorted(kept))}
+    given = sorted(graph.nodes[at]["input"] for at in kept if graph.nodes[at]["op"] == "input")
+    nodes = []
+    for at in sorted(kept):
+        node = dict(graph.nodes[at])
+        if node["op"] == "input":
+            node["input"] = given.index(node["input"])
+        if "operands" in node:
+            node["operands"] = [places[operand] for operand in node["operands"]]
+        nodes.append(node)
+    unused = frozenset(
+        json.dumps({key: value for key, value in node.items() if key != "operands"})
+        for at, node in enumerate(graph.nodes)
+        if at not in kept
+    )
+    inputs = [graph.inputs[number] for number in given]
+    return json.dumps({"inputs": inputs, "nodes": nodes, "output": places[output]}), unused

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ._errors import InputError, ShapeError
+from ._errors import InputError, ShapeError, UnsupportedError
 
 LARGEST = 2**63 - 1
 
@@ -55,7 +55,48 @@ def array(values: Any) -> NDArray[Any]:
             "a masked array has elements without a value; say what stands for them: x.filled(0), "
             "or leave them out: x.compressed()"
         )
+    if hasattr(values, "columns") and hasattr(values, "__array__"):
+        return _frame(values)
     try:
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(f"this is no array: {error}") from None
+
+
+def _frame(values: Any) -> NDArray[Any]:
+    """A table of pandas or polars, column by column: numbers and booleans, all of them there."""
+    columns = []
+    for name in values.columns:
+        column = values[name]
+        found = np.asarray(column)
+        if found.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in found):
+            # Nullable ones, which may be all there.
+            missing = np.array([_missing(x) for x in found.tolist()])
+            found = found if missing.any() else np.array(found.tolist())
+            _complain(values, name, ~missing, found)
+        if found.dtype.kind not in "biuf":
+            kind = "text" if found.dtype.kind in "OUST" else str(found.dtype)
+            raise UnsupportedError(
+                f"column {name!r} holds {kind}, and numbers are encrypted; leave it out, or make numbers "
+                "of it by pandas.get_dummies(frame) or as days since a date"
+            )
+        if found.dtype.kind == "f":
+            _complain(values, name, np.isfinite(found), found)
+        columns.append(found)
+    return np.stack(columns, axis=1) if columns else np.empty((len(values), 0))
+
+
+def _missing(x: Any) -> bool:
+    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
+
+
+def _complain(values: Any, name: Any, there: NDArray[np.bool_], found: NDArray[Any]) -> None:
+    """Refuses a column in which not all values are there."""
+    if there.all():
+        return
+    at = int(np.argmin(there))
+    row = values.index[at] if hasattr(values, "index") else at
+    what = f"is {found[at]}" if found.dtype.kind == "f" and np.isinf(found[at]) else "has no value"
+    raise InputError(
+        f"row {row} of column {name!r} {what}; fill it, frame.fillna(0), or leave the row out: frame.dropna()"
+    )

@@ -1,0 +1,175 @@
+"""Functions with an interval, masks, unused values and settings by mistake: what everyday programs meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sudare as sd
+
+X = np.random.default_rng(27).uniform(-1, 1, (4, 3))
+
+
+@pytest.fixture(scope="module")
+def ctx() -> sd.Context:
+    return sd.context(depth=4, tile=4, security="insecure", threads=1)
+
+
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] = {
+    "relu": (lambda x: sd.relu(x, (-1, 1), degree=15), lambda x: np.maximum(x, 0), 0.02),
+    "relu on one side": (lambda x: sd.relu(x, (-1, 2), error=0.02), lambda x: np.maximum(x, 0), 0.021),
+    "tanh": (lambda x: sd.tanh(x, (-1, 1), degree=9), np.tanh, 1e-4),
+    "log": (lambda x: sd.log(x + 2, (1, 3), degree=9), lambda x: np.log(x + 2), 1e-4),
+    "maximum": (lambda x: sd.maximum(x, 0.25, max_abs=1.25, degree=15), lambda x: np.maximum(x, 0.25), 0.03),
+    "minimum": (
+        lambda x: sd.minimum(x, x[::-1], max_abs=2, degree=15),
+        lambda x: np.minimum(x, x[::-1]),
+        0.04,
+    ),
+    "where": (lambda x: sd.where(X > 0, x, -1), lambda x: np.where(X > 0, x, -1), 1e-5),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_with_an_interval(ctx: sd.Context, name: str) -> None:
+    ours, numpys, error = FUNCTIONS[name]
+    wanted = numpys(X)
+    x = ctx.encrypt(X, max_abs=1)
+    assert np.abs(ctx.decrypt(ours(x)) - wanted).max() < error
+    # Plain ones are NumPy's.
+    np.testing.assert_allclose(ours(X), wanted)
+    plan = sd.plan(ours, x=sd.spec(X.shape), error=0.1, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    assert (
+        np.abs(client.decrypt(ours(client.encrypt(X, "x"))) - wanted).max() <= plan.error < 2 * error + 1e-4
+    )
+
+
+def test_comparisons_say_what_they_want(ctx: sd.Context) -> None:
+    x = ctx.encrypt(X, max_abs=1)
+    for function in (sd.maximum, sd.minimum):
+        with pytest.raises(
+            sd.UnsupportedError, match=rf"sudare\.{function.__name__}\(x, y, max_abs=1, degree"
+        ):
+            function(x, 0)
+    with pytest.raises(sd.UnsupportedError, match=r"sudare\.greater\(x, 0, gap"):
+        sd.where(x, 1, 0)
+    with pytest.raises(sd.InputError, match=r"gap=0\.1, max_abs=1"):
+        sd.greater(x, 0)
+    with pytest.raises(sd.InputError, match=r"lower end: \(-1, 1\)"):
+        sd.exp(x, (1, -1), degree=3)
+    with pytest.raises(sd.UnsupportedError, match=r"numpy\.where\(mask, value, x\)"):
+        x[0] = 1
+    with pytest.raises(sd.UnsupportedError, match=r"numpy\.stack"):
+        np.array([x, x])
+    assert not hasattr(x, "std")
+
+
+UNUSED: dict[str, Callable[[Any], Any]] = {
+    "a mean": lambda A: [A.mean(axis=0), A * 2][1],
+    "a chain": lambda A: [np.tril(A @ A.T) * 3, A * A][1],
+    "with a plain matrix": lambda A: [A * X, A @ np.ones((3, 1)), A + 1][2],
+    "unpacked": lambda A: next(iter(tuple(A))),
+    "split": lambda A: np.split(A, 2)[1] * 2,
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_what_a_result_does_not_need_is_left_out(name: str) -> None:
+    function = UNUSED[name]
+    plan = sd.plan(function, A=sd.spec(X.shape), error=1e-3, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    found = client.decrypt(function(client.encrypt(X, "A")))
+    assert np.abs(found - function(X)).max() <= plan.error
+
+
+def test_an_unused_value_is_no_result() -> None:
+    plan = sd.plan(lambda A: [A.mean(axis=0), A * 2][1], A=sd.spec(X.shape), error=1e-3, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    a = client.encrypt(X, "A")
+    mean = a.mean(axis=0)
+    assert mean.shape == (3,)
+    for use in (client.decrypt, lambda x: x.to_bytes(), lambda x: a + x):
+        with pytest.raises(sd.PlanError, match="not in the plan"):
+            use(mean)
+    with pytest.raises(sd.PlanError, match="not in the plan"):
+        a @ a.T
+    # A server elsewhere has the plan alone.
+    far = sd.Plan(plan._core)
+    again = sd.Encrypted(a._core, far, sd.Server(client.server()._core, far))
+    with pytest.raises(sd.PlanError, match="not in the plan"):
+        again.mean(axis=0)
+
+
+def test_settings_that_are_none() -> None:
+    with pytest.raises(sd.PlanError, match="batch is a setting"):
+        sd.plan(lambda batch: batch * 2, batch=sd.spec((2, 2)), error=1e-3)  # type: ignore[arg-type]
+    with pytest.raises(sd.PlanError, match="finite number"):
+        sd.plan(lambda A: A * 2, A=sd.spec((2, 2)), error=float("inf"))
+
+
+def test_messages_name_what_there_is(ctx: sd.Context) -> None:
+    with pytest.raises(sd.InputError, match=r"\(1, 0\) is over max_abs=1; give a larger one"):
+        ctx.encrypt([[0.0, 1], [2, 0]], max_abs=1)
+    with pytest.raises(sd.UnsupportedError, match="context stays in its process"):
+        ctx.encrypt(X).to_bytes()
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.panel"):
+        sd.genome.Panel.open("nowhere.panel")
+    weights = np.eye(3)
+    plan = sd.plan(lambda A: A @ weights, A=sd.spec((4, 3)), error=1e-3, security="insecure")
+    assert "A @ plain weights" in str(plan)
+
+
+def test_frames() -> None:
+    pd = pytest.importorskip("pandas")
+    ctx = sd.context(depth=1, tile=4, security="insecure", threads=1)
+    frame = pd.DataFrame({"on": [True, False], "n": pd.array([1, 2], "Int64"), "x": [0.5, -1]})
+    wanted = frame.astype(float).to_numpy()
+    x = ctx.encrypt(frame)
+    np.testing.assert_allclose(ctx.decrypt(x), wanted, atol=1e-6)
+    np.testing.assert_allclose(ctx.decrypt(frame["x"] + x[:, 0]), frame["x"] + wanted[:, 0], atol=1e-6)
+    np.testing.assert_allclose(ctx.decrypt(frame * x), wanted * wanted, atol=1e-6)
+    whole = sd.bits(parameters="insecure_test", threads=1)
+    found = whole.decrypt(whole.encrypt(frame[["on", "n"]]))
+    np.testing.assert_array_equal(found, wanted[:, :2])
+    assert found.dtype == np.int64
+    for column, error, told in (
+        (["a", "b"], sd.UnsupportedError, r"column 'bad' holds .*get_dummies"),
+        (pd.to_datetime(["2026-01-01", "2026-01-02"]), sd.UnsupportedError, "column 'bad' holds datetime64"),
+        (pd.array([1, None], "Int64"), sd.InputError, "row 1 of column 'bad' has no value"),
+        ([np.inf, 1.0], sd.InputError, "row 0 of column 'bad' is inf"),
+    ):
+        with pytest.raises(error, match=told):
+            ctx.encrypt(frame.assign(bad=column))
+    with pytest.raises(sd.UnsupportedError, match=r"frame\.to_numpy"):
+        frame @ x.T
+
+
+def test_polars_frames() -> None:
+    pl = pytest.importorskip("polars")
+    ctx = sd.context(depth=1, tile=4, security="insecure", threads=1)
+    frame = pl.DataFrame({"on": [True, False], "n": [1, 2], "x": [0.5, -1.0]})
+    assert np.abs(ctx.decrypt(ctx.encrypt(frame)) - np.array([[1, 1, 0.5], [0, 2, -1]])).max() < 1e-6
+    with pytest.raises(sd.InputError, match="row 1 of column 'n' has no value"):
+        ctx.encrypt(frame.with_columns(n=pl.Series([1, None])))
+
+
+def test_many_lines_are_a_product(ctx: sd.Context) -> None:
+    rows = np.random.default_rng(1).permutation(12)
+    big = np.arange(24.0).reshape(12, 2) / 24
+    x = ctx.encrypt(big, max_abs=1)
+    cases: list[tuple[Any, Any]] = [
+        (x[rows], big[rows]),
+        (np.repeat(x, 3, axis=0), np.repeat(big, 3, axis=0)),
+        (x[:, 1][rows > 5], big[:, 1][rows > 5]),
+        (np.tile(x, (1, 5)), np.tile(big, (1, 5))),
+        (np.convolve(x[:, 0], np.ones(3) / 3, "valid"), np.convolve(big[:, 0], np.ones(3) / 3, "valid")),
+    ]
+    for picked, wanted in cases:
+        assert picked.shape == wanted.shape
+        assert np.abs(ctx.decrypt(picked) - wanted).max() < 1e-5
