@@ -55,7 +55,7 @@ def array(values: Any) -> NDArray[Any]:
             "a masked array has elements without a value; say what stands for them: x.filled(0), "
             "or leave them out: x.compressed()"
         )
-    if hasattr(values, "columns") and hasattr(values, "__array__"):
+    if all(hasattr(values, has) for has in ("columns", "__array__", "__getitem__")):
         return _frame(values)
     try:
         return np.asarray(values)
@@ -66,9 +66,9 @@ def array(values: Any) -> NDArray[Any]:
 def _frame(values: Any) -> NDArray[Any]:
     """A table of pandas or polars, column by column: numbers and booleans, all of them there."""
     columns = []
-    for name in values.columns:
-        column = values[name]
-        found = np.asarray(column)
+    for at, name in enumerate(values.columns):
+        # By its place: pandas lets two columns have one name.
+        found = np.asarray(values.iloc[:, at] if hasattr(values, "iloc") else values[name])
         if found.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in found):
             # Nullable ones, which may be all there.
             missing = np.array([_missing(x) for x in found.tolist()])

@@ -134,6 +134,8 @@ def test_frames() -> None:
     np.testing.assert_allclose(ctx.decrypt(x), wanted, atol=1e-6)
     np.testing.assert_allclose(ctx.decrypt(frame["x"] + x[:, 0]), frame["x"] + wanted[:, 0], atol=1e-6)
     np.testing.assert_allclose(ctx.decrypt(frame * x), wanted * wanted, atol=1e-6)
+    twice = frame[["x", "x"]]
+    np.testing.assert_allclose(ctx.decrypt(ctx.encrypt(twice)), twice.to_numpy(), atol=1e-6)
     whole = sd.bits(parameters="insecure_test", threads=1)
     found = whole.decrypt(whole.encrypt(frame[["on", "n"]]))
     np.testing.assert_array_equal(found, wanted[:, :2])
