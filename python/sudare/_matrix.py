@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
+from numpy.polynomial import Chebyshev
 from numpy.typing import NDArray
 
 from . import _html, _tables
@@ -327,7 +328,7 @@ def of_plain(operation: Operation, x: NDArray[Any], *others: NDArray[Any]) -> ND
     if op == "polynomial":
         domain = operation["low"], operation["high"]
         inside(x, domain)
-        value: NDArray[Any] = np.polynomial.Chebyshev(operation["coefficients"], domain=domain)(x)
+        value: NDArray[Any] = Chebyshev(operation["coefficients"], domain=domain)(x)
         return value
     done: dict[str, Callable[[], Any]] = {
         "matmul": lambda: x @ others[0],

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+from numpy import polynomial as bases
 
 from . import _core
 from ._errors import InputError, UnsupportedError
@@ -74,9 +75,9 @@ class Polynomial:
         return self._core.levels
 
     @property
-    def chebyshev(self) -> np.polynomial.Chebyshev:
+    def chebyshev(self) -> bases.Chebyshev:
         """The same as NumPy has it."""
-        return np.polynomial.Chebyshev(self._core.coefficients, domain=self.interval)
+        return bases.Chebyshev(self._core.coefficients, domain=self.interval)
 
     def __call__(self, x: Any) -> Any:
         """The polynomial's value at a plain number or array.
@@ -211,13 +212,13 @@ def polynomial(
         if interval is not None or degree is not None:
             raise UnsupportedError("a fitted polynomial has an interval and a degree of its own")
         return function
-    if isinstance(function, np.polynomial.polynomial.Polynomial | np.polynomial.chebyshev.Chebyshev):
+    if isinstance(function, bases.Polynomial | bases.Chebyshev):
         if degree is not None:
             raise UnsupportedError("one of NumPy's polynomials has a degree of its own")
         [domain] = intervals(tuple(function.domain) if interval is None else interval)
         if max_abs is not None and max_abs > max(map(abs, domain)) * (1 + ROUNDED):
             domain = (-max_abs if domain[0] < 0 else domain[0], max_abs if domain[1] > 0 else domain[1])
-        converted = function.convert(domain=domain, kind=np.polynomial.Chebyshev)
+        converted = function.convert(domain=domain, kind=bases.Chebyshev)
         return Polynomial(_core.Polynomial.chebyshev([float(c) for c in converted.coef], domain), None)
     if interval is None or degree is None:
         raise UnsupportedError(

@@ -8,6 +8,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
+
+# NumPy loads it when it is first named, under a lock that a process which forks then keeps shut.
+from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
 from ._errors import InputError, ShapeError, UnsupportedError
@@ -50,7 +53,7 @@ def real(value: Any, name: str) -> float:
 def array(values: Any) -> NDArray[Any]:
     """What NumPy makes of the values; what is masked is no value."""
     parts = values if isinstance(values, (list, tuple)) else (values,)
-    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+    if any(isinstance(part, MaskedArray) for part in parts):
         raise InputError(
             "a masked array has elements without a value; say what stands for them: x.filled(0), "
             "or leave them out: x.compressed()"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+import sudare as sd
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -202,3 +205,15 @@ def test_children_work_beside_busy_threads() -> None:
     run = [sys.executable, "-c", STRESS, forks]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60 + 20 * int(forks))
     assert done.stdout.strip() == f"{forks} forks 0 hung 0 wrong", done.stdout + done.stderr
+
+
+def test_no_module_of_numpy_is_loaded_late() -> None:
+    """NumPy loads some modules when they are named, under a lock that a fork in that moment leaves shut."""
+    folder = Path(sd.__file__).parent
+    named = {name for file in folder.glob("*.py") for name in re.findall(r"\bnp\.(\w+)", file.read_text())}
+    check = "import sys, numpy, sudare; print([x for x in sys.argv[1:] if x not in vars(numpy)])"
+    found = subprocess.run(
+        [sys.executable, "-c", check, *sorted(named)], capture_output=True, text=True, check=True
+    )
+    assert "array" in named
+    assert found.stdout.strip() == "[]"
