@@ -307,7 +307,7 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         server.
         """
         wanted = _check_dtype(np.dtype(dtype))
-        return self if wanted == self.dtype else self._call("astype", "convert", self, str(wanted))  # type: ignore[no-any-return]
+        return self if wanted == self.dtype else self._call("astype", "convert", self, str(wanted))
 
     # Operands.
 
@@ -408,7 +408,8 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
         scaled = other if isinstance(other, EncryptedBits) else array(other)
-        return self * scaled if number else self @ other
+        found: EncryptedBits = self * scaled if number else self @ other
+        return found
 
     def rotate_left(self, by: Any) -> EncryptedBits:
         """Bits moved up by `by`, plain or encrypted; those that leave come back below.
@@ -627,9 +628,7 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         strange = [x for x in inputs if not _understood(x)]
         if strange and name in ("equal", "not_equal"):
             # Python would compare identities.
-            raise UnsupportedError(
-                f"encrypted integers are not compared with {type(strange[0]).__name__}"
-            )
+            raise UnsupportedError(f"encrypted integers are not compared with {type(strange[0]).__name__}")
         return NotImplemented if strange else OPERATIONS[name](*inputs)
 
     def __array_function__(
@@ -752,7 +751,7 @@ def _quotient(x: Any, y: Any) -> NoReturn:
 
 
 def _shifted(name: str, x: Any, by: Any) -> EncryptedBits:
-    return (x if isinstance(x, EncryptedBits) else by._lift(x))._shift(name, by)  # type: ignore[no-any-return]
+    return (x if isinstance(x, EncryptedBits) else by._lift(x))._shift(name, by)
 
 
 def _power(x: Any, exponent: Any) -> EncryptedBits:

@@ -42,14 +42,14 @@ def forecast(what: str, seconds: float, nbytes: float = 0.0) -> None:
 
 
 def _callers() -> int:
-    """Frames up to the first outside of this package: the line that a warning is about."""
+    """Frames up to the first outside of this package and NumPy: the line that a warning is about."""
     depth = 1
     while True:
         try:
             name = sys._getframe(depth).f_globals.get("__name__", "")
         except ValueError:
             return depth
-        if not name.startswith("sudare") and name != "contextlib":
+        if not name.startswith(("sudare", "numpy")) and name != "contextlib":
             return depth
         depth += 1
 
@@ -170,7 +170,7 @@ def clock(title: str, seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def foretold(title: str, what: str) -> Iterator[Report]:
-    """Yields a callable of steps done and steps in all, which warns if all of them take long, and has a bar."""
+    """Yields a callable of steps done and steps in all, which warns if they take long, and has a bar."""
     with progress(title) as shown:
         started, told = time.monotonic(), False
 

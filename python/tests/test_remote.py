@@ -130,26 +130,29 @@ def test_refusals_are_those_of_a_server_here(served: tuple[str, str]) -> None:
     assert remote.config()["panels"] == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is a full disk")
-def test_every_kind_of_refusal_has_its_class() -> None:
+def test_every_kind_of_refusal_has_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_remote, "PATIENCE", (5.0, 5.0, 5.0, 1))
     classes = _core.error_classes()
     assert classes["missing-key"] == "MissingKeyError"
     assert classes["digest"] == "FormatError"
-    for kind, name in classes.items():
-        error = _remote.refusal({"kind": kind, "detail": "why"})
-        assert issubclass(getattr(sd, name), sd.SudareError)
+    for kind, name in {**classes, "tea": "SudareError"}.items():
+        refusal = {"kind": kind, "detail": "why", "status": 422, "type": "x"}
+
+        def give(line: socket.socket, _: str, body: bytes = answer(json.dumps(refusal), "422 No")) -> None:
+            line.sendall(body)
+
+        with Hostile(give) as server, pytest.raises(sd.SudareError) as caught:
+            sd.remote(server.url, token="sudare_0").config()
         if name == "SudareError":
             # It has no class of its own: the kind says which.
-            assert isinstance(error, sd.RemoteError)
-            assert error.kind == kind
+            assert isinstance(caught.value, sd.RemoteError)
+            assert caught.value.kind == kind
         else:
-            assert type(error) is getattr(sd, name)
-            assert str(error) == "why"
-    unknown = _remote.refusal({"kind": "tea", "detail": "why"})
-    assert isinstance(unknown, sd.RemoteError)
-    assert unknown.kind == "tea"
+            assert type(caught.value) is getattr(sd, name)
+            assert str(caught.value) == "why"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is a full disk")
 def test_a_full_disk_is_told_at_once(served: tuple[str, str], folder: Path) -> None:
     data = np.random.default_rng(5).bytes(20_000_000)
     part = folder / "data" / "clinic" / "parts" / hashlib.sha256(data).hexdigest()
@@ -250,7 +253,7 @@ def fetch(remote: sd.Remote) -> object:
 
 
 def run(remote: sd.Remote) -> object:
-    return remote.run({"kind": "compute"})
+    return remote.run({"kind": "compute", "plan": NAME, "operands": []})
 
 
 def panel(remote: sd.Remote) -> object:
@@ -313,8 +316,7 @@ HOSTILE: dict[str, tuple[Call, bytes | Callable[[], Iterable[bytes]]]] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_server_gets_an_error_and_nothing_else(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SECONDS": 3.0, "PIECE_SECONDS": 3.0, "TRIES": 2, "PATIENCE": 1.0}.items():
-        monkeypatch.setattr(_remote, name, value)
+    monkeypatch.setattr(_remote, "PATIENCE", (3.0, 3.0, 1.0, 2))
     call, told = HOSTILE[case]
 
     def give(line: socket.socket, head: str) -> None:

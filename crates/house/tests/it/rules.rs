@@ -26,8 +26,9 @@ fn arrows_point_one_way() {
         ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
         ("serve", &["ring", "rlwe", "store", "expr", "matrix", "genome"]),
         ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome", "serve"]),
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome"]),
-        ("extension", &["py", "cli"]),
+        // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
+        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome", "serve"]),
+        ("extension", &["py"]),
         ("testkit", &[]),
         ("house", &[]),
     ];
@@ -296,9 +297,25 @@ fn errors_are_mapped_without_a_catch_all() {
     for class in
         classes.lines().filter_map(|line| line.strip_prefix("class ")?.split_once("(SudareError")).map(|(c, _)| c)
     {
-        // Memory that Python itself asks for.
-        let known = kinds.iter().any(|[_, known]| known == class) || class == "OutOfMemoryError";
+        // Memory that Python itself asks for, and what a remote server answers of a kind that has no class.
+        let known =
+            kinds.iter().any(|[_, known]| known == class) || matches!(class, "OutOfMemoryError" | "RemoteError");
         assert!(known, "no kind of error is a {class}");
+    }
+}
+
+/// What is imported in Python has no server and no command line in it: `serve` without its feature `server`, and not `cli`.
+#[test]
+fn nothing_of_a_server_in_a_wheel() {
+    let manifest = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    assert!(manifest("crates/py/Cargo.toml").lines().any(|line| line == "sudare-serve.workspace = true"));
+    let workspace = manifest("Cargo.toml");
+    let serve = workspace.lines().find(|line| line.starts_with("sudare-serve =")).unwrap();
+    assert!(serve.contains("default-features = false"), "{serve}");
+    let served = manifest("crates/serve/Cargo.toml");
+    for server in ["axum", "hyper", "hyper-util", "http-body-util", "tokio", "tokio-rustls"] {
+        let line = served.lines().find(|line| line.starts_with(&format!("{server} ="))).unwrap();
+        assert!(line.contains("optional = true"), "{line}");
     }
 }
 
