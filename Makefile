@@ -124,7 +124,7 @@ build: | prerequisites-test $(BIN)/.demo ## compile everything for tests, and th
 
 test-rust: | prerequisites-test ## Rust tests, the GPU kernels on the emulator, documentation examples, numbered examples
 	@echo '== Rust tests'
-	scripts/tested cargo test $(SELECTION) --quiet
+	scripts/tested $(SELECTION) --quiet
 	@echo '== Rust examples'
 	for example in $(wildcard crates/*/examples/[0-9]*.rs); do \
 	    echo "-- $$example"; \
@@ -136,10 +136,10 @@ test-rust: | prerequisites-test ## Rust tests, the GPU kernels on the emulator, 
 test-unchecked: | prerequisites-test ## bounds as a release checks them, and the GPU kernels under AddressSanitizer
 	@echo '== bounds as a release checks them, GPU kernels under AddressSanitizer'
 	@asan=$$(cc -print-file-name=libasan.so); \
-	tested() { scripts/tested cargo test --locked --quiet --profile unchecked -p sudare-ring "$$@"; }; \
+	tested() { scripts/tested --locked --quiet --profile unchecked -p sudare-ring "$$@"; }; \
 	if [ -e "$$asan" ]; then \
-	    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$$asan"; \
-	    tested -p sudare-cuda --features sudare-cuda/sanitize --test it -- bounds:: kernels:: races::; \
+	    runner="target.x86_64-unknown-linux-gnu.runner=['$(CURDIR)/scripts/once', 'env', 'LD_PRELOAD=$$asan']"; \
+	    tested --config "$$runner" -p sudare-cuda --features sudare-cuda/sanitize --test it -- bounds:: kernels:: races::; \
 	else \
 	    echo '== no AddressSanitizer here: cc has no libasan.so'; \
 	    tested --test it -- bounds::; \
