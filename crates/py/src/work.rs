@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use sudare_matrix::session::Progress;
 use sudare_ring::ErrorKind;
 use sudare_ring::interrupt::Interrupt;
+use sudare_session::Progress;
 
 /// Most threads that one object is given.
 const MAX_THREADS: u16 = 4096;
