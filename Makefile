@@ -243,10 +243,10 @@ soak: $(BIN)/.ready build ## every test at its whole size, some hours; CIRCUITS 
 	    cargo test $(SELECTION) --test it _circuits -- --nocapture
 
 # Expressions of test_random_expressions.py; FROM goes on where another run stopped.
-EXPRESSIONS ?= 2000
-expressions: $(BIN)/.ready ## EXPRESSIONS (2000) random expressions against NumPy, in contexts and plans; after make test-python
+EXPRESSIONS ?= 500
+expressions: $(BIN)/.ready ## EXPRESSIONS (500) random expressions against NumPy, in contexts, plans, remotely and by dask; after make build
 	SUDARE_EXPRESSIONS=$(EXPRESSIONS) SUDARE_EXPRESSIONS_FROM=$(FROM) \
-	    $(BIN)/python -m pytest --quiet python/tests/test_random_expressions.py
+	    $(BIN)/python -m pytest --quiet -s python/tests/test_random_expressions.py
 
 # Functions of test_functions.py; FROM goes on where another run stopped.
 FUNCTIONS ?= 3895

@@ -13,27 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import serving
 
 pytest.importorskip("schemathesis")
-
-ROOT = Path(__file__).parents[2]
-COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """An address and a token of a server whose waits and limits are short."""
-    if not COMMAND.exists():
-        pytest.skip("the command is not built")
-    folder = tmp_path_factory.mktemp("openapi")
-    made = [str(COMMAND), "token", "fuzz", "--tokens", "tokens"]
-    token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    words = ["--quiet", "serve", "--listen", "127.0.0.1:0", "--data", "data", "--tokens", "tokens"]
-    with subprocess.Popen([str(COMMAND), *words], cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], token
-        server.terminate()
-        assert server.wait(60) == 0
+    """An address and a token."""
+    with serving(tmp_path_factory.mktemp("openapi")) as known:
+        yield known
 
 
 def fuzz(url: str, token: str, folder: Path, *more: str) -> None:

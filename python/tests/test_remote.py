@@ -1,13 +1,11 @@
-"""A server far away computes as one here does: `sudare serve` as a process, by way of sockets."""
+"""A remote server computes as one here does: `sudare serve` as a process, by way of sockets."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -19,10 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import serving
 from sudare import _core, _remote
-
-ROOT = Path(__file__).parents[2]
-COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
 
 
 @pytest.fixture(scope="module")
@@ -34,29 +30,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[tuple[str, str]]:
     """An address and a token."""
-    if not COMMAND.exists():
-        pytest.skip("the command is not built")
-    made = [str(COMMAND), "token", "clinic", "--tokens", "tokens"]
-    token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    words = [
-        str(COMMAND),
-        "--quiet",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--data",
-        "data",
-        "--tokens",
-        "tokens",
-    ]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], token
-        server.terminate()
-        assert server.wait(30) == 0
+    with serving(folder) as known:
+        yield known
 
 
-def test_a_circuit_far_away(served: tuple[str, str]) -> None:
+def test_a_circuit_on_a_remote_server(served: tuple[str, str]) -> None:
     remote = sd.remote(served[0], token=served[1])
     plan = sd.plan(
         lambda A, B, W: (A @ B + 1) * W,
@@ -82,7 +60,7 @@ def test_a_circuit_far_away(served: tuple[str, str]) -> None:
         _ = product @ product.T
 
 
-def test_every_operation_is_computed_far_away(served: tuple[str, str]) -> None:
+def test_every_operation_is_computed_remotely(served: tuple[str, str]) -> None:
     def function(x: Any, y: Any) -> Any:
         return sd.bounded(x[1:] * y[0], 1.0).apply(np.tanh, (-1, 1), degree=3).sum(axis=0)
 
@@ -95,7 +73,7 @@ def test_every_operation_is_computed_far_away(served: tuple[str, str]) -> None:
     assert np.abs(found - np.tanh(x[1:] * y[0]).sum(axis=0)).max() < 1e-2
 
 
-def test_integers_and_statistics_far_away(served: tuple[str, str]) -> None:
+def test_integers_and_statistics_remotely(served: tuple[str, str]) -> None:
     remote = sd.remote(served[0], token=served[1])
     X = np.random.default_rng(4).uniform(-1, 1, (9, 2))
     client = sd.Client(sd.table((9, 2)))
