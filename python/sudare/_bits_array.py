@@ -19,7 +19,7 @@ from ._files import Source, Travels, octets
 from ._keys import Home
 from ._memory import require
 from ._opaque import Opaque
-from ._progress import foretold
+from ._progress import forecasting
 from ._remedies import NoAttributeError, unsupported_integers
 from ._values import array
 
@@ -184,7 +184,7 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         words = sum(x.size * blocks(str(x.dtype)) for x in (*arrays, arrays[0]))
         require(words * 8 * (self._params.dimensions[0] + 1), title, "compute it in parts")
         cores = [x._core if isinstance(x, EncryptedBits) else x for x in args]
-        with foretold(title, f"{title} of {count} elements") as report:
+        with forecasting(title, f"{title} of {count} elements") as report:
             found = getattr(server, work)(*cores, report)
         if isinstance(found, tuple):
             return tuple(self._wrap(core, *arrays) for core in found)
@@ -551,11 +551,17 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         self._core, self._home = found._core, found._home
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """The number of the first of the largest elements."""
+        """The number of the first of the largest elements.
+
+        Raises `ShapeError` for an axis that there is not, or that has no element.
+        """
         return self._first_best(True, axis, keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """The number of the first of the smallest elements."""
+        """The number of the first of the smallest elements.
+
+        Raises `ShapeError` for an axis that there is not, or that has no element.
+        """
         return self._first_best(False, axis, keepdims)
 
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:

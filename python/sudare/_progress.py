@@ -17,7 +17,7 @@ from typing import Any
 
 from ._errors import CostWarning
 
-__all__ = ["clock", "forecast", "foretold", "progress"]
+__all__ = ["clock", "forecast", "forecasting", "progress"]
 
 Report = Callable[[int, int], None]
 WIDTH = 30
@@ -169,7 +169,7 @@ def clock(title: str, seconds: float | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def foretold(title: str, what: str) -> Iterator[Report]:
+def forecasting(title: str, what: str) -> Iterator[Report]:
     """Yields a callable of steps done and steps in all, which warns if they take long, and has a bar."""
     with progress(title) as shown:
         started, told = time.monotonic(), False

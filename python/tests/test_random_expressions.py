@@ -1,7 +1,7 @@
-"""Random expressions against NumPy and against the errors that are promised: in contexts, plans, remotely and by dask.
+"""Random expressions against NumPy and the promised errors: in contexts, plans, remotely and by dask.
 
-Some dozens run always. `SUDARE_EXPRESSIONS=500` runs as many (`make expressions`), of twelve five in contexts, five in
-plans, one on a server of its own and one by tiles, and says how much of their promises errors took;
+Some dozens run always. `SUDARE_EXPRESSIONS=500` runs as many (`make expressions`), of twelve five in
+contexts, five in plans, one on a server of its own and one by tiles, and says how much of their promises errors took;
 `SUDARE_EXPRESSIONS_FROM` goes on where another run stopped.
 """
 

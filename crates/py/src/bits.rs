@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
-use crate::work::{Workers, long, told};
+use crate::work::{Workers, long, with_progress};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -237,7 +237,7 @@ impl BitsServer {
         progress: Option<Py<PyAny>>,
         work: impl FnOnce(&dyn ArrayEvaluator) -> std::result::Result<T, TfheError> + Send,
     ) -> Result<T> {
-        told(py, progress, |progress| Ok(self.1.run(|| work(&*self.0.arrays_with(progress)?))?))
+        with_progress(py, progress, |progress| Ok(self.1.run(|| work(&*self.0.arrays_with(progress)?))?))
     }
 
     fn array(

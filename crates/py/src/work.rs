@@ -17,12 +17,12 @@ const MAX_THREADS: u16 = 4096;
 /// Runs work without the interpreter's lock. Every 50 ms the caller's thread runs the handlers of
 /// signals that came in; what they raise (a `KeyboardInterrupt`) ends the work and is raised here.
 pub fn long<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    told(py, None, |_| work())
+    with_progress(py, None, |_| work())
 }
 
 /// The same for work that tells how far it has come: a callable of (done, all) is called by the
 /// caller's thread, and what it raises ends the work too.
-pub fn told<T: Send>(
+pub fn with_progress<T: Send>(
     py: Python<'_>,
     callback: Option<Py<PyAny>>,
     work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
