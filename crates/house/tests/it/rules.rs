@@ -34,7 +34,10 @@ fn arrows_point_one_way() {
         ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
         ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
         // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
+        (
+            "py",
+            &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"],
+        ),
         ("extension", &["py"]),
         ("testkit", &[]),
         ("house", &[]),
