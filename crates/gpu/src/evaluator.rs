@@ -12,7 +12,7 @@ use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Coeff, Eval, Poly, interrupt};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Backend, Counters, MapSteps, Over, Params, RlweError, Shaped};
+use sudare_rlwe::{Backend, Blocks, Counters, MapSteps, Over, Params, RlweError, Shaped};
 
 /// Evaluates on batches with a server's keys. Operands are never changed; a result is on the device when its queue
 /// comes to it, and nothing here waits for that.
@@ -532,6 +532,10 @@ impl Backend for Evaluator {
 
     fn linear_maps(&self, a: &Ciphertexts, _: &[(&MapSteps, &[Vec<PeriodicPoly>])]) -> Refused<Vec<Ciphertexts>> {
         Err(RlweError::Operands { operation: "a linear map on a device", left: a.len(), right: 0 })
+    }
+
+    fn block_products(&self, a: &[&Ciphertexts], _: &[&Ciphertexts], _: &Blocks) -> Refused<Vec<Ciphertexts>> {
+        Err(RlweError::Operands { operation: "a product of blocks on a device", left: a.len(), right: 0 })
     }
 
     fn keys(&self) -> &Arc<dyn KeySource> {

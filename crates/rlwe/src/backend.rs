@@ -3,7 +3,7 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use crate::evaluator::{Counters, Evaluator, MapSteps};
+use crate::evaluator::{Blocks, Counters, Evaluator, MapSteps};
 use crate::ids::KeyId;
 use crate::keys::KeySource;
 use crate::params::Params;
@@ -189,6 +189,14 @@ pub trait Backend: Sync {
         elements: &[u64],
         mask: &Self::Plaintext,
     ) -> Result<Self::Ciphertext, RlweError>;
+
+    /// [`Evaluator::block_products`]: the operands of both sides in order, or in a simulation one batch each.
+    fn block_products(
+        &self,
+        left: &[&Self::Ciphertext],
+        right: &[&Self::Ciphertext],
+        blocks: &Blocks,
+    ) -> Result<Vec<Self::Ciphertext>, RlweError>;
 
     /// How many ciphertexts like this one the backend takes at a time: more than one only if that is faster than one after the other.
     fn together(&self, a: &Self::Ciphertext) -> usize;
@@ -392,6 +400,15 @@ impl Backend for Evaluator {
         mask: &Poly<Eval>,
     ) -> Result<Ciphertext, RlweError> {
         self.sum_of_automorphisms_mul_rescale(a, elements, mask)
+    }
+
+    fn block_products(
+        &self,
+        left: &[&Ciphertext],
+        right: &[&Ciphertext],
+        blocks: &Blocks,
+    ) -> Result<Vec<Ciphertext>, RlweError> {
+        self.block_products(left, right, blocks)
     }
 
     fn together(&self, _: &Ciphertext) -> usize {

@@ -63,7 +63,7 @@ pub use ciphertext::Ciphertext;
 pub use decrypt::Decryptor;
 pub use encrypt::{ENCRYPTION, Encryptor, Message};
 pub use error::RlweError;
-pub use evaluator::{Counters, Evaluator, GiantStep, Hoisted, MapSteps, RootStep};
+pub use evaluator::{Blocks, Counters, Evaluator, GiantStep, Hoisted, MapSteps, RootStep};
 pub use ids::{KeyId, ParamsHash};
 pub use params::Params;
 pub use work::Work;

@@ -7,7 +7,7 @@
 
 use crate::backend::{Backend, Over, Shaped};
 use crate::error::RlweError;
-use crate::evaluator::{Counters, MapSteps};
+use crate::evaluator::{Blocks, Counters, MapSteps};
 use crate::ids::KeyId;
 use crate::keys::{GaloisKey, KeySource, KeySwitchKey};
 use crate::params::{Params, ParamsLiteral};
@@ -194,10 +194,18 @@ impl Simulated {
 
     /// Notes operations done with each of some ciphertexts.
     fn note(&self, a: &Alike, counters: Counters, work: impl FnOnce(&ParamsLiteral) -> Work) {
-        let work = work(self.params().literal()) * a.count as f64;
+        self.note_all(counters * a.count, work(self.params().literal()) * a.count as f64);
+    }
+
+    fn note_all(&self, counters: Counters, work: Work) {
         let mut ledger = self.noted();
-        ledger.counters = ledger.counters + counters * a.count;
+        ledger.counters = ledger.counters + counters;
         ledger.work += work;
+    }
+
+    /// Notes memory that is taken for a while.
+    fn passes_through(&self, bytes: u64) {
+        self.live.most.fetch_max(self.live.now.load(Ordering::Relaxed) + bytes.min(MOST_BYTES), Ordering::Relaxed);
     }
 
     /// Notes the memory of a key switch: digits, and two sums, over Q_l·P.
@@ -205,8 +213,7 @@ impl Simulated {
         let literal = self.params().literal();
         let digits = (a.level + 1).div_ceil(literal.digit_limbs);
         let over = (a.level + 1 + literal.p_bits.len()) * 8 * self.params().degree();
-        let bytes = (((digits + 2) * over) as u64).saturating_mul(a.width as u64).min(MOST_BYTES);
-        self.live.most.fetch_max(self.live.now.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+        self.passes_through((((digits + 2) * over) as u64).saturating_mul(a.width as u64));
     }
 
     fn takes(&self, elements: &[u64], level: usize) {
@@ -479,6 +486,31 @@ impl Backend for Simulated {
             Work::mul_plain(l, a.level) + Work::mod_down(l, a.level) * 2.0 + Work::passes_at(l, a.level, 2.0)
         });
         Ok(a.at(lower, 2))
+    }
+
+    fn block_products(&self, left: &[&Alike], right: &[&Alike], blocks: &Blocks) -> Result<Vec<Alike>, RlweError> {
+        let (operation, params) = ("block product", self.params());
+        let count = |side: &[&Alike]| side.iter().map(|a| a.count).sum();
+        blocks.check(params.degree(), [count(left), count(right)])?;
+        let all = || left.iter().chain(right);
+        all().try_for_each(|a| self.check_two_parts(operation, a))?;
+        let none = RlweError::Operands { operation, left: 0, right: 0 };
+        let (Some(level), Some(like)) = (all().map(|a| a.level).min(), left.first()) else { return Err(none) };
+        self.takes(&Blocks::elements(params.degree(), blocks.side).collect::<Vec<_>>(), level);
+        if blocks.relinearize {
+            self.relinearises(level);
+        }
+        let literal = params.literal();
+        self.note_all(blocks.counters(), Work::block_products(literal, level, blocks));
+        // Both sides of a group at the points; of a block four products and their rows, then the rows that are transposed.
+        let (poly, d) = (bytes_of(params, level, 1), blocks.side as u64);
+        let special = (literal.p_bits.len() * 8 * params.degree()) as u64;
+        let points = ((blocks.block_rows + blocks.block_columns) * blocks.terms * 2) as u64;
+        let rows = 4 * d * poly + (4 * d * poly).max(3 * d * (poly + special));
+        self.passes_through(points.saturating_mul(poly).saturating_add(rows));
+        let (parts, rescaled) = if blocks.relinearize { (2, level.saturating_sub(1)) } else { (3, level) };
+        let [_, _, results] = blocks.counts();
+        Ok(vec![Alike { count: results, ..like.resized(rescaled, parts, results) }])
     }
 
     fn taken(&self, operands: &[&Alike], count: usize) -> Option<Vec<Alike>> {

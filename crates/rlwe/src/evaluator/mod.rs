@@ -1,11 +1,13 @@
 //! Computing on ciphertexts: everything linear and shared, without what a scheme says of a message.
 
+mod blocks;
 mod counters;
 mod linear;
 mod map;
 mod products;
 mod rotations;
 
+pub use blocks::Blocks;
 pub use counters::Counters;
 pub use map::{GiantStep, MapSteps, RootStep};
 pub use rotations::Hoisted;
