@@ -2,6 +2,7 @@
 
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
+use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::wire::WireError;
 
 /// An operation that was refused. Operands are as they were.
@@ -11,6 +12,9 @@ pub enum HeError {
     /// What all schemes share refused its input.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
+    /// A step of several parties was refused.
+    #[error(transparent)]
+    Party(#[from] PartyError),
     /// Operands whose scales differ by more than their noise.
     #[error(
         "{operation} met scales 2^{left:.4} and 2^{right:.4}; rescale both alike, encode at the other's scale, or use Evaluator::set_scale"
@@ -225,6 +229,7 @@ impl Kinded for HeError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Rlwe(e) => e.kind(),
+            Self::Party(e) => e.kind(),
             Self::ScaleMismatch { .. }
             | Self::TooLarge { .. }
             | Self::NoPrecision { .. }

@@ -48,6 +48,7 @@ pub mod error;
 mod evaluator;
 pub mod ids;
 pub mod keys;
+pub mod multiparty;
 pub mod noise;
 pub mod params;
 pub mod release;

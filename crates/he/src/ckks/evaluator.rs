@@ -10,7 +10,7 @@ pub use mask::Mask;
 
 use super::ciphertext::{Ciphertext, State};
 use super::encode::EncodeAt;
-use super::noise::{division_bound, switched_bound, switching_bound};
+use super::noise::{division_bound, relinearisation_bound, switched_bound, switching_bound};
 use super::params::Params;
 use super::plaintext::Plaintext;
 use super::spread::{self, Images, Spread};
@@ -378,9 +378,12 @@ impl<B: Backend> Evaluator<B> {
     /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach.
     pub fn relinearize(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
-        let switched = if a.inner.polynomials() < 3 { 0.0 } else { switched_bound(&self.params, a.level()) };
+        let (mut switched, mut added) = (0.0, 0.0);
+        if a.inner.polynomials() > 2 {
+            switched = relinearisation_bound(&self.params, a.level()) + division_bound(&self.params, 2);
+            added = spread::relinearisation(&self.params, a.level()) + spread::division(&self.params, 2);
+        }
         let state = State { noise: a.noise + switched, ..a.state() };
-        let added = if a.inner.polynomials() < 3 { 0.0 } else { self.switched_variance(a.level()) };
         Ok(Ciphertext::new(self.inner.relinearize(&a.inner)?, state).with_spread(a.spread.plus(added)))
     }
 
@@ -390,9 +393,9 @@ impl<B: Backend> Evaluator<B> {
     /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
     pub fn relinearize_rescale(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
-        let switched = if a.inner.polynomials() < 3 { 0.0 } else { switching_bound(&self.params, a.level()) };
+        let switched = if a.inner.polynomials() < 3 { 0.0 } else { relinearisation_bound(&self.params, a.level()) };
         let state = State { noise: a.noise + switched, ..a.state() };
-        let added = if a.inner.polynomials() < 3 { 0.0 } else { spread::switching(&self.params, a.level()) };
+        let added = if a.inner.polynomials() < 3 { 0.0 } else { spread::relinearisation(&self.params, a.level()) };
         let spread = self.rescaled_spread(a.spread.plus(added), a.level(), 2);
         let inner = self.inner.relinearize_rescale(&a.inner)?;
         Ok(Ciphertext::new(inner, self.rescaled(state, a.level(), 2)).with_spread(spread))

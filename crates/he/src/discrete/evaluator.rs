@@ -172,7 +172,7 @@ impl Evaluator {
     /// What a product at a level adds to the error.
     fn product_error(&self, modulus: u64, level: usize) -> f64 {
         let sketch = &self.params().layout().chain;
-        let added = sketch.switching(level).bound(&TAIL) / sketch.q()[level] + sketch.division(2).bound(&TAIL);
+        let added = sketch.relinearisation(level).bound(&TAIL) / sketch.q()[level] + sketch.division(2).bound(&TAIL);
         added / scale(self.params(), modulus, level - 1)
     }
 

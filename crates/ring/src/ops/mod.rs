@@ -51,7 +51,7 @@ pub use pairs::PolyPairs;
 pub use periodic::PeriodicPoly;
 pub use points::{AtPoints, PointProduct, PointProducts};
 pub use rows::fourier;
-pub use sample::mask;
+pub use sample::{mask, secret_uniform};
 pub use sums::Image;
 pub use tensor::{phase, tensor, tensor_add};
 

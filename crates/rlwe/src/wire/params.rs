@@ -52,6 +52,7 @@ pub fn literal_meta(params: &Params) -> Vec<u8> {
         SecretDistribution::Ternary => (0u32, 0),
         SecretDistribution::Gaussian => (1, 0),
         SecretDistribution::FixedWeight { weight } => (2, weight),
+        SecretDistribution::TernarySum { parties } => (3, parties),
     };
     let mut meta = Vec::new();
     let counts = [literal.digit_limbs, literal.q_bits.len(), literal.p_bits.len()].map(|x| x as u32);
@@ -121,6 +122,7 @@ pub fn read_literal(mut fields: Fields<'_>) -> Result<(ParamsLiteral, SchemeTag)
         (0, 0) => SecretDistribution::Ternary,
         (1, 0) => SecretDistribution::Gaussian,
         (2, weight) => SecretDistribution::FixedWeight { weight },
+        (3, parties) => SecretDistribution::TernarySum { parties },
         _ => return Err(WireError::Corrupt { what: "an unknown distribution of the secret" }),
     };
     let security = match fields.u32()? {
