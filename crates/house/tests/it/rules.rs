@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use sudare_house::{files, only, root, sources};
 
-const LIBRARIES: &[&str] = &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "matrix", "genome"];
-const ABOVE_RING: &[&str] = &["rlwe", "gpu", "he", "store", "tfhe", "expr", "matrix", "genome", "serve", "cli", "py"];
+const LIBRARIES: &[&str] =
+    &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "matrix", "genome", "search"];
+const ABOVE_RING: &[&str] =
+    &["rlwe", "gpu", "he", "store", "tfhe", "expr", "matrix", "genome", "search", "serve", "cli", "py"];
 
 /// Which crates a crate may use, in its tests and build scripts too.
 #[test]
@@ -24,9 +26,10 @@ fn arrows_point_one_way() {
         ("expr", &["ring"]),
         ("matrix", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr"]),
         ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
+        ("search", &["ring", "rlwe", "he", "store"]),
         ("serve", &["ring", "rlwe", "store", "expr", "matrix", "genome"]),
-        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome", "serve"]),
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome"]),
+        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome", "search", "serve"]),
+        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome", "search"]),
         ("extension", &["py", "cli"]),
         ("testkit", &[]),
         ("house", &[]),
