@@ -27,6 +27,7 @@ mod papers_002;
 mod papers_004;
 mod parts;
 mod plot;
+mod public;
 mod record;
 mod schemes;
 mod serve;
@@ -167,6 +168,9 @@ enum Suite {
     /// Sums and products of many ciphertexts on a GPU, by the ways of the paper on them and in one launch; whole products
     /// of batches. Without a card the emulator checks the answers.
     Gpu(gpu::Options),
+    /// The public workloads by our entries: what their harnesses measure, answers checked. Build the entries before:
+    /// `cargo build --release -p sudare-submissions`.
+    Public(public::Options),
     /// Products of stored matrices: wall time beside reading and computing alone, bytes read, memory.
     Store(store::Options),
     /// `sudare serve` over loopback: what it adds to a product, overload, slow connections, many requests.
@@ -282,6 +286,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = genome::run(options, budget, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("genome{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Public(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = public::run(options, cli.threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("public{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

@@ -5,6 +5,7 @@ mod ckks;
 mod discrete;
 mod estimates;
 mod exact;
+mod expansion;
 mod multiparty;
 mod noise;
 mod release;

@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use sudare_house::{files, only, root, sources};
 
-const LIBRARIES: &[&str] =
-    &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome"];
+const LIBRARIES: &[&str] = &[
+    "ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome",
+    "search",
+];
 const ABOVE_RING: &[&str] = &[
-    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli",
-    "py",
+    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "search",
+    "serve", "cli", "py",
 ];
 
 /// Which crates a crate may use, in its tests and build scripts too.
@@ -31,10 +33,20 @@ fn arrows_point_one_way() {
         ("plan", &["ring", "rlwe", "he", "expr", "methods"]),
         ("session", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr", "methods", "plan"]),
         ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
+        ("search", &["ring", "rlwe", "he", "store"]),
         ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
-        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
+        (
+            "cli",
+            &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "search", "serve"],
+        ),
         // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
+        (
+            "py",
+            &[
+                "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "search", "serve",
+            ],
+        ),
         ("extension", &["py"]),
         ("testkit", &[]),
         ("house", &[]),
