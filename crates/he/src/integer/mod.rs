@@ -11,6 +11,7 @@ pub mod noise;
 mod params;
 mod plaintext;
 pub mod plan;
+pub mod refresh;
 mod rotate;
 pub(crate) mod scale;
 mod scheme;

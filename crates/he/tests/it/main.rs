@@ -6,6 +6,7 @@ mod discrete;
 mod estimates;
 mod exact;
 mod noise;
+mod refresh;
 mod release;
 mod trace;
 mod wire;
