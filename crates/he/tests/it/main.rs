@@ -8,6 +8,7 @@ mod exact;
 mod expansion;
 mod multiparty;
 mod noise;
+mod refresh;
 mod release;
 mod trace;
 mod wire;
