@@ -7,6 +7,7 @@ mod estimates;
 mod exact;
 mod noise;
 mod release;
+mod simulated;
 mod trace;
 mod wire;
 mod world;

@@ -14,13 +14,12 @@ use crate::slots::grid::GridLayout;
 use crate::slots::tiles::Axis;
 use std::borrow::Cow;
 use sudare_expr::Matrix;
-use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{Batch, Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext, State};
 use sudare_ring::memo::Memo;
 use sudare_rlwe::simulated::Simulated;
-use sudare_rlwe::{Backend, KeyId, RlweError};
+use sudare_rlwe::{KeyId, RlweError};
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
@@ -86,10 +85,10 @@ impl Free {
     pub(super) fn demand(spec: &ContextSpec) -> Result<KeyDemand, MatrixError> {
         let (params, (_, top)) = (spec.params.build()?, spec.levels()?);
         let e = Evaluator::with_backend(&params, Simulated::new(&params))?;
-        let used = |elements: Vec<u64>| e.check_keys(&elements, top);
-        e.backend().check_relin(top).map_err(HeError::from)?;
+        let used = |elements: Vec<u64>| e.backend().takes(&elements, top);
+        e.backend().relinearises(top);
         if let Some(columns) = spec.columns {
-            used(GridLayout::new(1, 1, columns, params.literal())?.sum_elements(&params))?;
+            used(GridLayout::new(1, 1, columns, params.literal())?.sum_elements(&params));
             return Ok(KeyDemand::from(&e.backend().ledger()));
         }
         let tiles = spec.tiles(spec.tile, spec.tile)?;
@@ -101,7 +100,7 @@ impl Free {
             tiles.sum(&e, axis, a)?;
         }
         tiles.transpose(&e, tiles.transposition(&e, top)?.as_ref(), a)?;
-        used(tiles.line_elements(&params))?;
+        used(tiles.line_elements(&params));
         Ok(KeyDemand::from(&e.backend().ledger()))
     }
 

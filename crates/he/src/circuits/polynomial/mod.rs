@@ -45,7 +45,6 @@ mod run;
 pub use circuit::PolynomialCircuit;
 pub use distance::Function;
 pub(crate) use plan::Planner;
-pub(crate) use run::Parts;
 
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;

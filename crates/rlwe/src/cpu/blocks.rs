@@ -13,9 +13,9 @@
 //! coefficient form, by shifting. The factor 1/d goes modulo q to the input, which is free of noise, and the division by P is
 //! left to the end.
 
-use super::{Counters, Evaluator};
-use crate::backend::Backend;
+use super::Cpu;
 use crate::ciphertext::Ciphertext;
+use crate::counters::Counters;
 use crate::error::RlweError;
 use crate::keys::{GaloisKey, KeySwitchKey};
 use crate::switching::LevelTables;
@@ -94,14 +94,9 @@ impl Blocks {
     }
 }
 
-impl Evaluator {
-    /// The rows of products of block rows with block columns; see [`Blocks`] for their order.
-    ///
-    /// # Errors
-    /// As [`Backend::check_two_parts`], [`Evaluator::check_keys`] for [`Blocks::elements`] and, for results of two parts,
-    /// [`Evaluator::check_relin`]; [`RlweError::Operands`], [`RlweError::Parameters`] without special primes or for blocks that
-    /// the ring has not.
-    pub fn block_products(
+impl Cpu {
+    /// The rows of products of block rows with block columns.
+    pub(super) fn products_of_blocks(
         &self,
         left: &[&Ciphertext],
         right: &[&Ciphertext],
@@ -121,14 +116,13 @@ impl Evaluator {
                 }
             }
         }
-        self.record(blocks.counters());
         Ok(out)
     }
 }
 
 /// What the products of all blocks share.
 struct Worker<'a> {
-    evaluator: &'a Evaluator,
+    cpu: &'a Cpu,
     like: &'a Ciphertext,
     level: usize,
     tables: &'a LevelTables,
@@ -139,34 +133,23 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(
-        evaluator: &'a Evaluator,
-        left: &[&'a Ciphertext],
-        right: &[&Ciphertext],
-        blocks: &Blocks,
-    ) -> Result<Self, RlweError> {
-        let (params, side) = (evaluator.params(), blocks.side);
-        blocks.check(params.degree(), [left.len(), right.len()])?;
-        let all = || left.iter().chain(right);
-        all().try_for_each(|c| evaluator.check_two_parts(OPERATION, c))?;
+    fn new(cpu: &'a Cpu, left: &[&'a Ciphertext], right: &[&Ciphertext], blocks: &Blocks) -> Result<Self, RlweError> {
+        let (params, side) = (cpu.context.params(), blocks.side);
         let none = RlweError::Operands { operation: OPERATION, left: 0, right: 0 };
-        let (Some(level), Some(like)) = (all().map(|c| c.level()).min(), left.first()) else { return Err(none) };
-        evaluator.check_keys(&Blocks::elements(params.degree(), side).collect::<Vec<_>>(), level)?;
+        let level = left.iter().chain(right).map(|c| c.level()).min();
+        let (Some(level), Some(like)) = (level, left.first()) else { return Err(none) };
         let tables = params.tables(level);
         tables.by_p()?;
-        if blocks.relinearize {
-            evaluator.check_relin(level)?;
-        }
-        let relin = blocks.relinearize.then(|| evaluator.keys().relin()).transpose()?;
+        let relin = blocks.relinearize.then(|| cpu.context.keys().relin()).transpose()?;
         let side_inverse = params.q_at(level).moduli().map(|q| Ok(q.shoup(q.inverse(side as u64)?)));
         let side_inverse = side_inverse.collect::<Result<_, RingError>>()?;
-        Ok(Self { evaluator, like, level, tables, side, relin, side_inverse })
+        Ok(Self { cpu, like, level, tables, side, relin, side_inverse })
     }
 
     /// Brings a block's ciphertexts to the points of R'.
     fn at_points(&self, block: &[&Ciphertext]) -> AtPoints {
         let pairs: Vec<_> = block.iter().map(|c| c.both()).collect();
-        AtPoints::new(self.evaluator.params().q_at(self.level), self.side, &pairs)
+        AtPoints::new(self.cpu.context.params().q_at(self.level), self.side, &pairs)
     }
 
     /// Row `i` of a transposed product as the transposition takes it: times X^i / d.
@@ -223,16 +206,16 @@ impl<'a> Worker<'a> {
     /// Over Q_l·P, P times P_0, P_1 + Q_0 and Q_1 where P_0 + P_1·S ≈ d·Sᵀ·X and Q_0 + Q_1·S ≈ d·Sᵀ·Z, from the rows X^i·(row
     /// i of Xᵀ) and X^i·(row i of Zᵀ) over Q_l, d of each.
     fn transposed(&self, mut x: Vec<Poly<Coeff>>, mut z: Vec<Poly<Coeff>>) -> Result<[Vec<Poly<Coeff>>; 3], RlweError> {
-        let (evaluator, side, gadget) = (self.evaluator, self.side, &self.tables.gadget);
-        let (n, order) = (evaluator.params().degree(), side.trailing_zeros());
+        let (cpu, side, gadget) = (self.cpu, self.side, &self.tables.gadget);
+        let (n, order) = (cpu.context.params().degree(), side.trailing_zeros());
         let c = 2 * n / side;
         fourier(&mut x, false);
         fourier(&mut z, false);
         // The row at `p` is u_t with t' = bit-reversed p; its image goes to bit-reversed t.
         let element = |p: usize| inverse((1 + c * bit_reverse(p, order)) as u64, n);
-        evaluator.prefetch(&(0..side).map(element).collect::<Vec<_>>());
+        cpu.context.keys().prefetch(&(0..side).map(element).collect::<Vec<_>>());
         let image = |p: usize| -> Result<[Poly<Coeff>; 3], RlweError> {
-            let keys = evaluator.galois_keys(&[element(p)], self.level)?;
+            let keys = cpu.galois_keys(&[element(p)])?;
             let Some(key) = keys.into_iter().next().flatten() else {
                 let mut out = [(); 3].map(|()| Poly::zero(gadget.qp()));
                 gadget.add_scaled(&mut out[1], &x[p]);
