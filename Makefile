@@ -10,7 +10,7 @@ export CARGO_TERM_COLOR ?= auto
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Lints, tests, examples, documents, the emulator of a card, the lab's rehearsal and the Python package compile one
 # selection of crates with one set of features, so that each library is compiled once. Any `-p` would be another one.
-FEATURES := sudare-cuda/emulate,sudare-gpu/emulate,sudare-matrix/emulate,sudare-extension/emulate,sudare-ring/testing
+FEATURES := sudare-cuda/emulate,sudare-gpu/emulate,sudare-session/emulate,sudare-extension/emulate,sudare-ring/testing
 export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
@@ -73,7 +73,7 @@ demo-genome: | prerequisites ## a private search in a real haplotype panel by th
 # Operands, the limit that the system enforces and the budget of the product, in MB.
 LARGE ?= 4000 512 400
 demo-large: | prerequisites ## a product of 4 GB of operands under a limit of 512 MB, compared with the one in memory (9 GB of disk and of memory)
-	cargo run --locked --quiet --release -p sudare-matrix --example large -- $(LARGE)
+	cargo run --locked --quiet --release -p sudare-session --example large -- $(LARGE)
 
 # Kills, and the side of the matrices.
 DASK ?= 5 768
@@ -124,7 +124,7 @@ build: | prerequisites-test $(BIN)/.demo ## compile everything for tests, and th
 
 test-rust: | prerequisites-test ## Rust tests, the GPU kernels on the emulator, documentation examples, numbered examples
 	@echo '== Rust tests'
-	scripts/tested cargo test $(SELECTION) --quiet
+	scripts/tested $(SELECTION) --quiet
 	@echo '== Rust examples'
 	for example in $(wildcard crates/*/examples/[0-9]*.rs); do \
 	    echo "-- $$example"; \
@@ -136,10 +136,10 @@ test-rust: | prerequisites-test ## Rust tests, the GPU kernels on the emulator, 
 test-unchecked: | prerequisites-test ## bounds as a release checks them, and the GPU kernels under AddressSanitizer
 	@echo '== bounds as a release checks them, GPU kernels under AddressSanitizer'
 	@asan=$$(cc -print-file-name=libasan.so); \
-	tested() { scripts/tested cargo test --locked --quiet --profile unchecked -p sudare-ring "$$@"; }; \
+	tested() { scripts/tested --locked --quiet --profile unchecked -p sudare-ring "$$@"; }; \
 	if [ -e "$$asan" ]; then \
-	    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$$asan"; \
-	    tested -p sudare-cuda --features sudare-cuda/sanitize --test it -- bounds:: kernels:: races::; \
+	    runner="target.x86_64-unknown-linux-gnu.runner=['$(CURDIR)/scripts/once', 'env', 'LD_PRELOAD=$$asan']"; \
+	    tested --config "$$runner" -p sudare-cuda --features sudare-cuda/sanitize --test it -- bounds:: kernels:: races::; \
 	else \
 	    echo '== no AddressSanitizer here: cc has no libasan.so'; \
 	    tested --test it -- bounds::; \
@@ -165,7 +165,7 @@ cuda-kernels: ## the GPU kernels for all architectures in one file; needs nvcc
 
 demo-gpu: | prerequisites ## encrypted products and a matrix product on the first card; on the emulator where there is none
 	cargo run --locked --quiet -p sudare-gpu --features emulate --example 1_products
-	cargo run --locked --quiet -p sudare-matrix --features emulate --example 4_device
+	cargo run --locked --quiet -p sudare-session --features emulate --example 4_device
 
 # What travels to a rented machine: the lab, the kernels for its card, the command to run there.
 gpu-bundle: cuda-kernels ## dist/sudare-gpu.tar.gz: `bench/gpu/run` with all it needs on a machine with a card

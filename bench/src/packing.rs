@@ -6,9 +6,9 @@ use crate::record::{PaperTimes, Record, Sink, Stages};
 use crate::timing::{Budget, Clock, Clocks, Unit};
 use std::time::Instant;
 use sudare_expr::Matrix;
-use sudare_he::bv::{Decryptor, Encryptor, Evaluator, PaperSet, Params, ParamsLiteral, SecretKey};
-use sudare_matrix::packing::{Entries, FirstMethod, MatrixPacking, PreviousMethod, SecondMethod};
-use sudare_matrix::{Operand, Shape};
+use sudare_expr::{Operand, Shape};
+use sudare_packings::bv::{Decryptor, Encryptor, Evaluator, PaperSet, Params, ParamsLiteral, SecretKey};
+use sudare_packings::{Entries, FirstMethod, MatrixPacking, PreviousMethod, SecondMethod};
 use sudare_ring::Threads;
 use sudare_rlwe::security::Security;
 use sudare_testkit::Random;
@@ -196,7 +196,7 @@ fn measure(
         let clock = Clock::start();
         let (x, y) = threads.run(|| {
             let x = packing.encrypt(&encryptor, Operand::Left, &a)?;
-            Ok::<_, sudare_matrix::MatrixError>((x, packing.encrypt(&encryptor, Operand::Right, &b)?))
+            Ok::<_, sudare_packings::PackingError>((x, packing.encrypt(&encryptor, Operand::Right, &b)?))
         })?;
         clock.stop(1, &mut times[0]);
         let clock = Clock::start();

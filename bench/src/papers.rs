@@ -75,7 +75,7 @@ pub fn run(
             case.params = "auto".into();
         }
         case.fresh = fresh;
-        let shape = sudare_matrix::Shape::new(d, d, d);
+        let shape = sudare_expr::Shape::new(d, d, d);
         let record = matmul::case(&case, method, shape, budget, threads, machine)?;
         sink.put(record.clone())?;
         lines.push(record.clone());

@@ -12,8 +12,9 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sudare_expr::{Expr, InputSpec, Matrix, Operation};
-use sudare_matrix::{Client, CostModel, Encrypted, Goal, Plan, Planner};
+use sudare_plan::{CostModel, Goal, Plan, Planner};
 use sudare_serve::{Digest, Limits, Operand, Remote, Request, Service, Settings, Stop, Token, Tokens};
+use sudare_session::{Client, Encrypted};
 use sudare_testkit::Random;
 
 /// How much of it is done.

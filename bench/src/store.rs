@@ -9,8 +9,9 @@ use clap::Args;
 use std::path::Path;
 use std::time::Instant;
 use sudare_expr::{Expr, InputSpec, Matrix};
-use sudare_matrix::session::{Multiplied, OutOfCore, QUIET, Stored};
-use sudare_matrix::{Client, CostModel, Encrypted, Goal, Plan, Planner, PublicClient, Server};
+use sudare_plan::{CostModel, Goal, Plan, Planner};
+use sudare_session::{Client, Encrypted, PublicClient, Server};
+use sudare_session::{Multiplied, OutOfCore, QUIET, Stored};
 use sudare_store::{BlockSource, Existing, Reader, Reading, Request, read_ahead};
 use sudare_testkit::Random;
 
@@ -87,7 +88,7 @@ impl World {
         let memory = match options.memory {
             Some(megabytes) => megabytes * 1_000_000,
             None => match server.schedule(&left, &right, &path("none"), work(1)) {
-                Err(sudare_matrix::MatrixError::TooLittleMemory { least, .. }) => {
+                Err(sudare_methods::MatrixError::TooLittleMemory { least, .. }) => {
                     (least + least / 5).max((left.bytes() + right.bytes()) / 2)
                 }
                 other => return Err(format!("one byte does for this product: {other:?}").into()),

@@ -2,8 +2,8 @@
 
 use super::mutation::{self, Random};
 use sudare_expr::{Expr, InputSpec};
-use sudare_matrix::plan::resealed_for_tests;
-use sudare_matrix::{CostModel, Goal, Plan, Planner};
+use sudare_plan::resealed_for_tests;
+use sudare_plan::{CostModel, Goal, Plan, Planner};
 use sudare_ring::Kinded;
 use sudare_rlwe::security::Security;
 

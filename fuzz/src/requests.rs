@@ -12,10 +12,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_genome::Panel;
-use sudare_matrix::session::QUIET;
-use sudare_matrix::{Client, CostModel, Goal, Plan, Planner};
+use sudare_plan::{CostModel, Goal, Plan, Planner};
 use sudare_ring::ErrorKind;
 use sudare_serve::{Digest, Limits, Problem, ServedPanel, Service, Settings, Tokens};
+use sudare_session::Client;
+use sudare_session::QUIET;
 
 /// Between two connections.
 const NEXT: &[u8] = b"\n=====\n";

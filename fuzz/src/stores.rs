@@ -9,11 +9,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use sudare_expr::{Expr, InputSpec, Matrix};
-use sudare_matrix::plan::resealed_for_tests;
-use sudare_matrix::session::{QUIET, Stored};
-use sudare_matrix::{Client, CostModel, Goal, Planner};
+use sudare_plan::resealed_for_tests;
+use sudare_plan::{CostModel, Goal, Planner};
 use sudare_rlwe::wire::{Header, ObjectType, State, Writer as Container};
 use sudare_rlwe::{KeyId, ParamsHash};
+use sudare_session::Client;
+use sudare_session::{QUIET, Stored};
 use sudare_store::{Block, BlockSource, Description, Existing, Grid, Reader, Reading, StoreError, Writer};
 
 /// Places in a store: documents, shards, what is left of a work that was ended, folders.

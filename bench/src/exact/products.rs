@@ -7,9 +7,10 @@ use crate::schemes::Bench;
 use crate::timing::measure;
 use std::time::Instant;
 use sudare_expr::{Expr, InputSpec, Matrix};
-use sudare_matrix::plan::Program;
-use sudare_matrix::session::QUIET;
-use sudare_matrix::{Client, CostModel, Encrypted, Goal, Planner, Server};
+use sudare_plan::Program;
+use sudare_plan::{CostModel, Goal, Planner};
+use sudare_session::QUIET;
+use sudare_session::{Client, Encrypted, Server};
 use sudare_testkit::Random;
 
 /// Side of square matrices and bits of their entries; the first is the paper's.

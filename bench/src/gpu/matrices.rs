@@ -4,12 +4,13 @@ use super::{Bench, Cell, model};
 use crate::Outcome;
 use std::sync::Arc;
 use sudare_expr::Matrix;
+use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator};
-use sudare_matrix::device::{download, evaluator, upload};
-use sudare_matrix::{Operand, ProductSpec, Shape};
+use sudare_methods::ProductSpec;
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
+use sudare_session::{device::download, device::evaluator, device::upload};
 use sudare_testkit::Random;
 
 /// Method, side of square matrices, how many products together; on a card and on the emulator. The last are the largest.
@@ -77,8 +78,8 @@ fn one(bench: &Bench, spec: &ProductSpec, model: f64) -> Outcome<Cell> {
 
     let there = evaluator(&bench.device, params, Arc::new(keys.clone()), usize::MAX)?;
     let (x, y) = (upload(&there, &left)?, upload(&there, &right)?);
-    let method = product.on_device().ok_or("a method that devices do not run")?;
-    let multiply = || Ok(method.multiply_there(&there, &x, &y)?);
+    let method = product.on_backends().ok_or("a method that devices do not run")?;
+    let multiply = || Ok(method.multiply(&there, &x, &y)?);
     let got = download(&multiply()?)?;
     let copied = there.backend().keys_held().1;
     let wall_us = bench.times(1, &mut || {

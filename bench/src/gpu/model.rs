@@ -9,11 +9,13 @@
 
 use super::ASSUMED_COPY;
 use crate::Outcome;
+use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Kind};
 use sudare_he::ckks::ParamsLiteral;
-use sudare_matrix::registry::candidates;
-use sudare_matrix::{Method, Operand, ProductSpec, Requirements, Shape, Work};
+use sudare_methods::registry::candidates;
+use sudare_methods::{Method, ProductSpec, Requirements};
 use sudare_rlwe::security::Security;
+use sudare_rlwe::work::Work;
 
 /// Clocks of one multiprocessor for a butterfly and for a product that is added: of doubles by FP64, of words by
 /// instructions.

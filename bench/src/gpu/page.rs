@@ -4,7 +4,7 @@ use super::{ASSUMED_COPY, Bench, Cell, describe, model};
 use crate::Outcome;
 use crate::machine::Machine;
 use std::fmt::Write;
-use sudare_matrix::Shape;
+use sudare_expr::Shape;
 use sudare_rlwe::security::Security;
 
 /// All figures as one page.

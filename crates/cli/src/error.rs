@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use sudare_expr::ExprError;
 use sudare_he::HeError;
-use sudare_matrix::MatrixError;
+use sudare_methods::MatrixError;
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;

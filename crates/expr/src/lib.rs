@@ -21,3 +21,4 @@ pub use lines::Lines;
 pub use matrix::{Element, Matrix};
 pub use operation::{Info, Node, Operation};
 pub use polynomial::Polynomial;
+pub use product::{Operand, Shape};

@@ -1,9 +1,50 @@
-//! Expressions that are one product of inputs, with what is done before and after it.
+//! Shapes of products, and expressions that are one product of inputs, with what is done before and after it.
 
 use crate::error::ExprError;
 use crate::expr::Expr;
 use crate::input::InputSpec;
 use crate::operation::{Node, Operation};
+use serde::{Deserialize, Serialize};
+
+/// `batch` independent products of an m×k with a k×n matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Shape {
+    /// Rows of the left matrix and of the result.
+    pub m: usize,
+    /// Columns of the left matrix, rows of the right one.
+    pub k: usize,
+    /// Columns of the right matrix and of the result.
+    pub n: usize,
+    /// Independent products of this shape done together.
+    pub batch: usize,
+}
+
+impl Shape {
+    /// One product.
+    pub const fn new(m: usize, k: usize, n: usize) -> Self {
+        Self { m, k, n, batch: 1 }
+    }
+
+    /// Rows and columns of an operand or the result.
+    pub const fn of(&self, operand: Operand) -> (usize, usize) {
+        match operand {
+            Operand::Left => (self.m, self.k),
+            Operand::Right => (self.k, self.n),
+            Operand::Output => (self.m, self.n),
+        }
+    }
+}
+
+/// Which matrix of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Operand {
+    /// The left factor.
+    Left,
+    /// The right factor.
+    Right,
+    /// The result.
+    Output,
+}
 
 /// An input as a product takes it: as it is given, or after operations that its owner does before encryption.
 #[derive(Clone, Debug, PartialEq, Eq)]

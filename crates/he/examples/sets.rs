@@ -5,10 +5,10 @@
 
 use serde::Serialize;
 use std::error::Error;
-use sudare_he::bv::PaperSet;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::ckks::ParamsLiteral;
 use sudare_he::discrete::DiscreteSet;
+use sudare_packings::bv::PaperSet;
 use sudare_rlwe::noise::ERROR_SIGMA;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_tfhe::boolean::fhew::FhewLiteral;

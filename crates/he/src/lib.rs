@@ -1,5 +1,5 @@
 //! Homomorphic encryption on what [`sudare_rlwe`] has for all schemes: CKKS (approximate), BFV and BGV
-//! (exact), the classic BV scheme, integers and bits with tables of their values, and circuits of these operations.
+//! (exact), integers and bits with tables of their values, and circuits of these operations.
 //!
 //! ```
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral};
@@ -27,7 +27,6 @@
 
 pub mod bfv;
 pub mod bgv;
-pub mod bv;
 pub mod circuits;
 pub mod ckks;
 pub mod discrete;

@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray3};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use sudare_expr::Matrix;
-use sudare_matrix::MatrixError;
+use sudare_methods::MatrixError;
 
 /// Copies an array of the axes batch, row, column.
 pub fn matrices(values: &PyReadonlyArray3<'_, f64>) -> Result<Vec<Matrix>> {

@@ -11,10 +11,10 @@ use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use sudare_matrix::session;
 use sudare_rlwe::keys::PublicKey;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_session as session;
 
 /// How many results will be shown under a key.
 #[pyclass(frozen, module = "sudare._core")]

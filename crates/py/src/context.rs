@@ -9,8 +9,8 @@ use crate::server::Server;
 use crate::work::{Workers, long, told};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
-use sudare_matrix::session;
 use sudare_rlwe::security::Security;
+use sudare_session as session;
 
 /// Encrypts, decrypts, and has a server. Holds the secret key.
 #[pyclass(frozen, module = "sudare._core")]

@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::work::long;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sudare_matrix::session;
+use sudare_session as session;
 
 /// The value of a node of a plan, or a matrix of a context, encrypted.
 #[pyclass(frozen, module = "sudare._core")]

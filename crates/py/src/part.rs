@@ -10,9 +10,9 @@ use crate::stored::Stored;
 use crate::work::long;
 use numpy::{PyArray1, PyArray3, PyReadonlyArray1};
 use pyo3::prelude::*;
-use sudare_matrix::MatrixError;
-use sudare_matrix::product::Operand;
-use sudare_matrix::session::{self, Form, Held, Layout};
+use sudare_expr::Operand;
+use sudare_methods::MatrixError;
+use sudare_session::{self as session, Form, Held, Layout};
 
 /// Node, form, rows and columns of blocks, and where they are: a store, or containers row by row.
 #[derive(FromPyObject)]

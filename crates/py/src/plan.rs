@@ -9,9 +9,10 @@ use numpy::PyArray3;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use sudare_expr::Expr;
-use sudare_matrix::MatrixError;
-use sudare_matrix::plan::{self, CostModel, Goal, Planner};
+use sudare_methods::MatrixError;
+use sudare_plan::{self as plan, Goal, Planner};
 use sudare_rlwe::security::Security;
+use sudare_session::machine;
 
 /// Where `sudare calibrate` keeps measurements of this machine.
 fn cache_folder() -> Option<PathBuf> {
@@ -71,7 +72,7 @@ impl Plan {
         long(py, || {
             let bootstrap = bootstrap.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
-            let planner = Planner::new(CostModel::stored(cache_folder().as_deref()));
+            let planner = machine::planner(cache_folder().as_deref());
             let memory = memory.unwrap_or(planner.memory);
             Ok(Self(Planner { threads: threads.0, memory, method, bootstrap, ..planner }.plan(&goal)?))
         })
@@ -89,7 +90,7 @@ impl Plan {
         let (security, release) = (self::security(security)?, release.map(|r| r.0));
         long(py, || {
             let goal = Goal { security, release, ..Goal::moments(rows, max_abs)? };
-            Ok(Self(Planner::new(CostModel::stored(cache_folder().as_deref())).plan(&goal)?))
+            Ok(Self(machine::planner(cache_folder().as_deref()).plan(&goal)?))
         })
     }
 

@@ -8,8 +8,8 @@ use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit::{self, Distance, Minimax};
 use sudare_he::circuits::polynomial::{self, Function};
-use sudare_matrix::session::function;
 use sudare_ring::error::told;
+use sudare_session::function;
 
 /// A polynomial on an interval, and how far it is from the function that it stands for.
 #[pyclass(frozen, module = "sudare._core")]

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use sudare_matrix::session;
+use sudare_session as session;
 use sudare_store::KeyFile;
 
 /// Computes by a plan with evaluation keys.

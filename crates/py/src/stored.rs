@@ -11,7 +11,7 @@ use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use sudare_matrix::session::{self, OutOfCore};
+use sudare_session::{self as session, OutOfCore};
 use sudare_store::{BlockSource, Existing, layout};
 
 /// An encrypted matrix of a plan in a store.
@@ -94,7 +94,7 @@ impl Stored {
         long(py, || {
             let schedule = server.0.schedule(&self.0, &right.0, &path, options(memory, resume))?;
             let json = serde_json::to_string(&schedule);
-            let json = json.map_err(|e| sudare_matrix::MatrixError::PlanFile { reason: e.to_string() })?;
+            let json = json.map_err(|e| sudare_methods::MatrixError::PlanFile { reason: e.to_string() })?;
             Ok((schedule.to_string(), json))
         })
     }

@@ -5,9 +5,9 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use sudare_matrix::session::Progress;
 use sudare_ring::ErrorKind;
 use sudare_ring::interrupt::Interrupt;
+use sudare_session::Progress;
 
 /// Most threads that one object is given.
 const MAX_THREADS: u16 = 4096;

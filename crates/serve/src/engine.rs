@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_expr::{Matrix, Operation};
 use sudare_genome::{Options, Padding, Panel};
-use sudare_matrix::plan::MAX_PLAN_BYTES;
-use sudare_matrix::{Encrypted, Plan};
+use sudare_plan::MAX_PLAN_BYTES;
+use sudare_plan::Plan;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
+use sudare_session::Encrypted;
 
 /// Bytes that a session takes beside its keys: tables, diagrams of a panel.
 const SESSION_BYTES: u64 = 64 << 20;
@@ -58,7 +59,7 @@ struct Name {
 }
 
 enum Session {
-    Plan(Plan, sudare_matrix::Server),
+    Plan(Plan, sudare_session::Server),
     Panel(Box<sudare_genome::Server>),
 }
 
@@ -257,9 +258,9 @@ impl Engine {
             Some(keys) => {
                 let file = self.objects.open_object(&name.tenant, keys)?;
                 let keys = EvalKeys::read_from(plan.params(), BufReader::with_capacity(1 << 20, file))?;
-                sudare_matrix::Server::new(&plan, keys, self.threads)?
+                sudare_session::Server::new(&plan, keys, self.threads)?
             }
-            None if plan.is_exact() => sudare_matrix::Server::keyless(&plan, self.threads)?,
+            None if plan.is_exact() => sudare_session::Server::keyless(&plan, self.threads)?,
             None => {
                 let words = "this plan computes with evaluation keys; send them and name them as the job's keys";
                 return Err(Problem::new(ErrorKind::MissingKey, words));
@@ -281,7 +282,7 @@ impl Engine {
         &self,
         tenant: &str,
         plan: &Plan,
-        server: &sudare_matrix::Server,
+        server: &sudare_session::Server,
         operand: &Operand,
     ) -> Result<Encrypted, Problem> {
         let file = self.objects.open_object(tenant, operand.object)?;

@@ -7,14 +7,15 @@ use crate::files;
 use crate::progress::Bar;
 use std::io;
 use std::time::Instant;
-use sudare_matrix::CostModel;
+use sudare_plan::CostModel;
 use sudare_ring::ErrorKind;
+use sudare_session::machine;
 
 pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError> {
     let bar = Bar::clock("measuring this machine", 3.0, args.quiet);
     let start = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let model = CostModel::measure(threads, &|| start.elapsed())?;
+    let model = CostModel::measure(machine::name(), threads, &|| start.elapsed())?;
     drop(bar);
     if a.json {
         let text =
@@ -25,7 +26,7 @@ pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError>
     }
     let folder = files::cache_folder()
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "neither XDG_CACHE_HOME nor HOME is set"))?;
-    let path = model.store(&folder)?;
+    let path = machine::store(&model, &folder)?;
     if a.json { Ok(()) } else { say(args, format!("kept in {}", path.display())) }
 }
 

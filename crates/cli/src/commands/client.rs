@@ -9,10 +9,11 @@ use crate::key_file::KeyFile;
 use crate::matrices::{self, Numbers};
 use crate::progress::Bar;
 use std::path::{Path, PathBuf};
-use sudare_matrix::{Client, Encrypted, Plan, PublicClient};
+use sudare_plan::Plan;
 use sudare_ring::ErrorKind;
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 use sudare_rlwe::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_session::{Client, Encrypted, PublicClient};
 
 /// Most bytes of a secret key's file.
 const MAX_SECRET_BYTES: u64 = 16 << 20;

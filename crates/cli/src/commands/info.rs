@@ -9,16 +9,16 @@ use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use sudare_expr::Expr;
-use sudare_matrix::Plan;
-use sudare_matrix::session::Announced;
+use sudare_plan::Plan;
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{Header, MAGIC, ObjectType, peek};
+use sudare_session::Announced;
 
 /// Most bytes that are read from standard input.
 const MAX_STREAM: u64 = 4 << 30;
 /// Most bytes of a plan or an expression.
-const MAX_TEXT: u64 = sudare_matrix::plan::MAX_PLAN_BYTES as u64;
+const MAX_TEXT: u64 = sudare_plan::MAX_PLAN_BYTES as u64;
 
 pub fn info(all: &args::Args, a: &args::Info) -> Result<(), CliError> {
     let path = &a.file;

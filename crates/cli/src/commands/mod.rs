@@ -20,8 +20,8 @@ use crate::files;
 use clap::CommandFactory;
 use std::io::Write;
 use std::path::Path;
-use sudare_matrix::Plan;
-use sudare_matrix::plan::MAX_PLAN_BYTES;
+use sudare_plan::MAX_PLAN_BYTES;
+use sudare_plan::Plan;
 use sudare_ring::ErrorKind;
 
 pub fn run(args: &Args) -> Result<(), CliError> {

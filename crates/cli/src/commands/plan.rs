@@ -6,9 +6,10 @@ use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
 use sudare_expr::{Expr, InputSpec};
-use sudare_matrix::{CostModel, Goal, Planner};
+use sudare_plan::Goal;
 use sudare_ring::ErrorKind;
 use sudare_rlwe::security::Security;
+use sudare_session::machine;
 
 /// Largest bound on integers here: doubles have them all up to it. An expression's file has any.
 const MAX_EXACT_BOUND: f64 = 9_007_199_254_740_992.0;
@@ -27,7 +28,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
         }
     };
     let goal = Goal { batch: a.batch, security, release: a.release, ..goal };
-    let mut planner = Planner::new(CostModel::stored(files::cache_folder().as_deref()));
+    let mut planner = machine::planner(files::cache_folder().as_deref());
     planner.threads = match args.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,

@@ -8,8 +8,9 @@ use crate::progress::Bar;
 use crate::{args, matrices};
 use std::io::Cursor;
 use std::path::Path;
-use sudare_matrix::{Encrypted, Plan};
+use sudare_plan::Plan;
 use sudare_serve::{Digest, Operand, Remote, Request};
+use sudare_session::Encrypted;
 
 /// Sends a file, unless the server has it.
 fn send(remote: &Remote, path: &Path) -> Result<Digest, CliError> {

@@ -6,11 +6,13 @@ use crate::error::{CliError, InFile};
 use crate::progress::Bar;
 use crate::{args, files, matrices};
 use std::path::Path;
-use sudare_matrix::session::ServerKeys;
-use sudare_matrix::{Encrypted, MatrixError, Plan, Server};
+use sudare_methods::MatrixError;
+use sudare_plan::Plan;
 use sudare_ring::ErrorKind;
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
+use sudare_session::ServerKeys;
+use sudare_session::{Encrypted, Server};
 use sudare_store::StoreError;
 
 /// The server of a plan; with `memory`, its keys stay in their file.

@@ -5,9 +5,11 @@ use crate::args;
 use crate::error::{CliError, InFile};
 use crate::progress::Bar;
 use std::path::Path;
-use sudare_matrix::session::{OutOfCore, Stored};
-use sudare_matrix::{Encrypted, MatrixError, Plan, Server};
+use sudare_methods::MatrixError;
+use sudare_plan::Plan;
 use sudare_ring::ErrorKind;
+use sudare_session::{Encrypted, Server};
+use sudare_session::{OutOfCore, Stored};
 use sudare_store::Existing;
 pub use sudare_store::is_store;
 

@@ -172,7 +172,7 @@ fn a_missing_rotation_key() {
     place.ok("encrypt plan.json --keys keys/public.key --as left a.npy -o a.ct");
     place.ok("encrypt plan.json --keys keys/public.key --as right a.npy -o b.ct");
     place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
-    let plan = sudare_matrix::Plan::from_json(&String::from_utf8(place.read("plan.json")).unwrap()).unwrap();
+    let plan = sudare_plan::Plan::from_json(&String::from_utf8(place.read("plan.json")).unwrap()).unwrap();
     let keys = EvalKeys::from_bytes(plan.params(), &place.read("keys/eval.keys")).unwrap();
     let mut fewer = EvalKeys::new(plan.params(), keys.id());
     fewer.set_relin(keys.relin_key().unwrap().clone()).unwrap();

@@ -7,8 +7,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use sudare_house::{files, only, root, sources};
 
-const LIBRARIES: &[&str] = &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "matrix", "genome"];
-const ABOVE_RING: &[&str] = &["rlwe", "gpu", "he", "store", "tfhe", "expr", "matrix", "genome", "serve", "cli", "py"];
+const LIBRARIES: &[&str] =
+    &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome"];
+const ABOVE_RING: &[&str] = &[
+    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli",
+    "py",
+];
 
 /// Which crates a crate may use, in its tests and build scripts too.
 #[test]
@@ -22,17 +26,21 @@ fn arrows_point_one_way() {
         ("tfhe", &["ring", "rlwe"]),
         ("store", &["ring", "rlwe"]),
         ("expr", &["ring"]),
-        ("matrix", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr"]),
+        ("packings", &["ring", "rlwe", "he", "expr"]),
+        ("methods", &["ring", "rlwe", "he", "store", "expr"]),
+        ("plan", &["ring", "rlwe", "he", "expr", "methods"]),
+        ("session", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr", "methods", "plan"]),
         ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
-        ("serve", &["ring", "rlwe", "store", "expr", "matrix", "genome"]),
-        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome", "serve"]),
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "matrix", "genome"]),
+        ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
+        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
+        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome"]),
         ("extension", &["py", "cli"]),
         ("testkit", &[]),
         ("house", &[]),
     ];
-    // Tests that bring objects of a scheme to a crate that knows none, and one that steps the machine code of both schemes.
-    let of_tests = [("gpu", "he"), ("store", "he"), ("he", "tfhe")];
+    // Tests that bring objects of a scheme to a crate that knows none, one that steps the machine code of both
+    // schemes, and one that scans memory for the secrets of all of them.
+    let of_tests = [("gpu", "he"), ("store", "he"), ("he", "tfhe"), ("he", "packings")];
     let mut idle: BTreeSet<_> = of_tests.into();
     for entry in fs::read_dir(root().join("crates")).unwrap().map(|e| e.unwrap().path()) {
         let name = entry.file_name().unwrap().to_str().unwrap();
@@ -168,7 +176,7 @@ fn figures_come_from_simulation() {
     let work: Vec<String> = counts.split(' ').map(|count| format!("Work::{count}(")).collect();
     let mut figures: Vec<&str> = work.iter().map(String::as_str).collect();
     figures.extend(["galois: ", "_VARIANCE", "Work { ", "Peak {"]);
-    only("figures", &["matrix"], &figures, NOT_SIMULATED);
+    only("figures", &["methods", "plan", "session"], &figures, NOT_SIMULATED);
 }
 
 /// Circuits are written once, on `rlwe::Backend`: nothing in them is the processor's.
@@ -198,16 +206,16 @@ fn no_gadget_above_the_backends() {
 /// Where figures are still worked out by formulas, and where they are defined and priced.
 const NOT_SIMULATED: &[&str] = &[
     // What figures are, and how they are read off a ledger.
-    "matrix/src/portable.rs",
-    "matrix/src/product.rs",
+    "methods/src/portable.rs",
+    "methods/src/product.rs",
     // The module method, whose product is one call into `he`.
-    "matrix/src/module/sizes.rs",
-    "matrix/src/sizing.rs",
+    "methods/src/module/sizes.rs",
+    "methods/src/sizing.rs",
     // A bootstrap.
-    "matrix/src/plan/refresh.rs",
+    "plan/src/refresh.rs",
     // Tables, whose inner products are not generic in the backend.
-    "matrix/src/plan/statistics.rs",
-    "matrix/src/statistics/precision.rs",
+    "plan/src/statistics.rs",
+    "methods/src/statistics/precision.rs",
 ];
 
 /// A fork copies one thread: a lock that another one held, or a cell that another one was filling, would stay shut in the
@@ -239,7 +247,7 @@ const LOCKED: &[(&str, &str)] = &[
 #[test]
 fn an_operation_is_told_once() {
     const MOST: usize = 5;
-    let code = sources(&["expr", "matrix", "genome", "serve", "cli", "py"]);
+    let code = sources(&["expr", "methods", "plan", "session", "genome", "serve", "cli", "py"]);
     let (_, list) = code.iter().find(|(file, _)| file == "expr/src/operation.rs").unwrap();
     let list = list.split("pub enum Operation {").nth(1).unwrap().split("\n}").next().unwrap();
     let word = |text: &str| text.split(|c: char| !c.is_alphanumeric()).next().unwrap().to_owned();
@@ -378,7 +386,7 @@ fn no_loop_over_limbs_or_words_above_ring() {
         "genome/src/answer_bits.rs",
         "genome/src/trie/server.rs",
         // A message: its values modulo the plaintext modulus, which is no prime of a ciphertext.
-        "he/src/bv/plaintext.rs",
+        "packings/src/bv/plaintext.rs",
         "he/src/integer/encode.rs",
         "he/src/integer/params.rs",
     ];

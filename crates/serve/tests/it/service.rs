@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
 use sudare_genome::panel::Build;
 use sudare_genome::{KeyPlan, Panel, Question, Sites};
-use sudare_matrix::{Client, Encrypted, Goal};
+use sudare_plan::Goal;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{Wire, secret_key_to_bytes};
 use sudare_serve::{Digest, Limits, Operand, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls};
+use sudare_session::{Client, Encrypted};
 use sudare_testkit::sized;
 
 pub fn send(remote: &Remote, bytes: &[u8]) -> Digest {

@@ -4,8 +4,9 @@
 use crate::literal;
 use num_complex::Complex64;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Params};
+use sudare_he::integer;
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
-use sudare_he::{bv, integer};
+use sudare_packings::bv;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::random::Seed;
 use sudare_rlwe::keys::SecretKey;

@@ -3,7 +3,8 @@
 use super::needles::polynomial;
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
-use sudare_he::{bv, ckks, integer};
+use sudare_he::{ckks, integer};
+use sudare_packings::bv;
 use sudare_ring::random::Seed;
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};

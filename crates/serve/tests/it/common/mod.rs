@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sudare_expr::{Expr, InputSpec, Matrix};
-use sudare_matrix::{CostModel, Goal, Plan, Planner};
+use sudare_plan::{CostModel, Goal, Plan, Planner};
 use sudare_serve::{Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 use sudare_testkit::random::unit_at;
 

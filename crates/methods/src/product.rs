@@ -1,0 +1,238 @@
+//! What every product algorithm offers.
+
+use crate::blocked::Blocked;
+use crate::error::MatrixError;
+use crate::registry::OnBackends;
+use crate::slots::cube::Improvements;
+use crate::slots::spread3d::SpreadOptions;
+use serde::{Deserialize, Serialize};
+use sudare_expr::{Matrix, Operand, Shape};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_rlwe::Counters;
+use sudare_rlwe::security::Security;
+use sudare_rlwe::work::Work;
+
+/// Most independent sets of inputs in one run.
+pub const MAX_BATCH: usize = 1 << 20;
+
+/// What a product has to satisfy; from this each method proposes parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requirements {
+    /// The product.
+    pub shape: Shape,
+    /// Bounds on the absolute values of the left and right elements.
+    pub max_abs: [f64; 2],
+    /// Largest absolute error of a result element that is wanted.
+    pub error: f64,
+    /// Security.
+    pub security: Security,
+    /// Whether the left and right operands are encrypted for this product, in the form that it
+    /// likes best. Otherwise they arrive row by row in slots, as results of other products do.
+    pub fresh: [bool; 2],
+    /// Whether the result is decrypted next. Otherwise it is row by row in slots again.
+    pub decrypt_next: bool,
+}
+
+/// The keys that a product needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyDemand {
+    /// Highest level at which it relinearises.
+    pub relin: Option<usize>,
+    /// Galois elements with the highest level at which each is used.
+    pub galois: Vec<(u64, usize)>,
+}
+
+/// A size that a ciphertext of a product reaches, and where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// Level.
+    pub level: usize,
+    /// Bits of the largest value there, scale, sign and room for noise included.
+    pub bits: f64,
+}
+
+/// What a product takes and promises for operands of some bounds, encrypted under the public key or the secret one,
+/// whatever their elements are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// The keys it needs.
+    pub keys: KeyDemand,
+    /// What one [`Product::multiply`] costs.
+    pub work: Work,
+    /// Operations of it, for a method that is written in the evaluator's.
+    pub counters: Option<Counters>,
+    /// Bytes of the tables that [`Product::prepare`] makes.
+    pub table_bytes: u64,
+    /// Most bytes of ciphertexts that are in memory at once, operands and result among them.
+    pub peak_bytes: u64,
+    /// Ciphertexts of the result.
+    pub ciphertexts: usize,
+    /// Polynomials of each: two, or the three of a result that is not relinearised.
+    pub parts: usize,
+    /// Their level.
+    pub level: usize,
+    /// Their scale.
+    pub scale: f64,
+    /// Largest error of an element that is promised.
+    pub error: f64,
+}
+
+/// A product's shape and parameter literal, from which what it takes and promises is worked out. Nothing is built for
+/// it, so that a planner weighs hundreds in the time that building one takes.
+pub trait Outline: Send + Sync {
+    /// The method's name in tables: `paper3d`, `improved3d`, `jiang`, …
+    fn name(&self) -> &'static str;
+
+    /// The shape it serves.
+    fn shape(&self) -> Shape;
+
+    /// The parameters, unbuilt.
+    fn literal(&self) -> &ParamsLiteral;
+
+    /// Number of ciphertexts of an operand or the result.
+    fn ciphertexts(&self, operand: Operand) -> usize;
+
+    /// What it takes and promises for operands bounded by `max_abs`.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] where the modulus does not hold what is computed.
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError>;
+
+    /// The error that it promises, if its modulus holds all that is computed.
+    fn promised(&self, max_abs: [f64; 2]) -> Option<f64> {
+        Some(self.figures(max_abs).ok()?.error)
+    }
+
+    /// Whether it promises an error and its modulus holds all that is computed, for operands
+    /// bounded by `max_abs`.
+    fn serves(&self, max_abs: [f64; 2], error: f64) -> bool {
+        self.promised(max_abs).is_some_and(|promised| promised <= error)
+    }
+}
+
+/// A product algorithm for one shape under one parameter set. Building one costs nothing but the
+/// parameters; what multiplication needs is made by [`Product::prepare`].
+pub trait Product: Send + Sync {
+    /// What it takes and promises.
+    fn outline(&self) -> &dyn Outline;
+
+    /// The parameters.
+    fn params(&self) -> &Params;
+
+    /// Makes the tables that multiplication needs, unless they are there. The first
+    /// [`Product::multiply`] does it otherwise.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    fn prepare(&self) -> Result<(), MatrixError> {
+        Ok(())
+    }
+
+    /// The same by blocks that are multiplied and summed one by one, if the method has them.
+    fn blocked(&self) -> Option<&dyn Blocked> {
+        None
+    }
+
+    /// The same on any backend, if the method has no more than operands there.
+    fn on_backends(&self) -> Option<OnBackends<'_>> {
+        None
+    }
+
+    /// Encodes the `batch` left or right matrices, elements bounded by `max_abs`.
+    ///
+    /// # Errors
+    /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::Count`].
+    fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError>;
+
+    /// Encodes the `batch` matrices that are added to the result, as it lies in ciphertexts, at its level and scale.
+    ///
+    /// # Errors
+    /// As [`Product::encode`]; [`MatrixError::Method`] for a method that adds nothing.
+    fn encode_addend(&self, _matrices: &[Matrix], _at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
+        Err(MatrixError::Method { method: self.name(), reason: "nothing is added to its products".into() })
+    }
+
+    /// Multiplies encrypted operands.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`] (missing keys, foreign ciphertexts, …).
+    fn multiply(
+        &self,
+        evaluator: &Evaluator,
+        left: &[Ciphertext],
+        right: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, MatrixError>;
+
+    /// Decodes the `batch` result matrices.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
+    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+
+    /// [`Outline::name`].
+    fn name(&self) -> &'static str {
+        self.outline().name()
+    }
+
+    /// [`Outline::shape`].
+    fn shape(&self) -> Shape {
+        self.outline().shape()
+    }
+
+    /// [`Outline::ciphertexts`].
+    fn ciphertexts(&self, operand: Operand) -> usize {
+        self.outline().ciphertexts(operand)
+    }
+
+    /// [`Outline::figures`].
+    ///
+    /// # Errors
+    /// As there.
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        self.outline().figures(max_abs)
+    }
+}
+
+/// An algorithm with its options.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+#[non_exhaustive]
+pub enum Method {
+    /// The 3-D method as printed.
+    Paper3d,
+    /// The 3-D method with its improvements.
+    Improved3d(Improvements),
+    /// Operands encrypted already spread out.
+    Spread3d(SpreadOptions),
+    /// Tiles over many ciphertexts.
+    Tiled {
+        /// Side of a tile, a power of two.
+        tile: usize,
+        /// How each tile is multiplied.
+        options: Improvements,
+    },
+    /// Jiang–Kim–Lauter–Song as laid out.
+    Jiang,
+    /// The same with double hoisting and lazy relinearisation.
+    JiangBsgs,
+    /// The [coefficient product](crate::coefficient).
+    Coefficient(crate::coefficient::CoefficientOptions),
+    /// The [module method](crate::module).
+    Module(crate::module::ModuleOptions),
+}
+
+impl Method {
+    /// Names of the methods that devices run: see [`Product::on_backends`].
+    pub const ON_DEVICES: [&str; 3] = ["coefficient", "improved3d", "tiled"];
+}
+
+/// A product that a plan has settled on: shape, method and parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProductSpec {
+    /// The product.
+    pub shape: Shape,
+    /// The algorithm.
+    pub method: Method,
+    /// The parameters.
+    pub params: ParamsLiteral,
+}

@@ -1,0 +1,3 @@
+//! Packed operands against plain arithmetic.
+
+mod packing;

@@ -1,0 +1,104 @@
+//! What a plan is asked for.
+
+use serde::{Deserialize, Serialize};
+use sudare_expr::{Expr, InputSpec};
+use sudare_he::circuits::polynomial::fit;
+use sudare_he::ckks::MAX_RELEASED_VALUES;
+use sudare_methods::MatrixError;
+use sudare_methods::product::MAX_BATCH;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::security::Security;
+
+/// Largest error of a covariance that makes sense, in units of its columns' bounds.
+pub(super) const MAX_COVARIANCE_ERROR: f64 = 0.1;
+
+/// What is asked for: an expression, how exact, how secure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// What is computed.
+    pub expression: Expr,
+    /// Independent sets of inputs that one run takes.
+    pub batch: usize,
+    /// Largest absolute error of a result element that is wanted: 0 for integers, in units of the columns' bounds
+    /// for statistics.
+    pub error: f64,
+    /// Security.
+    pub security: Security,
+    /// Whether others will see results, and how many of them: then `error` is what released results
+    /// are within.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleasePolicy>,
+}
+
+impl Goal {
+    /// One set of inputs at 128-bit security, with results for the owner's eyes.
+    pub fn new(expression: Expr, error: f64) -> Self {
+        Self { expression, batch: 1, error, security: Security::Bits128, release: None }
+    }
+
+    /// Means and covariances of a table of `rows` rows, called `table`, whose columns have these bounds.
+    ///
+    /// # Errors
+    /// [`MatrixError::Expr`] for a table without rows or columns, or a bound that is not above zero.
+    pub fn moments(rows: usize, max_abs: Vec<f64>) -> Result<Self, MatrixError> {
+        let expression = Expr::moments(InputSpec::table("table", rows, max_abs))?;
+        Ok(Self::new(expression, MAX_COVARIANCE_ERROR))
+    }
+
+    /// Values of a result, all members of a batch together; covariances that are there twice count once.
+    pub(crate) fn values(&self) -> usize {
+        let (rows, cols) = self.expression.info(self.expression.output()).shape;
+        match self.expression.as_moments() {
+            Some(_) => cols + cols * (cols + 1) / 2,
+            None => rows.saturating_mul(cols).saturating_mul(self.batch),
+        }
+    }
+
+    /// How exactly results have to be computed: to within the wanted error, or so much better that
+    /// they are within it once the noise of a release hides the difference.
+    pub(crate) fn private_error(&self) -> f64 {
+        self.release.map_or(self.error, |policy| policy.private_error(self.values(), self.error))
+    }
+
+    /// What is promised of results that are computed to within `error`.
+    pub(crate) fn promised_error(&self, error: f64) -> f64 {
+        self.release.map_or(error, |policy| policy.released_error(self.values(), error))
+    }
+
+    /// Nodes of the inputs and of the result.
+    pub fn ends(&self) -> impl Iterator<Item = usize> {
+        let expr = &self.expression;
+        (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain([expr.output()])
+    }
+
+    /// Refuses what no plan is made for.
+    pub(super) fn check(&self) -> Result<(), MatrixError> {
+        let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
+        if !(1..=MAX_BATCH).contains(&self.batch) {
+            return refuse(format!("a batch has 1 to {MAX_BATCH} members"));
+        }
+        if self.expression.is_exact() {
+            return self.exact().map(drop);
+        }
+        if !(self.error.is_finite() && self.error > 0.0) {
+            return refuse(format!("the wanted error is {}, and it has to be above zero", self.error));
+        }
+        for of in self.expression.approximations() {
+            let (bound, reach) = (self.expression.info(of.variable).max_abs, of.low.abs().max(of.high.abs()));
+            if !fit::reaches(reach, bound) {
+                return refuse(fit::outside(&self.expression.text(of.variable), bound, reach));
+            }
+        }
+        if self.expression.as_moments().is_some() && self.batch != 1 {
+            return refuse("statistics are those of one table at a time".into());
+        }
+        if self.release.is_some() && self.values() > MAX_RELEASED_VALUES {
+            return refuse(format!(
+                "a release shows at most {MAX_RELEASED_VALUES} values, and the result has {}; release it in parts",
+                self.values()
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! How a plan computes its expression.
+
+use super::Goal;
+use super::circuit::{self, Circuit, CircuitSpec};
+use super::product::{ProductEngine, ProductSketch};
+use super::refresh::RefreshWork;
+use super::statistics::{TableEngine, TableSpec};
+use serde::{Deserialize, Serialize};
+use sudare_expr::Matrix;
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
+use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
+use sudare_methods::MatrixError;
+use sudare_methods::exact::{ExactEngine, ExactSketch, ExactSpec};
+use sudare_methods::product::{KeyDemand, Method, Product, ProductSpec};
+use sudare_rlwe::Params;
+use sudare_rlwe::params::ParamsLiteral;
+use sudare_rlwe::work::Work;
+
+/// The computation that was chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
+pub enum Program {
+    /// One product of two inputs, each encrypted in the form that its method likes best.
+    Product {
+        /// Shape, method and parameters.
+        product: ProductSpec,
+    },
+    /// Any expression, on tiled matrices.
+    Circuit {
+        /// Tiles and parameters.
+        circuit: CircuitSpec,
+    },
+    /// An expression of integers, exactly.
+    Exact {
+        /// Cut, plaintext moduli and parameters.
+        exact: ExactSpec,
+    },
+    /// Means and covariances of a table's columns.
+    Table {
+        /// Parameters.
+        table: TableSpec,
+    },
+}
+
+/// Ciphertexts of a node's value.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeSize {
+    /// How many.
+    pub count: usize,
+    /// Polynomials of each.
+    pub parts: usize,
+    /// Their level.
+    pub level: usize,
+}
+
+/// The refreshes of a program.
+#[derive(Clone, Debug)]
+pub struct Refreshes {
+    /// The bootstrapping set.
+    pub set: BootstrapSet,
+    /// Bytes of its keys.
+    pub key_bytes: u64,
+    /// Bytes of what a server prepares for them.
+    pub prepared_bytes: u64,
+    /// Nodes whose values are refreshed, and the ciphertexts of each.
+    pub places: Vec<(usize, usize)>,
+    /// Work of refreshing them.
+    pub work: RefreshWork,
+}
+
+/// What a program takes and promises, read off its literals.
+pub trait Sketch: Send + Sync {
+    /// The method's name.
+    fn method(&self) -> &'static str;
+
+    /// The scheme's name.
+    fn scheme(&self) -> &'static str {
+        "ckks"
+    }
+
+    /// Its parameters.
+    fn literal(&self) -> &ParamsLiteral;
+
+    /// The keys that a server needs.
+    fn keys(&self) -> KeyDemand;
+
+    /// What it costs.
+    fn work(&self) -> Work;
+
+    /// What it refreshes, if it does.
+    fn refreshes(&self) -> Option<Refreshes> {
+        None
+    }
+
+    /// Bytes of what a server prepares.
+    fn table_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Most bytes of ciphertexts that are in memory at once, if the program was simulated.
+    fn peak_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Largest error of a result element that is promised; in units of the columns' bounds for a table.
+    fn error(&self) -> f64;
+
+    /// Largest error of a node's elements, once they are read, where one bound holds for all of them: of the result
+    /// of a product, of any node of a circuit.
+    fn node_error(&self, node: usize) -> Option<f64>;
+
+    /// The error of an element of the result, and the unit that it is in.
+    fn element_error(&self, _at: (usize, usize)) -> (f64, f64) {
+        (self.error(), 1.0)
+    }
+
+    /// The element of the result that this one is equal to: itself, or its mirror image.
+    fn twin(&self, at: (usize, usize)) -> (usize, usize) {
+        at
+    }
+
+    /// Ciphertexts of an input or of the result; of a circuit, of any node.
+    fn size(&self, node: usize) -> Option<NodeSize>;
+
+    /// Whether inputs under the public key, which have more noise, are allowed for.
+    fn fresh_public(&self) -> bool {
+        true
+    }
+
+    /// What operations cost, by their nodes, if the program computes them one by one.
+    fn costs(&self) -> &[Work] {
+        &[]
+    }
+
+    /// The cheaper way to write an operation, if there may be one.
+    fn cheaper(&self, _goal: &Goal, _node: usize) -> Option<String> {
+        None
+    }
+
+    /// What else people are told of the program.
+    fn details(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+impl dyn Sketch + '_ {
+    /// Ciphertexts of the input or result that has most.
+    pub fn most_ciphertexts(&self, goal: &Goal) -> usize {
+        goal.ends().filter_map(|node| self.size(node)).map(|size| size.count).max().unwrap_or(0)
+    }
+}
+
+/// A program of CKKS under built parameters.
+pub trait CkksEngine: Send + Sync {
+    /// Its parameters.
+    fn params(&self) -> &ckks::Params;
+
+    /// What it takes and promises.
+    fn sketch(&self) -> &dyn Sketch;
+
+    /// The product that it is, if it is one.
+    fn product(&self) -> Option<&dyn Product> {
+        None
+    }
+
+    /// Makes the tables that computing needs, unless they are there: clients do without.
+    fn prepare(&self, goal: &Goal) -> Result<(), MatrixError>;
+
+    /// What the result is under encryption, worked out from the program alone.
+    fn expected(&self) -> Expected;
+
+    /// Encodes the members of a batch as the value of an input's node.
+    fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError>;
+
+    /// Decodes the value of a node.
+    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+
+    /// The set that it refreshes by, if it does.
+    fn bootstrap(&self) -> Option<&BootstrapLiteral> {
+        None
+    }
+
+    /// What others take of a node: its value, with new levels where the program says so.
+    fn refreshed(
+        &self,
+        _goal: &Goal,
+        _by: (&Evaluator, &Bootstrapper),
+        _node: usize,
+        values: Vec<Ciphertext>,
+    ) -> Result<Vec<Ciphertext>, MatrixError> {
+        Ok(values)
+    }
+
+    /// Whether a node's value is its operand's ciphertexts: what the operation says is done before encryption or after
+    /// decryption.
+    fn passes(&self, _node: usize) -> bool {
+        false
+    }
+
+    /// Computes a node from its operands' values.
+    fn evaluate(
+        &self,
+        goal: &Goal,
+        evaluator: &Evaluator,
+        node: usize,
+        operands: &[&[Ciphertext]],
+    ) -> Result<Vec<Ciphertext>, MatrixError>;
+
+    /// The same on any backend that keeps plaintexts as the processor does, if the program is a product by such a method.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for another program.
+    fn on_backends(&self) -> Result<&ProductEngine, MatrixError> {
+        Err(not_on_devices(self.sketch().method()))
+    }
+}
+
+/// The refusal of a program that devices do not run.
+pub(super) fn not_on_devices(method: &str) -> MatrixError {
+    let planned = format!(
+        "this plan is computed by {method}, and a device computes single products by {}; work on the processor",
+        Method::ON_DEVICES.join(", ")
+    );
+    MatrixError::NotPlanned { operation: "computing on a device", planned }
+}
+
+/// A program under built parameters.
+pub enum Engine {
+    /// Of real matrices.
+    Ckks(Box<dyn CkksEngine>),
+    /// Of integers.
+    Exact(Box<ExactEngine>),
+}
+
+impl Engine {
+    /// The parameters that keys belong to.
+    pub fn params(&self) -> &Params {
+        match self {
+            Self::Ckks(engine) => engine.params().rlwe(),
+            Self::Exact(engine) => engine.params(),
+        }
+    }
+
+    /// What the program takes and promises.
+    pub fn sketch(&self) -> &dyn Sketch {
+        match self {
+            Self::Ckks(engine) => engine.sketch(),
+            Self::Exact(engine) => engine.sketch(),
+        }
+    }
+
+    /// The keys that a server needs.
+    pub fn keys(&self) -> KeyDemand {
+        self.sketch().keys()
+    }
+}
+
+impl Program {
+    /// Statistics of a goal's table, whose parameters follow from the goal.
+    pub(super) fn of_moments(goal: &Goal) -> Self {
+        Self::Table { table: TableSpec::new(goal) }
+    }
+
+    /// Runs `read` on what the program takes and promises; nothing is built for it, but for a table.
+    pub fn sketched<T>(&self, goal: &Goal, read: impl FnOnce(&dyn Sketch) -> T) -> Result<T, MatrixError> {
+        Ok(match self {
+            Self::Product { product } => read(&ProductSketch::new(goal, product)?),
+            Self::Circuit { circuit } => read(&circuit::Sketch::new(goal, circuit)?),
+            Self::Exact { exact } => read(&ExactSketch::new(goal.exact()?, exact)?),
+            Self::Table { table } => read(&TableEngine::new(goal, table)?),
+        })
+    }
+
+    /// The parameters, unbuilt.
+    pub fn literal(&self) -> &ParamsLiteral {
+        match self {
+            Self::Product { product } => &product.params,
+            Self::Circuit { circuit } => &circuit.params,
+            Self::Exact { exact } => &exact.params,
+            Self::Table { table } => &table.params,
+        }
+    }
+
+    /// The program under built parameters.
+    pub fn build(&self, goal: &Goal) -> Result<Engine, MatrixError> {
+        Ok(match self {
+            Self::Product { product } => Engine::Ckks(Box::new(ProductEngine::new(goal, product)?)),
+            Self::Circuit { circuit } => Engine::Ckks(Box::new(Circuit::new(goal, circuit)?)),
+            Self::Exact { exact } => {
+                Engine::Exact(Box::new(ExactEngine::new(ExactSketch::new(goal.exact()?, exact)?)?))
+            }
+            Self::Table { table } => Engine::Ckks(Box::new(TableEngine::new(goal, table)?)),
+        })
+    }
+}

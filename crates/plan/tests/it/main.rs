@@ -1,0 +1,4 @@
+//! Plans: what is chosen, and figures that stay.
+
+mod golden;
+mod planning;
