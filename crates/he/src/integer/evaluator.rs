@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sudare_ring::{Eval, Poly, RingError};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Backend, Counters, RlweError};
+use sudare_rlwe::{Counters, RlweError};
 
 type AlignedPair<'c, S> = (Cow<'c, Ciphertext<S>>, Cow<'c, Ciphertext<S>>);
 

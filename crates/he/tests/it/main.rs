@@ -10,6 +10,7 @@ mod multiparty;
 mod noise;
 mod refresh;
 mod release;
+mod simulated;
 mod trace;
 mod wire;
 mod world;

@@ -192,6 +192,30 @@ fn figures_come_from_simulation() {
     only("figures", &["methods", "plan", "session"], &figures, NOT_SIMULATED);
 }
 
+/// Circuits are written once, on `rlwe::Backend`: nothing in them is the processor's.
+#[test]
+fn circuits_name_no_backend() {
+    let words =
+        ["Cpu", "impl Evaluator {", "&Evaluator,", "&Evaluator)", "Evaluator::new(", "Poly<", "Digits", "ExtendedPair"];
+    let listed = [
+        // Times of this processor.
+        "he/src/circuits/cost.rs",
+        // The backend that a bootstrapper has where none is named.
+        "he/src/circuits/bootstrapping/refresh.rs",
+    ];
+    let circuits = sources(&["he"]).into_iter().filter(|(name, _)| name.starts_with("he/src/circuits/"));
+    let named = circuits.filter(|(_, code)| words.iter().any(|word| code.contains(word)));
+    let found: BTreeSet<String> = named.map(|(name, _)| name).collect();
+    assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), listed.into(), "circuits of one backend");
+}
+
+/// What switches keys is of `ring`, `cuda` and the backends: above them nobody touches digits.
+#[test]
+fn no_gadget_above_the_backends() {
+    let above = ["he", "store", "expr", "matrix", "genome", "serve", "cli", "py"];
+    only("gadgets", &above, &["gadget", "RnsGadget", "LevelTables", "tables(level)"], &[]);
+}
+
 /// Where figures are still worked out by formulas, and where they are defined and priced.
 const NOT_SIMULATED: &[&str] = &[
     // What figures are, and how they are read off a ledger.

@@ -31,12 +31,10 @@ use serde::{Deserialize, Serialize};
 pub use sizes::{Plan, candidates};
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
-use sudare_he::HeError;
 use sudare_he::circuits::block_product::BlockProduct;
-use sudare_he::ckks::noise::TAIL;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext, State};
+use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
-use sudare_rlwe::RlweError;
+use sudare_rlwe::Blocks;
 use zeroize::Zeroizing;
 
 const NAME: &str = "module";
@@ -92,50 +90,6 @@ impl Module {
     /// Rows of the result in block row `i`.
     fn rows(&self, i: usize) -> usize {
         self.plan.options.side.min(self.plan.shape.m - i * self.plan.options.side)
-    }
-
-    /// Scale, message bound and noise of the result, before any rescale, and its level; refuses
-    /// operands that do not go together.
-    fn state(
-        &self,
-        evaluator: &Evaluator,
-        left: &[Ciphertext],
-        right: &[Ciphertext],
-    ) -> Result<(usize, State), MatrixError> {
-        let operation = "module product";
-        let mut level = self.params.max_level();
-        let mut side = |cts: &[Ciphertext]| -> Result<(f64, f64, f64), HeError> {
-            let (scale, mut bound, mut noise) = (cts[0].scale(), 0.0f64, 0.0f64);
-            for c in cts {
-                evaluator.check(c)?;
-                if c.parts().len() != 2 {
-                    return Err(HeError::Rlwe(RlweError::Degree { operation, expected: 2, found: c.parts().len() }));
-                }
-                if ((c.scale() - scale) / scale).abs() > (-40f64).exp2() {
-                    return Err(HeError::ScaleMismatch { operation, left: scale.log2(), right: c.scale().log2() });
-                }
-                (level, bound, noise) = (level.min(c.level()), bound.max(c.bound()), noise.max(c.noise()));
-            }
-            Ok((scale, bound, noise))
-        };
-        let (left, right) = (side(left)?, side(right)?);
-        // A row's Euclidean norm back to an element's size, a canonical bound back to a variance.
-        let n = self.params.degree() as f64;
-        let size = |bound: f64| bound / self.layout.row_norm();
-        let variance = |noise: f64| (noise / TAIL[0]).powi(2) / n;
-        let variances = [variance(left.2), variance(right.2)];
-        let error = self.plan.product_variance([size(left.1), size(right.1)], variances, [left.0, right.0]);
-        let state = State {
-            scale: left.0 * right.0,
-            bound: self.plan.shape.k as f64 * size(left.1) * size(right.1),
-            noise: TAIL[2] * (n * (error + self.plan.switching_variance())).sqrt(),
-        };
-        let modulus = self.params.q_at(level).log2_product();
-        if (state.bound * state.scale + state.noise).max(1.0).log2() + 1.0 > modulus {
-            let (value, scale) = (state.bound.log2(), state.scale.log2());
-            return Err(HeError::TooLarge { operation, value, scale, modulus, level }.into());
-        }
-        Ok((level, state))
     }
 }
 
@@ -202,24 +156,12 @@ impl Product for Module {
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
         check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (groups, block_rows, block_cols, terms) = self.plan.counts();
-        let state = self.state(evaluator, left, right)?;
+        let (groups, block_rows, block_columns, terms) = self.plan.counts();
         let ModuleOptions { side, relinearize, .. } = self.plan.options;
-        let worker = BlockProduct::new(evaluator, left[0].key(), state, (side, relinearize))?;
-        let mut out = Vec::with_capacity(self.ciphertexts(Operand::Output));
-        for group in 0..groups {
-            let operand = |cts: &[Ciphertext], count: usize| -> Vec<_> {
-                let cts = &cts[group * count * terms..][..count * terms];
-                cts.chunks_exact(terms).map(|block| worker.prepare(block)).collect()
-            };
-            let (left, right) = (operand(left, block_rows), operand(right, block_cols));
-            for (i, a) in left.iter().enumerate() {
-                for b in &right {
-                    out.extend(worker.multiply(a, b, self.rows(i))?);
-                }
-            }
-        }
-        Ok(out)
+        let Shape { m: rows, k, .. } = self.plan.shape;
+        let blocks = Blocks { side, groups, block_rows, block_columns, terms, rows, relinearize };
+        let product = BlockProduct { blocks, occupied: k as f64 / (terms * self.layout.terms()) as f64 };
+        Ok(evaluator.block_products(left.into(), right.into(), &product)?)
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

@@ -179,10 +179,10 @@ impl Plan {
     }
 
     fn keys(&self) -> KeyDemand {
-        let elements = sudare_he::circuits::transpose::elements(self.degree(), self.options.side);
+        let elements = sudare_rlwe::Blocks::elements(self.degree(), self.options.side);
         KeyDemand {
             relin: self.options.relinearize.then(|| self.top()),
-            galois: elements.filter(|e| *e != 1).map(|e| (e, self.top())).collect(),
+            galois: elements.map(|e| (e, self.top())).collect(),
         }
     }
 

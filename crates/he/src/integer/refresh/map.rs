@@ -9,8 +9,8 @@ use crate::error::HeError;
 use crate::integer::{IntegerParams, NoiseModel};
 use std::collections::BTreeSet;
 use sudare_ring::automorphism::{conjugation_element, rotation_element};
-use sudare_ring::ops::{PeriodicPoly, Root};
-use sudare_rlwe::{self as rlwe, GiantStep, MapSteps, RlweError, RootStep};
+use sudare_ring::ops::PeriodicPoly;
+use sudare_rlwe::{self as rlwe, GiantStep, MapSteps, RootStep};
 
 /// A diagonal as a polynomial: its 2p centred coefficients.
 #[derive(Clone, Debug)]
@@ -164,13 +164,8 @@ impl MapPlan {
         a: &rlwe::Ciphertext,
         to: usize,
     ) -> Result<rlwe::Ciphertext, HeError> {
-        let (level, [c0, c1]) = (a.level(), a.both());
-        let digits = params.tables(level).gadget.decompose(c1);
-        let source = Root { c0, c1, digits: &digits };
-        let mut made = evaluator.linear_map_extended(level, &[source], &self.steps, rows)?;
-        let pair = made.pop().ok_or(RlweError::Internal { what: "a linear map has no result" })?;
-        let parts = params.division(level, to, true, 1)?.apply(pair.c);
-        Ok(a.with_parts(parts.into(), to))
+        let division = params.division(a.level(), to, true, 1)?;
+        Ok(evaluator.linear_map_divided(a, (&self.steps, rows), &division)?)
     }
 }
 

@@ -67,22 +67,22 @@ impl Mul<usize> for Counters {
 
 /// Counters that many threads count on: `add`, `rot`, `cmult`, `mult`, `relin`, `key_switches`.
 #[derive(Debug, Default)]
-pub(super) struct AtomicCounters([AtomicU64; 6]);
+pub(crate) struct AtomicCounters([AtomicU64; 6]);
 
 impl AtomicCounters {
-    pub(super) fn add(&self, done: Counters) {
+    pub(crate) fn add(&self, done: Counters) {
         let Counters { add, rot, cmult, mult, relin, key_switches } = done;
         for (counter, n) in self.0.iter().zip([add, rot, cmult, mult, relin, key_switches]) {
             counter.fetch_add(n, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn load(&self) -> Counters {
+    pub(crate) fn load(&self) -> Counters {
         let [add, rot, cmult, mult, relin, key_switches] = std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed));
         Counters { add, rot, cmult, mult, relin, key_switches }
     }
 
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.0.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
     }
 }

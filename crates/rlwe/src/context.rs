@@ -1,41 +1,31 @@
-//! Computing on ciphertexts: everything linear and shared, without what a scheme says of a message.
+//! What stands beside every backend: the keys of a server, what was done with them, and what is refused before it begins.
 
-mod counters;
-mod linear;
-mod map;
-mod products;
-mod rotations;
-
-pub use counters::Counters;
-pub use map::{GiantStep, MapSteps, RootStep};
-pub use rotations::Hoisted;
-
-use crate::ciphertext::Ciphertext;
+use crate::backend::Shaped;
+use crate::counters::{AtomicCounters, Counters};
 use crate::error::RlweError;
-use crate::keys::{GaloisKey, KeySource};
+use crate::keys::KeySource;
 use crate::params::Params;
-use counters::AtomicCounters;
 use std::sync::Arc;
 
-/// Evaluates on ciphertexts with a server's keys. Operands are never changed.
+/// A server's keys, and a count of what was done with them.
 #[derive(Debug)]
-pub struct Evaluator {
+pub struct Context {
     keys: Arc<dyn KeySource>,
     counters: AtomicCounters,
 }
 
-impl Evaluator {
-    /// An evaluator with a server's keys.
+impl Context {
+    /// Of a server's keys.
     pub fn new(keys: impl Into<Arc<dyn KeySource>>) -> Self {
         Self { keys: keys.into(), counters: AtomicCounters::default() }
     }
 
-    /// Its parameters.
+    /// Their parameters.
     pub fn params(&self) -> &Params {
         self.keys.params()
     }
 
-    /// Its keys.
+    /// The keys.
     pub fn keys(&self) -> &Arc<dyn KeySource> {
         &self.keys
     }
@@ -50,7 +40,7 @@ impl Evaluator {
         self.counters.reset();
     }
 
-    /// Counts operations that a circuit does without these methods.
+    /// Counts operations.
     pub fn record(&self, done: Counters) {
         self.counters.add(done);
     }
@@ -59,9 +49,36 @@ impl Evaluator {
     ///
     /// # Errors
     /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`].
-    pub fn check(&self, a: &Ciphertext) -> Result<(), RlweError> {
+    pub fn check(&self, a: &impl Shaped) -> Result<(), RlweError> {
         self.params().expect("the ciphertext", a.params())?;
         self.keys.id().expect("the ciphertext", a.key())
+    }
+
+    /// The same, and refuses ciphertexts of three parts.
+    ///
+    /// # Errors
+    /// As [`Context::check`]; [`RlweError::Degree`].
+    pub fn check_two_parts(&self, operation: &'static str, a: &impl Shaped) -> Result<(), RlweError> {
+        self.check(a)?;
+        match a.polynomials() {
+            2 => Ok(()),
+            found => Err(RlweError::Degree { operation, expected: 2, found }),
+        }
+    }
+
+    /// Refuses operands that have no sum of products; the lowest of their levels.
+    ///
+    /// # Errors
+    /// As [`Context::check_two_parts`]; [`RlweError::Operands`] for none, or sides of different lengths.
+    pub fn check_dot<C: Shaped>(&self, a: &[&C], b: &[&C]) -> Result<usize, RlweError> {
+        let operation = "product";
+        if a.len() != b.len() {
+            return Err(RlweError::Operands { operation, left: a.len(), right: b.len() });
+        }
+        let all = || a.iter().chain(b);
+        all().try_for_each(|c| self.check_two_parts(operation, *c))?;
+        let none = RlweError::Operands { operation, left: 0, right: 0 };
+        all().map(|c| c.level()).min().ok_or(none)
     }
 
     /// Refuses before any work what a missing key would refuse in the middle. Loads no key.
@@ -72,7 +89,11 @@ impl Evaluator {
         elements.iter().try_for_each(|e| self.check_key(*e, 0, level))
     }
 
-    fn check_key(&self, element: u64, step: i64, level: usize) -> Result<(), RlweError> {
+    /// The same of one key; `step` only names it in the error.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_key(&self, element: u64, step: i64, level: usize) -> Result<(), RlweError> {
         if element == 1 {
             return Ok(());
         }
@@ -87,26 +108,6 @@ impl Evaluator {
     /// [`RlweError::MissingRelinKey`], [`RlweError::NoSuchLevel`] if the key does not reach.
     pub fn check_relin(&self, level: usize) -> Result<(), RlweError> {
         expect_reach("relinearisation", level, self.keys.relin_level().ok_or(RlweError::MissingRelinKey)?)
-    }
-
-    /// Says in which order the keys of these elements will be asked for ([`KeySource::prefetch`]).
-    pub fn prefetch(&self, elements: &[u64]) {
-        self.keys.prefetch(elements);
-    }
-
-    /// The key of an automorphism, which serves `level`.
-    fn galois(&self, element: u64, step: i64, level: usize) -> Result<Arc<GaloisKey>, RlweError> {
-        self.check_key(element, step, level)?;
-        self.keys.galois(element, step)
-    }
-
-    /// The keys of automorphisms; none for element 1, the identity.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check_keys`].
-    pub fn galois_keys(&self, elements: &[u64], level: usize) -> Result<Vec<Option<Arc<GaloisKey>>>, RlweError> {
-        let key = |e: &u64| if *e == 1 { Ok(None) } else { self.galois(*e, 0, level).map(Some) };
-        elements.iter().map(key).collect()
     }
 }
 
