@@ -212,7 +212,7 @@ fn circuits_name_no_backend() {
 /// What switches keys is of `ring`, `cuda` and the backends: above them nobody touches digits.
 #[test]
 fn no_gadget_above_the_backends() {
-    let above = ["he", "store", "expr", "matrix", "genome", "serve", "cli", "py"];
+    let above = ["he", "store", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli", "py"];
     only("gadgets", &above, &["gadget", "RnsGadget", "LevelTables", "tables(level)"], &[]);
 }
 

@@ -31,6 +31,9 @@ pub(super) struct Case<R = PeriodicPoly> {
     pub program: Program<R>,
 }
 
+/// A ciphertext, and what is planned for it.
+type Operand<'a, B> = (&'a CiphertextOf<B>, &'a Case<<B as Backend>::Row>);
+
 /// A step of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -277,8 +280,8 @@ impl<B: Backend> Bootstrapper<B> {
     ) -> Result<Vec<CiphertextOf<B>>, HeError> {
         let kind = if kind == Kind::Pair && self.layout().is_sparse() { Kind::Real } else { kind };
         let together = if kind == Kind::Pair { 2 } else { 1 };
-        let operands: Vec<(&CiphertextOf<B>, &Case<B::Row>)> = ciphertexts.iter().copied().zip(cases).collect();
-        let groups: Vec<&[(&CiphertextOf<B>, &Case<B::Row>)]> = operands.chunks(together).collect();
+        let operands: Vec<Operand<'_, B>> = ciphertexts.iter().copied().zip(cases).collect();
+        let groups: Vec<&[Operand<'_, B>]> = operands.chunks(together).collect();
         // What is left of pairs is real.
         let kinds: Vec<Kind> = groups.iter().map(|g| if g.len() == together { kind } else { Kind::Real }).collect();
         let mut begin = |done: usize| {
@@ -336,8 +339,8 @@ impl<B: Backend> Bootstrapper<B> {
     }
 
     /// One ciphertext's input, or that of x + i·y.
-    fn together(&self, group: &[(&CiphertextOf<B>, &Case<B::Row>)]) -> Result<B::Ciphertext, HeError> {
-        let input = |(c, case): &(&CiphertextOf<B>, &Case<B::Row>)| self.input(c, case.factor);
+    fn together(&self, group: &[Operand<'_, B>]) -> Result<B::Ciphertext, HeError> {
+        let input = |(c, case): &Operand<'_, B>| self.input(c, case.factor);
         let [x, y] = group else { return input(&group[0]) };
         self.complex(input(x)?, &input(y)?)
     }
@@ -424,12 +427,7 @@ impl<B: Backend> Bootstrapper<B> {
     }
 
     /// A refreshed ciphertext; `noise` is that of all that were refreshed as one, times their factors.
-    fn finish(
-        &self,
-        (input, case): (&CiphertextOf<B>, &Case<B::Row>),
-        noise: f64,
-        made: B::Ciphertext,
-    ) -> CiphertextOf<B> {
+    fn finish(&self, (input, case): Operand<'_, B>, noise: f64, made: B::Ciphertext) -> CiphertextOf<B> {
         let layout = self.layout();
         let reduction = (case.program.plan(), case.program.outputs()[0]);
         let error = self.bounds.output(layout, reduction, noise / case.scale, layout.unit(case.scale));

@@ -269,7 +269,7 @@ impl<R> LinearMap<R> {
         let params = evaluator.params();
         check(params, diagonals, at)?;
         Self::encode(params, plan, at, |period, make| {
-            evaluator.backend().prepare_row((at.level, Over::QP), period, || make())
+            evaluator.backend().prepare_row((at.level, Over::QP), period, make)
         })
     }
 
