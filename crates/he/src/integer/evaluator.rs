@@ -198,7 +198,7 @@ impl<S: Scheme> Evaluator<S> {
         if p.level() < a.level() {
             return Err(RlweError::NoSuchLevel { operation, wanted: a.level(), highest: p.level() }.into());
         }
-        let noise = a.noise * p.norm;
+        let noise = a.noise * p.norm();
         check_fits(&self.params, operation, a.level(), noise)?;
         Ok(a.with(self.inner.mul_poly(a.inner(), &p.poly)?, noise))
     }

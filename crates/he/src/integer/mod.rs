@@ -12,6 +12,7 @@ pub mod noise;
 mod params;
 mod plaintext;
 pub mod plan;
+pub mod refresh;
 mod rotate;
 pub(crate) mod scale;
 mod scheme;

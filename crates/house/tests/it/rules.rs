@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use sudare_house::{files, only, root, sources};
 
-const LIBRARIES: &[&str] =
-    &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome"];
+const LIBRARIES: &[&str] = &[
+    "ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome",
+    "search",
+];
 const ABOVE_RING: &[&str] = &[
-    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli",
-    "py",
+    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "search",
+    "serve", "cli", "py",
 ];
 
 /// Which crates a crate may use, in its tests and build scripts too.
@@ -31,10 +33,21 @@ fn arrows_point_one_way() {
         ("plan", &["ring", "rlwe", "he", "expr", "methods"]),
         ("session", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr", "methods", "plan"]),
         ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
+        ("search", &["ring", "rlwe", "he", "store"]),
         ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
-        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome"]),
-        ("extension", &["py", "cli"]),
+        (
+            "cli",
+            &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "search", "serve"],
+        ),
+        // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
+        (
+            "py",
+            &[
+                "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "search", "serve",
+            ],
+        ),
+        ("extension", &["py"]),
         ("testkit", &[]),
         ("house", &[]),
     ];
@@ -304,9 +317,25 @@ fn errors_are_mapped_without_a_catch_all() {
     for class in
         classes.lines().filter_map(|line| line.strip_prefix("class ")?.split_once("(SudareError")).map(|(c, _)| c)
     {
-        // Memory that Python itself asks for.
-        let known = kinds.iter().any(|[_, known]| known == class) || class == "OutOfMemoryError";
+        // Memory that Python itself asks for, and what a remote server answers of a kind that has no class.
+        let known =
+            kinds.iter().any(|[_, known]| known == class) || matches!(class, "OutOfMemoryError" | "RemoteError");
         assert!(known, "no kind of error is a {class}");
+    }
+}
+
+/// What is imported in Python has no server and no command line in it: `serve` without its feature `server`, and not `cli`.
+#[test]
+fn nothing_of_a_server_in_a_wheel() {
+    let manifest = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    assert!(manifest("crates/py/Cargo.toml").lines().any(|line| line == "sudare-serve.workspace = true"));
+    let workspace = manifest("Cargo.toml");
+    let serve = workspace.lines().find(|line| line.starts_with("sudare-serve =")).unwrap();
+    assert!(serve.contains("default-features = false"), "{serve}");
+    let served = manifest("crates/serve/Cargo.toml");
+    for server in ["axum", "hyper", "hyper-util", "http-body-util", "tokio", "tokio-rustls"] {
+        let line = served.lines().find(|line| line.starts_with(&format!("{server} ="))).unwrap();
+        assert!(line.contains("optional = true"), "{line}");
     }
 }
 

@@ -84,6 +84,8 @@ object_types! {
     IntegerCiphertext = 18, "a ciphertext of an exact scheme";
     /// Several ciphertexts of an exact scheme with an application's own header.
     IntegerBundle = 19, "a bundle of ciphertexts of an exact scheme";
+    /// Keys for refreshing BFV and BGV ciphertexts.
+    RefreshKeys = 20, "keys of a refresh";
     /// A TFHE parameter set.
     TfheParams = 32, "TFHE parameters";
     /// A TFHE client key.
