@@ -39,7 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse::<u32>());
     let parties = arguments.next().transpose()?.unwrap_or(3);
     let threads = arguments.next().transpose()?.unwrap_or(1);
-    Threads::new(threads as usize).run(|| run(parties, threads))
+    Threads::new(threads as usize).run(|| run(parties, threads).map_err(|e| e.to_string()))?;
+    Ok(())
 }
 
 fn run(parties: u32, threads: u32) -> Result<(), Box<dyn std::error::Error>> {

@@ -219,30 +219,36 @@ pub struct SharedRefresh {
 }
 
 impl SharedRefresh {
-    /// Of a ciphertext that `parties` mask with `security` bits of statistical security, 20 to 64: what everybody sees of N coefficients
-    /// is within 2^−`security` of what no message would show. The ciphertext keeps the primes that this takes: about `security`, log2 N
-    /// and the parties' number in bits above the message.
+    /// Of a ciphertext that `expected` is worked out for, with values of at most `max_abs`, that `parties` mask with `security` bits of
+    /// statistical security, 20 to 64: what everybody sees of N coefficients is within 2^−`security` of what no message would show. The
+    /// masks follow from what is expected, and not from what the ciphertext says of itself. The ciphertext keeps the primes that
+    /// this takes: about `security`, log2 N and the parties' number in bits above the message.
     ///
     /// # Errors
+    /// [`HeError::NotAsComputed`] for a ciphertext that is not as expected, or says that its values are smaller;
     /// [`HeError::TooLarge`] where its level holds no such masks: refresh earlier; those of [`Refreshing::new`].
-    pub fn new(session: &Session, ciphertext: &Ciphertext, parties: &[u32], security: u32) -> Result<Self, HeError> {
+    pub fn new(
+        session: &Session,
+        ciphertext: &Ciphertext,
+        (expected, max_abs): (&Expected, f64),
+        parties: &[u32],
+        security: u32,
+    ) -> Result<Self, HeError> {
         let (operation, params, level) = ("a refresh by several parties", session.params(), ciphertext.level());
+        expected.check(ciphertext)?;
+        if max_abs.is_nan() || ciphertext.bound < max_abs {
+            return Err(HeError::NotAsComputed { what: "value bound", found: ciphertext.bound, expected: max_abs });
+        }
         if !MASK_SECURITY.contains(&security) {
             return Err(parameters(format!("masks of {security} bits of statistical security; 20 to 64 are possible")));
         }
-        let state = ciphertext.state();
+        let state = State { scale: expected.scale, bound: max_abs, noise: expected.error * expected.scale };
         let message = (state.bound * state.scale + state.noise).max(1.0).log2();
         let bits = (message + f64::from(params.log_n()) + f64::from(security)).ceil();
         let sum = bits + (parties.len() as f64).log2() + 2.0;
-        let modulus = params.log_q(level);
-        if bits > MASK_BITS || sum + 1.0 > modulus {
-            return Err(HeError::TooLarge {
-                operation,
-                value: sum - state.scale.log2(),
-                scale: state.scale.log2(),
-                modulus,
-                level,
-            });
+        let (modulus, scale) = (params.log_q(level), state.scale.log2());
+        if bits.is_nan() || bits > MASK_BITS || sum + 1.0 > modulus {
+            return Err(HeError::TooLarge { operation, value: sum - scale, scale, modulus, level });
         }
         let bits = bits as u32;
         let masks = format!("ckks, {bits} bits");

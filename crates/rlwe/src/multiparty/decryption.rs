@@ -168,9 +168,9 @@ impl Opening {
         Collector::new(&self.session, self.question, vec![self.record], self.active.iter().copied())
     }
 
-    fn every(&self, poly: Poly<Coeff>) -> Poly<Coeff> {
+    fn every(&self, poly: &Poly<Coeff>) -> Poly<Coeff> {
         match self.record.element {
-            1 => poly,
+            1 => poly.clone(),
             gap => poly.every(gap as usize, &self.ring),
         }
     }
@@ -185,7 +185,7 @@ impl Opening {
             return Err(PartyError::Foreign { party: self.active[0], expected: self.session.id() });
         }
         let mut sum = Zeroizing::new(single(shares.finish()?)?.into_coeff());
-        sum.add_assign(&self.every(self.parts[0].to_coeff()));
+        sum.add_assign(&self.every(&self.parts[0].to_coeff()));
         Ok(match self.record.element {
             1 => sum,
             gap => Zeroizing::new(sum.spread(gap as usize, self.parts[0].basis())),
@@ -205,7 +205,8 @@ impl Party {
         }
         let weighted = self.weighted(&opening.active, opening.record.level)?;
         self.admit(ledger, opening.subject, opening.question, Some(opening.flooding.policy))?;
-        let mut share = opening.every(opening.parts[1].mul(&weighted).into_coeff());
+        let product = Zeroizing::new(opening.parts[1].mul(&weighted).into_coeff());
+        let mut share = opening.every(&product);
         share.add_assign(&*opening.flooding.sample(&opening.ring, &self.randomness("flood", &opening.question))?);
         Ok(self.says(opening.question, vec![opening.record], vec![share.into_eval()]))
     }

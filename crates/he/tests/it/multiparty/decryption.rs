@@ -90,7 +90,7 @@ fn messages_that_do_not_belong_are_refused_with_their_party() {
     assert_eq!(combine(&[first.clone(), second.clone()]), None);
     assert_eq!(combine(&[first.clone(), second.clone(), second.clone()]), None, "the same message twice is one");
     assert_eq!(combine(&[first.clone(), stale]), Some(PartyError::Stale { party: 1 }));
-    assert_eq!(combine(&[second.clone()]), Some(PartyError::Missing { parties: vec![0] }));
+    assert_eq!(combine(std::slice::from_ref(&second)), Some(PartyError::Missing { parties: vec![0] }));
     let foreign = {
         let c = encrypt(&params, &elsewhere.public(), &[0.5], 1, 80.0);
         let mut elsewhere = elsewhere;
@@ -174,4 +174,83 @@ fn aided_shares_of_a_hundred_numbers_take_eight_kilobytes() {
     assert!(SharedDecryption::aided(session, &c, &Expected::of(&c), &[0, 2], policy, 100).is_err());
     let gap = SharedDecryption::aided(session, &c, &Expected::of(&c), &[0, 2], policy, 128);
     assert!(matches!(gap, Err(HeError::Party(PartyError::Gap { gap: 64, .. }))), "{gap:?}");
+}
+
+/// Thirty parties, any twenty of whom decrypt; forty of those that were asked fail before they answer. One half comes back, from its file and
+/// its ledger; for the other half somebody else is asked about the sum with a fresh encryption of zero. Every job ends, and with its number.
+#[test]
+fn forty_failures_and_returns_end_every_job() {
+    const PARTIES: u32 = 30;
+    const THRESHOLD: usize = 20;
+    let params = shared(literal(9, &[60, 60], &[], 1, 40), PARTIES).build().unwrap();
+    let mut world = World::new(&params, THRESHOLD as u32, 17);
+    let public = world.public();
+    let encoder = Encoder::new(&params);
+    let policy = ReleasePolicy::new(200, 20).unwrap();
+    let server = Evaluator::new(&params, EvalKeys::new(&params, world.session.key())).unwrap();
+    let mut random = Random(30);
+    let (mut failures, mut jobs, mut replaced) = (0, 0, 0);
+    while failures < 40 {
+        let value = random.unit();
+        let mut c = encrypt(&params, &public, &[value], 1, 80.0);
+        let mut set = std::collections::BTreeSet::new();
+        while set.len() < THRESHOLD {
+            set.insert(random.below(PARTIES.into()) as u32);
+        }
+        // Who fails in this job, before it answers.
+        let mut failing =
+            (failures < 40 && random.chance(80)).then(|| *set.iter().nth(random.index(THRESHOLD)).unwrap());
+        let shown = loop {
+            let active: Vec<u32> = set.iter().copied().collect();
+            let opened =
+                SharedDecryption::new(&world.session, &c, &Expected::of(&c), &active, policy, params.slots()).unwrap();
+            let mut shares = Vec::new();
+            let mut away = None;
+            for i in &active {
+                if failing == Some(*i) {
+                    failures += 1;
+                    if random.chance(50) {
+                        // It comes back, from its file; its ledger was on the disk.
+                        let file = world.parties[*i as usize].to_bytes().unwrap();
+                        world.parties[*i as usize] =
+                            sudare_rlwe::multiparty::Party::from_bytes(&world.session, &file).unwrap();
+                    } else {
+                        away = Some(*i);
+                        continue;
+                    }
+                }
+                let i = *i as usize;
+                shares.push(opened.share(&world.parties[i], &mut world.ledgers[i]).unwrap());
+            }
+            let Some(gone) = away else { break opened.combine(&shares).unwrap() };
+            assert_eq!(
+                opened.combine(&shares).unwrap_err(),
+                HeError::Party(PartyError::Missing { parties: vec![gone] })
+            );
+            // Those that answered answer no other set for this ciphertext.
+            set.remove(&gone);
+            failing = None;
+            while set.len() < THRESHOLD {
+                let other = random.below(PARTIES.into()) as u32;
+                if other != gone {
+                    set.insert(other);
+                }
+            }
+            let active: Vec<u32> = set.iter().copied().collect();
+            let again =
+                SharedDecryption::new(&world.session, &c, &Expected::of(&c), &active, policy, params.slots()).unwrap();
+            let answered = active.iter().find(|i| shares.iter().any(|share| share.party() == **i)).unwrap();
+            let i = *answered as usize;
+            assert_eq!(
+                again.share(&world.parties[i], &mut world.ledgers[i]).unwrap_err(),
+                HeError::Party(PartyError::Answered { party: *answered })
+            );
+            c = server.add(&c, &encrypt(&params, &public, &[0.0], 1, 80.0)).unwrap();
+            replaced += 1;
+        };
+        let first = encoder.decode(&shown).unwrap()[0];
+        assert!((first - value).abs() < 1e-6, "{first} {value}");
+        jobs += 1;
+    }
+    assert!(jobs >= 40 && replaced > 5, "{jobs} jobs, {replaced} sets replaced");
 }

@@ -4,7 +4,7 @@ use super::world::{World, shared};
 use crate::world::literal;
 use sudare_he::HeError;
 use sudare_he::ckks::multiparty::SharedRefresh;
-use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator};
+use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected};
 use sudare_rlwe::multiparty::PartyError;
 use sudare_testkit::Random;
 
@@ -26,7 +26,7 @@ fn a_refreshed_ciphertext_has_all_primes_and_its_message() {
         }
         assert_eq!(x.level(), 1);
         let active = [[0, 1, 2], [0, 2, 3], [1, 2, 3]][round as usize];
-        let refresh = SharedRefresh::new(&world.session, &x, &active, 50).unwrap();
+        let refresh = SharedRefresh::new(&world.session, &x, (&Expected::of(&x), 1.0), &active, 50).unwrap();
         let shares = active.map(|i| refresh.share(&world.parties[i as usize], &mut world.ledgers[i as usize]).unwrap());
         let fresh = refresh.combine(&shares).unwrap();
         assert_eq!((fresh.level(), fresh.scale(), fresh.seed().is_some()), (3, x.scale(), true));
@@ -49,7 +49,9 @@ fn a_refresh_is_answered_once_and_needs_room() {
     let public = world.public();
     let plain = Encoder::new(&params).encode(&[0.5], 1.0).unwrap();
     let c = Encryptor::with_public_key(&public).unwrap().encrypt(&plain).unwrap();
-    let refresh = |parties: &[u32], security| SharedRefresh::new(&world.session, &c, parties, security);
+    let expected = Expected::of(&c);
+    let refresh =
+        |parties: &[u32], security| SharedRefresh::new(&world.session, &c, (&expected, 1.0), parties, security);
     let first = refresh(&[0, 1], 40).unwrap();
     use sudare_rlwe::wire::Wire;
     let bytes = first.share(&world.parties[0], &mut world.ledgers[0]).unwrap().to_bytes().unwrap();
@@ -60,7 +62,13 @@ fn a_refresh_is_answered_once_and_needs_room() {
     }
     let keys = sudare_rlwe::keys::EvalKeys::new(&params, world.session.key());
     let low = Evaluator::new(&params, keys).unwrap().drop_to(&c, 0).unwrap();
-    let refused = SharedRefresh::new(&world.session, &low, &[0, 1], 40);
+    let refused = SharedRefresh::new(&world.session, &low, (&Expected::of(&low), 1.0), &[0, 1], 40);
     assert!(matches!(refused, Err(HeError::TooLarge { level: 0, .. })), "{refused:?}");
     assert!(refresh(&[0, 1], 10).is_err() && refresh(&[0, 1], 65).is_err());
+    // Masks follow from what is expected: a file that says less of its message is refused.
+    let more = Expected { error: 1.01 * expected.error, ..expected };
+    for (expected, max_abs, what) in [(more, 1.0, "error bound"), (expected, 1.5, "value bound")] {
+        let refused = SharedRefresh::new(&world.session, &c, (&expected, max_abs), &[0, 1], 40);
+        assert!(matches!(&refused, Err(HeError::NotAsComputed { what: found, .. }) if *found == what), "{refused:?}");
+    }
 }
