@@ -1,8 +1,8 @@
 """Random expressions against NumPy and the promised errors: in contexts, plans, remotely and by dask.
 
-Some dozens run always. `SUDARE_EXPRESSIONS=500` runs as many (`make expressions`), of twelve five in
-contexts, five in plans, one on a server of its own and one by tiles, and says how much of their promises errors took;
-`SUDARE_EXPRESSIONS_FROM` goes on where another run stopped.
+Some dozens run always. `SUDARE_EXPRESSIONS=500` runs as many (`make expressions`), of twelve
+five in contexts, five in plans, one on a server of its own and one by tiles, and says how much of their
+promises errors took; `SUDARE_EXPRESSIONS_FROM` goes on where another run stopped.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_remotely(away: sd.Remote, seed: int) -> None:
     client = plan.client(threads=2)
     server = away.server(client)
     values = encrypted(case, client)
-    whole = not case.plain and seed % 24 == 10
+    whole = seed % 24 == 10 and set(plan.inputs) == set(values) - case.plain
     found = server.run(*values.values()) if whole else case.function(values)
     agrees(case, client.decrypt(found).reshape(np.shape(case.result)), plan.error, "remotely")
 
@@ -116,9 +116,9 @@ def test_by_tiles(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     m, k, n = (int(side) for side in rng.integers(1, 150, 3))
     a, b = rng.uniform(-1, 1, (m, k)), rng.uniform(-1, 1, (k, n))
-    plan = sd.plan(
-        lambda A, B: A @ B, A=sd.spec((m, k)), B=sd.spec((k, n)), error=ERROR * k, method="coefficient"
-    )
+    # Bounds with room for three products.
+    left, right = sd.spec((m, k), max_abs=2), sd.spec((k, n), max_abs=2)
+    plan = sd.plan(lambda A, B: A @ B, A=left, B=right, error=ERROR * k, method="coefficient")
     client = plan.client(threads=2)
     server = client.server()
     for name, x in (("A", a), ("B", b)):
