@@ -23,8 +23,8 @@ Report = Callable[[int, int], None]
 WIDTH = 30
 # Work that is over sooner says nothing.
 PATIENCE = 0.5
-#: Seconds and bytes of which a warning tells before they are spent.
-LONG, LARGE = 10.0, 1e9
+#: Seconds and bytes of which a warning tells before they are spent, and steps that are too few to tell.
+LONG, LARGE, FEW = 10.0, 1e9, 8
 
 # What is shown already; work inside it shows nothing of its own.
 _shown: ContextVar[bool] = ContextVar("shown", default=False)
@@ -177,8 +177,8 @@ def forecasting(title: str, what: str) -> Iterator[Report]:
         def report(done: int, steps: int) -> None:
             nonlocal told
             spent = time.monotonic() - started
-            # A thirtieth of a long time tells how long all takes.
-            if not told and done and spent > LONG / 30:
+            # A thirtieth of a long time tells how long all takes; a few elements are done before that.
+            if not told and steps > FEW and done and spent > LONG / 30:
                 told = True
                 forecast(what, spent * steps / done)
             if shown is not None:

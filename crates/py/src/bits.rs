@@ -350,7 +350,7 @@ impl BitsServer {
     ) -> Result<BitsArray> {
         match name.parse::<Reduction>() {
             Ok(how) => {
-                let shape = operand.0.shape().get(1..).unwrap_or_default().to_vec();
+                let shape = operand.0.line_shape().to_vec();
                 self.array(py, progress, |e| e.reduced(how, &operand.0, shape))
             }
             Err(_) => {

@@ -128,7 +128,7 @@ impl Transport for Secured {
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         self.stream.get_mut().set_timeout(timeout);
-        let output = self.buffers.output().get(..amount).unwrap_or_default();
+        let output = &self.buffers.output()[..amount];
         Ok(self.stream.write_all(output)?)
     }
 

@@ -10,7 +10,7 @@ impl dyn ArrayEvaluator + '_ {
     /// # Errors
     /// [`TfheError::Parameters`] for no lines; those of [`ArrayEvaluator::elementwise`].
     pub fn folded(&self, operation: Elementwise, x: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
-        let rest = x.shape().get(1..).unwrap_or_default().to_vec();
+        let rest = x.line_shape().to_vec();
         if x.lines() == 0 {
             return refuse("a reduction of no elements".into());
         }
@@ -59,21 +59,22 @@ impl dyn ArrayEvaluator + '_ {
         }
         let (mut rest, mut square, mut power) = (exponent, x.clone(), None);
         let steps = (exponent.checked_ilog2().unwrap_or_default() + exponent.count_ones()) as usize;
-        let mut step = 0..steps;
-        let product = |a: &EncryptedArray, b: &EncryptedArray, at: Option<usize>| {
-            self.part(at.unwrap_or_default(), steps);
+        let mut step = 0;
+        let mut product = |a: &EncryptedArray, b: &EncryptedArray| {
+            self.part(step, steps);
+            step += 1;
             self.elementwise(Elementwise::Mul, a, b)
         };
         while rest > 0 {
             if rest & 1 == 1 {
                 power = Some(match &power {
                     None => square.clone(),
-                    Some(so_far) => product(so_far, &square, step.next())?,
+                    Some(so_far) => product(so_far, &square)?,
                 });
             }
             rest >>= 1;
             if rest > 0 {
-                square = product(&square, &square, step.next())?;
+                square = product(&square, &square)?;
             }
         }
         match power {

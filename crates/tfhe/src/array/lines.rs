@@ -6,7 +6,12 @@ use crate::TfheError;
 impl EncryptedArray {
     /// Lines along the first axis; a number has one.
     pub fn lines(&self) -> usize {
-        self.shape().first().copied().unwrap_or(1)
+        self.shape().split_first().map_or(1, |(lines, _)| *lines)
+    }
+
+    /// The shape of a line.
+    pub fn line_shape(&self) -> &[usize] {
+        self.shape().split_first().map_or(&[], |(_, rest)| rest)
     }
 
     /// Elements of a line.
@@ -14,7 +19,7 @@ impl EncryptedArray {
     /// # Errors
     /// [`TfheError::Parameters`] for a shape that is none.
     fn line(&self) -> Result<usize, TfheError> {
-        elements_of(self.shape().get(1..).unwrap_or_default())
+        elements_of(self.line_shape())
     }
 
     /// Lines by their numbers.
@@ -24,7 +29,7 @@ impl EncryptedArray {
     pub(super) fn picked(&self, lines: impl IntoIterator<Item = usize>) -> Result<Self, TfheError> {
         let width = self.line()?;
         let lines: Vec<usize> = lines.into_iter().collect();
-        let shape = [&[lines.len()], self.shape().get(1..).unwrap_or_default()].concat();
+        let shape = [&[lines.len()], self.line_shape()].concat();
         let indices: Vec<usize> = lines.into_iter().flat_map(|line| line * width..(line + 1) * width).collect();
         self.take(shape, &indices)
     }
@@ -35,7 +40,7 @@ impl EncryptedArray {
     /// Those of [`EncryptedArray::concatenated`].
     pub(super) fn stacked(all: &[&Self]) -> Result<Self, TfheError> {
         let flat = Self::concatenated(all)?;
-        let rest = all.first().map_or(&[][..], |first| first.shape().get(1..).unwrap_or_default());
+        let rest = all.first().map_or(&[][..], |first| first.line_shape());
         let shape = [&[all.iter().map(|a| a.lines()).sum()], rest].concat();
         flat.reshaped(shape)
     }

@@ -69,7 +69,7 @@ impl dyn ArrayEvaluator + '_ {
     /// # Errors
     /// [`TfheError::Parameters`] for no element, and under a set of gates; those of [`ArrayEvaluator::elementwise`].
     pub fn first_best(&self, x: &EncryptedArray, largest: bool) -> Result<EncryptedArray, TfheError> {
-        let (n, rest) = (x.lines(), x.shape().get(1..).unwrap_or_default().to_vec());
+        let (n, rest) = (x.lines(), x.line_shape().to_vec());
         if n == 0 {
             return refuse("an order of no elements".into());
         }

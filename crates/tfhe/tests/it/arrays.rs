@@ -162,9 +162,8 @@ fn scans_folds_powers_and_products() {
         let kind = kind(8, n % 2 == 0);
         let values = numbers(&mut stream, kind, 2 * n);
         let x = side.encrypted(ElementType::Integer(kind), &[n, 2], &values);
-        let operations: [(Elementwise, fn(u64, u64) -> u64); 2] =
-            [(Elementwise::Add, u64::wrapping_add), (Elementwise::Mul, u64::wrapping_mul)];
-        for (operation, plain) in operations {
+        for operation in [Elementwise::Add, Elementwise::Mul] {
+            let plain = if operation == Elementwise::Add { u64::wrapping_add } else { u64::wrapping_mul };
             let mut expected = values.clone();
             for i in 2..2 * n {
                 expected[i] = kind.wrap(plain(expected[i - 2], expected[i]));
