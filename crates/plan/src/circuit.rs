@@ -423,7 +423,7 @@ fn literal(
 /// A circuit under built parameters.
 pub(crate) struct Circuit {
     figures: CircuitFigures,
-    prepared: Tables<Vec<Prepared<sudare_rlwe::Evaluator>>>,
+    prepared: Tables<Vec<Prepared<sudare_rlwe::Cpu>>>,
 }
 
 impl Circuit {
@@ -432,7 +432,7 @@ impl Circuit {
     }
 
     /// What each node needs, made at the first call.
-    fn tables(&self, goal: &Goal) -> Result<&[Prepared<sudare_rlwe::Evaluator>], MatrixError> {
+    fn tables(&self, goal: &Goal) -> Result<&[Prepared<sudare_rlwe::Cpu>], MatrixError> {
         self.prepared.get(|| self.make_tables(&goal.expression)).map(Vec::as_slice)
     }
 
@@ -441,7 +441,7 @@ impl Circuit {
         self.prepared.is_made()
     }
 
-    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared<sudare_rlwe::Evaluator>>, MatrixError> {
+    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared<sudare_rlwe::Cpu>>, MatrixError> {
         let (params, nodes) = (&self.figures.params, &self.figures.nodes);
         let e = Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?;
         let node = |(at, node): (usize, &sudare_expr::Node)| {

@@ -1,6 +1,6 @@
 //! What an encrypted computation costs, counted in operations that a machine can be timed on.
 
-use crate::evaluator::Blocks;
+use crate::cpu::Blocks;
 use crate::keys::KeySwitchKey;
 use crate::params::ParamsLiteral;
 use serde::{Deserialize, Serialize};

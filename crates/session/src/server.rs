@@ -224,7 +224,7 @@ impl Server {
     /// [`MatrixError::Wire`].
     pub fn write_keys_to(&self, out: impl Write) -> Result<(), MatrixError> {
         let bootstrap = match &self.inner.mode {
-            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map(|b| b.keys()),
+            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().and_then(|b| b.keys()),
             _ => None,
         };
         keys::write(&self.inner.keys, bootstrap, out)

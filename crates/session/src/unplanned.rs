@@ -7,7 +7,6 @@ use super::operations::{each, scale_of};
 use super::server::trivial;
 use std::borrow::Cow;
 use sudare_expr::Matrix;
-use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{Batch, Ciphertext, EncodeAt, Encoder, Evaluator, Plaintext, State};
@@ -21,7 +20,7 @@ use sudare_methods::slots::tiles::Axis;
 use sudare_plan::circuit::TOGETHER;
 use sudare_ring::memo::Memo;
 use sudare_rlwe::simulated::Simulated;
-use sudare_rlwe::{Backend, KeyId, RlweError};
+use sudare_rlwe::{KeyId, RlweError};
 
 /// Things that are made once for each level that asks for them.
 type PerLevel<T> = Memo<usize, T>;
@@ -87,10 +86,10 @@ impl UnplannedServer {
     pub(super) fn demand(spec: &ContextSpec) -> Result<KeyDemand, MatrixError> {
         let (params, (_, top)) = (spec.params.build()?, spec.levels()?);
         let e = Evaluator::with_backend(&params, Simulated::new(&params))?;
-        let used = |elements: Vec<u64>| e.check_keys(&elements, top);
-        e.backend().check_relin(top).map_err(HeError::from)?;
+        let used = |elements: Vec<u64>| e.backend().takes(&elements, top);
+        e.backend().relinearises(top);
         if let Some(columns) = spec.columns {
-            used(GridLayout::new(1, 1, columns, params.literal())?.sum_elements(&params))?;
+            used(GridLayout::new(1, 1, columns, params.literal())?.sum_elements(&params));
             return Ok(KeyDemand::from(&e.backend().ledger()));
         }
         let tiles = spec.tiles(spec.tile, spec.tile)?;
@@ -102,7 +101,7 @@ impl UnplannedServer {
             tiles.sum(&e, axis, a)?;
         }
         tiles.transpose(&e, tiles.transposition(&e, top)?.as_ref(), a)?;
-        used(tiles.line_elements(&params))?;
+        used(tiles.line_elements(&params));
         Ok(KeyDemand::from(&e.backend().ledger()))
     }
 

@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use sudare_house::{files, only, root, sources};
 
-const LIBRARIES: &[&str] =
-    &["ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome"];
+const LIBRARIES: &[&str] = &[
+    "ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome",
+    "search",
+];
 const ABOVE_RING: &[&str] = &[
-    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli",
-    "py",
+    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "search",
+    "serve", "cli", "py",
 ];
 
 /// Which crates a crate may use, in its tests and build scripts too.
@@ -31,10 +33,21 @@ fn arrows_point_one_way() {
         ("plan", &["ring", "rlwe", "he", "expr", "methods"]),
         ("session", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr", "methods", "plan"]),
         ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
+        ("search", &["ring", "rlwe", "he", "store"]),
         ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
-        ("cli", &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "serve"]),
-        ("py", &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome"]),
-        ("extension", &["py", "cli"]),
+        (
+            "cli",
+            &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "search", "serve"],
+        ),
+        // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
+        (
+            "py",
+            &[
+                "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "search", "serve",
+            ],
+        ),
+        ("extension", &["py"]),
         ("testkit", &[]),
         ("house", &[]),
     ];
@@ -179,6 +192,30 @@ fn figures_come_from_simulation() {
     only("figures", &["methods", "plan", "session"], &figures, NOT_SIMULATED);
 }
 
+/// Circuits are written once, on `rlwe::Backend`: nothing in them is the processor's.
+#[test]
+fn circuits_name_no_backend() {
+    let words =
+        ["Cpu", "impl Evaluator {", "&Evaluator,", "&Evaluator)", "Evaluator::new(", "Poly<", "Digits", "ExtendedPair"];
+    let listed = [
+        // Times of this processor.
+        "he/src/circuits/cost.rs",
+        // The backend that a bootstrapper has where none is named.
+        "he/src/circuits/bootstrapping/refresh.rs",
+    ];
+    let circuits = sources(&["he"]).into_iter().filter(|(name, _)| name.starts_with("he/src/circuits/"));
+    let named = circuits.filter(|(_, code)| words.iter().any(|word| code.contains(word)));
+    let found: BTreeSet<String> = named.map(|(name, _)| name).collect();
+    assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), listed.into(), "circuits of one backend");
+}
+
+/// What switches keys is of `ring`, `cuda` and the backends: above them nobody touches digits.
+#[test]
+fn no_gadget_above_the_backends() {
+    let above = ["he", "store", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli", "py"];
+    only("gadgets", &above, &["gadget", "RnsGadget", "LevelTables", "tables(level)"], &[]);
+}
+
 /// Where figures are still worked out by formulas, and where they are defined and priced.
 const NOT_SIMULATED: &[&str] = &[
     // What figures are, and how they are read off a ledger.
@@ -196,11 +233,11 @@ const NOT_SIMULATED: &[&str] = &[
 /// Product methods and operations of expressions run on any backend: they name no device's, and the processor's evaluator only
 /// where ciphertexts of a client are handed over.
 #[test]
-fn circuits_name_no_backend() {
+fn methods_name_no_backend() {
     only("a device", &["methods", "plan"], &["sudare_gpu", "sudare_cuda", "Ciphertexts"], &[]);
     // It keeps its tables for the processor.
     let listed = ["methods/src/products/jiang.rs"];
-    only("the processor's evaluator", &["methods"], &["rlwe::Evaluator", "rlwe::Ciphertext"], &listed);
+    only("the processor's evaluator", &["methods"], &["Cpu", "rlwe::Ciphertext"], &listed);
     // What runs on ciphertexts and in a simulation takes `Evaluator<B>`.
     let code = sources(&["methods"]);
     for (name, text) in &code {
@@ -378,9 +415,25 @@ fn errors_are_mapped_without_a_catch_all() {
     for class in
         classes.lines().filter_map(|line| line.strip_prefix("class ")?.split_once("(SudareError")).map(|(c, _)| c)
     {
-        // Memory that Python itself asks for.
-        let known = kinds.iter().any(|[_, known]| known == class) || class == "OutOfMemoryError";
+        // Memory that Python itself asks for, and what a remote server answers of a kind that has no class.
+        let known =
+            kinds.iter().any(|[_, known]| known == class) || matches!(class, "OutOfMemoryError" | "RemoteError");
         assert!(known, "no kind of error is a {class}");
+    }
+}
+
+/// What is imported in Python has no server and no command line in it: `serve` without its feature `server`, and not `cli`.
+#[test]
+fn nothing_of_a_server_in_a_wheel() {
+    let manifest = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    assert!(manifest("crates/py/Cargo.toml").lines().any(|line| line == "sudare-serve.workspace = true"));
+    let workspace = manifest("Cargo.toml");
+    let serve = workspace.lines().find(|line| line.starts_with("sudare-serve =")).unwrap();
+    assert!(serve.contains("default-features = false"), "{serve}");
+    let served = manifest("crates/serve/Cargo.toml");
+    for server in ["axum", "hyper", "hyper-util", "http-body-util", "tokio", "tokio-rustls"] {
+        let line = served.lines().find(|line| line.starts_with(&format!("{server} ="))).unwrap();
+        assert!(line.contains("optional = true"), "{line}");
     }
 }
 

@@ -356,7 +356,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 pub struct Jiang {
     params: Params,
     plan: JiangPlan,
-    tables: Tables<Prepared<sudare_rlwe::Evaluator>>,
+    tables: Tables<Prepared<sudare_rlwe::Cpu>>,
 }
 
 impl Jiang {
@@ -369,7 +369,7 @@ impl Jiang {
         Ok(Self { params: params.clone(), plan, tables: Tables::new() })
     }
 
-    fn tables(&self) -> Result<&Prepared<sudare_rlwe::Evaluator>, MatrixError> {
+    fn tables(&self) -> Result<&Prepared<sudare_rlwe::Cpu>, MatrixError> {
         self.tables.get(|| self.plan.tables(&Evaluator::new(&self.params, EvalKeys::new(&self.params, KeyId::NONE))?))
     }
 }
