@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -66,6 +66,10 @@ demo: release ## encrypt real data, multiply it on a server without secrets, com
 demo-server: release ## the same on a server of its own, over HTTP: `sudare serve`
 	cargo build --locked --quiet --release -p sudare-cli
 	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_server.py
+
+demo-parties: $(BIN)/.demo | prerequisites ## three hospitals, each a process, test features of real tumours: any two decrypt, one is killed on the way
+	cargo run --locked --quiet --release -p sudare-store --example parties -- \
+	  "$$($(BIN)/python -c 'import sklearn.datasets as d; print(d.__path__[0])')/data/breast_cancer.csv"
 
 demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
 	cargo run --locked --quiet --release -p sudare-genome --example demo

@@ -27,7 +27,9 @@ mod papers_002;
 mod papers_004;
 mod parts;
 mod plot;
+mod public;
 mod record;
+mod refresh;
 mod schemes;
 mod serve;
 mod store;
@@ -156,6 +158,8 @@ enum Suite {
     Bootstrap(bootstrap::Options),
     /// Gates and tables of 2^15 integers by one bootstrap, by set: time of a value, errors, counters, keys.
     Discrete(discrete::Options),
+    /// BFV and BGV slots refreshed by removal of the noise digit: steps, products after it, counters, keys and memory.
+    Refresh(refresh::Options),
     /// The library comparison's figures beside ours, as one page with those of TFHE and of the genome search.
     #[command(name = "papers-001")]
     Papers001(schemes::Options),
@@ -167,6 +171,9 @@ enum Suite {
     /// Sums and products of many ciphertexts on a GPU, by the ways of the paper on them and in one launch; whole products
     /// of batches. Without a card the emulator checks the answers.
     Gpu(gpu::Options),
+    /// The public workloads by our entries: what their harnesses measure, answers checked. Build the entries before:
+    /// `cargo build --release -p sudare-submissions`.
+    Public(public::Options),
     /// Products of stored matrices: wall time beside reading and computing alone, bytes read, memory.
     Store(store::Options),
     /// `sudare serve` over loopback: what it adds to a product, overload, slow connections, many requests.
@@ -274,6 +281,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             }
             return lines.finish();
         }
+        Suite::Refresh(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = refresh::run(options, budget, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("refresh{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
         Suite::Papers001Tfhe(options) => {
             return papers_001_tfhe::run(options, budget, cli.json, &machine, &cli.runs);
         }
@@ -282,6 +297,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = genome::run(options, budget, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("genome{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Public(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = public::run(options, cli.threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("public{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

@@ -234,7 +234,7 @@ pub fn hull(intervals: &[(f64, f64)]) -> (f64, f64) {
     (from, intervals.iter().map(|i| i.1).fold(f64::NEG_INFINITY, f64::max))
 }
 
-fn checked(intervals: &[(f64, f64)], degree: usize) -> Result<(f64, f64), HeError> {
+pub(super) fn checked(intervals: &[(f64, f64)], degree: usize) -> Result<(f64, f64), HeError> {
     let good = |(a, b): &(f64, f64)| a.is_finite() && b.is_finite() && a < b;
     if intervals.is_empty() || !intervals.iter().all(good) || degree > MAX_FIT_DEGREE {
         return Err(parameters(format!(
@@ -261,7 +261,7 @@ pub(super) fn nodes(intervals: &[(f64, f64)], count: usize) -> Vec<f64> {
 }
 
 /// T_0(u) … T_degree(u).
-fn chebyshev_row(x: f64, (from, to): (f64, f64), degree: usize) -> Vec<f64> {
+pub(super) fn chebyshev_row(x: f64, (from, to): (f64, f64), degree: usize) -> Vec<f64> {
     let u = ((2.0 * x - from - to) / (to - from)).clamp(-1.0, 1.0);
     let angle = u.acos();
     (0..=degree).map(|k| (k as f64 * angle).cos()).collect()
@@ -301,12 +301,16 @@ fn solve_least_squares<const S: usize>(mut a: Vec<Vec<f64>>, mut sides: [Vec<f64
 /// Remez's exchange on points in order: `rows[i]` holds the basis functions at point i. The
 /// functions are a Chebyshev system, so that the best sum has one more alternation than functions.
 fn exchange(rows: &[Vec<f64>], values: &[f64]) -> Result<(Vec<f64>, f64), HeError> {
+    // Rounding of the values themselves sets the end for smooth functions.
+    exchange_to(values.iter().fold(0.0f64, |m, v| m.max(v.abs())) * 1e-15, rows, values)
+}
+
+/// The same, where errors up to `floor` are rounding.
+pub(super) fn exchange_to(floor: f64, rows: &[Vec<f64>], values: &[f64]) -> Result<(Vec<f64>, f64), HeError> {
     if let Some(index) = values.iter().position(|v| !v.is_finite()) {
         return Err(HeError::NotFinite { index });
     }
     let functions = rows[0].len();
-    // Rounding of the values themselves sets the end for smooth functions.
-    let floor = values.iter().fold(0.0f64, |m, v| m.max(v.abs())) * 1e-15;
     let mut reference: Vec<usize> = (0..=functions).map(|i| i * (rows.len() - 1) / functions).collect();
     let mut nearest = (Vec::new(), f64::INFINITY);
     for _ in 0..MOST_EXCHANGES {

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | polynomials in powers and in Chebyshev polynomials, with complex coefficients | here | |
 //! | fitting functions on unions of intervals: least squares, minimax (Remez) | [`fit`] | Remez 1934; Lee et al., ePrint 2020/552 |
+//! | fits whose errors count more on some intervals | [`weighted`] | |
 //! | how far they are: bounds for known functions, estimates for others | `distance` | Ehlich and Zeller 1964 |
 //! | baby steps and giant steps at the least depth, lazy relinearisation, exact scales | `plan` | Paterson–Stockmeyer 1973; Bossuat et al., ePrint 2020/1203, section 5 |
 //! | programs: sums of products and multiples, each rescaled once | `program`, `run` | |
@@ -41,11 +42,11 @@ pub(crate) mod noise;
 mod plan;
 pub(crate) mod program;
 mod run;
+pub mod weighted;
 
 pub use circuit::PolynomialCircuit;
 pub use distance::Function;
 pub(crate) use plan::Planner;
-pub(crate) use run::Parts;
 
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;

@@ -1,0 +1,196 @@
+//! What can go wrong with an index, and the remedy.
+
+use crate::threshold::Gap;
+use std::io;
+use sudare_he::HeError;
+use sudare_ring::{ErrorKind, Kinded, RingError};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::wire::WireError;
+use sudare_store::StoreError;
+
+/// An operation that was refused. No message holds anything of rows or questions.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// A wish that makes no sense.
+    #[error("{what}: {found}; it takes {wanted}")]
+    Goal {
+        /// Of what.
+        what: &'static str,
+        /// What was given.
+        found: String,
+        /// What is possible.
+        wanted: &'static str,
+    },
+    /// A gap that no polynomial of the parameters' depth reaches.
+    #[error(
+        "no polynomial of this depth tells scores above {} from those under {} so well that {rows} rows are counted right; \
+         widen the gap, to ({possible:.3}, {}) say", gap.high, gap.low, gap.high
+    )]
+    Gap {
+        /// The gap wanted.
+        gap: Gap,
+        /// The rows that are counted.
+        rows: u64,
+        /// The lower end that is possible with the same upper one.
+        possible: f64,
+    },
+    /// Numbers that are not finite.
+    #[error("row {row} holds a number that is not finite; remove or replace it")]
+    NotFinite {
+        /// Which row.
+        row: usize,
+    },
+    /// A question of zeros, which has no direction.
+    #[error("question {row} is zero in every coordinate, and so like no row; ask for another")]
+    ZeroQuery {
+        /// Which question of the batch.
+        row: usize,
+    },
+    /// Data of another shape.
+    #[error("{what}: {found} numbers, where {expected} belong")]
+    Shape {
+        /// Of what.
+        what: &'static str,
+        /// Numbers given.
+        found: usize,
+        /// Numbers expected.
+        expected: usize,
+    },
+    /// A payload over its bits.
+    #[error("payload number {number} of row {row} does not fit {bits} bits; plan the payload wider")]
+    Payload {
+        /// Which row.
+        row: usize,
+        /// Which number.
+        number: usize,
+        /// Bits planned.
+        bits: u32,
+    },
+    /// More rows than were planned.
+    #[error(
+        "{found} rows, and the index is planned for {planned}; plan a larger one: its answers would no longer be sure"
+    )]
+    TooManyRows {
+        /// Rows there would be.
+        found: u64,
+        /// Rows planned.
+        planned: u64,
+    },
+    /// An index without payloads.
+    #[error("this index was planned without payloads, and can count and score, but not fetch; plan one with payload=")]
+    NoPayload,
+    /// Objects of another plan or index.
+    #[error("{what} belongs to another plan or index; use those that were made together")]
+    Mixed {
+        /// What.
+        what: &'static str,
+    },
+    /// An answer to something else.
+    #[error("this is the answer to a {found}, and not to a {wanted}")]
+    OtherAnswer {
+        /// What it answers.
+        found: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// A file that is no part of an index, or a damaged one.
+    #[error("{path}: {what}")]
+    Damaged {
+        /// Which.
+        path: String,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// A sum of indicators far from an integer.
+    #[error(
+        "the count comes out as {found:.2}, too far from a whole number: scores lie inside of the gap ({}, {}); ask with another threshold, or look at scores", gap.low, gap.high
+    )]
+    InsideGap {
+        /// The sum.
+        found: f64,
+        /// The gap.
+        gap: Gap,
+    },
+    /// A payload sum far from an integer.
+    #[error(
+        "payloads do not come out as whole numbers: scores lie inside of the gap ({}, {}); ask with another threshold, or look at scores", gap.low, gap.high
+    )]
+    BlurredPayload {
+        /// The gap.
+        gap: Gap,
+    },
+    /// Sums that hide each other.
+    #[error(
+        "{left} cells hold several matches each that cannot be told apart; count is right, and a higher threshold fetches fewer"
+    )]
+    Unresolved {
+        /// Cells that are left.
+        left: usize,
+    },
+    /// More matches than were allowed.
+    #[error("{found} rows match, and {limit} were allowed; allow more, or raise the threshold")]
+    TooMany {
+        /// Matches.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Less memory than a search takes.
+    #[error("a search of this index takes {least} bytes of memory, and {given} are allowed; allow as many")]
+    TooLittleMemory {
+        /// Bytes that are allowed.
+        given: u64,
+        /// The least that will do.
+        least: u64,
+    },
+    /// Bytes that are no such object, or a damaged one.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A store that was refused, or a damaged one.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The scheme refused.
+    #[error(transparent)]
+    He(#[from] HeError),
+}
+
+impl From<RingError> for SearchError {
+    fn from(e: RingError) -> Self {
+        Self::He(e.into())
+    }
+}
+
+impl From<RlweError> for SearchError {
+    fn from(e: RlweError) -> Self {
+        Self::He(e.into())
+    }
+}
+
+impl Kinded for SearchError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Wire(e) => e.kind(),
+            Self::Store(e) => e.kind(),
+            Self::He(e) => e.kind(),
+            Self::Goal { .. } | Self::Gap { .. } | Self::TooManyRows { .. } | Self::TooLittleMemory { .. } => {
+                ErrorKind::Parameters
+            }
+            Self::NotFinite { .. } | Self::ZeroQuery { .. } | Self::Payload { .. } => ErrorKind::Input,
+            Self::Shape { .. } => ErrorKind::Shape,
+            Self::NoPayload => ErrorKind::NotPlanned,
+            Self::Mixed { .. } => ErrorKind::Mismatch,
+            Self::OtherAnswer { .. } | Self::TooMany { .. } => ErrorKind::Usage,
+            Self::Damaged { .. } => ErrorKind::Format,
+            Self::InsideGap { .. } | Self::BlurredPayload { .. } | Self::Unresolved { .. } => ErrorKind::Precision,
+        }
+    }
+
+    fn system(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Wire(e) => e.system(),
+            Self::Store(e) => e.system(),
+            _ => None,
+        }
+    }
+}

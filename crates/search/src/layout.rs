@@ -1,0 +1,184 @@
+//! Where rows and payloads stand.
+//!
+//! A segment has two rows in each complex slot: those at positions 0 … S − 1 as real parts, those from S on as imaginary ones.
+//! Which row stands where is a permutation from the owner's key, so that positions of matches are uniform, whatever order
+//! rows came in.
+//!
+//! A payload is cut into digits. Two columns, as real and imaginary part, are a ciphertext of one half of a segment; the last
+//! columns are the number 1 and the number of the half, in two digits of eight bits. Each is stored twice: as it is, and turned left by the
+//! half's number, so that two rows that meet in a cell of one sum do not meet in the other.
+
+use crate::plan::Payload;
+use num_complex::Complex64;
+use sudare_ring::random::Seed;
+
+/// Sizes of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Complex slots of a ciphertext.
+    pub slots: usize,
+}
+
+impl Shape {
+    /// Rows of a segment.
+    pub fn rows(self) -> usize {
+        2 * self.slots
+    }
+
+    /// Coordinate `j` of rows whose position is known, as slots.
+    pub fn column(self, rows: &[f32], d: usize, positions: &[u32], j: usize) -> Vec<Complex64> {
+        let mut out = vec![Complex64::ZERO; self.slots];
+        for (row, position) in rows.chunks_exact(d).zip(positions) {
+            let (half, slot) = self.place(*position as usize);
+            let value = f64::from(row[j]);
+            if half == 0 { out[slot].re = value } else { out[slot].im = value }
+        }
+        out
+    }
+
+    /// The half and the slot of a position.
+    pub fn place(self, position: usize) -> (usize, usize) {
+        (position / self.slots, position % self.slots)
+    }
+
+    /// What a cell of the turned sums is, of a slot of a half, or back with −half.
+    pub fn turned(self, slot: usize, half: i64) -> usize {
+        (slot as i64 - half).rem_euclid(self.slots as i64) as usize
+    }
+}
+
+/// The position of each row of a segment.
+pub fn positions(seed: &Seed, segment: u64, rows: usize) -> Vec<u32> {
+    let mut stream = seed.stream(segment);
+    let mut out: Vec<u32> = (0..rows as u32).collect();
+    for i in (1..rows).rev() {
+        // The bias of a 64-bit word over at most 2^18 places is under 2^-46.
+        let j = (u128::from(stream.next_u64()) * (i as u128 + 1)) >> 64;
+        out.swap(i, j as usize);
+    }
+    out
+}
+
+/// The columns of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payloads {
+    /// Numbers and their bits.
+    pub payload: Payload,
+    /// Bits of a digit.
+    pub digit_bits: u32,
+}
+
+/// Columns beside digits: the number 1, and the half's number in two digits.
+const BESIDE: usize = 3;
+/// Bits of a digit of a half's number.
+pub const HALF_BITS: u32 = 8;
+
+impl Payloads {
+    pub fn new(payload: Payload, digit_bits: u32) -> Self {
+        Self { payload, digit_bits }
+    }
+
+    /// Digits of a number.
+    pub fn digits(&self) -> usize {
+        self.payload.bits.div_ceil(self.digit_bits) as usize
+    }
+
+    /// Columns of a row.
+    pub fn columns(&self) -> usize {
+        self.payload.numbers * self.digits() + BESIDE
+    }
+
+    /// Ciphertexts of one half of a segment.
+    pub fn ciphertexts(&self) -> usize {
+        self.columns().div_ceil(2)
+    }
+
+    /// Bound on a column's values.
+    pub fn bound(&self) -> f64 {
+        f64::from(self.digit_bits.max(HALF_BITS)).exp2()
+    }
+
+    /// Scale of columns, with which four rows may meet in a cell at the lowest level.
+    pub fn scale(&self) -> f64 {
+        f64::from(33 - self.digit_bits.max(HALF_BITS)).exp2()
+    }
+
+    /// The columns of a row.
+    pub fn encode(&self, numbers: &[u64], half: u64) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.columns());
+        let mask = (1u64 << self.digit_bits) - 1;
+        for number in numbers {
+            out.extend((0..self.digits() as u32).map(|i| ((number >> (i * self.digit_bits)) & mask) as f64));
+        }
+        let low = half & ((1 << HALF_BITS) - 1);
+        out.extend([1.0, low as f64, (half >> HALF_BITS) as f64]);
+        out
+    }
+
+    /// How many rows a cell's columns are the sum of.
+    pub fn met(&self, columns: &[f64]) -> f64 {
+        columns[self.columns() - BESIDE]
+    }
+
+    /// The numbers and the half of columns that are one row's; nothing for what is none.
+    pub fn decode(&self, columns: &[i64]) -> Option<(Vec<u64>, u64)> {
+        let digits = self.payload.numbers * self.digits();
+        let fits = |x: i64, bits: u32| u64::try_from(x).ok().filter(|x| x >> bits == 0);
+        let mut numbers = Vec::with_capacity(self.payload.numbers);
+        for number in columns[..digits].chunks(self.digits()) {
+            let mut out = 0u64;
+            for (i, digit) in number.iter().enumerate() {
+                let shift = i as u32 * self.digit_bits;
+                // The last digit may be shorter.
+                out |= fits(*digit, self.digit_bits.min(self.payload.bits - shift))? << shift;
+            }
+            numbers.push(out);
+        }
+        let [low, high] = [columns[digits + 1], columns[digits + 2]].map(|x| fits(x, HALF_BITS));
+        Some((numbers, low? | high? << HALF_BITS))
+    }
+
+    /// Slots of each ciphertext of a half whose cells have these columns: `cells` of a place and its columns.
+    pub fn slots(&self, shape: Shape, cells: &[(usize, Vec<f64>)]) -> Vec<Vec<Complex64>> {
+        let mut out = vec![vec![Complex64::ZERO; shape.slots]; self.ciphertexts()];
+        for (cell, columns) in cells {
+            for (c, pair) in columns.chunks(2).enumerate() {
+                out[c][*cell] = Complex64::new(pair[0], pair.get(1).copied().unwrap_or(0.0));
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_back() {
+        for (bits, digit_bits) in [(1, 8), (9, 9), (12, 12), (12, 8), (16, 8), (64, 11)] {
+            let payloads = Payloads::new(Payload { numbers: 3, bits }, digit_bits);
+            let most = u64::MAX >> (64 - bits);
+            for (numbers, half) in [([0, most, most / 3], 0), ([1, 0, most - 1], 65_535), ([most; 3], 257)] {
+                let columns: Vec<i64> = payloads.encode(&numbers, half).iter().map(|x| *x as i64).collect();
+                assert_eq!(columns.len(), payloads.columns());
+                assert_eq!(payloads.met(&payloads.encode(&numbers, half)), 1.0);
+                assert_eq!(payloads.decode(&columns), Some((numbers.to_vec(), half)));
+                let two: Vec<i64> = columns.iter().map(|x| x + (1 << digit_bits)).collect();
+                assert_eq!(payloads.decode(&two), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_permutation_for_each_segment() {
+        let seed = Seed::from_entropy().unwrap();
+        let [mut a, mut b] = [0, 1].map(|segment| positions(&seed, segment, 1000));
+        assert_eq!(a, positions(&seed, 0, 1000));
+        assert_ne!(a, b);
+        a.sort_unstable();
+        b.sort_unstable();
+        assert_eq!(a, (0..1000).collect::<Vec<u32>>());
+        assert_eq!(a, b);
+    }
+}

@@ -1,0 +1,38 @@
+//! Encrypted search among vectors: which rows of a table are like this one? The server that holds the table and answers
+//! knows neither rows nor question nor matches.
+//!
+//! | Subject | Where |
+//! |---|---|
+//! | what is wanted, what it takes, and how far answers can be wrong | [`plan`] |
+//! | the polynomials that turn a score into 0 or 1 | [`threshold`] |
+//! | where rows and payloads stand in ciphertexts | `layout` |
+//! | the owner of rows and questions: stores, asks, reads answers | [`client`] |
+//! | payloads of any number of matches out of sums of cells | `peel` |
+//! | files: segments that appear whole, and their list | `files` |
+//! | who answers | [`server`] |
+//! | scores against a table that the server has in the clear | [`plain`] |
+//!
+//! A score is the inner product of two normalised vectors. Ciphertext j of a segment has coordinate j of its rows, two rows
+//! in a complex slot; the question is one ciphertext, which the server expands to one of each coordinate. So a segment's
+//! scores are d products in one sum of three parts, with one relinearisation and no rotation. A composite polynomial makes
+//! them indicators, which are added up (count), or multiplied with payloads first (fetch).
+#![forbid(unsafe_code)]
+
+pub mod client;
+mod error;
+mod files;
+mod layout;
+mod message;
+mod peel;
+pub mod plain;
+pub mod plan;
+pub mod server;
+pub mod threshold;
+
+pub use client::{Client, Hit, Storing};
+pub use error::SearchError;
+pub use files::{Manifest, SegmentRecord};
+pub use message::{Answer, Asked, Query};
+pub use plan::{Goal, Index, Payload};
+pub use server::{Database, Server};
+pub use threshold::{Gap, Threshold};

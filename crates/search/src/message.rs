@@ -1,0 +1,191 @@
+//! Questions and answers as they travel: bundles of ciphertexts with a header that says to what they belong.
+
+use crate::error::SearchError;
+use crate::plan::Index;
+use crate::threshold::Gap;
+use serde::{Deserialize, Serialize};
+use sudare_he::ckks::Ciphertext;
+use sudare_rlwe::wire::{Bundle, Wire};
+use sudare_store::layout::hex;
+
+/// A question, or several: one ciphertext each.
+#[derive(Clone, Debug)]
+pub struct Query(Bundle<Ciphertext>);
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asked {
+    /// How many rows match.
+    Count,
+    /// Which rows match, with their payloads.
+    Fetch,
+    /// The scores of all rows.
+    Scores,
+}
+
+impl Asked {
+    /// As a person says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Fetch => "fetch",
+            Self::Scores => "question for scores",
+        }
+    }
+}
+
+/// What a header says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About {
+    /// Of a question or an answer.
+    pub plan: String,
+    /// Which table answered, and what it is asked for; none for a question.
+    pub answer: Option<AboutAnswer>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AboutAnswer {
+    /// The table.
+    pub index: String,
+    /// What was asked.
+    pub asked: Asked,
+    /// Number of questions.
+    pub queries: usize,
+    /// Gaps of the thresholds.
+    pub gaps: Vec<Gap>,
+    /// Rows of each segment.
+    pub segments: Vec<u32>,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    bundle: Bundle<Ciphertext>,
+    about: AboutAnswer,
+}
+
+fn header(about: &About) -> Vec<u8> {
+    serde_json::to_vec(about).unwrap_or_default()
+}
+
+fn about(index: &Index, what: &'static str, bundle: &Bundle<Ciphertext>) -> Result<About, SearchError> {
+    let about: About = serde_json::from_slice(bundle.application()).map_err(|_| SearchError::Mixed { what })?;
+    if about.plan != hex(&index.hash()) {
+        return Err(SearchError::Mixed { what });
+    }
+    Ok(about)
+}
+
+impl Query {
+    pub(crate) fn new(index: &Index, ciphertexts: Vec<Ciphertext>) -> Result<Self, SearchError> {
+        let about = About { plan: hex(&index.hash()), answer: None };
+        Ok(Self(bundle(index, &about, ciphertexts)?))
+    }
+
+    /// Questions in it.
+    pub fn len(&self) -> usize {
+        self.0.ciphertexts().len()
+    }
+
+    /// Whether there are none: no query is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn ciphertexts(&self) -> &[Ciphertext] {
+        self.0.ciphertexts()
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// [`SearchError::Wire`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, SearchError> {
+        Ok(self.0.to_bytes()?)
+    }
+
+    /// A question of its bytes.
+    ///
+    /// # Errors
+    /// [`SearchError::Wire`] for damaged bytes or other parameters; [`SearchError::Mixed`] for another plan's, or an answer.
+    pub fn from_bytes(index: &Index, bytes: &[u8]) -> Result<Self, SearchError> {
+        let bundle = Bundle::from_bytes(index.params().rlwe(), bytes)?;
+        let what = "the question";
+        let good = about(index, what, &bundle)?.answer.is_none() && !bundle.ciphertexts().is_empty();
+        if good { Ok(Self(bundle)) } else { Err(SearchError::Mixed { what }) }
+    }
+}
+
+fn bundle(index: &Index, about: &About, ciphertexts: Vec<Ciphertext>) -> Result<Bundle<Ciphertext>, SearchError> {
+    let Some(key) = ciphertexts.first().map(Ciphertext::key) else {
+        return Err(SearchError::Mixed { what: "an empty message" });
+    };
+    Ok(Bundle::new(index.params().rlwe(), key, header(about), ciphertexts)?)
+}
+
+impl Answer {
+    pub(crate) fn new(index: &Index, answer: AboutAnswer, ciphertexts: Vec<Ciphertext>) -> Result<Self, SearchError> {
+        let about = About { plan: hex(&index.hash()), answer: Some(answer.clone()) };
+        Ok(Self { bundle: bundle(index, &about, ciphertexts)?, about: answer })
+    }
+
+    /// What it answers.
+    pub fn asked(&self) -> Asked {
+        self.about.asked
+    }
+
+    /// Questions that it answers.
+    pub fn queries(&self) -> usize {
+        self.about.queries
+    }
+
+    /// Rows of the table.
+    pub fn rows(&self) -> u64 {
+        self.about.segments.iter().map(|rows| u64::from(*rows)).sum()
+    }
+
+    /// Gaps of the thresholds.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.about.gaps
+    }
+
+    pub(crate) fn about(&self) -> &AboutAnswer {
+        &self.about
+    }
+
+    pub(crate) fn ciphertexts(&self) -> &[Ciphertext] {
+        self.bundle.ciphertexts()
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// [`SearchError::Wire`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, SearchError> {
+        Ok(self.bundle.to_bytes()?)
+    }
+
+    /// An answer of its bytes.
+    ///
+    /// # Errors
+    /// [`SearchError::Wire`] for damaged bytes or other parameters; [`SearchError::Mixed`] for another plan's, or a question.
+    pub fn from_bytes(index: &Index, bytes: &[u8]) -> Result<Self, SearchError> {
+        let bundle = Bundle::from_bytes(index.params().rlwe(), bytes)?;
+        let what = "the answer";
+        let Some(answer) = about(index, what, &bundle)?.answer else { return Err(SearchError::Mixed { what }) };
+        let payload = index.payloads().map_or(0, |p| 2 * p.ciphertexts());
+        let each = match answer.asked {
+            Asked::Count => answer.gaps.len(),
+            Asked::Fetch => payload,
+            Asked::Scores => answer.segments.len(),
+        };
+        let most = index.segment_rows() as u32;
+        let sound = answer.queries > 0
+            && answer.queries.checked_mul(each) == Some(bundle.ciphertexts().len())
+            && answer.segments.iter().all(|rows| (1..=most).contains(rows));
+        if sound { Ok(Self { bundle, about: answer }) } else { Err(SearchError::Mixed { what }) }
+    }
+}

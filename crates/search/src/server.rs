@@ -1,0 +1,519 @@
+//! Who answers: holds evaluation keys and stored tables, and nothing secret.
+
+use crate::error::SearchError;
+use crate::files::{Files, Part, Table};
+use crate::layout::Payloads;
+use crate::message::{AboutAnswer, Answer, Asked, Query};
+use crate::plan::{CHUNK, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL};
+use crate::threshold::{Gap, Threshold};
+use std::path::Path;
+use std::sync::Arc;
+use sudare_he::circuits::expansion::Expansion;
+use sudare_he::circuits::polynomial::PolynomialCircuit;
+use sudare_he::circuits::trace::TraceFunction;
+use sudare_he::ckks::{Ciphertext, Evaluator};
+use sudare_ring::{interrupt, threads};
+use sudare_rlwe::keys::KeySource;
+use sudare_rlwe::wire::Wire;
+use sudare_rlwe::{Counters, KeyId};
+use sudare_store::{Block, BlockSource, Reader, Request, read_ahead};
+
+/// Halves of segments whose payloads are summed at a time: what the modulus holds.
+const HALVES: usize = 4;
+/// Rows that may meet in a cell, for the bounds that travel.
+const MEET: f64 = 4.0;
+/// Threads that read blocks ahead.
+const READERS: usize = 2;
+/// Blocks that are read ahead.
+const WINDOW: u64 = 4 * CHUNK as u64;
+
+/// Computes with the keys of one owner.
+#[derive(Debug)]
+pub struct Server {
+    index: Index,
+    evaluator: Evaluator,
+    expansion: Expansion,
+}
+
+/// Columns of a segment: in memory, or in their store.
+#[derive(Debug)]
+enum Columns {
+    Held(Vec<Ciphertext>),
+    Stored(Box<Reader>),
+}
+
+#[derive(Debug)]
+struct Segment {
+    rows: u32,
+    columns: Columns,
+    payload: Option<Columns>,
+}
+
+/// A stored table that is open: as many segments as memory allows are held, the others read for each question.
+#[derive(Debug)]
+pub struct Database {
+    name: String,
+    plan: [u8; 32],
+    key: KeyId,
+    segments: Vec<Segment>,
+}
+
+/// A threshold, ready.
+struct Comparison {
+    threshold: Threshold,
+    circuits: [PolynomialCircuit; 2],
+}
+
+impl Database {
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.segments.iter().map(|s| u64::from(s.rows)).sum()
+    }
+
+    /// Segments, and how many of them are held in memory.
+    pub fn segments(&self) -> (usize, usize) {
+        let held = self.segments.iter().filter(|s| matches!(s.columns, Columns::Held(_))).count();
+        (self.segments.len(), held)
+    }
+}
+
+impl Server {
+    /// A server with a client's keys.
+    ///
+    /// # Errors
+    /// [`SearchError::He`] for keys of other parameters, or a missing one.
+    pub fn new(index: &Index, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, SearchError> {
+        let evaluator = Evaluator::new(index.params(), keys)?;
+        let (relin, galois) = index.keys()?;
+        for (element, level) in galois {
+            evaluator.check_keys(&[element], level)?;
+        }
+        if evaluator.keys().relin_level().is_none_or(|level| level < relin) {
+            return Err(sudare_rlwe::RlweError::MissingRelinKey.into());
+        }
+        Ok(Self { index: index.clone(), evaluator, expansion: index.expansion()? })
+    }
+
+    /// The plan.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Operations done so far.
+    pub fn counters(&self) -> Counters {
+        self.evaluator.counters()
+    }
+
+    /// Opens a table within `memory` bytes, and loads as many segments as fit.
+    ///
+    /// # Errors
+    /// [`SearchError::TooLittleMemory`]; what is wrong with the files.
+    pub fn open(&self, path: &Path, memory: u64) -> Result<Database, SearchError> {
+        let (files, key) = (Files::new(path), self.evaluator.keys().id());
+        let (table, manifest) = files.open(&self.index, key)?;
+        let bytes = self.index.bytes();
+        let Some(mut left) = memory.checked_sub(bytes.memory) else {
+            return Err(SearchError::TooLittleMemory { given: memory, least: bytes.memory });
+        };
+        let each = bytes.rows / self.index.segments();
+        let mut segments = Vec::new();
+        for (k, record) in manifest.segments.iter().enumerate() {
+            interrupt::check();
+            let about = (&table, &self.index, key);
+            let mut columns = Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, about)?);
+            let mut payload = None;
+            if self.index.goal().payload.is_some() {
+                let digest = record.payload.as_deref().unwrap_or_default();
+                payload = Some(Columns::Stored(self.reader(&files, (k, Part::Payload), digest, about)?));
+            }
+            if left >= each {
+                left -= each;
+                columns = self.held(columns)?;
+                payload = payload.map(|p| self.held(p)).transpose()?;
+            }
+            segments.push(Segment { rows: record.rows, columns, payload });
+        }
+        Ok(Database { name: table.index, plan: self.index.hash(), key, segments })
+    }
+
+    fn reader(
+        &self,
+        files: &Files,
+        place: (usize, Part),
+        digest: &str,
+        about: (&Table, &Index, KeyId),
+    ) -> Result<Box<Reader>, SearchError> {
+        let reader = files.reader(place, digest, about)?;
+        let expected = match (place.1, self.index.payloads()) {
+            (Part::Payload, Some(p)) => (2, 2 * p.ciphertexts()),
+            _ => (1, self.index.goal().d),
+        };
+        if reader.grid() == expected { Ok(Box::new(reader)) } else { Err(SearchError::Mixed { what: "a segment" }) }
+    }
+
+    /// A ciphertext of a block: one of the plan's, under this key, at its level and scale.
+    fn decoded(&self, reader: &Reader, row: usize, col: usize, block: &Block) -> Result<Ciphertext, SearchError> {
+        let c = Ciphertext::from_bytes(self.index.params().rlwe(), reader.container(row, col, block)?)?;
+        self.evaluator.check(&c)?;
+        let payload = self.index.payloads().map(|p| (INDICATOR_LEVEL, p.scale()));
+        let sound = c.parts().len() == 2
+            && ((c.level(), c.scale()) == (ROWS_LEVEL, ROW_SCALE) || Some((c.level(), c.scale())) == payload);
+        if sound { Ok(c) } else { Err(SearchError::Mixed { what: "a segment" }) }
+    }
+
+    /// All blocks of a store, `together` at a time, in order.
+    fn each_block(
+        &self,
+        reader: &Reader,
+        mut take: impl FnMut(usize, Vec<Ciphertext>) -> Result<(), SearchError>,
+    ) -> Result<(), SearchError> {
+        let (rows, cols) = reader.grid();
+        let requests: Vec<Request<'_>> =
+            (0..rows * cols).map(|i| Request { source: reader, row: i / cols, col: i % cols }).collect();
+        read_ahead(&requests, WINDOW * reader.block_bytes(), READERS, |ahead| {
+            for first in (0..requests.len()).step_by(CHUNK) {
+                interrupt::check();
+                let count = CHUNK.min(requests.len() - first);
+                let blocks = (0..count).map(|_| ahead.next()).collect::<Result<Option<Vec<_>>, _>>()?;
+                let blocks = blocks.unwrap_or_default();
+                let one = |i: usize| self.decoded(reader, requests[first + i].row, requests[first + i].col, &blocks[i]);
+                let decoded = threads::map_jobs(blocks.len(), one).into_iter().collect::<Result<Vec<_>, _>>();
+                ahead.give_back(blocks);
+                take(first, decoded?)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn held(&self, columns: Columns) -> Result<Columns, SearchError> {
+        let Columns::Stored(reader) = columns else { return Ok(columns) };
+        let mut all = Vec::new();
+        self.each_block(&reader, |_, some| {
+            all.extend(some);
+            Ok(())
+        })?;
+        Ok(Columns::Held(all))
+    }
+
+    fn check(&self, database: &Database, query: &Query) -> Result<(), SearchError> {
+        if database.plan != self.index.hash() || database.key != self.evaluator.keys().id() {
+            return Err(SearchError::Mixed { what: "the table" });
+        }
+        for c in query.ciphertexts() {
+            self.evaluator.check(c)?;
+            let scale = QUERY_SCALE / self.expansion.factor();
+            if (c.level(), c.scale(), c.parts().len()) != (ROWS_LEVEL, scale, 2) {
+                return Err(SearchError::Mixed { what: "the question" });
+            }
+        }
+        Ok(())
+    }
+
+    /// A question's coordinates, each in every slot.
+    fn expanded(&self, query: &Ciphertext) -> Result<Vec<Ciphertext>, SearchError> {
+        let parts = self.evaluator.expand(query, &self.expansion)?;
+        // A coordinate of a vector of length one.
+        let one = |c: &Ciphertext| Ok(self.evaluator.divided(c, self.expansion.factor())?.with_bound(1.0));
+        parts.iter().map(one).collect()
+    }
+
+    /// A segment's scores with each question, before they are relinearised.
+    fn products(&self, segment: &Segment, queries: &[Vec<Ciphertext>]) -> Result<Vec<Ciphertext>, SearchError> {
+        match &segment.columns {
+            Columns::Held(columns) => {
+                let columns: Vec<&Ciphertext> = columns.iter().collect();
+                let one = |query: &Vec<Ciphertext>| {
+                    let query: Vec<&Ciphertext> = query.iter().collect();
+                    Ok(self.evaluator.dot(&columns, &query)?)
+                };
+                queries.iter().map(one).collect()
+            }
+            Columns::Stored(reader) => {
+                let mut sums: Vec<Ciphertext> = Vec::new();
+                self.each_block(reader, |first, columns| {
+                    let columns: Vec<&Ciphertext> = columns.iter().collect();
+                    for (q, query) in queries.iter().enumerate() {
+                        let query: Vec<&Ciphertext> = query[first..first + columns.len()].iter().collect();
+                        match sums.get_mut(q) {
+                            Some(sum) => self.evaluator.dot_assign(sum, &columns, &query)?,
+                            None => sums.push(self.evaluator.dot(&columns, &query)?),
+                        }
+                    }
+                    Ok(())
+                })?;
+                Ok(sums)
+            }
+        }
+    }
+
+    /// The scores of both halves, real.
+    fn halves(&self, products: &Ciphertext) -> Result<[Ciphertext; 2], SearchError> {
+        let e = &self.evaluator;
+        let sums = e.relinearize_rescale(products)?;
+        let conjugate = e.conjugate(&sums)?;
+        let real = e.add(&sums, &conjugate)?;
+        // −i(S − S̄) = i(S̄ − S).
+        let imaginary = e.mul_imaginary_unit(&e.sub(&conjugate, &sums)?)?;
+        Ok([e.divided(&real, 2.0)?, e.divided(&imaginary, 2.0)?])
+    }
+
+    fn comparison(&self, gap: Gap) -> Result<Comparison, SearchError> {
+        let threshold = self.index.threshold_of(gap)?;
+        let circuits = self.index.circuits(&threshold)?;
+        Ok(Comparison { threshold, circuits })
+    }
+
+    /// The indicators of scores.
+    fn indicators(&self, scores: &Ciphertext, comparison: &Comparison) -> Result<Ciphertext, SearchError> {
+        let reach = |p: &sudare_he::circuits::polynomial::Polynomial| {
+            let (centre, radius) = p.domain();
+            centre.abs() + radius
+        };
+        let [first, second] = &comparison.circuits;
+        // A score is at most one, and its error within the margin of the fit.
+        let scores = scores.clone().with_bound(reach(comparison.threshold.first()));
+        let between = self.evaluator.polynomial(&scores, first)?.with_bound(reach(comparison.threshold.second()));
+        debug_assert_eq!(between.level(), FIRST_LEVEL);
+        let out = self.evaluator.polynomial(&between, second)?;
+        let noise = 16.0 * self.index.expected().indicator * out.scale();
+        Ok(out.settled(1.05, noise))
+    }
+
+    /// Groups of segments that are worked on side by side: those in memory as many as there are threads, others alone.
+    fn waves<'d>(&self, database: &'d Database) -> Vec<&'d [Segment]> {
+        let most = 2 * threads::count().max(1);
+        let mut out = Vec::new();
+        let mut rest = database.segments.as_slice();
+        while let Some(first) = rest.first() {
+            let held = |s: &Segment| matches!(s.columns, Columns::Held(_));
+            let count = if held(first) { rest.iter().take(most).take_while(|s| held(s)).count() } else { 1 };
+            let (wave, more) = rest.split_at(count);
+            out.push(wave);
+            rest = more;
+        }
+        out
+    }
+
+    fn answer(
+        &self,
+        database: &Database,
+        (asked, queries): (Asked, &Query),
+        gaps: &[Gap],
+        ciphertexts: Vec<Ciphertext>,
+    ) -> Result<Answer, SearchError> {
+        let about = AboutAnswer {
+            index: database.name.clone(),
+            asked,
+            queries: queries.len(),
+            gaps: gaps.to_vec(),
+            segments: database.segments.iter().map(|s| s.rows).collect(),
+        };
+        Answer::new(&self.index, about, ciphertexts)
+    }
+
+    /// How many rows score above each threshold, for each question; a batch reads the table once. `progress` is told the segments done.
+    ///
+    /// # Errors
+    /// [`SearchError::Mixed`] for a question or a table of another plan; [`SearchError::Goal`] without thresholds;
+    /// [`SearchError::Gap`]; what reading refuses.
+    pub fn count(
+        &self,
+        database: &Database,
+        query: &Query,
+        gaps: &[Gap],
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Answer, SearchError> {
+        self.check(database, query)?;
+        if gaps.is_empty() {
+            return Err(SearchError::Goal { what: "thresholds", found: "none".into(), wanted: "one at least" });
+        }
+        let comparisons = gaps.iter().map(|gap| self.comparison(*gap)).collect::<Result<Vec<_>, _>>()?;
+        let queries = query.ciphertexts().iter().map(|q| self.expanded(q)).collect::<Result<Vec<_>, _>>()?;
+        let each = comparisons.len();
+        let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * each];
+        let mut done = 0;
+        for wave in self.waves(database) {
+            interrupt::check();
+            let counted = threads::map_alone(wave.len(), |k| {
+                let products = self.products(&wave[k], &queries)?;
+                let mut out = Vec::with_capacity(sums.len());
+                for product in &products {
+                    let halves = self.halves(product)?;
+                    for comparison in &comparisons {
+                        let [u, v] = halves.each_ref().map(|half| self.indicators(half, comparison));
+                        out.push(self.evaluator.add(&u?, &v?)?);
+                    }
+                }
+                Ok::<_, SearchError>(out)
+            });
+            for counted in counted {
+                for (sum, indicators) in sums.iter_mut().zip(counted?) {
+                    match sum {
+                        Some(sum) => self.evaluator.add_assign(sum, &indicators)?,
+                        None => *sum = Some(indicators),
+                    }
+                }
+            }
+            done += wave.len();
+            progress(done, database.segments.len());
+        }
+        let trace = TraceFunction::total_sum(self.index.params())?.doubling();
+        let sums: Vec<Ciphertext> = sums.into_iter().flatten().collect();
+        let totals = threads::map_jobs(sums.len(), |i| self.evaluator.trace(&sums[i], &trace));
+        self.answer(database, (Asked::Count, query), gaps, totals.into_iter().collect::<Result<_, _>>()?)
+    }
+
+    /// Which rows score above a threshold, with their payloads.
+    ///
+    /// # Errors
+    /// As [`Server::count`]; [`SearchError::NoPayload`].
+    pub fn fetch(
+        &self,
+        database: &Database,
+        query: &Query,
+        gap: Gap,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Answer, SearchError> {
+        let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
+        self.check(database, query)?;
+        let comparison = self.comparison(gap)?;
+        let queries = query.ciphertexts().iter().map(|q| self.expanded(q)).collect::<Result<Vec<_>, _>>()?;
+        let columns = 2 * payloads.ciphertexts();
+        let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * columns];
+        let mut done = 0;
+        for wave in self.waves(database) {
+            interrupt::check();
+            let found = threads::map_alone(wave.len(), |k| {
+                let products = self.products(&wave[k], &queries)?;
+                let one = |p: &Ciphertext| {
+                    let [u, v] = self.halves(p)?.each_ref().map(|half| self.indicators(half, &comparison));
+                    Ok::<_, SearchError>([u?, v?])
+                };
+                products.iter().map(one).collect::<Result<Vec<_>, _>>()
+            });
+            let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+            for (k, segments) in wave.chunks(HALVES / 2).enumerate() {
+                let first = k * (HALVES / 2);
+                self.add_payloads(&payloads, segments, &found[first..first + segments.len()], done + first, &mut sums)?;
+            }
+            done += wave.len();
+            progress(done, database.segments.len());
+        }
+        let sums: Vec<Ciphertext> = sums.into_iter().flatten().collect();
+        let ends = threads::map_jobs(sums.len(), |i| self.evaluator.relinearize_rescale(&sums[i]));
+        self.answer(database, (Asked::Fetch, query), &[gap], ends.into_iter().collect::<Result<_, _>>()?)
+    }
+
+    /// Adds the indicators of some segments times their payloads to the sums of each question: columns as they stand, then
+    /// turned.
+    fn add_payloads(
+        &self,
+        payloads: &Payloads,
+        segments: &[Segment],
+        found: &[Vec<[Ciphertext; 2]>],
+        first: usize,
+        sums: &mut [Option<Ciphertext>],
+    ) -> Result<(), SearchError> {
+        let each = payloads.ciphertexts();
+        let mut read = Vec::new();
+        for segment in segments {
+            read.push(match &segment.payload {
+                Some(Columns::Stored(reader)) => {
+                    let mut all = Vec::new();
+                    self.each_block(reader, |_, some| {
+                        all.extend(some);
+                        Ok(())
+                    })?;
+                    Some(all)
+                }
+                _ => None,
+            });
+        }
+        let columns = |k: usize| match (&segments[k].payload, &read[k]) {
+            (Some(Columns::Held(held)), _) => Ok(held),
+            (_, Some(read)) => Ok(read),
+            _ => Err(SearchError::Mixed { what: "a segment" }),
+        };
+        let all = (0..segments.len()).map(columns).collect::<Result<Vec<_>, _>>()?;
+        let queries = sums.len() / (2 * each);
+        let turned = threads::map_jobs(queries * segments.len() * 2, |i| {
+            let (q, k, half) = (i / (2 * segments.len()), i / 2 % segments.len(), i % 2);
+            self.turned(&found[k][q][half], 2 * (first + k) + half)
+        });
+        let turned = turned.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let bound = MEET * payloads.bound() * 1.5;
+        let added = threads::map_jobs(sums.len(), |i| {
+            let (q, column) = (i / (2 * each), i % (2 * each));
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            for k in 0..segments.len() {
+                for half in 0..2 {
+                    let (plain, moved) = (&found[k][q][half], &turned[(q * segments.len() + k) * 2 + half]);
+                    left.push(if column < each { plain } else { moved });
+                    right.push(&all[k][half * 2 * each + column]);
+                }
+            }
+            let mut out = match &sums[i] {
+                None => self.evaluator.dot(&left, &right)?,
+                Some(sum) => {
+                    let mut sum = sum.clone();
+                    self.evaluator.dot_assign(&mut sum, &left, &right)?;
+                    sum
+                }
+            };
+            let noise = out.noise();
+            out = out.with_bound(bound);
+            Ok::<_, SearchError>(out.settled(bound, noise))
+        });
+        for (sum, added) in sums.iter_mut().zip(added) {
+            *sum = Some(added?);
+        }
+        Ok(())
+    }
+
+    /// The indicators turned left by the half's number.
+    fn turned(&self, indicators: &Ciphertext, half: usize) -> Result<Ciphertext, SearchError> {
+        let slots = self.index.params().slots();
+        let mut out = indicators.clone();
+        for i in (0..slots.trailing_zeros()).filter(|i| (half % slots) >> i & 1 == 1) {
+            out = self.evaluator.rotate(&out, 1 << i)?;
+        }
+        Ok(out)
+    }
+
+    /// The scores of all rows with each question.
+    ///
+    /// # Errors
+    /// As [`Server::count`].
+    pub fn scores(
+        &self,
+        database: &Database,
+        query: &Query,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Answer, SearchError> {
+        self.check(database, query)?;
+        // Two levels are enough for one product and the bounds that travel.
+        let low = |q: &Ciphertext| self.expanded(&self.evaluator.drop_to(q, SCORES_LEVEL)?);
+        let queries = query.ciphertexts().iter().map(low).collect::<Result<Vec<_>, _>>()?;
+        let mut out: Vec<Vec<Ciphertext>> = vec![Vec::new(); queries.len()];
+        let mut done = 0;
+        for wave in self.waves(database) {
+            interrupt::check();
+            let scored = threads::map_alone(wave.len(), |k| {
+                let products = self.products(&wave[k], &queries)?;
+                let end = |p: &Ciphertext| {
+                    let scores = self.evaluator.relinearize_rescale(p)?;
+                    // Two scores of at most one: Σ |x_j·q_j| is no more, whatever the bound of each term adds up to.
+                    let noise = 16.0 * self.index.expected().score * scores.scale();
+                    Ok(self.evaluator.drop_to(&scores.settled(1.5, noise), 0)?)
+                };
+                products.iter().map(end).collect::<Result<Vec<_>, SearchError>>()
+            });
+            for scored in scored {
+                out.iter_mut().zip(scored?).for_each(|(all, one)| all.push(one));
+            }
+            done += wave.len();
+            progress(done, database.segments.len());
+        }
+        self.answer(database, (Asked::Scores, query), &[], out.concat())
+    }
+}

@@ -1,0 +1,9 @@
+//! Encrypted search against a plain reference.
+
+mod answers;
+mod edges;
+mod files;
+mod noise;
+mod plain;
+mod plans;
+mod world;

@@ -1,0 +1,78 @@
+//! Plans and their figures.
+
+use crate::world::*;
+use sudare_ring::{ErrorKind, Kinded};
+use sudare_rlwe::wire::Wire;
+use sudare_search::{Client, Gap, Goal, Index, Payload, SearchError};
+
+#[test]
+fn the_sizes_of_the_public_benchmark() {
+    let benchmark = |d, rows, low| {
+        let gap = Gap { low, high: 0.82 };
+        Index::new(Goal { d, rows, above: 0.8, gap, lowest: -low, payload: Some(Payload { numbers: 7, bits: 12 }) })
+            .unwrap()
+    };
+    for (d, rows, low, segments, database) in
+        [(128, 50_000, 0.66, 4, 0.39e9), (256, 1_000_000, 0.52, 62, 11.7e9), (512, 20_000_000, 0.40, 1221, 453e9)]
+    {
+        let index = benchmark(d, rows, low);
+        let (expected, bytes) = (index.expected(), index.bytes());
+        assert_eq!(index.segments(), segments);
+        assert!((bytes.database as f64 / database - 1.0).abs() < 0.06, "{bytes:?}");
+        assert!(expected.bias < 0.1 && expected.log2_failure < -60.0, "{expected:?}");
+        assert!(expected.digit < 0.05, "{expected:?}");
+        assert!(bytes.keys < 60_000_000 && bytes.count < 350_000 && bytes.fetch < 3_500_000, "{bytes:?}");
+    }
+    let seconds = benchmark(128, 50_000, 0.66).seconds(0.050e-3);
+    assert!((0.7..1.3).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn foretold_sizes_are_those_of_objects() {
+    let index = Index::new(Goal {
+        d: 16,
+        rows: 100,
+        above: 0.9,
+        gap: Gap { low: 0.7, high: 0.95 },
+        lowest: -1.0,
+        payload: None,
+    })
+    .unwrap();
+    let client = Client::new(&index).unwrap();
+    let (bytes, query) = (index.bytes(), client.query(&[1.0; 16]).unwrap().to_bytes().unwrap().len() as f64);
+    let keys = client.eval_keys().unwrap().wire_bytes().unwrap() as f64;
+    assert!((query / bytes.query as f64 - 1.0).abs() < 0.02, "{query} {bytes:?}");
+    assert!((keys / bytes.keys as f64 - 1.0).abs() < 0.15, "{keys} {bytes:?}");
+}
+
+#[test]
+fn a_plan_is_its_text() {
+    for index in [Index::new(goal(1000)).unwrap(), Index::insecure(goal(77), 10).unwrap()] {
+        let again = Index::from_json(&index.to_json()).unwrap();
+        assert_eq!((again.hash(), again.goal(), again.params()), (index.hash(), index.goal(), index.params()));
+        assert!(index.explain(5e-5).contains("the server learns"));
+    }
+    assert_ne!(Index::insecure(goal(77), 9).unwrap().hash(), Index::insecure(goal(78), 9).unwrap().hash());
+    for text in [
+        "",
+        "{}",
+        "{\"sudare_index\": 2}",
+        &Index::insecure(goal(9), 9).unwrap().to_json().replace("\"d\": 128", "\"d\": 0"),
+    ] {
+        assert!(Index::from_json(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_gap_that_is_too_narrow_is_refused_with_one_that_is_not() {
+    let narrow = Goal { gap: Gap { low: 0.78, high: 0.82 }, ..goal(50_000) };
+    let refused = Index::insecure(narrow, 9).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Parameters);
+    let SearchError::Gap { possible, .. } = refused else { panic!("{refused}") };
+    assert!((0.6..0.72).contains(&possible), "{possible}");
+    assert!(Index::insecure(Goal { gap: Gap { low: possible, high: 0.82 }, ..narrow }, 9).is_ok());
+
+    let goal = Goal::above(64, 10_000, 0.7).unwrap();
+    assert!(goal.gap.low < 0.7 && goal.gap.high > 0.7 && Index::insecure(goal, 9).is_ok());
+    assert!(Goal::above(64, 10_000, 0.999).is_err());
+}

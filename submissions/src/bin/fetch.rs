@@ -1,0 +1,248 @@
+//! fetch-by-similarity: the rows of an encrypted table whose cosine with an encrypted query is over 0.8, or how many there are.
+//!
+//! `server_preprocess_dataset` starts a process that holds keys and table and answers `server_encrypted_compute` over a socket. It
+//! ends after ten minutes without a query. Where it does not run, the step does the work itself.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_search::{Answer, Client, Database, Gap, Goal, Index, Payload, Query, Server};
+use sudare_submissions::{Outcome, Reported, Step, floats, note_peak, read, run, write, write_secret};
+
+/// Payload numbers of a row, and their bits: 0 to 4095.
+const NUMBERS: usize = 7;
+const BITS: u32 = 12;
+/// Seconds without a query after which the resident server ends.
+const IDLE: u64 = 600;
+/// Rows that are encrypted at a time, at least: one segment.
+const LOT: usize = 1 << 14;
+
+/// Name, rows, coordinates, and the end of the scores of what does not match.
+const SIZES: [(&str, u64, usize, f64); 4] = [
+    ("toy", 1_000, 128, 0.66),
+    ("small", 50_000, 128, 0.66),
+    ("medium", 1_000_000, 256, 0.52),
+    ("large", 20_000_000, 512, 0.40),
+];
+
+struct Instance {
+    io: PathBuf,
+    data: PathBuf,
+    index: Index,
+    count_only: bool,
+}
+
+impl Instance {
+    fn new(step: &Step) -> Outcome<Self> {
+        let size: usize = step.argument(0)?.parse()?;
+        let (name, rows, d, low) = *SIZES.get(size).ok_or("sizes are 0 to 3")?;
+        let payload = Some(Payload { numbers: NUMBERS, bits: BITS });
+        // No vector of the generator has a cosine under −low with another's, but for a probability of 2^−40.
+        let goal = Goal { d, rows, above: 0.8, gap: Gap { low, high: 0.82 }, lowest: -low, payload };
+        let (io, data) = (Path::new("io").join(name), Path::new("datasets").join(name));
+        Ok(Self { io, data, index: Index::new(goal)?, count_only: step.has("--count_only") })
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.io.join("keys").join("eval.keys")
+    }
+
+    fn secret(&self) -> PathBuf {
+        self.io.join("client_secret").join("secret.key")
+    }
+
+    fn table(&self) -> PathBuf {
+        self.io.join("ciphertexts_upload").join("db")
+    }
+
+    fn query(&self) -> PathBuf {
+        self.io.join("ciphertexts_upload").join("query.bin")
+    }
+
+    fn results(&self) -> PathBuf {
+        self.io.join("ciphertexts_download").join("results.bin")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.io.join("server.socket")
+    }
+
+    fn client(&self) -> Outcome<Client> {
+        let secret = secret_key_from_bytes(self.index.params(), &read(&self.secret())?)?;
+        Ok(Client::with_secret(&self.index, secret)?)
+    }
+
+    fn server(&self) -> Outcome<(Server, Database)> {
+        let keys = EvalKeys::from_bytes(self.index.params(), &read(&self.keys())?)?;
+        let server = Server::new(&self.index, keys)?;
+        let database = server.open(&self.table(), memory())?;
+        Ok((server, database))
+    }
+
+    /// Answers the query that is there.
+    fn answer(&self, server: &Server, database: &Database, count_only: bool) -> Outcome<()> {
+        let mut reported = Reported::default();
+        let query =
+            reported.timed("Reading the query", || Ok(Query::from_bytes(&self.index, &read(&self.query())?)?))?;
+        let answer = reported.timed("Encrypted computation", || {
+            let gap = self.index.goal().gap;
+            Ok(match count_only {
+                true => server.count(database, &query, &[gap], &|_, _| ())?,
+                false => server.fetch(database, &query, gap, &|_, _| ())?,
+            })
+        })?;
+        reported.timed("Writing the answer", || write(&self.results(), &answer.to_bytes()?))?;
+        write(&self.io.join("server_reported_steps.json"), reported.text().as_bytes())
+    }
+}
+
+/// Bytes that the server may take: nine tenths of what is free, or of `SUDARE_MEMORY` megabytes.
+fn memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let free =
+        line.and_then(|l| l.trim().split(' ').next()).and_then(|n| n.parse::<u64>().ok()).unwrap_or(8 << 20) << 10;
+    let said = std::env::var("SUDARE_MEMORY").ok().and_then(|m| m.parse::<u64>().ok());
+    said.map_or(free / 10 * 9, |megabytes| megabytes << 20)
+}
+
+fn encrypt_table(instance: &Instance) -> Outcome<()> {
+    let client = instance.client()?;
+    if instance.table().exists() {
+        fs::remove_dir_all(instance.table())?;
+    }
+    let mut storing = client.store(&instance.table())?;
+    let goal = instance.index.goal();
+    let mut rows = BufReader::new(fs::File::open(instance.data.join("db.bin"))?);
+    let mut numbers = BufReader::new(fs::File::open(instance.data.join("payloads.bin"))?);
+    let mut left = goal.rows as usize;
+    while left > 0 {
+        let count = left.min(LOT);
+        let mut vectors = vec![0; 4 * goal.d * count];
+        rows.read_exact(&mut vectors)?;
+        let mut payloads = vec![0; 2 * NUMBERS * count];
+        numbers.read_exact(&mut payloads)?;
+        let payloads: Vec<u64> =
+            payloads.as_chunks::<2>().0.iter().map(|b| u64::from(u16::from_le_bytes(*b))).collect();
+        storing.push(&floats(&vectors), &payloads)?;
+        left -= count;
+    }
+    storing.finish()?;
+    Ok(())
+}
+
+fn decrypt(instance: &Instance) -> Outcome<()> {
+    let client = instance.client()?;
+    let answer = Answer::from_bytes(&instance.index, &read(&instance.results())?)?;
+    let out = instance.io.join("results.bin");
+    if instance.count_only {
+        return write(&out, &(client.counts(&answer)?[0][0] as i64).to_le_bytes());
+    }
+    let hits = client.hits(&answer)?.remove(0);
+    let mut rows: Vec<Vec<i16>> = hits.into_iter().map(|h| h.payload.iter().map(|x| *x as i16).collect()).collect();
+    rows.sort_unstable();
+    write(&out, &rows.concat().iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+/// Starts the resident server, and waits until it has the table.
+fn start(step: &Step, instance: &Instance) -> Outcome<()> {
+    if UnixStream::connect(instance.socket()).is_ok_and(|mut s| s.write_all(b"end\n").is_ok()) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let _ = fs::remove_file(instance.socket());
+    let mut child = Command::new(std::env::current_exe()?);
+    let own = std::env::current_exe()?;
+    let named = own.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("sudare-"));
+    use std::os::unix::process::CommandExt;
+    child.arg0(if named { "sudare-fetch" } else { "server_resident" });
+    if named {
+        child.arg("server_resident");
+    }
+    child.args(&step.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // Its own group: it outlives the step.
+    let mut child = child.process_group(0).spawn()?;
+    let Some(out) = child.stdout.take() else { return Err("the resident server has no output".into()) };
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
+    if line.trim() == "ready" { Ok(()) } else { Err(format!("the resident server did not start: {line}").into()) }
+}
+
+/// The resident server.
+fn serve(instance: &Instance) -> Outcome<()> {
+    let (server, database) = instance.server()?;
+    let listener = UnixListener::bind(instance.socket())?;
+    note_peak("server_resident")?;
+    println!("ready");
+    std::io::stdout().flush()?;
+    let (begun, last) = (Instant::now(), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while begun.elapsed().as_secs() < last.load(Ordering::Relaxed) + IDLE {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            let _ = fs::remove_file(instance.socket());
+            std::process::exit(0);
+        });
+        for stream in listener.incoming() {
+            let mut stream = stream?;
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line)?;
+            last.store(begun.elapsed().as_secs(), Ordering::Relaxed);
+            if line.trim() == "end" {
+                let _ = fs::remove_file(instance.socket());
+                std::process::exit(0);
+            }
+            let done = instance.answer(&server, &database, line.trim() == "count");
+            note_peak("server_resident")?;
+            let words = done.map_or_else(|e| e.to_string().replace('\n', " "), |()| "done".into());
+            writeln!(stream, "{words}")?;
+        }
+        Ok(())
+    })
+}
+
+fn compute(instance: &Instance) -> Outcome<()> {
+    let Ok(mut stream) = UnixStream::connect(instance.socket()) else {
+        let (server, database) = instance.server()?;
+        return instance.answer(&server, &database, instance.count_only);
+    };
+    writeln!(stream, "{}", if instance.count_only { "count" } else { "fetch" })?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    if line.trim() == "done" { Ok(()) } else { Err(line.into()) }
+}
+
+fn keys(instance: &Instance) -> Outcome<()> {
+    let client = Client::new(&instance.index)?;
+    write_secret(&instance.secret(), &secret_key_to_bytes(client.secret())?)?;
+    write(&instance.keys(), &client.eval_keys()?.to_bytes()?)
+}
+
+fn encrypt_query(instance: &Instance) -> Outcome<()> {
+    let query = floats(&read(&instance.data.join("query.bin"))?);
+    write(&instance.query(), &instance.client()?.query(&query)?.to_bytes()?)
+}
+
+fn main() -> ExitCode {
+    run(|step| {
+        let instance = Instance::new(step)?;
+        match step.name.as_str() {
+            // Vectors are normalised and sorted where they are encrypted; nothing is left to do in the clear.
+            "client_preprocess_dataset" | "client_preprocess_query" | "client_postprocess" => Ok(()),
+            "client_key_generation" => keys(&instance),
+            "client_encode_encrypt_db" => encrypt_table(&instance),
+            "server_preprocess_dataset" => start(step, &instance),
+            "server_resident" => serve(&instance),
+            "client_encode_encrypt_query" => encrypt_query(&instance),
+            "server_encrypted_compute" => compute(&instance),
+            "client_decrypt_decode" => decrypt(&instance),
+            other => Err(format!("no step of fetch-by-similarity: {other}").into()),
+        }
+    })
+}

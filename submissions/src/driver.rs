@@ -1,0 +1,252 @@
+//! Does what the harnesses of the public workloads do: the same files, one process a step, wall time between steps, sizes of folders, three runs,
+//! answers checked in the clear.
+
+use crate::{Outcome, write};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use sudare_testkit::Random;
+
+/// What is run, and where.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    /// The folder of the programs `sudare-fetch` and `sudare-zn`.
+    pub programs: PathBuf,
+    /// The folder that stands for the harness's root; emptied before and removed after.
+    pub folder: PathBuf,
+    /// Threads of each program; 0 for one for each processor.
+    pub threads: usize,
+    /// Runs of the steps that the harness repeats.
+    pub runs: usize,
+}
+
+/// What was measured of one workload at one size.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// `public`.
+    pub suite: &'static str,
+    /// The workload and its variant.
+    pub workload: String,
+    /// The size's name.
+    pub size: &'static str,
+    /// Threads of each program; 0 for one for each processor.
+    pub threads: usize,
+    /// Seconds of each step: one figure for steps that come once.
+    pub seconds: BTreeMap<String, Vec<f64>>,
+    /// Seconds of parts of the server's step in the last run, as it reports them.
+    pub reported: BTreeMap<String, f64>,
+    /// Bytes of folders and files, as the harness measures them.
+    pub bytes: BTreeMap<&'static str, u64>,
+    /// Most megabytes of each process.
+    pub peak_mb: BTreeMap<String, f64>,
+    /// `ok`, or what was wrong with an answer.
+    pub check: String,
+}
+
+impl Measured {
+    fn new(drive: &Drive, workload: &str, size: &'static str) -> Self {
+        Self {
+            suite: "public",
+            workload: workload.into(),
+            size,
+            threads: drive.threads,
+            seconds: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            bytes: BTreeMap::new(),
+            peak_mb: BTreeMap::new(),
+            check: "ok".into(),
+        }
+    }
+}
+
+/// Bytes of all files below a folder, or of a file; none where there is nothing.
+fn size_of(path: &Path) -> u64 {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            fs::read_dir(path).map_or(0, |all| all.flatten().map(|entry| size_of(&entry.path())).sum())
+        }
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    }
+}
+
+fn bytes_of(numbers: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(f32::to_le_bytes).collect()
+}
+
+/// A direction: nearly normal numbers, normalised.
+fn direction(random: &mut Random, d: usize) -> Vec<f64> {
+    let v: Vec<f64> = (0..d).map(|_| (0..12).map(|_| random.unit()).sum::<f64>()).collect();
+    normalised(v)
+}
+
+fn normalised(v: Vec<f64>) -> Vec<f64> {
+    let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    v.into_iter().map(|x| x / norm).collect()
+}
+
+impl Drive {
+    fn empty(&self) -> Outcome<()> {
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder)?;
+        }
+        Ok(fs::create_dir_all(&self.folder)?)
+    }
+
+    /// One step; its wall time goes to what was measured.
+    fn step(&self, program: &str, step: &str, arguments: &[&str], out: &mut Measured) -> Outcome<()> {
+        let program = fs::canonicalize(self.programs.join(program))?;
+        let begun = Instant::now();
+        let status = Command::new(program)
+            .arg(step)
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env("SUDARE_THREADS", self.threads.to_string())
+            .env("SUDARE_PEAK", fs::canonicalize(&self.folder)?.join("peak"))
+            .stdin(Stdio::null())
+            .status()?;
+        out.seconds.entry(step.into()).or_default().push(begun.elapsed().as_secs_f64());
+        if status.success() { Ok(()) } else { Err(format!("{step} {arguments:?}: {status}").into()) }
+    }
+
+    fn peaks(&self, out: &mut Measured) {
+        let text = fs::read_to_string(self.folder.join("peak")).unwrap_or_default();
+        for line in text.lines() {
+            let Some((step, kilobytes)) = line.split_once(' ') else { continue };
+            let megabytes = kilobytes.parse::<f64>().unwrap_or(0.0) / 1024.0;
+            let most = out.peak_mb.entry(step.into()).or_default();
+            *most = most.max(megabytes);
+        }
+    }
+
+    fn reported(&self, path: &Path, out: &mut Measured) {
+        let text = fs::read_to_string(self.folder.join(path)).unwrap_or_default();
+        out.reported = serde_json::from_str(&text).unwrap_or_default();
+    }
+
+    /// fetch-by-similarity, sizes 0 (toy) to 2 (medium): rows as its generator makes them, each run with a query of its own; all but the
+    /// last near a centre.
+    ///
+    /// # Errors
+    /// A step that fails.
+    pub fn fetch(&self, size: usize, count_only: bool) -> Outcome<Measured> {
+        const ALL: [(&str, usize, usize); 3] =
+            [("toy", 1_000, 128), ("small", 50_000, 128), ("medium", 1_000_000, 256)];
+        let (name, rows, d) = *ALL.get(size).ok_or("sizes are 0 to 2")?;
+        let variant = if count_only { "fetch-by-similarity, count" } else { "fetch-by-similarity, payloads" };
+        let mut out = Measured::new(self, variant, name);
+        self.empty()?;
+        let (data, io) = (self.folder.join("datasets").join(name), self.folder.join("io").join(name));
+        let mut random = Random(size as u64 + 1);
+        let centres: Vec<Vec<f64>> = (0..rows / 32).map(|_| direction(&mut random, d)).collect();
+        let near = |random: &mut Random| {
+            let (centre, away) = (random.index(centres.len()), direction(random, d));
+            normalised(centres[centre].iter().zip(away).map(|(c, a)| c + 0.3 * a).collect())
+        };
+        let mut table: Vec<f32> = Vec::with_capacity(rows * d);
+        for _ in 0..rows {
+            let row = if random.chance(50) { near(&mut random) } else { direction(&mut random, d) };
+            table.extend(row.into_iter().map(|x| x as f32));
+        }
+        let payloads: Vec<i16> = (0..7 * rows).map(|_| random.below(512) as i16).collect();
+        write(&data.join("db.bin"), &bytes_of(table.iter().copied()))?;
+        write(&data.join("payloads.bin"), &payloads.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+
+        let number = size.to_string();
+        let arguments: Vec<&str> = [number.as_str()].into_iter().chain(count_only.then_some("--count_only")).collect();
+        let once = [
+            "client_preprocess_dataset",
+            "client_key_generation",
+            "client_encode_encrypt_db",
+            "server_preprocess_dataset",
+        ];
+        for step in once {
+            self.step("sudare-fetch", step, &arguments, &mut out)?;
+        }
+        out.bytes.insert("keys", size_of(&io.join("keys")));
+        out.bytes.insert("table", size_of(&io.join("ciphertexts_upload")));
+        for run in 0..self.runs {
+            let query =
+                if run + 1 < self.runs || self.runs == 1 { near(&mut random) } else { direction(&mut random, d) };
+            let query: Vec<f32> = query.into_iter().map(|x| x as f32).collect();
+            write(&data.join("query.bin"), &bytes_of(query.iter().copied()))?;
+            let each = [
+                "client_preprocess_query",
+                "client_encode_encrypt_query",
+                "server_encrypted_compute",
+                "client_decrypt_decode",
+                "client_postprocess",
+            ];
+            for step in each {
+                self.step("sudare-fetch", step, &arguments, &mut out)?;
+            }
+            let matching = |row: &[f32]| row.iter().zip(&query).map(|(a, b)| a * b).sum::<f32>() > 0.8;
+            let found = table.chunks(d).enumerate().filter(|(_, row)| matching(row)).map(|(i, _)| i);
+            let mut expected: Vec<&[i16]> = found.map(|i| &payloads[7 * i..7 * (i + 1)]).collect();
+            expected.sort_unstable();
+            let expected = match count_only {
+                true => (expected.len() as i64).to_le_bytes().to_vec(),
+                false => expected.concat().iter().flat_map(|x| x.to_le_bytes()).collect(),
+            };
+            if fs::read(io.join("results.bin"))? != expected {
+                out.check = format!("run {run} answered wrongly");
+            }
+        }
+        out.bytes.insert("query", size_of(&io.join("ciphertexts_upload/query.bin")));
+        out.bytes.insert("answer", size_of(&io.join("ciphertexts_download/results.bin")));
+        self.reported(&Path::new("io").join(name).join("server_reported_steps.json"), &mut out);
+        // The resident server ends, as it would by idling.
+        let socket = io.join("server.socket");
+        if let Ok(mut stream) = std::os::unix::net::UnixStream::connect(&socket) {
+            std::io::Write::write_all(&mut stream, b"end\n")?;
+        }
+        self.peaks(&mut out);
+        fs::remove_dir_all(&self.folder)?;
+        Ok(out)
+    }
+
+    /// Zn-multiplication of 1, 1,000, 100,000 or 10,000,000 pairs, edges among them.
+    ///
+    /// # Errors
+    /// A step that fails.
+    pub fn zn(&self, size: usize) -> Outcome<Measured> {
+        const ALL: [(&str, usize); 4] = [("single", 1), ("small", 1_000), ("medium", 100_000), ("large", 10_000_000)];
+        let (name, count) = *ALL.get(size).ok_or("sizes are 0 to 3")?;
+        let mut out = Measured::new(self, "Zn-multiplication", name);
+        self.empty()?;
+        let (data, io) = (self.folder.join("datasets").join(name), self.folder.join("io").join(name));
+        let mut random = Random(size as u64 + 77);
+        let sides = [0, 1].map(|_| random.edges(u64::MAX, count));
+        for (side, words) in ["lhs", "rhs"].iter().zip(&sides) {
+            let text: String = words.iter().map(|x| format!("{x}\n")).collect();
+            write(&data.join(format!("{side}.txt")), text.as_bytes())?;
+        }
+        let number = count.to_string();
+        self.step("sudare-zn", "client_preprocess_input", &[&number], &mut out)?;
+        for step in ["client_key_generation", "client_encode_encrypt_input"] {
+            self.step("sudare-zn", step, &[name], &mut out)?;
+        }
+        for _ in 0..self.runs {
+            for step in ["server_encrypted_compute", "client_decrypt_decode", "client_postprocess"] {
+                self.step("sudare-zn", step, &[name, &number], &mut out)?;
+            }
+            let expected: String =
+                sides[0].iter().zip(&sides[1]).map(|(a, b)| format!("{}\n", a.wrapping_mul(*b))).collect();
+            if fs::read(io.join("cleartext_output/out.txt"))? != expected.as_bytes() {
+                out.check = "a product is wrong".into();
+            }
+        }
+        for (what, folder) in
+            [("keys", "public_keys"), ("upload", "ciphertexts_upload"), ("answer", "ciphertexts_download")]
+        {
+            out.bytes.insert(what, size_of(&io.join(folder)));
+        }
+        self.reported(&Path::new("io").join(name).join("server_reported_steps.json"), &mut out);
+        self.peaks(&mut out);
+        fs::remove_dir_all(&self.folder)?;
+        Ok(out)
+    }
+}
