@@ -223,7 +223,12 @@ impl<B: Backend> Evaluator<B> {
     /// As [`Evaluator::check`].
     pub fn mul_integer(&self, a: &B::Ciphertext, value: i64) -> Made<B> {
         self.check(a)?;
-        if value == 1 { Ok(a.clone()) } else { self.backend.mul_integer(a, value) }
+        if value == 1 { self.copied(a) } else { self.backend.mul_integer(a, value) }
+    }
+
+    /// The same ciphertext, in memory of its own: a simulation notes that.
+    fn copied(&self, a: &B::Ciphertext) -> Made<B> {
+        self.backend.drop_to(a, a.level())
     }
 
     /// ⌊a / q_l⌉, one level down.
@@ -346,7 +351,7 @@ impl<B: Backend> Evaluator<B> {
     pub fn automorphism(&self, a: &B::Ciphertext, element: u64, step: i64) -> Made<B> {
         self.check_two_parts("rotation", a)?;
         if element == 1 {
-            return Ok(a.clone());
+            return self.copied(a);
         }
         self.context().check_key(element, step, a.level())?;
         let out = self.backend.automorphism(a, element)?;
