@@ -5,13 +5,15 @@
 //! holds A\[i,s\] there and the right one B\[s,j\]. Where the contraction has more indices than a
 //! ciphertext has squares it runs over several ciphertexts, summed before one relinearisation.
 
-use super::common::{
-    Search, check_count, check_depth, check_matrices, check_shape, fold, search_literals, slots_of, stages,
-};
 use crate::error::MatrixError;
 use crate::portable::{self, Portable, Reading};
-use crate::product::{Figures, Method, Outline, Product, ProductSpec, Requirements};
-use crate::{coefficient, rounding};
+use crate::product::{Figures, Product, ProductPlan, Requirements};
+use crate::products::coefficient;
+use crate::products::{Method, ProductSpec};
+use crate::rounding;
+use crate::slots::common::{
+    Search, check_count, check_depth, check_matrices, check_shape, fold, search_literals, slots_of, stages,
+};
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
@@ -47,7 +49,7 @@ impl Default for SpreadOptions {
 
 /// The product's sizes and parameters.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Spread3dPlan {
     shape: Shape,
     literal: ParamsLiteral,
     options: SpreadOptions,
@@ -64,7 +66,7 @@ pub struct Plan {
     pair: usize,
 }
 
-impl Plan {
+impl Spread3dPlan {
     /// Plans the product.
     ///
     /// # Errors
@@ -115,7 +117,7 @@ impl Plan {
     }
 }
 
-impl Outline for Plan {
+impl ProductPlan for Spread3dPlan {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -137,7 +139,7 @@ impl Outline for Plan {
     }
 }
 
-impl Portable for Plan {
+impl Portable for Spread3dPlan {
     type Tables<B: Backend> = ();
 
     fn tables<B: Backend>(&self, _: &Evaluator<B>) -> Result<(), MatrixError> {
@@ -198,7 +200,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
             let search = Search { req, least_log_n, result, chain: &[false], switching: true };
             let literals = match folded {
                 true => search_literals(&search, |literal| {
-                    Plan::new(req.shape, literal, options).ok()?.promised(req.max_abs)
+                    Spread3dPlan::new(req.shape, literal, options).ok()?.promised(req.max_abs)
                 }),
                 false => unfolded_literal(req, least_log_n, options).into_iter().collect(),
             };
@@ -233,12 +235,12 @@ fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions
                     log_scale: scale,
                 }
             };
-            let plan = Plan::new(req.shape, &literal(2 * scale), options).ok()?;
+            let plan = Spread3dPlan::new(req.shape, &literal(2 * scale), options).ok()?;
             let sum = req.max_abs[0] * req.max_abs[1] * (plan.pair * plan.chunks) as f64;
             // A sign and the primes' own distance from their powers of two.
             let literal = literal(2 * scale + sum.max(1.0).log2().ceil() as u32 + 3);
             let secure = literal.q_bits.iter().sum::<u32>() <= limit;
-            let plan = Plan { literal: literal.clone(), ..plan };
+            let plan = Spread3dPlan { literal: literal.clone(), ..plan };
             (secure && plan.serves(req.max_abs, req.error)).then_some(literal)
         })
     })
@@ -248,21 +250,21 @@ fn unfolded_literal(req: &Requirements, least_log_n: u32, options: SpreadOptions
 #[derive(Debug)]
 pub struct Spread3d {
     params: Params,
-    plan: Plan,
+    plan: Spread3dPlan,
 }
 
 impl Spread3d {
     /// The product under given parameters.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// As [`Spread3dPlan::new`].
     pub fn new(params: &Params, shape: Shape, options: SpreadOptions) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), options)? })
+        Ok(Self { params: params.clone(), plan: Spread3dPlan::new(shape, params.literal(), options)? })
     }
 }
 
 impl Product for Spread3d {
-    fn outline(&self) -> &dyn Outline {
+    fn plan(&self) -> &dyn ProductPlan {
         &self.plan
     }
 

@@ -20,21 +20,24 @@
 //! elements: whoever decrypts sees them as well as the product.
 
 mod layout;
-mod sizes;
+mod search;
 
-use crate::coefficient::{check_count, check_matrices};
 use crate::error::MatrixError;
-use crate::product::{Outline, Product};
+use crate::portable::{self, Portable, Reading};
+use crate::product::{Figures, Product, ProductPlan};
+use crate::products::coefficient::{check_count, check_matrices};
 use crate::slots::common::check_shape;
 use layout::Layout;
+pub use search::candidates;
 use serde::{Deserialize, Serialize};
-pub use sizes::{Plan, candidates};
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::block_product::BlockProduct;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext,
+};
 use sudare_ring::threads;
-use sudare_rlwe::Blocks;
+use sudare_rlwe::{Backend, Blocks};
 use zeroize::Zeroizing;
 
 const NAME: &str = "module";
@@ -51,11 +54,111 @@ pub struct ModuleOptions {
     pub relinearize: bool,
 }
 
+/// The size of a complex pair of elements up to one, and so of a coefficient: √2, rounded up.
+const PAIR: f64 = 1.4143;
+
+/// The product's sizes and parameters; no tables.
+#[derive(Clone, Debug)]
+pub struct ModulePlan {
+    shape: Shape,
+    literal: ParamsLiteral,
+    options: ModuleOptions,
+}
+
+impl ModulePlan {
+    /// Plans the product.
+    ///
+    /// # Errors
+    /// [`MatrixError::Method`] for an empty shape, a side or a number of slots that the ring
+    /// cannot have, or parameters without special primes.
+    pub fn new(shape: Shape, literal: &ParamsLiteral, options: ModuleOptions) -> Result<Self, MatrixError> {
+        check(shape, literal, &options)?;
+        Ok(Self { shape, literal: literal.clone(), options })
+    }
+
+    /// Terms of the contraction in one ciphertext.
+    fn terms(&self) -> usize {
+        (1 << self.literal.log_n) / (self.options.side * self.options.slots)
+    }
+
+    /// Blocks of both operands and of the result.
+    fn blocks(&self) -> Blocks {
+        let (Shape { m, k, n, batch }, ModuleOptions { side, slots, relinearize }) = (self.shape, self.options);
+        Blocks {
+            side,
+            groups: batch.div_ceil(slots),
+            block_rows: m.div_ceil(side),
+            block_columns: n.div_ceil(side),
+            terms: k.div_ceil(self.terms()),
+            rows: m,
+            relinearize,
+        }
+    }
+}
+
+impl ProductPlan for ModulePlan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn literal(&self) -> &ParamsLiteral {
+        &self.literal
+    }
+
+    fn ciphertexts(&self, operand: Operand) -> usize {
+        let [left, right, output] = self.blocks().counts();
+        match operand {
+            Operand::Left => left,
+            Operand::Right => right,
+            Operand::Output => output,
+        }
+    }
+
+    fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
+        portable::figures(self, max_abs)
+    }
+}
+
+impl Portable for ModulePlan {
+    type Tables<B: Backend> = ();
+
+    fn tables<B: Backend>(&self, _: &Evaluator<B>) -> Result<(), MatrixError> {
+        Ok(())
+    }
+
+    fn multiply<B: Backend>(
+        &self,
+        e: &Evaluator<B>,
+        (): &(),
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
+        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
+        let blocks = self.blocks();
+        let occupied = self.shape.k as f64 / (blocks.terms * self.terms()) as f64;
+        Ok(e.block_products(left, right, &BlockProduct { blocks, occupied })?)
+    }
+
+    /// The message's bound is the Euclidean norm of a row.
+    fn message(&self, _: Operand, max_abs: f64) -> (f64, f64) {
+        (max_abs * PAIR, max_abs * ((self.options.side * self.terms()) as f64).sqrt())
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::Embedded { slots: self.options.slots, error: layout::embedding_error(self.options.slots) }
+    }
+}
+
 /// A product by the module method; see the [module](self).
 #[derive(Debug)]
 pub struct Module {
     params: Params,
-    plan: Plan,
+    plan: ModulePlan,
     layout: Layout,
 }
 
@@ -80,9 +183,9 @@ impl Module {
     /// The product under given parameters.
     ///
     /// # Errors
-    /// As [`Plan::new`]; [`MatrixError::He`].
+    /// As [`ModulePlan::new`]; [`MatrixError::He`].
     pub fn new(shape: Shape, params: &Params, options: ModuleOptions) -> Result<Self, MatrixError> {
-        let plan = Plan::new(shape, params.literal(), options)?;
+        let plan = ModulePlan::new(shape, params.literal(), options)?;
         let layout = Layout::new(params.degree(), options.side, options.slots)?;
         Ok(Self { params: params.clone(), plan, layout })
     }
@@ -94,7 +197,7 @@ impl Module {
 }
 
 impl Product for Module {
-    fn outline(&self) -> &dyn Outline {
+    fn plan(&self) -> &dyn ProductPlan {
         &self.plan
     }
 
@@ -104,13 +207,13 @@ impl Product for Module {
 
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError> {
         check_matrices(self.plan.shape, operand, matrices, max_abs)?;
-        let terms = self.plan.counts().3;
+        let Blocks { groups, terms, .. } = self.plan.blocks();
         let blocks = self.ciphertexts(operand) / terms;
-        let per_group = blocks / self.plan.counts().0;
+        let per_group = blocks / groups;
         let encoder = Encoder::new(&self.params);
-        let (d, slots, per_term) = (self.plan.options.side, self.plan.options.slots, self.layout.terms());
-        // A complex pair of elements is √2 times as large as one, and so may a coefficient be.
-        let at = EncodeAt { max_abs: max_abs * 1.4143, ..encoder.at_top(max_abs) };
+        let (d, slots, per_term) = (self.plan.options.side, self.plan.options.slots, self.plan.terms());
+        let (values, bound) = self.plan.message(operand, max_abs);
+        let at = EncodeAt { max_abs: values, ..encoder.at_top(max_abs) };
         let plaintexts = threads::map(blocks * terms, |index| {
             let (block, term) = (index / terms, index % terms);
             let (group, block) = (block / per_group, block % per_group);
@@ -122,7 +225,7 @@ impl Product for Module {
                 })
             };
             let values = self.layout.encode(element, operand == Operand::Right);
-            Ok(encoder.encode_coefficients(&values, at)?.with_bound(max_abs * self.layout.row_norm()))
+            Ok(encoder.encode_coefficients(&values, at)?.with_bound(bound))
         });
         plaintexts.into_iter().collect()
     }
@@ -130,10 +233,10 @@ impl Product for Module {
     /// A result's rows hold their elements where the first term of a left row's pair would stand.
     fn encode_addend(&self, matrices: &[Matrix], at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
         check_matrices(self.plan.shape, Operand::Output, matrices, at.max_abs)?;
-        let ((groups, block_rows, block_cols, _), d) = (self.plan.counts(), self.plan.options.side);
+        let Blocks { groups, block_rows, block_columns, side: d, .. } = self.plan.blocks();
         let (encoder, slots) = (Encoder::new(&self.params), self.plan.options.slots);
         let blocks =
-            (0..groups).flat_map(|g| (0..block_rows).flat_map(move |i| (0..block_cols).map(move |j| (g, i, j))));
+            (0..groups).flat_map(|g| (0..block_rows).flat_map(move |i| (0..block_columns).map(move |j| (g, i, j))));
         let rows: Vec<_> = blocks.flat_map(|(g, i, j)| (0..self.rows(i)).map(move |r| (g, i * d + r, j * d))).collect();
         let one = |index: usize| {
             let (group, row, first) = rows[index];
@@ -154,20 +257,13 @@ impl Product for Module {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        check_count("left ciphertexts", left.len(), self.ciphertexts(Operand::Left))?;
-        check_count("right ciphertexts", right.len(), self.ciphertexts(Operand::Right))?;
-        let (groups, block_rows, block_columns, terms) = self.plan.counts();
-        let ModuleOptions { side, relinearize, .. } = self.plan.options;
-        let Shape { m: rows, k, .. } = self.plan.shape;
-        let blocks = Blocks { side, groups, block_rows, block_columns, terms, rows, relinearize };
-        let product = BlockProduct { blocks, occupied: k as f64 / (terms * self.layout.terms()) as f64 };
-        Ok(evaluator.block_products(left.into(), right.into(), &product)?)
+        self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
-        let (_, block_rows, block_cols, _) = self.plan.counts();
-        let (d, slots) = (self.plan.options.side, self.plan.options.slots);
+        let Blocks { block_rows, block_columns, side: d, .. } = self.plan.blocks();
+        let slots = self.plan.options.slots;
         let Shape { m, n, batch, .. } = self.plan.shape;
         let encoder = Encoder::new(&self.params);
         let rows = threads::map(output.len(), |at| {
@@ -179,7 +275,7 @@ impl Product for Module {
         let mut next = rows.iter().enumerate();
         for group in 0..batch.div_ceil(slots) {
             for i in 0..block_rows {
-                for j in 0..block_cols {
+                for j in 0..block_columns {
                     for (row, (_, values)) in (i * d..).zip(next.by_ref().take(self.rows(i))) {
                         for (slot, matrix) in data[group * slots..].iter_mut().take(slots).enumerate() {
                             for col in j * d..n.min((j + 1) * d) {

@@ -1,11 +1,12 @@
 //! The 3-D method exactly as `000` prints it (Algorithms 1–4): 5·log d additions, 7·log d
 //! rotations, three products with masks, one product of ciphertexts (its Tables 2 and 5).
 
-use super::common::{check_count, check_depth, check_matrices, slots_of};
-use super::cube::{CubePlan, Improvements};
 use crate::error::MatrixError;
 use crate::portable::{self, Portable};
-use crate::product::{Figures, Method, Outline, Product, ProductSpec, Requirements};
+use crate::product::{Figures, Product, ProductPlan, Requirements};
+use crate::products::{Method, ProductSpec};
+use crate::slots::common::{check_count, check_depth, check_matrices, slots_of};
+use crate::slots::cube::{CubePlan, Improvements};
 use crate::tables::Tables;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
@@ -23,20 +24,20 @@ const DEPTH: usize = 3;
 /// The product's steps and parameters; no tables. One product a ciphertext, d×d with d a power of
 /// two and 2·d³ ≤ N/2; other shapes are padded.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Paper3dPlan {
     shape: Shape,
     literal: ParamsLiteral,
     d: usize,
     cube: CubePlan,
 }
 
-impl Plan {
+impl Paper3dPlan {
     /// Plans the product.
     ///
     /// # Errors
     /// [`MatrixError::Method`] if slots (2·d³) or levels (3) do not suffice.
     pub fn new(shape: Shape, literal: &ParamsLiteral) -> Result<Self, MatrixError> {
-        super::common::check_shape(NAME, shape)?;
+        crate::slots::common::check_shape(NAME, shape)?;
         check_depth(NAME, literal, DEPTH)?;
         let d = shape.m.max(shape.k).max(shape.n).next_power_of_two();
         let cube = CubePlan::new(Shape::new(d, d, d), literal, Improvements::NONE)?;
@@ -44,7 +45,7 @@ impl Plan {
     }
 }
 
-impl Outline for Plan {
+impl ProductPlan for Paper3dPlan {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -69,7 +70,7 @@ impl Outline for Plan {
 /// The paper's own parameters where they serve.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let params = ParamsLiteral::paper_matmul();
-    let serves = Plan::new(req.shape, &params).is_ok_and(|plan| plan.serves(req.max_abs, req.error));
+    let serves = Paper3dPlan::new(req.shape, &params).is_ok_and(|plan| plan.serves(req.max_abs, req.error));
     match params.security >= req.security && serves {
         true => vec![ProductSpec { shape: req.shape, method: Method::Paper3d, params }],
         false => Vec::new(),
@@ -79,7 +80,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 /// The product under built parameters.
 pub struct Paper3d {
     params: Params,
-    plan: Plan,
+    plan: Paper3dPlan,
     /// M_C(0), M_R(0) and M_S(0), each scaled by the prime that its rescale drops.
     masks: Tables<[Plaintext; 3]>,
 }
@@ -88,9 +89,9 @@ impl Paper3d {
     /// The product under given parameters.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// As [`Paper3dPlan::new`].
     pub fn new(params: &Params, shape: Shape) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal())?, masks: Tables::new() })
+        Ok(Self { params: params.clone(), plan: Paper3dPlan::new(shape, params.literal())?, masks: Tables::new() })
     }
 
     fn masks(&self) -> Result<&[Plaintext; 3], MatrixError> {
@@ -101,7 +102,7 @@ impl Paper3d {
 /// Three masks as a backend keeps them.
 type Masks<B> = [PlaintextOf<B>; 3];
 
-impl Plan {
+impl Paper3dPlan {
     /// `a + Rot(a, steps[0] + …)`, each step a rotation of its own.
     fn add_rotated<B: Backend>(
         e: &Evaluator<B>,
@@ -109,12 +110,12 @@ impl Plan {
         steps: &[i64],
         images: Images,
     ) -> Result<CiphertextOf<B>, MatrixError> {
-        let mut turned = e.rotate(a, steps[0])?;
+        let mut rotated = e.rotate(a, steps[0])?;
         for step in &steps[1..] {
-            turned = e.rotate(&turned, *step)?;
+            rotated = e.rotate(&rotated, *step)?;
         }
-        let (before, switched) = (a.spread(), turned.spread().real.held - a.spread().real.held);
-        Ok(e.add(a, &turned)?.with_spread(before.images(2.0, images).plus(switched)))
+        let (before, switched) = (a.spread(), rotated.spread().real.held - a.spread().real.held);
+        Ok(e.add(a, &rotated)?.with_spread(before.images(2.0, images).plus(switched)))
     }
 
     /// Algorithms 2 (`unit` 1: columns) and 3 (`unit` d: rows).
@@ -140,7 +141,7 @@ impl Plan {
     }
 }
 
-impl Portable for Plan {
+impl Portable for Paper3dPlan {
     type Tables<B: Backend> = Masks<B>;
 
     /// M_C(0), M_R(0) and M_S(0).
@@ -179,7 +180,7 @@ impl Portable for Plan {
 }
 
 impl Product for Paper3d {
-    fn outline(&self) -> &dyn Outline {
+    fn plan(&self) -> &dyn ProductPlan {
         &self.plan
     }
 

@@ -26,7 +26,7 @@ use sudare_rlwe::{KeyId, RlweError};
 type PerLevel<T> = Memo<usize, T>;
 
 /// What a server of a context has beside keys: tables for each level, made when one is first asked for.
-pub(super) struct Free {
+pub(super) struct UnplannedServer {
     pub(super) spec: ContextSpec,
     hash: PlanHash,
     bootstrapper: Option<Bootstrapper>,
@@ -49,7 +49,7 @@ pub(super) fn at_level<T>(
     }
 }
 
-impl Free {
+impl UnplannedServer {
     pub(super) fn new(spec: &ContextSpec, bootstrapper: Option<Bootstrapper>) -> Result<Self, MatrixError> {
         Ok(Self {
             spec: spec.clone(),
@@ -141,7 +141,7 @@ impl Free {
     /// beside it, for which that need not hold.
     pub(super) fn bounded(&self, e: &Evaluator, a: &Encrypted, max_abs: f64) -> Result<Encrypted, MatrixError> {
         let bound = known(a, Some(max_abs))?;
-        let (layout, tiles) = self.stated(e, a, bound, scale_of(a.ciphertexts()?))?;
+        let (layout, tiles) = self.at_bound(e, a, bound, scale_of(a.ciphertexts()?))?;
         self.made(layout, bound, a.key(), tiles)
     }
 
@@ -151,14 +151,14 @@ impl Free {
     /// Elements and what they stand for are within the bound, imaginary parts of their slots among them, which are errors
     /// alone; so that no error is over twice of it: the bound on errors that travels, made for the worst case of every operation, grows no further than that (a
     /// refresh adds that of the other one of its pair).
-    fn stated(
+    fn at_bound(
         &self,
         e: &Evaluator,
         a: &Encrypted,
         bound: f64,
         scale: f64,
     ) -> Result<(Layout, Vec<Ciphertext>), MatrixError> {
-        let (cts, layout) = a.laid()?;
+        let (cts, layout) = a.tiles_and_layout()?;
         let unknown = bound < a.max_abs() && matches!(layout, Layout::Table(_)) && !layout.is_clean();
         let same = scale == scale_of(cts);
         if unknown || !same {
@@ -188,7 +188,7 @@ impl Free {
             true => scale,
             false => self.full_scale() / bound.max(1.0).log2().ceil().exp2(),
         };
-        let (layout, tiles) = self.stated(e, a, bound, scale)?;
+        let (layout, tiles) = self.at_bound(e, a, bound, scale)?;
         // A pair at a time: each takes as much memory as keys do.
         let mut out = Vec::new();
         for some in tiles.chunks(TOGETHER) {

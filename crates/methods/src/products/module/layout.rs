@@ -48,16 +48,6 @@ impl Layout {
         Ok(Self { n, side, slots, folds: n / (2 * side * slots), slots_of })
     }
 
-    /// Terms of the contraction in one ciphertext.
-    pub(super) fn terms(&self) -> usize {
-        2 * self.folds
-    }
-
-    /// Euclidean norm of an encoded row whose elements are at most one.
-    pub(super) fn row_norm(&self) -> f64 {
-        ((self.side * self.terms()) as f64).sqrt()
-    }
-
     /// The coefficients of a row of which `element(slot, i, t)` is element i, term t.
     pub(super) fn encode(&self, element: impl Fn(usize, usize, usize) -> f64, right: bool) -> Vec<f64> {
         let mut out = vec![0.0; self.n];

@@ -1,11 +1,12 @@
 //! The 3-D method with its improvements, for row-major operands of any shape.
 
-use super::common::{Search, check_count, check_matrices, check_shape, search_literals, slots_of};
-use super::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::error::MatrixError;
 use crate::portable::{self, Portable};
-use crate::product::{Figures, Method, Outline, Product, ProductSpec, Requirements};
-use crate::registry::OnBackends;
+use crate::product::{Figures, Product, ProductPlan, Requirements};
+use crate::products::OnBackends;
+use crate::products::{Method, ProductSpec};
+use crate::slots::common::{Search, check_count, check_matrices, check_shape, search_literals, slots_of};
+use crate::slots::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::tables::Tables;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
@@ -17,13 +18,13 @@ const NAME: &str = "improved3d";
 
 /// The product's steps and parameters; no tables.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Improved3dPlan {
     shape: Shape,
     literal: ParamsLiteral,
     pub(super) cube: CubePlan,
 }
 
-impl Plan {
+impl Improved3dPlan {
     /// Plans the product.
     ///
     /// # Errors
@@ -38,7 +39,7 @@ impl Plan {
     }
 }
 
-impl Portable for Plan {
+impl Portable for Improved3dPlan {
     type Tables<B: Backend> = Cube<B::Plaintext>;
 
     fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Cube<B::Plaintext>, MatrixError> {
@@ -63,7 +64,7 @@ impl Portable for Plan {
     }
 }
 
-impl Outline for Plan {
+impl ProductPlan for Improved3dPlan {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -100,8 +101,9 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
         let result = req.max_abs[0] * req.max_abs[1] * req.shape.k.next_power_of_two() as f64;
         let chain: &[bool] = if req.decrypt_next { &[true, false] } else { &[true, false, true] };
         let search = Search { req, least_log_n, result, chain, switching: true };
-        let literals =
-            search_literals(&search, |literal| Plan::new(req.shape, literal, base).ok()?.promised(req.max_abs));
+        let literals = search_literals(&search, |literal| {
+            Improved3dPlan::new(req.shape, literal, base).ok()?.promised(req.max_abs)
+        });
         for params in literals {
             for unroll in [0, 1, 2] {
                 let options = Improvements { unroll, ..base };
@@ -115,7 +117,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 /// The product under built parameters.
 pub struct Improved3d {
     params: Params,
-    plan: Plan,
+    plan: Improved3dPlan,
     cube: Tables<Cube>,
 }
 
@@ -123,9 +125,13 @@ impl Improved3d {
     /// The product under given parameters.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// As [`Improved3dPlan::new`].
     pub fn new(params: &Params, shape: Shape, options: Improvements) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), options)?, cube: Tables::new() })
+        Ok(Self {
+            params: params.clone(),
+            plan: Improved3dPlan::new(shape, params.literal(), options)?,
+            cube: Tables::new(),
+        })
     }
 
     fn cube(&self) -> Result<&Cube, MatrixError> {
@@ -147,7 +153,7 @@ impl Improved3d {
 }
 
 impl Product for Improved3d {
-    fn outline(&self) -> &dyn Outline {
+    fn plan(&self) -> &dyn ProductPlan {
         &self.plan
     }
 

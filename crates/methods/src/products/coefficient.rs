@@ -12,8 +12,9 @@
 use crate::blocked::Blocked;
 use crate::error::MatrixError;
 use crate::portable::{self, Portable, Reading};
-use crate::product::{Figures, Method, Outline, Product, ProductSpec, Requirements};
-use crate::registry::OnBackends;
+use crate::product::{Figures, Product, ProductPlan, Requirements};
+use crate::products::OnBackends;
+use crate::products::{Method, ProductSpec};
 use crate::sizing;
 use crate::slots::common::check_shape;
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 
 fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Option<ProductSpec> {
     let literal = |log_scale: u32| {
-        let ample = Plan {
+        let ample = CoefficientPlan {
             shape: req.shape,
             literal: sizing::ample(log_n, log_scale),
             options: CoefficientOptions { relinearize: false, ..options },
@@ -102,7 +103,7 @@ fn propose(req: &Requirements, log_n: u32, options: CoefficientOptions) -> Optio
         sizing::secure(&literal).then_some(literal)
     };
     let serves = |literal: &ParamsLiteral| {
-        Plan { shape: req.shape, literal: literal.clone(), options }.serves(req.max_abs, req.error)
+        CoefficientPlan { shape: req.shape, literal: literal.clone(), options }.serves(req.max_abs, req.error)
     };
     // A larger scale is more exact.
     let scales: Vec<u32> = (16..=sizing::MAX_LOG_SCALE).collect();
@@ -129,13 +130,13 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) ->
 
 /// The product's sizes and parameters.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct CoefficientPlan {
     shape: Shape,
     literal: ParamsLiteral,
     options: CoefficientOptions,
 }
 
-impl Plan {
+impl CoefficientPlan {
     /// Plans the product.
     ///
     /// # Errors
@@ -171,7 +172,7 @@ impl Plan {
     }
 }
 
-impl Outline for Plan {
+impl ProductPlan for CoefficientPlan {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -198,20 +199,20 @@ impl Outline for Plan {
 #[derive(Debug)]
 pub struct Coefficient {
     params: Params,
-    plan: Plan,
+    plan: CoefficientPlan,
 }
 
 impl Coefficient {
     /// The product under given parameters.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// As [`CoefficientPlan::new`].
     pub fn new(shape: Shape, params: &Params, options: CoefficientOptions) -> Result<Self, MatrixError> {
-        Ok(Self { params: params.clone(), plan: Plan::new(shape, params.literal(), options)? })
+        Ok(Self { params: params.clone(), plan: CoefficientPlan::new(shape, params.literal(), options)? })
     }
 }
 
-impl Plan {
+impl CoefficientPlan {
     /// What is done to a sum of products.
     fn ended<B: Backend>(
         &self,
@@ -222,7 +223,7 @@ impl Plan {
     }
 }
 
-impl Portable for Plan {
+impl Portable for CoefficientPlan {
     type Tables<B: Backend> = ();
 
     fn tables<B: Backend>(&self, _: &Evaluator<B>) -> Result<(), MatrixError> {
@@ -297,7 +298,7 @@ impl Coefficient {
 }
 
 impl Product for Coefficient {
-    fn outline(&self) -> &dyn Outline {
+    fn plan(&self) -> &dyn ProductPlan {
         &self.plan
     }
 

@@ -22,10 +22,11 @@
 //! take.) The 5⌈√d⌉ count four rotations by zero — the first baby and the first giant step of σ
 //! and of τ — which do nothing and which the evaluator's counters leave out: they show 15, 32, 61.
 
-use super::common::{Search, check_count, check_depth, check_matrices, check_shape, search_literals, slots_of};
 use crate::error::MatrixError;
 use crate::portable::{self, Portable};
-use crate::product::{Figures, Method, Outline, Product, ProductSpec, Requirements};
+use crate::product::{Figures, Product, ProductPlan, Requirements};
+use crate::products::{Method, ProductSpec};
+use crate::slots::common::{Search, check_count, check_depth, check_matrices, check_shape, search_literals, slots_of};
 use crate::tables::Tables;
 use std::collections::BTreeMap;
 use sudare_expr::Matrix;
@@ -49,7 +50,7 @@ enum Map {
 
 /// The product's sizes, steps and parameters; no tables.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct JiangPlan {
     shape: Shape,
     literal: ParamsLiteral,
     d: usize,
@@ -58,7 +59,7 @@ pub struct Plan {
     hoisted: bool,
 }
 
-impl Plan {
+impl JiangPlan {
     /// Plans the product, as laid out or hoisted.
     ///
     /// # Errors
@@ -118,7 +119,7 @@ impl Plan {
         self.shape.batch.div_ceil(self.lanes)
     }
 
-    /// Masks of a map as laid out, by giant step: its terms, baby step and diagonal, the latter turned back.
+    /// Masks of a map as laid out, by giant step: its terms, baby step and diagonal, the latter rotated back.
     fn printed_map<B: Backend>(&self, e: &Evaluator<B>, map: Map) -> Result<Giants<B>, MatrixError> {
         let (slots, babies) = (e.params().slots(), self.babies());
         let mut out = Giants::<B>::new();
@@ -181,17 +182,17 @@ impl Plan {
         giants: &Giants<B>,
     ) -> Result<CiphertextOf<B>, MatrixError> {
         let unit = self.unit(map);
-        let mut turned: BTreeMap<i64, CiphertextOf<B>> = BTreeMap::new();
+        let mut rotated: BTreeMap<i64, CiphertextOf<B>> = BTreeMap::new();
         for (baby, _) in giants.values().flatten() {
-            if !turned.contains_key(baby) {
-                turned.insert(*baby, e.rotate(a, baby * unit)?);
+            if !rotated.contains_key(baby) {
+                rotated.insert(*baby, e.rotate(a, baby * unit)?);
             }
         }
         let mut out = None;
         for (giant, terms) in giants {
             let mut sum = None;
             for (baby, mask) in terms {
-                sum = Self::join(e, sum, Self::masked(e, &turned[baby], mask)?)?;
+                sum = Self::join(e, sum, Self::masked(e, &rotated[baby], mask)?)?;
             }
             if let Some(sum) = sum {
                 out = Self::join(e, out, e.rotate(&sum, giant * unit)?)?;
@@ -251,7 +252,7 @@ impl Plan {
     }
 }
 
-impl Outline for Plan {
+impl ProductPlan for JiangPlan {
     fn name(&self) -> &'static str {
         if self.hoisted { "jiang-bsgs" } else { "jiang" }
     }
@@ -302,7 +303,7 @@ pub struct Hoisted<B: Backend> {
     shifts: Vec<LinearMap<B::Row>>,
 }
 
-impl Portable for Plan {
+impl Portable for JiangPlan {
     type Tables<B: Backend> = Prepared<B>;
 
     fn tables<B: Backend>(&self, e: &Evaluator<B>) -> Result<Prepared<B>, MatrixError> {
@@ -345,7 +346,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     let result = req.max_abs[0] * req.max_abs[1] * d as f64;
     let search =
         Search { req, least_log_n: 1 + 2 * d.trailing_zeros(), result, chain: &[true, true, false], switching: true };
-    search_literals(&search, |literal| Plan::new(req.shape, literal, true).ok()?.promised(req.max_abs))
+    search_literals(&search, |literal| JiangPlan::new(req.shape, literal, true).ok()?.promised(req.max_abs))
         .into_iter()
         .map(|params| ProductSpec { shape: req.shape, method: Method::JiangBsgs, params })
         .collect()
@@ -354,7 +355,7 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
 /// The product under built parameters.
 pub struct Jiang {
     params: Params,
-    plan: Plan,
+    plan: JiangPlan,
     tables: Tables<Prepared<sudare_rlwe::Cpu>>,
 }
 
@@ -362,9 +363,9 @@ impl Jiang {
     /// The product under given parameters, as laid out or hoisted.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// As [`JiangPlan::new`].
     pub fn new(params: &Params, shape: Shape, hoisted: bool) -> Result<Self, MatrixError> {
-        let plan = Plan::new(shape, params.literal(), hoisted)?;
+        let plan = JiangPlan::new(shape, params.literal(), hoisted)?;
         Ok(Self { params: params.clone(), plan, tables: Tables::new() })
     }
 
@@ -374,7 +375,7 @@ impl Jiang {
 }
 
 impl Product for Jiang {
-    fn outline(&self) -> &dyn Outline {
+    fn plan(&self) -> &dyn ProductPlan {
         &self.plan
     }
 
