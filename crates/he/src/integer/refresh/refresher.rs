@@ -10,7 +10,6 @@ use sudare_ring::interrupt::check;
 use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::switching::mod_down;
 use sudare_rlwe::{self as rlwe, Counters, RlweError};
 
 /// A step of a refresh.
@@ -179,9 +178,7 @@ impl Refresher {
     pub(super) fn digits(&self, a: &rlwe::Ciphertext) -> Result<rlwe::Ciphertext, HeError> {
         let (gate, square, layout) = (self.params.gate(), self.params.square(), self.params.layout());
         let (base, top, t) = (gate.max_level(), square.max_level(), square.modulus());
-        let [c0, c1] = a.both();
-        let [mut b, a] = mod_down(gate, base, gate.tables(base).gadget.switch(c1, None, self.to_sparse.pairs()));
-        b.add_assign(c0);
+        let [b, a] = self.to_sparse.switched(a.both());
         // ⌊t²·c/q_0⌉ is −[t²·c]/q_0 modulo t².
         let over = t.neg(t.inverse(square.q_mod_t(base))?);
         let switched = |c: Poly<Eval>| -> Result<Vec<u64>, HeError> {
