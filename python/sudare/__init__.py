@@ -52,6 +52,7 @@ from ._functions import (
     tanh,
     where,
 )
+from ._index import Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexTable, TooManyError
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
@@ -80,6 +81,12 @@ __all__ = [
     "EncryptedTile",
     "Estimate",
     "FormatError",
+    "Index",
+    "IndexAnswer",
+    "IndexClient",
+    "IndexQuery",
+    "IndexServer",
+    "IndexTable",
     "InputError",
     "KeyMismatchError",
     "LevelError",
@@ -104,6 +111,7 @@ __all__ = [
     "StoredMatrix",
     "StoredProduct",
     "SudareError",
+    "TooManyError",
     "UnsupportedError",
     "__version__",
     "bits",
