@@ -60,6 +60,11 @@ pub struct Database {
     together: usize,
 }
 
+/// Expands a question.
+type Expand<'a> = &'a dyn Fn(&Ciphertext) -> Result<Vec<Ciphertext>, SearchError>;
+/// Is told how many segments of how many are done.
+pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
+
 /// A threshold, ready.
 struct Comparison {
     threshold: Threshold,
@@ -304,10 +309,7 @@ impl Server {
         &self,
         database: &Database,
         query: &Query,
-        (expand, progress): (
-            &dyn Fn(&Ciphertext) -> Result<Vec<Ciphertext>, SearchError>,
-            &(dyn Fn(usize, usize) + Sync),
-        ),
+        (expand, progress): (Expand<'_>, Progress<'_>),
         work: impl Fn(&[Vec<Ciphertext>], &(dyn Fn(usize) + Sync)) -> Result<Vec<Ciphertext>, SearchError>,
     ) -> Result<Vec<Ciphertext>, SearchError> {
         let (segments, mut out) = (database.segments.len(), Vec::new());
@@ -348,7 +350,7 @@ impl Server {
         database: &Database,
         query: &Query,
         gaps: &[Gap],
-        progress: &(dyn Fn(usize, usize) + Sync),
+        progress: Progress<'_>,
     ) -> Result<Answer, SearchError> {
         self.check(database, query)?;
         if gaps.is_empty() {
@@ -412,7 +414,7 @@ impl Server {
         database: &Database,
         query: &Query,
         gap: Gap,
-        progress: &(dyn Fn(usize, usize) + Sync),
+        progress: Progress<'_>,
     ) -> Result<Answer, SearchError> {
         let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
         self.check(database, query)?;
@@ -538,12 +540,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::count`].
-    pub fn scores(
-        &self,
-        database: &Database,
-        query: &Query,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Answer, SearchError> {
+    pub fn scores(&self, database: &Database, query: &Query, progress: Progress<'_>) -> Result<Answer, SearchError> {
         self.check(database, query)?;
         // Two levels are enough for one product and the bounds that travel.
         let low = |q: &Ciphertext| self.expanded(&self.evaluator.drop_to(q, SCORES_LEVEL)?);
