@@ -53,6 +53,7 @@ from ._functions import (
     tanh,
     where,
 )
+from ._index import Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexTable, TooManyError
 from ._matrix import Encrypted
 from ._moments import Moments, table
 from ._plan import Plan, plan
@@ -81,6 +82,12 @@ __all__ = [
     "EncryptedTile",
     "Estimate",
     "FormatError",
+    "Index",
+    "IndexAnswer",
+    "IndexClient",
+    "IndexQuery",
+    "IndexServer",
+    "IndexTable",
     "InputError",
     "KeyMismatchError",
     "LevelError",
@@ -105,6 +112,7 @@ __all__ = [
     "StoredMatrix",
     "StoredProduct",
     "SudareError",
+    "TooManyError",
     "UnsupportedError",
     "__version__",
     "bits",

@@ -13,6 +13,7 @@ from ._array import Floats, plain
 from ._devices import CPU, Device, kernels, named
 from ._errors import PlanError, UnsupportedError
 from ._files import Source, Travels, octets
+from ._index import Index, IndexClient
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Encrypted, PlainOperand, Unused, planned, rows, shared
@@ -163,10 +164,16 @@ class Server(KeyedServer[_core.Server]):
 class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
-    `threads` work for it and for its server (0: one for each processor).
+    `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
+    `IndexClient`.
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
+
+    def __new__(cls, plan: Any = None, *, threads: int = 0) -> Any:
+        if isinstance(plan, Index):
+            return IndexClient(plan, threads=threads)
+        return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
         self._setup(_core.Client(plan._core, threads), plan, threads)

@@ -344,12 +344,17 @@ class StoredProduct:
         return f"<sudare product of stored matrices {self.shape}, not computed: save(path, memory=…)>"
 
 
-def open_store(path: PathLike, *, server: Server | None = None) -> StoredMatrix:
-    """Open a stored matrix, bound to a server if one is given.
+def open_store(path: PathLike, *, server: Any = None, memory: int | str | None = None) -> Any:
+    """Open a stored matrix, bound to a server if one is given; or an index's table, by its `IndexServer`.
 
-    What it is is read and checked now, blocks when they are needed.
+    What it is is read and checked now, blocks when they are needed; of a table as many as `memory` holds
+    ("8 GB").
     """
+    from ._index import IndexServer
+
     name = os.fspath(path)
+    if isinstance(server, IndexServer):
+        return server.open(name, memory=memory)
     return StoredMatrix(_core.Stored.open(name), name, server)
 
 

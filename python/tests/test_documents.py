@@ -144,3 +144,14 @@ def test_the_site_has_every_page() -> None:
         (p.stem for p in (ROOT / "docs" / "guide").glob("*.md")), key=lambda s: int(s.split("-")[0])
     )
     assert listed == pages
+
+
+def test_search_commands(tmp_path: Path) -> None:
+    """The page on encrypted search: its commands on a table of 300 vectors, one of which comes twice."""
+    rng = np.random.default_rng(3)
+    faces = rng.standard_normal((300, 64)).astype("f4")
+    faces[200] = faces[7]
+    np.save(tmp_path / "faces.npy", faces)
+    np.save(tmp_path / "question.npy", faces[7:8])
+    [(_, code)] = blocks(ROOT / "docs" / "guide" / "19-search.md", "sh")
+    assert commands(code, tmp_path).splitlines()[-1] == "2"

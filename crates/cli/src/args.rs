@@ -2,6 +2,7 @@
 
 use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
+use crate::commands::index_args::Index;
 use crate::commands::serve_args::{Far, NewToken, Serve};
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
@@ -63,6 +64,9 @@ pub enum Command {
     /// Private searches in haplotype panels
     #[command(subcommand)]
     Genome(Genome),
+    /// Encrypted search among vectors
+    #[command(subcommand)]
+    Index(Index),
     /// Compute for others over HTTP, without any secret key
     Serve(Serve),
     /// Make a token for a tenant of `sudare serve`
@@ -93,6 +97,7 @@ impl Command {
             Self::Info(_) | Self::Completion(_) | Self::Calibrate(_) => Default::default(),
             Self::Bits(a) => a.files(),
             Self::Genome(a) => a.files(),
+            Self::Index(a) => a.files(),
             // A server's files are its own; a token's file is read and written.
             Self::Serve(_) | Self::Token(_) => Default::default(),
         }

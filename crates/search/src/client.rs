@@ -208,7 +208,7 @@ impl Client {
         let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
         let (shape, about) = (self.index.shape(), answer.about());
         let order = self.order(&about.index);
-        let gap = about.gaps.first().copied().unwrap_or(self.index.goal().gap);
+        let Some(gap) = about.gaps.first().copied() else { return Err(SearchError::Mixed { what: "the answer" }) };
         let mut starts = vec![0u64];
         starts.extend(about.segments.iter().scan(0, |sum, rows| {
             *sum += u64::from(*rows);

@@ -143,7 +143,8 @@ impl Payloads {
         let mut out = vec![vec![Complex64::ZERO; shape.slots]; self.ciphertexts()];
         for (cell, columns) in cells {
             for (c, pair) in columns.chunks(2).enumerate() {
-                out[c][*cell] = Complex64::new(pair[0], pair.get(1).copied().unwrap_or(0.0));
+                // The last of an odd number stands alone.
+                out[c][*cell] = Complex64::new(pair[0], if let [_, im] = pair { *im } else { 0.0 });
             }
         }
         out

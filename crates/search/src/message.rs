@@ -67,8 +67,8 @@ pub struct Answer {
     about: AboutAnswer,
 }
 
-fn header(about: &About) -> Vec<u8> {
-    serde_json::to_vec(about).unwrap_or_default()
+fn header(about: &About) -> Result<Vec<u8>, SearchError> {
+    serde_json::to_vec(about).map_err(|_| SearchError::Mixed { what: "a threshold that is no number" })
 }
 
 fn about(index: &Index, what: &'static str, bundle: &Bundle<Ciphertext>) -> Result<About, SearchError> {
@@ -123,7 +123,7 @@ fn bundle(index: &Index, about: &About, ciphertexts: Vec<Ciphertext>) -> Result<
     let Some(key) = ciphertexts.first().map(Ciphertext::key) else {
         return Err(SearchError::Mixed { what: "an empty message" });
     };
-    Ok(Bundle::new(index.params().rlwe(), key, header(about), ciphertexts)?)
+    Ok(Bundle::new(index.params().rlwe(), key, header(about)?, ciphertexts)?)
 }
 
 impl Answer {

@@ -165,6 +165,8 @@ pub struct Bytes {
     pub memory: u64,
     /// Memory of all rows, where they are kept.
     pub rows: u64,
+    /// Memory of a further question of a batch.
+    pub expanded: u64,
 }
 
 struct Inner {
@@ -347,6 +349,8 @@ impl Index {
         });
         let streams = 2 * CHUNK as u64 * held(ROWS_LEVEL, 2);
         let accumulators = 2 * payload * held(INDICATOR_LEVEL, 3);
+        // The last round of an expansion has the ones before beside it.
+        let expanded = d * held(ROWS_LEVEL, 2) * 3 / 2;
         Bytes {
             database: segments * (d * packed(ROWS_LEVEL) + 4 * payload * packed(INDICATOR_LEVEL)),
             keys,
@@ -354,8 +358,9 @@ impl Index {
             count: 2 * packed(INDICATOR_LEVEL),
             fetch: 4 * payload * packed(0),
             scores: 2 * segments * packed(0),
-            memory: keys_held + d * held(ROWS_LEVEL, 2) + streams + accumulators + 64 * held(ROWS_LEVEL, 1),
+            memory: keys_held + expanded + streams + accumulators + 64 * held(ROWS_LEVEL, 1),
             rows: segments * (d * held(ROWS_LEVEL, 2) + 4 * payload * held(INDICATOR_LEVEL, 2)),
+            expanded,
         }
     }
 
@@ -371,7 +376,10 @@ impl Index {
         let literal = &self.0.params.literal().rlwe;
         let insecure = (literal.security == Security::Insecure).then_some(literal.log_n);
         let written = Written { sudare_index: VERSION, goal: self.0.goal, insecure };
-        serde_json::to_string_pretty(&written).unwrap_or_default()
+        match serde_json::to_string_pretty(&written) {
+            Ok(text) => text,
+            Err(e) => unreachable!("a plan of numbers: {e}"),
+        }
     }
 
     /// A plan of its text.

@@ -56,7 +56,14 @@ pub struct Database {
     plan: [u8; 32],
     key: KeyId,
     segments: Vec<Segment>,
+    /// Questions that are expanded at a time within the memory that is left.
+    together: usize,
 }
+
+/// Expands a question.
+type Expand<'a> = &'a dyn Fn(&Ciphertext) -> Result<Vec<Ciphertext>, SearchError>;
+/// Is told how many segments of how many are done.
+pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 /// A threshold, ready.
 struct Comparison {
@@ -123,7 +130,9 @@ impl Server {
             let mut columns = Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, about)?);
             let mut payload = None;
             if self.index.goal().payload.is_some() {
-                let digest = record.payload.as_deref().unwrap_or_default();
+                let Some(digest) = record.payload.as_deref() else {
+                    return Err(SearchError::Mixed { what: "a segment" });
+                };
                 payload = Some(Columns::Stored(self.reader(&files, (k, Part::Payload), digest, about)?));
             }
             if left >= each {
@@ -133,7 +142,8 @@ impl Server {
             }
             segments.push(Segment { rows: record.rows, columns, payload });
         }
-        Ok(Database { name: table.index, plan: self.index.hash(), key, segments })
+        let together = 1 + (left / bytes.expanded.max(1)) as usize;
+        Ok(Database { name: table.index, plan: self.index.hash(), key, segments, together })
     }
 
     fn reader(
@@ -175,7 +185,7 @@ impl Server {
                 interrupt::check();
                 let count = CHUNK.min(requests.len() - first);
                 let blocks = (0..count).map(|_| ahead.next()).collect::<Result<Option<Vec<_>>, _>>()?;
-                let blocks = blocks.unwrap_or_default();
+                let Some(blocks) = blocks else { return Err(SearchError::Mixed { what: "a segment" }) };
                 let one = |i: usize| self.decoded(reader, requests[first + i].row, requests[first + i].col, &blocks[i]);
                 let decoded = threads::map_jobs(blocks.len(), one).into_iter().collect::<Result<Vec<_>, _>>();
                 ahead.give_back(blocks);
@@ -294,6 +304,24 @@ impl Server {
         out
     }
 
+    /// Runs `work` on as many expanded questions as memory holds, group after group.
+    fn in_groups(
+        &self,
+        database: &Database,
+        query: &Query,
+        (expand, progress): (Expand<'_>, Progress<'_>),
+        work: impl Fn(&[Vec<Ciphertext>], &(dyn Fn(usize) + Sync)) -> Result<Vec<Ciphertext>, SearchError>,
+    ) -> Result<Vec<Ciphertext>, SearchError> {
+        let (segments, mut out) = (database.segments.len(), Vec::new());
+        let groups = query.ciphertexts().chunks(database.together);
+        let all = groups.len() * segments;
+        for (i, group) in groups.enumerate() {
+            let queries = group.iter().map(expand).collect::<Result<Vec<_>, _>>()?;
+            out.extend(work(&queries, &|done| progress(i * segments + done, all))?);
+        }
+        Ok(out)
+    }
+
     fn answer(
         &self,
         database: &Database,
@@ -311,7 +339,8 @@ impl Server {
         Answer::new(&self.index, about, ciphertexts)
     }
 
-    /// How many rows score above each threshold, for each question; a batch reads the table once. `progress` is told the segments done.
+    /// How many rows score above each threshold, for each question; a batch reads the table once for as many
+    /// questions as memory holds. `progress` is told the segments done.
     ///
     /// # Errors
     /// [`SearchError::Mixed`] for a question or a table of another plan; [`SearchError::Goal`] without thresholds;
@@ -321,25 +350,38 @@ impl Server {
         database: &Database,
         query: &Query,
         gaps: &[Gap],
-        progress: &(dyn Fn(usize, usize) + Sync),
+        progress: Progress<'_>,
     ) -> Result<Answer, SearchError> {
         self.check(database, query)?;
         if gaps.is_empty() {
             return Err(SearchError::Goal { what: "thresholds", found: "none".into(), wanted: "one at least" });
         }
         let comparisons = gaps.iter().map(|gap| self.comparison(*gap)).collect::<Result<Vec<_>, _>>()?;
-        let queries = query.ciphertexts().iter().map(|q| self.expanded(q)).collect::<Result<Vec<_>, _>>()?;
-        let each = comparisons.len();
-        let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * each];
+        let expand = |q: &Ciphertext| self.expanded(q);
+        let counted = self.in_groups(database, query, (&expand, progress), |queries, tell| {
+            self.counted(database, queries, &comparisons, tell)
+        })?;
+        self.answer(database, (Asked::Count, query), gaps, counted)
+    }
+
+    /// The totals of indicators of some questions.
+    fn counted(
+        &self,
+        database: &Database,
+        queries: &[Vec<Ciphertext>],
+        comparisons: &[Comparison],
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<Ciphertext>, SearchError> {
+        let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * comparisons.len()];
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
             let counted = threads::map_alone(wave.len(), |k| {
-                let products = self.products(&wave[k], &queries)?;
+                let products = self.products(&wave[k], queries)?;
                 let mut out = Vec::with_capacity(sums.len());
                 for product in &products {
                     let halves = self.halves(product)?;
-                    for comparison in &comparisons {
+                    for comparison in comparisons {
                         let [u, v] = halves.each_ref().map(|half| self.indicators(half, comparison));
                         out.push(self.evaluator.add(&u?, &v?)?);
                     }
@@ -355,12 +397,12 @@ impl Server {
                 }
             }
             done += wave.len();
-            progress(done, database.segments.len());
+            tell(done);
         }
         let trace = TraceFunction::total_sum(self.index.params())?.doubling();
         let sums: Vec<Ciphertext> = sums.into_iter().flatten().collect();
-        let totals = threads::map_jobs(sums.len(), |i| self.evaluator.trace(&sums[i], &trace));
-        self.answer(database, (Asked::Count, query), gaps, totals.into_iter().collect::<Result<_, _>>()?)
+        let totals = threads::map_jobs(sums.len(), |i| Ok(self.evaluator.trace(&sums[i], &trace)?));
+        totals.into_iter().collect()
     }
 
     /// Which rows score above a threshold, with their payloads.
@@ -372,21 +414,35 @@ impl Server {
         database: &Database,
         query: &Query,
         gap: Gap,
-        progress: &(dyn Fn(usize, usize) + Sync),
+        progress: Progress<'_>,
     ) -> Result<Answer, SearchError> {
         let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
         self.check(database, query)?;
         let comparison = self.comparison(gap)?;
-        let queries = query.ciphertexts().iter().map(|q| self.expanded(q)).collect::<Result<Vec<_>, _>>()?;
+        let expand = |q: &Ciphertext| self.expanded(q);
+        let fetched = self.in_groups(database, query, (&expand, progress), |queries, tell| {
+            self.fetched(database, queries, (&comparison, &payloads), tell)
+        })?;
+        self.answer(database, (Asked::Fetch, query), &[gap], fetched)
+    }
+
+    /// The sums of payloads of some questions.
+    fn fetched(
+        &self,
+        database: &Database,
+        queries: &[Vec<Ciphertext>],
+        (comparison, payloads): (&Comparison, &Payloads),
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<Ciphertext>, SearchError> {
         let columns = 2 * payloads.ciphertexts();
         let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * columns];
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
             let found = threads::map_alone(wave.len(), |k| {
-                let products = self.products(&wave[k], &queries)?;
+                let products = self.products(&wave[k], queries)?;
                 let one = |p: &Ciphertext| {
-                    let [u, v] = self.halves(p)?.each_ref().map(|half| self.indicators(half, &comparison));
+                    let [u, v] = self.halves(p)?.each_ref().map(|half| self.indicators(half, comparison));
                     Ok::<_, SearchError>([u?, v?])
                 };
                 products.iter().map(one).collect::<Result<Vec<_>, _>>()
@@ -394,14 +450,14 @@ impl Server {
             let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
             for (k, segments) in wave.chunks(HALVES / 2).enumerate() {
                 let first = k * (HALVES / 2);
-                self.add_payloads(&payloads, segments, &found[first..first + segments.len()], done + first, &mut sums)?;
+                self.add_payloads(payloads, segments, &found[first..first + segments.len()], done + first, &mut sums)?;
             }
             done += wave.len();
-            progress(done, database.segments.len());
+            tell(done);
         }
         let sums: Vec<Ciphertext> = sums.into_iter().flatten().collect();
-        let ends = threads::map_jobs(sums.len(), |i| self.evaluator.relinearize_rescale(&sums[i]));
-        self.answer(database, (Asked::Fetch, query), &[gap], ends.into_iter().collect::<Result<_, _>>()?)
+        let ends = threads::map_jobs(sums.len(), |i| Ok(self.evaluator.relinearize_rescale(&sums[i])?));
+        ends.into_iter().collect()
     }
 
     /// Adds the indicators of some segments times their payloads to the sums of each question: columns as they stand, then
@@ -484,22 +540,28 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::count`].
-    pub fn scores(
-        &self,
-        database: &Database,
-        query: &Query,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Answer, SearchError> {
+    pub fn scores(&self, database: &Database, query: &Query, progress: Progress<'_>) -> Result<Answer, SearchError> {
         self.check(database, query)?;
         // Two levels are enough for one product and the bounds that travel.
         let low = |q: &Ciphertext| self.expanded(&self.evaluator.drop_to(q, SCORES_LEVEL)?);
-        let queries = query.ciphertexts().iter().map(low).collect::<Result<Vec<_>, _>>()?;
+        let scored =
+            self.in_groups(database, query, (&low, progress), |queries, tell| self.scored(database, queries, tell))?;
+        self.answer(database, (Asked::Scores, query), &[], scored)
+    }
+
+    /// The scores of all rows with some questions.
+    fn scored(
+        &self,
+        database: &Database,
+        queries: &[Vec<Ciphertext>],
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<Ciphertext>, SearchError> {
         let mut out: Vec<Vec<Ciphertext>> = vec![Vec::new(); queries.len()];
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
             let scored = threads::map_alone(wave.len(), |k| {
-                let products = self.products(&wave[k], &queries)?;
+                let products = self.products(&wave[k], queries)?;
                 let end = |p: &Ciphertext| {
                     let scores = self.evaluator.relinearize_rescale(p)?;
                     // Two scores of at most one: Σ |x_j·q_j| is no more, whatever the bound of each term adds up to.
@@ -512,8 +574,8 @@ impl Server {
                 out.iter_mut().zip(scored?).for_each(|(all, one)| all.push(one));
             }
             done += wave.len();
-            progress(done, database.segments.len());
+            tell(done);
         }
-        self.answer(database, (Asked::Scores, query), &[], out.concat())
+        Ok(out.concat())
     }
 }

@@ -6,6 +6,8 @@ mod calibrate;
 mod client;
 mod genome;
 pub mod genome_args;
+mod index;
+pub mod index_args;
 mod info;
 mod plan;
 mod remote;
@@ -39,6 +41,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Completion(a) => completion(a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
+        Command::Index(a) => index::run(args, a),
         Command::Serve(a) => serve::serve(args, a),
         Command::Token(a) => serve::token(a),
     }

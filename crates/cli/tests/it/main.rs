@@ -5,6 +5,7 @@ mod common;
 mod endings;
 mod flow;
 mod genome;
+mod index;
 mod manners;
 mod refusals;
 #[cfg(unix)]

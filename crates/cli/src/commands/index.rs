@@ -1,0 +1,194 @@
+//! `sudare index`: encrypted search, each step a process of its own.
+
+use super::client::warn_if_others_read;
+use super::{bytes, index_args as args, print, say};
+use crate::args::{Args, Csv};
+use crate::error::{CliError, InFile};
+use crate::files::{self, Access, Existing, Output};
+use crate::matrices;
+use crate::progress::Bar;
+use std::io::Write;
+use std::path::Path;
+use sudare_ring::{ErrorKind, Threads};
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Payload, Query, Server};
+
+/// Most bytes of the files that are read whole.
+const MAX_PLAN: u64 = 1 << 20;
+const MAX_SECRET: u64 = 16 << 20;
+const MAX_MESSAGE: u64 = 16 << 30;
+/// Seconds of a transform of 2^14 words with all that belongs to it, on one thread of a Zen 4.
+const TRANSFORM: f64 = 0.050e-3;
+
+pub fn run(all: &Args, command: &args::Index) -> Result<(), CliError> {
+    let threads = Threads::new(all.threads);
+    threads.run(|| match command {
+        args::Index::Plan(a) => plan(all, a),
+        args::Index::Keygen(a) => keygen(all, a),
+        args::Index::Store(a) => store(all, a, false),
+        args::Index::Append(a) => store(all, a, true),
+        args::Index::Query(a) => query(all, a),
+        args::Index::Count(a) => ask(all, a, Asked::Count),
+        args::Index::Fetch(a) => ask(all, a, Asked::Fetch),
+        args::Index::Scores(a) => ask(all, a, Asked::Scores),
+        args::Index::Answer(a) => answer(a),
+    })
+}
+
+fn write(all: &Args, path: &Path, data: &[u8], note: &str) -> Result<(), CliError> {
+    let mut out = Output::create(path, Access::Usual)?;
+    out.write_all(data).in_file(path)?;
+    let whole = out.finish()?;
+    say(all, format!("{}  {}  {note}", path.display(), bytes(whole.size())))?;
+    whole.put()
+}
+
+fn load(path: &Path) -> Result<Index, CliError> {
+    let text = files::read(path, MAX_PLAN)?;
+    Index::from_json(&String::from_utf8_lossy(&text)).in_file(path)
+}
+
+fn client(index: &Index, path: &Path) -> Result<Client, CliError> {
+    warn_if_others_read(path)?;
+    let secret = secret_key_from_bytes(index.params(), &files::read_secret(path, MAX_SECRET)?).in_file(path)?;
+    Client::with_secret(index, secret).in_file(path)
+}
+
+fn plan(all: &Args, a: &args::Plan) -> Result<(), CliError> {
+    let payload = a.payload.map(|(numbers, bits)| Payload { numbers, bits });
+    let gap = match a.gap {
+        Some((low, high)) => Gap { low, high },
+        None => Goal::above(a.d, a.rows, a.above)?.gap,
+    };
+    let index = Index::new(Goal { d: a.d, rows: a.rows, above: a.above, gap, lowest: -1.0, payload })?;
+    say(all, index.explain(TRANSFORM))?;
+    write(all, &a.output, index.to_json().as_bytes(), "for both sides")
+}
+
+fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
+    let index = load(&a.plan)?;
+    std::fs::create_dir_all(&a.output).in_file(&a.output)?;
+    let [secret_path, eval_path] = args::KEY_FILES.map(|name| a.output.join(name));
+    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
+    if existing == Existing::Kept
+        && let Some(path) = [&secret_path, &eval_path].into_iter().find(|path| path.exists())
+    {
+        let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
+        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
+    }
+    let client = Client::new(&index)?;
+    let mut secret = Output::create(&secret_path, Access::Key)?;
+    secret.write_secret(&secret_key_to_bytes(client.secret())?)?;
+    let mut eval = Output::create(&eval_path, Access::Usual)?;
+    client.eval_keys()?.write_to(&mut eval).in_file(&eval_path)?;
+    let wholes = [secret.finish()?, eval.finish()?];
+    let notes = ["keep it to yourself: it decrypts everything", "for the server: computes, and reads nothing"];
+    let lines: Vec<String> = wholes
+        .iter()
+        .zip(notes)
+        .map(|(whole, note)| format!("{}  {}  {note}", whole.path().display(), bytes(whole.size())))
+        .collect();
+    say(all, lines.join("\n"))?;
+    files::place(wholes.into(), existing)
+}
+
+/// Rows of so many numbers; a single row may have one axis.
+fn rows(path: &Path, d: usize, csv: &Csv) -> Result<Vec<f32>, CliError> {
+    let (array, _) = matrices::array::<f64>(path, csv)?;
+    if array.shape.last() != Some(&d) || array.shape.len() > 2 {
+        let message = format!("vectors of {d} coordinates are wanted, one a row; this has the shape {:?}", array.shape);
+        return Err(CliError::new(ErrorKind::Shape, message).in_file(path));
+    }
+    Ok(array.data.into_iter().map(|x| x as f32).collect())
+}
+
+fn store(all: &Args, a: &args::Store, append: bool) -> Result<(), CliError> {
+    let index = load(&a.plan)?;
+    let client = client(&index, &a.keys)?;
+    let vectors = rows(&a.vectors, index.goal().d, &a.csv)?;
+    let payload = match &a.payload {
+        None => Vec::new(),
+        Some(path) => {
+            let (array, _) = matrices::array::<i128>(path, &a.csv)?;
+            let unsigned = array.data.into_iter().map(|x| u64::try_from(x).ok()).collect::<Option<Vec<u64>>>();
+            unsigned.ok_or_else(|| CliError::new(ErrorKind::Input, "payloads are unsigned integers").in_file(path))?
+        }
+    };
+    let (d, each) = (index.goal().d, index.goal().payload.map_or(0, |p| p.numbers));
+    let count = vectors.len() / d;
+    if payload.len() != count * each {
+        let message = format!("{} payload numbers, where {count} vectors have {each} each", payload.len());
+        return Err(CliError::new(ErrorKind::Shape, message));
+    }
+    let mut storing = if append { client.append(&a.output) } else { client.store(&a.output) }.in_file(&a.output)?;
+    let bar = Bar::steps("encrypting", all.quiet);
+    for first in (0..count).step_by(index.segment_rows()) {
+        let last = count.min(first + index.segment_rows());
+        storing.push(&vectors[first * d..last * d], &payload[first * each..last * each]).in_file(&a.vectors)?;
+        bar.set(last, count);
+    }
+    let stored = storing.finish().in_file(&a.output)?;
+    drop(bar);
+    say(all, format!("{}  {stored} rows", a.output.display()))
+}
+
+fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
+    let index = load(&a.plan)?;
+    let client = client(&index, &a.keys)?;
+    let query = client.query(&rows(&a.vectors, index.goal().d, &a.csv)?).in_file(&a.vectors)?;
+    write(all, &a.output, &query.to_bytes()?, &format!("{} questions", query.len()))
+}
+
+fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
+    let index = load(&a.plan)?;
+    let keys = EvalKeys::read_from(index.params(), files::open(&a.keys)?).in_file(&a.keys)?;
+    let server = Server::new(&index, keys).in_file(&a.keys)?;
+    if !(a.memory > 0.0 && a.memory < 1e9) {
+        return Err(CliError::new(ErrorKind::Usage, "--memory is a number of GB above zero"));
+    }
+    let query = Query::from_bytes(&index, &files::read(&a.query, MAX_MESSAGE)?).in_file(&a.query)?;
+    let table = server.open(&a.table, (a.memory * 1e9) as u64).in_file(&a.table)?;
+    let goal = index.goal();
+    let gaps: Vec<Gap> = match a.above.is_empty() {
+        true => vec![goal.gap],
+        false => a.above.iter().map(|above| goal.gap.moved(goal.above, *above)).collect(),
+    };
+    let bar = Bar::steps("segments", all.quiet);
+    let progress = |done, every| bar.set(done, every);
+    let answer = match asked {
+        Asked::Count => server.count(&table, &query, &gaps, &progress),
+        Asked::Fetch if gaps.len() > 1 => {
+            return Err(CliError::new(ErrorKind::Usage, "a fetch takes one threshold; count takes several"));
+        }
+        Asked::Fetch => server.fetch(&table, &query, gaps[0], &progress),
+        Asked::Scores => server.scores(&table, &query, &progress),
+    }
+    .in_file(&a.table)?;
+    drop(bar);
+    write(all, &a.output, &answer.to_bytes()?, &format!("the answer to a {}", asked.name()))
+}
+
+fn joined<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
+    numbers.into_iter().map(|x| x.to_string()).collect::<Vec<_>>().join(",")
+}
+
+fn answer(a: &args::Answer) -> Result<(), CliError> {
+    let index = load(&a.plan)?;
+    let client = client(&index, &a.keys)?;
+    let answer = Answer::from_bytes(&index, &files::read(&a.answer, MAX_MESSAGE)?).in_file(&a.answer)?;
+    let lines: Vec<String> = match answer.asked() {
+        Asked::Count => client.counts(&answer).in_file(&a.answer)?.iter().map(joined).collect(),
+        Asked::Scores => client.scores(&answer).in_file(&a.answer)?.iter().map(joined).collect(),
+        Asked::Fetch => {
+            let hits = client.hits(&answer).in_file(&a.answer)?;
+            let several = hits.len() > 1;
+            let line = |q: usize, hit: &sudare_search::Hit| {
+                let first = if several { vec![q as u64, hit.row] } else { vec![hit.row] };
+                joined(first.iter().chain(&hit.payload))
+            };
+            hits.iter().enumerate().flat_map(|(q, hits)| hits.iter().map(move |hit| line(q, hit))).collect()
+        }
+    };
+    if lines.is_empty() { Ok(()) } else { print(lines.join("\n")) }
+}

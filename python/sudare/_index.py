@@ -1,0 +1,450 @@
+"""Encrypted search among vectors: the rows of a table that are like one of yours.
+
+The server holds an encrypted table and answers encrypted questions; it learns neither rows nor questions
+nor matches.
+
+>>> rng = np.random.default_rng(1)
+>>> faces = rng.standard_normal((300, 64)).astype("f4")
+>>> index = sd.Index(d=64, above=0.8, gap=(0.7, 0.9), rows=1000, payload=("i2", 2), insecure=9)
+>>> client = sd.Client(index)
+>>> server = client.server()
+>>> path = os.path.join(folder, "faces.sudare")
+>>> client.store(path, faces, payload=np.arange(600, dtype="i2").reshape(300, 2))
+300
+>>> table = sd.open(path, server=server)
+>>> question = client.query(faces[7] + 0.1)
+>>> client.decrypt(table.count(question))
+1
+>>> client.decrypt(table.fetch(question))["payload"]
+array([[14, 15]], dtype=int16)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._errors import InputError, ShapeError, SudareError, UnsupportedError
+from ._files import PathLike, Source, Travels, octets
+from ._keys import KeyedServer, SecretHolder
+from ._memory import available
+from ._progress import progress
+from ._stored import size
+from ._values import array, count, real
+
+__all__ = ["Index", "IndexAnswer", "IndexClient", "IndexQuery", "IndexServer", "IndexTable", "TooManyError"]
+
+#: Seconds of a transform of 2^14 words with all that belongs to it, on one thread of a Zen 4.
+TRANSFORM = 0.050e-3
+#: Bits of the widest payload.
+_WIDE = 64
+#: Bytes that are taken for free where the system does not say.
+DEFAULT = 8 << 30
+
+
+class TooManyError(SudareError):
+    """More rows match than were allowed."""
+
+
+class Index(Travels):
+    """A plan of a search: what is asked, its parameters, what it costs and how far answers can be wrong.
+
+    Vectors have `d` coordinates; there are up to `rows` of them. A row matches where its cosine with the
+    question is over `above`. `gap` promises that no cosine lies between two numbers about it (of those that
+    do a row counts as something between 0 and 1, and the client refuses a count that is no whole number);
+    without one it is the narrowest that `rows` allow. `payload` is what comes back with a match: a NumPy
+    type of integers or floats and how many of them, `("i2", 7)`, or with a third number the bits that are
+    used of unsigned ones, `("u2", 7, 12)`. `lowest` is the least cosine that occurs, where the data are
+    known not to have opposite directions.
+
+    `insecure` is log2 of the degree of a ring without security, for tests.
+
+    Raises `PlanError` for a gap that is too narrow, with one that is not; `InputError` for numbers that
+    make no sense.
+    """
+
+    def __init__(
+        self,
+        *,
+        d: int,
+        above: float,
+        rows: int,
+        gap: tuple[float, float] | None = None,
+        payload: tuple[Any, ...] | None = None,
+        lowest: float = -1.0,
+        insecure: int | None = None,
+    ) -> None:
+        ends = None if gap is None else (real(gap[0], "gap"), real(gap[1], "gap"))
+        self._payload = None if payload is None else _payload(payload)
+        numbers = None if self._payload is None else (self._payload[1], self._payload[2])
+        self._core = _core.Index(
+            count(d, "d"),
+            count(rows, "rows"),
+            real(above, "above"),
+            ends,
+            real(lowest, "lowest"),
+            numbers,
+            insecure,
+        )
+        self._d = d
+
+    @property
+    def gap(self) -> tuple[float, float]:
+        """Where no cosine lies."""
+        return self._core.gap
+
+    @property
+    def segment_rows(self) -> int:
+        """Rows that are stored together: appended ones come best in such lots."""
+        return self._core.segment_rows
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """Sizes of table, keys, question, answers, and the server's memory: without rows, and of rows."""
+        names = ("table", "keys", "question", "count", "fetch", "scores", "memory", "rows")
+        return dict(zip(names, self._core.bytes, strict=True))
+
+    @property
+    def log2_failure(self) -> float:
+        """Log2 of the probability that a count is wrong or refused, if no cosine lies in the gap."""
+        return self._core.expected[2]
+
+    def seconds(self, transform: float = TRANSFORM) -> float:
+        """Seconds of a count on one thread, rows in memory, for those of a transform of 2^14 words."""
+        return self._core.seconds(transform)
+
+    def explain(self, transform: float = TRANSFORM) -> str:
+        """Costs, errors, and what each side learns."""
+        return self._core.explain(transform)
+
+    def _saved(self) -> bytes:
+        return self._core.to_json().encode()
+
+    def __repr__(self) -> str:
+        return f"<sudare index: {self._core.describe()}>"
+
+    def _vectors(self, values: Any) -> NDArray[np.float32]:
+        found = array(values)
+        if found.dtype.kind not in "biuf":
+            raise InputError(f"vectors are of real numbers, not of {found.dtype}")
+        if found.ndim not in (1, 2) or found.shape[-1] != self._d:
+            raise ShapeError(f"vectors have {self._d} coordinates; these have the shape {found.shape}")
+        if not np.isfinite(found).all():
+            raise InputError("vectors hold numbers that are not finite; remove or replace them")
+        rows = np.atleast_2d(found)
+        # Only the direction counts: what a float cannot hold may still have one.
+        largest = np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
+        scaled = rows / np.where(largest > 0, largest, 1.0)
+        return np.ascontiguousarray(scaled, dtype=np.float32)
+
+    def _numbers(self, values: Any, rows: int) -> NDArray[np.uint64]:
+        if self._payload is None:
+            if values is not None:
+                raise InputError("this index was planned without payloads; plan one with payload=")
+            return np.zeros(0, dtype=np.uint64)
+        dtype, numbers, bits = self._payload
+        found = np.asarray(values).reshape(rows, -1) if values is not None else np.zeros((rows, 0))
+        if found.shape != (rows, numbers):
+            raise ShapeError(
+                f"payloads of {rows} rows have the shape ({rows}, {numbers}), not {np.shape(values)}"
+            )
+        given = found.astype(dtype)
+        if not np.array_equal(given, found, equal_nan=given.dtype.kind == "f"):
+            raise InputError(f"payloads are {dtype}; these hold others")
+        words = np.ascontiguousarray(given).view(f"u{dtype.itemsize}").astype(np.uint64).ravel()
+        if bits < _WIDE and (words >> np.uint64(bits)).any():
+            raise InputError(f"payloads were planned with {bits} bits; these hold larger numbers")
+        return words
+
+    def _hits(self, rows: list[int], numbers: list[int]) -> NDArray[Any]:
+        if self._payload is None:
+            raise UnsupportedError("this index was planned without payloads")
+        dtype, each, _ = self._payload
+        out = np.empty(len(rows), dtype=[("index", np.int64), ("payload", dtype, (each,))])
+        out["index"] = rows
+        words = np.array(numbers, dtype=np.uint64).astype(f"u{dtype.itemsize}")
+        out["payload"] = words.view(dtype).reshape(len(rows), each)
+        return out
+
+
+def _payload(given: tuple[Any, ...]) -> tuple[np.dtype[Any], int, int]:
+    """Type, numbers of a row and bits of each."""
+    if not isinstance(given, tuple) or len(given) not in (2, 3):
+        raise InputError(f"a payload is a type and how many, ('i2', 7), not {given!r}")
+    try:
+        dtype = np.dtype(given[0])
+    except TypeError:
+        raise InputError(f"a payload's type is one of NumPy's, not {given[0]!r}") from None
+    if dtype.kind not in "iuf" or dtype.itemsize > _WIDE // 8:
+        raise InputError(f"a payload is of integers or floats of up to 64 bits, not of {dtype}")
+    bits = count(given[2], "bits") if len(given) == 3 else 8 * dtype.itemsize
+    if bits > 8 * dtype.itemsize or (len(given) == 3 and dtype.kind != "u"):
+        raise InputError(f"bits are those of unsigned numbers, up to {8 * dtype.itemsize} of {dtype}")
+    return dtype, count(given[1], "a payload's numbers"), bits
+
+
+class IndexQuery:
+    """An encrypted question, or several."""
+
+    def __init__(self, core: _core.IndexQuery, single: bool) -> None:
+        self._core, self._single = core, single
+
+    def to_bytes(self) -> bytes:
+        """What travels."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, index: Index, data: Source) -> IndexQuery:
+        """A question from its bytes. Raises `FormatError`, `KeyMismatchError` for another plan's."""
+        core = _core.IndexQuery.from_bytes(index._core, octets(data))
+        return cls(core, core.count == 1)
+
+    def __repr__(self) -> str:
+        return f"<sudare question of {self._core.count}>"
+
+
+class IndexAnswer:
+    """An encrypted answer: of one size, whatever matches."""
+
+    def __init__(self, core: _core.IndexAnswer, single: bool = False, plain: bool = False) -> None:
+        self._core, self._single, self._plain = core, single, plain
+
+    def to_bytes(self) -> bytes:
+        """What travels."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, index: Index, data: Source) -> IndexAnswer:
+        """An answer from its bytes. Raises `FormatError`, `KeyMismatchError` for another plan's."""
+        core = _core.IndexAnswer.from_bytes(index._core, octets(data))
+        kind, queries, gaps = core.asked
+        return cls(core, queries == 1, kind == "count" and gaps == 1)
+
+    def __repr__(self) -> str:
+        kind, queries, _ = self._core.asked
+        return f"<sudare answer to {queries} of {kind}>"
+
+
+class IndexTable:
+    """A stored table that a server has opened: it answers questions."""
+
+    def __init__(self, core: _core.IndexTable, index: Index) -> None:
+        self._core, self._index = core, index
+
+    def __len__(self) -> int:
+        return self._core.rows
+
+    def __repr__(self) -> str:
+        every, held = self._core.segments
+        return f"<sudare table of {self._core.rows} rows, {held} of {every} segments in memory, no secret>"
+
+    def _gap(self, above: Any) -> tuple[float, float]:
+        if above is None:
+            return self._index.gap
+        if isinstance(above, tuple):
+            return real(above[0], "above"), real(above[1], "above")
+        return self._index._core.gap_of(real(above, "above"))
+
+    def count(self, query: IndexQuery, *, above: float | tuple[float, float] | None = None) -> IndexAnswer:
+        """How many rows match. Another threshold, or a gap, takes no other keys.
+
+        A batch reads the table once for as many questions as memory holds.
+
+        Raises `KeyMismatchError` for a question of another plan or key, `PlanError` for a gap too narrow.
+        """
+        with progress("counting") as report:
+            core = self._core.count(query._core, [self._gap(above)], report)
+        return IndexAnswer(core, query._single, plain=True)
+
+    def histogram(self, query: IndexQuery, edges: Sequence[float | tuple[float, float]]) -> IndexAnswer:
+        """How many rows are above each of several thresholds.
+
+        Raises as `count`.
+        """
+        with progress("counting") as report:
+            core = self._core.count(query._core, [self._gap(edge) for edge in edges], report)
+        return IndexAnswer(core, query._single)
+
+    def fetch(self, query: IndexQuery, *, above: float | tuple[float, float] | None = None) -> IndexAnswer:
+        """Which rows match, with their payloads.
+
+        Raises as `count`; `PlanError` for an index without payloads.
+        """
+        with progress("fetching") as report:
+            core = self._core.fetch(query._core, self._gap(above), report)
+        return IndexAnswer(core, query._single)
+
+    def scores(self, query: IndexQuery) -> IndexAnswer:
+        """The cosines of all rows: an answer of ten bytes a row.
+
+        Raises as `count`.
+        """
+        with progress("scores") as report:
+            core = self._core.scores(query._core, report)
+        return IndexAnswer(core, query._single)
+
+
+class IndexServer(KeyedServer[_core.IndexServer]):
+    """Answers questions. It holds evaluation keys and nothing secret."""
+
+    def __init__(self, core: _core.IndexServer, index: Index) -> None:
+        self._core, self._index = core, index
+
+    def open(self, path: PathLike, *, memory: int | str | None = None) -> IndexTable:
+        """Open a table within so much memory: bytes or "8 GB", half of what is free without.
+
+        Segments that do not fit are read for every question.
+
+        Raises `FormatError` for files that are damaged or of another table, `KeyMismatchError` for those of
+        another plan or key, `PlanError` for too little memory.
+        """
+        most = (available() or DEFAULT) // 2 if memory is None else size(memory, "memory")
+        return IndexTable(self._core.open(os.fspath(path), most), self._index)
+
+    @classmethod
+    def from_bytes(cls, index: Index, data: Source, threads: int = 0) -> IndexServer:
+        """A server from evaluation keys, on `threads` threads (0: one for each processor).
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for keys of other parameters,
+        `MissingKeyError`.
+        """
+        return cls(_core.IndexServer.from_bytes(index._core, octets(data), threads), index)
+
+    def __repr__(self) -> str:
+        return f"<sudare index server {self.threads} threads, keys {self.key_bytes / 1e6:.1f} MB, no secret>"
+
+
+class IndexClient(SecretHolder[_core.IndexClient]):
+    """Owns the secret key: stores rows, asks, and reads answers. `sudare.Client(index)` makes one."""
+
+    _again = "IndexClient.from_secret_bytes(index, data)"
+
+    def __init__(self, index: Index, *, threads: int = 0) -> None:
+        self._core, self._index, self._threads = _core.IndexClient(index._core, threads), index, threads
+
+    @classmethod
+    def from_secret_bytes(cls, index: Index, data: Source, *, threads: int = 0) -> IndexClient:
+        """A client from the secret key that `secret_bytes` or `save` gave.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters.
+        """
+        client = cls.__new__(cls)
+        if isinstance(data, (str, os.PathLike)):
+            core = _core.IndexClient.load(index._core, os.fspath(data), threads)
+        else:
+            core = _core.IndexClient.from_secret_bytes(index._core, octets(data), threads)
+        client._core, client._index, client._threads = core, index, threads
+        return client
+
+    @property
+    def index(self) -> Index:
+        """The plan."""
+        return self._index
+
+    def server(self) -> IndexServer:
+        """A server with new evaluation keys."""
+        return IndexServer(self._core.server(self._threads), self._index)
+
+    def store(self, path: PathLike, vectors: Any, *, payload: Any = None) -> int:
+        """Encrypt vectors into a table, segment by segment; how many rows it has.
+
+        `vectors` are an array (n, d) or an iterator of such chunks, `payload` an array (n, numbers) or an
+        iterator beside it. They are normalised. Interrupted, the same call goes on from the segments that
+        are there.
+
+        Raises `FileExistsError` or `SudareError` for a name that is taken, `InputError` for numbers that
+        are not finite or payloads that do not fit, `ShapeError`, `PlanError` for more rows than were
+        planned.
+        """
+        return self._add(path, vectors, payload, append=False)
+
+    def append(self, path: PathLike, vectors: Any, *, payload: Any = None) -> int:
+        """Add rows to a table; how many it has then. Lots of `Index.segment_rows` waste no room.
+
+        Raises as `store`.
+        """
+        return self._add(path, vectors, payload, append=True)
+
+    def _add(self, path: PathLike, vectors: Any, payload: Any, append: bool) -> int:
+        storing = self._core.store(os.fspath(path), append)
+        for rows, numbers in _chunks(vectors, payload):
+            found = self._index._vectors(rows)
+            storing.push(found, self._index._numbers(numbers, len(found)))
+        return storing.finish()
+
+    def query(self, vectors: ArrayLike) -> IndexQuery:
+        """Encrypt a question (d,), or a batch of them (b, d), for which the server reads the table once.
+
+        Raises `InputError` for zeros and numbers that are not finite, `ShapeError`.
+        """
+        found = self._index._vectors(vectors)
+        return IndexQuery(self._core.query(found), np.ndim(vectors) == 1)
+
+    def decrypt(self, answer: IndexAnswer, *, limit: int | None = None) -> Any:
+        """What an answer says.
+
+        Of a count a number, or an array for a batch; of a histogram an array of numbers; of a fetch a
+        structured array
+        with the fields index and payload, in the order of rows, or a list of them; of scores an array.
+
+        Raises `PrecisionError` where cosines lie inside of the gap, `TooManyError` for a fetch of more than
+        `limit` rows, `KeyMismatchError` for another key's answer.
+        """
+        kind = answer._core.asked[0]
+        if kind == "count":
+            counts = np.array(self._core.counts(answer._core), dtype=np.int64)
+            counts = counts[:, 0] if answer._plain else counts
+            return (
+                counts[0].item()
+                if answer._single and answer._plain
+                else counts[0]
+                if answer._single
+                else counts
+            )
+        if kind == "scores":
+            scores = np.array(self._core.scores(answer._core))
+            return scores[0] if answer._single else scores
+        hits = [self._index._hits(*each) for each in self._core.hits(answer._core)]
+        if limit is not None and any(len(each) > limit for each in hits):
+            raise TooManyError(
+                f"{max(map(len, hits))} rows match, and {limit} were allowed; raise the threshold"
+            )
+        return hits[0] if answer._single else hits
+
+    def top(self, table: IndexTable, query: IndexQuery, k: int) -> Any:
+        """The k rows that are most like a question, best first: a structured array of index and score.
+
+        Reads all scores: ten bytes a row travel, and the owner of the key learns them. Ties go to the
+        earlier row.
+
+        Raises `InputError` for k that is no whole number, and as `decrypt`.
+        """
+        scores = np.atleast_2d(self.decrypt(table.scores(query)))
+        out = []
+        for each in scores:
+            best = np.lexsort((np.arange(len(each)), -each))[: count(k, "k")]
+            found = np.empty(len(best), dtype=[("index", np.int64), ("score", np.float64)])
+            found["index"], found["score"] = best, each[best]
+            out.append(found)
+        return out[0] if query._single else out
+
+    def __repr__(self) -> str:
+        return f"<sudare index client {self.key_id}: {self._index._core.describe()}>"
+
+
+def _chunks(vectors: Any, payload: Any) -> Iterator[tuple[Any, Any]]:
+    """Rows with their payloads, chunk by chunk."""
+    if not isinstance(vectors, Iterable) or hasattr(vectors, "shape") or isinstance(vectors, (list, tuple)):
+        yield vectors, payload
+        return
+    if payload is None:
+        for rows in vectors:
+            yield rows, None
+        return
+    for rows, numbers in zip(vectors, payload, strict=True):
+        yield rows, numbers
