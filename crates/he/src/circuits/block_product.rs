@@ -101,7 +101,7 @@ impl<B: Backend> Evaluator<B> {
             false => (state, spread),
         };
         let [l, r] = [&left, &right].map(|side| side.iter().map(|c| c.inner()).collect::<Vec<_>>());
-        let rows = self.backend().block_products(&l, &r, blocks)?;
+        let rows = self.inner.block_products(&l, &r, blocks)?;
         Ok(rows.into_iter().map(|row| Ciphertext::new(row, state).with_spread(spread)).collect())
     }
 }
