@@ -21,6 +21,7 @@ array([[14, 15]], dtype=int16)
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -122,7 +123,7 @@ class Index(Travels):
         """Costs, errors, and what each side learns."""
         return self._core.explain(transform)
 
-    def _saved(self) -> bytes:
+    def _saved(self) -> builtins.bytes:
         return self._core.to_json().encode()
 
     def __repr__(self) -> str:
