@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 import sudare as sd
+from numpy.typing import NDArray
 
 ROWS, COORDINATES, QUESTIONS = int(os.environ.get("ROWS", "50000")), 128, 10
 FASHION = Path("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")
