@@ -1,6 +1,6 @@
 //! Decryption by several parties, each under noise that hides what it would tell.
 //!
-//! A share c_1·w_i + f_i shows c_1·w_i, and so the secret, but for f_i. The parties' sum shows the ciphertext's error, from which
+//! A share c_1·w_i + f_i (with t < n, where zero-sum masks lie over the shares: the sum of the honest ones) shows c_1·w_i, and so the secret, but for f_i. The parties' sum shows the ciphertext's error, from which
 //! the secret follows in every scheme (ePrint 2020/1533 for CKKS; 2024/116 for exact schemes, before rounding). f_i hides both: a
 //! discrete Gaussian on each coefficient with σ = √(24·τ)·2^(ν/2)·E, for τ releases at ν bits of statistical security and an
 //! error of at most E in the canonical norm. That is σ_ct·√(24·N·τ)·2^(ν/2) (Li–Micciancio–Schultz–Sorrell, ePrint 2022/816) for an
@@ -127,7 +127,7 @@ impl Opening {
     ///
     /// # Errors
     /// [`PartyError::Rlwe`] for a ciphertext of other parameters, of another key, of three parts or below the level;
-    /// [`PartyError::TooFew`], [`PartyError::NoSuchParty`], [`PartyError::Gap`].
+    /// [`PartyError::ActiveSet`], [`PartyError::NoSuchParty`], [`PartyError::Gap`].
     pub fn new(
         session: &Session,
         ciphertext: &Ciphertext,
@@ -194,7 +194,7 @@ impl Opening {
 }
 
 impl Party {
-    /// This party's share of a decryption, c_1·w_i + f_i: one of the session's releases. Asked again, it is the same bytes.
+    /// This party's share of a decryption, c_1·w_i + f_i and, with t < n, a zero-sum mask: one of the session's releases. Asked again, it is the same bytes.
     ///
     /// # Errors
     /// [`PartyError::NotActive`], [`PartyError::NoSecretShare`], [`PartyError::Foreign`]; as [`Ledger::admit`], and nothing is given
@@ -208,6 +208,8 @@ impl Party {
         let product = Zeroizing::new(opening.parts[1].mul(&weighted).into_coeff());
         let mut share = opening.every(&product);
         share.add_assign(&*opening.flooding.sample(&opening.ring, &self.randomness("flood", &opening.question))?);
-        Ok(self.says(opening.question, vec![opening.record], vec![share.into_eval()]))
+        let mut share = share.into_eval();
+        self.hide(&mut share, &opening.active, &opening.question, 0);
+        Ok(self.says(opening.question, vec![opening.record], vec![share]))
     }
 }

@@ -77,10 +77,12 @@ pub enum PartyError {
         /// The party.
         party: u32,
     },
-    /// Too few parties to decrypt, or one twice.
-    #[error("{found} different parties take part and the threshold is {threshold}; wait for more")]
-    TooFew {
-        /// Parties that take part.
+    /// Another number of parties than the threshold, or one twice.
+    #[error(
+        "{found} different parties are asked and exactly {threshold}, the threshold, take part in a step; ask as many, each once"
+    )]
+    ActiveSet {
+        /// Different parties that are asked.
         found: usize,
         /// The threshold.
         threshold: u32,
@@ -95,7 +97,7 @@ pub enum PartyError {
     },
     /// A party that has not got its secret share yet.
     #[error(
-        "party {party} has not added the secret shares of all parties yet, and a threshold below their number needs them"
+        "party {party} has not added the secret shares of all parties yet, and a threshold below their number needs them: call add_private_shares"
     )]
     NoSecretShare {
         /// The party.
@@ -169,7 +171,7 @@ impl Kinded for PartyError {
             | Self::Twice { .. }
             | Self::NotActive { .. }
             | Self::Receiver => ErrorKind::Mismatch,
-            Self::TooFew { .. } | Self::Missing { .. } => ErrorKind::Shape,
+            Self::ActiveSet { .. } | Self::Missing { .. } => ErrorKind::Shape,
             Self::NoSecretShare { .. } => ErrorKind::MissingKey,
             Self::Answered { .. } | Self::UsedUp { .. } | Self::OtherPolicy { .. } => ErrorKind::Release,
             Self::Ledger { kind, .. } => *kind,

@@ -101,6 +101,7 @@ impl Party {
         first.mul_add(&handover.ciphertext.parts()[1], &weighted);
         first.mul_add(&v, b);
         second.mul_add(&v, a);
+        self.hide(&mut first, &handover.active, &question, 0);
         Ok(self.says(question, vec![handover.record], vec![first, second]))
     }
 }

@@ -158,6 +158,8 @@ impl Party {
         let a = mask(params.q(), &refreshing.mask(), 0);
         let mut fresh = zero(&a, &all, &error(&mut errors.stream(1), params.q()));
         fresh.add_assign(&above);
+        self.hide(&mut masked, &refreshing.active, &question, 0);
+        self.hide(&mut fresh, &refreshing.active, &question, 1);
         Ok(self.says(question, vec![refreshing.record], vec![masked, fresh]))
     }
 }

@@ -74,11 +74,11 @@ fn ckks_computes_and_every_threshold_set_decrypts() {
         let fewer = opened.combine(&shares[..2]).unwrap_err();
         assert_eq!(fewer, HeError::Party(PartyError::Missing { parties: vec![active[2]] }));
     }
-    for active in [vec![0, 1], vec![], vec![0, 0, 1]] {
+    for active in [vec![0, 1], vec![], vec![0, 0, 1], vec![0, 1, 2, 3]] {
         let c = Encryptor::with_public_key(&public).unwrap().encrypt(&wide).unwrap();
         let opened =
             ckks::multiparty::SharedDecryption::new(&world.session, &c, &Expected::of(&c), &active, policy(), n);
-        assert!(matches!(opened, Err(HeError::Party(PartyError::TooFew { threshold: 3, .. }))));
+        assert!(matches!(opened, Err(HeError::Party(PartyError::ActiveSet { threshold: 3, .. }))));
     }
 }
 

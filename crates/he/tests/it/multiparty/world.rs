@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_ring::random::{MaskSeed, Seed, ternary};
+use sudare_ring::{Eval, Poly};
 use sudare_rlwe::keys::{EvalKeys, PublicKey, SecretKey};
 use sudare_rlwe::multiparty::{
     Digest, Entry, Ledger, Party, PartyError, Session, galois_keys, public_key, relin_key, relin_sum,
 };
 use sudare_rlwe::security::SecretDistribution;
+use sudare_rlwe::wire::{Container, packing::unpack};
 use zeroize::Zeroizing;
 
 /// A ledger that lasts as long as the test.
@@ -106,6 +108,17 @@ impl World {
         let mut coefficients = vec![0; self.session.params().degree()];
         ternary(&mut root.derive("secret", 0).stream(0), &mut coefficients);
         coefficients
+    }
+
+    /// S(α) of a party, from what all gave it.
+    pub fn share_of(&self, index: u32) -> Poly<Eval> {
+        let mut sum = Poly::<Eval>::zero(self.session.params().q());
+        for party in &self.parties {
+            let bytes = party.private_shares()[index as usize].to_bytes().unwrap();
+            let segment = Container::from_bytes(&bytes).unwrap().segment(1).unwrap().to_vec();
+            sum.add_assign(&unpack(sum.basis(), &segment, 0).unwrap());
+        }
+        sum
     }
 
     /// Σ s_i, which nobody has.
