@@ -42,9 +42,9 @@ impl Flooding {
         Ok(Self { policy, deviation })
     }
 
-    /// For a ciphertext that the server flooded already, so that the error which the sum shows tells nothing: what is left to hide is
-    /// c_1·w_i, which by itself is a sample of Ring-LWE with this noise. σ = √(24·N·τ) times that of fresh errors, over the error of the
-    /// division that came after the server's noise (Passelègue–Stehlé, ePrint 2024/1984, with a server that colludes with no party).
+    /// For a ciphertext that the server flooded already, the rounding of its division included, so that the error which the sum shows tells
+    /// nothing: what is left to hide is c_1·w_i, which by itself is a sample of Ring-LWE with this noise and hints on it, the shown sums.
+    /// σ = √(24·N·τ) times that of fresh errors (the idea of Passelègue–Stehlé, ePrint 2024/1984, with a server that colludes with no party).
     ///
     /// # Errors
     /// [`PartyError::Rlwe`] for noise past 2^100.
@@ -205,9 +205,10 @@ impl Party {
         }
         let weighted = self.weighted(&opening.active, opening.record.level)?;
         self.admit(ledger, opening.subject, opening.question, Some(opening.flooding.policy))?;
+        let flood = opening.flooding.sample(&opening.ring, &self.randomness("flood", &opening.question))?;
         let product = Zeroizing::new(opening.parts[1].mul(&weighted).into_coeff());
         let mut share = opening.every(&product);
-        share.add_assign(&*opening.flooding.sample(&opening.ring, &self.randomness("flood", &opening.question))?);
+        share.add_assign(&flood);
         let mut share = share.into_eval();
         self.hide(&mut share, &opening.active, &opening.question, 0);
         Ok(self.says(opening.question, vec![opening.record], vec![share]))
