@@ -136,6 +136,13 @@ impl Party {
         let (params, level, question) = (self.session.params(), refreshing.record.level, refreshing.question);
         let [low, all] = [level, params.max_level()].map(|level| self.weighted(&refreshing.active, level));
         let (low, all) = (low?, all?);
+        let [below, above] = masks();
+        if below.basis() != params.q_at(level) || above.basis() != params.q() {
+            return Err(RlweError::Parameters {
+                reason: "masks of a refresh are over the primes of its level and over all".into(),
+            }
+            .into());
+        }
         let policy = refreshing.flooding.map(|flooding| flooding.policy());
         self.admit(ledger, refreshing.subject, question, policy)?;
         let errors = self.randomness("errors", &question);
@@ -146,13 +153,6 @@ impl Party {
             }
             None => Poly::clone(&*error(&mut errors.stream(0), params.q_at(level))),
         };
-        let [below, above] = masks();
-        if below.basis() != params.q_at(level) || above.basis() != params.q() {
-            return Err(RlweError::Parameters {
-                reason: "masks of a refresh are over the primes of its level and over all".into(),
-            }
-            .into());
-        }
         masked.mul_add(&refreshing.ciphertext.parts()[1], &low);
         masked.sub_assign(&below);
         let a = mask(params.q(), &refreshing.mask(), 0);
