@@ -133,7 +133,7 @@ impl Ledger for PartyLedger {
     fn admit(&mut self, entry: &Entry) -> Result<(), PartyError> {
         let Entry { session, party, subject, question, policy } = *entry;
         if (session, party) != (self.session, self.party) {
-            return Err(PartyError::Foreign { party, expected: self.session });
+            return Err(PartyError::WrongSession { what: "the ledger" });
         }
         self.expect_alone().map_err(failed)?;
         let before = self.answers.get(&subject).map(|(question, _)| *question);

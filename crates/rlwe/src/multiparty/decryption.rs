@@ -179,10 +179,10 @@ impl Opening {
     /// zero.
     ///
     /// # Errors
-    /// [`PartyError::Missing`]; [`PartyError::Foreign`] if the shares were collected for another decryption.
+    /// [`PartyError::Missing`]; [`PartyError::WrongSession`] if the shares were collected for another decryption.
     pub fn phase(&self, shares: Collector<DecryptionStep>) -> Result<Zeroizing<Poly<Coeff>>, PartyError> {
         if !shares.is_for(&self.question) {
-            return Err(PartyError::Foreign { party: self.active[0], expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "what was collected" });
         }
         let mut sum = Zeroizing::new(single(shares.finish()?)?.into_coeff());
         sum.add_assign(&self.every(&self.parts[0].to_coeff()));
@@ -197,11 +197,11 @@ impl Party {
     /// This party's share of a decryption, c_1·w_i + f_i and, with t < n, a zero-sum mask: one of the session's releases. Asked again, it is the same bytes.
     ///
     /// # Errors
-    /// [`PartyError::NotActive`], [`PartyError::NoSecretShare`], [`PartyError::Foreign`]; as [`Ledger::admit`], and nothing is given
+    /// [`PartyError::NotActive`], [`PartyError::NoSecretShare`], [`PartyError::WrongSession`]; as [`Ledger::admit`], and nothing is given
     /// out then.
     pub fn decryption_share(&self, opening: &Opening, ledger: &mut dyn Ledger) -> Result<DecryptionShare, PartyError> {
         if opening.session != self.session {
-            return Err(PartyError::Foreign { party: self.index, expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "the question" });
         }
         let weighted = self.weighted(&opening.active, opening.record.level)?;
         self.admit(ledger, opening.subject, opening.question, Some(opening.flooding.policy))?;

@@ -47,6 +47,14 @@ pub enum PartyError {
         /// The session of this step.
         expected: SessionId,
     },
+    /// The caller's own mix-up: a party, a ledger, a question or collected messages of another session or of another party.
+    #[error(
+        "{what} belongs to another session, question or party than the rest of this call; take those that belong together"
+    )]
+    WrongSession {
+        /// What does not belong.
+        what: &'static str,
+    },
     /// A message that answers something else.
     #[error(
         "party {party} answered another question than this one: another round, ciphertext, set of parties or list of keys; ask that party again"
@@ -62,6 +70,16 @@ pub enum PartyError {
         party: u32,
         /// Whose it says it is.
         found: u32,
+    },
+    /// A secret share that is for another party.
+    #[error(
+        "party {party} sent a secret share for party {to}; ask that party for yours, and let nobody else read this one"
+    )]
+    ForAnother {
+        /// Who sent it.
+        party: u32,
+        /// Whom it is for.
+        to: u32,
     },
     /// A second, different message of one party.
     #[error("party {party} sent two messages where one belongs; take one of them")]
@@ -166,6 +184,8 @@ impl Kinded for PartyError {
             Self::NoSuchParty { .. } | Self::Gap { .. } => ErrorKind::Usage,
             Self::Malformed { error, .. } => error.kind(),
             Self::Foreign { .. }
+            | Self::WrongSession { .. }
+            | Self::ForAnother { .. }
             | Self::Stale { .. }
             | Self::InAnothersName { .. }
             | Self::Twice { .. }

@@ -54,7 +54,7 @@ pub trait Ledger {
     /// is there already is admitted again and not counted again.
     ///
     /// # Errors
-    /// [`PartyError::Answered`] for a subject with another question; [`PartyError::UsedUp`], [`PartyError::OtherPolicy`];
+    /// As [`Entry::is_new`]; [`PartyError::WrongSession`] for an entry of another party or session than the ledger's;
     /// [`PartyError::Ledger`] if it cannot be read or written.
     fn admit(&mut self, entry: &Entry) -> Result<(), PartyError>;
 }

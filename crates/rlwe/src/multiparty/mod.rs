@@ -22,8 +22,9 @@
 //! who adds or in what order. Evaluation is that under one key, and [`crate::noise`] counts the parties.
 //!
 //! Everybody follows the protocol; up to t − 1 parties, all networks and the server may look at whatever they see. What a
-//! party says is derived from its seed and from what it answers, so a repeated answer is the same bytes; and before it says
-//! anything that a share of the secret went into, it asks its [`Ledger`], which admits one answer for a ciphertext.
+//! party says is derived from its seed and from what it answers, so a repeated answer is the same bytes. Where others choose what is
+//! answered (round 2 of the relinearisation key, decryption, key switch, refresh) it first asks its [`Ledger`], which admits one answer for a
+//! subject. The public key, Galois keys, round 1 and the secret shares follow from seed and session alone, so that there is nothing to ask.
 //! `docs/security.md` says what is proven and what is not.
 
 mod collector;

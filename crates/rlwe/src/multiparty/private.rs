@@ -199,7 +199,7 @@ impl Party {
     /// Adds the secret shares that all parties gave this one: from now on it takes part in decryptions.
     ///
     /// # Errors
-    /// [`PartyError::Foreign`], [`PartyError::InAnothersName`] for one that is for another party, [`PartyError::Twice`],
+    /// [`PartyError::Foreign`], [`PartyError::ForAnother`], [`PartyError::Twice`],
     /// [`PartyError::Missing`]. The party is as it was then.
     pub fn add_private_shares(&mut self, shares: &[PrivateShare]) -> Result<(), PartyError> {
         let mut missing: BTreeSet<u32> = (0..self.session.parties()).collect();
@@ -209,7 +209,7 @@ impl Party {
                 return Err(PartyError::Foreign { party, expected: self.session.id() });
             }
             if share.to != self.index {
-                return Err(PartyError::InAnothersName { party, found: share.to });
+                return Err(PartyError::ForAnother { party, to: share.to });
             }
             if !missing.remove(&party) {
                 return Err(PartyError::Twice { party });

@@ -96,10 +96,10 @@ impl Refreshing {
     /// adds it to the second.
     ///
     /// # Errors
-    /// [`PartyError::Missing`]; [`PartyError::Foreign`] if the shares were collected for another refresh.
+    /// [`PartyError::Missing`]; [`PartyError::WrongSession`] if the shares were collected for another refresh.
     pub fn parts(&self, shares: Collector<RefreshStep>) -> Result<(Poly<Coeff>, Poly<Eval>), PartyError> {
         if !shares.is_for(&self.question) {
-            return Err(PartyError::Foreign { party: self.active[0], expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "what was collected" });
         }
         let missing = || RlweError::Internal { what: "a sum has no polynomial" };
         let mut sums = shares.finish()?.into_iter();
@@ -131,7 +131,7 @@ impl Party {
         ledger: &mut dyn Ledger,
     ) -> Result<RefreshShare, PartyError> {
         if refreshing.session != self.session {
-            return Err(PartyError::Foreign { party: self.index, expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "the question" });
         }
         let (params, level, question) = (self.session.params(), refreshing.record.level, refreshing.question);
         let [low, all] = [level, params.max_level()].map(|level| self.weighted(&refreshing.active, level));

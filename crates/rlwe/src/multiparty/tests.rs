@@ -246,7 +246,7 @@ fn fewer_shares_than_the_threshold_are_uniform() {
     assert_eq!(missing, Err(PartyError::Missing { parties: vec![1] }));
     let twice = party.add_private_shares(&[fresh(0, 0), fresh(0, 0)]);
     assert_eq!(twice, Err(PartyError::Twice { party: 0 }));
-    assert_eq!(party.add_private_shares(&[fresh(1, 2)]), Err(PartyError::InAnothersName { party: 1, found: 2 }));
+    assert_eq!(party.add_private_shares(&[fresh(1, 2)]), Err(PartyError::ForAnother { party: 1, to: 2 }));
     let other = Session::new(&params, 2, MaskSeed::from_bytes([9; 32])).unwrap();
     let foreign = Party::from_seed(&other, 1, Zeroizing::new([41; 32])).unwrap().private_shares().remove(0);
     let expected = session.id();

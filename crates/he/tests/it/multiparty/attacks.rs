@@ -6,7 +6,8 @@ use sudare_he::ckks::Params;
 use sudare_he::integer::{Encoder, Encryptor, IntegerParams, Packing, Scheme, Wrap};
 use sudare_he::{bfv::Bfv, bgv::Bgv};
 use sudare_ring::modulus::Modulus;
-use sudare_ring::random::{Seed, WideGaussian};
+use sudare_ring::ops::mask;
+use sudare_ring::random::{GaussianSampler, Seed, WideGaussian, ternary};
 use sudare_ring::{Coeff, Eval, Poly};
 use sudare_rlwe::keys::PublicKey;
 use sudare_rlwe::multiparty::{Flooding, Kind, Opening, PartyError, Refreshing, Share};
@@ -34,27 +35,56 @@ fn quotient(x: &Poly<Eval>, y: &Poly<Eval>) -> Vec<i64> {
     Poly::<Eval>::from_words(x.basis(), &divided.collect::<Vec<_>>()).unwrap().into_coeff().centered()
 }
 
-/// ePrint 2020/1533: what everybody sees of a decryption is c_0 + c_1·s and noise. Without noise (c_0 + c_1·s − c_0)/c_1 is the secret;
-/// under the noise of the least policy it is not, a thousand times of a thousand.
+/// a(X^−1), with which a product has Σ of squares where a was.
+fn adjoint(a: &[i64]) -> Vec<i64> {
+    (0..a.len()).map(|i| if i == 0 { a[0] } else { -a[a.len() - i] }).collect()
+}
+
+/// ePrint 2020/1533: what everybody sees of a decryption is c_0 + c_1·s and noise. Without noise (c_0 + c_1·s − c_0)/c_1 is the secret, from one decryption. Whoever
+/// encrypts knows e_1 of the error v·e_pk + e_1·s, and over a thousand decryptions its product with what is shown adds up to the secret, also under noise that is
+/// too narrow. Under that of the least policy, here for an error of 1 and so narrower than any plan's, it does not.
 #[test]
 fn a_shown_sum_gives_the_secret_away_without_flooding() {
+    const DECRYPTIONS: u64 = 1000;
     let params = params(2);
     let world = World::new(&params, 2, 0x31);
     let (public, secret) = (world.public(), world.secret());
-    let flooding = Flooding::new(ReleasePolicy::new(2000, 20).unwrap(), 1000.0).unwrap();
+    let flooding = Flooding::new(ReleasePolicy::new(2000, 20).unwrap(), 1.0).unwrap();
+    let basis = params.q();
+    let (b, seed) = public.parts();
+    let a = mask(basis, seed, 0);
+    let small = |x: &[i64]| Poly::<Coeff>::from_signed(basis, x).into_eval();
     let mut ledgers = [Memory::default(), Memory::default()];
-    let mut recovered = [0, 0];
-    for _ in 0..1000 {
-        let c = encrypt(&params, &public);
+    let (mut recovered, mut squares) = (0, 0);
+    // Under the parties' noise, and under noise 2^12 times narrower.
+    let mut sums = [[0i64; N]; 2];
+    for i in 0..DECRYPTIONS {
+        let (mut v, mut e1) = (vec![0; N], vec![0; N]);
+        ternary(&mut Seed::from_bytes([0x31; 32]).stream(2 * i), &mut v);
+        GaussianSampler::standard().sample(&mut Seed::from_bytes([0x31; 32]).stream(2 * i + 1), &mut e1);
+        let (v, e1_adjoint) = (small(&v), small(&adjoint(&e1)));
+        squares += e1.iter().map(|e| e * e).sum::<i64>();
+        // An encryption of zero.
+        let mut second = small(&e1);
+        second.add_assign(&v.mul(&a));
+        let parts = vec![v.mul(b), second];
+        let c = Ciphertext::from_parts(&params, world.session.key(), parts, 0).unwrap();
         let bare = sudare_rlwe::Decryptor::new(&secret).phase(&c, 0).unwrap();
+        recovered += usize::from(quotient(&bare.sub(&c.parts()[0]), &c.parts()[1]) == secret.coefficients());
         let opening = Opening::new(&world.session, &c, &[0, 1], flooding, (0, 1)).unwrap();
         let shares = [0, 1].map(|i| world.parties[i].decryption_share(&opening, &mut ledgers[i]).unwrap());
         let shown = opening.phase(opening.collector().all(&shares).unwrap()).unwrap();
-        for (count, shown) in recovered.iter_mut().zip([bare, Poly::clone(&shown).into_eval()]) {
-            *count += usize::from(quotient(&shown.sub(&c.parts()[0]), &c.parts()[1]) == secret.coefficients());
+        let narrow = unmasked(&bare, 2f64.sqrt() * flooding.deviation() / 4096.0, i);
+        for (sum, shown) in sums.iter_mut().zip([Poly::clone(&shown).into_eval(), narrow]) {
+            let product = shown.mul(&e1_adjoint).into_coeff().centered();
+            sum.iter_mut().zip(product).for_each(|(sum, x)| *sum += x);
         }
     }
-    assert_eq!(recovered, [1000, 0]);
+    assert_eq!(recovered, DECRYPTIONS as usize, "without noise");
+    let [flooded, narrow] = sums.map(|sum| sum.map(|x| (x as f64 / squares as f64).round() as i64));
+    assert_eq!(narrow.as_slice(), secret.coefficients(), "under narrow noise");
+    let right = flooded.iter().zip(secret.coefficients()).filter(|(x, s)| x == s).count();
+    assert!(right < N / 10, "under the policy's noise {right} coefficients of {N} are right");
 }
 
 /// ePrint 2024/116: in an exact scheme the sum before rounding shows the noise, and a known message makes it an equation for the secret.
@@ -66,7 +96,7 @@ fn before_rounding<S: Scheme>(number: u8) {
     let plain = Encoder::new(&params).encode_unsigned(&[1, 2, 3], Packing::Coefficients, Wrap::Refuse).unwrap();
     let policy = ReleasePolicy::new(2000, 20).unwrap();
     let mut ledgers: Vec<Memory> = (0..3).map(|_| Memory::default()).collect();
-    let mut recovered = [0, 0];
+    let (mut recovered, mut squares, mut deviation) = ([0, 0], 0.0, 0.0);
     for _ in 0..1000 {
         let c = Encryptor::<S>::with_public_key(&params, &public).unwrap().encrypt(&plain).unwrap();
         let opened =
@@ -79,11 +109,16 @@ fn before_rounding<S: Scheme>(number: u8) {
         assert_eq!(opened.combine(&shares).unwrap(), plain);
         let shown = opening.phase(opening.collector().all(&shares).unwrap()).unwrap();
         let bare = sudare_rlwe::Decryptor::new(&secret).phase(c.inner(), 0).unwrap();
+        squares += shown.sub(&bare.to_coeff()).centered().iter().map(|x| (*x as f64).powi(2)).sum::<f64>();
+        deviation = flooding.deviation();
         for (count, shown) in recovered.iter_mut().zip([bare, Poly::clone(&shown).into_eval()]) {
             *count += usize::from(quotient(&shown.sub(&c.parts()[0]), &c.parts()[1]) == secret.coefficients());
         }
     }
     assert_eq!(recovered, [1000, 0], "{}", S::NAME);
+    // Any noise spoils this division; what is asked for is that of the policy, from each of three.
+    let ratio = squares / (1000 * N) as f64 / (3.0 * deviation.powi(2));
+    assert!((ratio - 1.0).abs() < 0.03, "{}: {ratio}", S::NAME);
 }
 
 #[test]

@@ -150,11 +150,18 @@ fn fields_at_their_extremes_are_errors() {
             let refused = forged(name, PARTY, &party.to_le_bytes());
             assert!(matches!(refused, Err(WireError::Oversize { limit: 2, .. })), "{name}: party {party}");
         }
-        for count in [0, 4097, u32::MAX] {
+        let most = if name == "party_galois" { 4096 } else { 1 };
+        for count in [0, most + 1, u32::MAX] {
             let refused = forged(name, RECORDS, &count.to_le_bytes());
-            assert!(matches!(refused, Err(WireError::Oversize { limit: 4096, .. })), "{name}: {count} records");
+            let limit = u64::from(most);
+            assert!(
+                matches!(refused, Err(WireError::Oversize { limit: l, .. }) if l == limit),
+                "{name}: {count} records"
+            );
         }
-        assert!(matches!(forged(name, RECORDS, &9u32.to_le_bytes()), Err(WireError::Corrupt { .. })), "{name}");
+        if name == "party_galois" {
+            assert!(matches!(forged(name, RECORDS, &9u32.to_le_bytes()), Err(WireError::Corrupt { .. })), "{name}");
+        }
         for level in [2, u32::MAX] {
             let refused = forged(name, LEVEL, &level.to_le_bytes());
             assert!(matches!(refused, Err(WireError::Oversize { .. })), "{name}: level {level}");
