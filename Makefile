@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-genome demo-large demo-search demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -53,10 +53,10 @@ $(BIN)/.ready: requirements-dev.txt $(BIN)/.demo
 	$(BIN)/python -m pip install --quiet --no-compile -r requirements-dev.txt
 	@touch $@
 
-# The package as it is shipped, but for the command, which would take twice the time.
+# The package as it is shipped. The command, which would take twice the time, is another wheel.
 release: | $(BIN)/.demo
 	@echo '== the Python package: two to three minutes the first time'
-	cargo build --locked --release -p sudare-extension --no-default-features
+	cargo build --locked --release -p sudare-extension
 	scripts/extension $(TARGET)/release $(VENV)
 
 demo: release ## encrypt real data, multiply it on a server without secrets, compare with NumPy
@@ -66,6 +66,10 @@ demo: release ## encrypt real data, multiply it on a server without secrets, com
 demo-server: release ## the same on a server of its own, over HTTP: `sudare serve`
 	cargo build --locked --quiet --release -p sudare-cli
 	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_server.py
+
+demo-parties: $(BIN)/.demo | prerequisites ## three hospitals, each a process, test features of real tumours: any two decrypt, one is killed on the way
+	cargo run --locked --quiet --release -p sudare-store --example parties -- \
+	  "$$($(BIN)/python -c 'import sklearn.datasets as d; print(d.__path__[0])')/data/breast_cancer.csv"
 
 demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
 	cargo run --locked --quiet --release -p sudare-genome --example demo
@@ -88,12 +92,14 @@ genome-data: ## panels for the lab: the real one from its Debian package, a simu
 	PYTHON=$(PYTHON) scripts/genome-data
 
 ##@ Packages and releases
-command: | $(BIN)/.demo ## the Python package with the command `sudare`, into .venv
+command: | $(BIN)/.demo ## the Python package and the command `sudare`, into .venv
 	cargo build --locked --release -p sudare-extension
+	cargo build --locked --release -p sudare-cli
 	scripts/extension $(TARGET)/release $(VENV)
 
-wheel: $(BIN)/.ready ## a release wheel in dist/
+wheel: $(BIN)/.ready ## release wheels of the package and of the command in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
+	$(BIN)/maturin build --locked --release --manifest-path crates/cli/Cargo.toml --out dist
 
 wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28), and the sources, in dist/
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
@@ -112,6 +118,7 @@ lint: | prerequisites-test $(BIN)/python ## formatting, ruff, types, clippy
 lint-python: $(BIN)/.ready
 	$(BIN)/ruff format --check --quiet python bench
 	$(BIN)/ruff check --quiet python bench
+	$(BIN)/python scripts/stubs --check
 	$(BIN)/mypy
 
 lint-rust:
@@ -195,6 +202,8 @@ check-targets: | prerequisites ## warnings denied for aarch64 and wasm32, withou
 
 ##@ Test
 test-python: $(BIN)/.ready ## Python tests and the code in documents, after make build
+	@echo '== the stubs of the extension module against the module'
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml sudare._core
 	@echo '== Python tests'
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile python/tests
 
@@ -205,7 +214,7 @@ pyright: $(BIN)/.ready ## pyright on the examples, after make test-python
 	$(BIN)/pyright --pythonpath $(BIN)/python python/examples
 
 # The wheel of the last make wheel, unless WHEEL names another.
-WHEEL ?= dist/*.whl
+WHEEL ?= dist/sudare-*.whl
 test-wheel: $(BIN)/.ready ## the wheel in an empty environment: command, example, types by mypy --strict and pyright
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
 	PYTHON=$(PYTHON) scripts/test-wheel $(WHEEL) $(VENV)
@@ -241,10 +250,10 @@ soak: $(BIN)/.ready build ## every test at its whole size, some hours; CIRCUITS 
 	    cargo test $(SELECTION) --test it _circuits -- --nocapture
 
 # Expressions of test_random_expressions.py; FROM goes on where another run stopped.
-EXPRESSIONS ?= 2000
-expressions: $(BIN)/.ready ## EXPRESSIONS (2000) random expressions against NumPy, in contexts and plans; after make test-python
+EXPRESSIONS ?= 500
+expressions: $(BIN)/.ready ## EXPRESSIONS (500) random expressions against NumPy, in contexts, plans, remotely and by dask; after make build
 	SUDARE_EXPRESSIONS=$(EXPRESSIONS) SUDARE_EXPRESSIONS_FROM=$(FROM) \
-	    $(BIN)/python -m pytest --quiet python/tests/test_random_expressions.py
+	    $(BIN)/python -m pytest --quiet -s python/tests/test_random_expressions.py
 
 # Functions of test_functions.py; FROM goes on where another run stopped.
 FUNCTIONS ?= 3895

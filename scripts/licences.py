@@ -15,10 +15,12 @@ ALLOWED = {
     "BSD-3-Clause AND 0BSD AND MIT AND Zlib AND CC0-1.0",
     "MIT",
     "MIT License",
+    "MIT-CMU",
     "MIT OR Apache-2.0",
     "MPL-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)",
     "PSF-2.0",
+    "Python Software Foundation License",
 }
 
 

@@ -29,6 +29,7 @@ mod parts;
 mod plot;
 mod public;
 mod record;
+mod refresh;
 mod schemes;
 mod serve;
 mod store;
@@ -157,6 +158,8 @@ enum Suite {
     Bootstrap(bootstrap::Options),
     /// Gates and tables of 2^15 integers by one bootstrap, by set: time of a value, errors, counters, keys.
     Discrete(discrete::Options),
+    /// BFV and BGV slots refreshed by removal of the noise digit: steps, products after it, counters, keys and memory.
+    Refresh(refresh::Options),
     /// The library comparison's figures beside ours, as one page with those of TFHE and of the genome search.
     #[command(name = "papers-001")]
     Papers001(schemes::Options),
@@ -275,6 +278,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = discrete::run(options, budget, &threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("discrete{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Refresh(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = refresh::run(options, budget, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("refresh{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

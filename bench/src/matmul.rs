@@ -10,7 +10,7 @@ use std::time::Instant;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext};
-use sudare_methods::registry::candidates;
+use sudare_methods::products::candidates;
 use sudare_methods::{Method, Product, ProductSpec, Requirements};
 use sudare_plan::CostModel;
 use sudare_ring::{Threads, threads};
@@ -150,7 +150,7 @@ impl Options {
         let mut priced = Vec::new();
         let mut refused = None;
         for spec in self.specs(method, shape)? {
-            match spec.outline().and_then(|outline| outline.figures([1.0; 2])) {
+            match spec.plan().and_then(|outline| outline.figures([1.0; 2])) {
                 Ok(figures) => priced.push((model.price(&figures.work, spec.params.log_n, threads), spec)),
                 Err(error) => refused = Some(error),
             }

@@ -1,20 +1,18 @@
 """Whatever a server answers, its client ends within its limits: by an error of its own, or content.
 
 An input is a byte that says what is asked for and how the answers end, and then the answers, with `NEXT`
-between two connections. There are no sockets and no clock: time passes where the client waits.
+between two connections.
 """
 
 from __future__ import annotations
 
-import http.client
-import io
 import json
 import random
+import socket
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import suppress
 from hashlib import sha256
-from types import SimpleNamespace
 from typing import Any
 
 import sudare as sd
@@ -22,114 +20,41 @@ from sudare import _remote
 
 NEXT = b"\n=====\n"
 TOKEN = "sudare_token"
-# The client's limits, so small that an input can pass them.
-LIMITS = {"PIECE": 64, "ANSWER": 1 << 13, "OBJECT": 1 << 12, "SITES": 1 << 11, "PATIENCE": 600.0}
-# More than there are seconds in a request.
-MOST_READS = 400
+# Seconds of an answer, a piece and a job, and tries.
+PATIENCE = (0.3, 0.3, 0.3, 2)
 DATA = bytes(range(200))
 FETCHED = b"what the server has"
 
 
-class _Clock:
-    """Time that passes by waiting, a second by reading, and a little by looking."""
+class _Server:
+    """Answers each connection with the next part of a script, whatever it is asked; after the last one that again."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.timers: set[_Timer] = set()
+    def __init__(self, parts: list[bytes], endless: bool) -> None:
+        self.parts, self.endless, self.connections = parts, endless, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
 
-    def monotonic(self) -> float:
-        self.now += 1e-3
-        return self.now
+    def _accept(self) -> None:
+        while True:
+            try:
+                line, _ = self.listener.accept()
+            except OSError:
+                return
+            part = self.parts[min(self.connections, len(self.parts) - 1)]
+            self.connections += 1
+            threading.Thread(target=self._speak, args=(line, part), daemon=True).start()
 
-    def sleep(self, seconds: float) -> None:
-        assert 0 <= seconds <= 60, "the server says how long the client sleeps"
-        self.now += seconds
-        for timer in [timer for timer in self.timers if self.now >= timer.until]:
-            timer.cancel()
-            timer.then()
-
-    def timer(self, seconds: float, then: Callable[[], None]) -> _Timer:
-        return _Timer(self, seconds, then)
-
-
-class _Timer:
-    """A limit of seconds by such a clock."""
-
-    daemon = False
-
-    def __init__(self, clock: _Clock, seconds: float, then: Callable[[], None]) -> None:
-        self.clock, self.until, self.then = clock, clock.now + seconds, then
-
-    def start(self) -> None:
-        self.clock.timers.add(self)
-
-    def cancel(self) -> None:
-        self.clock.timers.discard(self)
-
-
-class _Stream(io.RawIOBase):
-    """What a connection answers: some bytes, then its end, or the same again for ever."""
-
-    def __init__(self, script: bytes, endless: bool, clock: _Clock) -> None:
-        self.script, self.endless, self.clock, self.at, self.reads = (
-            script,
-            endless and bool(script),
-            clock,
-            0,
-            0,
-        )
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any) -> int:
-        self.reads += self.endless
-        assert self.reads < MOST_READS, "an endless answer is read for ever"
-        self.clock.sleep(1)
-        part = self.script[self.at : self.at + len(into)]
-        self.at += len(part)
-        if self.endless and self.at == len(self.script):
-            self.at = 0
-        into[: len(part)] = part
-        return len(part)
-
-
-class _Line(io.BufferedReader):
-    """A connection's socket, and what its answers are read from: an answer that is over closes neither."""
-
-    def __init__(self, stream: _Stream) -> None:
-        super().__init__(stream, 512)
-        self.stream = stream
-
-    def makefile(self, _mode: str) -> _Line:
-        return self
-
-    def sendall(self, _data: bytes) -> None: ...
-
-    def shutdown(self, _how: int) -> None:
-        self.stream.script, self.stream.endless = b"", False
-
-    def close(self) -> None: ...
-
-
-class _Connection(http.client.HTTPConnection):
-    """Connects to the next part of the script; after the last one to that again."""
-
-    def __init__(self, parts: list[bytes], endless: bool, clock: _Clock) -> None:
-        super().__init__("localhost")
-        self.parts, self.endless, self.clock, self.requests = parts, endless, clock, 0
-
-    def connect(self) -> None:
-        part = self.parts.pop(0) if len(self.parts) > 1 or not self.endless else self.parts[0]
-        if not self.parts:
-            self.parts = [b""]
-        self.sock: Any = _Line(_Stream(part, self.endless, self.clock))
-
-    def request(self, *words: Any, **more: Any) -> None:
-        self.requests += 1
-        assert self.requests < 2000, "a server keeps its client asking"
-        super().request(*words, **more)
-        self.sock.stream.reads = 0
+    def _speak(self, line: socket.socket, part: bytes) -> None:
+        line.settimeout(2 * PATIENCE[0])
+        with line, suppress(OSError):
+            line.recv(1 << 16)
+            line.sendall(part)
+            while self.endless and part:
+                line.sendall(part)
+            line.shutdown(socket.SHUT_WR)
+            while line.recv(1 << 16):
+                pass
 
 
 def _config(remote: sd.Remote) -> bool:
@@ -145,8 +70,8 @@ def _fetch(remote: sd.Remote) -> bool:
 
 
 def _run(remote: sd.Remote) -> bool:
-    found = remote.run({"kind": "compute"}, lambda done, steps: _counted(done, steps))
-    return isinstance(found, bytes) and len(found) <= LIMITS["OBJECT"]
+    found = remote.run({"kind": "compute", "plan": "0" * 64, "operands": []}, lambda done, steps: _counted(done, steps))
+    return isinstance(found, bytes)
 
 
 def _counted(done: int, steps: int) -> None:
@@ -161,38 +86,23 @@ def _panel(remote: sd.Remote) -> bool:
 ASKED: list[Callable[[sd.Remote], bool]] = [_config, _send, _fetch, _run, _panel]
 
 
-@contextmanager
-def _small(clock: _Clock) -> Any:
-    """The client with small limits and a clock of its own."""
-    threads = SimpleNamespace(Event=threading.Event, RLock=threading.RLock, Timer=clock.timer)
-    changed = {**LIMITS, "time": clock, "threading": threads}
-    before = {name: getattr(_remote, name) for name in changed}
-    try:
-        for name, value in changed.items():
-            setattr(_remote, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(_remote, name, value)
-
-
 def check(data: bytes) -> bool:
     """Asks for something and gives the answers; whether the client was content."""
     head, script = data[:1] or b"\0", data[1:]
     asked, endless = ASKED[head[0] % len(ASKED)], head[0] >= 128
-    clock = _Clock()
-    connection = _Connection(script.split(NEXT), endless, clock)
-    with _small(clock):
-        remote = sd.remote("http://localhost:1", token=TOKEN)
-        remote._connection = connection
-        try:
-            content = asked(remote)
-        except sd.SudareError as error:
-            assert str(error), "an error says what it is"
-            assert len(str(error)) < 1100, "an error is the server's answer again"
-            assert str(error).isprintable(), "an error is not for a terminal"
-            assert TOKEN not in str(error)
-            return False
+    _remote.PATIENCE, server = PATIENCE, _Server(script.split(NEXT), endless)
+    try:
+        content = asked(sd.remote(server.url, token=TOKEN))
+    except sd.SudareError as error:
+        assert str(error), "an error says what it is"
+        assert len(str(error)) < 1100, "an error is the server's answer again"
+        assert str(error).isprintable(), "an error is not for a terminal"
+        assert TOKEN not in str(error)
+        return False
+    finally:
+        _remote.PATIENCE = None
+        server.listener.close()
+        assert server.connections < 200, "a server keeps its client asking"
     assert content, "what comes back is something else than was asked for"
     return True
 

@@ -18,6 +18,7 @@ use sudare_genome::vcf::VariantFile;
 use sudare_genome::{Client, Options, Panel, Pending, Server, Sites, lookup, simd, trie};
 use sudare_he::integer::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_rlwe::Params;
+use sudare_rlwe::multiparty::{Party, PrivateShare, Session};
 use sudare_rlwe::wire::{
     Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests,
     secret_key_from_bytes, secret_key_to_bytes,
@@ -47,6 +48,17 @@ fn golden_integer() -> &'static IntegerParams {
     PARAMS.get_or_init(|| {
         let file = include_bytes!("../../crates/he/tests/golden/v1/integer_params.bin");
         integer_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    })
+}
+
+/// The session of several parties.
+fn golden_session() -> &'static Session {
+    static SESSION: OnceLock<Session> = OnceLock::new();
+    SESSION.get_or_init(|| {
+        let params = include_bytes!("../../crates/he/tests/golden/v1/party_params.bin");
+        let params = params_from_bytes(params).and_then(|stored| stored.build()).expect("the golden parameters load");
+        let session = include_bytes!("../../crates/he/tests/golden/v1/party_session.bin");
+        Session::from_bytes(&params, session).expect("the golden session loads")
     })
 }
 
@@ -104,6 +116,38 @@ pub fn object<T: Wire<Params = Params>>(data: &[u8]) {
         assert_eq!(read.is_ok(), T::read_from(golden(), bytes).is_ok());
         if let Ok(object) = read {
             assert!(object.to_bytes().expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of a session.
+pub fn party_session(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(session) = Session::from_bytes(golden_session().params(), bytes) {
+            assert!(session.to_bytes().expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoder of what parties send.
+pub fn party_object<T: Wire<Params = Session>>(data: &[u8]) {
+    both_ways(data, |bytes| {
+        let read = T::from_bytes(golden_session(), bytes);
+        assert_eq!(read.is_ok(), T::read_from(golden_session(), bytes).is_ok());
+        if let Ok(object) = read {
+            assert!(object.to_bytes().expect("what was read can be written") == bytes);
+        }
+    });
+}
+
+/// The decoders of what a party keeps, and of what one party gives another.
+pub fn party_secrets(data: &[u8]) {
+    both_ways(data, |bytes| {
+        if let Ok(party) = Party::from_bytes(golden_session(), bytes) {
+            assert!(party.to_bytes().expect("what was read can be written").as_slice() == bytes);
+        }
+        if let Ok(share) = PrivateShare::from_bytes(golden_session(), bytes) {
+            assert!(share.to_bytes().expect("what was read can be written").as_slice() == bytes);
         }
     });
 }

@@ -30,6 +30,7 @@ from ._errors import (
     PlanError,
     PrecisionError,
     ReleaseError,
+    RemoteError,
     SecurityError,
     ShapeError,
     SudareError,
@@ -59,7 +60,7 @@ from ._plan import Plan, plan
 from ._plot import Picture
 from ._polynomial import Polynomial, fit
 from ._release import Release
-from ._remote import Remote, RemoteError, RemoteServer, remote
+from ._remote import Remote, RemoteServer, remote
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 from ._stored import StoredMatrix, StoredProduct, store

@@ -7,8 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from . import _core, _html
-from ._bits_array import EncryptedBits, parameters, plain, words
-from ._bits_work import BLOCK, Worker, blocks
+from ._bits_array import BLOCK, EncryptedBits, blocks, parameters, plain, words
 from ._errors import SecurityError, UnsupportedError
 from ._files import PathLike, Source, octets
 from ._keys import Home, KeyedServer, SecretHolder
@@ -28,7 +27,7 @@ class BitsServer(KeyedServer[_core.BitsServer]):
     """
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
-        self._core, self._params, self._home = core, params, Home(Worker(core, params.dimensions[0]))
+        self._core, self._params, self._home = core, params, Home(core)
 
     @property
     def wire_bytes(self) -> int:
@@ -104,7 +103,7 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         self._core = _core.BitsClient(self._params, threads)
         self._threads = threads
         self._made: BitsServer | None = None
-        self._home: Home[Worker] = Home()
+        self._home: Home[_core.BitsServer] = Home()
 
     @classmethod
     def from_secret_bytes(cls, params: Source, secret: Source, threads: int = 0) -> BitsClient:

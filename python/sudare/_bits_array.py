@@ -5,20 +5,21 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike, NDArray
 
-from . import _bits_numpy as composed
 from . import _core, _html
 from . import _numpy as shared
-from ._bits_work import Worker
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
+from ._memory import require
 from ._opaque import Opaque
+from ._progress import forecasting
 from ._remedies import NoAttributeError, unsupported_integers
 from ._values import array
 
@@ -29,6 +30,13 @@ Axis: TypeAlias = "int | tuple[int, ...] | None"
 Words: TypeAlias = NDArray[np.uint64]
 
 BOOL = np.dtype(np.bool_)
+#: Bytes that encryption takes for a block at its peak.
+BLOCK = 48
+
+
+def blocks(element: str) -> int:
+    """Blocks of an element: two bits each, or one boolean."""
+    return 1 if element == "bool" else int(element.removeprefix("u").removeprefix("int")) // 2
 
 
 @lru_cache(maxsize=8)
@@ -65,7 +73,7 @@ def plain(x: Any) -> NDArray[Any]:
     return values
 
 
-class EncryptedBits(shared.Methods, Opaque, Travels):
+class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
     """An array that nobody can read without the client's key.
 
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
@@ -73,9 +81,25 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
     first operation that needs them, which propagates them once for all that follow (see `settle`).
     """
 
-    def __init__(self, core: _core.BitsArray, params: _core.BitsParams, home: Home[Worker] | None) -> None:
+    def __init__(
+        self, core: _core.BitsArray, params: _core.BitsParams, home: Home[_core.BitsServer] | None
+    ) -> None:
         self._core, self._params = core, params
-        self._home: Home[Worker] = home or Home()
+        self._home: Home[_core.BitsServer] = home or Home()
+
+    # x += y names another array x.
+    __iadd__ = NDArrayOperatorsMixin.__add__
+    __isub__ = NDArrayOperatorsMixin.__sub__
+    __imul__ = NDArrayOperatorsMixin.__mul__
+    __ifloordiv__ = NDArrayOperatorsMixin.__floordiv__
+    __imod__ = NDArrayOperatorsMixin.__mod__
+    __ipow__ = NDArrayOperatorsMixin.__pow__
+    __imatmul__ = NDArrayOperatorsMixin.__matmul__
+    __ilshift__ = NDArrayOperatorsMixin.__lshift__
+    __irshift__ = NDArrayOperatorsMixin.__rshift__
+    __iand__ = NDArrayOperatorsMixin.__and__
+    __ior__ = NDArrayOperatorsMixin.__or__
+    __ixor__ = NDArrayOperatorsMixin.__xor__
 
     # What everybody may see.
 
@@ -135,11 +159,11 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
 
     # Shapes.
 
-    def _at(self, *others: EncryptedBits) -> Home[Worker]:
+    def _at(self, *others: EncryptedBits) -> Home[_core.BitsServer]:
         """Where something is computed, if anywhere."""
         return next((x._home for x in (self, *others) if x._home.server is not None), self._home)
 
-    def _do(self, *others: EncryptedBits) -> Worker:
+    def _do(self, *others: EncryptedBits) -> _core.BitsServer:
         """What computes."""
         server = self._at(*others).server
         if server is None:
@@ -151,6 +175,20 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
 
     def _wrap(self, core: _core.BitsArray, *others: EncryptedBits) -> EncryptedBits:
         return EncryptedBits(core, self._params, self._at(*others))
+
+    def _call(self, title: str, work: str, *args: Any) -> Any:
+        """What the server makes of this array and others, told before if it takes long, with a bar."""
+        arrays = [x for x in args if isinstance(x, EncryptedBits)]
+        server, count = self._do(*arrays), max(x.size for x in arrays)
+        # Operands with their masks, and a result of the size of the first.
+        words = sum(x.size * blocks(str(x.dtype)) for x in (*arrays, arrays[0]))
+        require(words * 8 * (self._params.dimensions[0] + 1), title, "compute it in parts")
+        cores = [x._core if isinstance(x, EncryptedBits) else x for x in args]
+        with forecasting(title, f"{title} of {count} elements") as report:
+            found = getattr(server, work)(*cores, report)
+        if isinstance(found, tuple):
+            return tuple(self._wrap(core, *arrays) for core in found)
+        return self._wrap(found, *arrays)
 
     def _take(self, indices: NDArray[Any]) -> EncryptedBits:
         order = np.ascontiguousarray(indices).reshape(-1).tolist()
@@ -269,7 +307,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         server.
         """
         wanted = _check_dtype(np.dtype(dtype))
-        return self if wanted == self.dtype else self._wrap(self._do().convert(self._core, str(wanted)))
+        return self if wanted == self.dtype else self._call("astype", "convert", self, str(wanted))
 
     # Operands.
 
@@ -294,25 +332,12 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         return _same((left, right))
 
     def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
-        if not _understood(other):
-            if name in ("equal", "not_equal"):
-                # Python would compare identities.
-                raise UnsupportedError(f"encrypted integers are not compared with {type(other).__name__}")
-            return NotImplemented
         if name in MIRRORED and isinstance(other, (int, float)) and not isinstance(other, (bool, np.bool_)):
             return self._compared(MIRRORED[name] if reflected else name, other)
-        if name not in ("add", "subtract"):
-            self._settled()
         x, y = self._both(other)
         if x.dtype == BOOL and name == "subtract":
             raise UnsupportedError("booleans are not subtracted; use ^")
-        first, second = (y, x) if reflected else (x, y)
-        return x._wrap(x._do().elementwise(name, first._core, second._core))
-
-    def _settled(self) -> None:
-        """Propagates carries once for all that follow, before the array is cut into pieces."""
-        if self._core.waits:
-            self._core = self._do().settle(self._core)
+        return x._call(name, "elementwise", name, *((y, x) if reflected else (x, y)))
 
     def _compared(self, name: str, number: float) -> EncryptedBits:
         """Compared with any number; what no element can be is known without looking."""
@@ -332,20 +357,18 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
             truth = number < low if name == "greater" else number <= low
         return self._lift(np.full(self.shape, truth))
 
-    def _divided(self, other: Any, reflected: bool) -> Any:
+    def _divided(self, other: Any, reflected: bool) -> tuple[EncryptedBits, EncryptedBits]:
         """Quotients and remainders."""
-        if not _understood(other):
-            return NotImplemented
-        if not isinstance(other, EncryptedBits) and not reflected:
-            like = np.zeros((), self.dtype)
-            divisor = plain(other if not isinstance(other, int) else self._number(other))
-            dtype = _check_dtype(np.result_type(like, divisor))
-            x = self.astype(_integer(dtype))
-            shape = _broadcast(x.shape, divisor.shape)
-            return composed.divmod_(x._to(shape), np.broadcast_to(divisor, shape).astype(x.dtype))
-        x, y = self._both(other)
-        x, y = x.astype(_integer(x.dtype)), y.astype(_integer(x.dtype))
-        return composed.divmod_(*((y, x) if reflected else (x, y)))
+        if isinstance(other, EncryptedBits) or reflected:
+            x, y = (v.astype(_integer(v.dtype)) for v in self._both(other))
+            return x._call("dividing", "divide", *((y, x) if reflected else (x, y)))  # type: ignore[no-any-return]
+        divisor = plain(other if not isinstance(other, int) else self._number(other))
+        if not divisor.all():
+            raise ZeroDivisionError("division of encrypted integers by a public zero")
+        x = self.astype(_integer(_check_dtype(np.result_type(np.zeros((), self.dtype), divisor))))
+        x = x._to(_broadcast(x.shape, divisor.shape))
+        by = np.broadcast_to(divisor, x.shape).astype(x.dtype)
+        return x._call("dividing", "divide", x, words(by))  # type: ignore[no-any-return]
 
     def _number(self, x: int) -> NDArray[Any]:
         """A Python number in the type of the array, as in NumPy."""
@@ -355,14 +378,11 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
             raise InputError(f"the number is out of bounds for {dtype}; convert the array first: x.astype(…)")
         return np.asarray(x, dtype)
 
-    def _shift(self, name: str, by: Any) -> Any:
-        if not _understood(by):
-            return NotImplemented
+    def _shift(self, name: str, by: Any) -> EncryptedBits:
         if isinstance(by, EncryptedBits):
             x, shape = self._shifted(name, np.empty(0, by.dtype), by), _shape((self, by))
             y = EncryptedBits(by._core, by._params, x._home).astype(_integer(by.dtype))
-            x, y = x._to(shape), y._to(shape)
-            return x._wrap(x._do(y).shift_by(name, x._core, y._core), y)
+            return x._call(name, "shift", name, x._to(shape), y._to(shape))  # type: ignore[no-any-return]
         amounts = plain(by)
         if amounts.size and amounts.min() < 0:
             raise InputError("numbers of bits are not negative")
@@ -370,7 +390,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         # Python's own numbers take the array's type.
         number = isinstance(by, int) and not isinstance(by, (bool, np.bool_))
         x = self._shifted(name, 1 if number else np.empty(0, amounts.dtype))._to(shape)
-        return x._wrap(x._do().shift(name, x._core, words(np.broadcast_to(amounts, shape))))
+        return x._call(name, "shift", name, x, words(np.broadcast_to(amounts, shape)))  # type: ignore[no-any-return]
 
     def _shifted(self, name: str, by: Any, *others: EncryptedBits) -> EncryptedBits:
         """In the type that NumPy shifts in; what it has no shifts for stays as it is."""
@@ -384,122 +404,12 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
             ) from None
         return EncryptedBits(self._core, self._params, self._at(*others)).astype(dtype)
 
-    # Operators.
-
-    def __add__(self, other: Any) -> EncryptedBits:
-        return self._binary("add", other)  # type: ignore[no-any-return]
-
-    def __radd__(self, other: Any) -> EncryptedBits:
-        return self._binary("add", other, True)  # type: ignore[no-any-return]
-
-    def __sub__(self, other: Any) -> EncryptedBits:
-        return self._binary("subtract", other)  # type: ignore[no-any-return]
-
-    def __rsub__(self, other: Any) -> EncryptedBits:
-        return self._binary("subtract", other, True)  # type: ignore[no-any-return]
-
-    def __mul__(self, other: Any) -> EncryptedBits:
-        return self._binary("multiply", other)  # type: ignore[no-any-return]
-
-    def __rmul__(self, other: Any) -> EncryptedBits:
-        return self._binary("multiply", other, True)  # type: ignore[no-any-return]
-
-    def __floordiv__(self, other: Any) -> EncryptedBits:
-        found = self._divided(other, False)
-        return found if found is NotImplemented else found[0]
-
-    def __rfloordiv__(self, other: Any) -> EncryptedBits:
-        found = self._divided(other, True)
-        return found if found is NotImplemented else found[0]
-
-    def __mod__(self, other: Any) -> EncryptedBits:
-        found = self._divided(other, False)
-        return found if found is NotImplemented else found[1]
-
-    def __rmod__(self, other: Any) -> EncryptedBits:
-        found = self._divided(other, True)
-        return found if found is NotImplemented else found[1]
-
-    def __divmod__(self, other: Any) -> tuple[EncryptedBits, EncryptedBits]:
-        return self._divided(other, False)  # type: ignore[no-any-return]
-
-    def __rdivmod__(self, other: Any) -> tuple[EncryptedBits, EncryptedBits]:
-        return self._divided(other, True)  # type: ignore[no-any-return]
-
-    def __truediv__(self, other: Any) -> NoReturn:
-        raise UnsupportedError(
-            "a quotient of integers is no integer: write x // y, or divide after decryption"
-        )
-
-    __rtruediv__ = __truediv__
-
-    def __pow__(self, exponent: Any) -> EncryptedBits:
-        return composed.power(self, exponent)
-
-    def __rpow__(self, base: Any) -> EncryptedBits:
-        if self.dtype != np.uint8 or not isinstance(base, int):
-            raise UnsupportedError(
-                "a whole number is raised to encrypted uint8 exponents; convert them: x.astype('uint8')"
-            )
-        powers = np.array([pow(base, k, 256) for k in range(256)], np.uint8)
-        return self.lookup(powers)
-
-    def __matmul__(self, other: Any) -> EncryptedBits:
-        return composed.matmul(self, other) if _understood(other) else NotImplemented
-
-    def __rmatmul__(self, other: Any) -> EncryptedBits:
-        return composed.matmul(other, self) if _understood(other) else NotImplemented
-
     def dot(self, other: Any) -> EncryptedBits:
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
         scaled = other if isinstance(other, EncryptedBits) else array(other)
-        return self * scaled if number else self @ other
-
-    def __and__(self, other: Any) -> EncryptedBits:
-        return self._binary("bitwise_and", other)  # type: ignore[no-any-return]
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> EncryptedBits:
-        return self._binary("bitwise_or", other)  # type: ignore[no-any-return]
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> EncryptedBits:
-        return self._binary("bitwise_xor", other)  # type: ignore[no-any-return]
-
-    __rxor__ = __xor__
-
-    def __eq__(self, other: object) -> EncryptedBits:  # type: ignore[override]
-        return self._binary("equal", other)  # type: ignore[no-any-return]
-
-    def __ne__(self, other: object) -> EncryptedBits:  # type: ignore[override]
-        return self._binary("not_equal", other)  # type: ignore[no-any-return]
-
-    def __lt__(self, other: Any) -> EncryptedBits:
-        return self._binary("less", other)  # type: ignore[no-any-return]
-
-    def __le__(self, other: Any) -> EncryptedBits:
-        return self._binary("less_equal", other)  # type: ignore[no-any-return]
-
-    def __gt__(self, other: Any) -> EncryptedBits:
-        return self._binary("greater", other)  # type: ignore[no-any-return]
-
-    def __ge__(self, other: Any) -> EncryptedBits:
-        return self._binary("greater_equal", other)  # type: ignore[no-any-return]
-
-    def __lshift__(self, by: Any) -> EncryptedBits:
-        return self._shift("left_shift", by)  # type: ignore[no-any-return]
-
-    def __rshift__(self, by: Any) -> EncryptedBits:
-        return self._shift("right_shift", by)  # type: ignore[no-any-return]
-
-    def __rlshift__(self, other: Any) -> EncryptedBits:
-        return self._lift(other) << self
-
-    def __rrshift__(self, other: Any) -> EncryptedBits:
-        return self._lift(other) >> self
+        found: EncryptedBits = self * scaled if number else self @ other
+        return found
 
     def rotate_left(self, by: Any) -> EncryptedBits:
         """Bits moved up by `by`, plain or encrypted; those that leave come back below.
@@ -507,7 +417,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         Raises `InputError` for a number of bits that is none, `ShapeError` for shapes that do not
         broadcast.
         """
-        return self._shift("rotate_left", by)  # type: ignore[no-any-return]
+        return self._shift("rotate_left", by)
 
     def rotate_right(self, by: Any) -> EncryptedBits:
         """Bits moved down by `by`, plain or encrypted; those that leave come back above.
@@ -515,19 +425,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         Raises `InputError` for a number of bits that is none, `ShapeError` for shapes that do not
         broadcast.
         """
-        return self._shift("rotate_right", by)  # type: ignore[no-any-return]
-
-    def __neg__(self) -> EncryptedBits:
-        return self._wrap(self._do().negative(self._core))
-
-    def __pos__(self) -> EncryptedBits:
-        return self
-
-    def __abs__(self) -> EncryptedBits:
-        return where(self < 0, -self, self) if self.dtype.kind == "i" else self
-
-    def __invert__(self) -> EncryptedBits:
-        return self._wrap(self._do().invert(self._core))
+        return self._shift("rotate_right", by)
 
     def settle(self) -> EncryptedBits:
         """The same array with its carries propagated now, not by the operation that needs them first.
@@ -537,7 +435,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
 
         Raises `UnsupportedError` for an array that is bound to no server.
         """
-        return self._wrap(self._do().settle(self._core))
+        return self._call("settle", "settle", self)  # type: ignore[no-any-return]
 
     def lookup(self, table: Any) -> EncryptedBits:
         """`table[x]` for a public table with an entry for each value: 2, 2^8 or 2^16.
@@ -562,11 +460,9 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
             raise UnsupportedError(
                 f"an index of {8 * self.dtype.itemsize} bits has no table; convert it: x.astype('uint16')"
             )
-        if self.dtype.itemsize == 2:
-            if len(values) != 1 << 16:
-                raise ShapeError(f"a table for {self.dtype} has {1 << 16} entries, not {len(values)}")
-            return composed.wide_lookup(self, values)
-        return self._wrap(self._do().lookup(self._core, words(values), str(values.dtype)))
+        if self.dtype.itemsize == 2 and len(values) != 1 << 16:
+            raise ShapeError(f"a table for {self.dtype} has {1 << 16} entries, not {len(values)}")
+        return self._call("lookup", "lookup", self, words(values), str(values.dtype))  # type: ignore[no-any-return]
 
     def sum(
         self, axis: Axis = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
@@ -577,7 +473,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         encrypted.
         """
         wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
-        return self.astype(wanted)._halve("add", axis, keepdims)
+        return self.astype(wanted)._reduced("add", axis, keepdims)
 
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """The smallest element.
@@ -585,7 +481,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for booleans or an array
         that is bound to no server.
         """
-        return self._halve("minimum", axis, keepdims)
+        return self._reduced("minimum", axis, keepdims)
 
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """The largest element.
@@ -593,7 +489,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for booleans or an array
         that is bound to no server.
         """
-        return self._halve("maximum", axis, keepdims)
+        return self._reduced("maximum", axis, keepdims)
 
     def prod(
         self, axis: Axis = None, *, keepdims: bool = False, dtype: DTypeLike | None = None
@@ -604,7 +500,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         encrypted.
         """
         wanted = np.prod(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
-        return self.astype(wanted)._halve("multiply", axis, keepdims)
+        return self.astype(wanted)._reduced("multiply", axis, keepdims)
 
     def mean(
         self, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
@@ -613,7 +509,18 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
 
         Raises `UnsupportedError` without one, since a mean of integers is no integer.
         """
-        return composed.mean(self, axis, dtype, keepdims)
+        if dtype is None or np.dtype(dtype).kind not in "iu":
+            raise UnsupportedError(
+                "a mean of integers is no integer: decrypt x.sum() and divide by x.size, "
+                "or take the whole part by x.mean(dtype='int64')"
+            )
+        total = self.sum(axis, keepdims=keepdims, dtype=dtype)
+        count = np.array(self.size // max(total.size, 1), total.dtype)
+        if total.dtype.kind == "u":
+            return total // count  # type: ignore[no-any-return]
+        # Towards zero.
+        whole = abs(total) // count
+        return where(total < 0, -whole, whole)
 
     def cumsum(self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> EncryptedBits:
         """The sums of the first elements, in NumPy's type for them unless `dtype` says another.
@@ -622,7 +529,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         encrypted.
         """
         wanted = np.sum(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
-        return composed.scan(self.astype(wanted), axis, lambda x, y: x + y)
+        return self.astype(wanted)._scanned("add", axis)
 
     def cumprod(self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> EncryptedBits:
         """The products of the first elements, in NumPy's type for them unless `dtype` says another.
@@ -631,7 +538,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         encrypted.
         """
         wanted = np.prod(np.zeros(0, self.dtype)).dtype if dtype is None else np.dtype(dtype)
-        return composed.scan(self.astype(wanted), axis, lambda x, y: x * y)
+        return self.astype(wanted)._scanned("multiply", axis)
 
     def clip(self, min: Any = None, max: Any = None) -> EncryptedBits:  # noqa: A002 (NumPy's names)
         """Elements under the least or over the largest value become that; both plain or encrypted."""
@@ -640,16 +547,22 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
 
     def sort(self, axis: int = -1) -> None:
         """Sorts along an axis, in place. `numpy.sort(x)` gives a sorted copy."""
-        found = composed.ordered(self, axis)
+        found = _ordered(self, axis)
         self._core, self._home = found._core, found._home
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """The number of the first of the largest elements."""
-        return composed.argbest(self, axis, keepdims, "greater_equal")
+        """The number of the first of the largest elements.
+
+        Raises `ShapeError` for an axis that there is not, or that has no element.
+        """
+        return self._first_best(True, axis, keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> EncryptedBits:
-        """The number of the first of the smallest elements."""
-        return composed.argbest(self, axis, keepdims, "less_equal")
+        """The number of the first of the smallest elements.
+
+        Raises `ShapeError` for an axis that there is not, or that has no element.
+        """
+        return self._first_best(False, axis, keepdims)
 
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether an element is true.
@@ -657,7 +570,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for an array that is
         bound to no server.
         """
-        return self.astype(bool)._join("any", axis, keepdims)
+        return self.astype(bool)._reduced("any", axis, keepdims)
 
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedBits:
         """Whether every element is true.
@@ -665,7 +578,7 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         Raises `ShapeError` for an axis that there is not, `UnsupportedError` for an array that is
         bound to no server.
         """
-        return self.astype(bool)._join("all", axis, keepdims)
+        return self.astype(bool)._reduced("all", axis, keepdims)
 
     def _along(self, axis: Axis, keepdims: bool) -> tuple[EncryptedBits, Shape]:
         """The axes to reduce first, as one, and the shape of the result."""
@@ -682,19 +595,16 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
         shape = [1 if n in over else side for n, side in enumerate(self.shape) if keepdims or n in kept]
         return self._take(order), tuple(shape)
 
-    def _halve(self, name: str, axis: Axis, keepdims: bool) -> EncryptedBits:
-        """Halves the axis until one element is left."""
+    def _reduced(self, name: str, axis: Axis, keepdims: bool) -> EncryptedBits:
         x, shape = self._along(axis, keepdims)
-        while len(x) > 1:
-            half = len(x) // 2
-            joined = x[:half]._binary(name, x[half : 2 * half])
-            x = concatenate([joined, x[2 * half :]]) if len(x) % 2 else joined
-        return x.reshape(shape)
+        return x._call(name, "reduce", name, x).reshape(shape)  # type: ignore[no-any-return]
 
-    def _join(self, name: str, axis: Axis, keepdims: bool) -> EncryptedBits:
-        """Booleans joined, as many at once as the parameters allow."""
+    def _first_best(self, largest: bool, axis: int | None, keepdims: bool) -> EncryptedBits:
         x, shape = self._along(axis, keepdims)
-        return x._wrap(x._do().reduce(name, x._core, list(shape)))
+        return x._call("argmax" if largest else "argmin", "first_best", x, largest).reshape(shape)  # type: ignore[no-any-return]
+
+    def _scanned(self, name: str, axis: int | None) -> EncryptedBits:
+        return _by_lines(self, axis, lambda x: x._call("scan", "scan", name, x))
 
     # NumPy's protocols.
 
@@ -719,22 +629,13 @@ class EncryptedBits(shared.Methods, Opaque, Travels):
             raise UnsupportedError(
                 f"numpy.{name} of encrypted integers takes no {', '.join(kwargs)}; convert by x.astype(…)"
             )
-        if name in COMPOSED:
-            left, right = inputs
-            return COMPOSED[name](left, right)
-        if name in BINARY:
-            left, right = inputs
-            if isinstance(left, EncryptedBits):
-                return left._binary(name, right)
-            return right._binary(name, left, True)
-        if name in UNARY:
-            return UNARY[name](inputs[0])
-        if name in ("left_shift", "right_shift"):
-            left = inputs[0] if isinstance(inputs[0], EncryptedBits) else inputs[1]._lift(inputs[0])
-            return left._shift(name, inputs[1])
-        if name.startswith("logical_"):
-            return _logical(name, inputs)
-        raise unsupported_integers(name, inputs)
+        if name not in OPERATIONS:
+            raise unsupported_integers(name, inputs)
+        strange = [x for x in inputs if not _understood(x)]
+        if strange and name in ("equal", "not_equal"):
+            # Python would compare identities.
+            raise UnsupportedError(f"encrypted integers are not compared with {type(strange[0]).__name__}")
+        return NotImplemented if strange else OPERATIONS[name](*inputs)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -765,13 +666,6 @@ def _same(arrays: tuple[EncryptedBits, EncryptedBits]) -> tuple[EncryptedBits, E
     dtype = _check_dtype(np.result_type(x.dtype, y.dtype))
     shape = _shape(arrays)
     return x.astype(dtype)._to(shape), y.astype(dtype)._to(shape)
-
-
-def _reflect(x: Any, y: Any, name: str) -> Any:
-    """An operator of whichever operand is ours."""
-    if isinstance(x, EncryptedBits):
-        return getattr(x, f"__{name}__")(y)
-    return getattr(y, f"__r{name}__")(x)
 
 
 def _integer(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -811,19 +705,17 @@ def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
     c = EncryptedBits(c._core, c._params, c._at(a, b)).astype(bool)
     shape = _shape((a, b, c))
     a, b, c = a._to(shape), b._to(shape), c._to(shape)
-    return a._wrap(c._do(a, b).choice(c._core, a._core, b._core), c)
+    return c._call("where", "choice", c, a, b)  # type: ignore[no-any-return]
 
 
 def minimum(x: Any, y: Any) -> EncryptedBits:
     """The smaller of two elements; one operand may be plain."""
-    ours, other = (x, y) if isinstance(x, EncryptedBits) else (_first([y]), x)
-    return ours._binary("minimum", other)  # type: ignore[no-any-return]
+    return _binary("minimum", x, y)  # type: ignore[no-any-return]
 
 
 def maximum(x: Any, y: Any) -> EncryptedBits:
     """The larger of two elements; one operand may be plain."""
-    ours, other = (x, y) if isinstance(x, EncryptedBits) else (_first([y]), x)
-    return ours._binary("maximum", other)  # type: ignore[no-any-return]
+    return _binary("maximum", x, y)  # type: ignore[no-any-return]
 
 
 def concatenate(
@@ -845,66 +737,116 @@ def concatenate(
     return flat._take(order)
 
 
-def _logical(name: str, inputs: tuple[Any, ...]) -> EncryptedBits:
-    ours = _first(inputs)
-    operands = [ours._lift(x).astype(bool) for x in inputs]
-    if name == "logical_not":
-        return ~operands[0]
-    return operands[0]._binary("bitwise_" + name.removeprefix("logical_"), operands[1])  # type: ignore[no-any-return]
+def _binary(name: str, x: Any, y: Any) -> Any:
+    if isinstance(x, EncryptedBits):
+        return x._binary(name, y)
+    return _first([y])._binary(name, x, True)
 
 
-BINARY = frozenset(
-    [
-        "add",
-        "subtract",
-        "multiply",
-        "minimum",
-        "maximum",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-    ]
-)
+def _logical(name: str, *operands: Any) -> Any:
+    flags = [_first(operands)._lift(x).astype(bool) for x in operands]
+    return ~flags[0] if name == "logical_not" else _binary("bitwise_" + name.removeprefix("logical_"), *flags)
+
+
+def _divided(x: Any, y: Any) -> tuple[EncryptedBits, EncryptedBits]:
+    return x._divided(y, False) if isinstance(x, EncryptedBits) else y._divided(x, True)
+
+
+def _quotient(x: Any, y: Any) -> NoReturn:
+    raise UnsupportedError("a quotient of integers is no integer: write x // y, or divide after decryption")
+
+
+def _shifted(name: str, x: Any, by: Any) -> EncryptedBits:
+    return (x if isinstance(x, EncryptedBits) else by._lift(x))._shift(name, by)
+
+
+def _power(x: Any, exponent: Any) -> EncryptedBits:
+    if not isinstance(x, EncryptedBits):
+        if exponent.dtype != np.uint8 or not isinstance(x, int):
+            raise UnsupportedError(
+                "a whole number is raised to encrypted uint8 exponents; convert them: x.astype('uint8')"
+            )
+        return exponent.lookup(np.array([pow(x, k, 256) for k in range(256)], np.uint8))  # type: ignore[no-any-return]
+    if isinstance(exponent, EncryptedBits):
+        raise UnsupportedError(
+            "an exponent is public; where the base is, look the power up: "
+            "exponent.lookup(base ** np.arange(256))"
+        )
+    if isinstance(exponent, (bool, np.bool_)) or not isinstance(exponent, (int, np.integer)):
+        raise UnsupportedError("encrypted integers are raised to one whole number; loop over several")
+    if exponent < 0:
+        raise InputError("integers to negative powers are none; NumPy refuses them too")
+    if x.dtype == BOOL:
+        raise UnsupportedError("booleans have no powers; convert them: x.astype('uint8')")
+    return x._call("power", "power", x, int(exponent))  # type: ignore[no-any-return]
+
+
+def _matmul(left: Any, right: Any) -> EncryptedBits:
+    """The matrix product in the elements' own type, wrapping; of booleans whether any pair is true."""
+    x, y = _first([left, right])._lift(left), _first([left, right])._lift(right)
+    if 0 in (x.ndim, y.ndim):
+        raise ShapeError("a matrix product takes vectors and matrices; multiply by a number with *")
+    row, column = x.ndim == 1, y.ndim == 1
+    x, y = x[None] if row else x, y[:, None] if column else y
+    if x.shape[-1] != y.shape[-2]:
+        raise ShapeError(f"matrix product: shapes {np.shape(left)} and {np.shape(right)} do not go together")
+    if not x.shape[-1]:
+        raise ShapeError("a matrix product without terms; its result is public: numpy.zeros")
+    dtype, batch = _check_dtype(np.result_type(x.dtype, y.dtype)), _broadcast(x.shape[:-2], y.shape[:-2])
+    home = x._at(y)
+    x, y = (EncryptedBits(v._core, v._params, home).astype(dtype) for v in (x, y))
+    x, y = (v._to((*batch, *v.shape[-2:])).reshape((-1, *v.shape[-2:])) for v in (x, y))
+    shape = (*batch, *(() if row else (x.shape[1],)), *(() if column else (y.shape[2],)))
+    return x._call("multiplying", "matmul", x, y).reshape(shape)  # type: ignore[no-any-return]
+
+
+def _by_lines(x: EncryptedBits, axis: int | None, work: Callable[[EncryptedBits], Any]) -> EncryptedBits:
+    """What is made of lines along an axis, or of all elements in a row."""
+    if axis is None:
+        return work(x.ravel())  # type: ignore[no-any-return]
+    at = shared.axis_of(x, axis)
+    done = work(x._take(np.moveaxis(x._indices, at, 0)))
+    return done._take(np.moveaxis(done._indices, 0, at))  # type: ignore[no-any-return]
+
+
+def _ordered(x: EncryptedBits, axis: int | None) -> EncryptedBits:
+    return _by_lines(x, axis, lambda lines: lines._call("sorting", "sort", lines))
+
+
+def _sign(x: EncryptedBits) -> EncryptedBits:
+    if x.dtype == BOOL:
+        raise UnsupportedError("booleans have no sign; convert them: x.astype('int8')")
+    above = (x > 0).astype(x.dtype)
+    return above - (x < 0).astype(x.dtype) if x.dtype.kind == "i" else above  # type: ignore[no-any-return]
+
+
 #: Comparisons, and what they are with their operands the other way round.
 MIRRORED = {
-    "equal": "equal",
-    "not_equal": "not_equal",
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
+    **{"equal": "equal", "not_equal": "not_equal", "less": "greater", "greater": "less"},
+    **{"less_equal": "greater_equal", "greater_equal": "less_equal"},
 }
-#: Functions of two operands that are made of others. Python finds out which operand is encrypted.
-COMPOSED: dict[str, Callable[[Any, Any], Any]] = {
-    "floor_divide": lambda x, y: _reflect(x, y, "floordiv"),
-    "remainder": lambda x, y: _reflect(x, y, "mod"),
-    "divmod": lambda x, y: _reflect(x, y, "divmod"),
-    "divide": lambda x, y: _reflect(x, y, "truediv"),
-    "power": lambda x, y: _reflect(x, y, "pow"),
-    "matmul": lambda x, y: _reflect(x, y, "matmul"),
-}
-
-
-def _squared(x: EncryptedBits) -> EncryptedBits:
-    return x * x
-
-
-UNARY: dict[str, Callable[[EncryptedBits], EncryptedBits]] = {
-    "negative": lambda x: -x,
-    "sign": lambda x: _sign(x),
-    "floor": lambda x: x,
-    "ceil": lambda x: x,
-    "trunc": lambda x: x,
-    "absolute": abs,
-    "square": lambda x: _squared(x.astype(_integer(x.dtype))),
-    "invert": lambda x: ~x,
-    "bitwise_invert": lambda x: ~x,
+BINARY = (
+    *("add", "subtract", "multiply", "minimum", "maximum", "bitwise_and", "bitwise_or", "bitwise_xor"),
+    *MIRRORED,
+)
+LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
+#: NumPy's operators and functions of each element, of which one operand is encrypted.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **{name: partial(_binary, name) for name in BINARY},
+    **{name: partial(_logical, name) for name in LOGICAL},
+    **{name: partial(_shifted, name) for name in ("left_shift", "right_shift")},
+    "divmod": _divided,
+    "floor_divide": lambda x, y: _divided(x, y)[0],
+    "remainder": lambda x, y: _divided(x, y)[1],
+    "divide": _quotient,
+    "power": _power,
+    "matmul": _matmul,
+    "negative": lambda x: x._call("negative", "negative", x),
+    "absolute": lambda x: where(x < 0, -x, x) if x.dtype.kind == "i" else x,
+    "sign": _sign,
+    "square": lambda x: (y := x.astype(_integer(x.dtype))) * y,
+    **dict.fromkeys(("invert", "bitwise_invert"), lambda x: x._call("invert", "invert", x)),
+    **dict.fromkeys(("floor", "ceil", "trunc"), lambda x: x),
 }
 REDUCTIONS = {
     "add": "sum",
@@ -915,13 +857,6 @@ REDUCTIONS = {
     "logical_and": "all",
 }
 SCANS = {"add": "cumsum", "multiply": "cumprod"}
-
-
-def _sign(x: EncryptedBits) -> EncryptedBits:
-    if x.dtype == BOOL:
-        raise UnsupportedError("booleans have no sign; convert them: x.astype('int8')")
-    above = (x > 0).astype(x.dtype)
-    return above - (x < 0).astype(x.dtype) if x.dtype.kind == "i" else above
 
 
 def _round(a: EncryptedBits, decimals: int = 0) -> EncryptedBits:
@@ -964,7 +899,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         a.max(axis, keepdims=keepdims) - a.min(axis, keepdims=keepdims)
     ),
     "clip": _clipped,
-    "sort": lambda a, axis=-1: composed.ordered(a, axis),
+    "sort": lambda a, axis=-1: _ordered(a, axis),
     "dot": lambda a, b: a.dot(b) if isinstance(a, EncryptedBits) else b.dot(a) if not np.shape(a) else a @ b,
     "polyval": lambda p, x: functools.reduce(lambda y, c: y * x + c, list(array(p))),
     "isin": shared.isin,

@@ -17,6 +17,7 @@ __all__ = [
     "PlanError",
     "PrecisionError",
     "ReleaseError",
+    "RemoteError",
     "SecurityError",
     "ShapeError",
     "SudareError",
@@ -81,6 +82,14 @@ class FormatError(SudareError, ValueError):
 
 class UnsupportedError(SudareError, TypeError):
     """An operation that encrypted matrices do not have."""
+
+
+class RemoteError(SudareError, OSError):
+    """A remote server that refused, or cannot be reached; `kind` says which."""
+
+    def __init__(self, message: str, kind: str = "unreachable") -> None:
+        super().__init__(shown(message))
+        self.kind = kind
 
 
 def shown(message: str, most: int = 1000) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -84,7 +85,7 @@ def _stream(file: BinaryIO) -> bytes:
 
 def _recognised(head: bytes) -> bool:
     """Whether a file begins as an object does; refused if as nothing of this package's."""
-    if not head.startswith(_MAGIC) and head.lstrip()[:1] not in (b"{", b"P"):
+    if not head.startswith(_MAGIC) and head.lstrip()[:1] != b"{":
         raise FormatError("this begins as nothing of this package's does; name another file")
     return head.startswith(_MAGIC)
 
@@ -92,10 +93,12 @@ def _recognised(head: bytes) -> bool:
 class Kind(NamedTuple):
     """What the header of an object says."""
 
-    code: int
+    object: str
+    """The name of its type in Rust."""
     name: str
     nbytes: int
     key: str
+    secret: bool
 
 
 def kind(data: bytes) -> Kind:
@@ -151,52 +154,51 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     True
     """
     if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
-            found = _begins(file)
-        if found == _PANEL:
+        with open(source, "rb"):
+            begins = _core.peek_file(source)
+        found = None if begins is None else Kind(*begins)
+        if found is not None and found.object == "GenomePanel":
             from ._genome import Panel
 
             return Panel.open(source)
-        if found in _SECRETS:
-            return _SECRETS[found](source, home, threads)
+        if found is not None and found.secret:
+            # Past Python's memory, which nobody wipes.
+            if found.object == "TfheClientKey":
+                return _bits_client(source, home, threads)
+            return _READERS[found.object](source, home, threads)
     data = octets(source)
-    if data.startswith(b"PK"):
-        from ._moments import Moments
-
-        return Moments._read(data)
     if data.lstrip()[:1] == b"{":
-        from ._plan import Plan
-
-        try:
-            return Plan.from_json(data.decode())
-        except UnicodeDecodeError:
-            raise FormatError("this is no plan: it is not text; copy it again") from None
+        return _text(data)
     what = kind(data)
-    reader = _READERS.get(what.code)
+    reader = _READERS.get(what.object)
     if reader is None:
-        remedy = _REMEDIES.get(what.code, "it is read in Rust")
+        remedy = _REMEDIES.get(what.object, "it is read in Rust")
         raise UnsupportedError(f"this is {what.name}; {remedy}")
     return reader(data, home, threads)
 
 
+def _text(data: bytes) -> Any:
+    """A plan or statistics, which are JSON."""
+    from ._moments import KIND, Moments
+    from ._plan import Plan
+
+    try:
+        text = data.decode()
+        if f'"sudare": "{KIND}"' in text[:64]:
+            return Moments._read(json.loads(text))
+    except UnicodeDecodeError:
+        raise FormatError("this is no plan: it is not text; copy it again") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SudareError):
+            raise
+        raise FormatError("these are no statistics that were saved; copy them again") from None
+    return Plan.from_json(text)
+
+
 _MAGIC = b"SUDARE\x1a\n"
-_PANEL = 64
 #: Bytes by which a file is recognised; the longest header; the longest text or table of statistics; and what
 #: is read at a time.
 _HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28
-
-
-def _begins(file: BinaryIO) -> int | None:
-    """The number of the object that a file begins with, or that follows parameters there."""
-    head = file.read(_HEAD)
-    if not head.startswith(_MAGIC):
-        return None
-    code = int.from_bytes(head[10:12], "little")
-    if code != _TFHE_PARAMS or not file.seekable():
-        return None if code == _TFHE_CLIENT else code
-    file.seek(kind(head).nbytes)
-    head = file.read(_HEAD)
-    return int.from_bytes(head[10:12], "little") if head.startswith(_MAGIC) else code
 
 
 def _plan_of(home: Any, what: str) -> Plan:
@@ -239,7 +241,7 @@ def _bits(data: bytes, home: Any, threads: int) -> Any:
     from ._bits_array import EncryptedBits, parameters
 
     first = kind(data)
-    alone = first.code != _TFHE_PARAMS
+    alone = first.object != "TfheParams"
     if alone and home is None:
         raise PlanError(f"this is {first.name} without its parameters: sudare.load(data, client or server)")
     params = home.params_bytes() if alone else data[: first.nbytes]
@@ -247,11 +249,11 @@ def _bits(data: bytes, home: Any, threads: int) -> Any:
     if not rest:
         raise UnsupportedError("these are parameters alone; a client, a server or an array is loaded")
     what = kind(rest)
-    if what.code == _TFHE_CLIENT:
+    if what.object == "TfheClientKey":
         return BitsClient.from_secret_bytes(params, rest, threads)
-    if what.code == _TFHE_SERVER:
+    if what.object == "TfheServerKey":
         return BitsServer.from_bytes(params, rest, threads)
-    if what.code != _TFHE_ARRAY:
+    if what.object != "TfheArray":
         raise FormatError(f"{what.name} does not follow parameters of TFHE")
     made = parameters(params)
     return EncryptedBits(_core.BitsArray.from_bytes(made, rest), made, getattr(home, "_home", None))
@@ -275,30 +277,19 @@ def _genome_client(data: Source, home: Any, threads: int) -> Any:
     return Client.from_secret_bytes(data, threads)
 
 
-_TFHE_PARAMS, _TFHE_CLIENT, _TFHE_SERVER, _TFHE_ARRAY = 32, 33, 34, 35
-_READERS: dict[int, Callable[[bytes, Any, int], Any]] = {
-    2: _client,
-    3: _public,
-    4: _server,
-    7: _encrypted,
-    19: _encrypted,
-    _TFHE_PARAMS: _bits,
-    _TFHE_CLIENT: _bits,
-    _TFHE_SERVER: _bits,
-    _TFHE_ARRAY: _bits,
-    65: _sites,
-    67: _genome_client,
-}
-#: Files with secret keys, which are read past Python's memory.
-_SECRETS: dict[int, Callable[[PathLike, Any, int], Any]] = {
-    2: _client,
-    _TFHE_CLIENT: _bits_client,
-    67: _genome_client,
+_READERS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "SecretKey": _client,
+    "PublicKey": _public,
+    "EvalKeys": _server,
+    **dict.fromkeys(("Bundle", "IntegerBundle"), _encrypted),
+    **dict.fromkeys(("TfheParams", "TfheClientKey", "TfheServerKey", "TfheArray"), _bits),
+    "GenomeSites": _sites,
+    "GenomeClientKey": _genome_client,
 }
 _REMEDIES = {
-    _PANEL: "a panel is not read as a whole: give the path of its file",
-    68: "it is read with the answer: client.answer(query, answer)",
-    69: "a server answers it: sudare.genome.Server(panel).search(data)",
-    70: "the client that asked reads it: client.answer(query, data)",
-    71: "a server takes it over: server.add_keys(data)",
+    "GenomePanel": "a panel is not read as a whole: give the path of its file",
+    "GenomePending": "it is read with the answer: client.answer(query, answer)",
+    "GenomeQuery": "a server answers it: sudare.genome.Server(panel).search(data)",
+    "GenomeAnswer": "the client that asked reads it: client.answer(query, data)",
+    "GenomeKeys": "a server takes it over: server.add_keys(data)",
 }

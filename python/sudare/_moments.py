@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
+import json
 import warnings
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -13,13 +12,16 @@ import numpy as np
 
 from . import _core, _html
 from ._array import Floats
-from ._errors import FormatError, InputError, ShapeError, shown
+from ._errors import FormatError, InputError, ShapeError
 from ._files import Travels
 from ._plan import Plan
 from ._release import Release, declared
 from ._values import array, count
 
 __all__ = ["Moments", "table"]
+
+#: What a file of statistics says that it is.
+KIND = "statistics"
 
 
 @dataclass(frozen=True)
@@ -155,30 +157,32 @@ class Moments(Travels):
         return worst + 1e-15
 
     def _saved(self) -> bytes:
-        out = io.BytesIO()
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
-        np.savez(out, **arrays)
-        return out.getvalue()
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        values = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+        return json.dumps({"sudare": KIND, **values}, indent=1, allow_nan=False).encode()
 
     @classmethod
-    def _read(cls, data: bytes) -> Moments:
-        try:
-            arrays = _members(data, [f.name for f in fields(cls)])
-        except Exception as error:  # Whatever an archive from anybody makes of zipfile and NumPy.
-            raise FormatError(f"these are no statistics that were saved: {shown(str(error))}") from None
-        rows, columns = arrays.pop("rows"), arrays.pop("columns")
-        k = columns.size
-        if rows.shape != () or rows.dtype.kind != "i" or not 2 <= int(rows) < 2**53:
+    def _read(cls, given: dict[str, Any]) -> Moments:
+        wanted = {f.name for f in fields(cls)}
+        if set(given) != wanted | {"sudare"}:
+            raise FormatError(f"statistics have {', '.join(sorted(wanted))}; copy them again")
+        rows, columns = given["rows"], given["columns"]
+        if type(rows) is not int or not 2 <= rows < 2**53:
             raise FormatError("statistics are of two rows or more")
-        if columns.shape != (k,) or columns.dtype.kind != "U" or not _is_text(columns):
+        if not isinstance(columns, list) or not all(map(_is_text, columns)):
             raise FormatError("statistics have a name for each column, which is text")
-        if len(set(columns.tolist())) != k:
+        if len(set(columns)) != len(columns):
             raise FormatError("two columns of the statistics have one name")
-        for name, value in arrays.items():
+        k, arrays = len(columns), {}
+        for name in wanted - {"rows", "columns"}:
             shape = (k, k) if name.startswith("covariance") else (k,)
-            if value.shape != shape or value.dtype != np.float64 or not np.isfinite(value).all():
+            try:
+                arrays[name] = np.array(given[name], dtype=np.float64)
+            except (ValueError, TypeError, OverflowError):
+                arrays[name] = np.empty(0)
+            if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
                 raise FormatError(f"statistics of {k} columns have real numbers of shape {shape} for {name}")
-        found = cls(int(rows), **arrays, columns=tuple(str(name) for name in columns))
+        found = cls(rows, **arrays, columns=tuple(columns))
         errors = [found.mean_error, found.covariance_error]
         if any((error < 0).any() for error in errors) or (found.variance < -found.variance_error).any():
             raise FormatError("errors and variances are not below zero")
@@ -211,38 +215,9 @@ class Moments(Travels):
         return "\n".join(lines) + ">"
 
 
-def _members(data: bytes, names: list[str]) -> dict[str, Any]:
-    """The arrays of an archive that `save` wrote, each as large as its part: nothing is unpacked."""
-    arrays = {}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {member.filename: member for member in archive.infolist()}
-        if sorted(members) != sorted(f"{name}.npy" for name in names):
-            raise FormatError(f"it has {len(members)} parts of other names")
-        for name in names:
-            member = members[f"{name}.npy"]
-            if member.compress_type != zipfile.ZIP_STORED or member.file_size > len(data):
-                raise FormatError("its parts are compressed")
-            arrays[name] = _array(archive.read(member))
-    return arrays
-
-
-def _is_text(names: Any) -> bool:
-    """Whether all of an array's characters are some: NumPy takes any 32 bits for one."""
-    codes = np.frombuffer(names.astype(names.dtype.newbyteorder("<")).tobytes(), "<u4")
-    return not ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any()
-
-
-def _array(data: bytes) -> Any:
-    """The array of a part."""
-    file = io.BytesIO(data)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise FormatError("a part has another version")
-    shape, columns_first, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject:
-        raise FormatError("a part has objects")
-    # As many bytes as its header says: nothing is allocated for a claim.
-    values = np.frombuffer(data, dtype, offset=file.tell())
-    return values.reshape(shape, order="F" if columns_first else "C")
+def _is_text(name: Any) -> bool:
+    """Whether it is text: JSON has halves of characters, too."""
+    return isinstance(name, str) and not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def moments(plan: Plan, found: Floats, released: bool, columns: tuple[str, ...] = ()) -> Moments:

@@ -1,16 +1,13 @@
-"""A plan as a picture: levels, memory, and what else was considered. SVG without a script."""
+"""A plan as a picture: levels, memory, and what else was considered. matplotlib draws it."""
 
 from __future__ import annotations
 
-import math
+import io
 import os
-from collections.abc import Sequence
-from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._errors import InputError
+from ._errors import UnsupportedError
 from ._html import MOST, seconds, size
 
 if TYPE_CHECKING:
@@ -18,134 +15,109 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture"]
 
-WIDTH = 680
-#: Where marks begin, and how far they reach.
-LEFT, SPAN = 190, 330
-FAINT, DARK, KEYS, INPUT, RESULT = "#616e7c", "#1f2933", "#b44d12", "#2b6cb0", "#2f855a"
+FAINT, KEYS, INPUT, RESULT = "#cbd2d9", "#b44d12", "#2b6cb0", "#2f855a"
 
 
 class Picture:
-    """A picture in SVG. A notebook shows it; `save` writes it to a file."""
+    """A picture that matplotlib drew. A notebook shows it; `save` writes it to a file."""
 
-    def __init__(self, svg: str) -> None:
-        self.svg = svg
+    def __init__(self, figure: Any) -> None:
+        #: matplotlib's `Figure`, to be changed as any other.
+        self.figure = figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as an SVG file, which browsers and word processors open.
+        """Write it as its name says, `plan.png`, `plan.pdf` or `plan.svg`; SVG without an ending.
 
-        Raises `InputError` for a name that says another format.
+        Raises `UnsupportedError` for an ending that matplotlib does not write.
         """
-        target = Path(path)
-        if target.suffix.lower() not in ("", ".svg"):
-            raise InputError(
-                f"a picture is written as SVG, and {target.name!r} says otherwise; write "
-                f"{target.with_suffix('.svg').name!r}, which browsers and word processors open and convert"
-            )
-        _core.write_file(target, self.svg.encode(), False)
+        ending = os.path.splitext(os.fspath(path))[1].removeprefix(".").lower() or "svg"
+        known = self.figure.canvas.get_supported_filetypes()
+        if ending not in known:
+            raise UnsupportedError(f"pictures are written as {', '.join(sorted(known))}, not as {ending}")
+        _core.write_file(path, self._drawn(ending), False)
+
+    @property
+    def svg(self) -> str:
+        """It as SVG."""
+        return self._drawn("svg").decode()
+
+    def _drawn(self, ending: str) -> bytes:
+        out = io.BytesIO()
+        self.figure.savefig(out, format=ending, bbox_inches="tight")
+        return out.getvalue()
 
     def _repr_html_(self) -> str:
-        return self.svg
+        # What stands before the picture itself has no place in a page.
+        return self.svg[self.svg.index("<svg") :]
 
     def __repr__(self) -> str:
-        return f"<sudare picture, {len(self.svg)} bytes of SVG: save(path)>"
+        return "<sudare picture: save(path), figure>"
 
 
-def _text(x: float, y: float, text: str, colour: str = FAINT, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _bar(x: float, y: float, width: float, colour: str) -> str:
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="12" rx="2" fill="{colour}"/>'
-
-
-def _levels(plan: Plan) -> list[str]:
-    """A line for each operand: the levels that it has, of those that the modulus has."""
-    summary, lines = plan.summary, []
-    step = SPAN / (summary["depth"] + 1)
-    for at, operand in enumerate(summary["operands"][:MOST]):
-        y, result = 18 * at, operand["name"] == "result"
-        lines.append(_text(0, y + 11, plan._with_names(operand["name"])[:24], DARK))
-        for level in range(summary["depth"] + 1):
-            left = level <= operand["level"]
-            lines.append(
-                _bar(LEFT + step * level, y, step - 3, (RESULT if result else INPUT) if left else "#e4e7eb")
-            )
+def _levels(axes: Any, plan: Plan) -> None:
+    """The levels of each operand, of those that the modulus has, with bound and error."""
+    operands, depth = plan.summary["operands"][:MOST], plan.summary["depth"]
+    names = [plan._with_names(operand["name"]) for operand in operands]
+    places = list(range(len(operands)))
+    axes.barh(places, depth + 1, color=FAINT)
+    colours = [RESULT if operand["name"] == "result" else INPUT for operand in operands]
+    axes.barh(places, [operand["level"] + 1 for operand in operands], color=colours)
+    for at, operand in zip(places, operands, strict=True):
         error = operand.get("error")
         figures = f"±{operand['max_abs']:.3g}" + ("" if error is None else f", error {error:.1e}")
-        lines.append(_text(LEFT + SPAN + 8, y + 11, figures))
-    return lines
+        axes.annotate(figures, (depth + 1, at), (4, 0), textcoords="offset points", va="center")
+    axes.set(title="levels of the operands", yticks=places, yticklabels=names, xlabel="levels")
+    axes.invert_yaxis()
 
 
-def _amounts(parts: Sequence[tuple[str, float, str]]) -> list[str]:
-    most, lines = max((amount for _, amount, _ in parts), default=0.0) or 1.0, []
-    for at, (name, amount, colour) in enumerate(parts):
-        lines.append(_text(0, 18 * at + 11, name, DARK))
-        lines.append(_bar(LEFT, 18 * at, SPAN * amount / most, colour))
-        lines.append(_text(LEFT + SPAN * amount / most + 8, 18 * at + 11, size(amount)))
-    return lines
-
-
-def _memory(plan: Plan) -> list[str]:
+def _memory(axes: Any, plan: Plan) -> None:
     """What the server holds while it computes."""
     summary = plan.summary
     relin = sum(key["bytes"] for key in summary["keys"] if key["element"] == 0)
-    turns = [key["bytes"] for key in summary["keys"] if key["element"] != 0]
-    parts = [("key of products", float(relin), KEYS)] if relin else []
-    if turns:
-        parts.append((f"{len(turns)} keys of rotations", float(sum(turns)), KEYS))
-    values = float(sum(operand["bytes"] for operand in summary["operands"]))
-    parts.append(("operands and result", values, INPUT))
-    rest = summary["memory"] - values - relin - sum(turns)
-    if rest > 0:
-        parts.append(("tables, what is between", float(rest), FAINT))
-    return [*_amounts(parts), _text(0, 18 * len(parts) + 11, f"together {size(summary['memory'])}")]
+    rotations = [key["bytes"] for key in summary["keys"] if key["element"] != 0]
+    values = sum(operand["bytes"] for operand in summary["operands"])
+    parts = [("key of products", relin, KEYS), (f"{len(rotations)} keys of rotations", sum(rotations), KEYS)]
+    parts += [("operands and result", values, INPUT)]
+    parts += [("tables, what is between", summary["memory"] - values - relin - sum(rotations), FAINT)]
+    parts = [part for part in parts if part[1] > 0]
+    bars = axes.barh([name for name, _, _ in parts], [n for _, n, _ in parts], color=[c for *_, c in parts])
+    axes.bar_label(bars, [size(amount) for _, amount, _ in parts], padding=4)
+    axes.set(title=f"memory of the server, together {size(summary['memory'])}", xlabel="bytes")
+    axes.margins(x=0.2)
+    axes.invert_yaxis()
 
 
-def _alternatives(plan: Plan) -> list[str]:
-    """Time and memory of all that was considered, both as logarithms; what was taken is filled."""
-    points = [p for p in plan.considered if p["seconds"] > 0 and p["memory"] > 0]
-    if not points:
-        return []
-    spans = []
-    for name in ("seconds", "memory"):
-        values = [math.log10(p[name]) for p in points]
-        spans.append((min(values) - 0.15, max(values) + 0.15))
-    (left, right), (low, high) = spans
-    height, lines = 180, [f'<path d="M{LEFT},0V180H{LEFT + SPAN}" fill="none" stroke="#cbd2d9"/>']
-    for p in sorted(points, key=lambda p: p["verdict"] == "taken"):
-        x = LEFT + SPAN * (math.log10(p["seconds"]) - left) / (right - left)
-        y = height - height * (math.log10(p["memory"]) - low) / (high - low)
-        taken = p["verdict"] == "taken"
-        about = (
-            f"{p['method']}, N = 2^{p['log_n']}: {seconds(p['seconds'])}, {size(p['memory'])}; {p['verdict']}"
-        )
-        lines.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if taken else 4}" stroke="{RESULT}" '
-            f'fill="{RESULT if taken else "#fff"}"><title>{escape(about)}</title></circle>'
-        )
-        if taken:
-            lines.append(_text(x + 10, y + 4, p["method"][:24], DARK))
-    for value, y in ((high, 8), (low, height)):
-        lines.append(_text(LEFT - 8, y, size(10**value), anchor="end"))
-    for value, x in ((left, LEFT), (right, LEFT + SPAN)):
-        lines.append(_text(x, height + 16, seconds(10**value), anchor="middle"))
-    return lines
+def _alternatives(axes: Any, points: list[dict[str, Any]]) -> None:
+    """Time and memory of all that was considered; what was taken is filled."""
+    for point in points:
+        taken = point["verdict"] == "taken"
+        place = point["seconds"], point["memory"]
+        axes.plot(*place, "o", color=RESULT, fillstyle="full" if taken else "none", gid=point["verdict"])
+        label = f"{point['method']}, N = 2^{point['log_n']}"
+        axes.annotate(label, place, (6, 4), textcoords="offset points", fontsize="small")
+    axes.set(title="considered: memory against time", xscale="log", yscale="log")
+    axes.set(xlabel="time (logarithmic)", ylabel="memory (logarithmic)")
+    axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
+    axes.yaxis.set_major_formatter(lambda value, _: size(value))
+    axes.minorticks_off()
+    axes.margins(0.15)
 
 
 def of_plan(plan: Plan) -> Picture:
-    """Levels, memory, and what was considered."""
-    panels = [("levels of the operands", _levels(plan)), ("memory of the server", _memory(plan))]
-    if alternatives := _alternatives(plan):
-        panels.append(("considered: memory against time", alternatives))
-    heights = [18 * min(len(plan.summary["operands"]), MOST), 18 * 6, 200]
-    y, out = 0, []
-    for (title, lines), height in zip(panels, heights, strict=False):
-        out.append(f'<g transform="translate(12,{y + 22})">{_text(0, 0, title, DARK)}')
-        out.append(f'<g transform="translate(0,12)">{"".join(lines)}</g></g>')
-        y += height + 52
-    return Picture(
-        f'<svg role="img" xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" '
-        f'viewBox="0 0 {WIDTH} {y}" style="background:#fff;display:block" '
-        f'font-family="system-ui,sans-serif" font-size="12"><title>{escape(plan.method)}</title>'
-        f"{''.join(out)}</svg>"
-    )
+    """Levels, memory, and what was considered.
+
+    Raises `UnsupportedError` without matplotlib.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UnsupportedError("pictures are drawn by matplotlib: pip install 'sudare[plot]'") from None
+    points = [p for p in plan.considered if p["seconds"] > 0 and p["memory"] > 0]
+    figure = Figure(figsize=(7.5, 3.0 * (3 if points else 2)), layout="constrained")
+    figure.suptitle(plan.method)
+    axes = figure.subplots(3 if points else 2)
+    _levels(axes[0], plan)
+    _memory(axes[1], plan)
+    if points:
+        _alternatives(axes[2], points)
+    return Picture(figure)

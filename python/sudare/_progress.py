@@ -17,14 +17,14 @@ from typing import Any
 
 from ._errors import CostWarning
 
-__all__ = ["clock", "forecast", "progress", "steps"]
+__all__ = ["clock", "forecast", "forecasting", "progress"]
 
 Report = Callable[[int, int], None]
 WIDTH = 30
 # Work that is over sooner says nothing.
 PATIENCE = 0.5
-#: Seconds and bytes of which a warning tells before they are spent.
-LONG, LARGE = 10.0, 1e9
+#: Seconds and bytes of which a warning tells before they are spent, and steps that are too few to tell.
+LONG, LARGE, FEW = 10.0, 1e9, 8
 
 # What is shown already; work inside it shows nothing of its own.
 _shown: ContextVar[bool] = ContextVar("shown", default=False)
@@ -42,14 +42,14 @@ def forecast(what: str, seconds: float, nbytes: float = 0.0) -> None:
 
 
 def _callers() -> int:
-    """Frames up to the first outside of this package: the line that a warning is about."""
+    """Frames up to the first outside of this package and NumPy: the line that a warning is about."""
     depth = 1
     while True:
         try:
             name = sys._getframe(depth).f_globals.get("__name__", "")
         except ValueError:
             return depth
-        if not name.startswith("sudare") and name != "contextlib":
+        if not name.startswith(("sudare", "numpy")) and name != "contextlib":
             return depth
         depth += 1
 
@@ -168,13 +168,20 @@ def clock(title: str, seconds: float | None = None) -> Iterator[None]:
             place.clear()
 
 
-def steps(title: str, count: int) -> Iterator[int]:
-    """Numbers of equal steps, with a bar; after the first it is known how long all take."""
-    with progress(title) as report:
-        started = time.monotonic()
-        for i in range(count):
-            yield i
-            if i == 0:
-                forecast(title, (time.monotonic() - started) * (count - 1))
-            if report is not None:
-                report(i + 1, count)
+@contextmanager
+def forecasting(title: str, what: str) -> Iterator[Report]:
+    """Yields a callable of steps done and steps in all, which warns if they take long, and has a bar."""
+    with progress(title) as shown:
+        started, told = time.monotonic(), False
+
+        def report(done: int, steps: int) -> None:
+            nonlocal told
+            spent = time.monotonic() - started
+            # A thirtieth of a long time tells how long all takes; a few elements are done before that.
+            if not told and steps > FEW and done and spent > LONG / 30:
+                told = True
+                forecast(what, spent * steps / done)
+            if shown is not None:
+                shown(done, steps)
+
+        yield report

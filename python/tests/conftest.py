@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,33 @@ Floats = NDArray[np.float64]
 Session = tuple[sd.Plan, sd.Client, sd.Server]
 Matrices = Callable[..., list[Floats]]
 ERROR = 1e-4
+ROOT = Path(__file__).parents[2]
+COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, str]]:
+    """Address and token of a `sudare serve` in a folder."""
+    if not COMMAND.exists():
+        pytest.skip("the command is not built")
+    made = [str(COMMAND), "token", "clinic", "--tokens", "tokens"]
+    token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    words = [
+        str(COMMAND),
+        "--quiet",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        "data",
+        "--tokens",
+        "tokens",
+    ]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[-1], token
+        server.terminate()
+        assert server.wait(30) == 0
 
 
 # What booleans and integers have in common.

@@ -1,4 +1,4 @@
-"""The command that the package brings along."""
+"""The command beside the package."""
 
 from __future__ import annotations
 

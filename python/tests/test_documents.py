@@ -153,5 +153,5 @@ def test_search_commands(tmp_path: Path) -> None:
     faces[200] = faces[7]
     np.save(tmp_path / "faces.npy", faces)
     np.save(tmp_path / "question.npy", faces[7:8])
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "18-search.md", "sh")
+    [(_, code)] = blocks(ROOT / "docs" / "guide" / "19-search.md", "sh")
     assert commands(code, tmp_path).splitlines()[-1] == "2"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -134,73 +134,51 @@ def test_statistics_in_files(tmp_path: Path) -> None:
     assert np.array_equal(again.covariance, moments.covariance)
     assert np.array_equal(again.mean_error, moments.mean_error)
 
-    def archive(**arrays: Any) -> bytes:
-        out = io.BytesIO()
-        np.savez(out, **arrays)
-        return out.getvalue()
-
-    hostile = io.BytesIO()
-    with zipfile.ZipFile(hostile, "w") as file:
-        file.writestr("rows.npy", "no array")
-    for bad in (b"PK", archive(rows=3), hostile.getvalue(), archive(rows=np.array([{}], dtype=object))):
-        with pytest.raises(sd.FormatError):
-            sd.load(bad)
-
-
-def test_statistics_from_anybody(tmp_path: Path) -> None:
-    """Kinds, signs and sizes are looked at, and nothing is unpacked: 2 MB of zeros took 4.9 GB."""
-    good: dict[str, Any] = {
-        "rows": np.array(6),
-        "mean": np.zeros(2),
-        "covariance": np.eye(2),
-        "mean_error": np.full(2, 1e-6),
-        "covariance_error": np.full((2, 2), 1e-6),
-        "columns": np.array(["a", "b"]),
-    }
-
-    def archive(save: Any = np.savez, **changed: Any) -> bytes:
-        out = io.BytesIO()
-        save(out, **{**good, **changed})
-        return out.getvalue()
-
-    def members(**changed: bytes) -> bytes:
-        out = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(archive())) as old, zipfile.ZipFile(out, "w") as new:
-            for name in old.namelist():
-                new.writestr(name, changed.get(name.removesuffix(".npy"), old.read(name)))
-        return out.getvalue()
-
-    assert sd.load(archive()).columns == ("a", "b")
-    claim = io.BytesIO()
-    np.lib.format.write_array_header_1_0(claim, {"descr": "<f8", "fortran_order": False, "shape": (1 << 34,)})
-    encrypted = bytearray(archive())
-    for at in range(len(encrypted) - 10):
-        if bytes(encrypted[at : at + 4]) in (b"PK\3\4", b"PK\1\2"):
-            encrypted[at + (6 if encrypted[at + 2] == 3 else 8)] |= 1
     for bad in (
-        archive(np.savez_compressed),
-        archive(np.savez_compressed, covariance=np.zeros((4000, 4000))),
-        archive(rows=np.array(-5)),
-        archive(rows=np.array(6.0)),
-        archive(rows=np.array([6])),
-        archive(mean=np.zeros(2, complex)),
-        archive(mean=np.array(["x", "y"])),
-        archive(mean=np.zeros(2, [("x", float)])),
-        archive(mean=np.zeros(3)),
-        archive(mean=np.array([0, np.nan])),
-        archive(covariance=-np.eye(2)),
-        archive(covariance_error=-np.ones((2, 2))),
-        archive(columns=np.array([1, 2])),
-        archive(columns=np.array(["a", "a"])),
-        archive(more=np.zeros(2)),
-        members(mean=b""),
-        members(mean=claim.getvalue()),
-        members(mean=b"\x93NUMPY\1\0\xff\xff" + b"(" * 65535),
-        bytes(encrypted),
-        archive()[:-30],
+        b"PK",
+        b"{",
+        b'{"sudare": "statistics"',
+        b'{"sudare": "statistics"}',
+        b'{"sudare": "statistics"}x',
     ):
         with pytest.raises(sd.SudareError):
             sd.load(bad)
+
+
+def test_statistics_from_anybody() -> None:
+    """Kinds, signs and sizes are looked at."""
+    good: dict[str, Any] = {
+        "sudare": "statistics",
+        "rows": 6,
+        "mean": [0.0, 0.0],
+        "covariance": [[1.0, 0.0], [0.0, 1.0]],
+        "mean_error": [1e-6, 1e-6],
+        "covariance_error": [[1e-6, 1e-6], [1e-6, 1e-6]],
+        "columns": ["a", "b"],
+    }
+    assert sd.load(json.dumps(good).encode()).columns == ("a", "b")
+    for changed in (
+        {"rows": -5},
+        {"rows": 6.0},
+        {"rows": True},
+        {"rows": [6]},
+        {"mean": ["x", "y"]},
+        {"mean": [0.0, 0.0, 0.0]},
+        {"mean": [0.0, float("nan")]},
+        {"mean": [0.0, 10**400]},
+        {"mean": [[0.0], 0.0]},
+        {"mean": None},
+        {"covariance": [[-1.0, 0.0], [0.0, -1.0]]},
+        {"covariance_error": [[-1.0, -1.0], [-1.0, -1.0]]},
+        {"columns": [1, 2]},
+        {"columns": ["a", "a"]},
+        {"columns": "ab"},
+        {"more": [0.0]},
+    ):
+        with pytest.raises(sd.FormatError):
+            sd.load(json.dumps({**good, **changed}).encode())
+    with pytest.raises(sd.FormatError):
+        sd.load(json.dumps(good).encode()[:-30])
 
 
 def test_what_is_no_file_of_ours_is_not_read(tmp_path: Path) -> None:
@@ -373,21 +351,13 @@ def test_genome_files(tmp_path: Path) -> None:
     assert sd.load(tmp_path / "client").key_id == client.key_id
 
 
-@pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF, ord("a")])
-def test_names_of_columns_are_text_and_differ(code: int) -> None:
-    """NumPy takes any 32 bits for a character."""
+@pytest.mark.parametrize("name", ["\\ud800", "a"])
+def test_names_of_columns_are_text_and_differ(name: str) -> None:
     none = np.zeros(2), np.zeros((2, 2))
     sd.Moments(5, none[0], np.eye(2), *none, ("a", "b")).save(file := io.BytesIO())
-    names, changed = (np.array(text, "<u4").tobytes() for text in ([ord("a"), ord("b")], [ord("a"), code]))
-    with zipfile.ZipFile(file) as archive:
-        parts = {part: archive.read(part) for part in archive.namelist()}
-    assert names in parts["columns.npy"]
-    parts["columns.npy"] = parts["columns.npy"].replace(names, changed)
-    with zipfile.ZipFile(out := io.BytesIO(), "w") as archive:
-        for part, data in parts.items():
-            archive.writestr(part, data)
+    assert b'"b"' in file.getvalue()
     with pytest.raises(sd.FormatError, match="name"):
-        sd.load(out.getvalue())
+        sd.load(file.getvalue().replace(b'"b"', f'"{name}"'.encode()))
 
 
 def test_statistics_show_no_commands_for_a_terminal() -> None:

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import serving
 
 pytest.importorskip("schemathesis")
-
-ROOT = Path(__file__).parents[2]
-COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """An address and a token of a server whose waits and limits are short."""
-    if not COMMAND.exists():
-        pytest.skip("the command is not built")
-    folder = tmp_path_factory.mktemp("openapi")
-    made = [str(COMMAND), "token", "fuzz", "--tokens", "tokens"]
-    token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    words = ["--quiet", "serve", "--listen", "127.0.0.1:0", "--data", "data", "--tokens", "tokens"]
-    with subprocess.Popen([str(COMMAND), *words], cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], token
-        server.terminate()
-        assert server.wait(60) == 0
+    """An address and a token."""
+    with serving(tmp_path_factory.mktemp("openapi")) as known:
+        yield known
 
 
 def fuzz(url: str, token: str, folder: Path, *more: str) -> None:
@@ -69,7 +60,9 @@ def test_answers_about_what_is_there(served: tuple[str, str], tmp_path: Path) ->
     remote.server(client)
     ones = np.ones((2, 2), dtype=int)
     assert np.array_equal(client.decrypt(client.encrypt(ones, "A") @ client.encrypt(ones, "B")), ones @ ones)
-    [job] = remote._ask("GET", "/v1/jobs").json()
+    asked = urllib.request.Request(f"{served[0]}/v1/jobs", headers={"Authorization": f"Bearer {served[1]}"})
+    with urllib.request.urlopen(asked) as answer:
+        [job] = json.load(answer)
     parameters = f'[parameters]\n"path.digest" = "{job["result"]}"\n"path.id" = "{job["id"]}"\n'
     (tmp_path / "schemathesis.toml").write_text(parameters)
     fuzz(*served, tmp_path, "--config-file", str(tmp_path / "schemathesis.toml"))

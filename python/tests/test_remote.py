@@ -1,13 +1,11 @@
-"""A server far away computes as one here does: `sudare serve` as a process, by way of sockets."""
+"""A remote server computes as one here does: `sudare serve` as a process, by way of sockets."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -19,10 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import serving
 from sudare import _core, _remote
-
-ROOT = Path(__file__).parents[2]
-COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "sudare"
 
 
 @pytest.fixture(scope="module")
@@ -34,29 +30,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[tuple[str, str]]:
     """An address and a token."""
-    if not COMMAND.exists():
-        pytest.skip("the command is not built")
-    made = [str(COMMAND), "token", "clinic", "--tokens", "tokens"]
-    token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    words = [
-        str(COMMAND),
-        "--quiet",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--data",
-        "data",
-        "--tokens",
-        "tokens",
-    ]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], token
-        server.terminate()
-        assert server.wait(30) == 0
+    with serving(folder) as known:
+        yield known
 
 
-def test_a_circuit_far_away(served: tuple[str, str]) -> None:
+def test_a_circuit_on_a_remote_server(served: tuple[str, str]) -> None:
     remote = sd.remote(served[0], token=served[1])
     plan = sd.plan(
         lambda A, B, W: (A @ B + 1) * W,
@@ -82,7 +60,7 @@ def test_a_circuit_far_away(served: tuple[str, str]) -> None:
         _ = product @ product.T
 
 
-def test_every_operation_is_computed_far_away(served: tuple[str, str]) -> None:
+def test_every_operation_is_computed_remotely(served: tuple[str, str]) -> None:
     def function(x: Any, y: Any) -> Any:
         return sd.bounded(x[1:] * y[0], 1.0).apply(np.tanh, (-1, 1), degree=3).sum(axis=0)
 
@@ -95,7 +73,7 @@ def test_every_operation_is_computed_far_away(served: tuple[str, str]) -> None:
     assert np.abs(found - np.tanh(x[1:] * y[0]).sum(axis=0)).max() < 1e-2
 
 
-def test_integers_and_statistics_far_away(served: tuple[str, str]) -> None:
+def test_integers_and_statistics_remotely(served: tuple[str, str]) -> None:
     remote = sd.remote(served[0], token=served[1])
     X = np.random.default_rng(4).uniform(-1, 1, (9, 2))
     client = sd.Client(sd.table((9, 2)))
@@ -130,26 +108,29 @@ def test_refusals_are_those_of_a_server_here(served: tuple[str, str]) -> None:
     assert remote.config()["panels"] == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is a full disk")
-def test_every_kind_of_refusal_has_its_class() -> None:
+def test_every_kind_of_refusal_has_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_remote, "PATIENCE", (5.0, 5.0, 5.0, 1))
     classes = _core.error_classes()
     assert classes["missing-key"] == "MissingKeyError"
     assert classes["digest"] == "FormatError"
-    for kind, name in classes.items():
-        error = _remote.refusal({"kind": kind, "detail": "why"})
-        assert issubclass(getattr(sd, name), sd.SudareError)
+    for kind, name in {**classes, "tea": "SudareError"}.items():
+        refusal = {"kind": kind, "detail": "why", "status": 422, "type": "x"}
+
+        def give(line: socket.socket, _: str, body: bytes = answer(json.dumps(refusal), "422 No")) -> None:
+            line.sendall(body)
+
+        with Hostile(give) as server, pytest.raises(sd.SudareError) as caught:
+            sd.remote(server.url, token="sudare_0").config()
         if name == "SudareError":
             # It has no class of its own: the kind says which.
-            assert isinstance(error, sd.RemoteError)
-            assert error.kind == kind
+            assert isinstance(caught.value, sd.RemoteError)
+            assert caught.value.kind == kind
         else:
-            assert type(error) is getattr(sd, name)
-            assert str(error) == "why"
-    unknown = _remote.refusal({"kind": "tea", "detail": "why"})
-    assert isinstance(unknown, sd.RemoteError)
-    assert unknown.kind == "tea"
+            assert type(caught.value) is getattr(sd, name)
+            assert str(caught.value) == "why"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is a full disk")
 def test_a_full_disk_is_told_at_once(served: tuple[str, str], folder: Path) -> None:
     data = np.random.default_rng(5).bytes(20_000_000)
     part = folder / "data" / "clinic" / "parts" / hashlib.sha256(data).hexdigest()
@@ -250,7 +231,7 @@ def fetch(remote: sd.Remote) -> object:
 
 
 def run(remote: sd.Remote) -> object:
-    return remote.run({"kind": "compute"})
+    return remote.run({"kind": "compute", "plan": NAME, "operands": []})
 
 
 def panel(remote: sd.Remote) -> object:
@@ -313,8 +294,7 @@ HOSTILE: dict[str, tuple[Call, bytes | Callable[[], Iterable[bytes]]]] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_server_gets_an_error_and_nothing_else(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SECONDS": 3.0, "PIECE_SECONDS": 3.0, "TRIES": 2, "PATIENCE": 1.0}.items():
-        monkeypatch.setattr(_remote, name, value)
+    monkeypatch.setattr(_remote, "PATIENCE", (3.0, 3.0, 1.0, 2))
     call, told = HOSTILE[case]
 
     def give(line: socket.socket, head: str) -> None:

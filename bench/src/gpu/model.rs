@@ -12,7 +12,7 @@ use crate::Outcome;
 use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Kind};
 use sudare_he::ckks::ParamsLiteral;
-use sudare_methods::registry::candidates;
+use sudare_methods::products::candidates;
 use sudare_methods::{Method, ProductSpec, Requirements};
 use sudare_rlwe::security::Security;
 use sudare_rlwe::work::Work;
@@ -55,7 +55,7 @@ pub fn sum_of_rotations(literal: &ParamsLiteral, count: usize) -> f64 {
 
 /// Microseconds of a matrix product: its arithmetic, or its operands and result once through memory.
 pub fn product(spec: &ProductSpec) -> Outcome<f64> {
-    let outline = spec.outline()?;
+    let outline = spec.plan()?;
     let figures = outline.figures([1.0; 2])?;
     let literal = &spec.params;
     let bytes =
@@ -72,7 +72,7 @@ pub fn proposals(shape: Shape, method: Option<&str>, security: Security) -> Outc
     let req = Requirements { shape, max_abs: [1.0; 2], error: 1e-4, security, fresh: [true; 2], decrypt_next: true };
     let mut found = Vec::new();
     for spec in candidates(&req) {
-        let name = spec.outline()?.name();
+        let name = spec.plan()?.name();
         if Method::ON_DEVICES.contains(&name) && method.is_none_or(|wanted| wanted == name) {
             found.push((product(&spec)?, spec));
         }

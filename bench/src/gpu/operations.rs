@@ -33,6 +33,9 @@ pub fn literal(log_n: u32, limbs: usize, special: usize) -> ParamsLiteral {
     ParamsLiteral { rlwe, log_scale: 40 }
 }
 
+/// What computes on a device.
+type There = rlwe::Evaluator<Evaluator>;
+
 /// A set with keys and ciphertexts, all on the processor.
 struct World {
     literal: ParamsLiteral,
@@ -60,9 +63,9 @@ impl World {
     }
 
     /// Numbers `first`, `first` + 1, … of the ciphertexts, each copied by itself.
-    fn upload(&self, here: &Evaluator, first: usize, batch: usize) -> Outcome<Ciphertexts> {
+    fn upload(&self, here: &There, first: usize, batch: usize) -> Outcome<Ciphertexts> {
         let refs: Vec<_> = (first..first + batch).map(|i| &self.some[i % 4]).collect();
-        Ok(here.upload(&refs)?)
+        Ok(here.backend().upload(&refs)?)
     }
 }
 
@@ -146,7 +149,7 @@ fn products(bench: &Bench, world: &World, batch: usize, put: &mut dyn FnMut(Cell
         ("waves within L2", RESIDENT, cached.max(1)),
         ("key copied each time", 0, wave),
     ] {
-        let here = Evaluator::new(&bench.device, world.keys.clone(), budget);
+        let here = There::with_backend(Evaluator::new(&bench.device, world.keys.clone(), budget));
         let (x, y) = (world.upload(&here, 0, batch)?, world.upload(&here, 1, batch)?);
         let operation = "multiply, relinearise, rescale";
         let model = model::mul_rescale(&world.literal);
@@ -160,7 +163,7 @@ fn products(bench: &Bench, world: &World, batch: usize, put: &mut dyn FnMut(Cell
         bench.device.set_wave(before);
         let mut cell = cell?;
         // A key that is to stay was copied once.
-        let (held, copied) = here.keys_held();
+        let (held, copied) = here.backend().keys_held();
         if cell.check == "ok" && ((budget == 0) != (held == 0) || (budget > 0 && copied != 1)) {
             cell.check = format!("{held} bytes of keys stay, {copied} were copied");
         }
@@ -174,14 +177,14 @@ fn mul_rescale(host: &rlwe::Evaluator, a: &rlwe::Ciphertext, b: &rlwe::Ciphertex
 }
 
 fn rotations(bench: &Bench, world: &World, batch: usize, put: &mut dyn FnMut(Cell) -> Outcome<()>) -> Outcome<()> {
-    let here = Evaluator::new(&bench.device, world.keys.clone(), RESIDENT);
+    let here = There::with_backend(Evaluator::new(&bench.device, world.keys.clone(), RESIDENT));
     let x = world.upload(&here, 0, batch)?;
     let host = &world.host;
     let elements: Vec<u64> = STEPS.iter().map(|s| here.params().rotation_element(*s)).collect();
     let case = |operation, method, model| Case { bench, world, operation, method, batch, model };
     let of = |i: usize| &world.some[i % 4];
     put(case("rotation", "five launches", model::rotations(&world.literal, 1)).run(
-        &|| Ok(vec![here.rotate(&x, 1)?]),
+        &|| Ok(vec![here.automorphism(&x, elements[0], 1)?]),
         &|i| Ok(vec![host.automorphism(of(i), elements[0], 1)?]),
         x.bytes(),
     )?)?;

@@ -155,7 +155,7 @@ fn goals(t: &mut String, cells: &[Cell]) -> Outcome<()> {
             "–",
             "60000",
             *large_us,
-            find("matrix product", &format!("{}, 1024×1024×1024", large.outline()?.name()), 1 << large.params.log_n),
+            find("matrix product", &format!("{}, 1024×1024×1024", large.plan()?.name()), 1 << large.params.log_n),
             false,
         ),
     ];
@@ -179,7 +179,7 @@ fn goals(t: &mut String, cells: &[Cell]) -> Outcome<()> {
         ASSUMED_COPY / 1e6,
         arithmetic / 1e3,
         memory / 1e3,
-        large.outline()?.name(),
+        large.plan()?.name(),
         large.params.log_n,
         large.params.q_bits.len(),
         large.params.p_bits.len()

@@ -40,6 +40,11 @@ impl Ciphertexts {
         Self { params: self.params.clone(), key: self.key, level, parts }
     }
 
+    /// The same words under other parameters.
+    pub(crate) fn under(&self, params: &Params) -> Self {
+        Self { params: params.clone(), ..self.clone() }
+    }
+
     /// Copies all ciphertexts back, and waits for what is still being computed.
     ///
     /// # Errors
@@ -101,5 +106,9 @@ impl Shaped for Ciphertexts {
 
     fn polynomials(&self) -> usize {
         self.parts.parts()
+    }
+
+    fn count(&self) -> usize {
+        self.len()
     }
 }

@@ -1,9 +1,9 @@
-//! Computing on batches of ciphertexts.
+//! Computing on batches of ciphertexts: the operations of [`rlwe::Backend`].
 
 use crate::ciphertexts::Ciphertexts;
 use crate::error::{Refused, Result};
 use crate::keys::{Resident, Which};
-use crate::levels::Level;
+use crate::levels::{Level, Switching};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,37 @@ use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Coeff, Eval, Poly, interrupt};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Backend, Counters, MapSteps, Over, Params, RlweError, Shaped};
+use sudare_rlwe::{
+    Backend, Blocks, Combination, Context, Cpu, MapEnd, MapSteps, Over, Params, Raise, RlweError, Shaped,
+};
 
-/// Evaluates on batches with a server's keys. Operands are never changed; a result is on the device when its queue
-/// comes to it, and nothing here waits for that.
+/// Evaluates on batches with a server's keys, as the backend of an [`rlwe::Evaluator`] or of a scheme's. Operands are never
+/// changed; a result is on the device when its queue comes to it, and nothing here waits for that.
 #[derive(Debug)]
 pub struct Evaluator {
     device: Device,
-    inner: rlwe::Evaluator,
+    /// Its keys and counters, and what is done by the processor.
+    host: Cpu,
     levels: Mutex<HashMap<usize, Arc<Level>>>,
     keys: Mutex<Resident>,
+}
+
+/// A polynomial that repeats, over the primes of a level, or these and the special ones.
+#[derive(Clone, Debug)]
+pub struct Row {
+    values: PeriodicPoly,
+    level: usize,
+    over: Over,
+}
+
+impl Row {
+    /// All its values, at a level that is no higher.
+    fn at(&self, params: &Params, level: usize) -> Result<Poly<Eval>> {
+        match self.over {
+            Over::Q => Ok(self.values.to_poly(params.q_at(level))),
+            Over::QP => Ok(rlwe::narrowed(&self.values.to_poly(params.qp_at(self.level)), params, level)?.into_owned()),
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -33,7 +54,7 @@ impl Evaluator {
     pub fn new(device: &Device, keys: impl Into<Arc<dyn KeySource>>, budget: usize) -> Self {
         Self {
             device: device.clone(),
-            inner: rlwe::Evaluator::new(keys),
+            host: Cpu::new(keys),
             levels: Mutex::default(),
             keys: Mutex::new(Resident::new(budget)),
         }
@@ -41,17 +62,12 @@ impl Evaluator {
 
     /// Its parameters.
     pub fn params(&self) -> &Params {
-        self.inner.params()
+        self.host.context().params()
     }
 
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
-    }
-
-    /// Operations done since the start, each ciphertext's counted.
-    pub fn counters(&self) -> Counters {
-        self.inner.counters()
     }
 
     /// Bytes of keys that stay on the device, and how many keys were copied there since the start.
@@ -64,25 +80,17 @@ impl Evaluator {
     /// # Errors
     /// As [`Ciphertexts::from_host`].
     pub fn upload(&self, ciphertexts: &[&rlwe::Ciphertext]) -> Result<Ciphertexts> {
-        ciphertexts.iter().try_for_each(|c| self.inner.check(c))?;
+        ciphertexts.iter().try_for_each(|c| self.host.context().check(*c))?;
         Ciphertexts::from_host(&self.device, ciphertexts)
     }
 
-    /// `a + b`, item by item, at the lower of both levels.
-    ///
-    /// # Errors
-    /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`]; [`CudaError`] for other numbers of items, and what the
-    /// device refuses.
-    pub fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        self.combine(a, b, Batch::add, |b| Ok(b.clone()))
-    }
-
-    /// `a − b`, as [`Evaluator::add`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn sub(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        self.combine(a, b, Batch::sub, Batch::neg)
+    /// Refuses batches on another device.
+    fn here(&self, a: &Ciphertexts) -> Result<()> {
+        interrupt::check();
+        match a.parts().device().is(&self.device) {
+            true => Ok(()),
+            false => Err(CudaError::Mismatch("these ciphertexts are on another device than their evaluator").into()),
+        }
     }
 
     /// Part by part; `alone` makes of parts of `b` what they are without some of `a`.
@@ -93,354 +101,91 @@ impl Evaluator {
         merge: fn(&Batch<Eval>, &Batch<Eval>) -> sudare_cuda::Result<Batch<Eval>>,
         alone: fn(&Batch<Eval>) -> sudare_cuda::Result<Batch<Eval>>,
     ) -> Result<Ciphertexts> {
-        let (a, b) = self.at_one_level(a, b)?;
+        let level = a.level().min(b.level());
+        let (a, b) = (self.dropped(a, level)?, self.dropped(b, level)?);
         let (x, y) = (a.parts(), b.parts());
         let sum = match x.parts().cmp(&y.parts()) {
             Less => alone(y)?.with_first(&merge(x, &y.parts_of(0..x.parts())?)?)?,
             Equal => merge(x, y)?,
             Greater => x.with_first(&merge(&x.parts_of(0..y.parts())?, y)?)?,
         };
-        self.inner.record(Counters { add: a.len() as u64, ..Counters::default() });
-        Ok(a.with(sum, a.level()))
-    }
-
-    /// `−a`.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`].
-    pub fn negate(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
-        self.check(a)?;
-        Ok(a.with(a.parts().neg()?, a.level()))
-    }
-
-    /// `a · value`.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`].
-    pub fn mul_integer(&self, a: &Ciphertexts, value: i64) -> Result<Ciphertexts> {
-        self.check(a)?;
-        Ok(a.with(a.parts().mul_integer(value)?, a.level()))
-    }
-
-    /// Polynomials on the device, for [`Evaluator::add_poly`] and its like: one for each ciphertext of a batch, or one
-    /// for all of them.
-    ///
-    /// # Errors
-    /// [`RlweError::Parameters`] for none, [`CudaError`] for polynomials over different primes, and what the device
-    /// refuses.
-    pub fn upload_polys(&self, polys: &[&Poly<Eval>]) -> Result<Batch<Eval>> {
-        let none = || RlweError::Parameters { reason: "at least one polynomial goes to a device".into() };
-        let basis = polys.first().ok_or_else(none)?.basis();
-        let items: Vec<&[Poly<Eval>]> = polys.iter().map(|p| std::slice::from_ref(*p)).collect();
-        Ok(Batch::<Eval>::from_host(&self.device, basis, &items)?)
-    }
-
-    /// `a + p` for polynomials over the primes of at least the ciphertexts' level.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::NoSuchLevel`] for polynomials over fewer primes.
-    pub fn add_poly(&self, a: &Ciphertexts, p: &Batch<Eval>) -> Result<Ciphertexts> {
-        let p = self.plain("addition of a plaintext", a, p)?;
-        let first = a.parts().part(0)?.add(&p)?;
-        Ok(a.with(a.parts().with_first(&first)?, a.level()))
-    }
-
-    /// `a − p`, as [`Evaluator::add_poly`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn sub_poly(&self, a: &Ciphertexts, p: &Batch<Eval>) -> Result<Ciphertexts> {
-        let p = self.plain("subtraction of a plaintext", a, p)?;
-        let first = a.parts().part(0)?.sub(&p)?;
-        Ok(a.with(a.parts().with_first(&first)?, a.level()))
-    }
-
-    /// `a · p`, as [`Evaluator::add_poly`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn mul_poly(&self, a: &Ciphertexts, p: &Batch<Eval>) -> Result<Ciphertexts> {
-        let p = self.plain("product with a plaintext", a, p)?.repeated(a.parts().parts())?;
-        let product = a.parts().mul(&p)?;
-        self.inner.record(Counters { cmult: a.len() as u64, ..Counters::default() });
-        Ok(a.with(product, a.level()))
-    }
-
-    /// ⌊a / q_l⌉, one level down.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::OutOfLevels`] at level 0.
-    pub fn rescale(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
-        self.check(a)?;
-        let level = self.level(a.level())?;
-        Ok(a.with(level.rescale()?.apply(a.parts())?, a.level() - 1))
+        Ok(a.with(sum, level))
     }
 
     /// The same phases modulo fewer primes: no words are copied.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::NoSuchLevel`] if `level` is above the ciphertexts'.
-    pub fn drop_to(&self, a: &Ciphertexts, level: usize) -> Result<Ciphertexts> {
-        self.check(a)?;
-        if level > a.level() {
-            return Err(
-                RlweError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level() }.into()
-            );
-        }
-        if level == a.level() {
-            return Ok(a.clone());
-        }
-        Ok(a.with(a.parts().truncated(level + 1)?, level))
+    fn dropped(&self, a: &Ciphertexts, level: usize) -> Result<Ciphertexts> {
+        self.here(a)?;
+        if level == a.level() { Ok(a.clone()) } else { Ok(a.with(a.parts().truncated(level + 1)?, level)) }
     }
 
-    /// `a · p` rescaled, as [`Evaluator::mul_poly`].
-    ///
-    /// # Errors
-    /// As there, and as [`Evaluator::rescale`].
-    pub fn mul_poly_rescale(&self, a: &Ciphertexts, p: &Batch<Eval>) -> Result<Ciphertexts> {
-        a.lower("rescale")?;
-        self.rescale(&self.mul_poly(a, p)?)
-    }
-
-    /// `a · X^(N/2)`, which is i in every slot.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`].
-    pub fn mul_imaginary_unit(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
-        self.check(a)?;
-        let basis = a.parts().basis();
-        let mut unit = vec![0; basis.degree()];
-        unit[basis.degree() / 2] = 1;
-        let unit = self.upload_polys(&[&Poly::<Coeff>::from_signed(basis, &unit).into_eval()])?;
-        let unit = self.plain("product with i", a, &unit)?.repeated(a.parts().parts())?;
-        Ok(a.with(a.parts().mul(&unit)?, a.level()))
-    }
-
-    /// Σ_i a_i · b_i, item by item, with three parts, at the lowest of all levels.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::Degree`] for operands of three parts, [`RlweError::Operands`] for none, or
-    /// sides of different lengths.
-    pub fn dot(&self, a: &[&Ciphertexts], b: &[&Ciphertexts]) -> Result<Ciphertexts> {
-        let level = self.check_dot(a, b)?;
-        let mut sum: Option<Batch<Eval>> = None;
-        for (a, b) in a.iter().zip(b) {
-            let product = self.drop_to(a, level)?.parts().tensor(self.drop_to(b, level)?.parts())?;
-            sum = Some(match sum {
-                Some(sum) => sum.add(&product)?,
-                None => product,
-            });
-        }
-        let (Some(first), Some(sum)) = (a.first(), sum) else { unreachable!("a sum of no products") };
-        self.inner.record(Counters { add: (a.len() as u64 - 1) * first.len() as u64, ..Counters::default() });
-        self.record_products(a.len() * first.len(), 0);
-        Ok(first.with(sum, level))
-    }
-
-    /// `a · b`, item by item, with three parts.
-    ///
-    /// # Errors
-    /// As [`Evaluator::dot`].
-    pub fn mul(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        self.dot(&[a], &[b])
-    }
-
-    /// Three parts to two; two stay as they are.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::MissingRelinKey`], [`RlweError::NoSuchLevel`] if the key does not reach.
-    pub fn relinearize(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
-        self.check(a)?;
-        if a.parts().parts() == 2 {
-            return Ok(a.clone());
-        }
-        let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
-        let tables = level.switching()?;
-        let out = tables.gadget.relinearize(a.parts(), &key, &tables.mod_down)?;
-        self.record_products(0, a.len());
-        Ok(a.with(out, a.level()))
-    }
-
-    /// Relinearise and rescale with one division by P·q_l.
-    ///
-    /// # Errors
-    /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
-    pub fn relinearize_rescale(&self, a: &Ciphertexts) -> Result<Ciphertexts> {
-        let lower = a.lower("rescale")?;
-        self.check(a)?;
-        if a.polynomials() == 2 {
-            return self.rescale(a);
-        }
-        let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
-        let tables = level.switching()?;
-        let out = tables.gadget.relinearize(a.parts(), &key, tables.with_rescale()?)?;
-        self.record_products(0, a.len());
-        Ok(a.with(out, lower))
-    }
-
-    /// Products, relinearised: five launches for all.
-    ///
-    /// # Errors
-    /// As [`Evaluator::mul`] and [`Evaluator::relinearize`].
-    pub fn mul_relin(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        let (a, b) = self.factors(a, b)?;
-        let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
-        let tables = level.switching()?;
-        let out = tables.gadget.product(a.parts(), b.parts(), &key, &tables.mod_down)?;
-        self.record_products(a.len(), a.len());
-        Ok(a.with(out, a.level()))
-    }
-
-    /// Products, relinearised and rescaled with one division: five launches for all.
-    ///
-    /// # Errors
-    /// As [`Evaluator::mul_relin`]; [`RlweError::OutOfLevels`] at level 0.
-    pub fn mul_rescale(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<Ciphertexts> {
-        let (a, b) = self.factors(a, b)?;
-        let (level, key) = (self.level(a.level())?, self.relin(a.level())?);
-        let tables = level.switching()?;
-        let out = tables.gadget.product(a.parts(), b.parts(), &key, tables.with_rescale()?)?;
-        self.record_products(a.len(), a.len());
-        Ok(a.with(out, a.level() - 1))
-    }
-
-    /// The automorphism X → X^element of every item; `step` only names it in errors.
-    ///
-    /// # Errors
-    /// As [`Evaluator::add`]; [`RlweError::MissingRotationKey`], [`RlweError::NoSuchLevel`] if the key does not reach,
-    /// [`RlweError::Degree`] for items of three parts.
-    pub fn automorphism(&self, a: &Ciphertexts, element: u64, step: i64) -> Result<Ciphertexts> {
-        self.check_two_parts("rotation", a)?;
-        if element == 1 {
-            return Ok(a.clone());
-        }
-        let (level, key) = (self.level(a.level())?, self.galois(element, step, a.level())?);
-        let tables = level.switching()?;
-        let out = tables.gadget.rotate(a.parts(), element, &key, &tables.mod_down)?;
-        self.inner.record(Counters::rotations(a.len()));
-        Ok(a.with(out, a.level()))
-    }
-
-    /// Rotates the slots of every item left by `step`.
-    ///
-    /// # Errors
-    /// As [`Evaluator::automorphism`].
-    pub fn rotate(&self, a: &Ciphertexts, step: i64) -> Result<Ciphertexts> {
-        self.automorphism(a, self.params().rotation_element(step), step)
-    }
-
-    /// Many rotations of every item with one decomposition: a batch for each step.
-    ///
-    /// # Errors
-    /// As [`Evaluator::automorphism`], before any work.
-    pub fn rotate_many(&self, a: &Ciphertexts, steps: &[i64]) -> Result<Vec<Ciphertexts>> {
-        self.check_two_parts("hoisting", a)?;
-        let elements: Vec<u64> = steps.iter().map(|step| self.params().rotation_element(*step)).collect();
-        self.inner.check_keys(&elements, a.level())?;
-        let level = self.level(a.level())?;
-        let tables = level.switching()?;
-        let digits = tables.gadget.decompose(a.parts())?;
-        let rotate = |(element, step): (&u64, &i64)| -> Result<Ciphertexts> {
-            if *element == 1 {
-                return Ok(a.clone());
-            }
-            let key = self.galois(*element, *step, a.level())?;
-            let out = tables.gadget.rotate_digits(&digits, *element, &key, &tables.mod_down)?;
-            self.inner.record(Counters::rotations(a.len()));
-            Ok(a.with(out, a.level()))
-        };
-        elements.iter().zip(steps).map(rotate).collect()
-    }
-
-    /// The sum of every item's images under automorphisms, with one decomposition and one division by P for all.
-    /// Element 1 is the item itself.
-    ///
-    /// # Errors
-    /// As [`Evaluator::automorphism`], before any work; [`RlweError::Operands`] without elements.
-    pub fn sum_of_automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Result<Ciphertexts> {
-        let sum = self.sum_of_images(a, elements)?;
-        Ok(a.with(self.level(a.level())?.switching()?.mod_down.apply(&sum)?, a.level()))
-    }
-
-    /// p ⊙ that sum, rescaled, for one polynomial over Q_l·P or one for each item: one division by P·q_l.
-    ///
-    /// # Errors
-    /// As [`Evaluator::sum_of_automorphisms`]; [`RlweError::OutOfLevels`] at level 0, [`RlweError::Parameters`] for
-    /// polynomials over other primes.
-    pub fn sum_of_automorphisms_mul_rescale(
-        &self,
-        a: &Ciphertexts,
-        elements: &[u64],
-        p: &Batch<Eval>,
-    ) -> Result<Ciphertexts> {
-        let lower = a.lower("masked sum of rotations")?;
-        self.check_two_parts("sum of rotations", a)?;
-        if p.basis() != self.params().qp_at(a.level()) {
-            let reason = "what multiplies a sum of rotations before its division is over Q_l·P".into();
-            return Err(RlweError::Parameters { reason }.into());
-        }
-        let level = self.level(a.level())?;
-        let sum = self.sum_of_images(a, elements)?;
-        let sum = sum.mul(&for_each_item(p, a.len())?.repeated(2)?)?;
-        self.inner.record(Counters { cmult: a.len() as u64, ..Counters::default() });
-        Ok(a.with(level.switching()?.with_rescale()?.apply(&sum)?, lower))
-    }
-
-    /// P times the sum of images, over Q_l·P.
-    fn sum_of_images(&self, a: &Ciphertexts, elements: &[u64]) -> Result<Batch<Eval>> {
-        let operation = "sum of rotations";
-        self.check_two_parts(operation, a)?;
-        self.inner.check_keys(elements, a.level())?;
-        let level = self.level(a.level())?;
-        let tables = level.switching()?;
-        let digits = tables.gadget.decompose(a.parts())?;
-        let mut sum = None;
-        for element in elements {
-            let key = match element {
-                1 => None,
-                _ => Some(self.galois(*element, 0, a.level())?),
-            };
-            sum = Some(tables.gadget.add_image(&digits, *element, key.as_deref(), sum)?);
-        }
-        let sum = sum.ok_or(RlweError::Operands { operation, left: 0, right: 0 })?;
-        let switched = elements.iter().filter(|e| **e != 1).count();
-        self.inner.record(Counters::rotations(switched * a.len()));
-        self.inner.record(Counters { add: ((elements.len() - 1) * a.len()) as u64, ..Counters::default() });
-        Ok(sum)
-    }
-
-    /// Refuses batches of other parameters, under another key, or on another device.
-    fn check(&self, a: &Ciphertexts) -> Result<()> {
-        interrupt::check();
-        self.params().expect("the ciphertext", a.params())?;
-        self.inner.keys().id().expect("the ciphertext", a.key())?;
-        match a.parts().device().is(&self.device) {
-            true => Ok(()),
-            false => Err(CudaError::Mismatch("these ciphertexts are on another device than their evaluator").into()),
-        }
-    }
-
-    fn at_one_level(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<(Ciphertexts, Ciphertexts)> {
-        let level = a.level().min(b.level());
-        Ok((self.drop_to(a, level)?, self.drop_to(b, level)?))
-    }
-
-    fn factors(&self, a: &Ciphertexts, b: &Ciphertexts) -> Result<(Ciphertexts, Ciphertexts)> {
-        self.check_two_parts("product", a)?;
-        self.check_two_parts("product", b)?;
-        self.at_one_level(a, b)
+    /// One polynomial on the device, for each of `items`.
+    fn polynomial(&self, p: &Poly<Eval>, items: usize) -> Result<Batch<Eval>> {
+        let p = Batch::<Eval>::from_host(&self.device, p.basis(), &[std::slice::from_ref(p)])?;
+        Ok(if items == 1 { p } else { Batch::gather(&vec![(&p, 0); items])? })
     }
 
     /// A polynomial for every item of a batch, over its primes.
-    fn plain(&self, operation: &'static str, a: &Ciphertexts, p: &Batch<Eval>) -> Result<Batch<Eval>> {
-        self.check(a)?;
+    fn plain(&self, operation: &'static str, a: &Ciphertexts, p: &Poly<Eval>) -> Result<Batch<Eval>> {
+        self.here(a)?;
         let limbs = p.basis().len();
         if limbs <= a.level() {
             let (wanted, highest) = (a.level(), limbs.saturating_sub(1));
             return Err(RlweError::NoSuchLevel { operation, wanted, highest }.into());
         }
-        let p = if limbs == a.level() + 1 { p.clone() } else { p.truncated(a.level() + 1)? };
-        for_each_item(&p, a.len())
+        match limbs == a.level() + 1 {
+            true => self.polynomial(p, a.len()),
+            false => self.polynomial(&p.truncated(a.level() + 1), a.len()),
+        }
+    }
+
+    /// i or −i times every part: X^(±N/2).
+    fn imaginary(&self, parts: &Batch<Eval>, minus: bool) -> Result<Batch<Eval>> {
+        let basis = parts.basis();
+        let mut unit = vec![0; basis.degree()];
+        unit[basis.degree() / 2] = if minus { -1 } else { 1 };
+        let unit = Poly::<Coeff>::from_signed(basis, &unit).into_eval();
+        Ok(parts.mul(&self.polynomial(&unit, parts.len())?.repeated(parts.parts())?)?)
+    }
+
+    fn sum_of_products(&self, a: &[&Ciphertexts], b: &[&Ciphertexts], level: usize) -> Result<Batch<Eval>> {
+        let mut sum: Option<Batch<Eval>> = None;
+        for (a, b) in a.iter().zip(b) {
+            let product = self.dropped(a, level)?.parts().tensor(self.dropped(b, level)?.parts())?;
+            sum = Some(match sum {
+                Some(sum) => sum.add(&product)?,
+                None => product,
+            });
+        }
+        let none = RlweError::Operands { operation: "product", left: 0, right: 0 };
+        Ok(sum.ok_or(none)?)
+    }
+
+    /// What switches at a level.
+    fn with_switching<T>(&self, level: usize, of: impl FnOnce(&Switching) -> Result<T>) -> Result<T> {
+        of(self.level(level)?.switching()?)
+    }
+
+    /// Three parts to two.
+    fn relinearized(&self, parts: &Batch<Eval>, level: usize, rescale: bool) -> Result<Batch<Eval>> {
+        let key = self.relin()?;
+        self.with_switching(level, |tables| {
+            let division = if rescale { tables.with_rescale()? } else { &tables.mod_down };
+            Ok(tables.gadget.relinearize(parts, &key, division)?)
+        })
+    }
+
+    /// P times the sum of images, over Q_l·P.
+    fn sum_of_images(&self, a: &Ciphertexts, elements: &[u64]) -> Result<Batch<Eval>> {
+        self.here(a)?;
+        self.with_switching(a.level(), |tables| {
+            let digits = tables.gadget.decompose(a.parts())?;
+            let mut sum = None;
+            for element in elements {
+                let key = self.key_of(*element)?;
+                sum = Some(tables.gadget.add_image(&digits, *element, key.as_deref(), sum)?);
+            }
+            Ok(sum.ok_or(RlweError::Operands { operation: "sum of rotations", left: 0, right: 0 })?)
+        })
     }
 
     /// The tables of a level, made when it is first asked for.
@@ -454,34 +199,28 @@ impl Evaluator {
         Ok(made)
     }
 
-    fn relin(&self, level: usize) -> Result<Arc<Pairs>> {
-        self.inner.check_relin(level)?;
+    fn relin(&self) -> Result<Arc<Pairs>> {
         let mut resident = lock(&self.keys);
         match resident.get(Which::Relin) {
             Some(pairs) => Ok(pairs),
+            None => resident.load(&self.device, Which::Relin, &*self.host.context().keys().relin()?),
+        }
+    }
+
+    fn galois(&self, element: u64) -> Result<Arc<Pairs>> {
+        let mut resident = lock(&self.keys);
+        match resident.get(Which::Galois(element)) {
+            Some(pairs) => Ok(pairs),
             None => {
-                let key = self.inner.keys().relin()?;
-                resident.load(&self.device, Which::Relin, &key)
+                let key = self.host.context().keys().galois(element, 0)?;
+                resident.load(&self.device, Which::Galois(element), key.key())
             }
         }
     }
 
-    fn galois(&self, element: u64, step: i64, level: usize) -> Result<Arc<Pairs>> {
-        let keys = self.inner.keys();
-        let highest = keys.galois_level(element).ok_or(RlweError::MissingRotationKey { step, element })?;
-        if level > highest {
-            return Err(RlweError::NoSuchLevel { operation: "rotation", wanted: level, highest }.into());
-        }
-        let mut resident = lock(&self.keys);
-        match resident.get(Which::Galois(element)) {
-            Some(pairs) => Ok(pairs),
-            None => resident.load(&self.device, Which::Galois(element), keys.galois(element, step)?.key()),
-        }
-    }
-
-    fn record_products(&self, products: usize, switched: usize) {
-        let (mult, relin) = (products as u64, switched as u64);
-        self.inner.record(Counters { mult, relin, key_switches: relin, ..Counters::default() });
+    /// The key of an automorphism; none of the identity.
+    fn key_of(&self, element: u64) -> Result<Option<Arc<Pairs>>> {
+        if element == 1 { Ok(None) } else { self.galois(element).map(Some) }
     }
 
     /// Words of the digits of one item at a level: the largest thing that an operation makes of it.
@@ -493,18 +232,143 @@ impl Evaluator {
     }
 }
 
-/// One polynomial for each item, from that or from one for all.
-fn for_each_item(p: &Batch<Eval>, items: usize) -> Result<Batch<Eval>> {
-    match p.len() == 1 && items != 1 {
-        true => Ok(Batch::gather(&vec![(p, 0); items])?),
-        false => Ok(p.clone()),
+/// Linear maps: P times a ciphertext's parts over Q_l·P until the end, as on the processor.
+impl Evaluator {
+    /// P times the image of a pair over Q_l·P, again P times a pair: c_1 is divided by P and switched.
+    fn turned(&self, tables: &Switching, pair: &Batch<Eval>, element: u64) -> Result<Batch<Eval>> {
+        let second = tables.mod_down.apply(&pair.part(1)?)?;
+        let switched = tables.gadget.switch(&second, None, &*self.galois(element)?)?;
+        Ok(switched.with_first(&switched.part(0)?.add(&pair.part(0)?)?)?.automorphism(element)?)
+    }
+
+    /// P times the babies of each root, root after root.
+    fn babies(&self, tables: &Switching, a: &Ciphertexts, steps: &MapSteps) -> Result<Vec<Batch<Eval>>> {
+        let mut out = Vec::new();
+        // c_0 of a root after the first is over Q_l·P; its digits are those of (0, c_1).
+        let (mut first, mut digits): (Option<Batch<Eval>>, _) = (None, tables.gadget.decompose(a.parts())?);
+        for (r, root) in steps.roots.iter().enumerate() {
+            if r > 0 && root.turn != 1 {
+                let image = self.baby(tables, &digits, first.as_ref(), root.turn)?;
+                let both = tables.mod_down.apply(&image)?;
+                let zero = both.part(0)?.sub(&both.part(0)?)?;
+                digits = tables.gadget.decompose(&both.with_first(&zero)?)?;
+                first = Some(image.part(0)?);
+            }
+            for element in &root.babies {
+                out.push(self.baby(tables, &digits, first.as_ref(), *element)?);
+            }
+        }
+        Ok(out)
+    }
+
+    fn baby(
+        &self,
+        tables: &Switching,
+        digits: &sudare_cuda::Digits,
+        first: Option<&Batch<Eval>>,
+        element: u64,
+    ) -> Result<Batch<Eval>> {
+        let image = tables.gadget.add_image(digits, element, self.key_of(element)?.as_deref(), None)?;
+        let Some(first) = first else { return Ok(image) };
+        let own = if element == 1 { first.clone() } else { first.automorphism(element)? };
+        Ok(image.with_first(&image.part(0)?.add(&own)?)?)
+    }
+
+    /// P times a map.
+    fn mapped(
+        &self,
+        tables: &Switching,
+        a: &Ciphertexts,
+        (steps, rows): (&MapSteps, &[Vec<Row>]),
+    ) -> Result<Batch<Eval>> {
+        let babies = self.babies(tables, a, steps)?;
+        let mut total: Option<Batch<Eval>> = None;
+        for (giant, rows) in steps.giants.iter().zip(rows) {
+            let mut here: Option<Batch<Eval>> = None;
+            for (baby, row) in giant.babies.iter().zip(rows) {
+                let row = row.at(self.params(), a.level())?;
+                let term = babies[*baby].mul(&self.polynomial(&row, a.len())?.repeated(2)?)?;
+                here = Some(match here {
+                    Some(sum) => sum.add(&term)?,
+                    None => term,
+                });
+            }
+            let here = here.ok_or(RlweError::Internal { what: "a giant step without a diagonal" })?;
+            total = Some(match (total, giant.turn, steps.chained) {
+                (None, 1, _) | (None, _, true) => here,
+                (None, turn, false) => self.turned(tables, &here, turn)?,
+                (Some(before), 1, _) => before.add(&here)?,
+                (Some(before), turn, true) => self.turned(tables, &before, turn)?.add(&here)?,
+                (Some(before), turn, false) => before.add(&self.turned(tables, &here, turn)?)?,
+            });
+        }
+        Ok(total.ok_or(RlweError::Internal { what: "a linear map without a giant step" })?)
+    }
+
+    fn ended(&self, tables: &Switching, pair: &Batch<Eval>, end: MapEnd) -> Result<Vec<Batch<Eval>>> {
+        let division = tables.with_rescale()?;
+        if end == MapEnd::Value {
+            return Ok(vec![division.apply(pair)?]);
+        }
+        let conjugate = self.turned(tables, pair, self.params().conjugation_element())?;
+        let mut out = vec![division.apply(&pair.add(&conjugate)?)?];
+        if end == MapEnd::Parts {
+            out.push(division.apply(&self.imaginary(&conjugate.sub(pair)?, false)?)?);
+        }
+        Ok(out)
+    }
+
+    /// A sum before it is relinearised: two parts, or three.
+    fn summed(&self, sum: &Combination<'_, Ciphertexts, Row>, level: usize) -> Result<Batch<Eval>> {
+        let like = self.dropped(sum.like, level)?;
+        let mut total: Option<Batch<Eval>> = None;
+        if !sum.products.is_empty() {
+            let (a, b): (Vec<_>, Vec<_>) = sum.products.iter().map(|[a, b]| (*a, *b)).unzip();
+            let products = self.sum_of_products(&a, &b, level)?;
+            total = Some(if sum.factor == 1 { products } else { products.mul_integer(sum.factor as i64)? });
+        }
+        for (a, row) in &sum.multiples {
+            let row = self.polynomial(&row.at(self.params(), level)?, like.len())?.repeated(2)?;
+            let term = self.dropped(a, level)?.parts().mul(&row)?;
+            total = Some(match total {
+                Some(sum) if sum.parts() > 2 => sum.with_first(&sum.parts_of(0..2)?.add(&term)?)?,
+                Some(sum) => sum.add(&term)?,
+                None => term,
+            });
+        }
+        let total = match total {
+            Some(total) => total,
+            None => like.parts().sub(like.parts())?,
+        };
+        match sum.constant {
+            Some(row) => {
+                let row = self.polynomial(&row.at(self.params(), level)?, like.len())?;
+                Ok(total.with_first(&total.part(0)?.add(&row)?)?)
+            }
+            None => Ok(total),
+        }
+    }
+
+    /// What the processor makes of each item.
+    fn on_host(
+        &self,
+        a: &Ciphertexts,
+        work: impl Fn(&rlwe::Ciphertext) -> Refused<rlwe::Ciphertext>,
+    ) -> Result<Ciphertexts> {
+        let made = a.to_host()?.iter().map(work).collect::<Refused<Vec<_>>>()?;
+        Ciphertexts::from_host(&self.device, &made.iter().collect::<Vec<_>>())
     }
 }
 
-/// What the processor's evaluator does, for batches: polynomials go to the device when they are used.
+/// Polynomials go to the device when they are used. A ciphertext is raised by the processor, and so are blocks multiplied.
 impl Backend for Evaluator {
     type Ciphertext = Ciphertexts;
     type Plaintext = Poly<Eval>;
+    type Row = Row;
+
+    fn context(&self) -> &Context {
+        self.host.context()
+    }
 
     fn prepare<E>(
         &self,
@@ -515,141 +379,21 @@ impl Backend for Evaluator {
         make()
     }
 
-    fn narrowed<'p>(&self, p: &'p Poly<Eval>, from: usize, level: usize) -> std::borrow::Cow<'p, Poly<Eval>> {
-        rlwe::narrowed(p, from, level)
-    }
-
-    type Row = PeriodicPoly;
-
     fn prepare_row<E>(
         &self,
-        _: usize,
+        (level, over): (usize, Over),
         _: usize,
         make: impl FnOnce() -> std::result::Result<PeriodicPoly, E>,
-    ) -> std::result::Result<PeriodicPoly, E> {
-        make()
-    }
-
-    fn linear_maps(&self, a: &Ciphertexts, _: &[(&MapSteps, &[Vec<PeriodicPoly>])]) -> Refused<Vec<Ciphertexts>> {
-        Err(RlweError::Operands { operation: "a linear map on a device", left: a.len(), right: 0 })
-    }
-
-    fn keys(&self) -> &Arc<dyn KeySource> {
-        self.inner.keys()
-    }
-
-    fn counters(&self) -> Counters {
-        self.inner.counters()
-    }
-
-    fn reset_counters(&self) {
-        self.inner.reset_counters();
-    }
-
-    fn record(&self, done: Counters) {
-        self.inner.record(done);
-    }
-
-    fn check(&self, a: &Ciphertexts) -> Refused<()> {
-        Ok(self.check(a)?)
-    }
-
-    fn check_keys(&self, elements: &[u64], level: usize) -> Refused<()> {
-        self.inner.check_keys(elements, level)
-    }
-
-    fn check_relin(&self, level: usize) -> Refused<()> {
-        self.inner.check_relin(level)
-    }
-
-    fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.add(a, b)?)
-    }
-
-    fn sub(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.sub(a, b)?)
-    }
-
-    fn add_assign(&self, acc: &mut Ciphertexts, b: &Ciphertexts) -> Refused<()> {
-        *acc = self.add(acc, b)?;
-        Ok(())
-    }
-
-    fn negate(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.negate(a)?)
-    }
-
-    fn add_poly(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
-        Ok(self.add_poly(a, &self.upload_polys(&[p])?)?)
-    }
-
-    fn sub_poly(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
-        Ok(self.sub_poly(a, &self.upload_polys(&[p])?)?)
-    }
-
-    fn mul_poly(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
-        Ok(self.mul_poly(a, &self.upload_polys(&[p])?)?)
-    }
-
-    fn mul_poly_rescale(&self, a: &Ciphertexts, p: &Poly<Eval>) -> Refused<Ciphertexts> {
-        Ok(self.mul_poly_rescale(a, &self.upload_polys(&[p])?)?)
-    }
-
-    fn mul_imaginary_unit(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.mul_imaginary_unit(a)?)
-    }
-
-    fn mul_integer(&self, a: &Ciphertexts, value: i64) -> Refused<Ciphertexts> {
-        Ok(self.mul_integer(a, value)?)
-    }
-
-    fn rescale(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.rescale(a)?)
-    }
-
-    fn drop_to(&self, a: &Ciphertexts, level: usize) -> Refused<Ciphertexts> {
-        Ok(self.drop_to(a, level)?)
-    }
-
-    fn dot(&self, a: &[&Ciphertexts], b: &[&Ciphertexts]) -> Refused<Ciphertexts> {
-        Ok(self.dot(a, b)?)
-    }
-
-    fn relinearize(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.relinearize(a)?)
-    }
-
-    fn relinearize_rescale(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.relinearize_rescale(a)?)
-    }
-
-    fn automorphism(&self, a: &Ciphertexts, element: u64, step: i64) -> Refused<Ciphertexts> {
-        Ok(self.automorphism(a, element, step)?)
-    }
-
-    fn rotate_many(&self, a: &Ciphertexts, steps: &[i64]) -> Refused<Vec<Ciphertexts>> {
-        Ok(self.rotate_many(a, steps)?)
-    }
-
-    fn sum_of_automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Refused<Ciphertexts> {
-        Ok(self.sum_of_automorphisms(a, elements)?)
-    }
-
-    fn sum_of_automorphisms_mul_rescale(
-        &self,
-        a: &Ciphertexts,
-        elements: &[u64],
-        mask: &Poly<Eval>,
-    ) -> Refused<Ciphertexts> {
-        Ok(self.sum_of_automorphisms_mul_rescale(a, elements, &self.upload_polys(&[mask])?)?)
+    ) -> std::result::Result<Row, E> {
+        Ok(Row { values: make()?, level, over })
     }
 
     /// As many as one wave of the device has room for.
-    fn together(&self, a: &Ciphertexts) -> usize {
+    fn width(&self, a: &Ciphertexts) -> usize {
         (self.device.wave_items(self.digit_words(a.level())) / a.len().max(1)).max(2)
     }
 
-    fn gather(&self, batches: &[&Ciphertexts]) -> Refused<Ciphertexts> {
+    fn join(&self, batches: &[&Ciphertexts]) -> Refused<Ciphertexts> {
         let (operation, left) = ("a batch of batches", batches.first().map_or(0, |batch| batch.len()));
         if let Some(other) = batches.iter().find(|batch| batch.len() != left) {
             return Err(RlweError::Operands { operation, left, right: other.len() });
@@ -665,5 +409,173 @@ impl Backend for Evaluator {
         let each = batch.len() / count;
         let part = |k: usize| Ciphertexts::gather(&(k * each..(k + 1) * each).map(|i| (batch, i)).collect::<Vec<_>>());
         Ok((0..count).map(part).collect::<Result<_>>()?)
+    }
+
+    fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.combine(a, b, Batch::add, |b| Ok(b.clone()))?)
+    }
+
+    fn sub(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
+        Ok(self.combine(a, b, Batch::sub, Batch::neg)?)
+    }
+
+    fn mul_integer(&self, a: &Ciphertexts, value: i64) -> Refused<Ciphertexts> {
+        self.here(a)?;
+        let parts = if value == -1 { a.parts().neg() } else { a.parts().mul_integer(value) };
+        Ok(a.with(parts.map_err(crate::GpuError::from)?, a.level()))
+    }
+
+    fn mul_imaginary_unit(&self, a: &Ciphertexts, minus: bool) -> Refused<Ciphertexts> {
+        self.here(a)?;
+        Ok(a.with(self.imaginary(a.parts(), minus)?, a.level()))
+    }
+
+    fn add_plain(&self, a: &Ciphertexts, p: &Poly<Eval>, minus: bool) -> Refused<Ciphertexts> {
+        let operation = if minus { "subtraction of a plaintext" } else { "addition of a plaintext" };
+        let p = self.plain(operation, a, p)?;
+        let sum = || -> Result<_> {
+            let first = a.parts().part(0)?;
+            Ok(a.parts().with_first(&if minus { first.sub(&p)? } else { first.add(&p)? })?)
+        };
+        Ok(a.with(sum()?, a.level()))
+    }
+
+    fn mul_plain(&self, a: &Ciphertexts, p: &Poly<Eval>, rescale: bool) -> Refused<Ciphertexts> {
+        let p = self.plain("product with a plaintext", a, p)?;
+        let product = || -> Result<_> { Ok(a.parts().mul(&p.repeated(a.parts().parts())?)?) };
+        let product = a.with(product()?, a.level());
+        if rescale { self.rescale(&product) } else { Ok(product) }
+    }
+
+    fn dot(&self, a: &[&Ciphertexts], b: &[&Ciphertexts]) -> Refused<Ciphertexts> {
+        let level = a.iter().chain(b).map(|c| c.level()).min().unwrap_or(0);
+        Ok(a[0].with(self.sum_of_products(a, b, level)?, level))
+    }
+
+    fn product(&self, a: &Ciphertexts, b: &Ciphertexts, rescale: bool) -> Refused<Ciphertexts> {
+        let level = a.level().min(b.level());
+        let product = || -> Result<_> {
+            let (a, b, key) = (self.dropped(a, level)?, self.dropped(b, level)?, self.relin()?);
+            self.with_switching(level, |tables| {
+                let division = if rescale { tables.with_rescale()? } else { &tables.mod_down };
+                Ok(tables.gadget.product(a.parts(), b.parts(), &key, division)?)
+            })
+        };
+        Ok(a.with(product()?, level - usize::from(rescale)))
+    }
+
+    fn relinearize(&self, a: &Ciphertexts, rescale: bool) -> Refused<Ciphertexts> {
+        self.here(a)?;
+        Ok(a.with(self.relinearized(a.parts(), a.level(), rescale)?, a.level() - usize::from(rescale)))
+    }
+
+    fn rescale(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+        self.here(a)?;
+        let parts = || -> Result<_> { Ok(self.level(a.level())?.rescale()?.apply(a.parts())?) };
+        Ok(a.with(parts()?, a.level() - 1))
+    }
+
+    fn drop_to(&self, a: &Ciphertexts, level: usize) -> Refused<Ciphertexts> {
+        Ok(self.dropped(a, level)?)
+    }
+
+    fn automorphism(&self, a: &Ciphertexts, element: u64) -> Refused<Ciphertexts> {
+        self.here(a)?;
+        let key = self.galois(element)?;
+        let image =
+            self.with_switching(a.level(), |t| Ok(t.gadget.rotate(a.parts(), element, &key, &t.mod_down)?))?;
+        Ok(a.with(image, a.level()))
+    }
+
+    fn automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Refused<Vec<Ciphertexts>> {
+        self.here(a)?;
+        Ok(self.with_switching(a.level(), |tables| {
+            let digits = tables.gadget.decompose(a.parts())?;
+            let image = |element: &u64| -> Result<Ciphertexts> {
+                let Some(key) = self.key_of(*element)? else { return Ok(a.clone()) };
+                let image = tables.gadget.rotate_digits(&digits, *element, &key, &tables.mod_down)?;
+                Ok(a.with(image, a.level()))
+            };
+            elements.iter().map(image).collect()
+        })?)
+    }
+
+    fn sum_of_automorphisms(
+        &self,
+        a: &Ciphertexts,
+        elements: &[u64],
+        mask: Option<&Poly<Eval>>,
+    ) -> Refused<Ciphertexts> {
+        let mask = mask.map(|p| rlwe::narrowed(p, self.params(), a.level())).transpose()?;
+        let sum = self.sum_of_images(a, elements)?;
+        let ended = self.with_switching(a.level(), |tables| match &mask {
+            None => Ok(tables.mod_down.apply(&sum)?),
+            Some(p) => Ok(tables.with_rescale()?.apply(&sum.mul(&self.polynomial(p, a.len())?.repeated(2)?)?)?),
+        })?;
+        Ok(a.with(ended, a.level() - usize::from(mask.is_some())))
+    }
+
+    fn difference_of_automorphisms(&self, a: (&Ciphertexts, u64), b: (&Ciphertexts, u64)) -> Refused<Ciphertexts> {
+        let (left, right) = (self.sum_of_images(a.0, &[a.1])?, self.sum_of_images(b.0, &[b.1])?);
+        let divided = self.with_switching(a.0.level(), |tables| Ok(tables.mod_down.apply(&left.sub(&right)?)?))?;
+        Ok(a.0.with(divided, a.0.level()))
+    }
+
+    fn linear_maps(
+        &self,
+        sources: &[(&Ciphertexts, MapEnd)],
+        maps: &[(&MapSteps, &[Vec<Row>])],
+    ) -> Refused<Vec<Vec<Ciphertexts>>> {
+        let one = |map: &(&MapSteps, &[Vec<Row>])| -> Result<Vec<Ciphertexts>> {
+            let mut out = Vec::new();
+            for (a, end) in sources {
+                self.here(a)?;
+                self.with_switching(a.level(), |tables| {
+                    let pair = self.mapped(tables, a, *map)?;
+                    let made = self.ended(tables, &pair, *end)?;
+                    out.extend(made.into_iter().map(|parts| a.with(parts, a.level() - 1)));
+                    Ok(())
+                })?;
+            }
+            Ok(out)
+        };
+        Ok(maps.iter().map(one).collect::<Result<_>>()?)
+    }
+
+    fn combinations(&self, sums: &[Combination<'_, Ciphertexts, Row>], level: usize) -> Refused<Vec<Ciphertexts>> {
+        let one = |sum: &Combination<'_, Ciphertexts, Row>| -> Result<Ciphertexts> {
+            let parts = self.summed(sum, level)?;
+            let made = match sum.products.is_empty() {
+                true => self.level(level)?.rescale()?.apply(&parts)?,
+                false => self.relinearized(&parts, level, true)?,
+            };
+            Ok(sum.like.with(made, level - 1))
+        };
+        Ok(sums.iter().map(one).collect::<Result<_>>()?)
+    }
+
+    fn raise(&self, a: &Ciphertexts, by: &Raise) -> Refused<Ciphertexts> {
+        self.here(a)?;
+        Ok(self.on_host(a, |c| self.host.raise(c, by))?)
+    }
+
+    fn under(&self, a: &Ciphertexts, params: &Params) -> Refused<Ciphertexts> {
+        Ok(a.under(params))
+    }
+
+    fn block_products(
+        &self,
+        left: &[&Ciphertexts],
+        right: &[&Ciphertexts],
+        blocks: &Blocks,
+    ) -> Refused<Vec<Ciphertexts>> {
+        let down = |side: &[&Ciphertexts]| -> Result<Vec<rlwe::Ciphertext>> {
+            let all: Vec<Vec<_>> = side.iter().map(|a| a.to_host()).collect::<Result<_>>()?;
+            Ok(all.into_iter().flatten().collect())
+        };
+        let [left, right] = [down(left)?, down(right)?];
+        let [l, r] = [&left, &right].map(|side| side.iter().collect::<Vec<_>>());
+        let rows = self.host.block_products(&l, &r, blocks)?;
+        Ok(rows.iter().map(|row| Ciphertexts::from_host(&self.device, &[row])).collect::<Result<_>>()?)
     }
 }

@@ -1,7 +1,7 @@
-//! Ciphertexts in batches on a GPU: the operations of [`sudare_rlwe::Evaluator`], many ciphertexts at a time, word by
+//! Ciphertexts in batches on a GPU: the operations of [`sudare_rlwe::Backend`], many ciphertexts at a time, word by
 //! word what the processor computes.
 //!
-//! [`Ciphertexts`] go to a device once and stay there; [`Evaluator`] computes on them with a server's keys, which it
+//! [`Ciphertexts`] go to a device once and stay there; [`Evaluator`] is the backend of an `rlwe::Evaluator` that computes on them with a server's keys, which it
 //! keeps on the device up to a budget; [`Ciphertexts::to_host`] brings results back. What a ciphertext says of its
 //! message (scale, bounds) is its scheme's, and no matter of this crate.
 #![forbid(unsafe_code)]
@@ -19,4 +19,4 @@ mod levels;
 
 pub use ciphertexts::Ciphertexts;
 pub use error::{GpuError, Result};
-pub use evaluator::Evaluator;
+pub use evaluator::{Evaluator, Row};

@@ -2,6 +2,7 @@
 
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
+use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::wire::WireError;
 
 /// An operation that was refused. Operands are as they were.
@@ -11,6 +12,9 @@ pub enum HeError {
     /// What all schemes share refused its input.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
+    /// A step of several parties was refused.
+    #[error(transparent)]
+    Party(#[from] PartyError),
     /// Operands whose scales differ by more than their noise.
     #[error(
         "{operation} met scales 2^{left:.4} and 2^{right:.4}; rescale both alike, encode at the other's scale, or use Evaluator::set_scale"
@@ -149,6 +153,30 @@ pub enum HeError {
         /// Level.
         level: usize,
     },
+    /// A ciphertext that is too noisy for a refresh, or for a table of its coefficients.
+    #[error(
+        "{operation} takes a noise bound of up to 2^{limit:.1} at level {level}, and this ciphertext would have 2^{noise:.1} there; do it earlier, after fewer products or additions"
+    )]
+    TooNoisy {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the ciphertext's noise bound at that level.
+        noise: f64,
+        /// log2 of the largest that is taken.
+        limit: f64,
+        /// Level.
+        level: usize,
+    },
+    /// A mask that no honest ciphertext has but once in 2^54.
+    #[error(
+        "the second part of the ciphertext is no random polynomial: its size is 2^{found:.1}, and 2^{limit:.1} is the largest that is taken; it was not made by an encryption, ask for it again"
+    )]
+    NotUniform {
+        /// log2 of its canonical norm modulo t².
+        found: f64,
+        /// log2 of the largest that is taken.
+        limit: f64,
+    },
     /// An integer that the plaintext modulus does not hold.
     #[error(
         "value {index} of the input is not among the {modulus} values that the plaintext modulus holds; take a larger modulus or several, or ask for Wrap::Modulo"
@@ -178,7 +206,7 @@ pub enum HeError {
         modulus: u64,
     },
     /// Slots asked of a plaintext modulus that has none.
-    #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo 2N; use coefficients")]
+    #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo N; use coefficients")]
     NoSlots {
         /// The plaintext modulus.
         modulus: u64,
@@ -225,11 +253,13 @@ impl Kinded for HeError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Rlwe(e) => e.kind(),
+            Self::Party(e) => e.kind(),
             Self::ScaleMismatch { .. }
             | Self::TooLarge { .. }
             | Self::NoPrecision { .. }
             | Self::MayDecryptWrongly { .. }
-            | Self::NoBudget { .. } => ErrorKind::Precision,
+            | Self::NoBudget { .. }
+            | Self::TooNoisy { .. } => ErrorKind::Precision,
             Self::NotFinite { .. }
             | Self::OverBound { .. }
             | Self::Approximation { .. }
@@ -240,7 +270,7 @@ impl Kinded for HeError {
             Self::Memory { .. } => ErrorKind::Machine,
             Self::NotAsComputed { .. } => ErrorKind::Release,
             Self::NoSlots { .. } => ErrorKind::Parameters,
-            Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } => ErrorKind::Format,
+            Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } | Self::NotUniform { .. } => ErrorKind::Format,
             Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
         }
     }

@@ -1,6 +1,6 @@
 //! Trains a logistic regression on encrypted data: gradient descent, the weights refreshed in every iteration.
 //!
-//! `cargo run --release -p sudare-matrix --example 3_logistic_regression -- FILE` takes a file of scikit-learn's form, one head
+//! `cargo run --release -p sudare-methods --example 3_logistic_regression -- FILE` takes a file of scikit-learn's form, one head
 //! line, the label (0 or 1) in the last column, and set A with its security. Without one, numbers made here and a small ring
 //! without security, so that it runs in seconds.
 //!

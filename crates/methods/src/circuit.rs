@@ -152,10 +152,10 @@ pub fn evaluate<B: Backend>(
     at: usize,
     operands: &[Batch<'_, B::Ciphertext>],
 ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-    let (layouts, lies, apart) = (&graph.layouts, &graph.layouts[at], graph.unrelated[at]);
+    let (layouts, layout, apart) = (&graph.layouts, &graph.layouts[at], graph.unrelated[at]);
     let (operation, of) = expr.nodes()[at].parts();
     match (operation, of, prepared, operands) {
-        (Operation::Neg, _, _, [a]) => lies.map(e, *a, |c| e.negate(c)),
+        (Operation::Neg, _, _, [a]) => layout.map(e, *a, |c| e.negate(c)),
         (Operation::Bounded { .. }, _, _, [a]) => Ok(a.to_vec()),
         // The second operand is the polynomial's variable, which is not worked with.
         (Operation::Approximation { error, .. }, _, _, [a, _]) => {
@@ -167,10 +167,10 @@ pub fn evaluate<B: Backend>(
         }
         (Operation::Take { axis: along, lines }, &[of], _, [a]) => layouts[of].take(e, (axis(*along), lines), true, *a),
         (&Operation::Repeat { axis: along, size }, &[of], _, [a]) => layouts[of].repeat(e, axis(along), size, *a),
-        (&Operation::Scale { by }, _, _, [a]) if is_integer(by) => lies.map(e, *a, |c| e.mul_integer(c, by as i64)),
-        (&Operation::Scale { by }, _, _, [a]) => lies.map(e, *a, |c| e.mul_constant(c, by)),
+        (&Operation::Scale { by }, _, _, [a]) if is_integer(by) => layout.map(e, *a, |c| e.mul_integer(c, by as i64)),
+        (&Operation::Scale { by }, _, _, [a]) => layout.map(e, *a, |c| e.mul_constant(c, by)),
         // Only the matrix itself: what is beside it stays zero.
-        (&Operation::Shift { by }, _, _, [a]) => lies.shift(e, *a, by),
+        (&Operation::Shift { by }, _, _, [a]) => layout.shift(e, *a, by),
         (Operation::Transpose, &[of], Prepared::Transposition(map), [a]) => {
             layouts[of].transpose(e, map.as_deref(), *a)
         }
@@ -178,7 +178,7 @@ pub fn evaluate<B: Backend>(
         (Operation::Matmul, &[left, right], Prepared::Cube(cube), [a, b]) => {
             matmul(e, cube, (&layouts[left], *a), (&layouts[right], *b), apart)
         }
-        (Operation::Mul, _, _, [a, b]) => lies.zip(e, *a, *b, |x, y| {
+        (Operation::Mul, _, _, [a, b]) => layout.zip(e, *a, *b, |x, y| {
             let product = e.mul_rescale(x, y)?;
             if apart {
                 return Ok(product);
@@ -187,9 +187,9 @@ pub fn evaluate<B: Backend>(
             Ok(product.with_spread(spread))
         }),
         (operation @ (Operation::Add | Operation::Sub), _, _, [a, b]) => {
-            let [x, y] = aligned(e, lies, *a, *b)?;
+            let [x, y] = aligned(e, layout, *a, *b)?;
             let (x, y) = (Batch::from(x.as_slice()), Batch::from(y.as_slice()));
-            lies.zip(e, x, y, |x, y| {
+            layout.zip(e, x, y, |x, y| {
                 let sum = if *operation == Operation::Add { e.add(x, y)? } else { e.sub(x, y)? };
                 if !apart {
                     return Ok(sum);
@@ -235,12 +235,12 @@ pub fn padding(expr: &Expr, node: usize, tile: usize) -> f64 {
 /// Two operands at one scale: where they differ, that with more levels takes the other's.
 fn aligned<B: Backend>(
     e: &Evaluator<B>,
-    lies: &TileLayout,
+    layout: &TileLayout,
     a: Batch<'_, B::Ciphertext>,
     b: Batch<'_, B::Ciphertext>,
 ) -> Result<[Vec<CiphertextOf<B>>; 2], MatrixError> {
     let (x, y) = (a.at(0), b.at(0));
-    let scaled = |tiles: Batch<'_, B::Ciphertext>, to: f64| lies.map(e, tiles, |c| e.set_scale(c, to));
+    let scaled = |tiles: Batch<'_, B::Ciphertext>, to: f64| layout.map(e, tiles, |c| e.set_scale(c, to));
     Ok(match (same_scale(x.scale(), y.scale()), x.level() >= y.level()) {
         (true, _) => [a.to_vec(), b.to_vec()],
         (_, true) => [scaled(a, y.scale())?, b.to_vec()],

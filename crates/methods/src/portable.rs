@@ -2,7 +2,7 @@
 //! planner learns from them what a product takes and promises.
 
 use crate::error::MatrixError;
-use crate::product::{Figures, KeyDemand, Outline};
+use crate::product::{Figures, KeyDemand, ProductPlan};
 use crate::{rounding, sizing};
 use sudare_expr::Operand;
 use sudare_he::ckks::spread::{SIGMAS, SIGMAS_ALONE};
@@ -11,7 +11,7 @@ use sudare_rlwe::simulated::{Ledger, Simulated};
 use sudare_rlwe::{Backend, Shaped};
 
 /// A product that is written in the evaluator's operations alone.
-pub trait Portable: Outline {
+pub trait Portable: ProductPlan {
     /// What multiplication needs besides operands, as a backend keeps it.
     type Tables<B: Backend>;
 
@@ -45,7 +45,7 @@ pub trait Portable: Outline {
 }
 
 /// How elements of a result are read from what is decrypted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     /// Each is a sum of so many slots.
     Slots {
@@ -54,6 +54,13 @@ pub enum Reading {
     },
     /// Each is a coefficient.
     Coefficients,
+    /// Each is in a complex slot of so many, which an embedding of their own reads from coefficients.
+    Embedded {
+        /// How many.
+        slots: usize,
+        /// Relative standard deviation of the embedding's error.
+        error: f64,
+    },
 }
 
 impl From<&Ledger> for KeyDemand {
@@ -139,17 +146,29 @@ fn read<P: Portable>(product: &P, output: &CiphertextOf<Simulated>, max_abs: [f6
             let noise = sizing::largest(elements, spread.real.held / degree as f64) / scale;
             noise + rounded + rounding::drift(0) * k * max_abs[0] * max_abs[1]
         }
+        Reading::Embedded { slots, error } => {
+            let (k, elements) = (shape.k as f64, (shape.m * shape.n * shape.batch) as f64);
+            let rescales = product.literal().q_bits.len() - 1 - output.level();
+            let [a, b] = max_abs;
+            // A slot is a complex pair of elements, and of a result and a cross sum.
+            let encoded = 4.0 * k * (error * a * b).powi(2);
+            let decoded = 2.0 * (rounding::reading(error) * k * a * b).powi(2);
+            // A coefficient's variance is a slot's by N.
+            let noise = slots as f64 * spread.real.held / degree as f64 / scale.powi(2);
+            sizing::largest(elements, noise + encoded + decoded) + rounding::drift(rescales) * k * a * b
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coefficient::{self, CoefficientOptions};
-    use crate::product::{Method, ProductSpec};
+    use crate::products::coefficient::{self, CoefficientOptions};
+    use crate::products::module::{self, ModuleOptions};
+    use crate::products::spread3d::SpreadOptions;
+    use crate::products::{Method, ProductSpec};
+    use crate::products::{bicyclic, improved3d, jiang, paper3d, spread3d, tiled};
     use crate::slots::cube::Improvements;
-    use crate::slots::spread3d::SpreadOptions;
-    use crate::slots::{improved3d, jiang, paper3d, spread3d, tiles};
     use sudare_expr::Matrix;
     use sudare_expr::Shape;
     use sudare_he::ckks::Encryptor;
@@ -222,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn cubes_run_as_simulated() {
+    fn simulation_is_the_run_of_cubes() {
         for bits in 0..64u32 {
             let on = |i: u32| bits >> i & 1 == 1;
             let options = Improvements {
@@ -236,37 +255,44 @@ mod tests {
                 clean_output: bits % 3 == 0,
             };
             let shape = Shape { m: 4, k: 8, n: 3, batch: 2 };
-            let plan = improved3d::Plan::new(shape, &literal(4), options).unwrap();
+            let plan = improved3d::Improved3dPlan::new(shape, &literal(4), options).unwrap();
             runs_as_simulated(&plan, Method::Improved3d(options));
             if bits % 8 == 0 {
                 let (shape, tile) = (Shape { m: 9, k: 6, n: 5, batch: 2 }, 4);
-                let plan = tiles::Plan::new(shape, &literal(4), tile, options).unwrap();
+                let plan = tiled::TiledPlan::new(shape, &literal(4), tile, options).unwrap();
                 runs_as_simulated(&plan, Method::Tiled { tile, options });
             }
         }
         let shape = Shape { m: 4, k: 3, n: 2, batch: 2 };
-        runs_as_simulated(&paper3d::Plan::new(shape, &literal(3)).unwrap(), Method::Paper3d);
+        runs_as_simulated(&paper3d::Paper3dPlan::new(shape, &literal(3)).unwrap(), Method::Paper3d);
     }
 
     #[test]
-    fn other_methods_run_as_simulated() {
+    fn simulation_is_the_run_of_other_methods() {
         for bits in 0..8u32 {
             let options = SpreadOptions { real_pairing: bits & 1 == 1, fold: bits & 2 == 2, unroll: bits >> 2 };
             for shape in [Shape { m: 5, k: 9, n: 4, batch: 3 }, Shape { m: 30, k: 40, n: 20, batch: 2 }] {
-                let plan = spread3d::Plan::new(shape, &literal(1), options).unwrap();
+                let plan = spread3d::Spread3dPlan::new(shape, &literal(1), options).unwrap();
                 runs_as_simulated(&plan, Method::Spread3d(options));
             }
         }
         for relinearize in [false, true] {
             let (shape, options) =
                 (Shape { m: 10, k: 9, n: 8, batch: 2 }, CoefficientOptions { block: (5, 3, 8), relinearize });
-            let plan = coefficient::Plan::new(shape, &literal(1), options).unwrap();
+            let plan = coefficient::CoefficientPlan::new(shape, &literal(1), options).unwrap();
             runs_as_simulated(&plan, Method::Coefficient(options));
         }
         for (m, k, n, batch) in [(4, 4, 4, 1), (3, 5, 2, 3), (1, 1, 1, 1)] {
             let shape = Shape { m, k, n, batch };
-            runs_as_simulated(&jiang::Plan::new(shape, &literal(3), false).unwrap(), Method::Jiang);
-            runs_as_simulated(&jiang::Plan::new(shape, &literal(3), true).unwrap(), Method::JiangBsgs);
+            runs_as_simulated(&jiang::JiangPlan::new(shape, &literal(3), false).unwrap(), Method::Jiang);
+            runs_as_simulated(&jiang::JiangPlan::new(shape, &literal(3), true).unwrap(), Method::JiangBsgs);
+            runs_as_simulated(&bicyclic::BicyclicPlan::new(shape, &literal(1)).unwrap(), Method::Bicyclic);
+        }
+        for (relinearize, levels) in [(false, 1), (true, 1)] {
+            let (shape, options) =
+                (Shape { m: 10, k: 70, n: 18, batch: 3 }, ModuleOptions { side: 8, slots: 4, relinearize });
+            let plan = module::ModulePlan::new(shape, &literal(levels), options).unwrap();
+            runs_as_simulated(&plan, Method::Module(options));
         }
     }
 
@@ -277,7 +303,8 @@ mod tests {
         let bytes = |shape: Shape, block: (usize, usize, usize)| {
             let mut literal = literal(2);
             literal.log_n = 12;
-            let plan = coefficient::Plan::new(shape, &literal, CoefficientOptions { block, relinearize: false });
+            let plan =
+                coefficient::CoefficientPlan::new(shape, &literal, CoefficientOptions { block, relinearize: false });
             (figures(&plan.unwrap(), [1.0; 2]).unwrap().work.operand_bytes, ((2 * 3 * 8) << literal.log_n) as f64)
         };
         // Sixteen blocks of 192 KiB a side, each of them in four products.
@@ -295,7 +322,7 @@ mod tests {
     fn a_batch_takes_what_its_members_do() {
         let of = |batch: usize| {
             let shape = Shape { batch, ..Shape::new(8, 8, 8) };
-            let plan = tiles::Plan::new(shape, &literal(2), 4, Improvements::ALL).unwrap();
+            let plan = tiled::TiledPlan::new(shape, &literal(2), 4, Improvements::ALL).unwrap();
             figures(&plan, [1.0; 2]).unwrap()
         };
         let (one, many) = (of(1), of(1000));

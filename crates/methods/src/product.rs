@@ -2,9 +2,7 @@
 
 use crate::blocked::Blocked;
 use crate::error::MatrixError;
-use crate::registry::OnBackends;
-use crate::slots::cube::Improvements;
-use crate::slots::spread3d::SpreadOptions;
+use crate::products::OnBackends;
 use serde::{Deserialize, Serialize};
 use sudare_expr::{Matrix, Operand, Shape};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
@@ -42,15 +40,6 @@ pub struct KeyDemand {
     pub galois: Vec<(u64, usize)>,
 }
 
-/// A size that a ciphertext of a product reaches, and where.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Peak {
-    /// Level.
-    pub level: usize,
-    /// Bits of the largest value there, scale, sign and room for noise included.
-    pub bits: f64,
-}
-
 /// What a product takes and promises for operands of some bounds, encrypted under the public key or the secret one,
 /// whatever their elements are.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +68,7 @@ pub struct Figures {
 
 /// A product's shape and parameter literal, from which what it takes and promises is worked out. Nothing is built for
 /// it, so that a planner weighs hundreds in the time that building one takes.
-pub trait Outline: Send + Sync {
+pub trait ProductPlan: Send + Sync {
     /// The method's name in tables: `paper3d`, `improved3d`, `jiang`, …
     fn name(&self) -> &'static str;
 
@@ -114,7 +103,7 @@ pub trait Outline: Send + Sync {
 /// parameters; what multiplication needs is made by [`Product::prepare`].
 pub trait Product: Send + Sync {
     /// What it takes and promises.
-    fn outline(&self) -> &dyn Outline;
+    fn plan(&self) -> &dyn ProductPlan;
 
     /// The parameters.
     fn params(&self) -> &Params;
@@ -169,70 +158,26 @@ pub trait Product: Send + Sync {
     /// [`MatrixError::Count`], [`MatrixError::He`].
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
 
-    /// [`Outline::name`].
+    /// [`ProductPlan::name`].
     fn name(&self) -> &'static str {
-        self.outline().name()
+        self.plan().name()
     }
 
-    /// [`Outline::shape`].
+    /// [`ProductPlan::shape`].
     fn shape(&self) -> Shape {
-        self.outline().shape()
+        self.plan().shape()
     }
 
-    /// [`Outline::ciphertexts`].
+    /// [`ProductPlan::ciphertexts`].
     fn ciphertexts(&self, operand: Operand) -> usize {
-        self.outline().ciphertexts(operand)
+        self.plan().ciphertexts(operand)
     }
 
-    /// [`Outline::figures`].
+    /// [`ProductPlan::figures`].
     ///
     /// # Errors
     /// As there.
     fn figures(&self, max_abs: [f64; 2]) -> Result<Figures, MatrixError> {
-        self.outline().figures(max_abs)
+        self.plan().figures(max_abs)
     }
-}
-
-/// An algorithm with its options.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "name")]
-#[non_exhaustive]
-pub enum Method {
-    /// The 3-D method as printed.
-    Paper3d,
-    /// The 3-D method with its improvements.
-    Improved3d(Improvements),
-    /// Operands encrypted already spread out.
-    Spread3d(SpreadOptions),
-    /// Tiles over many ciphertexts.
-    Tiled {
-        /// Side of a tile, a power of two.
-        tile: usize,
-        /// How each tile is multiplied.
-        options: Improvements,
-    },
-    /// Jiang–Kim–Lauter–Song as laid out.
-    Jiang,
-    /// The same with double hoisting and lazy relinearisation.
-    JiangBsgs,
-    /// The [coefficient product](crate::coefficient).
-    Coefficient(crate::coefficient::CoefficientOptions),
-    /// The [module method](crate::module).
-    Module(crate::module::ModuleOptions),
-}
-
-impl Method {
-    /// Names of the methods that devices run: see [`Product::on_backends`].
-    pub const ON_DEVICES: [&str; 3] = ["coefficient", "improved3d", "tiled"];
-}
-
-/// A product that a plan has settled on: shape, method and parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ProductSpec {
-    /// The product.
-    pub shape: Shape,
-    /// The algorithm.
-    pub method: Method,
-    /// The parameters.
-    pub params: ParamsLiteral,
 }

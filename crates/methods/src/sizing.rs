@@ -1,11 +1,7 @@
 //! Noise and modulus sizes from a parameter literal alone, for choosing parameters before any
 //! table is built.
 
-use crate::product::Peak;
-use sudare_he::HeError;
 use sudare_he::ckks::ParamsLiteral;
-use sudare_he::ckks::noise::TAIL;
-use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_rlwe::wire::ALIGNMENT;
 
@@ -47,41 +43,6 @@ pub fn degree(literal: &ParamsLiteral) -> f64 {
     f64::from(literal.log_n).exp2()
 }
 
-/// N · the variance of a secret's coefficient: what a product with s does to a variance.
-pub fn secret_energy(literal: &ParamsLiteral) -> f64 {
-    let n = degree(literal);
-    match literal.secret {
-        SecretDistribution::FixedWeight { weight } => f64::from(weight),
-        SecretDistribution::Gaussian => n * ERROR_VARIANCE,
-        _ => n * 2.0 / 3.0,
-    }
-}
-
-/// Variance of a coefficient of a fresh public-key encryption, encoding included.
-pub fn fresh_variance(literal: &ParamsLiteral) -> f64 {
-    ERROR_VARIANCE * (1.0 + degree(literal) * 2.0 / 3.0 + secret_energy(literal)) + ROUNDING_VARIANCE
-}
-
-/// The static canonical bound that such an encryption carries.
-pub fn fresh_bound(literal: &ParamsLiteral) -> f64 {
-    let n = degree(literal);
-    TAIL[1] * (n * fresh_variance(literal)).sqrt() + TAIL[0] * (n * ROUNDING_VARIANCE).sqrt()
-}
-
-/// Variance of the rounding of a division with `parts` parts.
-pub fn division_variance(literal: &ParamsLiteral, parts: usize) -> f64 {
-    let s = secret_energy(literal);
-    ROUNDING_VARIANCE * (1.0 + s + if parts > 2 { 2.0 * s * s } else { 0.0 })
-}
-
-/// Variance of a key switch at the top level, without its division's rounding.
-pub fn switching_variance(literal: &ParamsLiteral) -> f64 {
-    let p: u32 = literal.p_bits.iter().sum();
-    let digits = literal.q_bits.chunks(literal.digit_limbs);
-    let sizes: f64 = digits.map(|d| (2.0 * (f64::from(d.iter().sum::<u32>()) - f64::from(p))).exp2()).sum();
-    degree(literal) * ERROR_VARIANCE * ROUNDING_VARIANCE * sizes
-}
-
 /// log2 of the probability with which an error may pass what is promised of it.
 const LOG_FAILURE: f64 = -30.0;
 
@@ -90,23 +51,6 @@ const LOG_FAILURE: f64 = -30.0;
 pub fn largest(count: f64, variance: f64) -> f64 {
     let log = 1.0 + count.max(1.0).log2() - LOG_FAILURE;
     (2.0 * variance * log * std::f64::consts::LN_2).sqrt()
-}
-
-/// Bits by which a prime may be smaller than its power of two.
-const SHORT_BITS: f64 = 0.02;
-
-/// log2 of the modulus at a level, from the bits of its primes.
-fn modulus_bits(literal: &ParamsLiteral, level: usize) -> f64 {
-    literal.q_bits.iter().take(level + 1).map(|b| f64::from(*b) - SHORT_BITS).sum()
-}
-
-/// Refuses parameters whose modulus does not hold every value that arises.
-pub fn check_holds(literal: &ParamsLiteral, peaks: &[Peak]) -> Result<(), HeError> {
-    let over = peaks.iter().find(|p| p.bits > modulus_bits(literal, p.level));
-    over.map_or(Ok(()), |p| {
-        let (level, modulus) = (p.level, modulus_bits(literal, p.level));
-        Err(HeError::TooLarge { operation: "product", value: p.bits, scale: 0.0, modulus, level })
-    })
 }
 
 /// Equal primes for a modulus that holds values up to 2^`bits`, sign included.

@@ -1,6 +1,6 @@
 //! 2. Exact integers: a covariance, a pattern in a text, and a matrix product, encrypted.
 //!
-//! Run with `cargo run -p sudare-matrix --example 2_packings`.
+//! Run with `cargo run -p sudare-packings --example 2_packings`.
 
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};

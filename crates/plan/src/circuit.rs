@@ -177,7 +177,7 @@ fn largest_value(expr: &Expr, tile: usize) -> f64 {
 }
 
 /// A circuit as its specification lays it out; nothing is built.
-pub(crate) struct Sketch {
+pub(crate) struct CircuitFigures {
     params: Params,
     graph: Graph,
     nodes: Vec<Node>,
@@ -192,8 +192,8 @@ pub(crate) struct Sketch {
     batch: usize,
 }
 
-impl Sketch {
-    /// The sketch of a circuit.
+impl CircuitFigures {
+    /// The figures of a circuit.
     ///
     /// # Errors
     /// [`MatrixError::NoPlan`] or [`MatrixError::Method`] for a specification that does not serve.
@@ -233,14 +233,14 @@ impl Sketch {
     }
 }
 
-impl program::Sketch for Sketch {
+impl program::ProgramFigures for CircuitFigures {
     fn method(&self) -> &'static str {
         if self.refresh.is_some() { "bootstrapped" } else { "circuit" }
     }
 
     fn refreshes(&self) -> Option<Refreshes> {
         let places = self.after.iter().map(|at| (*at, self.graph.layouts[*at].ciphertexts() * self.batch));
-        Some(self.refresh.as_ref()?.told(places.collect()))
+        Some(self.refresh.as_ref()?.refreshes(places.collect()))
     }
 
     fn literal(&self) -> &sudare_rlwe::params::ParamsLiteral {
@@ -422,17 +422,17 @@ fn literal(
 
 /// A circuit under built parameters.
 pub(crate) struct Circuit {
-    sketch: Sketch,
-    prepared: Tables<Vec<Prepared<sudare_rlwe::Evaluator>>>,
+    figures: CircuitFigures,
+    prepared: Tables<Vec<Prepared<sudare_rlwe::Cpu>>>,
 }
 
 impl Circuit {
     pub(super) fn new(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
-        Ok(Self { sketch: Sketch::new(goal, spec)?, prepared: Tables::new() })
+        Ok(Self { figures: CircuitFigures::new(goal, spec)?, prepared: Tables::new() })
     }
 
     /// What each node needs, made at the first call.
-    fn tables(&self, goal: &Goal) -> Result<&[Prepared<sudare_rlwe::Evaluator>], MatrixError> {
+    fn tables(&self, goal: &Goal) -> Result<&[Prepared<sudare_rlwe::Cpu>], MatrixError> {
         self.prepared.get(|| self.make_tables(&goal.expression)).map(Vec::as_slice)
     }
 
@@ -441,12 +441,12 @@ impl Circuit {
         self.prepared.is_made()
     }
 
-    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared<sudare_rlwe::Evaluator>>, MatrixError> {
-        let (params, nodes) = (&self.sketch.params, &self.sketch.nodes);
+    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared<sudare_rlwe::Cpu>>, MatrixError> {
+        let (params, nodes) = (&self.figures.params, &self.figures.nodes);
         let e = Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?;
         let node = |(at, node): (usize, &sudare_expr::Node)| {
             let level = node.operands.iter().map(|of| nodes[*of].level).min().unwrap_or(nodes[at].level);
-            Prepared::new(&e, expr, &self.sketch.graph, at, level)
+            Prepared::new(&e, expr, &self.figures.graph, at, level)
         };
         expr.nodes().iter().enumerate().map(node).collect()
     }
@@ -454,11 +454,11 @@ impl Circuit {
 
 impl CkksEngine for Circuit {
     fn params(&self) -> &Params {
-        &self.sketch.params
+        &self.figures.params
     }
 
-    fn sketch(&self) -> &dyn program::Sketch {
-        &self.sketch
+    fn figures(&self) -> &dyn program::ProgramFigures {
+        &self.figures
     }
 
     fn prepare(&self, goal: &Goal) -> Result<(), MatrixError> {
@@ -466,25 +466,25 @@ impl CkksEngine for Circuit {
     }
 
     fn expected(&self) -> Expected {
-        let (level, scale) = self.sketch.state(self.sketch.output);
-        Expected { level, scale, error: program::Sketch::error(&self.sketch) }
+        let (level, scale) = self.figures.state(self.figures.output);
+        Expected { level, scale, error: program::ProgramFigures::error(&self.figures) }
     }
 
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
-        let encoder = Encoder::new(&self.sketch.params);
-        let at = EncodeAt { level: self.sketch.state(node).0, ..encoder.at_top(goal.expression.info(node).max_abs) };
-        let all = matrices.iter().map(|m| self.sketch.graph.layouts[node].encode(&encoder, m, at));
+        let encoder = Encoder::new(&self.figures.params);
+        let at = EncodeAt { level: self.figures.state(node).0, ..encoder.at_top(goal.expression.info(node).max_abs) };
+        let all = matrices.iter().map(|m| self.figures.graph.layouts[node].encode(&encoder, m, at));
         Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        let layout = &self.sketch.graph.layouts[node];
+        let layout = &self.figures.graph.layouts[node];
         check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
-        values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.sketch.params, tiles)).collect()
+        values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.figures.params, tiles)).collect()
     }
 
     fn bootstrap(&self) -> Option<&BootstrapLiteral> {
-        self.sketch.refresh.as_ref().map(Refresh::literal)
+        self.figures.refresh.as_ref().map(Refresh::literal)
     }
 
     fn refreshed(
@@ -494,10 +494,10 @@ impl CkksEngine for Circuit {
         node: usize,
         values: Vec<Ciphertext>,
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let Some(refresh) = self.sketch.refresh.as_ref().filter(|_| self.sketch.after.contains(&node)) else {
+        let Some(refresh) = self.figures.refresh.as_ref().filter(|_| self.figures.after.contains(&node)) else {
             return Ok(values);
         };
-        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.sketch.nodes[node].noise.1);
+        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.figures.nodes[node].noise.1);
         let values = values.into_iter().map(|c| c.with_bound(max_abs));
         let values = values.map(|c| refresh.fitted(e, c, max_abs)).collect::<Result<Vec<_>, MatrixError>>()?;
         let mut out = Vec::with_capacity(values.len());
@@ -515,14 +515,14 @@ impl CkksEngine for Circuit {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (expr, prepared, graph) = (&goal.expression, &self.tables(goal)?[node], &self.sketch.graph);
+        let (expr, prepared, graph) = (&goal.expression, &self.tables(goal)?[node], &self.figures.graph);
         let own = &expr.nodes()[node];
         let sizes: Vec<usize> = own.operands.iter().map(|o| graph.layouts[*o].ciphertexts()).collect();
         check_count("operands", operands.len(), sizes.len())?;
         for (given, size) in operands.iter().zip(&sizes) {
             check_count("ciphertexts", given.len(), size * goal.batch)?;
         }
-        let (bound, noise) = (expr.info(node).max_abs, self.sketch.nodes[node].noise.0);
+        let (bound, noise) = (expr.info(node).max_abs, self.figures.nodes[node].noise.0);
         let mut out = Vec::new();
         for member in 0..goal.batch {
             let parts = operands.iter().zip(&sizes);
@@ -565,12 +565,12 @@ mod tests {
         let expr = Expr::new(inputs, nodes, last).unwrap();
         let goal = Goal { security: Security::Insecure, ..Goal::new(expr.clone(), 1.0) };
         let circuit = Circuit::new(&goal, &CircuitSpec { tile: 4, params: small(6), refresh: None }).unwrap();
-        let (params, sketch) = (circuit.params(), &circuit.sketch);
+        let (params, figures) = (circuit.params(), &circuit.figures);
         let secret = SecretKey::generate(params).unwrap();
         let generator = KeyGenerator::new(&secret).unwrap();
-        let keys = match (sketch.keys.relin, sketch.keys.galois.is_empty()) {
+        let keys = match (figures.keys.relin, figures.keys.galois.is_empty()) {
             (None, true) => EvalKeys::new(params, secret.id()),
-            (relin, _) => generator.eval_keys(relin, &sketch.keys.galois).unwrap(),
+            (relin, _) => generator.eval_keys(relin, &figures.keys.galois).unwrap(),
         };
         let e = Evaluator::new(params, keys).unwrap();
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
@@ -589,19 +589,19 @@ mod tests {
                     circuit.evaluate(&goal, &e, at, &operands).unwrap()
                 }
             };
-            assert_eq!(value.len(), sketch.graph.layouts[at].ciphertexts(), "{expr}: {at}");
+            assert_eq!(value.len(), figures.graph.layouts[at].ciphertexts(), "{expr}: {at}");
             for c in &value {
-                assert_eq!((c.level(), c.scale()), sketch.state(at), "{expr}: {at}");
+                assert_eq!((c.level(), c.scale()), figures.state(at), "{expr}: {at}");
             }
             values.push(value);
         }
-        let run = Run::new(&expr, params, &sketch.graph, None).unwrap();
+        let run = Run::new(&expr, params, &figures.graph, None).unwrap();
         assert_eq!(e.counters(), run.ledger.counters, "{expr}");
-        assert_eq!(KeyDemand::from(&run.ledger), sketch.keys);
+        assert_eq!(KeyDemand::from(&run.ledger), figures.keys);
     }
 
     #[test]
-    fn circuits_run_as_simulated() {
+    fn simulation_is_the_run_of_circuits() {
         let take = |axis: u8, start: usize, count: usize, at: usize, size: usize| Operation::Take {
             axis,
             lines: Lines { start, step: 1, count, at, stride: 1, size },

@@ -1,10 +1,10 @@
 //! The program that computes with integers.
 
 use super::Goal;
-use super::program::{NodeSize, Sketch};
+use super::program::{NodeSize, ProgramFigures};
 use sudare_expr::Expr;
 use sudare_he::integer::Packing;
-use sudare_methods::exact::{Blocks, ExactSketch, Request};
+use sudare_methods::exact::{Blocks, ExactPlan, Request};
 use sudare_methods::{KeyDemand, MatrixError};
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::work::Work;
@@ -40,7 +40,7 @@ impl Goal {
     }
 }
 
-impl Sketch for ExactSketch {
+impl ProgramFigures for ExactPlan {
     fn method(&self) -> &'static str {
         "exact"
     }
@@ -58,7 +58,7 @@ impl Sketch for ExactSketch {
     }
 
     fn work(&self) -> Work {
-        ExactSketch::work(self)
+        ExactPlan::work(self)
     }
 
     fn error(&self) -> f64 {
@@ -70,7 +70,7 @@ impl Sketch for ExactSketch {
     }
 
     fn size(&self, node: usize) -> Option<NodeSize> {
-        let (count, parts) = ExactSketch::size(self, node);
+        let (count, parts) = ExactPlan::size(self, node);
         Some(NodeSize { count, parts, level: self.spec().params.q_bits.len() - 1 })
     }
 

@@ -121,6 +121,6 @@ impl Plan {
         if !file.considered.iter().all(Considered::plausible) || file.considered.len() > planner::MAX_CONSIDERED {
             return Err(field("considered", "no list of methods and prices", "one that a planner wrote"));
         }
-        Ok(plan.told(seconds, file.considered))
+        Ok(plan.with_estimates(seconds, file.considered))
     }
 }

@@ -30,7 +30,7 @@ pub use place::{Place, Sought};
 pub use planner::Planner;
 pub use product::ProductEngine;
 pub use program::Program;
-pub use program::{CkksEngine, Engine, NodeSize, Refreshes, Sketch};
+pub use program::{CkksEngine, Engine, NodeSize, ProgramFigures, Refreshes};
 pub use refresh::{RefreshSpec, RefreshWork};
 pub use shown::number;
 pub use statistics::TableSpec;
@@ -59,10 +59,10 @@ pub const MAX_PLAN_BYTES: usize = 4 << 20;
 
 /// A checked plan, ready to run. Cloning shares it.
 #[derive(Clone)]
-pub struct Plan(Arc<Told>);
+pub struct Plan(Arc<Planned>);
 
 /// A plan with what was found out beside it.
-struct Told {
+struct Planned {
     built: Arc<Built>,
     summary: Summary,
     considered: Vec<Considered>,
@@ -82,7 +82,7 @@ impl Built {
         goal.check()?;
         check_secret(&goal, program.literal())?;
         let engine = program.build(&goal)?;
-        check_promise(&goal, engine.sketch())?;
+        check_promise(&goal, engine.figures())?;
         let summary = Summary::new(&goal, &engine);
         let hash = hash_of(engine.params(), written);
         Ok(Self { goal, program, engine, hash, summary })
@@ -114,13 +114,13 @@ impl Plan {
     /// whatever its parts refuse.
     pub(crate) fn new(goal: Goal, program: Program) -> Result<Self, MatrixError> {
         let built = Built::shared(goal, program)?;
-        Ok(Self(Arc::new(Told { summary: built.summary.clone(), considered: Vec::new(), built })))
+        Ok(Self(Arc::new(Planned { summary: built.summary.clone(), considered: Vec::new(), built })))
     }
 
     /// The same with what was found out beside it.
-    fn told(self, seconds: f64, considered: Vec<Considered>) -> Self {
+    fn with_estimates(self, seconds: f64, considered: Vec<Considered>) -> Self {
         let built = self.0.built.clone();
-        Self(Arc::new(Told { summary: Summary { seconds, ..built.summary.clone() }, considered, built }))
+        Self(Arc::new(Planned { summary: Summary { seconds, ..built.summary.clone() }, considered, built }))
     }
 
     /// What is asked for.
@@ -141,7 +141,7 @@ impl Plan {
     /// The largest absolute value that an element of the result can have, if it computes with integers.
     pub fn largest_integer(&self) -> Option<i128> {
         match self.engine() {
-            Engine::Exact(engine) => Some(engine.sketch().largest()),
+            Engine::Exact(engine) => Some(engine.plan().largest()),
             Engine::Ckks(_) => None,
         }
     }
@@ -181,10 +181,10 @@ impl Plan {
     /// # Errors
     /// None for a plan that exists.
     pub fn errors(&self, released: bool) -> Result<Matrix, MatrixError> {
-        let (expr, sketch) = (self.expression(), self.engine().sketch());
+        let (expr, figures) = (self.expression(), self.engine().figures());
         let (rows, cols) = expr.info(expr.output()).shape;
         Ok(Matrix::from_fn(rows, cols, |row, col| {
-            let (error, unit) = sketch.element_error((row, col));
+            let (error, unit) = figures.element_error((row, col));
             unit * if released { self.goal().promised_error(error) } else { error }
         })?)
     }
@@ -262,13 +262,13 @@ fn too_small(literal: &ParamsLiteral) -> MatrixError {
 
 /// Refuses a program whose modulus does not hold what it computes or whose error is over the wanted
 /// one, or that nobody could send.
-fn check_promise(goal: &Goal, sketch: &dyn Sketch) -> Result<(), MatrixError> {
-    let error = goal.promised_error(sketch.error());
+fn check_promise(goal: &Goal, figures: &dyn ProgramFigures) -> Result<(), MatrixError> {
+    let error = goal.promised_error(figures.error());
     if error.is_nan() || error > goal.error {
         let expected = format!("{:.1e} or more: what the program promises", error);
         return Err(field("goal.error", format!("{:.1e}", goal.error), expected));
     }
-    let most = sketch.most_ciphertexts(goal);
+    let most = figures.most_ciphertexts(goal);
     if most > MAX_BUNDLE {
         return Err(field("program", format!("{most} ciphertexts of a matrix"), format!("at most {MAX_BUNDLE}")));
     }

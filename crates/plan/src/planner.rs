@@ -8,8 +8,9 @@ use sudare_expr::Shape;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_methods::MatrixError;
 use sudare_methods::exact;
-use sudare_methods::product::{ProductSpec, Requirements};
-use sudare_methods::registry::candidates;
+use sudare_methods::product::Requirements;
+use sudare_methods::products::ProductSpec;
+use sudare_methods::products::candidates;
 use sudare_rlwe::wire::MAX_BUNDLE;
 use sudare_rlwe::work::Work;
 
@@ -61,7 +62,7 @@ impl Planner {
                 Ok(plan) => {
                     let seconds = priced[chosen].1.seconds;
                     self.judge(&mut priced, chosen);
-                    return Ok(plan.told(seconds, shortlist(priced.into_iter().map(|(_, c)| c))));
+                    return Ok(plan.with_estimates(seconds, shortlist(priced.into_iter().map(|(_, c)| c))));
                 }
                 // Real primes are not quite what they were taken for; a hair can decide.
                 Err(_) => drop(priced.remove(chosen)),
@@ -142,24 +143,24 @@ impl Planner {
     /// Prices a program; the verdict is empty if it would do.
     fn price(&self, goal: &Goal, program: &Program) -> Result<Considered, MatrixError> {
         let literal = program.literal();
-        program.sketched(goal, |sketch| {
-            let (error, memory) = (goal.promised_error(sketch.error()), summary::memory(goal, sketch));
+        program.with_figures(goal, |figures| {
+            let (error, memory) = (goal.promised_error(figures.error()), summary::memory(goal, figures));
             let verdict = if error.is_nan() || error > goal.error {
                 format!("error {error:.1e} is over the wanted {:.1e}", goal.error)
             } else if memory > self.memory {
                 format!("{} of memory are over the limit of {}", bytes(memory), bytes(self.memory))
-            } else if sketch.most_ciphertexts(goal) > MAX_BUNDLE {
-                format!("{} ciphertexts of a matrix are over the limit of {MAX_BUNDLE}", sketch.most_ciphertexts(goal))
+            } else if figures.most_ciphertexts(goal) > MAX_BUNDLE {
+                format!("{} ciphertexts of a matrix are over the limit of {MAX_BUNDLE}", figures.most_ciphertexts(goal))
             } else {
                 String::new()
             };
             Considered {
-                method: sketch.method().to_owned(),
+                method: figures.method().to_owned(),
                 log_n: literal.log_n,
                 log_qp: literal.q_bits.iter().chain(&literal.p_bits).sum(),
-                key_bytes: summary::all_key_bytes(sketch),
+                key_bytes: summary::all_key_bytes(figures),
                 memory,
-                seconds: self.cost.price(&sketch.work(), literal.log_n, self.threads),
+                seconds: self.cost.price(&figures.work(), literal.log_n, self.threads),
                 error,
                 verdict,
             }

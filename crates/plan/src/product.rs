@@ -2,11 +2,11 @@
 //!
 //! Each input is encrypted as its role asks: after what is done to it alone (a transpose, slices, numbers), and in several
 //! forms where it has several roles. What ends the expression (negation, numbers as factors and summands, a transpose) is
-//! public and can be undone by anybody, so that the server has nothing to do for it: it is done to the decrypted product.
-//! An input that is added is encrypted, or encoded if the server sees it, as a result lies in ciphertexts, and undone by
+//! public and can be inverted by anybody, so that the server has nothing to do for it: it is done to the decrypted product.
+//! An input that is added is encrypted, or encoded if the server sees it, as a result lies in ciphertexts, and inverted by
 //! what came before it: sums take no key.
 
-use super::program::{CkksEngine, NodeSize, Sketch, not_on_devices};
+use super::program::{CkksEngine, NodeSize, ProgramFigures, not_on_devices};
 use super::{Goal, too_small};
 use sudare_expr::Operand;
 use sudare_expr::product::{Addend, EndedProduct, Prepared};
@@ -15,7 +15,8 @@ use sudare_he::HeError;
 use sudare_he::ckks::{Ciphertext, CiphertextOf, EncodeAt, Evaluator, Expected, Params, Plaintext};
 use sudare_methods::MatrixError;
 use sudare_methods::portable;
-use sudare_methods::product::{Figures, KeyDemand, Outline, Product, ProductSpec};
+use sudare_methods::product::{Figures, KeyDemand, Product, ProductPlan};
+use sudare_methods::products::ProductSpec;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Backend;
 use sudare_rlwe::params::ParamsLiteral;
@@ -63,8 +64,8 @@ fn growth(expr: &Expr, product: &EndedProduct, end: usize) -> f64 {
 }
 
 /// What a product takes and promises, and where its matrices are in an expression.
-pub(super) struct ProductSketch {
-    outline: Box<dyn Outline>,
+pub(super) struct ProductFigures {
+    plan: Box<dyn ProductPlan>,
     figures: Figures,
     /// What it is a product of, and what is done to it.
     product: EndedProduct,
@@ -84,7 +85,7 @@ struct Role {
     max_abs: f64,
 }
 
-impl ProductSketch {
+impl ProductFigures {
     pub(super) fn new(goal: &Goal, spec: &ProductSpec) -> Result<Self, MatrixError> {
         let expr = &goal.expression;
         let Some(Asked { product, shapes: [l, r], max_abs }) = Asked::new(expr) else {
@@ -95,10 +96,10 @@ impl ProductSketch {
             return Err(MatrixError::NoPlan { reason: format!("the program's shapes are not those of {expr}") });
         }
         if !product.addends.is_empty() && !spec.method.adds() {
-            let reason = format!("method {} adds nothing to its products", spec.outline()?.name());
+            let reason = format!("method {} adds nothing to its products", spec.plan()?.name());
             return Err(MatrixError::NoPlan { reason });
         }
-        let outline = spec.outline()?;
+        let plan = spec.plan()?;
         let role = |(operand, of): (Operand, &Prepared)| Role {
             input: expr.node_of_input(of.input),
             max_abs: bound(expr, of),
@@ -108,8 +109,8 @@ impl ProductSketch {
         let factors = [Operand::Left, Operand::Right].into_iter().zip(&product.factors);
         let addends = product.addends.iter().map(|a| (Operand::Output, &a.of));
         let roles: Vec<Role> = factors.chain(addends).map(role).collect();
-        let figures = outline.figures(max_abs).map_err(|e| match e {
-            MatrixError::He(HeError::TooLarge { .. }) => too_small(outline.literal()),
+        let figures = plan.figures(max_abs).map_err(|e| match e {
+            MatrixError::He(HeError::TooLarge { .. }) => too_small(plan.literal()),
             e => e,
         })?;
         let mut errors = vec![(product.product, figures.error)];
@@ -121,7 +122,7 @@ impl ProductSketch {
             };
             errors.push((*at, expr.nodes()[*at].operation.factor().abs() * before + added + rounded));
         }
-        Ok(Self { outline, figures, product, roles, errors })
+        Ok(Self { plan, figures, product, roles, errors })
     }
 
     /// The input whose ciphertexts a node's value is: it, and what its owner does to it.
@@ -136,7 +137,7 @@ impl ProductSketch {
 
     /// Of an input's ciphertexts those that are in a role.
     fn part<'c, C>(&self, role: usize, cts: &'c [C]) -> Result<&'c [C], MatrixError> {
-        let count = |role: &Role| self.outline.ciphertexts(role.operand);
+        let count = |role: &Role| self.plan.ciphertexts(role.operand);
         let input = self.roles[role].input;
         let before: usize = self.roles_of(input).take_while(|(at, _)| *at != role).map(|(_, r)| count(r)).sum();
         let expected: usize = self.roles_of(input).map(|(_, r)| count(r)).sum();
@@ -154,7 +155,7 @@ impl ProductSketch {
     }
 
     /// What has to be added to the product, so that an addend is added to what comes out at its node.
-    fn undone(&self, expr: &Expr, addend: usize, mut m: Matrix) -> Result<Matrix, MatrixError> {
+    fn inverted(&self, expr: &Expr, addend: usize, mut m: Matrix) -> Result<Matrix, MatrixError> {
         let Addend { end, subtracts, .. } = self.product.addends[addend];
         let times = |m: Matrix, by: f64| m.map(|x| Some(x / by));
         m = times(m, if subtracts { -1.0 } else { 1.0 })?;
@@ -192,13 +193,13 @@ fn added_error(spec: &ProductSpec, result: &Figures, growth: f64, max_abs: f64) 
     Ok(growth * (portable::encryption_error(&spec.params, at, terms)? + size * terms as f64 * f64::EPSILON))
 }
 
-impl Sketch for ProductSketch {
+impl ProgramFigures for ProductFigures {
     fn method(&self) -> &'static str {
-        self.outline.name()
+        self.plan.name()
     }
 
     fn literal(&self) -> &ParamsLiteral {
-        self.outline.literal()
+        self.plan.literal()
     }
 
     fn keys(&self) -> KeyDemand {
@@ -217,7 +218,7 @@ impl Sketch for ProductSketch {
     fn peak_bytes(&self) -> Option<u64> {
         let Figures { ciphertexts, level, peak_bytes, .. } = self.figures;
         let added = 2 * (level as u64 + 1) * 8 * (ciphertexts * self.product.addends.len()) as u64;
-        Some(peak_bytes + (added << self.outline.literal().log_n))
+        Some(peak_bytes + (added << self.plan.literal().log_n))
     }
 
     fn error(&self) -> f64 {
@@ -229,11 +230,11 @@ impl Sketch for ProductSketch {
     }
 
     fn size(&self, node: usize) -> Option<NodeSize> {
-        let (outline, figures) = (&self.outline, &self.figures);
+        let (plan, figures) = (&self.plan, &self.figures);
         let size = |operand: Operand| NodeSize {
-            count: outline.ciphertexts(operand),
+            count: plan.ciphertexts(operand),
             parts: 2,
-            level: if operand == Operand::Output { figures.level } else { outline.literal().q_bits.len() - 1 },
+            level: if operand == Operand::Output { figures.level } else { plan.literal().q_bits.len() - 1 },
         };
         let both = |a: NodeSize, b: NodeSize| NodeSize {
             count: a.count + b.count,
@@ -269,13 +270,13 @@ impl Sketch for ProductSketch {
 
 /// A product under built parameters.
 pub struct ProductEngine {
-    sketch: ProductSketch,
+    planned: ProductFigures,
     product: Box<dyn Product>,
 }
 
 impl ProductEngine {
     pub(super) fn new(goal: &Goal, spec: &ProductSpec) -> Result<Self, MatrixError> {
-        Ok(Self { sketch: ProductSketch::new(goal, spec)?, product: spec.build()? })
+        Ok(Self { planned: ProductFigures::new(goal, spec)?, product: spec.build()? })
     }
 }
 
@@ -284,8 +285,8 @@ impl CkksEngine for ProductEngine {
         self.product.params()
     }
 
-    fn sketch(&self) -> &dyn Sketch {
-        &self.sketch
+    fn figures(&self) -> &dyn ProgramFigures {
+        &self.planned
     }
 
     fn product(&self) -> Option<&dyn Product> {
@@ -297,14 +298,14 @@ impl CkksEngine for ProductEngine {
     }
 
     fn expected(&self) -> Expected {
-        let Figures { level, scale, .. } = self.sketch.figures;
-        Expected { level, scale, error: self.sketch.error() }
+        let Figures { level, scale, .. } = self.planned.figures;
+        Expected { level, scale, error: self.planned.error() }
     }
 
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
         let expr = &goal.expression;
         let mut out = Vec::new();
-        for (at, role) in self.sketch.roles_of(node) {
+        for (at, role) in self.planned.roles_of(node) {
             let nodes = expr.nodes();
             let step = |m: Matrix, at: &usize| nodes[*at].operation.of_plain(&[&m]);
             let steps = |m: &Matrix| role.of.steps.iter().try_fold(m.clone(), step);
@@ -312,12 +313,12 @@ impl CkksEngine for ProductEngine {
             out.extend(match at.checked_sub(2) {
                 None => self.product.encode(role.operand, &prepared, role.max_abs)?,
                 Some(addend) => {
-                    let undone = prepared.into_iter().map(|m| self.sketch.undone(expr, addend, m));
-                    let undone = undone.collect::<Result<Vec<_>, _>>()?;
-                    let end = self.sketch.product.addends[addend].end;
-                    let max_abs = role.max_abs / growth(expr, &self.sketch.product, end) * ROUNDED;
-                    let Figures { level, scale, .. } = self.sketch.figures;
-                    self.product.encode_addend(&undone, EncodeAt { level, scale, max_abs })?
+                    let inverted = prepared.into_iter().map(|m| self.planned.inverted(expr, addend, m));
+                    let inverted = inverted.collect::<Result<Vec<_>, _>>()?;
+                    let end = self.planned.product.addends[addend].end;
+                    let max_abs = role.max_abs / growth(expr, &self.planned.product, end) * ROUNDED;
+                    let Figures { level, scale, .. } = self.planned.figures;
+                    self.product.encode_addend(&inverted, EncodeAt { level, scale, max_abs })?
                 }
             });
         }
@@ -328,11 +329,11 @@ impl CkksEngine for ProductEngine {
     }
 
     fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
-        match self.sketch.ends(node) {
+        match self.planned.ends(node) {
             Some(ends) => {
                 let nodes = goal.expression.nodes();
                 let ended =
-                    |m: Matrix| ends.iter().try_fold(m, |m, at| self.sketch.ended(&nodes[*at].operation, *at, m));
+                    |m: Matrix| ends.iter().try_fold(m, |m, at| self.planned.ended(&nodes[*at].operation, *at, m));
                 self.product.decode(values)?.into_iter().map(ended).collect()
             }
             None => Err(MatrixError::NotPlanned {
@@ -343,8 +344,8 @@ impl CkksEngine for ProductEngine {
     }
 
     fn passes(&self, node: usize) -> bool {
-        let sketch = &self.sketch;
-        node != sketch.product.product && !sketch.product.addends.iter().any(|a| a.end == node)
+        let planned = &self.planned;
+        node != planned.product.product && !planned.product.addends.iter().any(|a| a.end == node)
     }
 
     fn evaluate(
@@ -390,16 +391,16 @@ impl ProductEngine {
         operands: &[&[CiphertextOf<B>]],
         multiply: impl FnOnce(&[CiphertextOf<B>], &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, MatrixError>,
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        let sketch = &self.sketch;
-        let addend = sketch.product.addends.iter().position(|a| a.end == node);
+        let planned = &self.planned;
+        let addend = planned.product.addends.iter().position(|a| a.end == node);
         match (addend, operands) {
-            (None, [left, right]) if node == sketch.product.product => {
-                multiply(sketch.part(0, left)?, sketch.part(1, right)?)
+            (None, [left, right]) if node == planned.product.product => {
+                multiply(planned.part(0, left)?, planned.part(1, right)?)
             }
             (Some(addend), [a, b]) => {
                 let left = goal.expression.nodes()[node].operands[0];
-                let (of, added) = if sketch.product.addends[addend].of.node == left { (b, a) } else { (a, b) };
-                let added = sketch.part(2 + addend, added)?;
+                let (of, added) = if planned.product.addends[addend].of.node == left { (b, a) } else { (a, b) };
+                let added = planned.part(2 + addend, added)?;
                 Ok(of.iter().zip(added).map(|(x, y)| evaluator.add(x, y)).collect::<Result<_, _>>()?)
             }
             // Inputs are encrypted as their role asks, and ends are done to what is decrypted.

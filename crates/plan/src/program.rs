@@ -2,7 +2,7 @@
 
 use super::Goal;
 use super::circuit::{self, Circuit, CircuitSpec};
-use super::product::{ProductEngine, ProductSketch};
+use super::product::{ProductEngine, ProductFigures};
 use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,9 @@ use sudare_expr::Matrix;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
 use sudare_methods::MatrixError;
-use sudare_methods::exact::{ExactEngine, ExactSketch, ExactSpec};
-use sudare_methods::product::{KeyDemand, Method, Product, ProductSpec};
+use sudare_methods::exact::{ExactEngine, ExactPlan, ExactSpec};
+use sudare_methods::product::{KeyDemand, Product};
+use sudare_methods::products::{Method, ProductSpec};
 use sudare_rlwe::Params;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::work::Work;
@@ -70,7 +71,7 @@ pub struct Refreshes {
 }
 
 /// What a program takes and promises, read off its literals.
-pub trait Sketch: Send + Sync {
+pub trait ProgramFigures: Send + Sync {
     /// The method's name.
     fn method(&self) -> &'static str;
 
@@ -144,7 +145,7 @@ pub trait Sketch: Send + Sync {
     }
 }
 
-impl dyn Sketch + '_ {
+impl dyn ProgramFigures + '_ {
     /// Ciphertexts of the input or result that has most.
     pub fn most_ciphertexts(&self, goal: &Goal) -> usize {
         goal.ends().filter_map(|node| self.size(node)).map(|size| size.count).max().unwrap_or(0)
@@ -157,7 +158,7 @@ pub trait CkksEngine: Send + Sync {
     fn params(&self) -> &ckks::Params;
 
     /// What it takes and promises.
-    fn sketch(&self) -> &dyn Sketch;
+    fn figures(&self) -> &dyn ProgramFigures;
 
     /// The product that it is, if it is one.
     fn product(&self) -> Option<&dyn Product> {
@@ -212,7 +213,7 @@ pub trait CkksEngine: Send + Sync {
     /// # Errors
     /// [`MatrixError::NotPlanned`] for another program.
     fn on_backends(&self) -> Result<&ProductEngine, MatrixError> {
-        Err(not_on_devices(self.sketch().method()))
+        Err(not_on_devices(self.figures().method()))
     }
 }
 
@@ -243,16 +244,16 @@ impl Engine {
     }
 
     /// What the program takes and promises.
-    pub fn sketch(&self) -> &dyn Sketch {
+    pub fn figures(&self) -> &dyn ProgramFigures {
         match self {
-            Self::Ckks(engine) => engine.sketch(),
-            Self::Exact(engine) => engine.sketch(),
+            Self::Ckks(engine) => engine.figures(),
+            Self::Exact(engine) => engine.plan(),
         }
     }
 
     /// The keys that a server needs.
     pub fn keys(&self) -> KeyDemand {
-        self.sketch().keys()
+        self.figures().keys()
     }
 }
 
@@ -263,11 +264,11 @@ impl Program {
     }
 
     /// Runs `read` on what the program takes and promises; nothing is built for it, but for a table.
-    pub fn sketched<T>(&self, goal: &Goal, read: impl FnOnce(&dyn Sketch) -> T) -> Result<T, MatrixError> {
+    pub fn with_figures<T>(&self, goal: &Goal, read: impl FnOnce(&dyn ProgramFigures) -> T) -> Result<T, MatrixError> {
         Ok(match self {
-            Self::Product { product } => read(&ProductSketch::new(goal, product)?),
-            Self::Circuit { circuit } => read(&circuit::Sketch::new(goal, circuit)?),
-            Self::Exact { exact } => read(&ExactSketch::new(goal.exact()?, exact)?),
+            Self::Product { product } => read(&ProductFigures::new(goal, product)?),
+            Self::Circuit { circuit } => read(&circuit::CircuitFigures::new(goal, circuit)?),
+            Self::Exact { exact } => read(&ExactPlan::new(goal.exact()?, exact)?),
             Self::Table { table } => read(&TableEngine::new(goal, table)?),
         })
     }
@@ -287,9 +288,7 @@ impl Program {
         Ok(match self {
             Self::Product { product } => Engine::Ckks(Box::new(ProductEngine::new(goal, product)?)),
             Self::Circuit { circuit } => Engine::Ckks(Box::new(Circuit::new(goal, circuit)?)),
-            Self::Exact { exact } => {
-                Engine::Exact(Box::new(ExactEngine::new(ExactSketch::new(goal.exact()?, exact)?)?))
-            }
+            Self::Exact { exact } => Engine::Exact(Box::new(ExactEngine::new(ExactPlan::new(goal.exact()?, exact)?)?)),
             Self::Table { table } => Engine::Ckks(Box::new(TableEngine::new(goal, table)?)),
         })
     }

@@ -15,6 +15,7 @@ use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Kind};
 use sudare_he::ckks::spread::SIGMAS;
 use sudare_he::ckks::{self, CiphertextOf, Evaluator, ParamsLiteral};
 use sudare_methods::MatrixError;
+use sudare_ring::memo::Memo;
 use sudare_rlwe::Backend;
 use sudare_rlwe::security::Security;
 use sudare_rlwe::simulated::Simulated;
@@ -55,6 +56,23 @@ impl RefreshWork {
     }
 }
 
+/// What a bootstrapping set takes and adds.
+struct Figures {
+    levels: (usize, usize),
+    variance: f64,
+    work: RefreshWork,
+    memory: [u64; 3],
+}
+
+impl Figures {
+    fn new(literal: &BootstrapLiteral) -> Result<Self, MatrixError> {
+        let levels = literal.levels()?;
+        let [alone, pair] = [work(literal, levels, Kind::Real)?, work(literal, levels, Kind::Pair)?];
+        let variance = literal.predicted_noise(2.0)?.total();
+        Ok(Self { levels, variance, work: RefreshWork { alone, pair }, memory: literal.memory()? })
+    }
+}
+
 /// A bootstrapping set as a circuit sees it; nothing is built.
 pub(crate) struct Refresh {
     set: BootstrapSet,
@@ -84,16 +102,14 @@ impl Refresh {
             let reason = format!("bootstrapping set {set} has not all slots, or less security than is asked for");
             return Err(MatrixError::NoPlan { reason });
         }
-        let levels = literal.levels()?;
-        Ok(Self {
-            set,
-            levels,
-            variance: literal.predicted_noise(2.0)?.total(),
-            work: RefreshWork { alone: work(&literal, levels, Kind::Real)?, pair: work(&literal, levels, Kind::Pair)? },
-            memory: literal.memory()?,
-            batch,
-            literal,
-        })
+        // What a set takes is worked out once in a process.
+        static KNOWN: Memo<(BootstrapSet, u32), Figures> = Memo::new();
+        let key = (set, literal.params.log_n);
+        let Figures { levels, variance, work, memory } = *match KNOWN.get(&key) {
+            Some(known) => known,
+            None => KNOWN.insert(key, Figures::new(&literal)?),
+        };
+        Ok(Self { set, levels, variance, work, memory, batch, literal })
     }
 
     pub fn literal(&self) -> &BootstrapLiteral {
@@ -130,7 +146,7 @@ impl Refresh {
     }
 
     /// What people are told.
-    pub fn told(&self, places: Vec<(usize, usize)>) -> Refreshes {
+    pub fn refreshes(&self, places: Vec<(usize, usize)>) -> Refreshes {
         let (set, prepared_bytes, work) = (self.set, self.prepared_bytes(), self.work);
         Refreshes { set, key_bytes: self.memory[0], prepared_bytes, places, work }
     }

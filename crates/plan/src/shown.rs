@@ -3,7 +3,7 @@
 use super::cost::CostModel;
 use super::planner::bytes;
 use super::summary::KeyLine;
-use super::{Engine, Plan, Sketch};
+use super::{Engine, Plan, ProgramFigures};
 use std::fmt::{self, Write};
 use sudare_expr::InputSpec;
 use sudare_rlwe::security::max_log_qp;
@@ -81,13 +81,13 @@ fn scale(plan: &Plan) -> String {
 }
 
 /// The operations that cost most, and their shares in all.
-fn dearest(sketch: &dyn Sketch, log_n: u32) -> Vec<(usize, f64)> {
+fn dearest(figures: &dyn ProgramFigures, log_n: u32) -> Vec<(usize, f64)> {
     let model = CostModel::default();
-    let whole = model.price(&sketch.work(), log_n, 1);
-    let prices = sketch.costs().iter().map(|work| model.price(work, log_n, 1));
+    let whole = model.price(&figures.work(), log_n, 1);
+    let prices = figures.costs().iter().map(|work| model.price(work, log_n, 1));
     let each: Vec<f64> = prices.collect();
     let all: f64 = each.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let refreshes = if sketch.refreshes().is_some() { (all / whole).min(1.0) } else { 1.0 };
+    let refreshes = if figures.refreshes().is_some() { (all / whole).min(1.0) } else { 1.0 };
     let mut shares: Vec<(usize, f64)> = each.into_iter().map(|price| refreshes * price / all).enumerate().collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     shares.retain(|(_, share)| *share >= LEAST_SHARE);
@@ -125,7 +125,7 @@ impl fmt::Display for Plan {
         if goal.batch > 1 {
             row("batch", format!("{} at once", goal.batch))?;
         }
-        let sketch = self.engine().sketch();
+        let figures = self.engine().figures();
         row(
             "error",
             match (self.is_exact(), goal.expression.as_moments()) {
@@ -135,7 +135,7 @@ impl fmt::Display for Plan {
             },
         )?;
         if let Some(policy) = self.release() {
-            let (results, bits, private) = (policy.releases(), policy.security_bits(), sketch.error());
+            let (results, bits, private) = (policy.releases(), policy.security_bits(), figures.error());
             let plural = if results == 1 { "" } else { "s" };
             row("release", format!("{results} result{plural}, {bits} bits; {private:.1e} before its noise"))?;
         }
@@ -145,7 +145,7 @@ impl fmt::Display for Plan {
             "scheme",
             format!(
                 "{}, N = {}, log QP = {:.0}{of}, {}-bit security, depth {}",
-                sketch.scheme(),
+                figures.scheme(),
                 params.degree(),
                 s.log_qp,
                 s.security_bits,
@@ -154,7 +154,7 @@ impl fmt::Display for Plan {
         )?;
         let special = if literal.p_bits.is_empty() { "none".into() } else { primes(&literal.p_bits) };
         row("primes", format!("{} | {special} bits{}", primes(&literal.q_bits), scale(self)))?;
-        for (name, value) in sketch.details() {
+        for (name, value) in figures.details() {
             row(name, value)?;
         }
         // Nobody counted and timed statistics.
@@ -165,21 +165,21 @@ impl fmt::Display for Plan {
             let ends = format!("[{}, {}]", a.low, a.high);
             row("polynomial", format!("on {ends}, within {:.1e} of its function there", a.error))?;
         }
-        for (node, share) in dearest(sketch, literal.log_n) {
+        for (node, share) in dearest(figures, literal.log_n) {
             let op = goal.expression.nodes()[node].operation.name();
-            let hint = sketch.cheaper(goal, node).map_or(String::new(), |hint| format!("; {hint}"));
+            let hint = figures.cheaper(goal, node).map_or(String::new(), |hint| format!("; {hint}"));
             row("costs", format!("{:.0} % operation {node} ({op}){hint}", 100.0 * share))?;
         }
-        if let Some(r) = sketch.refreshes() {
+        if let Some(r) = figures.refreshes() {
             let (places, plural) = (r.places.len(), if r.places.len() == 1 { "" } else { "es" });
             let sizes = format!("keys {}, prepared {}", bytes(r.key_bytes), bytes(r.prepared_bytes));
             row("bootstrap", format!("{places} refresh{plural} by set {}: {sizes}", r.set))?;
             let model = CostModel::default();
             let share = |work: Work| model.price(&work, literal.log_n, 1);
-            let whole = share(sketch.work());
+            let whole = share(figures.work());
             for (node, count) in &r.places {
                 let seconds = s.seconds * share(r.work.of(*count)) / whole;
-                let level = sketch.size(*node).map_or(0, |size| size.level);
+                let level = figures.size(*node).map_or(0, |size| size.level);
                 let op = goal.expression.nodes()[*node].operation.name();
                 row(
                     "",

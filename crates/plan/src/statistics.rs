@@ -3,7 +3,7 @@
 
 use super::Goal;
 use super::goal::MAX_COVARIANCE_ERROR;
-use super::program::{CkksEngine, NodeSize, Sketch};
+use super::program::{CkksEngine, NodeSize, ProgramFigures};
 use serde::{Deserialize, Serialize};
 use sudare_expr::{InputSpec, Matrix};
 use sudare_he::HeError;
@@ -72,7 +72,7 @@ impl TableEngine {
     }
 }
 
-impl Sketch for TableEngine {
+impl ProgramFigures for TableEngine {
     fn method(&self) -> &'static str {
         "moments"
     }
@@ -124,7 +124,7 @@ impl CkksEngine for TableEngine {
         &self.params
     }
 
-    fn sketch(&self) -> &dyn Sketch {
+    fn figures(&self) -> &dyn ProgramFigures {
         self
     }
 

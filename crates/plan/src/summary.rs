@@ -1,7 +1,7 @@
 //! Figures of a plan: keys, sizes, time, memory, error.
 
 use super::Goal;
-use super::program::{Engine, NodeSize, Sketch};
+use super::program::{Engine, NodeSize, ProgramFigures};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use sudare_expr::InputSpec;
@@ -144,8 +144,8 @@ fn steps(params: &Params) -> HashMap<u64, i64> {
 
 impl Summary {
     pub(super) fn new(goal: &Goal, engine: &Engine) -> Self {
-        let (params, sketch) = (engine.params(), engine.sketch());
-        let (literal, demand, error) = (params.literal(), sketch.keys(), goal.promised_error(sketch.error()));
+        let (params, figures) = (engine.params(), engine.figures());
+        let (literal, demand, error) = (params.literal(), figures.keys(), goal.promised_error(figures.error()));
         let steps = steps(params);
         let line = |element: u64, level: usize| {
             let (bytes, wire_bytes) = key_bytes(literal, level);
@@ -155,15 +155,15 @@ impl Summary {
         let keys = relin.into_iter().chain(demand.galois.iter().map(|(g, level)| line(*g, *level))).collect();
         Self {
             params: params.hash().to_string(),
-            method: sketch.method().to_owned(),
+            method: figures.method().to_owned(),
             log_qp: params.log_qp(),
             security_bits: params.security().bits(),
             depth: params.max_level(),
             keys,
-            operands: operands(goal, sketch, error),
-            key_switches: sketch.work().key_switches,
+            operands: operands(goal, figures, error),
+            key_switches: figures.work().key_switches,
             seconds: 0.0,
-            memory: memory(goal, sketch),
+            memory: memory(goal, figures),
             predicted_error: error,
         }
     }
@@ -180,12 +180,13 @@ impl Summary {
 }
 
 /// Inputs and result.
-fn operands(goal: &Goal, sketch: &dyn Sketch, error: f64) -> Vec<OperandLine> {
+fn operands(goal: &Goal, figures: &dyn ProgramFigures, error: f64) -> Vec<OperandLine> {
     let expr = &goal.expression;
     let line = |name: &str, node: usize, input: Option<&InputSpec>| {
-        let NodeSize { count, parts, level } = sketch.size(node).unwrap_or(NodeSize { count: 0, parts: 2, level: 0 });
+        let NodeSize { count, parts, level } = figures.size(node).unwrap_or(NodeSize { count: 0, parts: 2, level: 0 });
         let ciphertexts = if input.is_some_and(|i| i.plain) { 0 } else { count };
-        let (memory, wire) = (poly_bytes(sketch.literal(), level), sizing::sent_bytes(sketch.literal(), level, false));
+        let (memory, wire) =
+            (poly_bytes(figures.literal(), level), sizing::sent_bytes(figures.literal(), level, false));
         // A fresh ciphertext under the secret key travels as one polynomial and a seed.
         let sent = if input.is_some() { 1 } else { parts as u64 };
         OperandLine {
@@ -208,26 +209,26 @@ fn operands(goal: &Goal, sketch: &dyn Sketch, error: f64) -> Vec<OperandLine> {
 }
 
 /// Bytes of all keys in memory.
-pub(super) fn all_key_bytes(sketch: &dyn Sketch) -> u64 {
-    let (literal, demand) = (sketch.literal(), sketch.keys());
+pub(super) fn all_key_bytes(figures: &dyn ProgramFigures) -> u64 {
+    let (literal, demand) = (figures.literal(), figures.keys());
     let levels = demand.relin.into_iter().chain(demand.galois.iter().map(|(_, level)| *level));
-    let bootstrap = sketch.refreshes().map_or(0, |r| r.key_bytes);
+    let bootstrap = figures.refreshes().map_or(0, |r| r.key_bytes);
     levels.map(|level| key_bytes(literal, level).0).sum::<u64>() + bootstrap
 }
 
 /// Bytes of memory of the server while it runs: ciphertexts, keys and tables. Where a program was not simulated,
 /// operands and results and half again before they are relinearised stand for its ciphertexts.
-pub(super) fn memory(goal: &Goal, sketch: &dyn Sketch) -> u64 {
+pub(super) fn memory(goal: &Goal, figures: &dyn ProgramFigures) -> u64 {
     let moving = || -> u64 {
         goal.ends()
-            .filter_map(|node| sketch.size(node))
+            .filter_map(|node| figures.size(node))
             .map(|size| {
-                let one = poly_bytes(sketch.literal(), size.level);
+                let one = poly_bytes(figures.literal(), size.level);
                 let bytes = one.saturating_mul((size.parts * size.count) as u64);
                 bytes.saturating_add(bytes / 2)
             })
             .fold(0, u64::saturating_add)
     };
-    let held = sketch.peak_bytes().unwrap_or_else(moving);
-    [BASE_MEMORY, all_key_bytes(sketch), sketch.table_bytes()].into_iter().fold(held, u64::saturating_add)
+    let held = figures.peak_bytes().unwrap_or_else(moving);
+    [BASE_MEMORY, all_key_bytes(figures), figures.table_bytes()].into_iter().fold(held, u64::saturating_add)
 }

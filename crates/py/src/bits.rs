@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
-use crate::work::{Workers, long};
+use crate::work::{Workers, long, with_progress};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use sudare_ring::Threads;
 use sudare_rlwe::wire::{WireError, peek};
-use sudare_tfhe::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray};
+use sudare_tfhe::array::{ArrayEvaluator, Divisor, ElementType, Elementwise, EncryptedArray, Reduction};
 use sudare_tfhe::radix::Shift;
 use sudare_tfhe::{self as tfhe, TfheError, TfheLiteral};
 
@@ -204,17 +204,49 @@ impl BitsClient {
     }
 }
 
+/// Numbers for each element of an array: public ones in C order, as two's complement, or encrypted ones.
+#[derive(FromPyObject)]
+enum Numbers<'py> {
+    Public(PyReadonlyArray1<'py, u64>),
+    Encrypted(Py<BitsArray>),
+}
+
+/// The same, read without the interpreter's lock.
+enum Given {
+    Public(Vec<u64>),
+    Encrypted(Py<BitsArray>),
+}
+
+impl From<Numbers<'_>> for Given {
+    fn from(numbers: Numbers<'_>) -> Self {
+        match numbers {
+            Numbers::Public(values) => Self::Public(values.as_array().to_vec()),
+            Numbers::Encrypted(array) => Self::Encrypted(array),
+        }
+    }
+}
+
 /// Computes with evaluation keys.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct BitsServer(sudare_tfhe::ServerKey, Threads);
 
 impl BitsServer {
-    fn work(
+    fn work<T: Send>(
         &self,
         py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(&dyn ArrayEvaluator) -> std::result::Result<T, TfheError> + Send,
+    ) -> Result<T> {
+        with_progress(py, progress, |progress| Ok(self.1.run(|| work(&*self.0.arrays_with(progress)?))?))
+    }
+
+    fn array(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
         work: impl FnOnce(&dyn ArrayEvaluator) -> std::result::Result<EncryptedArray, TfheError> + Send,
     ) -> Result<BitsArray> {
-        long(py, || Ok(BitsArray(self.1.run(|| work(&*self.0.arrays()?))?)))
+        self.work(py, progress, work).map(BitsArray)
     }
 }
 
@@ -270,23 +302,30 @@ impl BitsServer {
         values: PyReadonlyArray1<'_, u64>,
     ) -> Result<BitsArray> {
         let (element, values) = (named::<ElementType>(element)?, values.as_array().to_vec());
-        self.work(py, |e| e.public_array(element, shape, &values))
+        self.array(py, None, |e| e.public_array(element, shape, &values))
     }
 
     /// An operation by NumPy's name for it.
-    fn elementwise(&self, py: Python<'_>, name: &str, left: &BitsArray, right: &BitsArray) -> Result<BitsArray> {
+    fn elementwise(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        left: &BitsArray,
+        right: &BitsArray,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<BitsArray> {
         let operation: Elementwise = named(name)?;
-        self.work(py, |e| e.elementwise(operation, &left.0, &right.0))
+        self.array(py, progress, |e| e.elementwise(operation, &left.0, &right.0))
     }
 
     /// The negative.
-    fn negative(&self, py: Python<'_>, operand: &BitsArray) -> Result<BitsArray> {
-        self.work(py, |e| e.negative(&operand.0))
+    fn negative(&self, py: Python<'_>, operand: &BitsArray, progress: Option<Py<PyAny>>) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.negative(&operand.0))
     }
 
     /// Every bit flipped.
-    fn invert(&self, py: Python<'_>, operand: &BitsArray) -> Result<BitsArray> {
-        self.work(py, |e| e.inverted(&operand.0))
+    fn invert(&self, py: Python<'_>, operand: &BitsArray, progress: Option<Py<PyAny>>) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.inverted(&operand.0))
     }
 
     /// Elements of the first where the condition holds, else of the second.
@@ -296,37 +335,110 @@ impl BitsServer {
         condition: &BitsArray,
         first: &BitsArray,
         second: &BitsArray,
+        progress: Option<Py<PyAny>>,
     ) -> Result<BitsArray> {
-        self.work(py, |e| e.choice(&condition.0, &first.0, &second.0))
+        self.array(py, progress, |e| e.choice(&condition.0, &first.0, &second.0))
     }
 
-    /// Whether any (or all) of the booleans along the first axis are true.
-    fn reduce(&self, py: Python<'_>, name: &str, operand: &BitsArray, shape: Vec<usize>) -> Result<BitsArray> {
-        let how = named(name)?;
-        self.work(py, |e| e.reduced(how, &operand.0, shape))
+    /// The lines along the first axis joined by an operation, by NumPy's name for it, or by `any` or `all`.
+    fn reduce(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        operand: &BitsArray,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<BitsArray> {
+        match name.parse::<Reduction>() {
+            Ok(how) => {
+                let shape = operand.0.line_shape().to_vec();
+                self.array(py, progress, |e| e.reduced(how, &operand.0, shape))
+            }
+            Err(_) => {
+                let operation: Elementwise = named(name)?;
+                self.array(py, progress, |e| e.folded(operation, &operand.0))
+            }
+        }
+    }
+
+    /// The first line along the first axis, the first two joined, the first three, …, by NumPy's name for the operation.
+    fn scan(&self, py: Python<'_>, name: &str, operand: &BitsArray, progress: Option<Py<PyAny>>) -> Result<BitsArray> {
+        let operation: Elementwise = named(name)?;
+        self.array(py, progress, |e| e.scanned(operation, &operand.0))
+    }
+
+    /// Sorted along the first axis.
+    fn sort(&self, py: Python<'_>, operand: &BitsArray, progress: Option<Py<PyAny>>) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.sorted(&operand.0))
+    }
+
+    /// The number of the first of the largest, or of the least, along the first axis.
+    fn first_best(
+        &self,
+        py: Python<'_>,
+        operand: &BitsArray,
+        largest: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.first_best(&operand.0, largest))
+    }
+
+    /// Quotients rounded down, and remainders.
+    fn divide(
+        &self,
+        py: Python<'_>,
+        operand: &BitsArray,
+        by: Numbers<'_>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<(BitsArray, BitsArray)> {
+        let by = Given::from(by);
+        let (quotient, rest) = self.work(py, progress, |e| match &by {
+            Given::Public(by) => e.divided(&operand.0, Divisor::Public(by)),
+            Given::Encrypted(by) => e.divided(&operand.0, Divisor::Encrypted(&by.get().0)),
+        })?;
+        Ok((BitsArray(quotient), BitsArray(rest)))
+    }
+
+    /// A public power.
+    fn power(
+        &self,
+        py: Python<'_>,
+        operand: &BitsArray,
+        exponent: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.raised(&operand.0, exponent))
+    }
+
+    /// The matrix products of two batches.
+    fn matmul(
+        &self,
+        py: Python<'_>,
+        left: &BitsArray,
+        right: &BitsArray,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.matrix_product(&left.0, &right.0))
     }
 
     /// The same array with no carry waiting.
-    fn settle(&self, py: Python<'_>, operand: &BitsArray) -> Result<BitsArray> {
-        self.work(py, |e| e.settled(&operand.0))
+    fn settle(&self, py: Python<'_>, operand: &BitsArray, progress: Option<Py<PyAny>>) -> Result<BitsArray> {
+        self.array(py, progress, |e| e.settled(&operand.0))
     }
 
-    /// A shift by a public number for each element.
+    /// A shift, by NumPy's name for it, by a public or an encrypted number for each element.
     fn shift(
         &self,
         py: Python<'_>,
         name: &str,
         operand: &BitsArray,
-        by: PyReadonlyArray1<'_, u64>,
+        by: Numbers<'_>,
+        progress: Option<Py<PyAny>>,
     ) -> Result<BitsArray> {
-        let (shift, by) = (named::<Shift>(name)?, by.as_array().to_vec());
-        self.work(py, |e| e.shifted(shift, &operand.0, &by))
-    }
-
-    /// A shift by an encrypted number for each element.
-    fn shift_by(&self, py: Python<'_>, name: &str, operand: &BitsArray, by: &BitsArray) -> Result<BitsArray> {
-        let shift = named(name)?;
-        self.work(py, |e| e.shifted_by(shift, &operand.0, &by.0))
+        let (shift, by) = (named::<Shift>(name)?, Given::from(by));
+        self.array(py, progress, |e| match &by {
+            Given::Public(by) => e.shifted(shift, &operand.0, by),
+            Given::Encrypted(by) => e.shifted_by(shift, &operand.0, &by.get().0),
+        })
     }
 
     /// The table's entry for each element.
@@ -336,14 +448,21 @@ impl BitsServer {
         operand: &BitsArray,
         table: PyReadonlyArray1<'_, u64>,
         element: &str,
+        progress: Option<Py<PyAny>>,
     ) -> Result<BitsArray> {
         let (element, table) = (named::<ElementType>(element)?, table.as_array().to_vec());
-        self.work(py, |e| e.looked_up(&operand.0, &table, element))
+        self.array(py, progress, |e| e.looked_up(&operand.0, &table, element))
     }
 
     /// The same numbers as another type.
-    fn convert(&self, py: Python<'_>, operand: &BitsArray, element: &str) -> Result<BitsArray> {
+    fn convert(
+        &self,
+        py: Python<'_>,
+        operand: &BitsArray,
+        element: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<BitsArray> {
         let element = named::<ElementType>(element)?;
-        self.work(py, |e| e.converted(&operand.0, element))
+        self.array(py, progress, |e| e.converted(&operand.0, element))
     }
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::files::{hold_key, read_key, write_key};
 use crate::plan::Plan;
 use crate::server::Server;
-use crate::work::{Workers, long, told};
+use crate::work::{Workers, long, with_progress};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -89,7 +89,7 @@ impl Client {
 
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, threads: Workers, progress: Option<Py<PyAny>>) -> Result<Server> {
-        told(py, progress, |progress| {
+        with_progress(py, progress, |progress| {
             let keys = self.0.server_keys(progress)?;
             Ok(Server(session::Server::new(self.0.plan(), keys, threads.0)?))
         })
@@ -104,7 +104,7 @@ impl Client {
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
         let all = matrices(&values)?;
-        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
+        with_progress(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
     }
 
     /// Encrypts an input of integers.
@@ -116,7 +116,7 @@ impl Client {
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
         let all = values.matrices()?;
-        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers_batch(name, &all, progress)?)))
+        with_progress(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers_batch(name, &all, progress)?)))
     }
 
     /// Results that may still be shown under the key.
@@ -163,7 +163,7 @@ impl PublicClient {
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
         let all = matrices(&values)?;
-        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
+        with_progress(py, progress, |progress| Ok(Encrypted(self.0.encrypt_batch(name, &all, progress)?)))
     }
 
     /// Encrypts an input of integers.
@@ -175,6 +175,6 @@ impl PublicClient {
         progress: Option<Py<PyAny>>,
     ) -> Result<Encrypted> {
         let all = values.matrices()?;
-        told(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers_batch(name, &all, progress)?)))
+        with_progress(py, progress, |progress| Ok(Encrypted(self.0.encrypt_integers_batch(name, &all, progress)?)))
     }
 }

@@ -6,7 +6,7 @@ use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan;
 use crate::server::Server;
-use crate::work::{Workers, long, told};
+use crate::work::{Workers, long, with_progress};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use sudare_rlwe::security::Security;
@@ -40,7 +40,7 @@ impl Context {
         let threads = threads.0;
         let options =
             session::ContextOptions { scale_bits, security, threads, tile, release, bootstrap, automatic, columns };
-        told(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
+        with_progress(py, progress, |progress| Ok(Self(session::Context::new_with(depth, &options, progress)?)))
     }
 
     /// The side that computes.

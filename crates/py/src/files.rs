@@ -1,15 +1,46 @@
 //! Files: whole or not at all, and secret keys without a copy in the interpreter's memory.
 
-use crate::error::Result;
+use crate::error::{Refusal, Result};
 use crate::work::long;
 use pyo3::prelude::*;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use sudare_rlwe::KeyId;
+use sudare_rlwe::wire::{self, Header, ObjectType};
 use sudare_store::LockedFile;
 use sudare_store::atomic::{self, Access, Durability, Over};
 
 /// Most bytes of a file with a secret key.
 const MAX_SECRET: u64 = 64 << 20;
+
+/// Its type's name in Rust and in words, its length, the name of the key that it is under, and whether it is a secret key.
+type Peeked = (String, String, u64, String, bool);
+
+fn known(header: &Header) -> Peeked {
+    let (object, key) = (header.object(), header.key().0.iter().map(|byte| format!("{byte:02x}")).collect());
+    (format!("{object:?}"), object.to_string(), header.total_bytes(), key, object.is_secret())
+}
+
+/// What an object is, by its header.
+#[pyfunction]
+pub fn peek(data: &[u8]) -> Result<Peeked> {
+    Ok(known(&wire::peek(data)?))
+}
+
+/// What a file begins with, or has after parameters of TFHE, without which such a key is none.
+#[pyfunction]
+pub fn peek_file(py: Python<'_>, path: PathBuf) -> Result<Option<Peeked>> {
+    long(py, || {
+        let mut file = File::open(path).map_err(|e| Refusal::Raised(e.into()))?;
+        let Ok(first) = wire::peek(&mut file) else { return Ok(None) };
+        if first.object() != ObjectType::TfheParams {
+            return Ok((first.object() != ObjectType::TfheClientKey).then(|| known(&first)));
+        }
+        let after = file.seek(SeekFrom::Start(first.total_bytes())).ok().and_then(|_| wire::peek(&mut file).ok());
+        Ok(Some(known(after.as_ref().unwrap_or(&first))))
+    })
+}
 
 /// Writes a file, which takes its place when it is whole, and that of a secret key only if `overwrite` says so.
 #[pyfunction]

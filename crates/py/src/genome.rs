@@ -2,7 +2,7 @@
 
 use crate::error::{Refusal, Result};
 use crate::files;
-use crate::work::{Workers, long, told};
+use crate::work::{Workers, long, with_progress};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -66,7 +66,7 @@ impl GenomePanel {
             assembly,
             policy: Policy { least_eps: policy.0, most_sites: policy.1, most_starts: policy.2 },
         };
-        told(py, progress, |tell| {
+        with_progress(py, progress, |tell| {
             build.run(&input, &output, &|done, all| tell(done as usize, all as usize))?;
             Ok(Self(Arc::new(genome::Panel::open(&output)?)))
         })
@@ -125,7 +125,7 @@ impl GenomePanel {
         progress: Option<Py<PyAny>>,
     ) -> Result<u64> {
         let store = trie::Store::new(self.0.clone());
-        told(py, progress, |tell| Ok(Threads::new(threads.0).run(|| trie::class(&store, sites, eps, tell))?))
+        with_progress(py, progress, |tell| Ok(Threads::new(threads.0).run(|| trie::class(&store, sites, eps, tell))?))
     }
 
     /// The planner's choice: protocol and table.
@@ -376,7 +376,7 @@ impl GenomeServer {
         pad: Option<u64>,
         progress: Option<Py<PyAny>>,
     ) -> Result<(Bound<'py, PyBytes>, Counted)> {
-        let (answer, counters) = told(py, progress, |tell| {
+        let (answer, counters) = with_progress(py, progress, |tell| {
             let options = Options { class: pad, progress: Some(tell) };
             Ok(self.1.run(|| self.0.search(query, options))?)
         })?;

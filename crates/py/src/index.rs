@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
-use crate::work::{Workers, long, told};
+use crate::work::{Workers, long, with_progress};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -332,7 +332,7 @@ impl IndexTable {
         progress: Option<Py<PyAny>>,
     ) -> Result<IndexAnswer> {
         let gaps: Vec<Gap> = gaps.into_iter().map(|(low, high)| Gap { low, high }).collect();
-        told(py, progress, |tell| {
+        with_progress(py, progress, |tell| {
             let tell = |done, all| tell(done, all);
             Ok(IndexAnswer(self.threads.run(|| self.server.count(&self.table, &query.0, &gaps, &tell))?))
         })
@@ -347,7 +347,7 @@ impl IndexTable {
         progress: Option<Py<PyAny>>,
     ) -> Result<IndexAnswer> {
         let gap = Gap { low: gap.0, high: gap.1 };
-        told(py, progress, |tell| {
+        with_progress(py, progress, |tell| {
             let tell = |done, all| tell(done, all);
             Ok(IndexAnswer(self.threads.run(|| self.server.fetch(&self.table, &query.0, gap, &tell))?))
         })
@@ -355,7 +355,7 @@ impl IndexTable {
 
     /// Scores of all rows.
     fn scores(&self, py: Python<'_>, query: &IndexQuery, progress: Option<Py<PyAny>>) -> Result<IndexAnswer> {
-        told(py, progress, |tell| {
+        with_progress(py, progress, |tell| {
             let tell = |done, all| tell(done, all);
             Ok(IndexAnswer(self.threads.run(|| self.server.scores(&self.table, &query.0, &tell))?))
         })

@@ -20,6 +20,7 @@ mod operation;
 mod part;
 mod plan;
 mod polynomial;
+mod remote;
 mod server;
 mod stored;
 mod work;
@@ -30,27 +31,20 @@ pub use context::Context;
 pub use device::devices;
 pub use encrypted::Encrypted;
 pub use error::error_classes;
-pub use files::write_file;
+pub use files::{peek, peek_file, write_file};
 pub use genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
 pub use index::{Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexStoring, IndexTable};
 pub use operation::infer;
 pub use part::{add_parts, decrypt_part, layouts, load_part, matmul_parts, sum_part};
 pub use plan::Plan;
 pub use polynomial::Polynomial;
+pub use remote::Remote;
 pub use server::Server;
 pub use stored::Stored;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sudare_ring::Family;
-
-/// What an object is, by its header: number and name of its type, its length, and the name of the key that it is under.
-#[pyfunction]
-pub fn peek(data: &[u8]) -> error::Result<(u16, String, u64, String)> {
-    let header = sudare_rlwe::wire::peek(data)?;
-    let key = header.key().0.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((header.object().code(), header.object().to_string(), header.total_bytes(), key))
-}
 
 /// Limits kernels to the best family that `SUDARE_KERNEL` names, where it is set.
 ///

@@ -6,7 +6,7 @@ use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::operation::operation_of;
 use crate::plan::Plan;
-use crate::work::{Workers, long};
+use crate::work::{Workers, long, with_progress};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -151,6 +151,6 @@ impl Server {
     fn apply(&self, py: Python<'_>, operation: &str, operands: Vec<PyRef<'_, Encrypted>>) -> Result<Encrypted> {
         let operation = operation_of(operation)?;
         let operands: Vec<&session::Encrypted> = operands.iter().map(|operand| &operand.0).collect();
-        long(py, || Ok(Encrypted(self.0.apply(&operation, &operands)?)))
+        with_progress(py, None, |_| Ok(Encrypted(self.0.apply(&operation, &operands)?)))
     }
 }

@@ -6,7 +6,7 @@ use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::server::Server;
-use crate::work::{long, told};
+use crate::work::{long, with_progress};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -48,7 +48,7 @@ impl Stored {
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
         let all = matrices(&values)?;
-        told(py, progress, |progress| Ok(Self(client.0.encrypt_stored(name, &all, &path, progress)?)))
+        with_progress(py, progress, |progress| Ok(Self(client.0.encrypt_stored(name, &all, &path, progress)?)))
     }
 
     /// The same under a public key.
@@ -62,7 +62,7 @@ impl Stored {
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
         let all = matrices(&values)?;
-        told(py, progress, |progress| Ok(Self(client.0.encrypt_stored(name, &all, &path, progress)?)))
+        with_progress(py, progress, |progress| Ok(Self(client.0.encrypt_stored(name, &all, &path, progress)?)))
     }
 
     /// All of it in memory.
@@ -111,7 +111,7 @@ impl Stored {
         resume: bool,
         progress: Option<Py<PyAny>>,
     ) -> Result<(Self, u64)> {
-        told(py, progress, |progress| {
+        with_progress(py, progress, |progress| {
             let done = server.0.matmul_stored(&self.0, &right.0, &path, options(memory, resume), progress)?;
             Ok((Self(done.product), done.read_bytes))
         })

@@ -4,7 +4,9 @@ use crate::error::{Refusal, Result, raised};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use sudare_ring::ErrorKind;
 use sudare_ring::interrupt::Interrupt;
 use sudare_session::Progress;
@@ -15,12 +17,12 @@ const MAX_THREADS: u16 = 4096;
 /// Runs work without the interpreter's lock. Every 50 ms the caller's thread runs the handlers of
 /// signals that came in; what they raise (a `KeyboardInterrupt`) ends the work and is raised here.
 pub fn long<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    told(py, None, |_| work())
+    with_progress(py, None, |_| work())
 }
 
 /// The same for work that tells how far it has come: a callable of (done, all) is called by the
 /// caller's thread, and what it raises ends the work too.
-pub fn told<T: Send>(
+pub fn with_progress<T: Send>(
     py: Python<'_>,
     callback: Option<Py<PyAny>>,
     work: impl FnOnce(Progress<'_>) -> Result<T> + Send,
@@ -38,6 +40,43 @@ pub fn told<T: Send>(
         (Some(error), _) => Err(Refusal::Raised(error)),
         (None, Ok(result)) => result,
         (None, Err(interrupted)) => Err(Refusal::Raised(PyKeyboardInterrupt::new_err(interrupted.to_string()))),
+    }
+}
+
+/// How often the caller's thread looks up from what another one waits for.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Waits for a remote machine on a thread of its own, so that handlers of signals run and the callable of (done, all) is
+/// called meanwhile. What they raise is raised at once: the thread, which holds nothing of the caller, ends when the machine
+/// has answered or its time is over.
+pub fn away<T: Send + 'static, E: Send + 'static>(
+    py: Python<'_>,
+    callback: Option<Py<PyAny>>,
+    refused: impl Fn(E) -> Refusal,
+    work: impl FnOnce(&dyn Fn(u64, u64)) -> std::result::Result<T, E> + Send + 'static,
+) -> Result<T> {
+    let listener = Arc::new(Listener { callback, ..Listener::default() });
+    let (done, answer) = sync_channel(1);
+    let tells = listener.clone();
+    std::thread::spawn(move || {
+        let tell = |done, all| {
+            tells.tell(usize::try_from(done).unwrap_or(usize::MAX), usize::try_from(all).unwrap_or(usize::MAX))
+        };
+        // Nobody may listen any more.
+        let _ = done.send(work(&tell));
+    });
+    let answer = Mutex::new(answer);
+    loop {
+        let heard = py.detach(|| answer.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(EVERY));
+        let looked = py.check_signals().and_then(|()| listener.show(py)).map_err(Refusal::Raised);
+        match heard {
+            Ok(found) => return looked.and_then(|()| found.map_err(&refused)),
+            Err(RecvTimeoutError::Timeout) => looked?,
+            Err(RecvTimeoutError::Disconnected) => {
+                let words = "the thread that asked a remote server ended without an answer";
+                return Err(Refusal::Refused(ErrorKind::Internal, words.into()));
+            }
+        }
     }
 }
 
@@ -80,7 +119,7 @@ impl Listener {
     fn show(&self, py: Python<'_>) -> PyResult<()> {
         let (done, all) = (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed));
         match &self.callback {
-            Some(callback) if done > self.shown.swap(done, Ordering::Relaxed) => {
+            Some(callback) if all > 0 && done > self.shown.swap(done, Ordering::Relaxed) => {
                 callback.call1(py, (done, all)).map(drop)
             }
             _ => Ok(()),

@@ -1,15 +1,20 @@
-//! What computes on ciphertexts: the processor on one at a time, a device on a batch of them. A scheme's evaluator and
-//! what is built of its operations are written once, for both; every word of a result is the same.
+//! The seam between devices: what a backend does with ciphertexts.
+//!
+//! A ciphertext of a backend is a batch of one level under one key: one on the processor ([`Cpu`](crate::Cpu)), as many as are
+//! computed together on a device, all that a circuit treats alike in a simulation ([`crate::simulated`]). Operations are
+//! unchecked and uncounted: [`Evaluator`](crate::Evaluator) checks operands and keys, once for every backend, and counts. A
+//! scheme's evaluator and all circuits are written on it once, and every word of a result is the same on every device.
 
 use crate::ciphertext::Ciphertext;
+use crate::context::Context;
+use crate::cpu::{Blocks, MapSteps};
 use crate::error::RlweError;
-use crate::evaluator::{Counters, Evaluator, MapSteps};
 use crate::ids::KeyId;
-use crate::keys::KeySource;
+use crate::keys::KeySwitchKey;
 use crate::params::Params;
-use std::borrow::Cow;
 use std::sync::Arc;
-use sudare_ring::ops::{PeriodicPoly, Root};
+use sudare_ring::automorphism::conjugation_element;
+use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Eval, Poly};
 use zeroize::Zeroize;
 
@@ -27,7 +32,7 @@ pub trait Shaped: Clone {
     /// Polynomials of a ciphertext: two, or three after a product.
     fn polynomials(&self) -> usize;
 
-    /// How many of a list of ciphertexts it stands for: one, but in a simulation.
+    /// How many ciphertexts are in the batch.
     fn count(&self) -> usize {
         1
     }
@@ -59,14 +64,93 @@ impl Shaped for Ciphertext {
     }
 }
 
-/// The operations of [`Evaluator`] on whatever its ciphertexts are. Each does and refuses what the method of that name there
-/// says; a device refuses by [`RlweError::Device`] besides.
+/// What ends a linear map of a ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapEnd {
+    /// The rescale.
+    Value,
+    /// Its sum v + v̄ with its conjugate, rescaled.
+    Real,
+    /// That, and i·(v̄ − v), twice its imaginary part, both rescaled.
+    Parts,
+}
+
+impl MapEnd {
+    /// How many ciphertexts it makes.
+    pub fn values(self) -> usize {
+        if self == Self::Parts { 2 } else { 1 }
+    }
+}
+
+/// f·Σ a_i·b_i + Σ p_j·v_j + p of ciphertexts of two parts: a step of a polynomial, which is relinearised and rescaled once.
+#[derive(Clone, Debug)]
+pub struct Combination<'a, C, R> {
+    /// Any ciphertext of the same key, for a sum of nothing but a constant.
+    pub like: &'a C,
+    /// The factors of each product.
+    pub products: Vec<[&'a C; 2]>,
+    /// f.
+    pub factor: u64,
+    /// Each ciphertext, and what multiplies it.
+    pub multiples: Vec<(&'a C, &'a R)>,
+    /// p.
+    pub constant: Option<&'a R>,
+}
+
+impl<'a, C, R> Combination<'a, C, R> {
+    /// The ciphertexts that it reads.
+    pub fn operands(&self) -> impl Iterator<Item = &'a C> {
+        self.products.iter().flatten().copied().chain(self.multiples.iter().map(|(v, _)| *v))
+    }
+}
+
+/// How a ciphertext modulo q_0 comes to all primes: to a sparse secret modulo q_0·p, and back modulo Q·p.
+#[derive(Clone, Debug)]
+pub struct Raise {
+    /// q_0 and p.
+    pub gate: Params,
+    /// All of Q, and p.
+    pub open: Params,
+    /// The level that it leads to.
+    pub top: usize,
+    /// From the dense secret to the sparse one, and from that to the dense one; `None` in a simulation.
+    pub keys: Option<Arc<[KeySwitchKey; 2]>>,
+}
+
+impl Raise {
+    /// Both keys.
+    ///
+    /// # Errors
+    /// [`RlweError::Internal`] without any.
+    pub fn keys(&self) -> Result<&[KeySwitchKey; 2], RlweError> {
+        self.keys.as_deref().ok_or(RlweError::Internal { what: "a ciphertext is raised without keys" })
+    }
+}
+
+/// What a polynomial is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The data primes of a level.
+    Q,
+    /// These and the special primes.
+    QP,
+}
+
+/// The operations of a device. Operands are of one set of parameters and one key, and have the parts that an operation takes;
+/// keys are there and reach: [`Evaluator`](crate::Evaluator) sees to it. What a device refuses is [`RlweError::Device`]. Where
+/// operands have several levels, results have the lowest.
 pub trait Backend: Sync {
-    /// A ciphertext, or a batch of ciphertexts of one level under one key.
+    /// A batch of ciphertexts of one level under one key.
     type Ciphertext: Shaped + Send + Sync;
 
     /// A polynomial that is added or multiplied, as the backend keeps it.
     type Plaintext: Clone + Send + Sync + Zeroize;
+
+    /// The same of one that repeats: a diagonal of a linear map, or a constant.
+    type Row: Clone + Send + Sync + std::fmt::Debug;
+
+    /// Its keys and counters.
+    fn context(&self) -> &Context;
 
     /// A polynomial over the primes of a level, or these and the special ones, for later operations; `make` is called if
     /// the backend has a use for its words.
@@ -80,33 +164,25 @@ pub trait Backend: Sync {
         make: impl FnOnce() -> Result<Poly<Eval>, E>,
     ) -> Result<Self::Plaintext, E>;
 
-    /// A polynomial over Q·P of a level, for a lower one.
-    fn narrowed<'p>(&self, p: &'p Self::Plaintext, from: usize, level: usize) -> Cow<'p, Self::Plaintext>;
-
-    /// A polynomial of a linear map, as the backend keeps it.
-    type Row: Clone + Send + Sync;
-
-    /// A row, as [`Backend::prepare`].
+    /// A polynomial whose slots repeat with a period, as [`Backend::prepare`].
     ///
     /// # Errors
     /// Those of `make`.
     fn prepare_row<E>(
         &self,
-        level: usize,
+        at: (usize, Over),
         period: usize,
         make: impl FnOnce() -> Result<PeriodicPoly, E>,
     ) -> Result<Self::Row, E>;
 
-    /// Σ over giant steps ψ of ψ(Σ p ⊙ baby), rescaled: a linear map (double hoisting); several by one decomposition.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check_keys`]; [`RlweError::OutOfLevels`] at level 0, and on a backend without it
-    /// [`RlweError::Operands`].
-    fn linear_maps(
-        &self,
-        a: &Self::Ciphertext,
-        maps: &[(&MapSteps, &[Vec<Self::Row>])],
-    ) -> Result<Vec<Self::Ciphertext>, RlweError>;
+    /// How many ciphertexts like this one a circuit takes at a time: more than one only if that is faster than one after the other.
+    fn width(&self, like: &Self::Ciphertext) -> usize;
+
+    /// Batches of one shape as one batch. On the processor a ciphertext is a batch of one, and joined alone.
+    fn join(&self, batches: &[&Self::Ciphertext]) -> Result<Self::Ciphertext, RlweError>;
+
+    /// The reverse: what was joined of `count` batches.
+    fn split(&self, batch: &Self::Ciphertext, count: usize) -> Result<Vec<Self::Ciphertext>, RlweError>;
 
     /// The operands of `count` circuits that are alike, if the backend runs but one of them for all.
     fn taken(&self, _operands: &[&Self::Ciphertext], _count: usize) -> Option<Vec<Self::Ciphertext>> {
@@ -123,47 +199,39 @@ pub trait Backend: Sync {
         None
     }
 
-    /// [`Evaluator::keys`].
-    fn keys(&self) -> &Arc<dyn KeySource>;
-    /// [`Evaluator::counters`].
-    fn counters(&self) -> Counters;
-    /// [`Evaluator::reset_counters`].
-    fn reset_counters(&self);
-    /// [`Evaluator::record`].
-    fn record(&self, done: Counters);
-    /// [`Evaluator::check`].
-    fn check(&self, a: &Self::Ciphertext) -> Result<(), RlweError>;
-    /// [`Evaluator::check_keys`].
-    fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), RlweError>;
-    /// [`Evaluator::check_relin`].
-    fn check_relin(&self, level: usize) -> Result<(), RlweError>;
-    /// [`Evaluator::add`].
+    /// a + b.
     fn add(&self, a: &Self::Ciphertext, b: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::sub`].
+
+    /// a − b.
     fn sub(&self, a: &Self::Ciphertext, b: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::add_assign`].
-    fn add_assign(&self, acc: &mut Self::Ciphertext, b: &Self::Ciphertext) -> Result<(), RlweError>;
-    /// [`Evaluator::negate`].
-    fn negate(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::add_poly`].
-    fn add_poly(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::sub_poly`].
-    fn sub_poly(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::mul_poly`].
-    fn mul_poly(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::mul_poly_rescale`].
-    fn mul_poly_rescale(&self, a: &Self::Ciphertext, p: &Self::Plaintext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::mul_imaginary_unit`].
-    fn mul_imaginary_unit(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::mul_integer`].
+
+    /// `acc += b`; `acc` keeps its value on error.
+    fn add_assign(&self, acc: &mut Self::Ciphertext, b: &Self::Ciphertext) -> Result<(), RlweError> {
+        *acc = self.add(acc, b)?;
+        Ok(())
+    }
+
+    /// a·value.
     fn mul_integer(&self, a: &Self::Ciphertext, value: i64) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::rescale`].
-    fn rescale(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::drop_to`].
-    fn drop_to(&self, a: &Self::Ciphertext, level: usize) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::dot`].
+
+    /// a·X^(N/2), or with `minus` a·X^(−N/2): i or −i in every slot.
+    fn mul_imaginary_unit(&self, a: &Self::Ciphertext, minus: bool) -> Result<Self::Ciphertext, RlweError>;
+
+    /// a + p, or with `minus` a − p.
+    fn add_plain(&self, a: &Self::Ciphertext, p: &Self::Plaintext, minus: bool) -> Result<Self::Ciphertext, RlweError>;
+
+    /// a·p, or with `rescale` ⌊a·p/q_l⌉.
+    fn mul_plain(
+        &self,
+        a: &Self::Ciphertext,
+        p: &Self::Plaintext,
+        rescale: bool,
+    ) -> Result<Self::Ciphertext, RlweError>;
+
+    /// Σ_i a_i·b_i with three parts.
     fn dot(&self, a: &[&Self::Ciphertext], b: &[&Self::Ciphertext]) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::dot_assign`]; in two steps unless the backend has one for both.
+
+    /// `acc += Σ_i a_i·b_i`; `acc` keeps its value on error.
     fn dot_assign(
         &self,
         acc: &mut Self::Ciphertext,
@@ -172,245 +240,80 @@ pub trait Backend: Sync {
     ) -> Result<(), RlweError> {
         self.add_assign(acc, &self.dot(a, b)?)
     }
-    /// [`Evaluator::relinearize`].
-    fn relinearize(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::relinearize_rescale`].
-    fn relinearize_rescale(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::automorphism`].
-    fn automorphism(&self, a: &Self::Ciphertext, element: u64, step: i64) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::rotate_many`].
-    fn rotate_many(&self, a: &Self::Ciphertext, steps: &[i64]) -> Result<Vec<Self::Ciphertext>, RlweError>;
-    /// [`Evaluator::sum_of_automorphisms`].
-    fn sum_of_automorphisms(&self, a: &Self::Ciphertext, elements: &[u64]) -> Result<Self::Ciphertext, RlweError>;
-    /// [`Evaluator::sum_of_automorphisms_mul_rescale`].
-    fn sum_of_automorphisms_mul_rescale(
+
+    /// a·b with two parts, with `rescale` divided by P·q_l at once; in two steps unless the backend has one for both.
+    fn product(
+        &self,
+        a: &Self::Ciphertext,
+        b: &Self::Ciphertext,
+        rescale: bool,
+    ) -> Result<Self::Ciphertext, RlweError> {
+        self.relinearize(&self.dot(&[a], &[b])?, rescale)
+    }
+
+    /// Three parts to two, with `rescale` divided by P·q_l at once.
+    fn relinearize(&self, a: &Self::Ciphertext, rescale: bool) -> Result<Self::Ciphertext, RlweError>;
+
+    /// ⌊a/q_l⌉.
+    fn rescale(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
+
+    /// The same phase modulo the primes of a lower level.
+    fn drop_to(&self, a: &Self::Ciphertext, level: usize) -> Result<Self::Ciphertext, RlweError>;
+
+    /// The automorphism X → X^element, which is not 1.
+    fn automorphism(&self, a: &Self::Ciphertext, element: u64) -> Result<Self::Ciphertext, RlweError>;
+
+    /// Several automorphisms with one decomposition (hoisting); element 1 is the ciphertext itself.
+    fn automorphisms(&self, a: &Self::Ciphertext, elements: &[u64]) -> Result<Vec<Self::Ciphertext>, RlweError>;
+
+    /// The sum of images under automorphisms with one decomposition and one division by P; with a mask over Q·P of this level or
+    /// a higher one the sum times it, and divided by P·q_l.
+    fn sum_of_automorphisms(
         &self,
         a: &Self::Ciphertext,
         elements: &[u64],
-        mask: &Self::Plaintext,
+        mask: Option<&Self::Plaintext>,
     ) -> Result<Self::Ciphertext, RlweError>;
 
-    /// How many ciphertexts like this one the backend takes at a time: more than one only if that is faster than one after the other.
-    fn together(&self, a: &Self::Ciphertext) -> usize;
-
-    /// Batches of one shape as one batch. On the processor a ciphertext is a batch of one, and is gathered alone.
-    fn gather(&self, batches: &[&Self::Ciphertext]) -> Result<Self::Ciphertext, RlweError>;
-
-    /// The reverse: what was gathered of `count` batches.
-    fn split(&self, batch: &Self::Ciphertext, count: usize) -> Result<Vec<Self::Ciphertext>, RlweError>;
-
-    /// As [`Backend::check`], and refuses ciphertexts of three parts.
-    fn check_two_parts(&self, operation: &'static str, a: &Self::Ciphertext) -> Result<(), RlweError> {
-        self.check(a)?;
-        match a.polynomials() {
-            2 => Ok(()),
-            found => Err(RlweError::Degree { operation, expected: 2, found }),
-        }
-    }
-
-    /// Refuses operands that have no sum of products; the lowest of their levels.
-    fn check_dot(&self, a: &[&Self::Ciphertext], b: &[&Self::Ciphertext]) -> Result<usize, RlweError> {
-        let operation = "product";
-        if a.len() != b.len() {
-            return Err(RlweError::Operands { operation, left: a.len(), right: b.len() });
-        }
-        let all = || a.iter().chain(b);
-        all().try_for_each(|c| self.check_two_parts(operation, c))?;
-        let none = RlweError::Operands { operation, left: 0, right: 0 };
-        all().map(|c| c.level()).min().ok_or(none)
-    }
-}
-
-/// What a polynomial is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// The data primes of a level.
-    Q,
-    /// These and the special primes.
-    QP,
-}
-
-/// A polynomial over Q·P of level `from`, for a lower level.
-pub fn narrowed(p: &Poly<Eval>, from: usize, level: usize) -> Cow<'_, Poly<Eval>> {
-    if level == from {
-        return Cow::Borrowed(p);
-    }
-    let all = p.basis().len();
-    let indices: Vec<usize> = (0..=level).chain(from + 1..all).collect();
-    Cow::Owned(p.select(&indices))
-}
-
-impl Backend for Evaluator {
-    type Ciphertext = Ciphertext;
-    type Plaintext = Poly<Eval>;
-
-    fn prepare<E>(&self, _: usize, _: Over, make: impl FnOnce() -> Result<Poly<Eval>, E>) -> Result<Poly<Eval>, E> {
-        make()
-    }
-
-    fn narrowed<'p>(&self, p: &'p Poly<Eval>, from: usize, level: usize) -> Cow<'p, Poly<Eval>> {
-        narrowed(p, from, level)
-    }
-
-    type Row = PeriodicPoly;
-
-    fn prepare_row<E>(
+    /// ψ(a) − φ(b) for two automorphisms, with one division by P.
+    fn difference_of_automorphisms(
         &self,
-        _: usize,
-        _: usize,
-        make: impl FnOnce() -> Result<PeriodicPoly, E>,
-    ) -> Result<PeriodicPoly, E> {
-        make()
-    }
+        a: (&Self::Ciphertext, u64),
+        b: (&Self::Ciphertext, u64),
+    ) -> Result<Self::Ciphertext, RlweError>;
 
+    /// Linear maps of ciphertexts of one level, Σ over giant steps ψ of ψ(Σ p ⊙ baby), each divided by P·q_l (double hoisting):
+    /// each ciphertext is decomposed once for all maps, each key read once for all ciphertexts. For each map the values of all
+    /// ciphertexts in turn, as many as their ends make.
     fn linear_maps(
         &self,
-        a: &Ciphertext,
-        maps: &[(&MapSteps, &[Vec<PeriodicPoly>])],
-    ) -> Result<Vec<Ciphertext>, RlweError> {
-        let lower = a.lower("linear map")?;
-        maps.iter().try_for_each(|(steps, _)| self.check_keys(&steps.elements(), a.level()))?;
-        let hoisted = self.hoist(a)?;
-        let [c0, c1] = a.both();
-        let source = Root { c0, c1, digits: hoisted.digits() };
-        let one = |(steps, rows): &(&MapSteps, &[Vec<PeriodicPoly>])| -> Result<Ciphertext, RlweError> {
-            let pair = self.linear_map_extended(a.level(), &[source], steps, rows)?.pop();
-            let none = RlweError::Internal { what: "a linear map has no result" };
-            Ok(a.with_parts(pair.ok_or(none)?.mod_down_rescale(self.params())?.into(), lower))
-        };
-        maps.iter().map(one).collect()
-    }
+        sources: &[(&Self::Ciphertext, MapEnd)],
+        maps: &[(&MapSteps, &[Vec<Self::Row>])],
+    ) -> Result<Vec<Vec<Self::Ciphertext>>, RlweError>;
 
-    fn keys(&self) -> &Arc<dyn KeySource> {
-        self.keys()
-    }
-
-    fn counters(&self) -> Counters {
-        self.counters()
-    }
-
-    fn reset_counters(&self) {
-        self.reset_counters();
-    }
-
-    fn record(&self, done: Counters) {
-        self.record(done);
-    }
-
-    fn check(&self, a: &Ciphertext) -> Result<(), RlweError> {
-        self.check(a)
-    }
-
-    fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), RlweError> {
-        self.check_keys(elements, level)
-    }
-
-    fn check_relin(&self, level: usize) -> Result<(), RlweError> {
-        self.check_relin(level)
-    }
-
-    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.add(a, b)
-    }
-
-    fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.sub(a, b)
-    }
-
-    fn add_assign(&self, acc: &mut Ciphertext, b: &Ciphertext) -> Result<(), RlweError> {
-        self.add_assign(acc, b)
-    }
-
-    fn negate(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.negate(a)
-    }
-
-    fn add_poly(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
-        self.add_poly(a, p)
-    }
-
-    fn sub_poly(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
-        self.sub_poly(a, p)
-    }
-
-    fn mul_poly(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
-        self.mul_poly(a, p)
-    }
-
-    fn mul_poly_rescale(&self, a: &Ciphertext, p: &Poly<Eval>) -> Result<Ciphertext, RlweError> {
-        self.mul_poly_rescale(a, p)
-    }
-
-    fn mul_imaginary_unit(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.mul_imaginary_unit(a)
-    }
-
-    fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, RlweError> {
-        self.mul_integer(a, value)
-    }
-
-    fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.rescale(a)
-    }
-
-    fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, RlweError> {
-        self.drop_to(a, level)
-    }
-
-    fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
-        self.dot(a, b)
-    }
-
-    fn dot_assign(&self, acc: &mut Ciphertext, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<(), RlweError> {
-        self.dot_assign(acc, a, b)
-    }
-
-    fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.relinearize(a)
-    }
-
-    fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        self.relinearize_rescale(a)
-    }
-
-    fn automorphism(&self, a: &Ciphertext, element: u64, step: i64) -> Result<Ciphertext, RlweError> {
-        self.automorphism(a, element, step)
-    }
-
-    fn rotate_many(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, RlweError> {
-        self.rotate_many(a, steps)
-    }
-
-    fn sum_of_automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Ciphertext, RlweError> {
-        self.sum_of_automorphisms(a, elements)
-    }
-
-    fn sum_of_automorphisms_mul_rescale(
+    /// Sums at one level, relinearised and rescaled; each key is read once for all of them.
+    fn combinations(
         &self,
-        a: &Ciphertext,
-        elements: &[u64],
-        mask: &Poly<Eval>,
-    ) -> Result<Ciphertext, RlweError> {
-        self.sum_of_automorphisms_mul_rescale(a, elements, mask)
-    }
+        sums: &[Combination<'_, Self::Ciphertext, Self::Row>],
+        level: usize,
+    ) -> Result<Vec<Self::Ciphertext>, RlweError>;
 
-    fn together(&self, _: &Ciphertext) -> usize {
-        1
-    }
+    /// A ciphertext at level 0 at a higher one: m modulo q_0 becomes m + q_0·I, |I| at most half of the sparse secret's weight.
+    fn raise(&self, a: &Self::Ciphertext, by: &Raise) -> Result<Self::Ciphertext, RlweError>;
 
-    fn gather(&self, batches: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
-        match batches {
-            [one] => Ok((*one).clone()),
-            more => Err(alone(more.len())),
-        }
-    }
+    /// The same words as a ciphertext under parameters of the same ring whose primes begin with its.
+    fn under(&self, a: &Self::Ciphertext, params: &Params) -> Result<Self::Ciphertext, RlweError>;
 
-    fn split(&self, batch: &Ciphertext, count: usize) -> Result<Vec<Ciphertext>, RlweError> {
-        if count == 1 { Ok(vec![batch.clone()]) } else { Err(alone(count)) }
-    }
+    /// The rows of products of blocks ([`Blocks`]): the operands of both sides in order, or in a simulation one batch each.
+    fn block_products(
+        &self,
+        left: &[&Self::Ciphertext],
+        right: &[&Self::Ciphertext],
+        blocks: &Blocks,
+    ) -> Result<Vec<Self::Ciphertext>, RlweError>;
 }
 
-/// The processor takes one ciphertext at a time.
-fn alone(found: usize) -> RlweError {
-    RlweError::Operands { operation: "a batch on the processor", left: found, right: 1 }
+/// The element of complex conjugation for a ciphertext.
+pub fn conjugation(a: &impl Shaped) -> u64 {
+    conjugation_element(a.params().degree())
 }

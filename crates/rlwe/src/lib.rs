@@ -42,12 +42,17 @@
 
 mod backend;
 mod ciphertext;
+mod context;
+mod counted;
+mod counters;
+mod cpu;
 mod decrypt;
 mod encrypt;
 pub mod error;
 mod evaluator;
 pub mod ids;
 pub mod keys;
+pub mod multiparty;
 pub mod noise;
 pub mod params;
 pub mod release;
@@ -58,12 +63,15 @@ pub mod switching;
 pub mod wire;
 pub mod work;
 
-pub use backend::{Backend, Over, Shaped, narrowed};
+pub use backend::{Backend, Combination, MapEnd, Over, Raise, Shaped};
 pub use ciphertext::Ciphertext;
+pub use context::Context;
+pub use counters::Counters;
+pub use cpu::{Blocks, Cpu, GiantStep, Hoisted, MapSteps, RootStep, narrowed};
 pub use decrypt::Decryptor;
 pub use encrypt::{ENCRYPTION, Encryptor, Message};
 pub use error::RlweError;
-pub use evaluator::{Counters, Evaluator, GiantStep, Hoisted, MapSteps, RootStep};
+pub use evaluator::Evaluator;
 pub use ids::{KeyId, ParamsHash};
 pub use params::Params;
 pub use work::Work;

@@ -45,14 +45,15 @@ pub fn canonical_bound(tails: &Tails, n: f64, variance: f64, factors: usize) -> 
 pub struct Noise {
     degree: f64,
     variances: [f64; 3],
+    /// What a factor twice in a product adds to its variance, and not to its bound.
+    repeated: f64,
 }
 
 impl Noise {
     /// Variance of a coefficient.
     pub fn variance(&self) -> f64 {
         let [one, two, three] = self.variances;
-        // An embedded value of s² has the second moment 2·(N·V_s)².
-        one + two + 2.0 * three
+        one + two + (three + self.repeated)
     }
 
     /// Canonical bound.
@@ -71,6 +72,8 @@ pub struct Sketch {
     n: f64,
     /// N times the variance of a secret's coefficient.
     weight: f64,
+    /// Parties whose secrets, and errors of keys, are added.
+    parties: f64,
     /// Data primes.
     q: Vec<f64>,
     /// Special primes.
@@ -86,9 +89,11 @@ impl Sketch {
             SecretDistribution::Ternary => 2.0 / 3.0,
             SecretDistribution::FixedWeight { weight } => f64::from(weight) / n,
             SecretDistribution::Gaussian => ERROR_VARIANCE,
+            SecretDistribution::TernarySum { parties } => 2.0 / 3.0 * f64::from(parties),
         };
+        let parties = f64::from(literal.secret.parties());
         let digit_limbs = literal.digit_limbs.max(1);
-        Self { n, weight: n * variance, q: q.into_iter().collect(), p: p.into_iter().collect(), digit_limbs }
+        Self { n, weight: n * variance, parties, q: q.into_iter().collect(), p: p.into_iter().collect(), digit_limbs }
     }
 
     /// Of a literal that is not built yet.
@@ -133,7 +138,7 @@ impl Sketch {
     }
 
     fn noise(&self, variances: [f64; 3]) -> Noise {
-        Noise { degree: self.n, variances }
+        Noise { degree: self.n, variances, repeated: 0.0 }
     }
 
     /// A fresh encryption under the secret key: the error e.
@@ -141,9 +146,9 @@ impl Sketch {
         self.noise([ERROR_VARIANCE, 0.0, 0.0])
     }
 
-    /// A fresh encryption under the public key: e_0 + v·e_pk + e_1·s, v ternary.
+    /// A fresh encryption under the public key: e_0 + v·e_pk + e_1·s, v ternary; e_pk has an error of each party.
     pub fn public_encryption(&self) -> Noise {
-        self.noise([0.0, ERROR_VARIANCE * (1.0 + self.n * (2.0 / 3.0) + self.weight), 0.0])
+        self.noise([0.0, ERROR_VARIANCE * (1.0 + self.parties * self.n * (2.0 / 3.0) + self.weight), 0.0])
     }
 
     /// Rounding of a polynomial: half a unit of each coefficient at most.
@@ -154,15 +159,25 @@ impl Sketch {
     /// Rounding of `parts` parts when a ciphertext is divided: r_0 + r_1·s (+ r_2·s²).
     pub fn division(&self, parts: usize) -> Noise {
         let third = if parts > 2 { ROUNDING_VARIANCE * self.weight * self.weight } else { 0.0 };
-        self.noise([ROUNDING_VARIANCE, ROUNDING_VARIANCE * self.weight, third])
+        // An embedded value of s² has the second moment 2·(N·V_s)².
+        Noise { repeated: third, ..self.noise([ROUNDING_VARIANCE, ROUNDING_VARIANCE * self.weight, third]) }
     }
 
-    /// Key switching at a level, Σ_j d_j·e_j / P with digits uniform and centred, without the rounding
-    /// of the division by P.
+    /// Key switching by an automorphism's key at a level, Σ_j d_j·e_j / P with digits uniform and centred, without the
+    /// rounding of the division by P. e_j has an error of each party.
     pub fn switching(&self, level: usize) -> Noise {
         let digits = self.q[..=level].chunks(self.digit_limbs).map(|d| quotient(d, &self.p));
         let digits: f64 = digits.map(|x| x * x).sum();
-        self.noise([0.0, self.n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE, 0.0])
+        self.noise([0.0, self.n * ERROR_VARIANCE * digits * ROUNDING_VARIANCE * self.parties, 0.0])
+    }
+
+    /// The same by the relinearisation key. That of several parties has the errors s·e_0 + u·e_1 + e_2, each sum one of all
+    /// parties ([`crate::multiparty::RelinSum`]).
+    pub fn relinearisation(&self, level: usize) -> Noise {
+        // In units of e_2: N times the variances of s and u.
+        let products = if self.parties > 1.0 { self.weight + self.parties * self.n * (2.0 / 3.0) } else { 0.0 };
+        let [_, own, _] = self.switching(level).variances;
+        self.noise([0.0, own, own * products])
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::RlweError;
 use crate::ids::ParamsHash;
+use crate::multiparty::MAX_PARTIES;
 use crate::noise::Sketch;
 use crate::security::{SecretDistribution, Security, max_log_qp, security_of};
 use crate::switching::LevelTables;
@@ -84,6 +85,11 @@ impl Params {
             && (weight == 0 || weight as usize > n)
         {
             return fail(format!("a secret of weight {weight} does not exist at N = {n}"));
+        }
+        if let SecretDistribution::TernarySum { parties } = literal.secret
+            && !(2..=MAX_PARTIES).contains(&parties)
+        {
+            return fail(format!("2 to {MAX_PARTIES} parties hold a key together, and not {parties}"));
         }
         let mut taken = Vec::new();
         let mut pick = |bits: &[u32]| -> Result<Vec<u64>, RlweError> {
@@ -336,6 +342,10 @@ fn hash_of(literal: &ParamsLiteral, tag: SchemeTag, [q, p]: &[Vec<u64>; 2]) -> P
         SecretDistribution::FixedWeight { weight } => {
             word(2);
             word(u64::from(weight));
+        }
+        SecretDistribution::TernarySum { parties } => {
+            word(3);
+            word(u64::from(parties));
         }
     }
     word(u64::from(literal.security.bits()));

@@ -18,6 +18,13 @@ pub(crate) fn secret_coefficients(
         SecretDistribution::Ternary => ternary(stream, &mut out),
         SecretDistribution::FixedWeight { weight } => fixed_weight_ternary(stream, weight as usize, &mut out)?,
         SecretDistribution::Gaussian => GaussianSampler::standard().sample(stream, &mut out),
+        SecretDistribution::TernarySum { parties } => {
+            let mut one = Zeroizing::new(vec![0i64; n]);
+            for _ in 0..parties {
+                ternary(stream, &mut one);
+                out.iter_mut().zip(one.iter()).for_each(|(sum, x)| *sum += x);
+            }
+        }
     }
     Ok(out)
 }
@@ -27,6 +34,14 @@ pub(crate) fn error_coefficients(stream: &mut Stream, n: usize) -> Wiped<i64> {
     let mut out = Wiped::zeros(n);
     GaussianSampler::standard().sample(stream, &mut out);
     out
+}
+
+/// −a·s + e: an encryption of zero under s with the mask a.
+pub(crate) fn zero(a: &Poly<Eval>, s: &Poly<Eval>, e: &Poly<Eval>) -> Poly<Eval> {
+    let mut b = a.mul(s);
+    b.neg_assign();
+    b.add_assign(e);
+    b
 }
 
 /// An error polynomial in evaluation form.

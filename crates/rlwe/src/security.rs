@@ -56,6 +56,22 @@ pub enum SecretDistribution {
     },
     /// Discrete Gaussian, σ = 3.19.
     Gaussian,
+    /// The sum of the ternary secrets of several parties ([`crate::multiparty`]). Whoever knows all but one of them faces a
+    /// ternary secret, so the table is that of ternary ones.
+    TernarySum {
+        /// How many parties there are, 2 to [`crate::multiparty::MAX_PARTIES`].
+        parties: u32,
+    },
+}
+
+impl SecretDistribution {
+    /// Parties whose secrets are added: one for a secret that somebody holds alone.
+    pub const fn parties(self) -> u32 {
+        match self {
+            Self::TernarySum { parties } => parties,
+            Self::Ternary | Self::FixedWeight { .. } | Self::Gaussian => 1,
+        }
+    }
 }
 
 /// log2 N of the first column.
@@ -106,7 +122,7 @@ pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) ->
         Security::Bits256 => 2,
     };
     let table = match secret {
-        SecretDistribution::Ternary => &TERNARY,
+        SecretDistribution::Ternary | SecretDistribution::TernarySum { .. } => &TERNARY,
         SecretDistribution::Gaussian => &GAUSSIAN,
         SecretDistribution::FixedWeight { weight } => return max_sparse_log_qp(log_n, weight, security),
     };

@@ -1,13 +1,16 @@
 //! A backend that computes nothing: what a circuit does under a parameter set, learned by running it.
 //!
 //! A ciphertext is its level, its number of parts and how many it stands for: a value of any size is one batch. Operations
-//! refuse what the processor's would refuse, and note in a [`Ledger`] the keys they take, each at its highest level, what
-//! they cost and the counters of the papers' tables. Nothing of the parameters is built but their primes, so that a planner
+//! refuse what the processor's would refuse, and note in a [`Ledger`] the keys they take, each at its highest level, and what
+//! they cost. Counters are those of every evaluator. Nothing of the parameters is built but their primes, so that a planner
 //! simulates hundreds of candidates.
 
-use crate::backend::{Backend, Over, Shaped};
+use crate::backend::{Backend, Combination, MapEnd, Over, Raise, Shaped};
+use crate::context::Context;
+use crate::counted::Primes;
+use crate::counters::Counters;
+use crate::cpu::{Blocks, MapSteps};
 use crate::error::RlweError;
-use crate::evaluator::{Counters, MapSteps};
 use crate::ids::KeyId;
 use crate::keys::{GaloisKey, KeySource, KeySwitchKey};
 use crate::params::{Params, ParamsLiteral};
@@ -15,6 +18,7 @@ use crate::work::{CACHE_BYTES, Work};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sudare_ring::count::Counts;
 use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Eval, Poly};
 
@@ -111,6 +115,8 @@ pub struct Ledger {
     pub galois: BTreeMap<u64, usize>,
     /// What it costs.
     pub work: Work,
+    /// What it is made of, as [`sudare_ring::count`] counts it; products of blocks are left out.
+    pub counts: Counts,
     /// Operations, as an evaluator counts them.
     pub counters: Counters,
     /// Bytes of prepared polynomials.
@@ -156,7 +162,7 @@ impl KeySource for Every {
 /// Computes nothing and notes everything.
 #[derive(Debug)]
 pub struct Simulated {
-    keys: Arc<dyn KeySource>,
+    context: Context,
     ledger: Mutex<Ledger>,
     live: Arc<Live>,
 }
@@ -164,12 +170,24 @@ pub struct Simulated {
 impl Simulated {
     /// A simulation under a parameter set.
     pub fn new(params: &Params) -> Self {
-        Self { keys: Arc::new(Every(params.clone())), ledger: Mutex::default(), live: Arc::default() }
+        Self::sharing(params, Arc::default())
+    }
+
+    /// Another one under other parameters, whose ciphertexts are in the same memory.
+    #[must_use]
+    pub fn beside(&self, params: &Params) -> Self {
+        Self::sharing(params, self.live.clone())
+    }
+
+    fn sharing(params: &Params, live: Arc<Live>) -> Self {
+        let keys: Arc<dyn KeySource> = Arc::new(Every(params.clone()));
+        Self { context: Context::new(keys), ledger: Mutex::default(), live }
     }
 
     /// What was done so far.
     pub fn ledger(&self) -> Ledger {
-        Ledger { peak: self.live.most.load(Ordering::Relaxed), ..self.noted().clone() }
+        let (counters, peak) = (self.context.counters(), self.live.most.load(Ordering::Relaxed));
+        Ledger { counters, peak, ..self.noted().clone() }
     }
 
     /// The work that was done so far.
@@ -185,19 +203,30 @@ impl Simulated {
     }
 
     fn params(&self) -> &Params {
-        self.keys.params()
+        self.context.params()
     }
 
     fn noted(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes operations done with each of some ciphertexts.
-    fn note(&self, a: &Alike, counters: Counters, work: impl FnOnce(&ParamsLiteral) -> Work) {
-        let work = work(self.params().literal()) * a.count as f64;
+    /// Notes what is done with each of some ciphertexts.
+    fn note(&self, a: &Alike, work: impl FnOnce(&ParamsLiteral) -> Work, counts: impl FnOnce(Primes<'_>) -> Counts) {
+        let literal = self.params().literal();
+        let (work, counts) = (work(literal) * a.count as f64, counts(Primes::of(literal)) * a.count);
         let mut ledger = self.noted();
-        ledger.counters = ledger.counters + counters * a.count;
         ledger.work += work;
+        ledger.counts = ledger.counts + counts;
+    }
+
+    /// Notes passes over limbs, which are not counted.
+    fn note_passes(&self, a: &Alike, level: usize, passes: f64) {
+        self.note(a, |l| Work::passes_at(l, level, passes), |_| Counts::default());
+    }
+
+    /// Notes memory that is taken for a while.
+    fn passes_through(&self, bytes: u64) {
+        self.live.most.fetch_max(self.live.now.load(Ordering::Relaxed) + bytes.min(MOST_BYTES), Ordering::Relaxed);
     }
 
     /// Notes the memory of a key switch: digits, and two sums, over Q_l·P.
@@ -205,11 +234,11 @@ impl Simulated {
         let literal = self.params().literal();
         let digits = (a.level + 1).div_ceil(literal.digit_limbs);
         let over = (a.level + 1 + literal.p_bits.len()) * 8 * self.params().degree();
-        let bytes = (((digits + 2) * over) as u64).saturating_mul(a.width as u64).min(MOST_BYTES);
-        self.live.most.fetch_max(self.live.now.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+        self.passes_through((((digits + 2) * over) as u64).saturating_mul(a.width as u64));
     }
 
-    fn takes(&self, elements: &[u64], level: usize) {
+    /// Notes that the keys of automorphisms are taken at a level.
+    pub fn takes(&self, elements: &[u64], level: usize) {
         let mut ledger = self.noted();
         for element in elements.iter().filter(|e| **e != 1) {
             let known = ledger.galois.entry(*element).or_insert(level);
@@ -217,18 +246,17 @@ impl Simulated {
         }
     }
 
-    fn relinearises(&self, level: usize) {
+    /// Notes that the relinearisation key is taken at a level.
+    pub fn relinearises(&self, level: usize) {
         let mut ledger = self.noted();
         ledger.relin = ledger.relin.max(Some(level));
     }
 
     /// Notes a sum; its level and parts.
-    fn sum_of(&self, a: &Alike, b: &Alike) -> Result<(usize, usize), RlweError> {
-        self.check(a)?;
-        self.check(b)?;
+    fn sum_of(&self, a: &Alike, b: &Alike) -> (usize, usize) {
         let (level, parts) = (a.level.min(b.level), a.parts.max(b.parts));
-        self.note(a, ADD, |l| Work::passes_at(l, level, parts as f64));
-        Ok((level, parts))
+        self.note_passes(a, level, parts as f64);
+        (level, parts)
     }
 
     /// Bytes that each of the products of two sides reads again from memory: both of its operands, where they are taken more
@@ -246,60 +274,23 @@ impl Simulated {
         let again = count * terms > left.min(right);
         if again && stored > CACHE_BYTES { each_left + each_right } else { 0.0 }
     }
-
-    fn sum(&self, a: &Alike, elements: &[u64]) -> Result<f64, RlweError> {
-        let operation = "sum of rotations";
-        self.check_two_parts(operation, a)?;
-        if elements.is_empty() {
-            return Err(RlweError::Operands { operation, left: 0, right: 0 });
-        }
-        self.takes(elements, a.level);
-        self.switches(a);
-        let images = elements.iter().filter(|e| **e != 1).count();
-        let sums = Counters { add: elements.len() as u64 - 1, ..Counters::default() };
-        self.note(a, Counters::rotations(images) + sums, |l| Work::hoisted_sum(l, a.level, images as f64));
-        Ok(images as f64)
-    }
 }
 
-const ADD: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
-const CMULT: Counters = Counters { add: 0, rot: 0, cmult: 1, mult: 0, relin: 0, key_switches: 0 };
-const RELIN: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, relin: 1, key_switches: 1 };
+/// How many of these automorphisms are key switches.
+fn switched(elements: &[u64]) -> usize {
+    elements.iter().filter(|e| **e != 1).count()
+}
 
 impl Backend for Simulated {
     type Ciphertext = Alike;
     /// Its limbs, of which nothing is there.
     type Plaintext = usize;
 
-    fn keys(&self) -> &Arc<dyn KeySource> {
-        &self.keys
-    }
+    /// Nothing of it is there.
+    type Row = ();
 
-    fn counters(&self) -> Counters {
-        self.noted().counters
-    }
-
-    fn reset_counters(&self) {
-        self.noted().counters = Counters::default();
-    }
-
-    fn record(&self, done: Counters) {
-        let mut ledger = self.noted();
-        ledger.counters = ledger.counters + done;
-    }
-
-    fn check(&self, a: &Alike) -> Result<(), RlweError> {
-        self.params().expect("the ciphertext", &a.params)
-    }
-
-    fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), RlweError> {
-        self.takes(elements, level);
-        Ok(())
-    }
-
-    fn check_relin(&self, level: usize) -> Result<(), RlweError> {
-        self.relinearises(level);
-        Ok(())
+    fn context(&self) -> &Context {
+        &self.context
     }
 
     fn prepare<E>(&self, level: usize, over: Over, _: impl FnOnce() -> Result<Poly<Eval>, E>) -> Result<usize, E> {
@@ -308,177 +299,30 @@ impl Backend for Simulated {
         Ok(limbs)
     }
 
-    fn narrowed<'p>(&self, p: &'p usize, _: usize, _: usize) -> std::borrow::Cow<'p, usize> {
-        std::borrow::Cow::Borrowed(p)
-    }
-
-    /// Nothing of it is there.
-    type Row = ();
-
     fn prepare_row<E>(
         &self,
-        level: usize,
+        (level, over): (usize, Over),
         period: usize,
         _: impl FnOnce() -> Result<PeriodicPoly, E>,
     ) -> Result<(), E> {
-        let limbs = level + 1 + self.params().literal().p_bits.len();
+        let limbs = level + 1 + if over == Over::QP { self.params().literal().p_bits.len() } else { 0 };
         self.noted().prepared += (limbs * PeriodicPoly::words_of(self.params().degree(), period)) as u64 * 8;
         Ok(())
     }
 
-    fn linear_maps(&self, a: &Alike, maps: &[(&MapSteps, &[Vec<()>])]) -> Result<Vec<Alike>, RlweError> {
-        let lower = a.lower("linear map")?;
-        self.check_two_parts("linear map", a)?;
-        self.switches(a);
-        self.note(a, Counters::default(), |l| Work::decompose(l, a.level));
-        let one = |(steps, _): &(&MapSteps, &[Vec<()>])| {
-            self.takes(&steps.elements(), a.level);
-            let [babies, roots, giants, rows] = steps.counts().map(|n| n as f64);
-            self.note(a, steps.counters(), |l| {
-                let (one, division) = (Work::inner_product(l, a.level), Work::mod_down(l, a.level));
-                let turn = one + division + Work::decompose(l, a.level) + Work::passes_at(l, a.level, 3.0);
-                (one + Work::passes_at(l, a.level, 3.0)) * babies
-                    + turn * (roots + giants)
-                    + Work::mul_plain(l, a.level) * rows
-                    + division * 2.0
-                    + Work::passes_at(l, a.level, 2.0)
-            });
-            a.at(lower, 2)
-        };
-        Ok(maps.iter().map(one).collect())
+    fn width(&self, _: &Alike) -> usize {
+        1
     }
 
-    fn add(&self, a: &Alike, b: &Alike) -> Result<Alike, RlweError> {
-        let (level, parts) = self.sum_of(a, b)?;
-        Ok(a.at(level, parts))
-    }
-
-    fn sub(&self, a: &Alike, b: &Alike) -> Result<Alike, RlweError> {
-        self.add(a, b)
-    }
-
-    fn add_assign(&self, acc: &mut Alike, b: &Alike) -> Result<(), RlweError> {
-        let out = self.sum_of(acc, b)?;
-        if out != (acc.level, acc.parts) {
-            *acc = acc.at(out.0, out.1);
+    fn join(&self, batches: &[&Alike]) -> Result<Alike, RlweError> {
+        match batches {
+            [one] => Ok((*one).clone()),
+            more => Err(RlweError::Operands { operation: "a batch in a simulation", left: more.len(), right: 1 }),
         }
-        acc.of = None;
-        Ok(())
     }
 
-    fn negate(&self, a: &Alike) -> Result<Alike, RlweError> {
-        self.note(a, Counters::default(), |l| Work::passes_at(l, a.level, a.parts as f64));
-        Ok(a.at(a.level, a.parts))
-    }
-
-    fn add_poly(&self, a: &Alike, _: &usize) -> Result<Alike, RlweError> {
-        self.note(a, Counters::default(), |l| Work::passes_at(l, a.level, 1.0));
-        Ok(a.at(a.level, a.parts))
-    }
-
-    fn sub_poly(&self, a: &Alike, p: &usize) -> Result<Alike, RlweError> {
-        self.add_poly(a, p)
-    }
-
-    fn mul_poly(&self, a: &Alike, _: &usize) -> Result<Alike, RlweError> {
-        self.note(a, CMULT, |l| Work::passes_at(l, a.level, a.parts as f64));
-        Ok(a.at(a.level, a.parts))
-    }
-
-    fn mul_poly_rescale(&self, a: &Alike, p: &usize) -> Result<Alike, RlweError> {
-        a.lower("rescale")?;
-        self.rescale(&self.mul_poly(a, p)?)
-    }
-
-    fn mul_imaginary_unit(&self, a: &Alike) -> Result<Alike, RlweError> {
-        self.negate(a)
-    }
-
-    fn mul_integer(&self, a: &Alike, _: i64) -> Result<Alike, RlweError> {
-        self.negate(a)
-    }
-
-    fn rescale(&self, a: &Alike) -> Result<Alike, RlweError> {
-        let lower = a.lower("rescale")?;
-        self.note(a, Counters::default(), |l| Work::rescale(l, a.level) * (a.parts as f64 / 2.0));
-        Ok(a.at(lower, a.parts))
-    }
-
-    fn drop_to(&self, a: &Alike, level: usize) -> Result<Alike, RlweError> {
-        if level > a.level {
-            return Err(RlweError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level });
-        }
-        Ok(a.at(level, a.parts))
-    }
-
-    fn dot(&self, a: &[&Alike], b: &[&Alike]) -> Result<Alike, RlweError> {
-        let (level, terms) = (self.check_dot(a, b)?, a.len());
-        let done = Counters { mult: terms as u64, add: terms as u64 - 1, ..Counters::default() };
-        let read = Self::read_again(a, b);
-        self.note(a[0], done, |l| {
-            (Work::tensor(l, level) + Work { operand_bytes: read, ..Work::default() }) * terms as f64
-        });
-        Ok(a[0].at(level, 3))
-    }
-
-    fn relinearize(&self, a: &Alike) -> Result<Alike, RlweError> {
-        if a.parts == 2 {
-            return Ok(a.clone());
-        }
-        self.relinearises(a.level);
-        self.switches(a);
-        self.note(a, RELIN, |l| Work::key_switch(l, a.level) + Work::passes_at(l, a.level, 2.0));
-        Ok(a.at(a.level, 2))
-    }
-
-    fn relinearize_rescale(&self, a: &Alike) -> Result<Alike, RlweError> {
-        let lower = a.lower("rescale")?;
-        if a.parts == 2 {
-            return self.rescale(a);
-        }
-        self.relinearises(a.level);
-        self.switches(a);
-        self.note(a, RELIN, |l| Work::relinearize_rescale(l, a.level));
-        Ok(a.at(lower, 2))
-    }
-
-    fn automorphism(&self, a: &Alike, element: u64, _: i64) -> Result<Alike, RlweError> {
-        self.check_two_parts("rotation", a)?;
-        if element != 1 {
-            self.takes(&[element], a.level);
-            self.switches(a);
-            self.note(a, Counters::rotations(1), |l| Work::rotation(l, a.level));
-        }
-        Ok(a.at(a.level, a.parts))
-    }
-
-    fn rotate_many(&self, a: &Alike, steps: &[i64]) -> Result<Vec<Alike>, RlweError> {
-        self.check_two_parts("hoisting", a)?;
-        let elements: Vec<u64> = steps.iter().map(|s| self.params().rotation_element(*s)).collect();
-        self.takes(&elements, a.level);
-        self.switches(a);
-        let switched = elements.iter().filter(|e| **e != 1).count();
-        self.note(a, Counters::rotations(switched), |l| {
-            let each =
-                Work::inner_product(l, a.level) + Work::mod_down(l, a.level) * 2.0 + Work::passes_at(l, a.level, 3.0);
-            Work::decompose(l, a.level) + each * switched as f64
-        });
-        Ok(steps.iter().map(|_| a.at(a.level, 2)).collect())
-    }
-
-    fn sum_of_automorphisms(&self, a: &Alike, elements: &[u64]) -> Result<Alike, RlweError> {
-        self.sum(a, elements)?;
-        self.note(a, Counters::default(), |l| Work::mod_down(l, a.level) * 2.0);
-        Ok(a.at(a.level, a.parts))
-    }
-
-    fn sum_of_automorphisms_mul_rescale(&self, a: &Alike, elements: &[u64], _: &usize) -> Result<Alike, RlweError> {
-        let lower = a.lower("masked sum of rotations")?;
-        self.sum(a, elements)?;
-        self.note(a, CMULT, |l| {
-            Work::mul_plain(l, a.level) + Work::mod_down(l, a.level) * 2.0 + Work::passes_at(l, a.level, 2.0)
-        });
-        Ok(a.at(lower, 2))
+    fn split(&self, batch: &Alike, _: usize) -> Result<Vec<Alike>, RlweError> {
+        Ok(vec![batch.clone()])
     }
 
     fn taken(&self, operands: &[&Alike], count: usize) -> Option<Vec<Alike>> {
@@ -494,18 +338,226 @@ impl Backend for Simulated {
         Some(Alike { count, ..like.resized(like.level, like.parts, count) })
     }
 
-    fn together(&self, _: &Alike) -> usize {
-        1
+    fn add(&self, a: &Alike, b: &Alike) -> Result<Alike, RlweError> {
+        let (level, parts) = self.sum_of(a, b);
+        Ok(a.at(level, parts))
     }
 
-    fn gather(&self, batches: &[&Alike]) -> Result<Alike, RlweError> {
-        match batches {
-            [one] => Ok((*one).clone()),
-            more => Err(RlweError::Operands { operation: "a batch in a simulation", left: more.len(), right: 1 }),
+    fn sub(&self, a: &Alike, b: &Alike) -> Result<Alike, RlweError> {
+        self.add(a, b)
+    }
+
+    fn add_assign(&self, acc: &mut Alike, b: &Alike) -> Result<(), RlweError> {
+        let out = self.sum_of(acc, b);
+        if out != (acc.level, acc.parts) {
+            *acc = acc.at(out.0, out.1);
         }
+        acc.of = None;
+        Ok(())
     }
 
-    fn split(&self, batch: &Alike, _: usize) -> Result<Vec<Alike>, RlweError> {
-        Ok(vec![batch.clone()])
+    fn mul_integer(&self, a: &Alike, _: i64) -> Result<Alike, RlweError> {
+        self.note_passes(a, a.level, a.parts as f64);
+        Ok(a.at(a.level, a.parts))
+    }
+
+    fn mul_imaginary_unit(&self, a: &Alike, _: bool) -> Result<Alike, RlweError> {
+        self.mul_integer(a, -1)
+    }
+
+    fn add_plain(&self, a: &Alike, _: &usize, _: bool) -> Result<Alike, RlweError> {
+        self.note_passes(a, a.level, 1.0);
+        Ok(a.at(a.level, a.parts))
+    }
+
+    fn mul_plain(&self, a: &Alike, _: &usize, rescale: bool) -> Result<Alike, RlweError> {
+        self.note_passes(a, a.level, a.parts as f64);
+        let product = a.at(a.level, a.parts);
+        if rescale { self.rescale(&product) } else { Ok(product) }
+    }
+
+    fn dot(&self, a: &[&Alike], b: &[&Alike]) -> Result<Alike, RlweError> {
+        let level = a.iter().chain(b).map(|c| c.level).min().unwrap_or(0);
+        let (terms, read) = (a.len() as f64, Self::read_again(a, b));
+        let work =
+            |l: &ParamsLiteral| (Work::tensor(l, level) + Work { operand_bytes: read, ..Work::default() }) * terms;
+        self.note(a[0], work, |_| Counts::default());
+        Ok(a[0].at(level, 3))
+    }
+
+    fn relinearize(&self, a: &Alike, rescale: bool) -> Result<Alike, RlweError> {
+        self.relinearises(a.level);
+        self.switches(a);
+        let work = |l: &ParamsLiteral| match rescale {
+            true => Work::relinearize_rescale(l, a.level),
+            false => Work::key_switch(l, a.level) + Work::passes_at(l, a.level, 2.0),
+        };
+        self.note(a, work, |p| p.switch(a.level));
+        Ok(a.at(a.level - usize::from(rescale), 2))
+    }
+
+    fn rescale(&self, a: &Alike) -> Result<Alike, RlweError> {
+        let work = |l: &ParamsLiteral| Work::rescale(l, a.level) * (a.parts as f64 / 2.0);
+        self.note(a, work, |p| p.rescales(a.parts, a.level));
+        Ok(a.at(a.level - 1, a.parts))
+    }
+
+    fn drop_to(&self, a: &Alike, level: usize) -> Result<Alike, RlweError> {
+        Ok(a.at(level, a.parts))
+    }
+
+    fn automorphism(&self, a: &Alike, element: u64) -> Result<Alike, RlweError> {
+        self.takes(&[element], a.level);
+        self.switches(a);
+        self.note(a, |l| Work::rotation(l, a.level), |p| p.switch(a.level));
+        Ok(a.at(a.level, a.parts))
+    }
+
+    fn automorphisms(&self, a: &Alike, elements: &[u64]) -> Result<Vec<Alike>, RlweError> {
+        self.takes(elements, a.level);
+        self.switches(a);
+        let images = switched(elements);
+        let work = |l: &ParamsLiteral| {
+            let each =
+                Work::inner_product(l, a.level) + Work::mod_down(l, a.level) * 2.0 + Work::passes_at(l, a.level, 3.0);
+            Work::decompose(l, a.level) + each * images as f64
+        };
+        let counts = |p: Primes<'_>| p.decomposition(a.level) + (p.product(a.level) + p.divisions(2, a.level)) * images;
+        self.note(a, work, counts);
+        Ok(elements.iter().map(|_| a.at(a.level, 2)).collect())
+    }
+
+    fn sum_of_automorphisms(&self, a: &Alike, elements: &[u64], mask: Option<&usize>) -> Result<Alike, RlweError> {
+        self.takes(elements, a.level);
+        self.switches(a);
+        let images = switched(elements);
+        let work = |l: &ParamsLiteral| {
+            let sum = Work::hoisted_sum(l, a.level, images as f64);
+            let divided = Work::mod_down(l, a.level) * 2.0;
+            let masked = Work::mul_plain(l, a.level) + divided + Work::passes_at(l, a.level, 2.0);
+            sum + if mask.is_some() { masked } else { divided }
+        };
+        let counts = |p: Primes<'_>| p.decomposition(a.level) + p.product(a.level) * images + p.divisions(2, a.level);
+        self.note(a, work, counts);
+        Ok(a.at(a.level - usize::from(mask.is_some()), a.parts))
+    }
+
+    fn difference_of_automorphisms(&self, a: (&Alike, u64), b: (&Alike, u64)) -> Result<Alike, RlweError> {
+        let ((a, e), (_, f)) = (a, b);
+        let (elements, level) = ([e, f], a.level);
+        self.takes(&elements, level);
+        self.switches(a);
+        let images = switched(&elements);
+        let work = |l: &ParamsLiteral| {
+            let one = Work::decompose(l, level) + Work::inner_product(l, level) + Work::passes_at(l, level, 3.0);
+            one * images as f64 + Work::mod_down(l, level) * 2.0 + Work::passes_at(l, level, 2.0)
+        };
+        let counts = |p: Primes<'_>| (p.decomposition(level) + p.product(level)) * images + p.divisions(2, level);
+        self.note(a, work, counts);
+        Ok(a.at(level, 2))
+    }
+
+    fn linear_maps(
+        &self,
+        sources: &[(&Alike, MapEnd)],
+        maps: &[(&MapSteps, &[Vec<()>])],
+    ) -> Result<Vec<Vec<Alike>>, RlweError> {
+        for (a, _) in sources {
+            self.switches(a);
+            self.note(a, |l| Work::decompose(l, a.level), |p| p.decomposition(a.level));
+        }
+        let one = |(steps, _): &(&MapSteps, &[Vec<()>])| {
+            sources.iter().flat_map(|(a, end)| self.mapped(a, *end, steps)).collect()
+        };
+        Ok(maps.iter().map(one).collect())
+    }
+
+    fn combinations(&self, sums: &[Combination<'_, Alike, ()>], level: usize) -> Result<Vec<Alike>, RlweError> {
+        let one = |sum: &Combination<'_, Alike, ()>| {
+            let (products, multiples) = (sum.products.len() as f64, sum.multiples.len() as f64);
+            let relinearised = !sum.products.is_empty();
+            let like = sum.like.at(level, 2);
+            if relinearised {
+                self.relinearises(level);
+                self.switches(&like);
+            }
+            let work = |l: &ParamsLiteral| {
+                let ended = if relinearised { Work::relinearize_rescale(l, level) } else { Work::rescale(l, level) };
+                Work::tensor(l, level) * products + Work::mul_plain(l, level) * multiples + ended
+            };
+            self.note(&like, work, |p| if relinearised { p.switch(level) } else { p.rescales(2, level) });
+            like.at(level - 1, 2)
+        };
+        Ok(sums.iter().map(one).collect())
+    }
+
+    fn raise(&self, a: &Alike, by: &Raise) -> Result<Alike, RlweError> {
+        let (gate, open, top) = (by.gate.literal(), by.open.literal(), by.top);
+        let work = |_: &ParamsLiteral| {
+            let lifted = Work::transforms_at(open, top, 2.0) + Work::passes_at(open, top, 4.0);
+            let back = Work::inner_product(open, top) + Work::mod_down(open, top) * 2.0;
+            Work::key_switch(gate, 0) + lifted + back
+        };
+        self.note(a, work, |_| Primes::of(gate).switch(0) + Primes::of(open).raised(top));
+        Ok(a.at(top, 2))
+    }
+
+    fn under(&self, a: &Alike, params: &Params) -> Result<Alike, RlweError> {
+        Ok(Alike { params: params.clone(), ..a.clone() })
+    }
+
+    fn block_products(&self, left: &[&Alike], right: &[&Alike], blocks: &Blocks) -> Result<Vec<Alike>, RlweError> {
+        let (operation, params) = ("block product", self.params());
+        let all = || left.iter().chain(right);
+        let none = RlweError::Operands { operation, left: 0, right: 0 };
+        let (Some(level), Some(like)) = (all().map(|a| a.level).min(), left.first()) else { return Err(none) };
+        self.takes(&Blocks::elements(params.degree(), blocks.side).collect::<Vec<_>>(), level);
+        if blocks.relinearize {
+            self.relinearises(level);
+        }
+        let literal = params.literal();
+        self.noted().work += Work::block_products(literal, level, blocks);
+        // Both sides of a group at the points; of a block four products and their rows, then the rows that are transposed.
+        let (poly, d) = (bytes_of(params, level, 1), blocks.side as u64);
+        let special = (literal.p_bits.len() * 8 * params.degree()) as u64;
+        let points = ((blocks.block_rows + blocks.block_columns) * blocks.terms * 2) as u64;
+        let rows = 4 * d * poly + (4 * d * poly).max(3 * d * (poly + special));
+        self.passes_through(points.saturating_mul(poly).saturating_add(rows));
+        let (parts, rescaled) = if blocks.relinearize { (2, level.saturating_sub(1)) } else { (3, level) };
+        let [_, _, results] = blocks.counts();
+        Ok(vec![Alike { count: results, ..like.resized(rescaled, parts, results) }])
+    }
+}
+
+impl Simulated {
+    /// A map of a ciphertext that is decomposed.
+    fn mapped(&self, a: &Alike, end: MapEnd, steps: &MapSteps) -> Vec<Alike> {
+        let level = a.level;
+        self.takes(&steps.elements(), level);
+        if end != MapEnd::Value {
+            self.takes(&[self.params().conjugation_element()], level);
+        }
+        let [babies, roots, giants, rows] = steps.counts();
+        // Digits and parts of each root, two sums for each giant step, one to be joined: of a flat map they are not noted.
+        let literal = self.params().literal();
+        let digits = (level + 1).div_ceil(literal.digit_limbs);
+        let over = ((level + 1 + literal.p_bits.len()) * 8 * self.params().degree()) as u64;
+        let polys = (steps.roots.len() * (digits + 2) + 2 * steps.giants.len() + 2) as u64;
+        if steps.chained {
+            self.passes_through((polys * over).saturating_mul(a.width as u64));
+        }
+        let turns = roots + giants + usize::from(end != MapEnd::Value);
+        let work = |l: &ParamsLiteral| {
+            let (one, division) = (Work::inner_product(l, level), Work::mod_down(l, level));
+            let turn = one + division + Work::decompose(l, level) + Work::passes_at(l, level, 3.0);
+            (one + Work::passes_at(l, level, 3.0)) * babies as f64
+                + turn * turns as f64
+                + Work::mul_plain(l, level) * rows as f64
+                + (division * 2.0 + Work::passes_at(l, level, 2.0)) * end.values() as f64
+        };
+        let counts =
+            |p: Primes<'_>| p.product(level) * babies + p.turned(level) * turns + p.divisions(2, level) * end.values();
+        self.note(a, work, counts);
+        (0..end.values()).map(|_| a.at(level - 1, 2)).collect()
     }
 }

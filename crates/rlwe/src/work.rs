@@ -1,5 +1,6 @@
 //! What an encrypted computation costs, counted in operations that a machine can be timed on.
 
+use crate::cpu::Blocks;
 use crate::keys::KeySwitchKey;
 use crate::params::ParamsLiteral;
 use serde::{Deserialize, Serialize};
@@ -174,5 +175,43 @@ impl Work {
     /// Product of a ciphertext with a plaintext, without its rescale.
     pub fn mul_plain(literal: &ParamsLiteral, level: usize) -> Self {
         Self::passes_at(literal, level, 2.0)
+    }
+
+    /// Transforms of each limb over Q_l·P, and passes over it.
+    fn everywhere(literal: &ParamsLiteral, level: usize, transforms: f64, passes: f64) -> Self {
+        Self::transforms_at(literal, level, transforms)
+            + Self::passes_at(literal, level, passes)
+            + Self::special(literal, transforms, passes)
+    }
+
+    /// Products of blocks over a subring.
+    pub fn block_products(literal: &ParamsLiteral, level: usize, blocks: &Blocks) -> Self {
+        let Blocks { groups, block_rows, block_columns, terms, rows, relinearize, .. } = *blocks;
+        let (d, n, limbs) = (blocks.side as f64, f64::from(literal.log_n).exp2(), (level + 1) as f64);
+        let (digits, alpha) = (Self::digits(literal, level), literal.digit_limbs as f64);
+        let loads = (groups * (block_rows + block_columns) * terms) as f64;
+        let partial = (n.log2() - d.log2()) / n.log2();
+        let out_rows = rows as f64 / block_rows as f64;
+        let load = Self::transforms_at(literal, level, 2.0 * (1.0 + partial));
+        let macs = Self { mac: 4.0 * d * n * terms as f64 * limbs, ..Self::default() };
+        let spread = Self::transforms_at(literal, level, partial) + Self::passes_at(literal, level, 2.0);
+        // A layer copies, adds and subtracts once for each pair of rows.
+        let layers = 1.5 * d.log2() * d;
+        let fourier =
+            Self::passes_at(literal, level, 2.0 * layers) + Self::everywhere(literal, level, 0.0, 3.0 * layers);
+        // From coefficients to values over Q·P.
+        let switch =
+            Self::inner_product(literal, level) + Self::everywhere(literal, level, digits, digits * alpha + 2.0);
+        let switches = (switch * 2.0 + Self::everywhere(literal, level, 3.0, 4.0)) * (d - 1.0);
+        let down = Self::passes_at(literal, level, 2.0 * limbs + 2.0) * 3.0;
+        let finish = match relinearize {
+            false => down + Self::transforms_at(literal, level, 3.0),
+            true => {
+                let sums = Self::everywhere(literal, level, 2.0, 4.0);
+                down + Self::transforms_at(literal, level, 2.0) + switch + sums
+            }
+        };
+        let product = macs + spread * (2.0 * d + 2.0 * out_rows) + fourier + switches + finish * out_rows;
+        load * loads + product * blocks.products() as f64
     }
 }

@@ -3,32 +3,59 @@
 use crate::digest::Digest;
 use crate::problem::Problem;
 use crate::request::{JobView, Request, State};
+use crate::tls::TrustingConnector;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use sudare_ring::error::told;
 use sudare_ring::{ErrorKind, Kinded};
 use ureq::http::{Response, Uri};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
+use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, TcpConnector};
 use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
-/// Bytes of an object that are sent or fetched in one request, and the most time that it may take.
+/// Bytes of an object that are sent or fetched in one request.
 const PIECE: u64 = 8 << 20;
-const PIECE_TIME: Duration = Duration::from_secs(300);
-/// How often a request is tried where another try can help.
-const TRIES: u32 = 8;
-/// Seconds that the server waits for a job before it answers.
-const WAIT: u64 = 20;
-/// Most bytes of an answer that is no object, and the most time that one may take beyond a wait for a job.
+/// Most bytes of an answer that is no object, and of the description of a panel.
 const MAX_ANSWER: u64 = 8 << 20;
-const ANSWER_TIME: Duration = Duration::from_secs(60);
+const MAX_SITES: u64 = 1 << 30;
 /// Most bytes of an object that is fetched.
 const MAX_OBJECT: u64 = 64 << 30;
-/// How long a job is waited for, and the most time between two questions about it.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+/// The most time between two questions about a job.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long and how often a client tries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Patience {
+    /// Most time of a request, beyond a wait for a job.
+    pub answer: Duration,
+    /// Most time of a request with a piece of an object.
+    pub piece: Duration,
+    /// How often a request is tried where another try can help.
+    pub tries: u32,
+    /// Most time that the server waits for a job before it answers: how often its progress is heard of.
+    pub wait: Duration,
+    /// How long a job is waited for.
+    pub job: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(60),
+            piece: Duration::from_secs(300),
+            tries: 8,
+            wait: Duration::from_secs(20),
+            job: Duration::from_secs(24 * 3600),
+        }
+    }
+}
 
 /// Why there is no answer, or not the one asked for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -43,6 +70,14 @@ pub enum RemoteError {
         /// The server.
         url: String,
         /// Why.
+        reason: String,
+    },
+    /// The server took too long.
+    #[error("{url}: {reason}")]
+    Slow {
+        /// The server.
+        url: String,
+        /// What took too long.
         reason: String,
     },
     /// An address or a token that is none.
@@ -61,7 +96,7 @@ impl Kinded for RemoteError {
         match self {
             Self::Refused(problem) => problem.kind(),
             Self::Address(_) => ErrorKind::Input,
-            Self::Unreachable { .. } | Self::Answer(_) | Self::Io(_) => ErrorKind::Io,
+            Self::Unreachable { .. } | Self::Slow { .. } | Self::Answer(_) | Self::Io(_) => ErrorKind::Io,
         }
     }
 
@@ -99,6 +134,7 @@ impl From<std::io::Error> for RemoteError {
 pub struct Remote {
     agent: Agent,
     base: String,
+    patience: Patience,
     authorization: Zeroizing<String>,
 }
 
@@ -114,8 +150,15 @@ impl Remote {
             let words = "an address has no name and no password in it; the token is all that a server asks for";
             return Err(RemoteError::Address(words.into()));
         }
-        let address = |why: &str| RemoteError::Address(format!("{url}: {why}"));
-        let uri: Uri = url.parse().map_err(|_| address("this is no address; write it as https://HOST:PORT"))?;
+        let address = |why: &str| RemoteError::Address(format!("{}: {why}", told(url)));
+        let uri: Result<Uri, _> = url.parse();
+        let plain = |uri: &Uri| {
+            let port = uri.authority().is_some_and(|a| a.port_u16().is_some() || a.as_str() == a.host());
+            port && matches!(uri.path(), "" | "/") && uri.query().is_none() && !url.contains('#')
+        };
+        let Some(uri) = uri.ok().filter(plain) else {
+            return Err(address("this is no address of a server; write it as https://HOST:PORT"));
+        };
         let local = matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
         match uri.scheme_str() {
             Some("https") => {}
@@ -125,31 +168,46 @@ impl Remote {
         if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(RemoteError::Address("the token is none; take the one that `sudare token` printed".into()));
         }
-        let mut tls = TlsConfig::builder().provider(TlsProvider::Rustls);
-        if let Some(pem) = ca {
-            let certificates: Result<Vec<Certificate<'static>>, _> = parse_pem(pem)
-                .filter_map(|item| match item {
-                    Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
-                    Ok(_) => None,
-                    Err(e) => Some(Err(e)),
-                })
-                .collect();
-            let certificates = certificates.map_err(|e| RemoteError::Address(format!("the authorities: {e}")))?;
-            if certificates.is_empty() {
-                return Err(RemoteError::Address("there is no certificate among the authorities".into()));
-            }
-            tls = tls.root_certs(RootCerts::from(certificates));
-        }
-        let agent = Agent::config_builder()
+        // The system's authorities, where none are named.
+        let tls = TlsConfig::builder().provider(TlsProvider::Rustls).root_certs(RootCerts::PlatformVerifier);
+        let patience = Patience::default();
+        let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_connect(Some(Duration::from_secs(10)))
-            .timeout_global(Some(Duration::from_secs(WAIT) + ANSWER_TIME))
+            .timeout_global(Some(patience.wait + patience.answer))
             .tls_config(tls.build())
-            .build()
-            .new_agent();
+            .build();
+        let agent = match ca {
+            None => config.new_agent(),
+            Some(pem) => {
+                let named: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+                let named = named.map_err(|e| RemoteError::Address(format!("the authorities: {e}")))?;
+                if named.is_empty() {
+                    return Err(RemoteError::Address("there is no certificate among the authorities".into()));
+                }
+                let tls = TrustingConnector::new(named).map_err(RemoteError::Address)?;
+                Agent::with_parts(config, TcpConnector::default().chain(tls), DefaultResolver::default())
+            }
+        };
         let authorization = Zeroizing::new(format!("Bearer {token}"));
-        Ok(Self { agent, base: url.trim_end_matches('/').to_owned(), authorization })
+        Ok(Self { agent, base: url.trim_end_matches('/').to_owned(), patience, authorization })
+    }
+
+    /// The same with another patience.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How long and how often it tries.
+    pub fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// Its address.
+    pub fn address(&self) -> &str {
+        &self.base
     }
 
     fn url(&self, path: &str) -> String {
@@ -157,12 +215,29 @@ impl Remote {
     }
 
     fn unreachable(&self, reason: impl fmt::Display) -> RemoteError {
-        RemoteError::Unreachable { url: self.base.clone(), reason: reason.to_string() }
+        RemoteError::Unreachable { url: self.base.clone(), reason: told(reason) }
+    }
+
+    /// What no answer means.
+    fn failed(&self, error: ureq::Error) -> RemoteError {
+        match error {
+            ureq::Error::BodyExceedsLimit(most) => RemoteError::Answer(format!("more than {most} bytes")),
+            ureq::Error::Timeout(what) => {
+                RemoteError::Slow { url: self.base.clone(), reason: format!("no answer in time ({what})") }
+            }
+            ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::TimedOut => {
+                RemoteError::Slow { url: self.base.clone(), reason: "no answer in time".into() }
+            }
+            ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
+                RemoteError::Answer(told(error))
+            }
+            error => self.unreachable(error),
+        }
     }
 
     /// The answer, unless it is a refusal.
     fn answer(&self, got: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, RemoteError> {
-        let mut response = got.map_err(|e| self.unreachable(e))?;
+        let mut response = got.map_err(|e| self.failed(e))?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -179,7 +254,7 @@ impl Remote {
         let (mut once, mut attempt) = (once, 0);
         loop {
             match once() {
-                Err(error) if attempt + 1 < TRIES => match error.passes(attempt) {
+                Err(error) if attempt + 1 < self.patience.tries => match error.passes(attempt) {
                     Some(pause) => sleep(pause),
                     None => return Err(error),
                 },
@@ -189,14 +264,37 @@ impl Remote {
         }
     }
 
-    fn json<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, RemoteError> {
-        let bytes = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
-        let bytes = bytes.map_err(|e| self.unreachable(e))?;
-        serde_json::from_slice(&bytes).map_err(|e| RemoteError::Answer(e.to_string()))
+    fn bytes(&self, mut response: Response<Body>, most: u64) -> Result<Vec<u8>, RemoteError> {
+        response.body_mut().with_config().limit(most).read_to_vec().map_err(|e| self.failed(e))
     }
 
-    fn get(&self, path: &str) -> Result<Response<Body>, RemoteError> {
-        self.answer(self.agent.get(self.url(path)).header("authorization", self.authorization.as_str()).call())
+    fn json<T: DeserializeOwned>(&self, response: Response<Body>) -> Result<T, RemoteError> {
+        serde_json::from_slice(&self.bytes(response, MAX_ANSWER)?).map_err(|e| RemoteError::Answer(told(e)))
+    }
+
+    fn get(&self, path: &str, most: Duration) -> Result<Response<Body>, RemoteError> {
+        let request = self.agent.get(self.url(path)).config().timeout_global(Some(most)).build();
+        self.answer(request.header("authorization", self.authorization.as_str()).call())
+    }
+
+    /// Version, limits and panels of the server.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn config(&self) -> Result<serde_json::Map<String, serde_json::Value>, RemoteError> {
+        self.tried(|| self.json(self.get("/v1/config", self.patience.answer)?))
+    }
+
+    /// The description of a panel, by the name that [`Remote::config`] has.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn sites(&self, panel: &str) -> Result<Vec<u8>, RemoteError> {
+        if panel.is_empty() || !panel.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
+            return Err(RemoteError::Address(format!("{:?} is no name of a panel", told(panel))));
+        }
+        let path = format!("/v1/panels/{panel}/sites");
+        self.tried(|| self.bytes(self.get(&path, self.patience.piece)?, MAX_SITES))
     }
 
     /// A job as the server tells it.
@@ -210,8 +308,9 @@ impl Remote {
     /// Bytes of an object that the server has: all of them, or how many have arrived.
     fn here(&self, digest: Digest) -> Result<Result<(), u64>, RemoteError> {
         let url = self.url(&format!("/v1/objects/{digest}"));
-        let got = self.agent.head(url).header("authorization", self.authorization.as_str()).call();
-        let response = got.map_err(|e| self.unreachable(e))?;
+        let request = self.agent.head(url).config().timeout_global(Some(self.patience.answer)).build();
+        let got = request.header("authorization", self.authorization.as_str()).call();
+        let response = got.map_err(|e| self.failed(e))?;
         let offset = response.headers().get("upload-offset").and_then(|v| v.to_str().ok()?.parse().ok());
         match (response.status().as_u16(), offset) {
             (200, _) => Ok(Ok(())),
@@ -251,7 +350,7 @@ impl Remote {
                     .agent
                     .put(self.url(&format!("/v1/objects/{digest}")))
                     .config()
-                    .timeout_global(Some(PIECE_TIME))
+                    .timeout_global(Some(self.patience.piece))
                     .build()
                     .header("authorization", self.authorization.as_str())
                     // A refusal comes before the body is sent.
@@ -294,6 +393,9 @@ impl Remote {
             let request = self
                 .agent
                 .post(self.url("/v1/jobs"))
+                .config()
+                .timeout_global(Some(self.patience.answer))
+                .build()
                 .header("authorization", self.authorization.as_str())
                 .header("idempotency-key", own.as_str());
             self.view(self.answer(request.send(&body[..]))?, None)
@@ -305,7 +407,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub fn job(&self, id: &str) -> Result<JobView, RemoteError> {
-        self.tried(|| self.view(self.get(&format!("/v1/jobs/{id}"))?, Some(id)))
+        self.tried(|| self.view(self.get(&format!("/v1/jobs/{id}"), self.patience.answer)?, Some(id)))
     }
 
     /// Waits for a job to end, telling how far it has come; gives its result's name and length.
@@ -316,11 +418,14 @@ impl Remote {
         let (started, mut pause) = (Instant::now(), PAUSE / 64);
         loop {
             let asked = Instant::now();
-            let view = self.tried(|| self.view(self.get(&format!("/v1/jobs/{id}?wait={WAIT}"))?, Some(id)))?;
+            let (wait, most) = (self.patience.wait, self.patience.wait + self.patience.answer);
+            let path = format!("/v1/jobs/{id}?wait={}", wait.as_secs());
+            let view = self.tried(|| self.view(self.get(&path, most)?, Some(id)))?;
             progress(view.done, view.steps);
             match view.state {
-                State::Queued | State::Running if started.elapsed() > PATIENCE => {
-                    return Err(RemoteError::Answer("a job that has not ended in a day".into()));
+                State::Queued | State::Running if started.elapsed() > self.patience.job => {
+                    let reason = format!("the job has not ended in {} s", self.patience.job.as_secs());
+                    return Err(RemoteError::Slow { url: self.base.clone(), reason });
                 }
                 // A server that does not wait is not asked without a pause.
                 State::Queued | State::Running => {
@@ -354,7 +459,7 @@ impl Remote {
                 let (mut body, mut buffer) = (response.into_body().into_reader(), vec![0; 1 << 18]);
                 while left > 0 {
                     let most = buffer.len().min(left as usize);
-                    let read = body.read(&mut buffer[..most]).map_err(|e| self.unreachable(e))?;
+                    let read = body.read(&mut buffer[..most]).map_err(|e| self.failed(e.into()))?;
                     if read == 0 {
                         return Err(self.unreachable("the answer ended early"));
                     }
@@ -377,7 +482,7 @@ impl Remote {
             .agent
             .get(self.url(&format!("/v1/objects/{digest}")))
             .config()
-            .timeout_global(Some(PIECE_TIME))
+            .timeout_global(Some(self.patience.piece))
             .build()
             .header("authorization", self.authorization.as_str())
             .header("range", format!("bytes={start}-{}", start + PIECE - 1));
@@ -405,8 +510,8 @@ impl Remote {
     }
 
     fn delete(&self, path: &str) -> Result<(), RemoteError> {
-        let request = self.agent.delete(self.url(path)).header("authorization", self.authorization.as_str());
-        self.answer(request.call()).map(drop)
+        let request = self.agent.delete(self.url(path)).config().timeout_global(Some(self.patience.answer)).build();
+        self.answer(request.header("authorization", self.authorization.as_str()).call()).map(drop)
     }
 }
 

@@ -12,33 +12,52 @@
 //! | refusals | [`Problem`] |
 //! | the other side | [`Remote`] |
 //!
+//! Without the feature `server` there is the other side alone, for programs that compute on such a server: the Python
+//! package has it.
+//!
 //! The protocol is `openapi.json`, which the server gives at `/openapi.json`. What the server, its operator and another
 //! tenant can see: `docs/security.md`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "server")]
 mod body;
 mod client;
 mod digest;
+#[cfg(feature = "server")]
 mod engine;
+#[cfg(feature = "server")]
 mod jobs;
+#[cfg(feature = "server")]
 mod listen;
+#[cfg(feature = "server")]
 mod metrics;
+#[cfg(feature = "server")]
 mod objects;
+#[cfg(feature = "server")]
 mod places;
 mod problem;
 mod request;
+#[cfg(feature = "server")]
 mod routes;
+#[cfg(feature = "server")]
 mod service;
+#[cfg(feature = "server")]
 mod settings;
+mod tls;
+#[cfg(feature = "server")]
 mod tokens;
 
-pub use client::{Remote, RemoteError};
+pub use client::{Patience, Remote, RemoteError};
 pub use digest::Digest;
+#[cfg(feature = "server")]
 pub use engine::ServedPanel;
 pub use problem::Problem;
 pub use request::{JobView, Operand, Request, State};
+#[cfg(feature = "server")]
 pub use service::{ServeError, Service, Stop, Tls};
+#[cfg(feature = "server")]
 pub use settings::{Limits, Settings};
+#[cfg(feature = "server")]
 pub use tokens::{Token, Tokens};
 
 /// The protocol, as OpenAPI 3.1.

@@ -1,13 +1,8 @@
 //! Refusals as the protocol has them: RFC 9457, `application/problem+json`.
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::io;
 use sudare_ring::{ErrorKind, Kinded};
-
-/// Where an upload goes on.
-pub(crate) const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 
 /// A refusal with its words, and what would help.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -32,26 +27,9 @@ impl Problem {
         Self { uri, kind, status, detail: detail.into(), retry_after: None, offset: None }
     }
 
-    /// The same, to be tried again after so many seconds.
-    #[must_use]
-    pub(crate) fn retry(mut self, seconds: u64) -> Self {
-        self.retry_after = Some(seconds);
-        self
-    }
-
-    /// The same, saying where an upload goes on.
-    #[must_use]
-    pub(crate) fn at(mut self, offset: u64) -> Self {
-        self.offset = Some(offset);
-        self
-    }
-
-    pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(ErrorKind::NotFound, format!("there is no such {what}"))
-    }
-
-    pub(crate) fn request(detail: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Request, detail)
+    /// The name of its kind.
+    pub fn name(&self) -> &str {
+        &self.kind
     }
 
     /// Its kind; a name that this release does not know is a fault of the server.
@@ -88,27 +66,63 @@ impl<E: Kinded> From<E> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self).unwrap_or_default();
-        let mut response = (status, body).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, seconds.into());
+/// What a server makes of it.
+#[cfg(feature = "server")]
+pub(crate) mod answer {
+    use super::Problem;
+    use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+    use axum::response::{IntoResponse, Response};
+    use sudare_ring::ErrorKind;
+
+    /// Where an upload goes on.
+    pub(crate) const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
+
+    impl Problem {
+        /// The same, to be tried again after so many seconds.
+        #[must_use]
+        pub(crate) fn retry(mut self, seconds: u64) -> Self {
+            self.retry_after = Some(seconds);
+            self
         }
-        if let Some(offset) = self.offset {
-            headers.insert(UPLOAD_OFFSET, offset.into());
+
+        /// The same, saying where an upload goes on.
+        #[must_use]
+        pub(crate) fn at(mut self, offset: u64) -> Self {
+            self.offset = Some(offset);
+            self
         }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+
+        pub(crate) fn not_found(what: &str) -> Self {
+            Self::new(ErrorKind::NotFound, format!("there is no such {what}"))
         }
-        response
+
+        pub(crate) fn request(detail: impl Into<String>) -> Self {
+            Self::new(ErrorKind::Request, detail)
+        }
+    }
+
+    impl IntoResponse for Problem {
+        fn into_response(self) -> Response {
+            let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let body = serde_json::to_vec(&self).unwrap_or_default();
+            let mut response = (status, body).into_response();
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+            if let Some(seconds) = self.retry_after {
+                headers.insert(header::RETRY_AFTER, seconds.into());
+            }
+            if let Some(offset) = self.offset {
+                headers.insert(UPLOAD_OFFSET, offset.into());
+            }
+            if status == StatusCode::UNAUTHORIZED {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            response
+        }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests {
     use super::*;
     use sudare_store::StoreError;

@@ -3,6 +3,7 @@
 use crate::digest::Digest;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "server")]
 use std::collections::BTreeSet;
 use sudare_expr::Operation;
 
@@ -39,6 +40,7 @@ pub enum Request {
     },
 }
 
+#[cfg(feature = "server")]
 impl Request {
     /// The objects that it names, each once.
     pub(crate) fn objects(&self) -> BTreeSet<Digest> {
@@ -110,6 +112,7 @@ impl State {
         !matches!(self, Self::Queued | Self::Running)
     }
 
+    #[cfg(feature = "server")]
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -138,6 +141,7 @@ pub struct JobView {
 }
 
 /// A job on the disk.
+#[cfg(feature = "server")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub id: String,

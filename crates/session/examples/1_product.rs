@@ -1,6 +1,6 @@
 //! 1. A product: plan, client, server, and the check against plain arithmetic.
 //!
-//! Run with `cargo run -p sudare-matrix --example 1_product`.
+//! Run with `cargo run -p sudare-session --example 1_product`.
 
 use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_methods::MatrixError;

@@ -48,7 +48,7 @@ impl Client {
     /// # Errors
     /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
     pub fn with_secret_key(plan: &Plan, secret: SecretKey, threads: usize) -> Result<Self, MatrixError> {
-        expect_params(plan.params(), secret.params())?;
+        require_params(plan.params(), secret.params())?;
         Ok(Self { plan: plan.clone(), secret, threads: Arc::new(Threads::new(threads)) })
     }
 
@@ -192,7 +192,7 @@ impl Client {
     /// # Errors
     /// As [`Client::decrypt`].
     pub fn decrypt_batch(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
-        expect_plan(self.plan.hash(), value)?;
+        require_plan(self.plan.hash(), value)?;
         let (engine, cts) = (self.plan.real()?, value.ciphertexts()?);
         let decryptor = Decryptor::new(&self.secret);
         self.threads.run(|| {
@@ -216,7 +216,7 @@ impl Client {
     /// # Errors
     /// As [`Client::decrypt_integers`].
     pub fn decrypt_integers_batch(&self, value: &Encrypted) -> Result<Vec<Matrix<i128>>, MatrixError> {
-        expect_plan(self.plan.hash(), value)?;
+        require_plan(self.plan.hash(), value)?;
         let engine = self.plan.exact()?;
         self.threads.run(|| engine.decrypt(value.node(), &value.residues()?, &self.secret))
     }
@@ -262,7 +262,7 @@ impl Client {
     /// # Errors
     /// As [`Client::decrypt_for_release`].
     pub fn decrypt_batch_for_release(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
-        expect_plan(self.plan.hash(), value)?;
+        require_plan(self.plan.hash(), value)?;
         let policy = release::declared(self.plan.release(), "plan")?;
         if value.node() != self.plan.expression().output() {
             return Err(MatrixError::NotPlanned {
@@ -271,15 +271,15 @@ impl Client {
             });
         }
         let (engine, cts) = (self.plan.real()?, value.ciphertexts()?);
-        let (decryptor, expected, sketch) = (Decryptor::new(&self.secret), engine.expected(), engine.sketch());
+        let (decryptor, expected, figures) = (Decryptor::new(&self.secret), engine.expected(), engine.figures());
         let error = |at| {
-            let (error, unit) = sketch.element_error(at);
+            let (error, unit) = figures.element_error(at);
             error * unit
         };
         self.threads.run(|| {
             let plain = release::decrypt(&decryptor, cts, |_| expected)?;
             let matrices = engine.decode(self.plan.goal(), value.node(), &plain)?;
-            release::release(&decryptor, policy, matrices, (error, |at| sketch.twin(at)))
+            release::release(&decryptor, policy, matrices, (error, |at| figures.twin(at)))
         })
     }
 
@@ -302,13 +302,13 @@ impl PublicClient {
     /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's; [`MatrixError::NotPlanned`] for
     /// statistics, which are planned for the noise of a secret key.
     pub fn new(plan: &Plan, public: PublicKey, threads: usize) -> Result<Self, MatrixError> {
-        if !plan.engine().sketch().fresh_public() {
+        if !plan.engine().figures().fresh_public() {
             return Err(MatrixError::NotPlanned {
                 operation: "encryption under a public key",
                 planned: "statistics have room for the noise of the secret key's encryptions".into(),
             });
         }
-        expect_params(plan.params(), public.params())?;
+        require_params(plan.params(), public.params())?;
         Ok(Self { plan: plan.clone(), public, threads: Arc::new(Threads::new(threads)) })
     }
 
@@ -379,7 +379,7 @@ fn encrypt(
     progress: Progress<'_>,
 ) -> Result<Encrypted, MatrixError> {
     let node = input_node(plan, name, matrices)?;
-    expect_encrypted(plan, name, node)?;
+    require_encrypted(plan, name, node)?;
     let engine = plan.real()?;
     let values = pool.run(|| {
         let plain = engine.encode(plan.goal(), node, matrices)?;
@@ -403,7 +403,7 @@ fn encrypt_integers(
     progress: Progress<'_>,
 ) -> Result<Encrypted, MatrixError> {
     let node = integer_node(plan, name, matrices)?;
-    expect_encrypted(plan, name, node)?;
+    require_encrypted(plan, name, node)?;
     let engine = plan.exact()?;
     Encrypted::bgv(plan, node, id, pool.run(|| engine.encrypt(node, matrices, key, progress))?)
 }
@@ -425,7 +425,7 @@ fn check_input(input: &InputSpec, matrix: &Matrix) -> Result<(), MatrixError> {
 }
 
 /// Refuses an input that the server sees.
-fn expect_encrypted(plan: &Plan, name: &str, node: usize) -> Result<(), MatrixError> {
+fn require_encrypted(plan: &Plan, name: &str, node: usize) -> Result<(), MatrixError> {
     if plan.expression().is_plain(node) {
         return Err(MatrixError::NotPlanned {
             operation: "encryption of this input",
@@ -465,7 +465,7 @@ pub(super) fn input_node(plan: &Plan, name: &str, matrices: &[Matrix]) -> Result
 }
 
 /// Refuses a value of another plan or context.
-pub(super) fn expect_plan(expected: PlanHash, value: &Encrypted) -> Result<(), MatrixError> {
+pub(super) fn require_plan(expected: PlanHash, value: &Encrypted) -> Result<(), MatrixError> {
     let found = value.plan();
     if found != expected {
         return Err(MatrixError::WrongPlan { what: "the encrypted value", found, expected });
@@ -473,7 +473,7 @@ pub(super) fn expect_plan(expected: PlanHash, value: &Encrypted) -> Result<(), M
     Ok(())
 }
 
-pub(super) fn expect_params(expected: &Params, found: &Params) -> Result<(), MatrixError> {
+pub(super) fn require_params(expected: &Params, found: &Params) -> Result<(), MatrixError> {
     if found.same(expected) {
         return Ok(());
     }

@@ -5,12 +5,12 @@
 //! level: larger, slower, and ready for whatever comes next. Matrices of any shape are cut into
 //! tiles of one side ([`TileLayout`]), or lie as tables over whole ciphertexts ([`GridLayout`]).
 
-use super::client::{eval_keys, expect_params, expect_plan};
+use super::client::{eval_keys, require_params, require_plan};
 use super::encrypted::Encrypted;
-use super::free::Free;
 use super::layout::{Layout, Tabled, Tiled};
 use super::operations::scale_of;
 use super::server::Server;
+use super::unplanned::UnplannedServer;
 use super::{Progress, QUIET, release};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -271,8 +271,8 @@ impl ContextSpec {
     /// The layout of a matrix, with zeros beside it.
     pub(super) fn layout(&self, rows: usize, cols: usize) -> Result<Layout, MatrixError> {
         match self.columns {
-            Some(columns) => Ok(Tabled::laid(GridLayout::new(rows, cols, columns, &self.params)?)),
-            None => Ok(Tiled::laid(self.tiles(rows, cols)?)),
+            Some(columns) => Ok(Tabled::zero_padded(GridLayout::new(rows, cols, columns, &self.params)?)),
+            None => Ok(Tiled::zero_padded(self.tiles(rows, cols)?)),
         }
     }
 }
@@ -331,7 +331,7 @@ impl Context {
         progress: Progress<'_>,
     ) -> Result<Self, MatrixError> {
         let params = spec.params.build()?;
-        expect_params(&params, secret.params())?;
+        require_params(&params, secret.params())?;
         Self::make(spec.clone(), params, secret, threads, progress)
     }
 
@@ -343,7 +343,7 @@ impl Context {
         progress: Progress<'_>,
     ) -> Result<Self, MatrixError> {
         let threads = Arc::new(Threads::new(threads));
-        let demand = Free::demand(&spec)?;
+        let demand = UnplannedServer::demand(&spec)?;
         let keys: EvalKeys = eval_keys(&secret, &demand, &threads, progress)?;
         let bootstrapper = match spec.literal()? {
             Some(literal) => Some(threads.run(|| {
@@ -352,7 +352,7 @@ impl Context {
             })?),
             None => None,
         };
-        let server = Server::free(&params, Free::new(&spec, bootstrapper)?, keys, threads.clone())?;
+        let server = Server::of_unplanned(&params, UnplannedServer::new(&spec, bootstrapper)?, keys, threads.clone())?;
         Ok(Self { secret, spec, params, server, threads })
     }
 
@@ -382,15 +382,15 @@ impl Context {
     pub fn encrypt(&self, matrix: &Matrix, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
         let bound = max_abs.unwrap_or_else(|| public_bound(matrix));
         let layout = self.spec.layout(matrix.rows(), matrix.cols())?;
-        let (free, _) = self.server.unplanned("encryption")?;
+        let (unplanned, _) = self.server.unplanned("encryption")?;
         let tiles = self.threads.run(|| {
             let encoder = Encoder::new(&self.params);
-            let plain = layout.encode(&encoder, matrix, free.fresh(&encoder, bound))?;
+            let plain = layout.encode(&encoder, matrix, unplanned.fresh(&encoder, bound))?;
             let encryptor = Encryptor::with_secret_key(&self.secret)?;
             let made = threads::map(plain.len(), |i| encryptor.encrypt(&plain[i]));
             made.into_iter().collect::<Result<Vec<_>, _>>().map_err(MatrixError::from)
         })?;
-        free.made(layout, bound, self.secret.id(), tiles)
+        unplanned.made(layout, bound, self.secret.id(), tiles)
     }
 
     /// Decrypts a matrix, for the owner's eyes: what is shown to others needs a decryption for
@@ -409,8 +409,8 @@ impl Context {
 
     /// The tiles of a matrix of this context, and how it lies in them.
     fn own<'v>(&self, value: &'v Encrypted) -> Result<(&'v [Ciphertext], &'v Layout), MatrixError> {
-        expect_plan(self.server.unplanned("decryption")?.0.hash(), value)?;
-        value.laid()
+        require_plan(self.server.unplanned("decryption")?.0.hash(), value)?;
+        value.tiles_and_layout()
     }
 
     /// Decrypts a matrix for others to see: one of the releases that the context declares. Elements

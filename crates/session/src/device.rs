@@ -1,7 +1,7 @@
 //! Products on a device: the methods as they are, on batches of ciphertexts that stay there.
 
 use crate::encrypted::{Encrypted, Values, header};
-use crate::server::{Server, stated};
+use crate::server::{Server, with_error};
 use std::borrow::Cow;
 use std::sync::Arc;
 use sudare_cuda::Device;
@@ -141,7 +141,7 @@ impl OfDevice {
         let values = operands.iter().map(|v| self.ciphertexts(v)).collect::<Result<Vec<_>, _>>()?;
         let values: Vec<&[DeviceCiphertext]> = values.iter().map(|v| &**v).collect();
         let out = plan.real()?.on_backends()?.evaluate_on(plan.goal(), &self.0, node, &values)?;
-        Ok(Self::made(plan, (node, key), stated(out, error)))
+        Ok(Self::made(plan, (node, key), with_error(out, error)))
     }
 
     pub fn counters(&self) -> Counters {

@@ -37,7 +37,7 @@ pub struct Encrypted {
     key: KeyId,
     top: usize,
     pub(super) values: Values,
-    free: Option<Unplanned>,
+    unplanned: Option<Unplanned>,
 }
 
 /// What is known of a matrix of a context.
@@ -99,10 +99,11 @@ impl Encrypted {
 
     /// The value of a node of a plan.
     pub(super) fn of(plan: &Plan, node: usize, key: KeyId, values: Values) -> Self {
-        let (info, sketch) = (plan.expression().info(node), plan.engine().sketch());
-        let (plan, batch, error, top) = (plan.hash(), plan.batch(), sketch.node_error(node), plan.params().max_level());
-        let (shape, max_abs, free) = (info.shape, info.max_abs, None);
-        Self { plan, node, batch, shape, max_abs, error, key, top, values, free }
+        let (info, figures) = (plan.expression().info(node), plan.engine().figures());
+        let (plan, batch, error, top) =
+            (plan.hash(), plan.batch(), figures.node_error(node), plan.params().max_level());
+        let (shape, max_abs, unplanned) = (info.shape, info.max_abs, None);
+        Self { plan, node, batch, shape, max_abs, error, key, top, values, unplanned }
     }
 
     /// The same ciphertexts as the value of another node.
@@ -114,34 +115,34 @@ impl Encrypted {
     pub(super) fn unplanned(
         plan: PlanHash,
         key: KeyId,
-        free: Unplanned,
+        unplanned: Unplanned,
         max_abs: f64,
         tiles: Vec<ckks::Ciphertext>,
     ) -> Result<Self, MatrixError> {
         let Some(params) = tiles.first().map(|c| c.params().clone()) else {
-            return Err(MatrixError::Count { what: "tiles", found: 0, expected: free.layout.ciphertexts() });
+            return Err(MatrixError::Count { what: "tiles", found: 0, expected: unplanned.layout.ciphertexts() });
         };
         // The evaluator counts whole tiles; what the elements themselves can reach is tighter.
         let tighter = |c: ckks::Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
         let tiles: Vec<_> = tiles.into_iter().map(tighter).collect();
         let noise = tiles.iter().map(ckks::Ciphertext::error_bound).fold(0.0, f64::max);
         let error = Some(noise + rounding::largest_reading(params.degree(), max_abs, params.max_level() + 1));
-        let (shape, top) = (free.layout.shape(), params.max_level());
+        let (shape, top) = (unplanned.layout.shape(), params.max_level());
         let values = Values::Ckks(Arc::new(Bundle::new(&params, key, Vec::new(), tiles)?));
-        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, free: Some(free) })
+        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, unplanned: Some(unplanned) })
     }
 
     /// The ciphertexts of a matrix of a context, and how it lies in them.
-    pub(super) fn laid(&self) -> Result<(&[ckks::Ciphertext], &Layout), MatrixError> {
-        match &self.free {
-            Some(free) => Ok((self.ciphertexts()?, &free.layout)),
+    pub(super) fn tiles_and_layout(&self) -> Result<(&[ckks::Ciphertext], &Layout), MatrixError> {
+        match &self.unplanned {
+            Some(unplanned) => Ok((self.ciphertexts()?, &unplanned.layout)),
             None => Err(foreign()),
         }
     }
 
     /// The same of a matrix in square tiles.
     pub(super) fn tiles(&self) -> Result<(&[ckks::Ciphertext], &Tiled), MatrixError> {
-        match self.laid()? {
+        match self.tiles_and_layout()? {
             (tiles, Layout::Tiles(tiled)) => Ok((tiles, tiled)),
             _ => Err(foreign()),
         }
@@ -149,7 +150,7 @@ impl Encrypted {
 
     /// The same of a table over whole ciphertexts.
     pub(super) fn table(&self) -> Result<Grid<'_>, MatrixError> {
-        match self.laid()? {
+        match self.tiles_and_layout()? {
             (tiles, Layout::Table(Tabled { layout, clean })) => {
                 Ok(Grid { layout: *layout, clean: *clean, tiles: tiles.into() })
             }
@@ -162,7 +163,7 @@ impl Encrypted {
     /// # Errors
     /// [`MatrixError::Wire`]; [`MatrixError::NotPlanned`] for a matrix of a context.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), MatrixError> {
-        if self.free.is_some() {
+        if self.unplanned.is_some() {
             return Err(MatrixError::NotPlanned {
                 operation: "sending a matrix of a context",
                 planned: "the matrices of a plan travel".into(),
@@ -242,7 +243,7 @@ impl Encrypted {
 
     fn checked_ckks(plan: &Plan, bundle: Bundle<ckks::Ciphertext>) -> Result<Self, MatrixError> {
         let node = node_of(plan, bundle.application())?;
-        expect_count(plan, node, bundle.ciphertexts().len(), 1)?;
+        require_count(plan, node, bundle.ciphertexts().len(), 1)?;
         let key = bundle.key();
         Ok(Self::of(plan, node, key, Values::Ckks(Arc::new(bundle))))
     }
@@ -254,7 +255,7 @@ impl Encrypted {
             if bundle.application() != first.application() || bundle.key() != key {
                 return Err(corrupt("parts of different values"));
             }
-            expect_count(plan, node, bundle.ciphertexts().len(), bundles.len())?;
+            require_count(plan, node, bundle.ciphertexts().len(), bundles.len())?;
         }
         Ok(Self::of(plan, node, key, Values::Bgv(Arc::new(bundles))))
     }
@@ -338,7 +339,7 @@ impl Encrypted {
 
     /// Levels left; in a context those down to the next refresh.
     pub fn levels_left(&self) -> usize {
-        self.level().saturating_sub(self.free.map_or(0, |f| f.levels.0))
+        self.level().saturating_sub(self.unplanned.map_or(0, |f| f.levels.0))
     }
 
     /// Level.
@@ -457,8 +458,8 @@ pub(super) fn node_of(plan: &Plan, header: &[u8]) -> Result<usize, MatrixError> 
 }
 
 /// Refuses another number of ciphertexts than the plan has for a node, in each of `parts` parts.
-fn expect_count(plan: &Plan, node: usize, found: usize, parts: usize) -> Result<(), MatrixError> {
-    match plan.engine().sketch().size(node) {
+fn require_count(plan: &Plan, node: usize, found: usize, parts: usize) -> Result<(), MatrixError> {
+    match plan.engine().figures().size(node) {
         Some(size) if size.count != found * parts => {
             let expected = size.count / parts;
             Err(MatrixError::Count { what: "ciphertexts of the encrypted value", found, expected })
@@ -469,9 +470,9 @@ fn expect_count(plan: &Plan, node: usize, found: usize, parts: usize) -> Result<
 
 /// Most bytes that a value of a plan takes on the wire: what it takes in memory, and headers.
 fn most_bytes(plan: &Plan) -> u64 {
-    let (sketch, params) = (plan.engine().sketch(), plan.params());
+    let (figures, params) = (plan.engine().figures(), plan.params());
     let one = |NodeSize { count, parts, .. }: NodeSize| (count * parts * params.q().len() * 8 * params.degree()) as u64;
-    let most = plan.goal().ends().filter_map(|node| sketch.size(node)).map(one).max();
+    let most = plan.goal().ends().filter_map(|node| figures.size(node)).map(one).max();
     most.unwrap_or(0).saturating_mul(2).saturating_add(MOST_HEADERS)
 }
 
@@ -504,7 +505,7 @@ impl fmt::Display for Encrypted {
         if let Some(error) = self.error {
             write!(f, " ± {error:.1e}")?;
         }
-        match self.free.map(|free| free.levels) {
+        match self.unplanned.map(|unplanned| unplanned.levels) {
             // What is under the floor is the bootstrap's own.
             Some((floor, fresh)) if floor > 0 => {
                 write!(f, ", {} of {} levels to the next refresh, {size}>", self.levels_left(), fresh - floor)

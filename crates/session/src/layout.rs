@@ -32,14 +32,14 @@ pub(super) struct Tabled {
 
 impl Tiled {
     /// A layout whose slots beside the tiles hold zeros.
-    pub fn laid(layout: TileLayout) -> Layout {
+    pub fn zero_padded(layout: TileLayout) -> Layout {
         Layout::Tiles(Self { layout, clean: true })
     }
 }
 
 impl Tabled {
     /// A layout with zeros beside the table.
-    pub fn laid(layout: GridLayout) -> Layout {
+    pub fn zero_padded(layout: GridLayout) -> Layout {
         Layout::Table(Self { layout, clean: Clean::ALL })
     }
 
@@ -99,8 +99,8 @@ impl Layout {
     /// The same layout, with zeros beside the matrix.
     pub fn cleaned(&self) -> Self {
         match self {
-            Self::Tiles(t) => Tiled::laid(t.layout),
-            Self::Table(t) => Tabled::laid(t.layout),
+            Self::Tiles(t) => Tiled::zero_padded(t.layout),
+            Self::Table(t) => Tabled::zero_padded(t.layout),
         }
     }
 

@@ -7,7 +7,28 @@
 //!
 //! A [`Context`] is for trying things out without a plan: its [`Server`] has the same operations on the same type of
 //! values, and does whatever is asked for within a depth.
-
+//!
+//! A product of integers, which takes no keys:
+//!
+//! ```
+//! use sudare_expr::{Expr, InputSpec, Matrix};
+//! use sudare_session::QUIET;
+//! use sudare_plan::{CostModel, Goal, Planner};
+//! use sudare_session::{Client, Server};
+//!
+//! # fn main() -> Result<(), sudare_methods::MatrixError> {
+//! let expr = Expr::product(InputSpec::integers("A", (3, 5), 1000), InputSpec::integers("B", (5, 2), 50))?;
+//! let plan = Planner::new(CostModel::default()).plan(&Goal::new(expr, 0.0))?;
+//! let a = Matrix::<i128>::from_fn(3, 5, |i, t| (i * 400) as i128 - (t * 200) as i128)?;
+//! let b = Matrix::<i128>::from_fn(5, 2, |t, j| 50 - (10 * t + j) as i128)?;
+//!
+//! let client = Client::new(&plan, 1)?;
+//! let (x, y) = (client.encrypt_integers("A", &a, QUIET)?, client.encrypt_integers("B", &b, QUIET)?);
+//! let product = Server::keyless(&plan, 1)?.matmul(&x, &y)?;
+//! assert_eq!(client.decrypt_integers(&product)?, a.matmul(&b)?);
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod blocked;
@@ -19,7 +40,6 @@ pub mod device;
 #[path = "no_device.rs"]
 mod device;
 mod encrypted;
-mod free;
 mod keys;
 mod layout;
 pub mod machine;
@@ -29,13 +49,14 @@ mod part;
 mod release;
 mod server;
 mod stored;
+mod unplanned;
 
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
 pub use encrypted::{Announced, Encrypted};
 pub use keys::ServerKeys;
 pub use moments::Moments;
-pub use operations::function;
+pub use operations::{function, minimum};
 pub use part::{Form, Held, Layout, Part};
 pub use server::Server;
 pub use stored::{Multiplied, OutOfCore, Stored};

@@ -1,13 +1,13 @@
 //! What each operation is in a context: on tiles, and on tables over whole ciphertexts.
 
 use super::encrypted::Encrypted;
-use super::free::{Free, at_level};
 use super::layout::{Layout, Tabled, Tiled};
+use super::unplanned::{UnplannedServer, at_level};
 use std::borrow::Cow;
 use sudare_expr::{Operation, Polynomial};
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit::{self, Minimax};
-use sudare_he::circuits::polynomial::{self, PolynomialCircuit};
+use sudare_he::circuits::polynomial::{self, Function, PolynomialCircuit};
 use sudare_he::ckks::{Ciphertext, Evaluator};
 use sudare_methods::MatrixError;
 use sudare_methods::circuit::{cube_plan, is_integer, matmul, same_scale};
@@ -27,6 +27,25 @@ pub fn function(f: &Minimax) -> Operation {
     Operation::Polynomial(Polynomial { coefficients, low, high, error: f.error, beyond: f.beyond })
 }
 
+/// The smaller of an element and a number, min(x, c) = (x + c − |x − c|) / 2, for elements from `low` to `high`: |x − c| by
+/// its polynomial of a degree, whose largest distance is a bound that the operation carries.
+///
+/// # Errors
+/// [`MatrixError::He`] for an interval or a degree that has no polynomial.
+pub fn minimum(c: f64, (low, high): (f64, f64), degree: usize) -> Result<Operation, MatrixError> {
+    // The same distance to both sides, as the polynomial of |t| has it.
+    let radius = (high - c).max(c - low);
+    let absolute = fit::known(Function::Absolute, &[(-1.0, 1.0)], degree)?;
+    let mut coefficients: Vec<f64> = absolute.polynomial.coefficients().iter().map(|a| -0.5 * radius * a.re).collect();
+    coefficients.resize(coefficients.len().max(2), 0.0);
+    coefficients[0] += c;
+    coefficients[1] += radius / 2.0;
+    let polynomial = polynomial::Polynomial::chebyshev(&coefficients, c - radius, c + radius)?;
+    // Its own rounding, and half of the other's distance.
+    let exact = Minimax::exact(polynomial)?;
+    Ok(function(&Minimax { error: exact.error + absolute.error * radius / 2.0, ..exact }))
+}
+
 fn fitted(p: &Polynomial) -> Result<Minimax, HeError> {
     let polynomial = polynomial::Polynomial::chebyshev(&p.coefficients, p.low, p.high)?;
     Ok(Minimax { polynomial, error: p.error, intervals: vec![(p.low, p.high)], beyond: p.beyond })
@@ -36,7 +55,7 @@ fn along(axis: u8) -> Axis {
     if axis == 0 { Axis::Rows } else { Axis::Columns }
 }
 
-impl Free {
+impl UnplannedServer {
     /// Computes an operation on operands of one key, whose shapes go together unless they are tables.
     ///
     /// Levels are used as [`ContextSpec::new`](super::ContextSpec::new) says.
@@ -84,7 +103,7 @@ impl Free {
             _ => None,
         };
         let one = |(at, v): (usize, &&Encrypted)| -> Result<usize, MatrixError> {
-            Ok(match (operation, v.laid()?.1) {
+            Ok(match (operation, v.tiles_and_layout()?.1) {
                 (Operation::Matmul, Layout::Tiles(t)) => 2 + usize::from(!t.clean),
                 (Operation::Add | Operation::Sub, _) => usize::from(changed == Some(at)),
                 (Operation::Mul, _) => 1,
@@ -142,7 +161,7 @@ impl Free {
             Operation::Scale { by } => self.tabled(a, mapped(multiples(e, &grid.tiles, by)?), bound * by.abs()),
             // Only the table itself: what is beside it stays as it is.
             Operation::Shift { by } => {
-                self.tabled(a, mapped(a.laid()?.1.shifted(e, &grid.tiles, (by, 0.0))?), bound + by.abs())
+                self.tabled(a, mapped(a.tiles_and_layout()?.1.shifted(e, &grid.tiles, (by, 0.0))?), bound + by.abs())
             }
             Operation::Transpose => self.tabled(a, grid.transpose(e)?, bound),
             Operation::Sum { axis } if axis < 2 => {
@@ -169,7 +188,7 @@ impl Free {
         let largest = over.unwrap_or(centre.abs() + radius);
         let aside = if centre.abs() <= radius { 0.0 } else { centre };
         let prepared = |m: &Encrypted| -> Result<(f64, bool), MatrixError> {
-            let (cts, layout) = m.laid()?;
+            let (cts, layout) = m.tiles_and_layout()?;
             let target = self.full_scale() / radius;
             let near = (0.5..=2.0).contains(&(scale_of(cts) / target));
             Ok((target, near && layout.is_clean()))
@@ -178,7 +197,7 @@ impl Free {
         let a = self.ready(e, a, needed)?;
         let (target, as_it_is) = prepared(&a)?;
         self.needs(operation, a.levels_left(), f.polynomial.depth() + usize::from(!as_it_is))?;
-        let (cts, layout) = a.laid()?;
+        let (cts, layout) = a.tiles_and_layout()?;
         let tiles = match (as_it_is, layout.is_clean()) {
             (true, _) => Cow::Borrowed(cts),
             (_, true) => Cow::Owned(each(cts, |c| Ok(e.set_scale(c, target)?))?),
@@ -260,13 +279,13 @@ impl Free {
         self.made(layout, a.max_abs() * b.max_abs(), a.key(), tiles)
     }
 
-    /// A table times a column, or a row times a table: the vector is turned so that it lies along the axis that is summed.
+    /// A table times a column, or a row times a table: the vector is transposed so that it lies along the axis that is summed.
     fn vector_product(&self, e: &Evaluator, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        let turned = |v: &Encrypted| self.apply(e, &Operation::Transpose, &[v]);
+        let transposed = |v: &Encrypted| self.apply(e, &Operation::Transpose, &[v]);
         let times = |x: &Encrypted, y: &Encrypted| self.apply(e, &Operation::Mul, &[x, y]);
         let (product, axis) = match (a.shape(), b.shape()) {
-            (_, (_, 1)) => (times(a, &turned(b)?)?, 1),
-            ((1, _), _) => (times(&turned(a)?, b)?, 0),
+            (_, (_, 1)) => (times(a, &transposed(b)?)?, 1),
+            ((1, _), _) => (times(&transposed(a)?, b)?, 0),
             _ => {
                 let planned =
                     "a table over whole ciphertexts is multiplied by vectors; for products of matrices make a \

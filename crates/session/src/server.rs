@@ -1,10 +1,10 @@
 //! The side that computes, by a plan of any kind.
 
-use super::client::{expect_params, expect_plan, input_node, integer_node};
+use super::client::{input_node, integer_node, require_params, require_plan};
 use super::context::ContextSpec;
 use super::encrypted::Encrypted;
-use super::free::Free;
 use super::keys::{self, Evaluation, ServerKeys};
+use super::unplanned::UnplannedServer;
 use crate::device::OfDevice;
 use std::io::Write;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ enum Mode {
     /// A plan of integers, which takes no keys.
     Exact(Plan),
     /// Anything, within the depth of a context.
-    Free(Box<Free>, Evaluator),
+    Unplanned(Box<UnplannedServer>, Evaluator),
 }
 
 pub(super) struct Inner {
@@ -75,7 +75,7 @@ impl Server {
     pub(super) fn with_threads(plan: &Plan, keys: ServerKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
         let ServerKeys { eval, bootstrap } = keys;
         let keys = eval.source();
-        expect_params(plan.params(), keys.params())?;
+        require_params(plan.params(), keys.params())?;
         // Missing keys are told now, not after an hour of work.
         let demand = plan.engine().keys();
         let reaches = |wanted: usize, highest: usize| match wanted <= highest {
@@ -123,18 +123,23 @@ impl Server {
     /// # Errors
     /// [`MatrixError::Wire`] if the keys are for other parameters than the specification's.
     pub fn of_context(spec: &ContextSpec, keys: EvalKeys, threads: usize) -> Result<Self, MatrixError> {
-        Self::free(&spec.params.build()?, Free::new(spec, None)?, keys, Arc::new(Threads::new(threads)))
+        Self::of_unplanned(
+            &spec.params.build()?,
+            UnplannedServer::new(spec, None)?,
+            keys,
+            Arc::new(Threads::new(threads)),
+        )
     }
 
-    pub(super) fn free(
+    pub(super) fn of_unplanned(
         params: &Params,
-        free: Free,
+        unplanned: UnplannedServer,
         keys: EvalKeys,
         threads: Arc<Threads>,
     ) -> Result<Self, MatrixError> {
-        expect_params(params, keys.params())?;
+        require_params(params, keys.params())?;
         let keys = Evaluation::Memory(Arc::new(keys));
-        let mode = Mode::Free(Box::new(free), Evaluator::new(params, keys.source())?);
+        let mode = Mode::Unplanned(Box::new(unplanned), Evaluator::new(params, keys.source())?);
         Ok(Self { inner: Arc::new(Inner { mode, keys, threads }), device: None })
     }
 
@@ -149,7 +154,7 @@ impl Server {
     /// # Errors
     /// [`MatrixError::WrongPlan`]; [`MatrixError::He`] for another key, or what the device refuses.
     pub fn bring(&self, a: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.expect(a)?;
+        self.require(a)?;
         let key = self.one_key(&[a])?;
         match (&self.device, self.plan()) {
             (Some(device), Some(plan)) => self.inner.threads.run(|| device.bring(plan, key, a)),
@@ -161,7 +166,7 @@ impl Server {
     pub fn plan(&self) -> Option<&Plan> {
         match &self.inner.mode {
             Mode::Real(plan, ..) | Mode::Exact(plan) => Some(plan),
-            Mode::Free(..) => None,
+            Mode::Unplanned(..) => None,
         }
     }
 
@@ -180,9 +185,9 @@ impl Server {
     }
 
     /// What a context's server has, with its evaluator.
-    pub(super) fn unplanned(&self, operation: &'static str) -> Result<(&Free, &Evaluator), MatrixError> {
+    pub(super) fn unplanned(&self, operation: &'static str) -> Result<(&UnplannedServer, &Evaluator), MatrixError> {
         match &self.inner.mode {
-            Mode::Free(free, evaluator) => Ok((free, evaluator)),
+            Mode::Unplanned(unplanned, evaluator) => Ok((unplanned, evaluator)),
             _ => Err(MatrixError::NotPlanned {
                 operation,
                 planned: "only a context does it; a plan knows its inputs".into(),
@@ -192,14 +197,14 @@ impl Server {
 
     /// What the server of a context was made for.
     pub fn spec(&self) -> Option<&ContextSpec> {
-        self.unplanned("a specification").ok().map(|(free, _)| free.spec())
+        self.unplanned("a specification").ok().map(|(unplanned, _)| unplanned.spec())
     }
 
     /// Levels of a fresh matrix of a context, down to the next refresh; those of a plan's input.
     pub fn levels(&self) -> usize {
         match &self.inner.mode {
             Mode::Real(plan, ..) | Mode::Exact(plan) => plan.params().max_level(),
-            Mode::Free(free, _) => free.levels().1 - free.levels().0,
+            Mode::Unplanned(unplanned, _) => unplanned.levels().1 - unplanned.levels().0,
         }
     }
 
@@ -208,7 +213,7 @@ impl Server {
         let prepared = match &self.inner.mode {
             Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map_or(0, |b| b.bytes()),
             Mode::Exact(_) => 0,
-            Mode::Free(free, _) => free.bytes(),
+            Mode::Unplanned(unplanned, _) => unplanned.bytes(),
         };
         self.keys().bytes() + prepared
     }
@@ -219,7 +224,7 @@ impl Server {
     /// [`MatrixError::Wire`].
     pub fn write_keys_to(&self, out: impl Write) -> Result<(), MatrixError> {
         let bootstrap = match &self.inner.mode {
-            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map(|b| b.keys()),
+            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().and_then(|b| b.keys()),
             _ => None,
         };
         keys::write(&self.inner.keys, bootstrap, out)
@@ -244,7 +249,7 @@ impl Server {
             return device.counters();
         }
         match &self.inner.mode {
-            Mode::Real(_, evaluator, None) | Mode::Free(_, evaluator) => evaluator.counters(),
+            Mode::Real(_, evaluator, None) | Mode::Unplanned(_, evaluator) => evaluator.counters(),
             Mode::Real(_, evaluator, Some(bootstrapper)) => evaluator.counters() + bootstrapper.counters(),
             Mode::Exact(_) => Counters::default(),
         }
@@ -303,8 +308,8 @@ impl Server {
     /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::Method`] for too large a matrix; [`MatrixError::He`] if the
     /// modulus cannot hold its elements.
     pub fn lift(&self, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
-        let (free, evaluator) = self.unplanned("a plain matrix without a name")?;
-        self.inner.threads.run(|| free.plain(evaluator, matrix))
+        let (unplanned, evaluator) = self.unplanned("a plain matrix without a name")?;
+        self.inner.threads.run(|| unplanned.plain(evaluator, matrix))
     }
 
     /// In a context that bootstraps, the same matrix with the levels of a fresh one. Elements are up to `max_abs`, or
@@ -315,10 +320,10 @@ impl Server {
     /// [`MatrixError::NoBootstrap`]; [`MatrixError::OutOfDepth`] for a matrix that has to be scaled down first and has no
     /// level left for it; [`MatrixError::He`].
     pub fn refresh(&self, a: &Encrypted, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
-        let (free, evaluator) = self.unplanned("a refresh")?;
-        self.expect(a)?;
+        let (unplanned, evaluator) = self.unplanned("a refresh")?;
+        self.require(a)?;
         self.one_key(&[a])?;
-        self.inner.threads.run(|| free.refresh(evaluator, a, max_abs))
+        self.inner.threads.run(|| unplanned.refresh(evaluator, a, max_abs))
     }
 
     /// An operation on values: the one door for all of them. By a plan it has to be one of the plan's expression, on these
@@ -334,10 +339,12 @@ impl Server {
         if self.spec().is_none_or(|spec| spec.columns.is_none()) {
             operation.shape(&operands.iter().map(|v| v.shape()).collect::<Vec<_>>())?;
         }
-        operands.iter().try_for_each(|v| self.expect(v))?;
+        operands.iter().try_for_each(|v| self.require(v))?;
         let (key, pool) = (self.one_key(operands)?, &self.inner.threads);
         let plan = match &self.inner.mode {
-            Mode::Free(free, evaluator) => return pool.run(|| free.apply(evaluator, operation, operands)),
+            Mode::Unplanned(unplanned, evaluator) => {
+                return pool.run(|| unplanned.apply(evaluator, operation, operands));
+            }
             Mode::Real(plan, ..) | Mode::Exact(plan) => plan,
         };
         if let Some(steps) = operation.steps()? {
@@ -394,7 +401,7 @@ impl Server {
                 None => Ok(out),
             }
         })?;
-        Encrypted::ckks(plan, node, key, stated(out, error))
+        Encrypted::ckks(plan, node, key, with_error(out, error))
     }
 
     /// `a @ b`: [`Server::apply`] of [`Operation::Matmul`].
@@ -418,7 +425,7 @@ impl Server {
         }
         let mut values: Vec<Option<Encrypted>> = vec![None; expr.nodes().len()];
         for value in inputs {
-            self.expect(value)?;
+            self.require(value)?;
             values[value.node()] = Some(value.clone());
         }
         let mut uses = vec![0usize; values.len()];
@@ -448,7 +455,7 @@ impl Server {
     }
 
     /// Refuses what is of another plan, or under another key.
-    pub(super) fn expect_owner(&self, plan: PlanHash, key: KeyId) -> Result<(), MatrixError> {
+    pub(super) fn require_owner(&self, plan: PlanHash, key: KeyId) -> Result<(), MatrixError> {
         let (what, expected) = ("the stored matrix", self.planned("a stored matrix")?.hash());
         if plan != expected {
             return Err(MatrixError::WrongPlan { what, found: plan, expected });
@@ -457,10 +464,10 @@ impl Server {
     }
 
     /// Refuses a value of another plan or context.
-    fn expect(&self, value: &Encrypted) -> Result<(), MatrixError> {
+    fn require(&self, value: &Encrypted) -> Result<(), MatrixError> {
         match &self.inner.mode {
-            Mode::Real(plan, ..) | Mode::Exact(plan) => expect_plan(plan.hash(), value),
-            Mode::Free(free, _) => expect_plan(free.hash(), value),
+            Mode::Real(plan, ..) | Mode::Exact(plan) => require_plan(plan.hash(), value),
+            Mode::Unplanned(unplanned, _) => require_plan(unplanned.hash(), value),
         }
     }
 
@@ -481,7 +488,7 @@ impl Server {
 }
 
 /// Ciphertexts that state an error of at least this.
-pub(super) fn stated<C: Shaped>(out: Vec<ckks::Ciphertext<C>>, error: Option<f64>) -> Vec<ckks::Ciphertext<C>> {
+pub(super) fn with_error<C: Shaped>(out: Vec<ckks::Ciphertext<C>>, error: Option<f64>) -> Vec<ckks::Ciphertext<C>> {
     match error {
         Some(error) => out.into_iter().map(|c| c.with_error_of(error)).collect(),
         None => out,
@@ -501,8 +508,8 @@ impl std::fmt::Debug for Server {
             Mode::Real(plan, ..) | Mode::Exact(plan) => {
                 write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.inner.threads)
             }
-            Mode::Free(free, _) => {
-                let ContextSpec { depth, tile, columns, .. } = free.spec();
+            Mode::Unplanned(unplanned, _) => {
+                let ContextSpec { depth, tile, columns, .. } = unplanned.spec();
                 let tiles = columns.map_or(format!("tiles of {tile}"), |c| format!("tables of {c} columns"));
                 write!(f, "Server(context of depth {depth}, {tiles}, key {})", self.key_id())
             }

@@ -1,6 +1,6 @@
 //! Encrypted matrices on a disk, and their products in less memory than they take.
 
-use super::client::{expect_plan, input_node};
+use super::client::{input_node, require_plan};
 use super::encrypted::{self, Encrypted};
 use super::{Client, Progress, PublicClient, Server};
 use crate::blocked::{Operands, Schedule, Sizes, multiply};
@@ -72,7 +72,7 @@ pub(super) fn blocked(plan: &Plan) -> Result<&dyn Blocked, MatrixError> {
         operation: "a product by blocks",
         planned: format!(
             "{} multiplies whole matrices; plan with method \"coefficient\" or \"tiled\"",
-            plan.engine().sketch().method()
+            plan.engine().figures().method()
         ),
     })
 }
@@ -91,7 +91,7 @@ pub(super) fn layout(plan: &Plan, node: usize) -> Result<Layout, MatrixError> {
 }
 
 fn size(plan: &Plan, node: usize) -> Result<NodeSize, MatrixError> {
-    plan.engine().sketch().size(node).ok_or_else(|| MatrixError::NotPlanned {
+    plan.engine().figures().size(node).ok_or_else(|| MatrixError::NotPlanned {
         operation: "storing this value",
         planned: "inputs and results are stored".into(),
     })
@@ -231,7 +231,7 @@ impl Stored {
     /// [`MatrixError::Store`]; [`MatrixError::WrongPlan`]; [`MatrixError::NotPlanned`] for integers, and for a value
     /// that is neither input nor result.
     pub fn save(plan: &Plan, value: &Encrypted, path: &Path) -> Result<Self, MatrixError> {
-        expect_plan(plan.hash(), value)?;
+        require_plan(plan.hash(), value)?;
         let (node, ciphertexts) = (value.node(), value.ciphertexts()?);
         let (grid, _) = layout(plan, node)?;
         let seeded = ciphertexts.iter().all(|c| c.seed().is_some());
@@ -369,7 +369,7 @@ impl Server {
         let product = blocked(plan)?;
         let operands = [(left, Operand::Left), (right, Operand::Right)];
         for (stored, operand) in operands {
-            self.expect_owner(stored.plan.hash(), stored.key())?;
+            self.require_owner(stored.plan.hash(), stored.key())?;
             if operand_of(plan, stored.node) != Some(operand) {
                 return Err(MatrixError::NotPlanned {
                     operation: "a product of these stored matrices in this order",
@@ -387,7 +387,7 @@ impl Server {
             stored: [left.reader.block_bytes(), right.reader.block_bytes(), block_bytes(plan, output, false)?],
             operand: left.block_memory(2),
             sum: left.block_memory(3),
-            fixed: BASE_MEMORY + self.bytes() as u64 + plan.engine().sketch().table_bytes(),
+            fixed: BASE_MEMORY + self.bytes() as u64 + plan.engine().figures().table_bytes(),
             threads: self.threads(),
             seconds: plan.summary().seconds,
         };

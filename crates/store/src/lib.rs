@@ -16,6 +16,7 @@ mod crc32c;
 mod error;
 mod keys;
 pub mod layout;
+mod ledger;
 mod lock;
 mod position;
 mod reader;
@@ -29,6 +30,7 @@ pub use block::{Block, BlockDigest, digest_of};
 pub use error::StoreError;
 pub use keys::KeyFile;
 pub use layout::{Description, Grid};
+pub use ledger::PartyLedger;
 pub use lock::LockedFile;
 pub use position::read_exact_at;
 pub use reader::{Reader, Reading, is_store};
@@ -37,3 +39,8 @@ pub use reseal::reseal_for_tests;
 pub use shard::ShardWriter;
 pub use source::{BlockSource, InMemory};
 pub use writer::{Existing, Writer};
+
+/// Its examples run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/18-several-parties.md")]
+struct Guide;

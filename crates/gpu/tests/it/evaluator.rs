@@ -1,6 +1,6 @@
 //! Every operation on batches against the processor's evaluator, every word, with real keys.
 
-use sudare_cuda::{CudaError, Device, Trial};
+use sudare_cuda::{Device, Trial};
 use sudare_gpu::{Ciphertexts, Evaluator, GpuError};
 use sudare_ring::{Coeff, Eval, Poly};
 use sudare_rlwe as rlwe;
@@ -30,7 +30,7 @@ struct Bench {
     keys: EvalKeys,
     host: rlwe::Evaluator,
     device: Device,
-    here: Evaluator,
+    here: rlwe::Evaluator<Evaluator>,
 }
 
 const STEPS: [i64; 4] = [1, -3, 0, 7];
@@ -44,7 +44,7 @@ fn bench(budget: usize) -> Bench {
     elements.push((params.conjugation_element(), top - 1));
     let keys = KeyGenerator::new(&secret).unwrap().eval_keys(Some(top), &elements).unwrap();
     let device = Device::emulator(Trial::default(), ROOM);
-    let here = Evaluator::new(&device, keys.clone(), budget);
+    let here = rlwe::Evaluator::with_backend(Evaluator::new(&device, keys.clone(), budget));
     Bench { host: rlwe::Evaluator::new(keys.clone()), params, secret, keys, device, here }
 }
 
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     fn up(&self, list: &[Ciphertext]) -> Ciphertexts {
-        self.here.upload(&list.iter().collect::<Vec<_>>()).unwrap()
+        self.here.backend().upload(&list.iter().collect::<Vec<_>>()).unwrap()
     }
 }
 
@@ -98,23 +98,17 @@ fn sums_and_plaintexts() {
     equal("rescale", &here.rescale(&x).unwrap(), &both(&|a, _| host.rescale(a).unwrap()));
     equal("rescale, dropped", &here.rescale(&low).unwrap(), &both(&|_, b| host.rescale(&down(b)).unwrap()));
 
-    // One plaintext for all, and one for each, of more primes than the ciphertexts.
-    let p: Vec<Poly<Eval>> = (1..4).map(|salt| bench.poly(salt)).collect();
-    let one = here.upload_polys(&[&p[0]]).unwrap();
-    let each = here.upload_polys(&p.iter().collect::<Vec<_>>()).unwrap();
+    // Plaintexts of as many primes as the ciphertexts, and of more.
+    let p = bench.poly(1);
     for (x, level) in [(&x, 3), (&here.drop_to(&x, 1).unwrap(), 1)] {
         let a: Vec<Ciphertext> = a.iter().map(|a| host.drop_to(a, level).unwrap()).collect();
-        let with = |f: &dyn Fn(&Ciphertext, &Poly<Eval>) -> Ciphertext, all: bool| -> Vec<Ciphertext> {
-            a.iter().enumerate().map(|(i, a)| f(a, &p[if all { 0 } else { i }])).collect()
-        };
-        for (p, all) in [(&one, true), (&each, false)] {
-            equal("add_poly", &here.add_poly(x, p).unwrap(), &with(&|a, p| host.add_poly(a, p).unwrap(), all));
-            equal("sub_poly", &here.sub_poly(x, p).unwrap(), &with(&|a, p| host.sub_poly(a, p).unwrap(), all));
-            equal("mul_poly", &here.mul_poly(x, p).unwrap(), &with(&|a, p| host.mul_poly(a, p).unwrap(), all));
-        }
+        let with = |f: &dyn Fn(&Ciphertext) -> Ciphertext| -> Vec<Ciphertext> { a.iter().map(f).collect() };
+        equal("add_poly", &here.add_poly(x, &p).unwrap(), &with(&|a| host.add_poly(a, &p).unwrap()));
+        equal("sub_poly", &here.sub_poly(x, &p).unwrap(), &with(&|a| host.sub_poly(a, &p).unwrap()));
+        equal("mul_poly", &here.mul_poly(x, &p).unwrap(), &with(&|a| host.mul_poly(a, &p).unwrap()));
     }
     // Three parts and two, at one level and at the lower one: what one alone has stays, or is negated.
-    let (products, more) = (both(&|a, b| host.dot(&[a], &[b]).unwrap()), here.mul(&x, &y).unwrap());
+    let (products, more) = (both(&|a, b| host.dot(&[a], &[b]).unwrap()), here.dot(&[&x], &[&y]).unwrap());
     let with = |f: &dyn Fn(&Ciphertext, &Ciphertext) -> Ciphertext| -> Vec<Ciphertext> {
         products.iter().zip(&b).map(|(p, b)| f(p, b)).collect()
     };
@@ -139,7 +133,7 @@ fn products_at_every_level() {
         let tensor: Vec<_> = a.iter().zip(&b).map(|(a, b)| host.dot(&[a], &[b]).unwrap()).collect();
         let relin: Vec<_> = tensor.iter().map(|d| host.relinearize(d).unwrap()).collect();
         let rescaled: Vec<_> = tensor.iter().map(|d| host.relinearize_rescale(d).unwrap()).collect();
-        let product = here.mul(&x, &y).unwrap();
+        let product = here.dot(&[&x], &[&y]).unwrap();
         equal("mul", &product, &tensor);
         equal("relinearize", &here.relinearize(&product).unwrap(), &relin);
         equal("mul_relin", &here.mul_relin(&x, &y).unwrap(), &relin);
@@ -159,39 +153,39 @@ fn sums_of_products_and_what_is_rescaled_at_once() {
     let each = |f: &dyn Fn(&Ciphertext, &Ciphertext) -> Ciphertext| -> Vec<Ciphertext> {
         a.iter().zip(&b).map(|(a, b)| f(a, b)).collect()
     };
-    let dot = Backend::dot(here, &[&x, &y, &x], &[&y, &y, &x]).unwrap();
+    let dot = here.dot(&[&x, &y, &x], &[&y, &y, &x]).unwrap();
     let sums = each(&|a, b| host.dot(&[a, b, a], &[b, b, a]).unwrap());
     equal("dot", &dot, &sums);
-    assert_eq!(Backend::counters(here), host.counters());
+    assert_eq!(here.counters(), host.counters());
     let rescaled: Vec<_> = sums.iter().map(|d| host.relinearize_rescale(d).unwrap()).collect();
-    equal("relinearize_rescale", &Backend::relinearize_rescale(here, &dot).unwrap(), &rescaled);
-    let unit = each(&|a, _| host.mul_imaginary_unit(a).unwrap());
-    equal("mul_imaginary_unit", &Backend::mul_imaginary_unit(here, &x).unwrap(), &unit);
+    equal("relinearize_rescale", &here.relinearize_rescale(&dot).unwrap(), &rescaled);
+    let unit = each(&|a, _| host.mul_imaginary_unit(a, false).unwrap());
+    equal("mul_imaginary_unit", &here.mul_imaginary_unit(&x, false).unwrap(), &unit);
     let p = bench.poly(3);
     let divided = each(&|a, _| host.mul_poly_rescale(a, &p).unwrap());
-    equal("mul_poly_rescale", &Backend::mul_poly_rescale(here, &x, &p).unwrap(), &divided);
+    equal("mul_poly_rescale", &here.mul_poly_rescale(&x, &p).unwrap(), &divided);
     let elements = [params.rotation_element(1), 1, params.rotation_element(7)];
     let mask: Vec<i64> = (0..params.degree() as i64).map(|i| i % 90 - 40).collect();
     let mask = Poly::<Coeff>::from_signed(params.qp_at(3), &mask).into_eval();
     let masked = each(&|a, _| host.sum_of_automorphisms_mul_rescale(a, &elements, &mask).unwrap());
-    equal("masked sum", &Backend::sum_of_automorphisms_mul_rescale(here, &x, &elements, &mask).unwrap(), &masked);
-    assert_eq!(Backend::counters(here), host.counters());
+    equal("masked sum", &here.sum_of_automorphisms_mul_rescale(&x, &elements, &mask).unwrap(), &masked);
+    assert_eq!(here.counters(), host.counters());
 
     // What was gathered comes apart again, and what does not go together is refused in the device's words.
-    let both = here.gather(&[&x, &y]).unwrap();
-    let parts = here.split(&both, 2).unwrap();
+    let both = here.backend().join(&[&x, &y]).unwrap();
+    let parts = here.backend().split(&both, 2).unwrap();
     equal("gather and split", &parts[1], &b);
-    assert!(matches!(here.gather(&[&x, &dot]), Err(RlweError::Device { .. })));
-    assert!(matches!(Backend::dot(here, &[&x], &[]), Err(RlweError::Operands { left: 1, right: 0, .. })));
-    assert!(matches!(Backend::dot(here, &[&dot], &[&x]), Err(RlweError::Degree { found: 3, .. })));
-    let other = Backend::sum_of_automorphisms_mul_rescale(host, &a[0], &elements, &p).unwrap_err();
+    assert!(matches!(here.backend().join(&[&x, &dot]), Err(RlweError::Device { .. })));
+    assert!(matches!(here.dot(&[&x], &[]), Err(RlweError::Operands { left: 1, right: 0, .. })));
+    assert!(matches!(here.dot(&[&dot], &[&x]), Err(RlweError::Degree { found: 3, .. })));
+    let other = host.sum_of_automorphisms_mul_rescale(&a[0], &elements, &p).unwrap_err();
     assert!(matches!(other, RlweError::Parameters { .. }));
-    assert_eq!(Backend::sum_of_automorphisms_mul_rescale(here, &x, &elements, &p).unwrap_err(), other);
+    assert_eq!(here.sum_of_automorphisms_mul_rescale(&x, &elements, &p).unwrap_err(), other);
     // Batches of other lengths would not come apart again.
     let one = Ciphertexts::gather(&[(&x, 0)]).unwrap();
-    assert!(matches!(here.gather(&[&one, &x]), Err(RlweError::Operands { left: 1, right: 3, .. })));
-    assert!(matches!(here.split(&x, 2), Err(RlweError::Operands { left: 3, right: 2, .. })));
-    assert!(matches!(here.split(&x, 0), Err(RlweError::Operands { .. })));
+    assert!(matches!(here.backend().join(&[&one, &x]), Err(RlweError::Operands { left: 1, right: 3, .. })));
+    assert!(matches!(here.backend().split(&x, 2), Err(RlweError::Operands { left: 3, right: 2, .. })));
+    assert!(matches!(here.backend().split(&x, 0), Err(RlweError::Operands { .. })));
 }
 
 #[test]
@@ -206,7 +200,7 @@ fn rotations_alone_hoisted_and_summed() {
             a.iter().map(|a| host.automorphism(a, params.rotation_element(step), step).unwrap()).collect()
         };
         for (step, hoisted) in STEPS.iter().zip(here.rotate_many(&x, &STEPS).unwrap()) {
-            equal("rotate", &here.rotate(&x, *step).unwrap(), &rotate(*step));
+            equal("rotate", &here.automorphism(&x, params.rotation_element(*step), *step).unwrap(), &rotate(*step));
             equal("rotate_many", &hoisted, &rotate(*step));
         }
         let sum: Vec<_> = a.iter().map(|a| host.sum_of_automorphisms(a, &elements).unwrap()).collect();
@@ -222,7 +216,7 @@ fn keys_past_the_budget_are_copied_again() {
         for _ in 0..2 {
             all.here.rotate_many(&x, &STEPS).unwrap();
         }
-        let (bytes, copied) = all.here.keys_held();
+        let (bytes, copied) = all.here.backend().keys_held();
         assert_eq!(copied, 3, "a resident key is copied once");
         bytes / 3
     };
@@ -237,7 +231,7 @@ fn keys_past_the_budget_are_copied_again() {
                 equal("streamed", &got, &want);
             }
         }
-        let held = few.here.keys_held();
+        let held = few.here.backend().keys_held();
         assert!(held.0 <= room && held.1 == copied, "{held:?} of {room}");
     }
 }
@@ -247,26 +241,29 @@ fn what_does_not_go_together_is_refused() {
     let bench = bench(ROOM);
     let here = &bench.here;
     let x = bench.up(&bench.encrypted(1));
-    let rlwe = |result: Result<Ciphertexts, GpuError>| match result {
-        Err(GpuError::Rlwe(error)) => error,
-        other => panic!("{other:?}"),
-    };
-    assert!(matches!(here.upload(&[]), Err(GpuError::Rlwe(RlweError::Operands { .. }))));
-    assert!(matches!(rlwe(here.rotate(&x, 5)), RlweError::MissingRotationKey { step: 5, .. }));
+    let rlwe = |result: Result<Ciphertexts, RlweError>| result.unwrap_err();
+    assert!(matches!(here.backend().upload(&[]), Err(GpuError::Rlwe(RlweError::Operands { .. }))));
+    assert!(matches!(
+        rlwe(here.automorphism(&x, bench.params.rotation_element(5), 5)),
+        RlweError::MissingRotationKey { step: 5, .. }
+    ));
     let conjugation = bench.params.conjugation_element();
     assert!(matches!(rlwe(here.sum_of_automorphisms(&x, &[conjugation])), RlweError::NoSuchLevel { wanted: 3, .. }));
     assert!(matches!(rlwe(here.sum_of_automorphisms(&x, &[])), RlweError::Operands { .. }));
-    let product = here.mul(&x, &x).unwrap();
-    assert!(matches!(rlwe(here.mul(&product, &x)), RlweError::Degree { found: 3, .. }));
-    assert!(matches!(rlwe(here.rotate(&product, 1)), RlweError::Degree { found: 3, .. }));
+    let product = here.dot(&[&x], &[&x]).unwrap();
+    assert!(matches!(rlwe(here.dot(&[&product], &[&x])), RlweError::Degree { found: 3, .. }));
+    assert!(matches!(
+        rlwe(here.automorphism(&product, bench.params.rotation_element(1), 1)),
+        RlweError::Degree { found: 3, .. }
+    ));
     let bottom = here.drop_to(&x, 0).unwrap();
     assert!(matches!(rlwe(here.rescale(&bottom)), RlweError::OutOfLevels { .. }));
     assert!(matches!(rlwe(here.mul_rescale(&bottom, &bottom)), RlweError::OutOfLevels { .. }));
     assert!(matches!(rlwe(here.drop_to(&bottom, 1)), RlweError::NoSuchLevel { .. }));
-    let short = here.upload_polys(&[&bench.poly(1).truncated(2)]).unwrap();
+    let short = bench.poly(1).truncated(2);
     assert!(matches!(rlwe(here.add_poly(&x, &short)), RlweError::NoSuchLevel { wanted: 3, highest: 1, .. }));
     let two = Ciphertexts::gather(&[(&x, 0), (&x, 1)]).unwrap();
-    assert!(matches!(here.add(&x, &two), Err(GpuError::Device(CudaError::Mismatch(_)))));
+    assert!(matches!(here.add(&x, &two), Err(RlweError::Device { .. })));
 
     // More levels than these parameters have.
     let mut more = params(&[60, 50]).literal().clone();
@@ -279,15 +276,16 @@ fn what_does_not_go_together_is_refused() {
     let mask = bench.poly(1);
     let wrong = bench.host.sum_of_automorphisms_mul_rescale(&strange, &[1], &mask).unwrap_err();
     assert!(matches!(wrong, RlweError::WrongParameters { .. }));
-    assert_eq!(Backend::sum_of_automorphisms_mul_rescale(here, &foreign, &[1], &mask).unwrap_err(), wrong);
+    assert_eq!(here.sum_of_automorphisms_mul_rescale(&foreign, &[1], &mask).unwrap_err(), wrong);
 
     // Another key, another device.
     let other = self::bench(ROOM);
     let strange = other.up(&other.encrypted(1));
     assert!(matches!(rlwe(here.add(&x, &strange)), RlweError::WrongKey { .. }));
     let apart = Evaluator::new(&Device::emulator(Trial::default(), ROOM), bench.keys.clone(), ROOM);
-    assert!(matches!(apart.negate(&x), Err(GpuError::Device(CudaError::Mismatch(_)))));
-    assert!(bench.device.is(here.device()));
+    let apart = rlwe::Evaluator::with_backend(apart);
+    assert!(matches!(apart.negate(&x), Err(RlweError::Device { .. })));
+    assert!(bench.device.is(here.backend().device()));
 
     // Sums and divisions need no special primes, key switches do.
     let plain = params(&[]);
@@ -296,6 +294,7 @@ fn what_does_not_go_together_is_refused() {
     let c = Encryptor::with_secret_key(&secret).unwrap().encrypt(message).unwrap();
     let none = Evaluator::new(&bench.device, EvalKeys::new(&plain, secret.id()), ROOM);
     let x = none.upload(&[&c]).unwrap();
+    let none = rlwe::Evaluator::with_backend(none);
     assert!(none.add(&x, &x).is_ok() && none.rescale(&x).is_ok());
     assert!(matches!(rlwe(none.sum_of_automorphisms(&x, &[1])), RlweError::Parameters { .. }));
 }

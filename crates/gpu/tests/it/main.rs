@@ -1,4 +1,6 @@
 //! The evaluator of devices against that of the CPU, word for word.
 
 #[cfg(feature = "emulate")]
+mod bootstrap;
+#[cfg(feature = "emulate")]
 mod evaluator;

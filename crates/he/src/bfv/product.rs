@@ -71,7 +71,7 @@ impl Scheme for Bfv {
         let plan = plan(params, a, b);
         // What relinearisation would refuse after the work is refused before it.
         evaluator.inner.check_relin(plan.level)?;
-        let noise = plan.noise + params.noise().switched(plan.level);
+        let noise = plan.noise + params.noise().relinearised(plan.level);
         check_fits(params, "product", plan.level, noise)?;
         let product = planned(evaluator, &plan, a, b)?;
         Ok(product.with(evaluator.inner.relinearize(product.inner())?, noise))

@@ -1,128 +1,107 @@
-//! The product of a block row with a block column of encrypted matrices over R' (Cheon–Kang–Lee, ePrint 2025/1957).
-//!
-//! Row-encoded ciphertexts (b_i, a_i) stack to M = B + A·S; those of the transpose, M column-encoded, to
-//! M = Bᵀ + Sᵀ·Aᵀ. For M1 column-encoded and M2 row-encoded
-//!
-//! M1·M2 = B1·B2 + (B1·A2)·S + Sᵀ·(A1·B2) + Sᵀ·(A1·A2)·S:
-//!
-//! four plain products ([`AtPoints::products`]), a transposition ([`super::transpose`]) and, for two parts, a
-//! relinearisation of each row.
+//! Products of block rows with block columns of encrypted matrices over R' (Cheon–Kang–Lee, ePrint 2025/1957): what
+//! [`rlwe::Evaluator::block_products`] does to scale, bounds and errors.
 
-use super::transpose::{elements, transpose_pair};
-use crate::ckks::noise::division_bound;
-use crate::ckks::{Ciphertext, Evaluator, Params, State};
+use crate::ckks::noise::TAIL;
+use crate::ckks::{Batch, Ciphertext, CiphertextOf, Evaluator, Params, Spread, State};
 use crate::error::HeError;
-use std::sync::Arc;
-use sudare_ring::ops::{AtPoints, PointProduct, PointProducts};
-use sudare_ring::{Coeff, Eval, Poly, RingError, Shoup, threads};
-use sudare_rlwe::keys::KeySwitchKey;
-use sudare_rlwe::{Counters, KeyId};
+#[cfg(doc)]
+use sudare_rlwe as rlwe;
+use sudare_rlwe::{Backend, Blocks, RlweError, Shaped};
 
-/// What the products of all blocks of one encrypted product share.
-pub struct BlockProduct<'a> {
-    evaluator: &'a Evaluator,
-    key: KeyId,
-    level: usize,
-    state: State,
-    side: usize,
-    relin: Option<Arc<KeySwitchKey>>,
-    /// 1/d modulo each prime.
-    side_inverse: Vec<Shoup>,
+const OPERATION: &str = "block product";
+
+/// Products of blocks whose ciphertexts are not filled to the last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockProduct {
+    /// What is multiplied.
+    pub blocks: Blocks,
+    /// The share of the terms of an element's sum that hold messages.
+    pub occupied: f64,
 }
 
-impl<'a> BlockProduct<'a> {
-    /// Blocks of `side` rows of operands under `key` at a level, with the state of their products before any rescale.
-    /// Relinearised results have two parts and lose a level, where there is one; others have three.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check_keys`] for the transposition's [`elements`]; as [`Evaluator::relinearize`] if that is
-    /// wanted; `RlweError::Parameters` without special primes.
-    pub fn new(
-        evaluator: &'a Evaluator,
-        key: KeyId,
-        (level, state): (usize, State),
-        (side, relinearize): (usize, bool),
-    ) -> Result<Self, HeError> {
-        let params = evaluator.params();
-        params.expect_level("block product", level)?;
-        evaluator.check_keys(&elements(params.degree(), side).collect::<Vec<_>>(), level)?;
-        if relinearize {
-            evaluator.inner.check_relin(level)?;
+/// What the ciphertexts of one operand have in common.
+struct Side {
+    scale: f64,
+    /// Square of the Euclidean norm of what an element of a block has in one ciphertext.
+    energy: f64,
+    /// Variance of a coefficient's error by the bound that travels, and by what is expected.
+    variances: [f64; 2],
+}
+
+impl Side {
+    fn new<C: Shaped>(side: &Batch<'_, C>, blocks: &Blocks) -> Result<Self, HeError> {
+        let Some(first) = side.iter().next() else {
+            return Err(RlweError::Operands { operation: OPERATION, left: 0, right: 0 }.into());
+        };
+        let (scale, mut bound, mut noise, mut expected) = (first.scale(), 0.0f64, 0.0f64, 0.0f64);
+        for c in side.iter() {
+            if ((c.scale() - scale) / scale).abs() > (-40f64).exp2() {
+                return Err(HeError::ScaleMismatch {
+                    operation: OPERATION,
+                    left: scale.log2(),
+                    right: c.scale().log2(),
+                });
+            }
+            let variance = c.spread().real.held;
+            expected = if variance.is_nan() { variance } else { expected.max(variance) };
+            (bound, noise) = (bound.max(c.bound()), noise.max(c.noise()));
         }
-        let relin = relinearize.then(|| evaluator.keys().relin()).transpose()?;
-        let side_inverse = params.q_at(level).moduli().map(|q| Ok(q.shoup(q.inverse(side as u64)?)));
-        let side_inverse = side_inverse.collect::<Result<_, RingError>>()?;
-        Ok(Self { evaluator, key, level, state, side, relin, side_inverse })
+        let n = first.params().degree() as f64;
+        // A canonical bound back to a variance; a slot's variance is that of N coefficients.
+        let variances = [(noise / TAIL[0]).powi(2) / n, expected / n];
+        Ok(Self { scale, energy: bound.powi(2) / blocks.side as f64, variances })
+    }
+}
+
+impl BlockProduct {
+    /// Variance of a coefficient of a result whose operands have errors of some variances.
+    fn variance(&self, [left, right]: &[Side; 2], n: f64, which: usize) -> f64 {
+        let terms = self.blocks.terms as f64;
+        let [x, y] = [left, right].map(|side| side.variances[which]);
+        let energy = |side: &Side| self.occupied * terms * side.energy * side.scale.powi(2);
+        energy(left) * y + energy(right) * x + terms * n / self.blocks.side as f64 * x * y
     }
 
-    fn params(&self) -> &Params {
-        self.evaluator.params()
+    /// The same of key switching, before any rescale.
+    fn switching(&self, params: &Params, level: usize) -> f64 {
+        let sketch = params.sketch();
+        let one = sketch.switching(level).variance();
+        let transposed = self.blocks.side as f64 * one + sketch.division(2).variance();
+        transposed * (1.0 + sketch.secret_weight()) + sketch.division(3).variance() + one
     }
+}
 
-    /// Brings a block's ciphertexts, of two parts and no lower level, to the points of R'.
-    pub fn prepare(&self, block: &[Ciphertext]) -> AtPoints {
-        let pairs: Vec<_> = block.iter().map(|c| c.inner().both()).collect();
-        AtPoints::new(self.params().q_at(self.level), self.side, &pairs)
-    }
-
-    /// Row `i` of a transposed product as the transposition takes it: times X^i / d.
-    fn twisted(&self, products: &PointProducts, which: PointProduct, i: usize) -> Poly<Coeff> {
-        let mut row = products.row(which, i);
-        row.mul_scalars(&self.side_inverse);
-        row.mul_monomial(i as isize);
-        row
-    }
-
-    /// The first `rows` rows of the product of a block row with a block column.
+impl<B: Backend> Evaluator<B> {
+    /// The rows of products of block rows with block columns, of coefficient encodings whose bounds are Euclidean norms; see
+    /// [`Blocks`] for their order. Relinearised results have two parts and lose a level, where there is one; others have
+    /// three. A result's bound is one on its coefficients.
     ///
     /// # Errors
-    /// Those of keys that are gone since [`BlockProduct::new`].
-    pub fn multiply(&self, left: &AtPoints, right: &AtPoints, rows: usize) -> Result<Vec<Ciphertext>, HeError> {
-        let products = left.products(right);
-        let known = |which| threads::map(self.side, |i| self.twisted(&products, which, i));
-        let plain = |which| threads::map(rows, |i| products.row(which, i));
-        let (x, z) = (known(PointProduct::BATransposed), known(PointProduct::AATransposed));
-        let (b, a) = (plain(PointProduct::BB), plain(PointProduct::BA));
-        drop(products);
-        let [c0, c1, c2] = transpose_pair(self.evaluator, x, z)?;
-        let parts: Vec<_> = c0.into_iter().zip(c1).zip(c2).zip(b.into_iter().zip(a)).collect();
-        let done = threads::map_into(parts, |_, (((c0, c1), c2), plain)| self.finish([c0, c1, c2], plain));
-        let switches = 2 * (self.side - 1) as u64;
-        let relin = if self.relin.is_some() { done.len() as u64 } else { 0 };
-        self.evaluator.record(Counters { rot: switches, relin, key_switches: switches + relin, ..Counters::default() });
-        done.into_iter().collect()
-    }
-
-    /// One row of the result from (c_0, c_1, c_2) over Q·P, P times too large, and the parts
-    /// that no key switching was needed for.
-    fn finish(&self, [c0, c1, c2]: [Poly<Coeff>; 3], plain: (Poly<Coeff>, Poly<Coeff>)) -> Result<Ciphertext, HeError> {
-        let (params, level, State { scale, bound, noise }) = (self.params(), self.level, self.state);
-        let tables = params.tables(level);
-        let mod_down = tables.by_p()?;
-        let Some(key) = &self.relin else {
-            let [mut c0, mut c1, c2] = mod_down.apply([c0, c1, c2]);
-            c0.add_assign(&plain.0);
-            c1.add_assign(&plain.1);
-            return self.assembled([c0, c1, c2].map(Poly::into_eval).into(), level, self.state);
+    /// As [`rlwe::Evaluator::block_products`]; [`HeError::ScaleMismatch`] within a side, [`HeError::TooLarge`].
+    pub fn block_products(
+        &self,
+        left: Batch<'_, B::Ciphertext>,
+        right: Batch<'_, B::Ciphertext>,
+        product: &BlockProduct,
+    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        let (params, blocks) = (self.params(), &product.blocks);
+        let all = || left.iter().chain(right.iter());
+        all().try_for_each(|c| self.check(c))?;
+        let sides = [Side::new(&left, blocks)?, Side::new(&right, blocks)?];
+        let [x, y] = &sides;
+        let level = all().map(Ciphertext::level).min().unwrap_or(0);
+        let (n, switching) = (params.degree() as f64, product.switching(params, level));
+        let noise = TAIL[2] * (n * (product.variance(&sides, n, 0) + switching)).sqrt();
+        let bound = product.occupied * blocks.terms as f64 * (x.energy * y.energy).sqrt();
+        let state = State { scale: x.scale * y.scale, bound, noise };
+        state.check_fits(OPERATION, params, level)?;
+        let spread = Spread::even(bound, n * (product.variance(&sides, n, 1) + switching));
+        let (state, spread) = match blocks.relinearize && level > 0 {
+            true => (self.rescaled(state, level, 2), self.rescaled_spread(spread, level, 2)),
+            false => (state, spread),
         };
-        let [square] = mod_down.apply([c2]);
-        let [k0, k1] = tables.gadget.switch(&square, None, key.pairs()).map(Poly::into_coeff);
-        let sum = |mut c: Poly<Coeff>, k: &Poly<Coeff>, plain: &Poly<Coeff>| {
-            c.add_assign(k);
-            tables.gadget.add_scaled(&mut c, plain);
-            c
-        };
-        let sums = [sum(c0, &k0, &plain.0), sum(c1, &k1, &plain.1)];
-        let Some(rescaling) = &tables.mod_down_rescale else {
-            return self.assembled(mod_down.apply(sums).map(Poly::into_eval).into(), 0, self.state);
-        };
-        let prime = params.prime_at(level) as f64;
-        let state = State { scale: scale / prime, bound, noise: noise / prime + division_bound(params, 2) };
-        self.assembled(rescaling.apply(sums).map(Poly::into_eval).into(), level - 1, state)
-    }
-
-    fn assembled(&self, parts: Vec<Poly<Eval>>, level: usize, state: State) -> Result<Ciphertext, HeError> {
-        let inner = sudare_rlwe::Ciphertext::from_parts(self.params(), self.key, parts, level)?;
-        Ciphertext::from_parts(inner, state)
+        let [l, r] = [&left, &right].map(|side| side.iter().map(|c| c.inner()).collect::<Vec<_>>());
+        let rows = self.inner.block_products(&l, &r, blocks)?;
+        Ok(rows.into_iter().map(|row| Ciphertext::new(row, state).with_spread(spread)).collect())
     }
 }

@@ -6,14 +6,15 @@
 
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
-use crate::ckks::{EncodeAt, Encoder, Encryptor, Params};
+use crate::ckks::{EncodeAt, Encoder, Encryptor, Evaluator, Params};
 use crate::error::HeError;
 use std::hint::black_box;
 use std::time::Duration;
-use sudare_ring::ops::Image;
-use sudare_rlwe::keys::{KeyGenerator, KeySwitchKey, SecretKey};
-use sudare_rlwe::switching::ExtendedPair;
+use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySwitchKey, SecretKey};
 
+/// Automorphisms of a short sum and of a long one.
+const FEW: usize = 1;
+const MANY: usize = 5;
 /// Timings of each figure.
 const ROUNDS: usize = 7;
 /// Key bytes that no cache shared with others is taken to hold.
@@ -47,43 +48,43 @@ impl TraceCosts {
     /// system's randomness.
     pub fn measure(params: &Params, level: usize, now: impl Fn() -> Duration) -> Result<Self, HeError> {
         let secret = SecretKey::generate(params)?;
-        let element = params.rotation_element(1);
-        let key = KeyGenerator::new(&secret)?.galois_key(element, level)?;
+        let key = KeyGenerator::new(&secret)?.galois_key(params.rotation_element(1), level)?;
+        let key_bytes = key.key().bytes() as f64;
+        // Copies of one key stand for many: their values do not matter here, only where they lie.
+        let count = (FAR_BYTES / key.key().bytes().max(1)).clamp(MANY, 64).min(params.slots() - 1);
+        let elements: Vec<u64> = (1..=count as i64).map(|step| params.rotation_element(step)).collect();
+        let mut keys = EvalKeys::new(params, secret.id());
+        for element in &elements {
+            keys.insert(GaloisKey::from_parts(*element, key.key().clone())?)?;
+        }
+        let evaluator = Evaluator::new(params, keys)?;
         let at = EncodeAt { level, scale: (params.literal().log_scale as f64).exp2(), max_abs: 1.0 };
         let plain = Encoder::new(params).encode_at(&[0.5], at)?;
         let a = Encryptor::with_secret_key(&secret)?.encrypt(&plain)?;
-        let parts = [&a.parts()[0], &a.parts()[1]];
-        let tables = params.tables(level);
-        let decomposed = tables.gadget.decompose(parts[1]);
-        let far_keys = vec![key.clone(); (FAR_BYTES / key.key().bytes().max(1)).clamp(2, 64)];
-        let key_bytes = key.key().bytes() as f64;
+        evaluator.sum_of_automorphisms(&a, &elements[..MANY])?;
 
-        let sum = |keys: Vec<Option<Image<'_>>>| {
-            black_box(tables.gadget.sum_of_images(parts, &decomposed, &keys));
+        let sum = |elements: &[u64]| {
+            let _ = black_box(evaluator.sum_of_automorphisms(&a, elements));
         };
-        let iteration = least(&now, || {
-            let decomposed = tables.gadget.decompose(parts[1]);
-            let c = tables.gadget.sum_of_images(parts, &decomposed, &[None]);
-            black_box(ExtendedPair { level, c }.mod_down(params));
-        });
+        let iteration = least(&now, || sum(&[1]));
         // Differences, so that what a sum costs once does not count.
-        let (few, many) = (1, 5);
-        let per_key = |short: f64, long: f64| ((long - short) / f64::from(many - few)).max(1e-9);
+        let per_key = |short: f64, long: f64| ((long - short) / (MANY - FEW) as f64).max(1e-9);
         // Different keys that a cache holds together: one key alone would stay in the nearest one.
-        let near_keys = &far_keys[..far_keys.len().min((NEAR_BYTES / key_bytes) as usize).max(1)];
+        let some = &elements[..count.min((NEAR_BYTES / key_bytes) as usize).max(1)];
         let near = |count: usize| {
-            least(&now, || sum((0..count).map(|i| Some(near_keys[i % near_keys.len()].image())).collect()))
+            let chosen: Vec<u64> = some.iter().copied().cycle().take(count).collect();
+            least(&now, || sum(&chosen))
         };
-        let near = per_key(near(few as usize), near(many as usize));
+        let near = per_key(near(FEW), near(MANY));
         let mut next = 0;
-        let mut far = |count: i32| {
+        let mut far = |count: usize| {
             least(&now, || {
-                let keys = (0..count as usize).map(|i| Some(far_keys[(next + i) % far_keys.len()].image())).collect();
-                next += count as usize;
-                sum(keys);
+                let chosen: Vec<u64> = elements.iter().copied().cycle().skip(next).take(count).collect();
+                next = (next + count) % elements.len();
+                sum(&chosen);
             })
         };
-        let far = per_key(far(few), far(many)).max(near);
+        let far = per_key(far(FEW), far(MANY)).max(near);
         Ok(Self { iteration, near, far, key_bytes, level })
     }
 

@@ -8,19 +8,20 @@
 use super::linear_map::LinearMap;
 use super::trace::TraceFunction;
 use super::unrolled::TracePlan;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params};
+use crate::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Params};
 use crate::error::{HeError, parameters};
 use std::collections::{BTreeMap, BTreeSet};
-use sudare_rlwe::RlweError;
+use sudare_ring::ops::PeriodicPoly;
+use sudare_rlwe::{Backend, RlweError};
 
 /// A plain matrix, ready to multiply encrypted vectors at one level.
 #[derive(Clone, Debug)]
-pub struct MatrixVector {
+pub struct MatrixVector<R = PeriodicPoly> {
     rows: usize,
     columns: usize,
     /// Columns after padding: the period at which vectors are repeated.
     period: usize,
-    map: LinearMap,
+    map: LinearMap<R>,
     fold: TracePlan,
 }
 
@@ -60,7 +61,9 @@ impl MatrixVector {
         let fold = TraceFunction::strided_sums(params, (c / r).max(1), r as i64)?.doubling();
         Ok(Self { rows, columns, period: c, map, fold })
     }
+}
 
+impl<R> MatrixVector<R> {
     /// (m, n).
     pub fn shape(&self) -> (usize, usize) {
         (self.rows, self.columns)
@@ -98,13 +101,17 @@ fn baby_steps(diagonals: usize) -> usize {
     (ideal.log2().round().exp2() as usize).clamp(1, diagonals.next_power_of_two())
 }
 
-impl Evaluator {
+impl<B: Backend> Evaluator<B> {
     /// M·x, one level down: slot i < m holds entry i. The vector is laid out by
     /// [`MatrixVector::layout`].
     ///
     /// # Errors
     /// As [`Evaluator::linear_map`] and [`Evaluator::trace`].
-    pub fn matrix_vector(&self, matrix: &MatrixVector, x: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn matrix_vector(
+        &self,
+        matrix: &MatrixVector<B::Row>,
+        x: &CiphertextOf<B>,
+    ) -> Result<CiphertextOf<B>, HeError> {
         self.check_keys(&matrix.fold.elements(), x.level().saturating_sub(1))?;
         self.trace(&self.linear_map(x, &matrix.map)?, &matrix.fold)
     }

@@ -6,7 +6,7 @@
 //! | their unrolled form and the choice of h | [`unrolled`], [`cost`] | `004`, Algorithms 3.2.1 and 3.2.2 |
 //! | bootstrapping: new levels for the same values | [`bootstrapping`] | ePrint 2020/1203, 2022/024 |
 //! | the special FFT of the embedding in stages, both ways | [`dft`] | ePrint 2018/1043, 2018/1073 |
-//! | transposed rows, products of blocks of matrices | [`transpose`], [`block_product`] | ePrint 2025/1957 |
+//! | products of blocks of matrices | [`block_product`] | ePrint 2025/1957 |
 //! | one ciphertext of many numbers to many of one | [`expansion`] | ePrint 2017/1142 |
 //! | inner products | [`inner_product`] | |
 //! | linear maps by diagonals: hoisted, in baby and giant steps, chained | [`linear_map`] | ePrint 2014/106, 2020/1203 |
@@ -51,5 +51,4 @@ pub mod mod1;
 pub(crate) mod periodic;
 pub mod polynomial;
 pub mod trace;
-pub mod transpose;
 pub mod unrolled;

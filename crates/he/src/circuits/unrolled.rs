@@ -6,9 +6,10 @@
 //! 3.2.1 starts its sums from the first term and adds that term again; the sums here start from
 //! zero and hold the ciphertext itself as the empty product.)
 
-use crate::ckks::{Ciphertext, Evaluator, ParamsLiteral};
+use crate::ckks::{CiphertextOf, Evaluator, ParamsLiteral};
 use crate::error::HeError;
 use std::collections::BTreeSet;
+use sudare_rlwe::Backend;
 use sudare_rlwe::keys::KeySwitchKey;
 
 /// A trace-type function cut into h iterations.
@@ -79,12 +80,12 @@ impl TracePlan {
     }
 }
 
-impl Evaluator {
+impl<B: Backend> Evaluator<B> {
     /// A trace-type function (`004`, Algorithm 3.2.2). Level and scale stay.
     ///
     /// # Errors
     /// As [`Evaluator::sum_of_automorphisms`]; a missing key is found before any work.
-    pub fn trace(&self, a: &Ciphertext, plan: &TracePlan) -> Result<Ciphertext, HeError> {
+    pub fn trace(&self, a: &CiphertextOf<B>, plan: &TracePlan) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         self.check_keys(&plan.elements(), a.level())?;
         self.inner.prefetch(&plan.terms().iter().flatten().copied().collect::<Vec<_>>());

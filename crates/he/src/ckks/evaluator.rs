@@ -10,7 +10,7 @@ pub use mask::Mask;
 
 use super::ciphertext::{Ciphertext, State};
 use super::encode::EncodeAt;
-use super::noise::{division_bound, switched_bound, switching_bound};
+use super::noise::{division_bound, relinearisation_bound, switched_bound, switching_bound};
 use super::params::Params;
 use super::plaintext::Plaintext;
 use super::spread::{self, Images, Spread};
@@ -37,13 +37,14 @@ impl Hoisted<'_> {
 ///
 /// `B` does the work: the processor, or a device, for which a ciphertext is a batch.
 #[derive(Debug)]
-pub struct Evaluator<B = rlwe::Evaluator> {
+pub struct Evaluator<B = rlwe::Cpu> {
     params: Params,
-    pub(crate) inner: B,
+    pub(crate) inner: rlwe::Evaluator<B>,
 }
 
 /// What an operation on the parts does.
-type Work<B, T> = fn(&B, &<B as Backend>::Ciphertext, &T) -> Result<<B as Backend>::Ciphertext, RlweError>;
+type Work<B, T> =
+    fn(&rlwe::Evaluator<B>, &<B as Backend>::Ciphertext, &T) -> Result<<B as Backend>::Ciphertext, RlweError>;
 /// What the evaluator of a backend takes: a ciphertext, or a batch of them.
 pub type CiphertextOf<B> = Ciphertext<<B as Backend>::Ciphertext>;
 /// What it multiplies by and adds.
@@ -55,13 +56,13 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn with_backend(params: &Params, backend: B) -> Result<Self, HeError> {
-        params.expect("the evaluation keys", backend.keys().params())?;
-        Ok(Self { params: params.clone(), inner: backend })
+        params.expect("the evaluation keys", backend.context().params())?;
+        Ok(Self { params: params.clone(), inner: rlwe::Evaluator::with_backend(backend) })
     }
 
     /// What does the work.
     pub fn backend(&self) -> &B {
-        &self.inner
+        self.inner.backend()
     }
 
     /// Its parameters.
@@ -82,11 +83,6 @@ impl<B: Backend> Evaluator<B> {
     /// Sets all counters to zero.
     pub fn reset_counters(&self) {
         self.inner.reset_counters();
-    }
-
-    /// Counts operations that a circuit does without these methods.
-    pub(crate) fn record(&self, done: Counters) {
-        self.inner.record(done);
     }
 
     /// Refuses a ciphertext of other parameters or under another key.
@@ -123,7 +119,7 @@ impl<B: Backend> Evaluator<B> {
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::ScaleMismatch`],
     /// [`HeError::TooLarge`].
     pub fn add(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        self.combine("addition", a, b, B::add)
+        self.combine("addition", a, b, rlwe::Evaluator::add)
     }
 
     /// `a − b`, at the lower of both levels.
@@ -131,7 +127,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::add`].
     pub fn sub(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        self.combine("subtraction", a, b, B::sub)
+        self.combine("subtraction", a, b, rlwe::Evaluator::sub)
     }
 
     fn combine(
@@ -175,7 +171,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::add`], and `RlweError::NoSuchLevel` if the plaintext's level is too low.
     pub fn add_plain(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        self.combine_plain("addition of a plaintext", a, p, B::add_poly)
+        self.combine_plain("addition of a plaintext", a, p, rlwe::Evaluator::add_poly)
     }
 
     /// `a − p` for a plaintext of at least the ciphertext's level.
@@ -183,7 +179,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::add_plain`].
     pub fn sub_plain(&self, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        self.combine_plain("subtraction of a plaintext", a, p, B::sub_poly)
+        self.combine_plain("subtraction of a plaintext", a, p, rlwe::Evaluator::sub_poly)
     }
 
     fn combine_plain(
@@ -378,10 +374,8 @@ impl<B: Backend> Evaluator<B> {
     /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach.
     pub fn relinearize(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
-        let switched = if a.inner.polynomials() < 3 { 0.0 } else { switched_bound(&self.params, a.level()) };
-        let state = State { noise: a.noise + switched, ..a.state() };
-        let added = if a.inner.polynomials() < 3 { 0.0 } else { self.switched_variance(a.level()) };
-        Ok(Ciphertext::new(self.inner.relinearize(&a.inner)?, state).with_spread(a.spread.plus(added)))
+        let (state, spread) = self.relinearized((a.state(), a.spread), a.level(), a.inner.polynomials(), false);
+        Ok(Ciphertext::new(self.inner.relinearize(&a.inner)?, state).with_spread(spread))
     }
 
     /// Relinearise and rescale with one division by P·q_level.
@@ -390,12 +384,31 @@ impl<B: Backend> Evaluator<B> {
     /// As [`Evaluator::relinearize`] and [`Evaluator::rescale`].
     pub fn relinearize_rescale(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
-        let switched = if a.inner.polynomials() < 3 { 0.0 } else { switching_bound(&self.params, a.level()) };
-        let state = State { noise: a.noise + switched, ..a.state() };
-        let added = if a.inner.polynomials() < 3 { 0.0 } else { spread::switching(&self.params, a.level()) };
-        let spread = self.rescaled_spread(a.spread.plus(added), a.level(), 2);
-        let inner = self.inner.relinearize_rescale(&a.inner)?;
-        Ok(Ciphertext::new(inner, self.rescaled(state, a.level(), 2)).with_spread(spread))
+        let (state, spread) = self.relinearized((a.state(), a.spread), a.level(), a.inner.polynomials(), true);
+        Ok(Ciphertext::new(self.inner.relinearize_rescale(&a.inner)?, state).with_spread(spread))
+    }
+
+    /// What relinearisation leaves of a state and of expected errors, alone or with a rescale.
+    fn relinearized(
+        &self,
+        (state, spread): (State, Spread),
+        level: usize,
+        parts: usize,
+        rescale: bool,
+    ) -> (State, Spread) {
+        let (bound, variance) = match (parts > 2, rescale) {
+            (false, _) => (0.0, 0.0),
+            (true, false) => (
+                relinearisation_bound(&self.params, level) + division_bound(&self.params, 2),
+                spread::relinearisation(&self.params, level) + spread::division(&self.params, 2),
+            ),
+            (true, true) => (relinearisation_bound(&self.params, level), spread::relinearisation(&self.params, level)),
+        };
+        let (state, spread) = (State { noise: state.noise + bound, ..state }, spread.plus(variance));
+        match rescale {
+            false => (state, spread),
+            true => (self.rescaled(state, level, 2), self.rescaled_spread(spread, level, 2)),
+        }
     }
 
     /// Product and relinearisation.
@@ -403,8 +416,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::mul`] and [`Evaluator::relinearize`].
     pub fn mul_relin(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        self.check_relin(a, b)?;
-        self.relinearize(&self.mul(a, b)?)
+        self.product(a, b, false)
     }
 
     /// Product, relinearisation and rescale, with one division for both.
@@ -414,15 +426,21 @@ impl<B: Backend> Evaluator<B> {
     pub fn mul_rescale(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         a.inner.lower("rescale")?;
         b.inner.lower("rescale")?;
-        self.check_relin(a, b)?;
-        self.relinearize_rescale(&self.mul(a, b)?)
+        self.product(a, b, true)
     }
 
-    /// Refuses before a product what its relinearisation would refuse after it.
-    fn check_relin(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<(), HeError> {
-        self.check(a)?;
-        self.check(b)?;
-        Ok(self.inner.check_relin(a.level().min(b.level()))?)
+    fn product(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>, rescale: bool) -> Result<CiphertextOf<B>, HeError> {
+        let level = self.inner.check_dot(&[&a.inner], &[&b.inner])?;
+        self.inner.check_relin(level)?;
+        let state = State { scale: a.scale * b.scale, bound: 0.0, noise: 0.0 };
+        let state = self.dot_state(state, &[a], &[b], level)?;
+        let spread = dot_spread(Spread::even(0.0, 0.0), &[a], &[b]);
+        let inner = match rescale {
+            true => self.inner.mul_rescale(&a.inner, &b.inner)?,
+            false => self.inner.mul_relin(&a.inner, &b.inner)?,
+        };
+        let (state, spread) = self.relinearized((state, spread), level, 3, rescale);
+        Ok(Ciphertext::new(inner, state).with_spread(spread))
     }
 
     /// Divides message scale and modulus by the last prime: one level down.
@@ -565,7 +583,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn new(params: &Params, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, HeError> {
-        Self::with_backend(params, rlwe::Evaluator::new(keys))
+        Self::with_backend(params, rlwe::Cpu::new(keys))
     }
 
     /// Decomposes once for many rotations (hoisting).

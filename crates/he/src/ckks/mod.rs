@@ -7,6 +7,7 @@ mod decrypt;
 mod encode;
 mod encrypt;
 mod evaluator;
+pub mod multiparty;
 pub mod noise;
 mod params;
 mod plaintext;

@@ -15,9 +15,14 @@ pub fn division_bound(params: &Params, parts: usize) -> f64 {
     params.sketch().division(parts).bound(&TAIL)
 }
 
-/// Bound on key switching at a level, without the rounding of its division by P.
+/// Bound on key switching by an automorphism's key at a level, without the rounding of its division by P.
 pub fn switching_bound(params: &Params, level: usize) -> f64 {
     params.sketch().switching(level).bound(&TAIL)
+}
+
+/// The same by the relinearisation key.
+pub fn relinearisation_bound(params: &Params, level: usize) -> f64 {
+    params.sketch().relinearisation(level).bound(&TAIL)
 }
 
 /// Bound on key switching with its division by P.

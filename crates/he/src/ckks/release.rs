@@ -60,7 +60,7 @@ impl Expected {
         Self { level: ciphertext.level(), scale: ciphertext.scale, error: ciphertext.error_bound() }
     }
 
-    fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
+    pub(super) fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
         let other = |what, found, expected| Err(HeError::NotAsComputed { what, found, expected });
         if ciphertext.level() != self.level {
             return other("level", ciphertext.level() as f64, self.level as f64);

@@ -302,6 +302,11 @@ pub fn switching(params: &Params, level: usize) -> f64 {
     params.sketch().degree() * params.sketch().switching(level).variance()
 }
 
+/// The same by the relinearisation key.
+pub fn relinearisation(params: &Params, level: usize) -> f64 {
+    params.sketch().degree() * params.sketch().relinearisation(level).variance()
+}
+
 /// Variance of a slot's error by the rounding of a division.
 pub fn division(params: &Params, parts: usize) -> f64 {
     params.sketch().degree() * params.sketch().division(parts).variance()

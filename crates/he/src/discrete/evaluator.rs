@@ -4,11 +4,10 @@ use super::gate::{Gate, Way};
 use super::table::Table;
 use super::value::{Discrete, Form, check_error, check_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput};
-use crate::circuits::polynomial::Parts;
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::{HeError, parameters};
 use crate::integer::noise::TAIL;
-use sudare_rlwe::RlweError;
+use sudare_rlwe::{self as rlwe, RlweError};
 
 /// Computes on integers with a server's keys. Operands are never changed, and what could come out wrong is refused before any
 /// work.
@@ -172,7 +171,7 @@ impl Evaluator {
     /// What a product at a level adds to the error.
     fn product_error(&self, modulus: u64, level: usize) -> f64 {
         let sketch = &self.params().layout().chain;
-        let added = sketch.switching(level).bound(&TAIL) / sketch.q()[level] + sketch.division(2).bound(&TAIL);
+        let added = sketch.relinearisation(level).bound(&TAIL) / sketch.q()[level] + sketch.division(2).bound(&TAIL);
         added / scale(self.params(), modulus, level - 1)
     }
 
@@ -264,11 +263,11 @@ impl Evaluator {
             plan.errors.iter().try_for_each(|error| check_error(operation, *error, level))?;
             let parts: Vec<&[Ciphertext]> = inputs.iter().map(|x| x.parts.as_slice()).collect();
             let found = self.bootstrapper.run_tables(&parts, &plan, form == Form::Split)?;
-            for ((x, result), found) in values.iter().zip(&mut results).zip(found) {
+            for (result, found) in results.iter_mut().zip(found) {
                 let tables = others.iter().zip(&outputs).zip(&plan.errors).zip(found);
                 for (((table, output), error), parts) in tables {
-                    let one = |parts: Parts| refreshed(x, parts, level, output.scale);
-                    let parts = parts.into_iter().map(one).collect();
+                    let one = |made: rlwe::Ciphertext| self.refreshed(&made, level, output.scale);
+                    let parts = parts.into_iter().map(one).collect::<Result<_, _>>()?;
                     result.push(Discrete::new(operation, parts, table.output, table.range(), *error)?);
                 }
             }
@@ -280,6 +279,12 @@ impl Evaluator {
             }
         }
         Ok(results)
+    }
+
+    /// A result of a bootstrap at a level. Bound and noise are the value's.
+    fn refreshed(&self, made: &rlwe::Ciphertext, level: usize, scale: f64) -> Result<Ciphertext, HeError> {
+        let inner = self.ckks().inner.drop_to(made, level)?;
+        Ok(Ciphertext::new(inner, State { scale, bound: 0.0, noise: 0.0 }))
     }
 
     /// The same integers with a fresh error and, split, all levels.
@@ -431,14 +436,6 @@ impl Evaluator {
         let needed = self.params().input_level() + 1;
         if level < needed { Err(RlweError::OutOfLevels { operation, needed, level }.into()) } else { Ok(()) }
     }
-}
-
-/// A result of a bootstrap at a level.
-fn refreshed(x: &Discrete, parts: Parts, level: usize, scale: f64) -> Ciphertext {
-    let parts = parts.map(|p| p.truncated(level + 1));
-    // Bound and noise are the value's.
-    let state = State { scale, bound: 0.0, noise: 0.0 };
-    Ciphertext::new(x.parts[0].inner().with_parts(parts.into(), level), state)
 }
 
 /// The only one.

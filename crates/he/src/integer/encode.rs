@@ -11,7 +11,8 @@ use zeroize::Zeroize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// Slots in two rows of N/2 (row 0 first): sums and products are slot by slot, rotations
-    /// turn both rows. Needs a prime t ≡ 1 modulo 2N.
+    /// turn both rows. Needs a prime t ≡ 1 modulo 2N; for t ≡ 1 modulo N alone rows have N/4 slots, and plaintexts are polynomials
+    /// in X².
     Slots,
     /// Coefficients of a polynomial: products are convolutions modulo X^N + 1. Any t.
     Coefficients,
@@ -37,7 +38,7 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder for a parameter set.
     pub fn new(params: &IntegerParams) -> Self {
-        let n = params.degree();
+        let n = params.slots();
         let mut positions = Vec::new();
         if params.has_slots() {
             let order = 2 * n;
@@ -87,11 +88,12 @@ impl Encoder {
         residue: impl Fn(T) -> (u64, bool),
     ) -> Result<Plaintext, HeError> {
         let n = self.params.degree();
-        if packing == Packing::Slots {
-            self.params.slot_transform()?;
-        }
-        if values.len() > n {
-            return Err(HeError::TooManyValues { found: values.len(), capacity: n });
+        let capacity = match packing {
+            Packing::Slots => self.params.slot_transform()?.degree(),
+            Packing::Coefficients => n,
+        };
+        if values.len() > capacity {
+            return Err(HeError::TooManyValues { found: values.len(), capacity });
         }
         if wrap == Wrap::Refuse
             && let Some(index) = values.iter().position(|x| !residue(*x).1)
@@ -105,19 +107,19 @@ impl Encoder {
             }
             Packing::Slots => {
                 let limb = self.params.slot_transform()?;
-                let mut scratch = Buffer::zeroed(n);
+                let mut scratch = Buffer::zeroed(capacity);
                 for (position, x) in self.positions.iter().zip(values) {
                     scratch[*position as usize] = residue(*x).0;
                 }
                 limb.inverse(&mut scratch);
-                coefficients.copy_from_slice(&scratch);
+                coefficients.iter_mut().step_by(n / capacity).zip(scratch.iter()).for_each(|(c, x)| *c = *x);
                 scratch.zeroize();
             }
         }
         Ok(Plaintext { params: self.params.clone(), coefficients })
     }
 
-    /// All N values, in `[0, t)`.
+    /// All N values (or slots), in `[0, t)`.
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, [`HeError::WrongPlainModulus`], [`HeError::NoSlots`].
@@ -126,8 +128,11 @@ impl Encoder {
         match packing {
             Packing::Coefficients => Ok(plaintext.coefficients.clone()),
             Packing::Slots => {
-                let mut scratch = Buffer::from_slice(&plaintext.coefficients);
-                self.params.slot_transform()?.forward(&mut scratch);
+                let (limb, all) = (self.params.slot_transform()?, &plaintext.coefficients);
+                let mut scratch = Buffer::zeroed(limb.degree());
+                let step = all.len() / scratch.len();
+                scratch.iter_mut().zip(all.iter().step_by(step)).for_each(|(x, c)| *x = *c);
+                limb.forward(&mut scratch);
                 let values = self.positions.iter().map(|position| scratch[*position as usize]).collect();
                 scratch.zeroize();
                 Ok(values)
@@ -135,7 +140,7 @@ impl Encoder {
         }
     }
 
-    /// All N values, in `[−⌊t/2⌋, ⌈t/2⌉)`.
+    /// All N values (or slots), in `[−⌊t/2⌋, ⌈t/2⌉)`.
     ///
     /// # Errors
     /// As [`Encoder::decode_unsigned`].

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sudare_ring::{Eval, Poly, RingError};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Backend, Counters, RlweError};
+use sudare_rlwe::{Counters, RlweError};
 
 type AlignedPair<'c, S> = (Cow<'c, Ciphertext<S>>, Cow<'c, Ciphertext<S>>);
 
@@ -198,7 +198,7 @@ impl<S: Scheme> Evaluator<S> {
         if p.level() < a.level() {
             return Err(RlweError::NoSuchLevel { operation, wanted: a.level(), highest: p.level() }.into());
         }
-        let noise = a.noise * p.norm;
+        let noise = a.noise * p.norm();
         check_fits(&self.params, operation, a.level(), noise)?;
         Ok(a.with(self.inner.mul_poly(a.inner(), &p.poly)?, noise))
     }

@@ -99,6 +99,16 @@ impl NoiseModel {
         self.switching(level) + self.division(2)
     }
 
+    /// Relinearisation, before its division by P.
+    pub fn relinearisation(&self, level: usize) -> f64 {
+        self.sketch.relinearisation(level).bound(&TAIL)
+    }
+
+    /// Relinearisation with its division.
+    pub fn relinearised(&self, level: usize) -> f64 {
+        self.relinearisation(level) + self.division(2)
+    }
+
     /// Noise at `low` of a ciphertext of `parts` parts with `noise` at `high`, multiplied by `factor`
     /// on the way.
     pub(crate) fn dropped(&self, noise: f64, parts: usize, (high, low): (usize, usize), factor: f64) -> f64 {
@@ -162,7 +172,7 @@ impl NoiseModel {
 
     /// Noise of a BGV product of `noise` after relinearisation and its switch to `target`.
     pub(crate) fn bgv_switched(&self, noise: f64, level: usize, target: usize) -> f64 {
-        let inherited = noise + self.t * self.switching(level);
+        let inherited = noise + self.t * self.relinearisation(level);
         self.divided(inherited, level, target) + self.division(2)
     }
 }

@@ -1,15 +1,17 @@
 //! A parameter set together with a plaintext modulus, and what exact schemes precompute for both.
 
 use super::noise::NoiseModel;
+use super::plaintext::embedded_sizes;
 use super::scale::ProductTables;
 use crate::error::{HeError, parameters};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use sudare_ring::embedding::Embedding;
+use sudare_ring::kernel::MIN_DEGREE;
 use sudare_ring::memo::Memo;
 use sudare_ring::ops::Division;
-use sudare_ring::prime::ntt_primes;
+use sudare_ring::prime::{is_prime, ntt_primes};
 use sudare_ring::{Limb, PlainModulus, RingError, RnsBasis, Shoup};
 use sudare_rlwe::{Params, RlweError};
 
@@ -23,7 +25,7 @@ type DivisionKey = (usize, usize, bool, u64);
 struct Inner {
     params: Params,
     t: PlainModulus,
-    /// The transform modulo t, where t has slots.
+    /// The transform modulo t, where t has slots: of degree N, or of N/2 for polynomials in X².
     slots: Option<Limb>,
     /// t^−1 modulo each data prime.
     t_inv: Vec<Shoup>,
@@ -68,8 +70,9 @@ impl IntegerParams {
                 params.q().log2_product()
             )));
         }
+        let of_degree = |n: usize| is_prime(t) && t % (2 * n as u64) == 1;
         let slots =
-            if sudare_ring::prime::is_prime(t) && t % (2 * n as u64) == 1 { Some(Limb::new(t, n)?) } else { None };
+            [n, n / 2].into_iter().find(|n| *n >= MIN_DEGREE && of_degree(*n)).map(|n| Limb::new(t, n)).transpose()?;
         let t_inv = params.q().moduli().map(|q| Ok(q.shoup(q.inverse(t)?)));
         let t_inv = t_inv.collect::<Result<_, RingError>>()?;
         let t_mod_q = params.q().moduli().map(|q| q.shoup(t)).collect();
@@ -113,14 +116,24 @@ impl IntegerParams {
         self.0.t.value()
     }
 
-    /// Whether t has slots: it is a prime ≡ 1 modulo 2N.
+    /// Whether t has slots: it is a prime ≡ 1 modulo 2N, or modulo N for N/2 slots.
     pub fn has_slots(&self) -> bool {
         self.0.slots.is_some()
     }
 
-    /// Slots in a row: N/2. Rotations turn both rows.
+    /// Values in slots: N, or N/2 where t is ≡ 1 modulo N alone. N without slots.
+    pub fn slots(&self) -> usize {
+        self.0.slots.as_ref().map_or(self.degree(), Limb::degree)
+    }
+
+    /// Slots in a row, half of them. Rotations turn both rows.
     pub fn row(&self) -> usize {
-        self.degree() / 2
+        self.slots() / 2
+    }
+
+    /// Bounds on the embedded values of a polynomial in a power of X ([`embedded_sizes`]).
+    pub(crate) fn embedded_sizes(&self, coefficients: &[i64]) -> Result<Vec<f64>, HeError> {
+        Ok(embedded_sizes(self.embedding()?, coefficients))
     }
 
     /// The noise model of this set.

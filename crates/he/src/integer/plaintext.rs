@@ -70,9 +70,9 @@ impl Plaintext {
     pub fn factor(&self, level: usize) -> Result<PlainFactor, HeError> {
         self.params.expect_level("preparing a plaintext", level)?;
         let centered = self.centered(1);
-        let norm = canonical_norm(self.params.embedding()?, &centered);
+        let size = embedded_sizes(self.params.embedding()?, &centered).into_iter().fold(1.0, f64::max);
         let poly = Poly::<Coeff>::from_signed(self.params.q_at(level), &centered).into_eval();
-        Ok(PlainFactor { params: self.params.clone(), poly, norm })
+        Ok(PlainFactor { params: self.params.clone(), poly, size })
     }
 }
 
@@ -81,7 +81,7 @@ impl Plaintext {
 pub struct PlainFactor {
     pub(crate) params: IntegerParams,
     pub(crate) poly: Poly<Eval>,
-    pub(crate) norm: f64,
+    size: f64,
 }
 
 impl PlainFactor {
@@ -93,17 +93,25 @@ impl PlainFactor {
     /// Bound on its canonical norm: by how much it multiplies noise. A power of two, so that the
     /// noise bound of a result says little of a server's own plaintext.
     pub fn norm(&self) -> f64 {
-        self.norm
+        self.size.log2().ceil().exp2()
+    }
+
+    /// The bound itself, of a plaintext that everybody knows.
+    pub(crate) fn size(&self) -> f64 {
+        self.size
     }
 }
 
-/// The canonical norm of a polynomial, rounded up to a power of two.
-fn canonical_norm(embedding: &Embedding, coefficients: &[i64]) -> f64 {
-    let half = coefficients.len() / 2;
-    let doubles = |x: &[i64]| Zeroizing::new(x.iter().map(|x| *x as f64).collect::<Vec<_>>());
+/// Bounds on |p(ζ^(5^j))| for all j, of the polynomial p in X^(N/2p) that has 2p coefficients. The largest is its canonical norm.
+pub(crate) fn embedded_sizes(embedding: &Embedding, coefficients: &[i64]) -> Vec<f64> {
+    let (half, slots) = (coefficients.len() / 2, embedding.slots());
+    let doubles = |x: &[i64]| {
+        let mut out = Zeroizing::new(vec![0.0; slots]);
+        out.iter_mut().step_by(slots / half).zip(x).for_each(|(o, x)| *o = *x as f64);
+        out
+    };
     let (mut re, mut im) = (doubles(&coefficients[..half]), doubles(&coefficients[half..]));
     embedding.embed_split(&mut re, &mut im);
-    let largest = re.iter().zip(im.iter()).map(|(x, y)| x.hypot(*y)).fold(0.0, f64::max);
     // The embedding is right to far less than this margin.
-    (largest * (1.0 + 1e-6)).max(1.0).log2().ceil().exp2()
+    re.iter().zip(im.iter()).map(|(x, y)| x.hypot(*y) * (1.0 + 1e-6)).collect()
 }

@@ -217,7 +217,7 @@ impl Requirements {
             let model = self.model(log_n, &vec![bits; count], (&[special], 1), &aux);
             self.runs(&model, count - 1, |level, noise| {
                 let plan = model.bfv_product(&[[(level, noise), (level, noise)]]);
-                let noise = plan.noise + model.switched(plan.level);
+                let noise = plan.noise + model.relinearised(plan.level);
                 model.fits(plan.level, noise).then_some((plan.level, noise))
             })
         };
@@ -254,7 +254,7 @@ impl Requirements {
                 let product = self.t as f64 * noise * noise;
                 let primes = split((product / (1.9 * rounding)).log2());
                 let dropped: f64 = primes.iter().map(|b| f64::from(*b) - 0.05).sum();
-                let inherited = (product + self.t as f64 * model.switching(0)) * (-dropped).exp2();
+                let inherited = (product + self.t as f64 * model.relinearisation(0)) * (-dropped).exp2();
                 noise = self.between(&model, 0, inherited + rounding);
                 chain.push(primes);
             }

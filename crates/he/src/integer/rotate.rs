@@ -32,15 +32,9 @@ impl<S: Scheme> Evaluator<S> {
             return Ok(a.clone());
         }
         self.inner.check_relin(a.level())?;
-        let noise = self.switched("relinearisation", a)?;
+        let noise = a.noise + self.params.noise().relinearised(a.level());
+        check_fits(&self.params, "relinearisation", a.level(), noise)?;
         Ok(a.with(self.inner.relinearize(a.inner())?, noise))
-    }
-
-    /// The noise of a ciphertext after a key switch, refused where it would not fit.
-    fn switched(&self, operation: &'static str, a: &Ciphertext<S>) -> Result<f64, HeError> {
-        let noise = a.noise + self.params.noise().switched(a.level());
-        check_fits(&self.params, operation, a.level(), noise)?;
-        Ok(noise)
     }
 
     /// Rotates both rows of slots left by `step`: slot i of a row gets what slot i + step held.
@@ -72,7 +66,12 @@ impl<S: Scheme> Evaluator<S> {
 
     /// The noise of a ciphertext after a rotation.
     fn rotated(&self, a: &Ciphertext<S>, element: u64) -> Result<f64, HeError> {
-        if element == 1 { Ok(a.noise) } else { self.switched("rotation", a) }
+        if element == 1 {
+            return Ok(a.noise);
+        }
+        let noise = a.noise + self.params.noise().switched(a.level());
+        check_fits(&self.params, "rotation", a.level(), noise)?;
+        Ok(noise)
     }
 
     /// Decomposes once for many rotations (hoisting).

@@ -39,11 +39,15 @@ fn arrows_point_one_way() {
             "cli",
             &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "search", "serve"],
         ),
+        // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
         (
             "py",
-            &["ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "search"],
+            &[
+                "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "search", "serve",
+            ],
         ),
-        ("extension", &["py", "cli"]),
+        ("extension", &["py"]),
         ("testkit", &[]),
         ("house", &[]),
     ];
@@ -184,8 +188,32 @@ fn figures_come_from_simulation() {
         "passes transforms tensor key_switch rotation rescale mul_plain inner_product decompose mod_down hoisted_sum";
     let work: Vec<String> = counts.split(' ').map(|count| format!("Work::{count}(")).collect();
     let mut figures: Vec<&str> = work.iter().map(String::as_str).collect();
-    figures.extend(["galois: ", "_VARIANCE", "Work { ", "Peak {"]);
+    figures.extend(["galois: ", "_VARIANCE", "Work { ", "    Work {\n"]);
     only("figures", &["methods", "plan", "session"], &figures, NOT_SIMULATED);
+}
+
+/// Circuits are written once, on `rlwe::Backend`: nothing in them is the processor's.
+#[test]
+fn circuits_name_no_backend() {
+    let words =
+        ["Cpu", "impl Evaluator {", "&Evaluator,", "&Evaluator)", "Evaluator::new(", "Poly<", "Digits", "ExtendedPair"];
+    let listed = [
+        // Times of this processor.
+        "he/src/circuits/cost.rs",
+        // The backend that a bootstrapper has where none is named.
+        "he/src/circuits/bootstrapping/refresh.rs",
+    ];
+    let circuits = sources(&["he"]).into_iter().filter(|(name, _)| name.starts_with("he/src/circuits/"));
+    let named = circuits.filter(|(_, code)| words.iter().any(|word| code.contains(word)));
+    let found: BTreeSet<String> = named.map(|(name, _)| name).collect();
+    assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), listed.into(), "circuits of one backend");
+}
+
+/// What switches keys is of `ring`, `cuda` and the backends: above them nobody touches digits.
+#[test]
+fn no_gadget_above_the_backends() {
+    let above = ["he", "store", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli", "py"];
+    only("gadgets", &above, &["gadget", "RnsGadget", "LevelTables", "tables(level)"], &[]);
 }
 
 /// Where figures are still worked out by formulas, and where they are defined and priced.
@@ -193,15 +221,89 @@ const NOT_SIMULATED: &[&str] = &[
     // What figures are, and how they are read off a ledger.
     "methods/src/portable.rs",
     "methods/src/product.rs",
-    // The module method, whose product is one call into `he`.
-    "methods/src/module/sizes.rs",
-    "methods/src/sizing.rs",
+    // Integers, whose evaluator is the processor's.
+    "methods/src/exact/spec.rs",
     // A bootstrap.
     "plan/src/refresh.rs",
     // Tables, whose inner products are not generic in the backend.
     "plan/src/statistics.rs",
     "methods/src/statistics/precision.rs",
 ];
+
+/// Product methods and operations of expressions run on any backend: they name no device's, and the processor's evaluator only
+/// where ciphertexts of a client are handed over.
+#[test]
+fn methods_name_no_backend() {
+    only("a device", &["methods", "plan"], &["sudare_gpu", "sudare_cuda", "Ciphertexts"], &[]);
+    // It keeps its tables for the processor.
+    let listed = ["methods/src/products/jiang.rs"];
+    only("the processor's evaluator", &["methods"], &["Cpu", "rlwe::Ciphertext"], &listed);
+    // What runs on ciphertexts and in a simulation takes `Evaluator<B>`.
+    let code = sources(&["methods"]);
+    for (name, text) in &code {
+        for (at, _) in text.match_indices("fn multiply<").chain(text.match_indices("fn evaluate<")) {
+            let signature = text[at..].split('{').next().unwrap();
+            assert!(signature.contains("B: Backend"), "{name}: {signature}");
+        }
+    }
+    let generic = |file: &str, function: &str| {
+        let (_, text) = code.iter().find(|(name, _)| name == file).unwrap_or_else(|| panic!("where is {file}?"));
+        assert!(
+            text.contains(&format!("fn {function}<B: Backend>")),
+            "{file}: {function} is not generic in the backend"
+        );
+    };
+    for function in ["evaluate", "matmul", "aligned"] {
+        generic("methods/src/circuit.rs", function);
+    }
+    let methods = code.iter().filter(|(name, _)| name.starts_with("methods/src/products/"));
+    let plans: Vec<&String> =
+        methods.filter(|(_, text)| text.contains("impl Portable for")).map(|(name, _)| name).collect();
+    assert!(plans.len() >= 8, "{plans:?}");
+    plans.iter().for_each(|file| generic(file, "multiply"));
+}
+
+/// Identifiers are made of the field's words: rotation, automorphism, simulated, remote, progress, layout. These crates keep
+/// to them; a name that another crate gives stands in the list.
+#[test]
+fn words() {
+    let coined = [
+        "turn", "turned", "undone", "laid", "lies", "told", "stated", "settled", "there", "sketch", "outline", "expect",
+    ];
+    let others = [
+        // What Rust, `ring`, `rlwe` and `he` call so.
+        "expect", "told", "sketch", "Sketch", "settled", "InTurn",
+    ];
+    let crates = ["expr", "methods", "plan", "session", "packings"];
+    for (name, code) in sources(&crates) {
+        for identifier in identifiers(&code) {
+            let word = words_of(identifier).into_iter().find(|word| coined.contains(&word.as_str()));
+            let word = word.filter(|_| !others.contains(&identifier));
+            assert!(word.is_none(), "{name}: {identifier}, of which {word:?} is a coined word: see CONTRIBUTING.md");
+        }
+    }
+}
+
+/// Names in code, without what stands in strings.
+fn identifiers(code: &str) -> impl Iterator<Item = &str> {
+    let outside = code.lines().flat_map(|line| line.split('"').step_by(2));
+    let names = outside.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    names.filter(|name| name.starts_with(|c: char| c.is_alphabetic()))
+}
+
+/// The words of `snake_case` and `CamelCase`, in lower case.
+fn words_of(identifier: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for c in identifier.chars() {
+        if c == '_' || c.is_uppercase() {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c != '_', words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words
+}
 
 /// A fork copies one thread: a lock that another one held, or a cell that another one was filling, would stay shut in the
 /// child for ever. Shared state is in a `ring::memo`.
@@ -313,9 +415,25 @@ fn errors_are_mapped_without_a_catch_all() {
     for class in
         classes.lines().filter_map(|line| line.strip_prefix("class ")?.split_once("(SudareError")).map(|(c, _)| c)
     {
-        // Memory that Python itself asks for.
-        let known = kinds.iter().any(|[_, known]| known == class) || class == "OutOfMemoryError";
+        // Memory that Python itself asks for, and what a remote server answers of a kind that has no class.
+        let known =
+            kinds.iter().any(|[_, known]| known == class) || matches!(class, "OutOfMemoryError" | "RemoteError");
         assert!(known, "no kind of error is a {class}");
+    }
+}
+
+/// What is imported in Python has no server and no command line in it: `serve` without its feature `server`, and not `cli`.
+#[test]
+fn nothing_of_a_server_in_a_wheel() {
+    let manifest = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    assert!(manifest("crates/py/Cargo.toml").lines().any(|line| line == "sudare-serve.workspace = true"));
+    let workspace = manifest("Cargo.toml");
+    let serve = workspace.lines().find(|line| line.starts_with("sudare-serve =")).unwrap();
+    assert!(serve.contains("default-features = false"), "{serve}");
+    let served = manifest("crates/serve/Cargo.toml");
+    for server in ["axum", "hyper", "hyper-util", "http-body-util", "tokio", "tokio-rustls"] {
+        let line = served.lines().find(|line| line.starts_with(&format!("{server} ="))).unwrap();
+        assert!(line.contains("optional = true"), "{line}");
     }
 }
 

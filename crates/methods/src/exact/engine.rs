@@ -4,7 +4,7 @@ use super::blocks::Role;
 use super::garner::Garner;
 use super::operation::{elementwise, multiplies, number_added};
 use super::request::Form;
-use super::spec::ExactSketch;
+use super::spec::ExactPlan;
 use crate::claims::field;
 use crate::error::MatrixError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,7 +48,7 @@ pub enum ExactValue {
 
 /// An exact computation under built parameters.
 pub struct ExactEngine {
-    sketch: ExactSketch,
+    plan: ExactPlan,
     /// One set for each plaintext modulus, all over the same ring and primes.
     params: Vec<IntegerParams>,
     rlwe: Params,
@@ -67,24 +67,24 @@ impl ExactEngine {
     ///
     /// # Errors
     /// [`MatrixError::PlanField`] for parameters that do not hold it, [`MatrixError::He`].
-    pub fn new(sketch: ExactSketch) -> Result<Self, MatrixError> {
-        let spec = &sketch.spec;
+    pub fn new(plan: ExactPlan) -> Result<Self, MatrixError> {
+        let spec = &plan.spec;
         let rlwe = spec.params.build(EXACT)?;
         let params = spec.moduli.iter().map(|t| IntegerParams::new(&rlwe, *t)).collect::<Result<Vec<_>, _>>()?;
         for p in &params {
             let fresh = p.noise().message() + p.noise().secret_encryption().max(p.noise().public_encryption());
-            let noise = sketch.request.noise(spec.blocks, (p.degree() as f64, p.t() as f64), fresh);
+            let noise = plan.request.noise(spec.blocks, (p.degree() as f64, p.t() as f64), fresh);
             if noise.log2() >= p.noise().log_limit(rlwe.max_level()) {
                 let expected = "primes that hold the noise of the result";
                 return Err(field("params.q_bits", format!("{:?} bits", spec.params.q_bits), expected));
             }
         }
-        Ok(Self { sketch, params, rlwe })
+        Ok(Self { plan, params, rlwe })
     }
 
     /// What is computed, and how.
-    pub fn sketch(&self) -> &ExactSketch {
-        &self.sketch
+    pub fn plan(&self) -> &ExactPlan {
+        &self.plan
     }
 
     /// The set that keys belong to.
@@ -102,7 +102,7 @@ impl ExactEngine {
     /// # Errors
     /// [`MatrixError::Count`]; [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over its bound.
     pub fn check(&self, input: usize, matrices: &[Matrix<i128>]) -> Result<(), MatrixError> {
-        let (expr, batch) = (&self.sketch.request.expr, self.sketch.request.batch);
+        let (expr, batch) = (&self.plan.request.expr, self.plan.request.batch);
         let spec = &expr.inputs()[input];
         if matrices.len() != batch {
             return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: batch });
@@ -123,7 +123,7 @@ impl ExactEngine {
         key: EncryptionKey<'_>,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Residues, MatrixError> {
-        let blocks = self.blocks(self.sketch.request.forms(node), matrices)?;
+        let blocks = self.blocks(self.plan.request.forms(node), matrices)?;
         let (all, done) = (blocks.len() * self.params.len(), AtomicUsize::new(0));
         progress(0, all);
         let under = |params: &IntegerParams| {
@@ -144,7 +144,7 @@ impl ExactEngine {
 
     /// Blocks of the matrices of a batch in all forms.
     fn blocks(&self, forms: &[Form], matrices: &[Matrix<i128>]) -> Result<Vec<Vec<i128>>, MatrixError> {
-        let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
+        let (request, blocks) = (&self.plan.request, self.plan.spec.blocks);
         let pairs: Vec<_> = forms.iter().flat_map(|form| matrices.iter().map(move |m| (form, m))).collect();
         let made = threads::map(pairs.len(), |at| pairs[at].0.blocks(request, blocks, pairs[at].1));
         Ok(made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -153,7 +153,7 @@ impl ExactEngine {
     fn encode(&self, encoder: &Encoder, block: &[i128]) -> Result<Plaintext, HeError> {
         let t = i128::from(encoder.params().t());
         let residues: Vec<u64> = block.iter().map(|x| x.rem_euclid(t) as u64).collect();
-        encoder.encode_unsigned(&residues, self.sketch.request.packing, Wrap::Refuse)
+        encoder.encode_unsigned(&residues, self.plan.request.packing, Wrap::Refuse)
     }
 
     /// Computes a node from its operands' values.
@@ -166,9 +166,9 @@ impl ExactEngine {
             ExactOperand::Encrypted(_) => None,
         });
         if let Some(lists) = plain.collect::<Option<Vec<&[Matrix<i128>]>>>() {
-            let operation = &self.sketch.request.expr.nodes()[node].operation;
+            let operation = &self.plan.request.expr.nodes()[node].operation;
             let one = |at: usize| operation.of_plain(&lists.iter().map(|list| &list[at]).collect::<Vec<_>>());
-            return Ok(ExactValue::Plain((0..self.sketch.request.batch).map(one).collect::<Result<_, _>>()?));
+            return Ok(ExactValue::Plain((0..self.plan.request.batch).map(one).collect::<Result<_, _>>()?));
         }
         let under = |at: usize| self.evaluate_under(at, node, key, operands);
         Ok(ExactValue::Encrypted((0..self.params.len()).map(under).collect::<Result<_, _>>()?))
@@ -182,12 +182,12 @@ impl ExactEngine {
         key: KeyId,
         operands: &[ExactOperand<'_>],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (request, params) = (&self.sketch.request, &self.params[modulus]);
+        let (request, params) = (&self.plan.request, &self.params[modulus]);
         let own = &request.expr.nodes()[node];
         let sides = own.operands.iter().zip(operands).map(|(o, value)| self.side(modulus, node, *o, value));
         let sides = sides.collect::<Result<Vec<_>, MatrixError>>()?;
         let evaluator = Evaluator::new(params, EvalKeys::new(params, key))?;
-        let (encoder, blocks) = (Encoder::new(params), self.sketch.spec.blocks);
+        let (encoder, blocks) = (Encoder::new(params), self.plan.spec.blocks);
         let mut out = Vec::with_capacity(request.ciphertexts(blocks, node));
         for form in request.forms(node) {
             let sources = request.operands(node, form)?;
@@ -229,7 +229,7 @@ impl ExactEngine {
         operand: usize,
         value: &ExactOperand<'v>,
     ) -> Result<Side<'v>, MatrixError> {
-        let (request, params) = (&self.sketch.request, &self.params[modulus]);
+        let (request, params) = (&self.plan.request, &self.params[modulus]);
         let matrices = match value {
             ExactOperand::Encrypted(lists) => return Ok(Side::Encrypted(request.forms(operand), lists[modulus])),
             ExactOperand::Plain(matrices) => matrices,
@@ -261,7 +261,7 @@ impl ExactEngine {
         found: &[(&Side<'_>, usize)],
         at: usize,
     ) -> Result<Ciphertext, HeError> {
-        let (request, blocks) = (&self.sketch.request, self.sketch.spec.blocks);
+        let (request, blocks) = (&self.plan.request, self.plan.spec.blocks);
         let columns = blocks.grid(request.shape, Role::Result).1;
         let (row, column) = (at / columns, at % columns);
         let inner = sources[0].1.role.terms().ok_or_else(no_operand)?.div_ceil(blocks.b);
@@ -299,7 +299,7 @@ impl ExactEngine {
         value: &[&[Ciphertext]],
         secret: &SecretKey,
     ) -> Result<Vec<Matrix<i128>>, MatrixError> {
-        let (request, spec) = (&self.sketch.request, &self.sketch.spec);
+        let (request, spec) = (&self.plan.request, &self.plan.spec);
         if node != request.expr.output() {
             return Err(MatrixError::NotPlanned {
                 operation: "decryption of an operand",
@@ -335,7 +335,7 @@ impl Side<'_> {
             Side::Encrypted(forms, _) => forms,
             Side::Plain(forms, _) | Side::Factor(forms, _) => forms,
         };
-        engine.sketch.request.place(engine.sketch.spec.blocks, forms, form, member)
+        engine.plan.request.place(engine.plan.spec.blocks, forms, form, member)
     }
 }
 

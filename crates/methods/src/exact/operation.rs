@@ -98,17 +98,17 @@ impl Request {
         };
         Ok(match self.expr.nodes()[node].parts() {
             (Operation::Matmul, &[left, right]) => {
-                self.expect_result(*role)?;
-                let (View { axes: [down, across], turned, .. }, k) = (view.clone(), shape(left).1);
-                let left = (left, View { axes: [down, Vec::new()], turned, flat: None });
-                let right = (right, View { axes: [Vec::new(), across], turned, flat: None });
-                let (x, y) = if turned { (right, left) } else { (left, right) };
+                self.require_result(*role)?;
+                let (View { axes: [down, across], transposed, .. }, k) = (view.clone(), shape(left).1);
+                let left = (left, View { axes: [down, Vec::new()], transposed, flat: None });
+                let right = (right, View { axes: [Vec::new(), across], transposed, flat: None });
+                let (x, y) = if transposed { (right, left) } else { (left, right) };
                 vec![(x.0, Form { role: Role::Left(k), view: x.1 }), (y.0, Form { role: Role::Right(k), view: y.1 })]
             }
             (Operation::Mul, &[left, right]) => self.elementwise(node, (left, right), form)?,
             (Operation::Transpose, &[of]) => {
-                let View { axes: [down, across], turned, flat } = view.clone();
-                vec![(of, Form { role: *role, view: View { axes: [across, down], turned: !turned, flat } })]
+                let View { axes: [down, across], transposed, flat } = view.clone();
+                vec![(of, Form { role: *role, view: View { axes: [across, down], transposed: !transposed, flat } })]
             }
             (&Operation::Sum { axis }, &[of]) => along(of, axis, Along::Sum),
             (&Operation::Take { axis, lines }, &[of]) => along(of, axis, Along::Take(lines)),

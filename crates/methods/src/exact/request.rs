@@ -2,7 +2,7 @@
 //!
 //! Values of nodes are plain, linear in what is encrypted, or products of two such: encrypted values are multiplied
 //! once, without a key. What is linear is pushed to the inputs, which their owner encrypts in each [`Form`] that is asked
-//! for: turned, summed over rows or columns, sliced, put in its place among others, as a left or a right factor. So
+//! for: transposed, summed over rows or columns, sliced, put in its place among others, as a left or a right factor. So
 //! transposes, sums, slices and concatenation cost nothing.
 
 use super::blocks::{Blocks, Role};
@@ -53,13 +53,13 @@ impl Along {
     }
 }
 
-/// A matrix as a product takes it: with its rows and its columns summed, moved and repeated, then perhaps turned, then
+/// A matrix as a product takes it: with its rows and its columns summed, moved and repeated, then perhaps transposed, then
 /// perhaps in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// What is done along each axis, in this order.
     pub(super) axes: [Vec<Along>; 2],
-    pub(super) turned: bool,
+    pub(super) transposed: bool,
     /// Then all elements in one row, in as many equal rows.
     pub(super) flat: Option<usize>,
 }
@@ -72,7 +72,7 @@ impl View {
                 out = step.of(&out, axis)?;
             }
         }
-        let out = if self.turned { out.transpose() } else { out };
+        let out = if self.transposed { out.transpose() } else { out };
         match self.flat {
             Some(rows) => Ok(Matrix::<i128>::new(1, out.data().len(), out.data().to_vec())?.repeat(0, rows)?),
             None => Ok(out),
@@ -260,7 +260,7 @@ impl Request {
                 }
             });
         };
-        self.expect_result(form.role)?;
+        self.require_result(form.role)?;
         // A sum stands in every row or column of a result, whose form has none to leave out or to sum again.
         let after = sums.iter().flatten().flat_map(|(_, _, after)| after.iter());
         if after.into_iter().any(|step| step.pads() || *step == Along::Sum) {
@@ -278,17 +278,17 @@ impl Request {
         let down = match sums {
             [Some(_), Some(_)] => {
                 let rows =
-                    sums[usize::from(view.turned)].map_or(1, |(.., after)| after.iter().fold(1, |n, s| s.lines(n)));
+                    sums[usize::from(view.transposed)].map_or(1, |(.., after)| after.iter().fold(1, |n, s| s.lines(n)));
                 factors.flat = Some(rows);
-                view.turned
+                view.transposed
             }
             [down, _] => down.is_some(),
         };
-        Ok(both(if down != view.turned { Role::Right(k) } else { Role::Left(k) }, factors))
+        Ok(both(if down != view.transposed { Role::Right(k) } else { Role::Left(k) }, factors))
     }
 
     /// Refuses a matrix product, or a sum of products, that is a factor itself.
-    pub(super) fn expect_result(&self, role: Role) -> Result<(), MatrixError> {
+    pub(super) fn require_result(&self, role: Role) -> Result<(), MatrixError> {
         if role == Role::Result { Ok(()) } else { self.again() }
     }
 

@@ -84,12 +84,12 @@ impl ExactSpec {
 
 /// A computation and how it is done.
 #[derive(Clone, Debug)]
-pub struct ExactSketch {
+pub struct ExactPlan {
     pub(super) request: Request,
     pub(super) spec: ExactSpec,
 }
 
-impl ExactSketch {
+impl ExactPlan {
     /// A computation that is done in a way.
     ///
     /// # Errors

@@ -336,9 +336,9 @@ impl<P: Clone + Send + Sync + Zeroize> Cube<P> {
                     c = fold_images(evaluator, c, &gather, o.hoisted(), Images::Disjoint)?;
                 } else {
                     for i in 0..layout.squares.trailing_zeros() {
-                        let turned = evaluator.rotate(&evaluator.rotate(&c, along << i)?, across << i)?;
-                        let (before, switched) = (c.spread(), turned.spread().real.held - c.spread().real.held);
-                        c = evaluator.add(&c, &turned)?;
+                        let rotated = evaluator.rotate(&evaluator.rotate(&c, along << i)?, across << i)?;
+                        let (before, switched) = (c.spread(), rotated.spread().real.held - c.spread().real.held);
+                        c = evaluator.add(&c, &rotated)?;
                         c = c.with_spread(before.images(2.0, Images::Disjoint).plus(switched));
                     }
                 }

@@ -99,8 +99,8 @@ impl TileLayout {
                     let tile = e.drop_to(tile, level)?;
                     let bound = tile.bound();
                     let moved = match planned {
-                        true => turned(e, tile, (group.shift != 0).then_some(group.shift), unit)?,
-                        false => turned(e, tile, binary(group.shift), unit)?,
+                        true => rotated(e, tile, (group.shift != 0).then_some(group.shift), unit)?,
+                        false => rotated(e, tile, binary(group.shift), unit)?,
                     };
                     let part = match mask {
                         Some(mask) => e.mul_plain(&moved, mask)?,
@@ -201,7 +201,7 @@ impl TileLayout {
 }
 
 /// A ciphertext rotated by some distances, one after the other.
-fn turned<B: Backend>(
+fn rotated<B: Backend>(
     e: &Evaluator<B>,
     c: CiphertextOf<B>,
     shifts: impl IntoIterator<Item = i64>,

@@ -258,13 +258,13 @@ impl ColumnStatistics {
             Ok(evaluator.trace(&total, &self.sum)?.with_bound(self.rows as f64))
         }))?;
         let centred = self.centre(evaluator, table, &sums)?;
-        let turned = self.turn(evaluator, &centred)?;
+        let rotated = self.rotation(evaluator, &centred)?;
         let keys: Vec<_> = self.products.keys().copied().collect();
         let mut items = sums;
         items.extend(collect(threads::map(keys.len(), |at| {
             let (g, h, distance) = keys[at];
             let left: Vec<&Ciphertext> = centred.iter().skip(g).step_by(groups).collect();
-            let right: Vec<&Ciphertext> = turned[&(h, distance)].iter().collect();
+            let right: Vec<&Ciphertext> = rotated[&(h, distance)].iter().collect();
             let sum = evaluator.trace(&evaluator.relinearize_rescale(&evaluator.dot(&left, &right)?)?, &self.sum)?;
             // By Cauchy and Schwarz, as Σ (x − m)² ≤ Σ x² ≤ n.
             Ok(sum.with_bound(self.rows as f64))
@@ -299,8 +299,8 @@ impl ColumnStatistics {
         }))
     }
 
-    /// The centred columns of each group turned by every distance that a product asks for.
-    fn turn(
+    /// The centred columns of each group rotated by every distance that a product asks for.
+    fn rotation(
         &self,
         evaluator: &Evaluator,
         centred: &[Ciphertext],
@@ -310,12 +310,12 @@ impl ColumnStatistics {
         self.products.keys().for_each(|(_, h, distance)| {
             distances[*h].insert(*distance);
         });
-        let turned = collect(threads::map(centred.len(), |at| {
+        let rotated = collect(threads::map(centred.len(), |at| {
             let steps: Vec<i64> = distances[at % groups].iter().copied().collect();
             evaluator.rotate_many(&centred[at], &steps)
         }))?;
         let mut out: BTreeMap<(usize, i64), Vec<Ciphertext>> = BTreeMap::new();
-        for (at, images) in turned.into_iter().enumerate() {
+        for (at, images) in rotated.into_iter().enumerate() {
             for (distance, image) in distances[at % groups].iter().zip(images) {
                 out.entry((at % groups, *distance)).or_default().push(image);
             }

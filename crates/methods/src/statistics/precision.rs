@@ -127,12 +127,12 @@ impl ColumnStatistics {
         let leak = rows * rows * self.slot(ROUNDING_VARIANCE, mask);
         let mean = largest(sums / (rows * rows) + leak + self.division(centred));
 
-        let turned = fresh + self.switching(TOP - 1, centred) + self.division(centred);
-        let own = 4.0 * chunks * fresh * turned
+        let rotated = fresh + self.switching(TOP - 1, centred) + self.division(centred);
+        let own = 4.0 * chunks * fresh * rotated
             + self.switching(TOP - 1, centred * centred)
             + self.division(self.product_scale());
         // Σ (x − m)² ≤ n; a variance meets the same error twice.
-        let sum = self.summed(own, TOP - 2, self.product_scale()) + 2.0 * rows * (fresh + turned);
+        let sum = self.summed(own, TOP - 2, self.product_scale()) + 2.0 * rows * (fresh + rotated);
         let by_means = (2.0 * rows * mean + slots * chunks * mean * mean) / (rows - 1.0);
 
         let items = (self.groups() + self.products.len()).min(self.chunk_rows()) as f64;

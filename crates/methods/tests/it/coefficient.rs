@@ -2,7 +2,8 @@
 
 use crate::common::{World, require, scaled};
 use sudare_expr::{Operand, Shape};
-use sudare_methods::{Method, ProductSpec, Requirements, coefficient};
+use sudare_methods::products::coefficient;
+use sudare_methods::{Method, ProductSpec, Requirements};
 
 /// The largest error of a product beside the predicted one.
 fn run(spec: &ProductSpec, max_abs: [f64; 2], public: bool) -> (f64, f64) {

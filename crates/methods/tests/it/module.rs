@@ -3,7 +3,7 @@
 use crate::common::{World, require, scaled};
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{Encryptor, Evaluator, ParamsLiteral};
-use sudare_methods::module::{self, ModuleOptions};
+use sudare_methods::products::module::{self, ModuleOptions};
 use sudare_methods::{Method, ProductSpec};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};

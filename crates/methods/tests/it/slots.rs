@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{World, small, spec};
+use common::{World, require, small, spec};
 use proptest::prelude::*;
 use sudare_expr::Shape;
 use sudare_he::ckks::ParamsLiteral;
@@ -111,7 +111,7 @@ fn candidates_hold_what_they_promise() {
                 fresh: [false; 2],
                 decrypt_next,
             };
-            let found = sudare_methods::slots::improved3d::candidates(&req);
+            let found = sudare_methods::products::improved3d::candidates(&req);
             assert!(!found.is_empty());
             let least = found.iter().map(|s| s.params.log_n).min();
             assert_eq!(least, Some(13), "{found:?}");
@@ -134,4 +134,19 @@ proptest! {
         let shape = Shape { m, k, n, batch };
         World::new(&spec(shape, Method::Improved3d(options), small(10, options.depth()))).check(u64::from(seed));
     }
+}
+
+/// Sides that are coprime, that have to be raised, and of one.
+#[test]
+fn bicyclic_products() {
+    for (m, k, n, batch) in [(3, 5, 7, 1), (8, 8, 8, 2), (4, 6, 10, 1), (1, 9, 1, 1), (12, 1, 5, 2)] {
+        let w = World::new(&spec(Shape { m, k, n, batch }, Method::Bicyclic, small(11, 1)));
+        let (error, counters) = w.run(k as u64);
+        assert!(error <= w.figures.error, "{m}×{k}×{n}: {error:e}, predicted {:e}", w.figures.error);
+        assert_eq!(counters.rot, (2 * (k - 1) * batch) as u64);
+    }
+    let specs = sudare_methods::products::bicyclic::candidates(&require(Shape::new(20, 6, 9), [2.0, 3.0], 1e-5));
+    assert!(World::new(&specs[0]).run_within(3, [2.0, 3.0], true, true).0 <= 1e-5);
+    let many = spec(Shape::new(4, 65, 4), Method::Bicyclic, small(11, 1));
+    assert!(matches!(many.build(), Err(sudare_methods::MatrixError::Method { .. })));
 }

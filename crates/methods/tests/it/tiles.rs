@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use sudare_expr::Matrix;
 use sudare_expr::Shape;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator};
+use sudare_methods::products::spread3d::SpreadOptions;
 use sudare_methods::slots::cube::Improvements;
-use sudare_methods::slots::spread3d::SpreadOptions;
 use sudare_methods::slots::tiles::{Axis, TileLayout};
 use sudare_methods::{Method, Requirements};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
@@ -51,7 +51,7 @@ fn spread_candidates() {
             fresh: [true; 2],
             decrypt_next,
         };
-        let found = sudare_methods::slots::spread3d::candidates(&req);
+        let found = sudare_methods::products::spread3d::candidates(&req);
         assert_eq!(found.is_empty(), !decrypt_next);
         for spec in &found {
             let w = World::new(spec);

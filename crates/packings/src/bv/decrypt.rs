@@ -50,7 +50,7 @@ impl<'a> Decryptor<'a> {
     /// Σ c_i·s^i modulo the first primes of q.
     pub(super) fn phase(&self, ciphertext: &Ciphertext, limbs: usize) -> Result<Zeroizing<Poly<Coeff>>, HeError> {
         let params = &self.secret.params;
-        params.expect("the ciphertext", &ciphertext.params)?;
+        params.require("the ciphertext", &ciphertext.params)?;
         self.secret.id.expect("the ciphertext", ciphertext.key)?;
         let sum = phase(&ciphertext.parts, &self.secret.s, limbs);
         Ok(Zeroizing::new(sum.into_coeff()))

@@ -39,7 +39,7 @@ impl<'a> Encryptor<'a> {
     /// `RlweError::WrongParameters`; `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt(&self, plaintext: &Plaintext) -> Result<Ciphertext, HeError> {
         let params = &self.key.params;
-        params.expect("the plaintext", &plaintext.params)?;
+        params.require("the plaintext", &plaintext.params)?;
         let seed = self.entropy.object(ENCRYPTION)?.errors;
         let t = params.t() as i64;
         let u = Zeroizing::new(evaluated(params, &gaussian(params, &mut seed.stream(0), 1)));

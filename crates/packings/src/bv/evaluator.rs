@@ -36,13 +36,13 @@ impl Evaluator {
         &self.params
     }
 
-    fn expect(&self, a: &Ciphertext) -> Result<(), HeError> {
-        self.params.expect("the ciphertext", &a.params)
+    fn require(&self, a: &Ciphertext) -> Result<(), HeError> {
+        self.params.require("the ciphertext", &a.params)
     }
 
-    fn expect_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<(), HeError> {
-        self.expect(a)?;
-        self.expect(b)?;
+    fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<(), HeError> {
+        self.require(a)?;
+        self.require(b)?;
         Ok(a.key.expect("the right operand", b.key)?)
     }
 
@@ -55,7 +55,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::MayDecryptWrongly`].
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
-        self.expect_pair(a, b)?;
+        self.require_pair(a, b)?;
         let norms = a.norms.plus(b.norms);
         self.params.check("addition", norms)?;
         let (longer, shorter) = if a.len() >= b.len() { (a, b) } else { (b, a) };
@@ -69,7 +69,7 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::add`]; `a` is as it was then.
     pub fn add_assign(&self, a: &mut Ciphertext, b: &Ciphertext) -> Result<(), HeError> {
-        self.expect_pair(a, b)?;
+        self.require_pair(a, b)?;
         let norms = a.norms.plus(b.norms);
         self.params.check("addition", norms)?;
         a.parts.iter_mut().zip(&b.parts).for_each(|(x, y)| x.add_assign(y));
@@ -83,7 +83,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn neg(&self, a: &Ciphertext) -> Result<Ciphertext, HeError> {
-        self.expect(a)?;
+        self.require(a)?;
         let mut out = a.clone();
         out.parts.iter_mut().for_each(Poly::neg_assign);
         Ok(out)
@@ -94,7 +94,7 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::add`].
     pub fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, HeError> {
-        self.expect_pair(a, b)?;
+        self.require_pair(a, b)?;
         self.params.check("subtraction", a.norms.plus(b.norms))?;
         self.add(a, &self.neg(b)?)
     }
@@ -104,7 +104,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, [`HeError::MayDecryptWrongly`].
     pub fn mul_integer(&self, a: &Ciphertext, c: i64) -> Result<Ciphertext, HeError> {
-        self.expect(a)?;
+        self.require(a)?;
         let norms = a.norms.scaled(c);
         self.params.check("multiplication by an integer", norms)?;
         let factors = Poly::<Eval>::scalar(self.params.q(), c);
@@ -119,8 +119,8 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, [`HeError::MayDecryptWrongly`].
     pub fn add_plain(&self, a: &Ciphertext, m: &Plaintext) -> Result<Ciphertext, HeError> {
-        self.expect(a)?;
-        self.params.expect("the plaintext", &m.params)?;
+        self.require(a)?;
+        self.params.require("the plaintext", &m.params)?;
         let norms = a.norms.plus(m.norms());
         self.params.check("addition of a plaintext", norms)?;
         let mut out = a.clone();
@@ -138,7 +138,7 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn prepare(&self, m: &Plaintext) -> Result<Multiplier, HeError> {
-        self.params.expect("the plaintext", &m.params)?;
+        self.params.require("the plaintext", &m.params)?;
         let centered = m.centered();
         let sum = centered.iter().map(|c| c.unsigned_abs() as f64).sum();
         let norms = Norms::of(centered.into_iter());
@@ -150,8 +150,8 @@ impl Evaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, [`HeError::MayDecryptWrongly`].
     pub fn mul_prepared(&self, a: &Ciphertext, m: &Multiplier) -> Result<Ciphertext, HeError> {
-        self.expect(a)?;
-        self.params.expect("the plaintext", &m.params)?;
+        self.require(a)?;
+        self.params.require("the plaintext", &m.params)?;
         let wide = a.norms.times(m.norms, self.params.degree());
         // ‖a·m‖ ≤ ‖a‖·Σ|m_i| in either norm.
         let narrow = (a.norms.euclid * m.sum * (1.0 + 1e-9), a.norms.max * m.sum * (1.0 + 1e-9));
@@ -188,8 +188,8 @@ impl Evaluator {
         };
         let (mut norms, mut length) = (Norms::ZERO, 0);
         for (x, y) in a.iter().zip(b) {
-            self.expect_pair(first, x)?;
-            self.expect_pair(first, y)?;
+            self.require_pair(first, x)?;
+            self.require_pair(first, y)?;
             norms = norms.plus(x.norms.times(y.norms, self.params.degree()));
             length = length.max(x.len() + y.len() - 1);
         }

@@ -1,111 +1,114 @@
-//! Plans as they were: what methods propose for many requests and which plans are made of expressions. Client and server work
-//! the figures of a plan out for themselves, so that a change of keys, levels or sizes is a new `PLAN_VERSION`.
+//! Two thousand requests and the programs that were planned for them, with keys, levels, sizes, work and promised errors. Client
+//! and server work the figures of a plan out for themselves, so that a change of keys, levels or sizes is a new `PLAN_VERSION`.
+//!
+//! The first line of `tests/golden/corpus.txt` has the methods, every other one a request's number, its program and its figures. The figures of every program are
+//! worked out again; whether a planner still finds the program is asked for some requests (`SUDARE_SOAK=1`: for all).
 
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::PathBuf;
-use sudare_expr::Shape;
-use sudare_expr::{Expr, InputSpec, Lines, Node, Operation};
+use sudare_expr::{Expr, InputSpec, Lines, Node, Operation, Shape};
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_methods::registry::candidates;
-use sudare_methods::{Figures, KeyDemand, Method, ProductSpec, Requirements};
-use sudare_plan::{CostModel, Goal, Planner};
-use sudare_rlwe::security::Security;
+use sudare_he::ckks::ParamsLiteral;
+use sudare_methods::products::candidates;
+use sudare_methods::{KeyDemand, Method, ProductSpec, Requirements};
+use sudare_plan::{CostModel, Goal, Planner, Program};
+use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::work::Work;
+use sudare_testkit::random::unit_at;
 
 /// A difference in the twelfth digit is rounding's.
-const DIGITS: f64 = 1e-12;
+const DIGITS: f64 = 1e-11;
+/// Products that are asked for.
+const PRODUCTS: usize = 2_000;
+/// Of so many requests the planner is asked for one.
+const SEARCHED: usize = 40;
 
 fn file() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/plans.jsonl")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/corpus.txt")
 }
 
-fn requests() -> Vec<Requirements> {
-    let shapes = [
-        (1, 1, 1, 1),
-        (2, 2, 2, 1),
-        (4, 4, 4, 1),
-        (8, 8, 8, 3),
-        (16, 16, 16, 1),
-        (16, 16, 16, 64),
-        (5, 7, 3, 2),
-        (3, 16, 4, 1),
-        (16, 3, 9, 40),
-        (32, 32, 32, 1),
-        (20, 33, 17, 1),
-        (64, 64, 64, 1),
-        (100, 50, 80, 2),
-        (128, 128, 128, 1),
-        (1, 256, 1, 1),
-        (256, 256, 256, 1),
-        (1, 1000, 1000, 1),
-        (500, 20, 1, 7),
-        (512, 512, 512, 1),
-        (1024, 16, 1024, 1),
-    ];
-    let targets = [([1.0, 1.0], 1e-2), ([1.0, 1.0], 1e-3), ([8.0, 0.5], 1e-5), ([1.0, 3.0], 1e-8)];
-    let mut out = Vec::new();
-    for (m, k, n, batch) in shapes {
-        for (max_abs, error) in targets {
-            for decrypt_next in [true, false] {
-                let shape = Shape { m, k, n, batch };
-                let fresh = [true; 2];
-                out.push(Requirements { shape, max_abs, error, security: Security::Bits128, fresh, decrypt_next });
-            }
+/// Products of all shapes: squares, rows, columns, what is long and what is wide, alone and in batches.
+fn product(at: usize) -> Requirements {
+    let unit = |salt: u64| (unit_at(salt, at, 0) + 1.0) / 2.0;
+    let side = |salt: u64, most: f64| (unit(salt) * most).exp2().round() as usize;
+    let pick = |salt: u64, of: &[f64]| of[((unit(salt) * of.len() as f64) as usize).min(of.len() - 1)];
+    let (m, k, n) = match at % 4 {
+        0 => [1 << (at / 4 % 10); 3].into(),
+        1 => (side(1, 7.0), side(2, 7.0), side(3, 7.0)),
+        2 => (side(1, 10.0), side(2, 5.0), side(3, 5.0)),
+        _ => (side(1, 4.0), side(2, 10.0), side(3, 10.0)),
+    };
+    Requirements {
+        shape: Shape { m, k, n, batch: pick(4, &[1.0, 1.0, 1.0, 2.0, 7.0, 64.0]) as usize },
+        max_abs: [pick(5, &[1.0, 1.0, 8.0, 100.0]), pick(6, &[1.0, 0.5, 3.0])],
+        error: pick(7, &[1e-2, 1e-3, 1e-4, 1e-5, 1e-8]),
+        security: if at.is_multiple_of(7) { Security::Bits192 } else { Security::Bits128 },
+        fresh: [true; 2],
+        decrypt_next: !at.is_multiple_of(5),
+    }
+}
+
+/// What the methods propose for a product, the cheapest of each by its name.
+fn proposed(req: &Requirements) -> BTreeMap<String, ProductSpec> {
+    let (model, mut best) = (CostModel::default(), BTreeMap::<String, (f64, ProductSpec)>::new());
+    for spec in candidates(req) {
+        let outline = spec.plan().unwrap();
+        let price = model.price(&outline.figures(req.max_abs).unwrap().work, spec.params.log_n, 1);
+        if best.get(outline.name()).is_none_or(|(known, _)| price < *known) {
+            best.insert(outline.name().into(), (price, spec));
         }
     }
-    out
+    best.into_iter().map(|(name, (_, spec))| (name, spec)).collect()
+}
+
+/// Of the methods that serve a product each has its turn.
+fn chosen(at: usize) -> Option<ProductSpec> {
+    let all = proposed(&product(at));
+    let count = all.len();
+    all.into_values().nth(at % count.max(1))
 }
 
 /// A short name of keys, by all of them.
-fn keys(demand: &KeyDemand) -> Value {
+fn keys(demand: &KeyDemand) -> String {
     let text = serde_json::to_string(&demand.galois).unwrap();
-    json!([demand.relin, demand.galois.len(), &blake3::hash(text.as_bytes()).to_hex()[..12]])
+    let relin = demand.relin.map_or("-".into(), |level| level.to_string());
+    format!("{relin},{},{}", demand.galois.len(), &blake3::hash(text.as_bytes()).to_hex()[..10])
 }
 
-fn work(w: &Work) -> Value {
-    json!([w.ntt, w.ntt_wide, w.pass, w.pass_wide, w.mac, w.key_bytes, w.operand_bytes, w.key_switches])
+/// Numbers that are exact.
+fn work(w: &Work) -> String {
+    let all = [w.ntt, w.ntt_wide, w.pass, w.pass_wide, w.mac, w.key_bytes, w.operand_bytes, w.key_switches];
+    all.map(|x| x.to_string()).join(",")
 }
 
-/// The cheapest that each method proposes.
-fn products(lines: &mut Vec<Value>) {
-    let model = CostModel::default();
-    for req in requests() {
-        let mut best: BTreeMap<String, (f64, ProductSpec, Figures)> = BTreeMap::new();
-        for spec in candidates(&req) {
-            let outline = spec.outline().unwrap();
-            let figures = outline.figures(req.max_abs).unwrap();
-            let price = model.price(&figures.work, spec.params.log_n, 1);
-            let known = best.get(outline.name()).is_none_or(|(known, _, _)| price < *known);
-            if known {
-                best.insert(outline.name().into(), (price, spec, figures));
-            }
+/// Exact columns, and numbers to twelve digits.
+type Figures = (String, Vec<f64>);
+
+fn product_figures(req: &Requirements, spec: &ProductSpec) -> Figures {
+    let f = spec.plan().unwrap().figures(req.max_abs).unwrap();
+    let c = f.counters.map_or(String::new(), |c| {
+        [c.add, c.rot, c.cmult, c.mult, c.relin, c.key_switches].map(|x| x.to_string()).join(",")
+    });
+    let sizes = [f.ciphertexts as u64, f.parts as u64, f.level as u64, f.table_bytes, f.peak_bytes];
+    (
+        format!("{} {} {c} {}", keys(&f.keys), sizes.map(|x| x.to_string()).join(","), work(&f.work)),
+        vec![f.scale, f.error],
+    )
+}
+
+fn goal_figures(goal: &Goal, program: &Program) -> Figures {
+    let figures = program.with_figures(goal, |figures| {
+        let mut sizes = String::new();
+        for size in goal.ends().filter_map(|node| figures.size(node)) {
+            write!(sizes, "{},{},{};", size.count, size.parts, size.level).unwrap();
         }
-        for (price, spec, f) in best.into_values() {
-            if matches!(spec.method, Method::JiangBsgs) {
-                let printed = ProductSpec { method: Method::Jiang, ..spec.clone() };
-                let f = printed.outline().unwrap().figures(req.max_abs).unwrap();
-                lines.push(line(&req, &printed, &f, model.price(&f.work, printed.params.log_n, 1)));
-            }
-            lines.push(line(&req, &spec, &f, price));
-        }
-    }
-}
-
-fn line(req: &Requirements, spec: &ProductSpec, f: &Figures, price: f64) -> Value {
-    let c = f.counters.map(|c| [c.add, c.rot, c.cmult, c.mult, c.relin, c.key_switches]);
-    json!({
-        "request": [json!(req.max_abs), json!(req.error), json!(req.decrypt_next)],
-        "product": spec,
-        "keys": keys(&f.keys),
-        "result": [f.ciphertexts, f.parts, f.level],
-        "scale": f.scale,
-        "bytes": [f.table_bytes, f.peak_bytes],
-        "counters": c,
-        "work": work(&f.work),
-        "price": price,
-        "error": f.error,
-    })
+        let refreshed = figures.refreshes().map_or(String::new(), |r| format!("{:?}", r.places).replace(' ', ""));
+        let exact = format!("{} {sizes} {refreshed} {}", keys(&figures.keys()), figures.table_bytes());
+        let w = figures.work();
+        (exact, vec![w.ntt, w.pass, w.mac, w.key_bytes, w.operand_bytes, w.key_switches, figures.error()])
+    });
+    figures.unwrap()
 }
 
 /// Expressions: real and integers, alone and with bootstraps, and a table.
@@ -120,7 +123,9 @@ fn goals() -> Vec<(Goal, bool)> {
         Expr::new(inputs, nodes, last).unwrap()
     };
     let mut exprs = Vec::new();
-    for (m, k, n) in [(3, 4, 5), (16, 16, 16), (40, 30, 20), (64, 8, 1)] {
+    for (m, k, n) in
+        [(3, 4, 5), (16, 16, 16), (40, 30, 20), (64, 8, 1), (7, 64, 2), (12, 5, 33), (32, 32, 8), (100, 3, 3)]
+    {
         let shapes = [(m, k), (k, n)];
         exprs.push(of(two(shapes), vec![Node::new(Operation::Matmul, &[0, 1]), Node::new(Operation::Mul, &[2, 2])]));
         exprs.push(of(
@@ -162,7 +167,7 @@ fn goals() -> Vec<(Goal, bool)> {
     }
     let mut goals = Vec::new();
     for expr in exprs {
-        let errors: &[f64] = if expr.is_exact() { &[0.0] } else { &[1e-2, 1e-4] };
+        let errors: &[f64] = if expr.is_exact() { &[0.0] } else { &[1e-2, 1e-3, 1e-4] };
         for error in errors {
             for batch in [1, 3] {
                 goals.push((Goal { batch, ..Goal::new(expr.clone(), *error) }, false));
@@ -181,65 +186,123 @@ fn goals() -> Vec<(Goal, bool)> {
     goals
 }
 
-fn programs(lines: &mut Vec<Value>) {
-    for (goal, bootstrapped) in goals() {
-        let planner = Planner { memory: 8 << 30, ..Planner::new(CostModel::default()) };
-        let planner = match bootstrapped {
-            true => Planner { bootstrap: vec![BootstrapSet::A], method: Some("bootstrapped".into()), ..planner },
-            false => planner,
+/// The program that a planner finds.
+fn planned(goal: &Goal, bootstrapped: bool) -> Program {
+    let planner = Planner { memory: 8 << 30, ..Planner::new(CostModel::default()) };
+    let planner = match bootstrapped {
+        true => Planner { bootstrap: vec![BootstrapSet::A], method: Some("bootstrapped".into()), ..planner },
+        false => planner,
+    };
+    planner.plan(goal).unwrap().program().clone()
+}
+
+fn line(number: usize, program: &str, (exact, near): &Figures) -> String {
+    let near: Vec<String> = near.iter().map(|x| format!("{x:.12e}")).collect();
+    format!("{number}\t{program}\t{exact}\t{}", near.join(" "))
+}
+
+/// Methods by their numbers, in the order in which they are met.
+#[derive(Default)]
+struct Methods(Vec<Method>);
+
+impl Methods {
+    fn number(&mut self, method: &Method) -> usize {
+        self.0.iter().position(|known| known == method).unwrap_or_else(|| {
+            self.0.push(method.clone());
+            self.0.len() - 1
+        })
+    }
+
+    /// A product but for what its request says: the method's number, log2 N and Δ, primes, limbs of a digit.
+    fn written(&mut self, spec: &ProductSpec) -> String {
+        let primes = |bits: &[u32]| bits.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let p = &spec.params;
+        let [q, special] = [primes(&p.q_bits), primes(&p.p_bits)];
+        format!("{};{};{};{q};{special};{}", self.number(&spec.method), p.log_n, p.log_scale, p.digit_limbs)
+    }
+
+    fn read(&self, req: &Requirements, text: &str) -> ProductSpec {
+        let columns: Vec<&str> = text.split(';').collect();
+        let [method, log_n, log_scale, q, special, digit] = columns[..] else { panic!("{text} is no product") };
+        let primes = |text: &str| text.split(',').filter_map(|bits| bits.parse().ok()).collect();
+        let rlwe = sudare_rlwe::params::ParamsLiteral {
+            log_n: log_n.parse().unwrap(),
+            q_bits: primes(q),
+            p_bits: primes(special),
+            digit_limbs: digit.parse().unwrap(),
+            secret: SecretDistribution::Ternary,
+            security: req.security,
         };
-        let plan = planner.plan(&goal).unwrap();
-        let s = plan.summary();
-        let all: Vec<_> = s.keys.iter().map(|k| (k.element, k.level)).collect();
-        let sizes: Vec<_> = s.operands.iter().map(|o| (o.ciphertexts, o.parts, o.level)).collect();
-        lines.push(json!({
-            "goal": [json!(goal.expression.to_string()), json!(goal.batch), json!(goal.error)],
-            "program": plan.program(),
-            "method": s.method,
-            "keys": keys(&KeyDemand { relin: None, galois: all }),
-            "operands": sizes,
-            "memory": s.memory,
-            "key_switches": s.key_switches,
-            "seconds": s.seconds,
-            "error": s.predicted_error,
-        }));
+        let params = ParamsLiteral { rlwe, log_scale: log_scale.parse().unwrap() };
+        ProductSpec { shape: req.shape, method: self.0[method.parse::<usize>().unwrap()].clone(), params }
     }
 }
 
-fn lines() -> Vec<Value> {
-    let mut lines = Vec::new();
-    products(&mut lines);
-    programs(&mut lines);
-    lines
-}
-
-/// Whether two values are equal, numbers that are no integers to twelve digits.
-fn same(found: &Value, stored: &Value) -> bool {
-    match (found, stored) {
-        (Value::Object(a), Value::Object(b)) => a.len() == b.len() && a.iter().all(|(k, x)| same(x, &b[k])),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same(x, y)),
-        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => {
-            let (x, y) = (x.as_f64().unwrap(), y.as_f64().unwrap());
-            (x - y).abs() <= DIGITS * x.abs().max(y.abs())
-        }
-        _ => found == stored,
-    }
+/// Seconds that this thread has worked, where the system tells.
+fn worked() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split(' ').next().and_then(|ns| ns.parse().ok()).map_or(0.0, |ns: f64| ns * 1e-9)
 }
 
 #[test]
 fn plans_are_as_they_were() {
     let stored = std::fs::read_to_string(file()).unwrap();
-    let stored: Vec<Value> = stored.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let found = lines();
-    for (x, y) in found.iter().zip(&stored) {
-        assert!(same(x, y), "found\n{x}\nstored\n{y}");
+    let (methods, lines) = stored.split_once('\n').unwrap();
+    let mut methods = Methods(serde_json::from_str(methods).unwrap());
+    let (goals, soak) = (goals(), std::env::var_os("SUDARE_SOAK").is_some());
+    let mut count = 0;
+    for (index, text) in lines.lines().enumerate() {
+        let columns: Vec<&str> = text.split('\t').collect();
+        let [number, program, exact, near] = columns[..] else { panic!("line {index} has other columns: {text}") };
+        let number: usize = number.parse().unwrap();
+        let search = soak || index % SEARCHED == 0;
+        let (found, again) = match goals.get(number.wrapping_sub(PRODUCTS)) {
+            None => {
+                let spec = methods.read(&product(number), program);
+                let again = search.then(|| methods.written(&chosen(number).unwrap()));
+                (product_figures(&product(number), &spec), again)
+            }
+            Some((goal, bootstrapped)) => {
+                let read: Program = serde_json::from_str(program).unwrap();
+                let again = search.then(|| serde_json::to_string(&planned(goal, *bootstrapped)).unwrap());
+                (goal_figures(goal, &read), again)
+            }
+        };
+        assert_eq!(found.0, exact, "line {index}: {program}");
+        let near: Vec<f64> = near.split(' ').map(|x| x.parse().unwrap()).collect();
+        let close = |(x, y): (&f64, &f64)| (x - y).abs() <= DIGITS * x.abs().max(y.abs());
+        assert!(
+            near.len() == found.1.len() && near.iter().zip(&found.1).all(close),
+            "line {index}: {program}\n{found:?}\n{text}"
+        );
+        assert!(again.is_none_or(|again| again == program), "line {index}: another program");
+        count += 1;
     }
-    assert_eq!(found.len(), stored.len());
+    assert!(count >= 2_000, "{count} requests");
 }
 
+/// Also says which requests took longest, in processor time.
 #[test]
 #[ignore = "writes what the test above reads"]
 fn write() {
-    let text: String = lines().iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(file(), text).unwrap();
+    let (mut methods, mut lines, mut times) = (Methods::default(), Vec::new(), Vec::new());
+    for at in 0..PRODUCTS {
+        let (req, before) = (product(at), worked());
+        let Some(spec) = chosen(at) else { continue };
+        times.push((worked() - before, format!("{:?} {:?} ±{:e}", req.shape, req.max_abs, req.error)));
+        lines.push(line(at, &methods.written(&spec), &product_figures(&req, &spec)));
+    }
+    for (at, (goal, bootstrapped)) in goals().into_iter().enumerate() {
+        let before = worked();
+        let program = planned(&goal, bootstrapped);
+        times.push((worked() - before, format!("{} ±{:e} ×{}", goal.expression, goal.error, goal.batch)));
+        let text = serde_json::to_string(&program).unwrap();
+        lines.push(line(PRODUCTS + at, &text, &goal_figures(&goal, &program)));
+    }
+    times.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mean = times.iter().map(|(seconds, _)| seconds).sum::<f64>() / times.len() as f64;
+    println!("{} requests, {:.1} ms each", lines.len(), mean * 1e3);
+    times.iter().take(12).for_each(|(seconds, what)| println!("{:.1} ms: {what}", seconds * 1e3));
+    let methods = serde_json::to_string(&methods.0).unwrap();
+    std::fs::write(file(), format!("{methods}\n{}\n", lines.join("\n"))).unwrap();
 }

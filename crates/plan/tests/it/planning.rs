@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 use sudare_expr::Shape;
 use sudare_expr::{Expr, InputSpec, Node, Operation};
-use sudare_methods::registry::candidates;
+use sudare_methods::products::candidates;
 use sudare_methods::{MatrixError, ProductSpec, Requirements};
 use sudare_plan::Program;
 use sudare_plan::{CostModel, Goal, Planner};
@@ -70,14 +70,14 @@ fn outlines_of_nonsense_are_refused() {
     for spec in &all {
         for (m, k, n, batch) in shapes {
             let changed = ProductSpec { shape: Shape { m, k, n, batch }, ..spec.clone() };
-            assert!(changed.outline().is_err(), "{changed:?}");
+            assert!(changed.plan().is_err(), "{changed:?}");
         }
         for (q_bits, digit_limbs, log_n) in
             [(vec![], 1, 12), (vec![40; 4], 0, 12), (vec![40; 4], 1, 0), (vec![40; 4], 1, 99)]
         {
             let mut changed = spec.clone();
             (changed.params.q_bits, changed.params.digit_limbs, changed.params.log_n) = (q_bits, digit_limbs, log_n);
-            assert!(changed.outline().is_err(), "{changed:?}");
+            assert!(changed.plan().is_err(), "{changed:?}");
         }
     }
     // More ciphertexts than a file holds.

@@ -17,6 +17,44 @@ impl Poly<Coeff> {
         out.for_each(|_, l, x| l.from_i64(x, coefficients));
         out
     }
+
+    /// The residues of signed coefficients that take more than a word; `coefficients` has N entries.
+    pub fn from_wide(basis: &RnsBasis, coefficients: &[i128]) -> Self {
+        assert_eq!(coefficients.len(), basis.degree());
+        let mut out = Self::dirty(basis);
+        out.for_each(|_, l, x| {
+            let q = l.modulus();
+            for (o, c) in x.iter_mut().zip(coefficients) {
+                let size = q.reduce_u128(c.unsigned_abs());
+                // Both are worked out, whatever the sign.
+                let mask = (*c >> 127) as u64;
+                *o = (q.neg(size) & mask) | (size & !mask);
+            }
+        });
+        out
+    }
+
+    /// Every `gap`-th coefficient, from the constant one on: a polynomial of degree N/`gap` over the same primes.
+    ///
+    /// # Panics
+    /// For a basis of another degree or other primes.
+    pub fn every(&self, gap: usize, basis: &RnsBasis) -> Self {
+        assert!(basis.degree() * gap == self.degree() && basis.primes().eq(self.basis().primes()), "another ring");
+        let mut out = Self::dirty(basis);
+        out.for_each(|i, _, x| x.iter_mut().zip(self.limb(i).iter().step_by(gap)).for_each(|(o, c)| *o = *c));
+        out
+    }
+
+    /// The polynomial in X^`gap` with these coefficients, of degree N·`gap`: what [`Poly::every`] takes apart.
+    ///
+    /// # Panics
+    /// As [`Poly::every`].
+    pub fn spread(&self, gap: usize, basis: &RnsBasis) -> Self {
+        assert!(basis.degree() == self.degree() * gap && basis.primes().eq(self.basis().primes()), "another ring");
+        let mut out = Self::zero(basis);
+        out.for_each(|i, _, x| x.iter_mut().step_by(gap).zip(self.limb(i)).for_each(|(o, c)| *o = *c));
+        out
+    }
 }
 
 impl Poly<Eval> {

@@ -75,6 +75,28 @@ impl Poly<Coeff> {
         Ok(self.limb(0).iter().zip(self.limb(1)).map(compose).collect())
     }
 
+    /// The centred integers that the coefficients are, modulo other primes: exact, and as slow as large integers are.
+    ///
+    /// # Errors
+    /// As [`Poly::to_f64`].
+    pub fn over(&self, basis: &RnsBasis) -> Result<Self, RingError> {
+        let _crossing = Crossing::begin();
+        let crt = Crt::new(self.basis())?;
+        let integers: Vec<_> = (0..self.degree()).map(|c| crt.centered(self, c)).collect();
+        let mut out = Self::dirty(basis);
+        out.for_each(|_, l, x| {
+            let q = l.modulus();
+            // 2^64 modulo q: a number of several words follows by Horner.
+            let word = q.reduce_u128(1 << 64);
+            for (o, (negative, size)) in x.iter_mut().zip(&integers) {
+                let digits: Vec<u64> = size.iter_u64_digits().collect();
+                let size = digits.iter().rev().fold(0, |acc, digit| q.add(q.mul(acc, word), q.reduce(*digit)));
+                *o = if *negative { q.neg(size) } else { size };
+            }
+        });
+        Ok(out)
+    }
+
     /// log2 of the largest absolute value among the centred integers, and at least 0.
     ///
     /// # Errors
@@ -193,6 +215,10 @@ mod tests {
             assert_eq!(poly.to_f64(0.25).unwrap(), doubles);
             let largest = values.iter().map(|v| exact(v).unsigned_abs()).max().unwrap();
             assert!((poly.log2_largest().unwrap() - (largest as f64).log2()).abs() < 1e-9);
+            let others = RnsBasis::new(n, &ntt_primes(n, 55, 4, &[]).unwrap()).unwrap();
+            let integers: Vec<i128> = values.iter().map(exact).collect();
+            assert_eq!(poly.over(&others).unwrap().words(), Poly::from_wide(&others, &integers).words());
+            assert_eq!(Poly::from_wide(&basis, &integers).words(), poly.words());
             let wanted: Vec<u64> = values.iter().map(|v| (3 * exact(v)).rem_euclid(65536) as u64).collect();
             assert_eq!(poly.modulo(&t, 3).unwrap(), wanted);
         }

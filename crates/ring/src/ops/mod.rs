@@ -2,7 +2,8 @@
 //!
 //! Nothing above this crate loops over limbs, words or the threads that share them, but for `tfhe`; it calls an
 //! operation of this module, which is one pass (or the few that the mathematics needs) over its operands. The seam
-//! between devices is `rlwe::Backend`; what another device computes equals these operations word for word.
+//! between devices is above, at `rlwe::Backend`: its processor (`rlwe::Cpu`) is made of these operations, and what another device
+//! computes equals them word for word.
 //!
 //! | File | Operations |
 //! |---|---|
@@ -51,7 +52,7 @@ pub use pairs::PolyPairs;
 pub use periodic::PeriodicPoly;
 pub use points::{AtPoints, PointProduct, PointProducts};
 pub use rows::fourier;
-pub use sample::mask;
+pub use sample::{mask, secret_uniform};
 pub use sums::Image;
 pub use tensor::{phase, tensor, tensor_add};
 

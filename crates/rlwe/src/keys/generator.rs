@@ -3,7 +3,7 @@
 use super::{EvalKeys, GaloisKey, KeySwitchKey, PUBLISHED_KEY, PublicKey, SecretKey};
 use crate::error::RlweError;
 use crate::params::Params;
-use crate::sample::error;
+use crate::sample::{error, zero};
 use crate::switching::NO_SPECIAL_PRIMES;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::ops::mask;
@@ -47,9 +47,7 @@ impl<'a> KeyGenerator<'a> {
         let params = self.params();
         let ObjectSeeds { masks: seed, errors } = self.entropy.object(PUBLISHED_KEY)?;
         let a = mask(params.q(), &seed, 0);
-        let mut b = a.mul(&self.secret.at_level(params.max_level()));
-        b.neg_assign();
-        b.add_assign(&*error(&mut errors.stream(0), params.q()));
+        let b = zero(&a, &self.secret.at_level(params.max_level()), &error(&mut errors.stream(0), params.q()));
         Ok(PublicKey::new(params, self.secret.id(), seed, b, a))
     }
 
@@ -69,9 +67,7 @@ impl<'a> KeyGenerator<'a> {
         let (mut all_b, mut all_a) = (Vec::new(), Vec::new());
         for j in 0..params.digits_at(level) {
             let a = mask(basis, &seeds.masks, j as u64);
-            let mut b = a.mul(to);
-            b.neg_assign();
-            b.add_assign(&*error(&mut seeds.errors.stream(j as u64), basis));
+            let mut b = zero(&a, to, &error(&mut seeds.errors.stream(j as u64), basis));
             params.tables(level).gadget.add_digit(j, &mut b, from);
             all_a.push(a);
             all_b.push(b);
@@ -145,7 +141,7 @@ impl<'a> KeyGenerator<'a> {
 }
 
 /// g^−1 modulo 2N.
-fn inverse_element(element: u64, n: usize) -> u64 {
+pub(crate) fn inverse_element(element: u64, n: usize) -> u64 {
     // The group of odd residues modulo 2N has exponent dividing N/2.
     let order = 2 * n as u64;
     let (mut result, mut square, mut e) = (1u64, element % order, n as u64 / 2 - 1);

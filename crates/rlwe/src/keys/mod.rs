@@ -8,6 +8,7 @@ mod source;
 mod switch;
 
 pub use generator::KeyGenerator;
+pub(crate) use generator::inverse_element;
 pub use public::PublicKey;
 pub use secret::SecretKey;
 pub use source::{EvalKeys, KeySource};

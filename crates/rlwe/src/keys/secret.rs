@@ -57,6 +57,7 @@ impl SecretKey {
             SecretDistribution::Ternary => (1, None),
             SecretDistribution::FixedWeight { weight } => (1, Some(weight as usize)),
             SecretDistribution::Gaussian => (GaussianSampler::standard().bound(), None),
+            SecretDistribution::TernarySum { parties } => (u64::from(parties), None),
         };
         let nonzero = coefficients.iter().filter(|c| **c != 0).count();
         let in_range = coefficients.iter().all(|c| c.unsigned_abs() <= limit);

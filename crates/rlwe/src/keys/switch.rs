@@ -2,8 +2,9 @@
 
 use crate::error::RlweError;
 use crate::params::{Params, ParamsLiteral};
+use crate::switching::mod_down;
 use sudare_ring::automorphism::EvalPermutation;
-use sudare_ring::ops::{Division, PolyPairs, mask};
+use sudare_ring::ops::{Division, Pair, PolyPairs, mask};
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly, RnsBasis};
 
@@ -102,6 +103,17 @@ impl KeySwitchKey {
     /// The pairs (b_j, a_j), as the operations of the ring take them.
     pub fn pairs(&self) -> &PolyPairs {
         &self.pairs
+    }
+
+    /// Both parts of a ciphertext at the key's level, under the secret that the key leads to.
+    ///
+    /// # Panics
+    /// For parts over other primes.
+    pub fn switched(&self, [c0, c1]: [&Poly<Eval>; 2]) -> Pair {
+        let gadget = &self.params.tables(self.level).gadget;
+        let mut parts = mod_down(&self.params, self.level, gadget.switch(c1, None, &self.pairs));
+        parts[0].add_assign(c0);
+        parts
     }
 
     /// Bytes in memory.

@@ -8,7 +8,10 @@ use std::fmt;
 impl ObjectType {
     /// Whether it is a secret key: what it encrypted is lost with it.
     pub const fn is_secret(self) -> bool {
-        matches!(self, Self::SecretKey | Self::TfheClientKey | Self::GenomeClientKey)
+        matches!(
+            self,
+            Self::SecretKey | Self::TfheClientKey | Self::GenomeClientKey | Self::PartyKey | Self::PrivateShare
+        )
     }
 }
 
@@ -81,6 +84,8 @@ object_types! {
     IntegerCiphertext = 18, "a ciphertext of an exact scheme";
     /// Several ciphertexts of an exact scheme with an application's own header.
     IntegerBundle = 19, "a bundle of ciphertexts of an exact scheme";
+    /// Keys for refreshing BFV and BGV ciphertexts.
+    RefreshKeys = 20, "keys of a refresh";
     /// A TFHE parameter set.
     TfheParams = 32, "TFHE parameters";
     /// A TFHE client key.
@@ -113,4 +118,26 @@ object_types! {
     GenomeAnswer = 70, "an encrypted genome answer";
     /// What a server needs besides queries: evaluation keys.
     GenomeKeys = 71, "a genome client's evaluation keys";
+    /// What several parties agree on before they make keys.
+    PartySession = 80, "a session of several parties";
+    /// A party's secrets.
+    PartyKey = 81, "a party's secrets";
+    /// A party's share of the public key.
+    PublicKeyShare = 82, "a share of a public key";
+    /// A party's shares of Galois keys.
+    GaloisShare = 83, "shares of Galois keys";
+    /// A party's share of round 1 of the relinearisation key.
+    RelinFirstShare = 84, "a share of round 1 of a relinearisation key";
+    /// The sum of round 1.
+    RelinSum = 85, "the sum of round 1 of a relinearisation key";
+    /// A party's share of round 2.
+    RelinSecondShare = 86, "a share of round 2 of a relinearisation key";
+    /// A share of a party's secret for another party alone.
+    PrivateShare = 87, "a secret share for one party";
+    /// A party's share of a decryption.
+    DecryptionShare = 88, "a share of a decryption";
+    /// A party's share of a key switch to a public key.
+    HandoverShare = 89, "a share of a key switch";
+    /// A party's share of a refresh.
+    RefreshShare = 90, "a share of a refresh";
 }

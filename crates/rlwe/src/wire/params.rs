@@ -6,6 +6,7 @@ use super::error::WireError;
 use super::header::{Header, State};
 use super::object::ObjectType;
 use crate::ids::{KeyId, ParamsHash};
+use crate::multiparty::MAX_PARTIES;
 use crate::params::{MAX_PRIMES, Params, ParamsLiteral, SchemeTag};
 use crate::security::{SecretDistribution, Security};
 use std::io::{Read, Write};
@@ -52,6 +53,7 @@ pub fn literal_meta(params: &Params) -> Vec<u8> {
         SecretDistribution::Ternary => (0u32, 0),
         SecretDistribution::Gaussian => (1, 0),
         SecretDistribution::FixedWeight { weight } => (2, weight),
+        SecretDistribution::TernarySum { parties } => (3, parties),
     };
     let mut meta = Vec::new();
     let counts = [literal.digit_limbs, literal.q_bits.len(), literal.p_bits.len()].map(|x| x as u32);
@@ -121,6 +123,7 @@ pub fn read_literal(mut fields: Fields<'_>) -> Result<(ParamsLiteral, SchemeTag)
         (0, 0) => SecretDistribution::Ternary,
         (1, 0) => SecretDistribution::Gaussian,
         (2, weight) => SecretDistribution::FixedWeight { weight },
+        (3, parties @ 2..=MAX_PARTIES) => SecretDistribution::TernarySum { parties },
         _ => return Err(WireError::Corrupt { what: "an unknown distribution of the secret" }),
     };
     let security = match fields.u32()? {

@@ -12,11 +12,12 @@ use crate::security::SecretDistribution;
 use std::io::{Read, Write};
 use zeroize::Zeroizing;
 
-/// Bits of a coefficient: two for {−1, 0, 1}, a byte for a Gaussian secret (|s_i| ≤ 127 by far).
+/// Bits of a coefficient: two for {−1, 0, 1}, a byte for a Gaussian secret (|s_i| ≤ 127 by far) and a sum of at most 100
+/// ternary ones.
 fn coefficient_bits(params: &Params) -> usize {
     match params.literal().secret {
         SecretDistribution::Ternary | SecretDistribution::FixedWeight { .. } => 2,
-        SecretDistribution::Gaussian => 8,
+        SecretDistribution::Gaussian | SecretDistribution::TernarySum { .. } => 8,
     }
 }
 

@@ -11,7 +11,9 @@ use sudare_genome::{KeyPlan, Panel, Question, Sites};
 use sudare_plan::Goal;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{Wire, secret_key_to_bytes};
-use sudare_serve::{Digest, Limits, Operand, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls};
+use sudare_serve::{
+    Digest, Limits, Operand, Patience, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls,
+};
 use sudare_session::{Client, Encrypted};
 use sudare_testkit::sized;
 
@@ -108,6 +110,37 @@ fn a_product_over_tls() {
         assert!(matches!(Remote::new(wrong, tenants.one.secret(), None), Err(RemoteError::Address(_))), "{wrong}");
     }
     server.stop();
+}
+
+/// A certificate that signs itself and others, as `openssl req -x509` makes it: what names it as an authority may meet it as a
+/// server, within its dates and under its name.
+#[test]
+fn a_self_signed_certificate_that_is_named() {
+    let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
+    let certificate = |names: &[&str], until: i32| {
+        let mut params =
+            rcgen::CertificateParams::new(names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    };
+    let (other, _) = certificate(&["localhost"], 4096);
+    for (names, until, good) in
+        [(&["localhost"][..], 4096, true), (&["localhost"], 2020, false), (&["example.org"], 4096, false)]
+    {
+        let (pem, key) = certificate(names, until);
+        let tls = Tls::new(pem.as_bytes(), key.as_bytes(), None).unwrap();
+        let server = Running::with(&Settings::new(folder.path()), &tenants, Vec::new(), Some(tls));
+        let url = format!("https://localhost:{}", server.address.port());
+        let asked = |pem: &str| {
+            let remote = Remote::new(&url, tenants.one.secret(), Some(pem.as_bytes())).unwrap();
+            remote.with_patience(Patience { tries: 1, ..Patience::default() }).config()
+        };
+        assert_eq!(asked(&pem).is_ok(), good, "{names:?} until {until}: {:?}", asked(&pem).err());
+        assert!(matches!(asked(&other), Err(RemoteError::Unreachable { .. })));
+        server.stop();
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use sudare_cuda::{Device, Trial};
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral};
-use sudare_methods::coefficient::CoefficientOptions;
+use sudare_methods::products::coefficient::CoefficientOptions;
 use sudare_methods::slots::cube::Improvements;
 use sudare_methods::{MatrixError, Method, ProductSpec};
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};

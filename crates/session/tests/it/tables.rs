@@ -9,7 +9,7 @@ use sudare_he::circuits::polynomial::fit::{self, Distance};
 use sudare_methods::MatrixError;
 use sudare_rlwe::security::Security;
 use sudare_session::Encrypted;
-use sudare_session::{Context, ContextOptions, ContextSpec, function};
+use sudare_session::{Context, ContextOptions, ContextSpec, function, minimum};
 
 const ERROR: f64 = 1e-4;
 
@@ -30,6 +30,23 @@ fn close(c: &Context, value: &Encrypted, wanted: impl Fn(usize, usize) -> f64) {
     assert!(error < ERROR, "{error:e} of {value}");
     // What it shows of itself is a bound.
     assert!(error <= value.error().unwrap(), "{error:e} of {value}");
+}
+
+/// Within the distance that it states, which is hardly more than the largest that there is.
+#[test]
+fn a_minimum_with_a_number() {
+    for (number, columns) in [(0.25, Some(8)), (-0.5, None)] {
+        let c = Context::new(5, &ContextOptions { columns, tile: 4, ..options() }).unwrap();
+        let m = random(7, 30, 5);
+        let x = c.encrypt(&m, Some(1.0)).unwrap();
+        let operation = minimum(number, (-1.0, 1.0), 15).unwrap();
+        let y = c.server().apply(&operation, &[&x]).unwrap();
+        let error = c.decrypt(&y).unwrap().max_difference(&m.map(|x| Some(x.min(number))).unwrap());
+        let Operation::Polynomial(p) = operation else { panic!("another operation") };
+        assert!(error <= p.error + ERROR && error <= y.error().unwrap(), "{error:e} of {y}");
+        assert!(p.error < 2.0 * error, "{:e} stated, {error:e} found", p.error);
+    }
+    assert!(minimum(f64::NAN, (-1.0, 1.0), 15).is_err() && minimum(0.0, (2.0, -2.0), 15).is_err());
 }
 
 #[test]

@@ -2,5 +2,6 @@
 
 mod atomic;
 mod keys;
+mod ledger;
 mod store;
 mod support;

@@ -1,6 +1,6 @@
 //! What computes on arrays.
 
-use crate::array::{ElementType, EncryptedArray};
+use crate::array::{ElementType, EncryptedArray, Progress};
 use crate::core::context::check_shape;
 use crate::radix::{BitOperation, Comparison, Shift};
 use crate::{Plaintext, ServerKey, TfheError};
@@ -31,6 +31,19 @@ pub enum Reduction {
 /// [`TfheError::Parameters`], always.
 pub(crate) fn refuse<T>(reason: String) -> Result<T, TfheError> {
     Err(TfheError::Parameters { reason })
+}
+
+/// As many elements as `like` has, each the same public number.
+///
+/// # Errors
+/// Those of [`ArrayEvaluator::public_array`].
+pub(crate) fn constant(
+    e: &(impl ArrayEvaluator + ?Sized),
+    like: &EncryptedArray,
+    element: ElementType,
+    value: u64,
+) -> Result<EncryptedArray, TfheError> {
+    e.public_array(element, like.shape().to_vec(), &vec![value; like.len()])
 }
 
 fn only_booleans<T>() -> Result<T, TfheError> {
@@ -80,7 +93,8 @@ pub trait ArrayEvaluator {
     /// As for [`ArrayEvaluator::elementwise`]; [`TfheError::Shape`] for an array that is no such one, or empty.
     fn reduced(&self, how: Reduction, a: &EncryptedArray, shape: Vec<usize>) -> Result<EncryptedArray, TfheError>;
 
-    /// `table[a]`, element by element; the table's entries are two's complement, or 0 and 1.
+    /// `table[a]`, element by element; the table's entries are two's complement, or 0 and 1. Of an index of 16 bits the
+    /// upper byte chooses a row of 256 entries, and each different row is looked up once.
     ///
     /// # Errors
     /// As for [`crate::radix::IntegerEvaluator::lookup`]; a boolean indexes a table of two entries.
@@ -96,6 +110,9 @@ pub trait ArrayEvaluator {
         shape: Vec<usize>,
         values: &[u64],
     ) -> Result<EncryptedArray, TfheError>;
+
+    /// Says that operations from here on are part number `part` of `parts` of a longer one, whose progress is reported.
+    fn part(&self, part: usize, parts: usize);
 
     /// The same numbers as another type, wrapping; a number is true unless it is zero.
     ///
@@ -151,9 +168,17 @@ impl ServerKey {
     /// # Errors
     /// As for [`ServerKey::integers`].
     pub fn arrays(&self) -> Result<Box<dyn ArrayEvaluator + '_>, TfheError> {
+        self.arrays_with(&|_, _| {})
+    }
+
+    /// The same, whose operations report their progress.
+    ///
+    /// # Errors
+    /// As for [`ServerKey::integers`].
+    pub fn arrays_with<'k>(&'k self, progress: Progress<'k>) -> Result<Box<dyn ArrayEvaluator + 'k>, TfheError> {
         match self.params().literal().plaintext {
-            Plaintext::Bit => Ok(Box::new(self.bits()?)),
-            Plaintext::Integer { .. } => Ok(Box::new(self.integers()?)),
+            Plaintext::Bit => Ok(Box::new(self.bits()?.observed(progress))),
+            Plaintext::Integer { .. } => Ok(Box::new(self.integers()?.observed(progress))),
         }
     }
 

@@ -1,16 +1,23 @@
 //! Operations on arrays of booleans under a set of gates.
 
+use crate::array::Progress;
 use crate::array::evaluator::refuse;
+use crate::array::progress::Observer;
 use crate::array::{ArrayEvaluator, ElementType, Elementwise, EncryptedArray, Reduction, check_element, elements_of};
 use crate::core::context::check_shape;
 use crate::radix::{BitOperation, Comparison};
 use crate::{EncryptedBit, EncryptedInt, Gate, ServerKey, TfheError};
+use sudare_ring::threads;
 
 /// Computes on arrays of booleans with the server key of a set of gates: one bootstrap a gate, two a choice, and
 /// none where an operand is public.
 pub struct BitEvaluator<'k> {
     key: &'k ServerKey,
+    observer: Observer<'k>,
 }
+
+/// Gates for each thread after which progress is reported: many batches, so that none of them is cut.
+const REPORTED: usize = 64;
 
 /// A result, or the gate that gives it.
 enum Step {
@@ -42,7 +49,14 @@ impl ServerKey {
     /// [`TfheError::Parameters`] unless its parameters are those of gates.
     pub fn bits(&self) -> Result<BitEvaluator<'_>, TfheError> {
         self.check_plaintext(true)?;
-        Ok(BitEvaluator { key: self })
+        Ok(BitEvaluator { key: self, observer: Observer::default() })
+    }
+}
+
+impl<'k> BitEvaluator<'k> {
+    /// The same, whose operations report their progress.
+    pub(crate) fn observed(self, progress: Progress<'k>) -> Self {
+        Self { observer: Observer::new(progress), ..self }
     }
 }
 
@@ -91,8 +105,18 @@ impl BitEvaluator<'_> {
                 Step::Choice(c, a, b) => choices.push((c, a, b)),
             }
         }
-        let mut gates = self.key.gates(&gates)?.into_iter();
-        let mut choices = self.key.muxes(&choices)?.into_iter();
+        let done = self.observer.counting(gates.len() + choices.len());
+        let most = REPORTED * threads::count();
+        let (mut outputs, mut chosen) = (Vec::with_capacity(gates.len()), Vec::with_capacity(choices.len()));
+        for some in gates.chunks(most) {
+            outputs.extend(self.key.gates(some)?);
+            done(some.len());
+        }
+        for some in choices.chunks(most) {
+            chosen.extend(self.key.muxes(some)?);
+            done(some.len());
+        }
+        let (mut gates, mut choices) = (outputs.into_iter(), chosen.into_iter());
         let outputs = steps.into_iter().filter_map(|step| match step {
             Step::Done(bit) => Some(bit),
             Step::Gate(..) => gates.next(),
@@ -132,6 +156,10 @@ impl ArrayEvaluator for BitEvaluator<'_> {
             true => self.gated(gate, b.bit(i), a.bit(i)),
         });
         Ok(self.array(a.shape().to_vec(), self.run(steps.collect::<Result<_, _>>()?)?))
+    }
+
+    fn part(&self, part: usize, parts: usize) {
+        self.observer.at(part, parts);
     }
 
     fn inverted(&self, a: &EncryptedArray) -> Result<EncryptedArray, TfheError> {

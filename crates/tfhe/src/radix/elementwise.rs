@@ -2,6 +2,7 @@
 
 use crate::array::{
     ArrayEvaluator, ElementType, Elementwise, EncryptedArray, Reduction, elements_of, evaluator::refuse,
+    table::looked_up_wide,
 };
 use crate::core::context::check_shape;
 use crate::radix::combination::Combination;
@@ -238,6 +239,7 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
         self.key.check_arrays(&[a])?;
         let a = self.ready(a)?;
         let kind = match a.element() {
+            ElementType::Integer(kind) if kind.bits() == 16 => return looked_up_wide(self, a, table, to),
             ElementType::Integer(kind) => kind,
             ElementType::Bool => {
                 check_shape("table entries", 2, table.len())?;
@@ -255,6 +257,10 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
                 Ok(a.of_integers(to, self.side_by_side(&[a], |e, at| e.lookup(&a.integers(kind, &at), table, to))?))
             }
         }
+    }
+
+    fn part(&self, part: usize, parts: usize) {
+        self.observer.at(part, parts);
     }
 
     fn converted(&self, a: &EncryptedArray, to: ElementType) -> Result<EncryptedArray, TfheError> {

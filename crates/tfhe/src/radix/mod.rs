@@ -42,6 +42,8 @@ pub use shift::Shift;
 pub use table::MAX_INDEX_BITS;
 pub use value::{EncryptedBool, IntegerType, RadixInt};
 
+use crate::array::Progress;
+use crate::array::progress::Observer;
 use crate::keys::check_plaintext;
 use crate::rotation::batch::groups;
 use crate::{Plaintext, ServerKey, TfheError};
@@ -63,6 +65,7 @@ pub struct IntegerEvaluator<'k> {
     /// Integers that it computes side by side, so that they share the reading of the key.
     lanes: usize,
     rotations: AtomicU64,
+    observer: Observer<'k>,
 }
 
 impl ServerKey {
@@ -72,7 +75,7 @@ impl ServerKey {
     /// [`TfheError::Parameters`] unless blocks hold two bits of message and at least two of carry.
     pub fn integers(&self) -> Result<IntegerEvaluator<'_>, TfheError> {
         check_blocks(self.params())?;
-        Ok(IntegerEvaluator { key: self, workers: threads::count(), lanes: 1, rotations: AtomicU64::new(0) })
+        Ok(IntegerEvaluator::alone(self, threads::count(), 1))
     }
 }
 
@@ -85,6 +88,17 @@ pub(crate) fn check_blocks(params: &crate::TfheParams) -> Result<(), TfheError> 
         _ => Err(TfheError::Parameters {
             reason: "integers are blocks of two bits of message and at least two of carry".into(),
         }),
+    }
+}
+
+impl<'k> IntegerEvaluator<'k> {
+    fn alone(key: &'k ServerKey, workers: usize, lanes: usize) -> Self {
+        Self { key, workers, lanes, rotations: AtomicU64::new(0), observer: Observer::default() }
+    }
+
+    /// The same, whose operations on arrays report their progress.
+    pub(crate) fn observed(self, progress: Progress<'k>) -> Self {
+        Self { observer: Observer::new(progress), ..self }
     }
 }
 
@@ -116,11 +130,13 @@ impl IntegerEvaluator<'_> {
             }
         }
         let (all, left) = (ranges.len(), ranges.len() % self.workers);
+        let done_more = self.observer.counting(all);
         let done = threads::map_jobs(all, |i| {
             let workers = if i < all - left { 1 } else { self.workers / left.max(1) };
-            let alone = Self { key: self.key, workers, lanes: ranges[i].len(), rotations: AtomicU64::new(0) };
+            let alone = Self::alone(self.key, workers, ranges[i].len());
             let out = work(&alone, ranges[i].clone());
             self.rotations.fetch_add(alone.rotations(), Ordering::Relaxed);
+            done_more(1);
             out
         });
         done.into_iter().collect()

@@ -1,5 +1,6 @@
 //! Encrypted bits and small integers against plain arithmetic, and their noise against its formulas.
 
+mod arrays;
 mod bootstraps;
 mod circuit_bootstrap;
 mod derive;

@@ -2,6 +2,7 @@
 
 use super::params::BootstrapParams;
 use crate::error::HeError;
+use std::sync::Arc;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
 
@@ -11,10 +12,8 @@ pub struct BootstrapKeys {
     pub(super) params: BootstrapParams,
     /// Relinearisation and rotations, over the set's parameters.
     pub(super) keys: EvalKeys,
-    /// From the dense secret to the sparse one, modulo q_0·p.
-    pub(super) to_sparse: KeySwitchKey,
-    /// From the sparse secret to the dense one, modulo Q·p.
-    pub(super) to_dense: KeySwitchKey,
+    /// From the dense secret to the sparse one, modulo q_0·p, and from that to the dense one, modulo Q·p.
+    pub(super) gates: Arc<[KeySwitchKey; 2]>,
 }
 
 impl BootstrapKeys {
@@ -34,14 +33,14 @@ impl BootstrapKeys {
         sparse: &SecretKey,
         params: &BootstrapParams,
     ) -> Result<Self, HeError> {
-        let levels = params.layout().levels;
-        let elements: Vec<(u64, usize)> = params.layout().galois_levels().into_iter().collect();
-        let keys = KeyGenerator::new(secret)?.eval_keys(Some(levels.start), &elements)?;
+        let (levels, figures) = (params.layout().levels, params.figures()?);
+        let elements: Vec<(u64, usize)> = figures.galois.iter().map(|(element, level)| (*element, *level)).collect();
+        let keys = KeyGenerator::new(secret)?.eval_keys(figures.relin, &elements)?;
         let to_sparse = KeyGenerator::new(sparse)?.key_from(secret.coefficients(), 0)?;
         let copy = zeroize::Zeroizing::new(secret.coefficients().to_vec());
         let dense = SecretKey::from_coefficients(params.open(), secret.id(), copy)?;
         let to_dense = KeyGenerator::new(&dense)?.key_from(sparse.coefficients(), levels.top)?;
-        Ok(Self { params: params.clone(), keys, to_sparse, to_dense })
+        Ok(Self { params: params.clone(), keys, gates: Arc::new([to_sparse, to_dense]) })
     }
 
     /// The set.
@@ -61,7 +60,7 @@ impl BootstrapKeys {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.keys.bytes() + self.to_sparse.bytes() + self.to_dense.bytes()
+        self.keys.bytes() + self.gates.iter().map(KeySwitchKey::bytes).sum::<usize>()
     }
 
     /// The keys of StC, which are not sent: digit 0 of those of CtS, divided by the special primes that
@@ -69,7 +68,7 @@ impl BootstrapKeys {
     pub(super) fn low(&self) -> Result<EvalKeys, HeError> {
         let (params, low) = (&self.params, self.params.low());
         let mut out = EvalKeys::new(low, self.keys.id());
-        for element in params.layout().stc_elements() {
+        for element in params.figures()?.low.iter().copied() {
             let key = self.keys.galois(element, 0)?.key().reduced(low)?;
             out.insert(GaloisKey::from_parts(element, key)?)?;
         }

@@ -1,7 +1,6 @@
 //! How a bootstrapping set lays its chain out: levels, scales and steps, before any prime is chosen.
 
 use super::noise::integer_variance;
-use super::refresh::Kind;
 use super::set::{BootstrapLiteral, ReductionLiteral};
 use crate::circuits::dft::{Direction, Stage, Transform};
 use crate::circuits::linear_map::{Diagonals, MapPlan};
@@ -9,12 +8,9 @@ use crate::circuits::mod1::{Exponential, Interpolation, MAX_TABLE, Mod1, Mod1Lit
 use crate::circuits::polynomial::program::{Plan, Value};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
-use std::collections::{BTreeMap, BTreeSet};
-use sudare_ring::automorphism::{conjugation_element, rotation_element};
-use sudare_rlwe::Counters;
-use sudare_rlwe::keys::KeySwitchKey;
+use std::collections::BTreeMap;
+use sudare_ring::automorphism::rotation_element;
 use sudare_rlwe::noise::Sketch;
-use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::security::SecretDistribution;
 
 /// Bits by which the special primes of StC's keys exceed its digit at least.
@@ -269,135 +265,6 @@ impl Layout {
         let steps = (0..self.repeats().trailing_zeros()).map(|i| (self.slots() as i64) << i);
         steps.map(|step| rotation_element(self.degree(), step)).collect()
     }
-
-    /// Galois elements, each with the level that its key has to reach.
-    pub fn galois_levels(&self) -> BTreeMap<u64, usize> {
-        let (n, levels) = (self.degree(), self.levels);
-        let mut out = BTreeMap::new();
-        let mut add = |element: u64, level: usize| {
-            if element != 1 {
-                let entry = out.entry(element).or_insert(level);
-                *entry = level.max(*entry);
-            }
-        };
-        for ((_, level, ..), plan) in self.cts_stages().zip(self.cts_plans()) {
-            plan.elements().into_iter().for_each(|e| add(e, level));
-        }
-        for plan in self.stc_plans() {
-            plan.elements().into_iter().for_each(|e| add(e, levels.input));
-        }
-        let conjugation = conjugation_element(n);
-        add(conjugation, levels.start + 1);
-        match self.mask_plan() {
-            None => {
-                let undo = rotation_element(n, self.undo());
-                add(undo, levels.reduced);
-                add(undo * conjugation % (2 * n as u64), levels.reduced);
-            }
-            Some(mask) => {
-                mask.elements().into_iter().for_each(|e| add(e, levels.reduced));
-                self.trace_elements().into_iter().for_each(|e| add(e, levels.top));
-            }
-        }
-        out
-    }
-
-    /// Elements of StC's keys.
-    pub fn stc_elements(&self) -> BTreeSet<u64> {
-        self.stc_plans().iter().flat_map(MapPlan::elements).collect()
-    }
-
-    /// What a refresh of one ciphertext or pair does, by step.
-    ///
-    /// # Errors
-    /// `RlweError::OutOfLevels`.
-    pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
-        let maps = |plans: Vec<MapPlan>| plans.iter().map(MapPlan::counters).sum::<Counters>();
-        if kind == Kind::Pair && self.is_sparse() {
-            return Ok(self.operations(Kind::Real)?.map(|step| step * 2));
-        }
-        let both = kind != Kind::Real && !self.is_sparse();
-        let paired = if kind == Kind::Pair { PAIR } else { Counters::default() };
-        let trace = turns(1) * self.trace_elements().len();
-        let (plan, _) = self.reduction(self.scale(), self.scale())?;
-        let join = match self.mask_plan() {
-            Some(mask) => conjugate_sums(1) + mask.counters(),
-            None => join_counters(kind, self.undo() != 0) * if kind == Kind::Pair { 2 } else { 1 },
-        };
-        Ok([
-            paired + maps(self.stc_plans()),
-            RAISE + if self.is_sparse() { trace } else { Counters::default() },
-            maps(self.cts_plans()) + conjugate_sums(if both { 2 } else { 1 }),
-            plan.counters() * if both { 2 } else { 1 },
-            join,
-        ])
-    }
-
-    /// Bytes of all keys in memory.
-    pub fn key_bytes(&self) -> u64 {
-        let literal = &self.literal.params.rlwe;
-        let galois: usize = self.galois_levels().values().map(|l| KeySwitchKey::bytes_at(literal, *l)).sum();
-        let relin = KeySwitchKey::bytes_at(literal, self.levels.start);
-        let gate = self.gate_literal();
-        let to_sparse = ParamsLiteral { q_bits: vec![literal.q_bits[0]], digit_limbs: 1, ..gate.clone() };
-        let gates = KeySwitchKey::bytes_at(&to_sparse, 0) + KeySwitchKey::bytes_at(&gate, self.levels.top);
-        (galois + relin + gates) as u64
-    }
-
-    /// The primes under which a key leads back from the sparse secret.
-    fn gate_literal(&self) -> ParamsLiteral {
-        let literal = &self.literal.params.rlwe;
-        ParamsLiteral { p_bits: vec![self.literal.gate_bits], digit_limbs: literal.q_bits.len(), ..literal.clone() }
-    }
-
-    /// Bytes of all diagonals.
-    pub fn diagonal_bytes(&self) -> u64 {
-        let below = self.stc_stages().zip(self.stc_plans());
-        let above = self.cts_stages().zip(self.cts_plans());
-        let words = |((_, level, ..), plan): ((&Stage, usize, f64, f64), MapPlan), special: usize| {
-            plan.row_words() * (level + 1 + special)
-        };
-        let low: usize = below.map(|x| words(x, self.low.p().len())).sum();
-        let high: usize = above.map(|x| words(x, self.chain.p().len())).sum();
-        8 * (low + high) as u64
-    }
-
-    /// Bytes that a refresh of some complex ciphertexts works in, at its largest step.
-    pub fn working_bytes(&self, count: usize) -> u64 {
-        let limbs = self.levels.top + 1 + self.chain.p().len();
-        let digits = (self.levels.top + 1).div_ceil(self.chain.digit_limbs());
-        let stage = |s: &Stage| {
-            let (hoisted, roots) = s.steps(self.literal.hoisted);
-            let giants = s.count().div_ceil(hoisted * roots);
-            // Digits and parts of each root, two sums for each giant step, one to be joined.
-            limbs * (roots * (digits + 2) + 2 * giants + 2)
-        };
-        let rows = self.cts.stages().iter().map(stage).max().unwrap_or(0);
-        8 * (self.degree() * rows * count) as u64
-    }
-}
-
-/// To the sparse secret, and back.
-pub(super) const RAISE: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 2 };
-
-/// Rotations, each added to what is there.
-fn turns(count: u64) -> Counters {
-    Counters { add: count, rot: count, cmult: 0, mult: 0, relin: 0, key_switches: count }
-}
-
-/// x + i·y of two ciphertexts.
-pub(super) const PAIR: Counters = Counters { add: 1, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
-
-/// A conjugate, and so many sums or differences with it.
-pub(super) fn conjugate_sums(sums: u64) -> Counters {
-    Counters { add: sums, ..turns(1) }
-}
-
-/// W, V and their difference after both are turned, or only V where nothing is pending: of real slots the difference
-/// alone, also of each of a pair.
-pub(super) fn join_counters(kind: Kind, pending: bool) -> Counters {
-    let add = if kind == Kind::Complex { 3 } else { 1 };
-    Counters { add, ..turns(if pending { 2 } else { 1 }) }
 }
 
 /// 1 in the first `points` slots and `value` in as many more.

@@ -6,7 +6,7 @@
 //! | Step | Where | Source |
 //! |---|---|---|
 //! | slots to coefficients (StC), on the last primes | [`super::dft`] | ePrint 2018/1043, 2018/1073 |
-//! | to a sparse secret modulo q_0·p, to all primes, and back to the dense one | `raise` | Bossuat–Troncoso-Pastoriza–Hubaux, ePrint 2022/024 |
+//! | to a sparse secret modulo q_0·p, to all primes, and back to the dense one | [`sudare_rlwe::Raise`] | Bossuat–Troncoso-Pastoriza–Hubaux, ePrint 2022/024 |
 //! | coefficients to slots (CtS) | [`super::dft`] | |
 //! | reduction modulo q_0 of real and imaginary parts | [`super::mod1`] | ePrint 2021/572 |
 //! | or tables of integers modulo t | `tables`, [`super::mod1`] | ePrint 2024/1623 |
@@ -27,15 +27,14 @@ mod keys;
 mod layout;
 mod noise;
 mod params;
-mod raise;
 mod refresh;
 mod search;
 mod set;
+mod simulated;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod wire;
-mod work;
 
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;

@@ -10,7 +10,7 @@ use crate::circuits::polynomial::program::{Plan, Value};
 use crate::ckks::noise::TAIL;
 use crate::error::HeError;
 use num_complex::Complex64;
-use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, Sketch, canonical_bound};
+use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE, Sketch};
 
 /// Points of the reduction's input that are looked at.
 const SAMPLES: usize = 2048;
@@ -197,8 +197,6 @@ impl PredictedNoise {
 /// The bound that refreshed ciphertexts carry, by what does not depend on the input.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
-    /// Bound on the slots of m/q_0 + I.
-    pub raised_slots: f64,
     /// Of a coefficient after StC and raising, in units of x.
     coefficients: f64,
     /// Of the reduction's input, in units of y.
@@ -210,12 +208,9 @@ pub(super) struct Bounds {
 
 impl Bounds {
     pub fn new(layout: &Layout) -> Self {
-        // Slots of a polynomial with independent coefficients of that variance.
-        let spread = integer_variance(layout.literal.weight) + layout.radius().powi(2);
         // A slot of a pair holds two values of size up to one.
         let coefficients = tail(stc_variance(layout, &layout.stc_plans(), 2.0, 0.0)) + tail(raise_variance(layout));
         Self {
-            raised_slots: canonical_bound(&TAIL, layout.chain.degree(), spread, 1),
             coefficients: coefficients / layout.q0(),
             input: tail(cts_variance(layout, &layout.cts_plans())) / layout.start_scale(),
             approximation: layout.mod1().map_or(0.0, |mod1| mod1.error().largest),

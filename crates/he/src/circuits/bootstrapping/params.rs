@@ -4,6 +4,7 @@ use super::layout::{DRIFT, Layout};
 use super::noise::PredictedNoise;
 use super::refresh::Kind;
 use super::set::BootstrapLiteral;
+use super::simulated::Figures;
 use crate::circuits::dft::Transform;
 use crate::circuits::mod1::Reduction;
 use crate::ckks::Params;
@@ -11,8 +12,10 @@ use crate::error::HeError;
 use std::sync::Arc;
 use sudare_ring::RnsBasis;
 use sudare_ring::count::Counts;
+use sudare_ring::memo::Memo;
 use sudare_ring::prime::ntt_primes;
 use sudare_rlwe as rlwe;
+use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::noise::Sketch;
 use sudare_rlwe::security::SecretDistribution;
 use sudare_rlwe::{Counters, ParamsHash};
@@ -26,6 +29,7 @@ struct Inner {
     gate: rlwe::Params,
     /// All of Q and p.
     open: rlwe::Params,
+    figures: Memo<(), Figures>,
 }
 
 /// A checked bootstrapping set. Cloning shares it.
@@ -59,23 +63,23 @@ impl BootstrapLiteral {
         let sparse = SecretDistribution::FixedWeight { weight: self.weight };
         let gate = params.rlwe().derived(q.prefix(1), gate_basis.clone(), 1, sparse)?;
         let open = params.rlwe().derived(q.clone(), gate_basis, q.len(), dense)?;
-        Ok(BootstrapParams(Arc::new(Inner { layout, params, low, gate, open })))
+        Ok(BootstrapParams(Arc::new(Inner { layout, params, low, gate, open, figures: Memo::default() })))
     }
 
-    /// What a refresh of one ciphertext or pair does, by step, before anything is built.
+    /// What a refresh of one ciphertext or pair does, by step, before there are keys.
     ///
     /// # Errors
-    /// `RlweError::Parameters`.
+    /// As [`BootstrapLiteral::build`].
     pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
-        Layout::new(self, planned(self))?.operations(kind)
+        self.build()?.operations(kind)
     }
 
-    /// What a refresh of one ciphertext or pair is made of, by step, before anything is built.
+    /// What a refresh of one ciphertext or pair is made of, by step, before there are keys.
     ///
     /// # Errors
-    /// `RlweError::Parameters`.
+    /// As [`BootstrapLiteral::build`].
     pub fn work(&self, kind: Kind) -> Result<[Counts; 5], HeError> {
-        Layout::new(self, planned(self))?.work(kind)
+        self.build()?.work(kind)
     }
 
     /// The lowest level of an input and the level of a refreshed ciphertext, before anything is built.
@@ -87,13 +91,13 @@ impl BootstrapLiteral {
         Ok((levels.input, levels.output))
     }
 
-    /// Bytes of the keys, of the diagonals, and of what a refresh of one ciphertext works in, before anything is built.
+    /// Bytes of the keys, of the diagonals, and of what a refresh of one ciphertext works in, before there are any.
     ///
     /// # Errors
-    /// `RlweError::Parameters`.
+    /// As [`BootstrapLiteral::build`].
     pub fn memory(&self) -> Result<[u64; 3], HeError> {
-        let layout = Layout::new(self, planned(self))?;
-        Ok([layout.key_bytes(), layout.diagonal_bytes(), layout.working_bytes(1)])
+        let params = self.build()?;
+        Ok([params.key_bytes()?, params.diagonal_bytes()?, params.working_bytes(1)?])
     }
 
     /// Variances that a refresh of complex slots with mean square `message` adds, before anything is built.
@@ -181,13 +185,21 @@ impl BootstrapParams {
         PredictedNoise::of(self.layout(), message)
     }
 
+    /// What is learned of a complex refresh of one ciphertext by simulating it, once for the set.
+    pub(crate) fn figures(&self) -> Result<&Figures, HeError> {
+        match self.0.figures.get(&()) {
+            Some(known) => Ok(known),
+            None => Ok(self.0.figures.insert((), self.simulated(Kind::Complex, 1)?.1)),
+        }
+    }
+
     /// What a refresh of one ciphertext or pair does, by step ([`Step::ALL`](super::Step::ALL)), as
     /// [`Bootstrapper::counters`](super::Bootstrapper::counters) counts it.
     ///
     /// # Errors
     /// None for a set that was built.
     pub fn operations(&self, kind: Kind) -> Result<[Counters; 5], HeError> {
-        self.layout().operations(kind)
+        Ok(self.simulated(kind, if kind == Kind::Pair { 2 } else { 1 })?.0.map(|step| step.counters))
     }
 
     /// What a refresh of one ciphertext or pair is made of, by step, as [`sudare_ring::count`] counts it.
@@ -195,22 +207,36 @@ impl BootstrapParams {
     /// # Errors
     /// None for a set that was built.
     pub fn work(&self, kind: Kind) -> Result<[Counts; 5], HeError> {
-        self.layout().work(kind)
+        Ok(self.simulated(kind, if kind == Kind::Pair { 2 } else { 1 })?.0.map(|step| step.counts))
     }
 
     /// Bytes of the keys in memory.
-    pub fn key_bytes(&self) -> u64 {
-        self.0.layout.key_bytes()
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn key_bytes(&self) -> Result<u64, HeError> {
+        let (literal, figures) = (&self.literal().params.rlwe, self.figures()?);
+        let levels = figures.galois.values().copied().chain(figures.relin);
+        let keys: usize = levels.map(|level| KeySwitchKey::bytes_at(literal, level)).sum();
+        let gates = [(self.gate(), 0), (self.open(), self.layout().levels.top)];
+        let gates: usize = gates.iter().map(|(set, level)| KeySwitchKey::bytes_at(set.literal(), *level)).sum();
+        Ok((keys + gates) as u64)
     }
 
-    /// Bytes of the diagonals, before there are any.
-    pub fn diagonal_bytes(&self) -> u64 {
-        self.0.layout.diagonal_bytes()
+    /// Bytes of the diagonals of both transforms, before there are any.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn diagonal_bytes(&self) -> Result<u64, HeError> {
+        Ok(self.figures()?.diagonals)
     }
 
-    /// Bytes that a refresh of some complex ciphertexts works in, at its largest step.
-    pub fn working_bytes(&self, count: usize) -> u64 {
-        self.0.layout.working_bytes(count)
+    /// Bytes that a refresh of some complex ciphertexts works in at once, at its largest step, with these.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn working_bytes(&self, count: usize) -> Result<u64, HeError> {
+        Ok(if count == 1 { self.figures()?.working } else { self.simulated(Kind::Complex, count)?.1.working })
     }
 }
 

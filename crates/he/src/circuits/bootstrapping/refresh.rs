@@ -1,30 +1,26 @@
 //! The bootstrapper: what a server prepares once, and the steps of a refresh.
 
 use super::keys::BootstrapKeys;
-use super::layout::{Layout, PAIR, RAISE, conjugate_sums, join_counters};
+use super::layout::Layout;
 use super::noise::Bounds;
 use super::params::BootstrapParams;
-use super::raise::raise;
 use crate::circuits::dft::Stage;
-use crate::circuits::linear_map::LinearMap;
-use crate::circuits::polynomial::Parts;
+use crate::circuits::linear_map::{LinearMap, MapPlan};
 use crate::circuits::polynomial::program::Program;
 use crate::circuits::trace::TraceFunction;
-use crate::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, State};
+use crate::ckks::{Ciphertext, CiphertextOf, EncodeAt, Evaluator, State};
 use crate::error::HeError;
 use sudare_ring::interrupt::check;
-use sudare_ring::{Eval, Poly};
-use sudare_rlwe::RlweError;
-use sudare_rlwe::keys::GaloisKey;
-use sudare_rlwe::switching::ExtendedPair;
-use sudare_rlwe::{self as rlwe, Backend, Counters};
+use sudare_ring::ops::PeriodicPoly;
+use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::{Backend, Counters, Cpu, MapEnd, Raise, RlweError, Shaped};
 
 /// Largest integer that small values are multiplied by.
 const MOST_RAISED: f64 = 256.0;
 
 /// What is planned for one ciphertext.
 #[derive(Debug)]
-pub(super) struct Case {
+pub(super) struct Case<R = PeriodicPoly> {
     /// The integer that it is multiplied by.
     pub factor: i64,
     /// Its scale times the factor.
@@ -32,8 +28,11 @@ pub(super) struct Case {
     /// The scale of the result.
     pub target: f64,
     /// Its modular reduction.
-    pub program: Program,
+    pub program: Program<R>,
 }
+
+/// A ciphertext, and what is planned for it.
+type Operand<'a, B> = (&'a CiphertextOf<B>, &'a Case<<B as Backend>::Row>);
 
 /// A step of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,18 +64,20 @@ pub struct Progress {
     pub done: usize,
 }
 
-/// Keys and precomputation of a server that refreshes ciphertexts.
+/// Keys and precomputation of a server that refreshes ciphertexts, on any backend.
 #[derive(Debug)]
-pub struct Bootstrapper {
-    pub(super) keys: BootstrapKeys,
-    pub(super) evaluator: Evaluator,
+pub struct Bootstrapper<B: Backend = Cpu> {
+    params: BootstrapParams,
+    keys: Option<BootstrapKeys>,
+    pub(super) raise: Raise,
+    pub(super) evaluator: Evaluator<B>,
     /// The keys of StC.
-    pub(super) low: Evaluator,
-    pub(super) stc: Vec<LinearMap>,
-    pub(super) cts: Vec<LinearMap>,
+    low: Evaluator<B>,
+    pub(super) stc: Vec<LinearMap<B::Row>>,
+    pub(super) cts: Vec<LinearMap<B::Row>>,
     /// For sparse slots: imaginary parts to their place.
-    pub(super) mask: Option<LinearMap>,
-    pub(super) bounds: Bounds,
+    mask: Option<LinearMap<B::Row>>,
+    bounds: Bounds,
 }
 
 /// What slots hold.
@@ -98,42 +99,89 @@ impl Bootstrapper {
     /// [`HeError::Memory`] with both figures, before anything is prepared; `RlweError::Parameters`,
     /// [`HeError::TooLarge`] where scales and primes do not go together.
     pub fn new(keys: BootstrapKeys, memory: Option<u64>) -> Result<Self, HeError> {
-        let params = keys.params.clone();
-        let layout = params.layout();
-        let needed = keys.bytes() as u64 + layout.diagonal_bytes() + layout.working_bytes(1);
-        if let Some(limit) = memory.filter(|limit| needed > *limit) {
-            let what = format!("a bootstrapper at N = {} and one ciphertext", params.params().degree());
-            return Err(HeError::Memory { what, needed, limit });
+        let params = &keys.params;
+        if let Some(limit) = memory {
+            let needed = keys.bytes() as u64 + params.diagonal_bytes()? + params.working_bytes(1)?;
+            if needed > limit {
+                let what = format!("a bootstrapper at N = {} and one ciphertext", params.params().degree());
+                return Err(HeError::Memory { what, needed, limit });
+            }
         }
-        let hoisted = params.literal().hoisted;
+        Self::on(keys, Cpu::new)
+    }
+
+    /// Bytes of keys and diagonals.
+    pub fn bytes(&self) -> usize {
+        let keys = self.keys().map_or(0, BootstrapKeys::bytes) + self.low.keys().bytes();
+        keys + self.map_bytes() + self.mask.as_ref().map_or(0, LinearMap::bytes)
+    }
+
+    /// Bytes of the transforms' diagonals.
+    pub fn map_bytes(&self) -> usize {
+        self.stc.iter().chain(&self.cts).map(LinearMap::bytes).sum()
+    }
+}
+
+impl<B: Backend> Bootstrapper<B> {
+    /// On the backend that `make` makes for a set of keys: once for those of the refreshed ciphertexts, once for those of StC.
+    ///
+    /// # Errors
+    /// As [`Bootstrapper::new`], but for memory.
+    pub fn on(keys: BootstrapKeys, make: impl Fn(EvalKeys) -> B) -> Result<Self, HeError> {
+        let (high, low, params) = (make(keys.keys.clone()), make(keys.low()?), keys.params.clone());
+        Self::on_backends(&params, Some(keys), high, low)
+    }
+
+    /// With keys, or without any in a simulation.
+    pub(super) fn on_backends(
+        params: &BootstrapParams,
+        keys: Option<BootstrapKeys>,
+        high: B,
+        low: B,
+    ) -> Result<Self, HeError> {
+        let layout = params.layout();
+        let (evaluator, low) =
+            (Evaluator::with_backend(params.params(), high)?, Evaluator::with_backend(params.low(), low)?);
         Ok(Self {
-            evaluator: Evaluator::new(params.params(), keys.keys.clone())?,
-            low: Evaluator::new(params.low(), keys.low()?)?,
-            stc: maps(layout.stc_stages(), params.low(), hoisted)?,
-            cts: maps(layout.cts_stages(), params.params(), hoisted)?,
-            mask: if layout.is_sparse() { Some(mask_map(layout, params.params())?) } else { None },
+            raise: Raise {
+                gate: params.gate().clone(),
+                open: params.open().clone(),
+                top: layout.levels.top,
+                keys: keys.as_ref().map(|keys| keys.gates.clone()),
+            },
+            stc: maps(layout, layout.stc_stages(), &low)?,
+            cts: maps(layout, layout.cts_stages(), &evaluator)?,
+            mask: if layout.is_sparse() { Some(mask_map(layout, &evaluator)?) } else { None },
             bounds: Bounds::new(layout),
+            params: params.clone(),
+            evaluator,
+            low,
             keys,
         })
     }
 
     pub(super) fn layout(&self) -> &Layout {
-        self.keys.params.layout()
+        self.params.layout()
     }
 
     /// The set.
     pub fn params(&self) -> &BootstrapParams {
-        &self.keys.params
+        &self.params
     }
 
-    /// The keys.
-    pub fn keys(&self) -> &BootstrapKeys {
-        &self.keys
+    /// The keys; a simulation has none.
+    pub fn keys(&self) -> Option<&BootstrapKeys> {
+        self.keys.as_ref()
     }
 
     /// An evaluator with the bootstrapping keys: it relinearises at every level of a refreshed ciphertext.
-    pub fn evaluator(&self) -> &Evaluator {
+    pub fn evaluator(&self) -> &Evaluator<B> {
         &self.evaluator
+    }
+
+    /// The evaluator of StC.
+    pub(super) fn low(&self) -> &Evaluator<B> {
+        &self.low
     }
 
     /// Operations done since the start or the last reset, those of StC with its own keys among them.
@@ -147,23 +195,12 @@ impl Bootstrapper {
         self.low.reset_counters();
     }
 
-    /// Bytes of keys and diagonals.
-    pub fn bytes(&self) -> usize {
-        let mask = self.mask.as_ref().map_or(0, LinearMap::bytes);
-        self.keys.bytes() + self.low.keys().bytes() + self.map_bytes() + mask
-    }
-
-    /// Bytes of the transforms' diagonals.
-    pub fn map_bytes(&self) -> usize {
-        self.stc.iter().chain(&self.cts).map(LinearMap::bytes).sum()
-    }
-
     /// The same complex slots with new levels: at [`BootstrapParams::output_level`], and at the scale Δ
     /// exactly, or at Δ over the next power of two where the bound is above one.
     ///
     /// # Errors
     /// As [`Bootstrapper::refresh_many`].
-    pub fn refresh(&self, ciphertext: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn refresh(&self, ciphertext: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.one(ciphertext, Kind::Complex)
     }
 
@@ -172,7 +209,7 @@ impl Bootstrapper {
     ///
     /// # Errors
     /// As [`Bootstrapper::refresh_many`].
-    pub fn refresh_real(&self, ciphertext: &Ciphertext) -> Result<Ciphertext, HeError> {
+    pub fn refresh_real(&self, ciphertext: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.one(ciphertext, Kind::Real)
     }
 
@@ -182,16 +219,16 @@ impl Bootstrapper {
     /// `RlweError::Parameters` for a set of tables;
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`; `RlweError::OutOfLevels` below
     /// the input level; [`HeError::TooLarge`] unless bound · scale ≤ Δ.
-    pub fn refresh_many(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Complex, &mut |_| {})
+    pub fn refresh_many(&self, ciphertexts: &[&CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        self.refreshed(ciphertexts, Kind::Complex, &mut |_| {})
     }
 
     /// [`Bootstrapper::refresh_many`] of real slots.
     ///
     /// # Errors
     /// As there.
-    pub fn refresh_many_real(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Real, &mut |_| {})
+    pub fn refresh_many_real(&self, ciphertexts: &[&CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        self.refreshed(ciphertexts, Kind::Real, &mut |_| {})
     }
 
     /// [`Bootstrapper::refresh_many_real`] with two and two as the real and imaginary parts of one ([`Kind::Pair`]), and the last of an
@@ -200,8 +237,8 @@ impl Bootstrapper {
     ///
     /// # Errors
     /// As there.
-    pub fn refresh_pairs(&self, ciphertexts: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, Kind::Pair, &mut |_| {})
+    pub fn refresh_pairs(&self, ciphertexts: &[&CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        self.refreshed(ciphertexts, Kind::Pair, &mut |_| {})
     }
 
     /// [`Bootstrapper::refresh_many`] of slots of any kind that tells of each step before it begins. Like all work inside
@@ -211,29 +248,40 @@ impl Bootstrapper {
     /// As there.
     pub fn refresh_told(
         &self,
-        ciphertexts: &[&Ciphertext],
+        ciphertexts: &[&CiphertextOf<B>],
         kind: Kind,
         tell: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<Ciphertext>, HeError> {
-        self.run(ciphertexts, kind, tell)
+    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        self.refreshed(ciphertexts, kind, tell)
     }
 
-    fn one(&self, ciphertext: &Ciphertext, kind: Kind) -> Result<Ciphertext, HeError> {
-        let out = self.run(&[ciphertext], kind, &mut |_| {})?;
+    fn one(&self, ciphertext: &CiphertextOf<B>, kind: Kind) -> Result<CiphertextOf<B>, HeError> {
+        let out = self.refreshed(&[ciphertext], kind, &mut |_| {})?;
         out.into_iter().next().ok_or(RlweError::Operands { operation: "bootstrapping", left: 1, right: 0 }.into())
     }
 
-    fn run(
+    fn refreshed(
         &self,
-        ciphertexts: &[&Ciphertext],
+        ciphertexts: &[&CiphertextOf<B>],
         kind: Kind,
         tell: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<Ciphertext>, HeError> {
+    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        let cases = ciphertexts.iter().map(|c| self.case(c)).collect::<Result<Vec<_>, _>>()?;
+        self.run(ciphertexts, &cases, kind, tell)
+    }
+
+    /// All steps, of ciphertexts that are planned for.
+    pub(super) fn run(
+        &self,
+        ciphertexts: &[&CiphertextOf<B>],
+        cases: &[Case<B::Row>],
+        kind: Kind,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
         let kind = if kind == Kind::Pair && self.layout().is_sparse() { Kind::Real } else { kind };
         let together = if kind == Kind::Pair { 2 } else { 1 };
-        let cases = ciphertexts.iter().map(|c| self.case(c)).collect::<Result<Vec<_>, _>>()?;
-        let operands: Vec<(&Ciphertext, &Case)> = ciphertexts.iter().copied().zip(&cases).collect();
-        let groups: Vec<&[(&Ciphertext, &Case)]> = operands.chunks(together).collect();
+        let operands: Vec<Operand<'_, B>> = ciphertexts.iter().copied().zip(cases).collect();
+        let groups: Vec<&[Operand<'_, B>]> = operands.chunks(together).collect();
         // What is left of pairs is real.
         let kinds: Vec<Kind> = groups.iter().map(|g| if g.len() == together { kind } else { Kind::Real }).collect();
         let mut begin = |done: usize| {
@@ -241,16 +289,15 @@ impl Bootstrapper {
             check();
         };
         begin(0);
-        let inputs = groups.iter().map(|group| self.together(group)).collect();
+        let inputs = groups.iter().map(|group| self.together(group)).collect::<Result<_, _>>()?;
         let low = self.to_coefficients(inputs)?;
         begin(1);
-        let raised = low.iter().map(|parts| raise(&self.keys, parts)).collect();
-        self.evaluator.record(RAISE * groups.len());
-        let raised = self.traced(raised)?;
+        let raised = low.iter().map(|c| self.raised(c)).collect::<Result<_, _>>()?;
+        drop(low);
         begin(2);
         let starts = self.to_slots(raised, &kinds)?;
         begin(3);
-        let reduced = self.reduce(&starts, &cases)?;
+        let reduced = self.reduce(&starts, cases)?;
         drop(starts);
         begin(4);
         let joined = self.join(reduced, kind)?;
@@ -258,11 +305,11 @@ impl Bootstrapper {
             let noise = group.iter().map(|(c, case)| c.noise * case.factor as f64).sum::<f64>();
             std::iter::repeat_n(noise, group.len())
         });
-        Ok(joined.into_iter().zip(&operands).zip(noises).map(|((p, o), noise)| self.finish(*o, noise, p)).collect())
+        Ok(joined.into_iter().zip(&operands).zip(noises).map(|((c, o), noise)| self.finish(*o, noise, c)).collect())
     }
 
     /// Refuses what cannot be refreshed; plans the reduction for the ciphertext's scale.
-    pub(super) fn case(&self, c: &Ciphertext) -> Result<Case, HeError> {
+    pub(super) fn case(&self, c: &CiphertextOf<B>) -> Result<Case<B::Row>, HeError> {
         let operation = "bootstrapping";
         self.evaluator.inner.check_two_parts(operation, c.inner())?;
         let layout = self.layout();
@@ -281,205 +328,134 @@ impl Bootstrapper {
         let scale = c.scale * factor;
         let target = layout.scale() / c.bound.max(1.0).log2().ceil().exp2();
         let (plan, value) = layout.reduction(scale, target)?;
-        Ok(Case { factor: factor as i64, scale, target, program: plan.encode(self.params().params(), vec![value]) })
+        Ok(Case { factor: factor as i64, scale, target, program: plan.encode_for(&self.evaluator, vec![value])? })
     }
 
-    /// A ciphertext at StC's level, times its factor.
-    pub(super) fn input(&self, c: &Ciphertext, factor: i64) -> Parts {
-        let limbs = self.layout().levels.input + 1;
-        [&c.parts()[0], &c.parts()[1]].map(|part| {
-            let mut part = part.truncated(limbs);
-            if factor > 1 {
-                let factors = Poly::<Eval>::scalar(part.basis(), factor);
-                part.mul_scalars(&factors);
-            }
-            part
-        })
+    /// A ciphertext at StC's level and under its parameters, times its factor.
+    pub(super) fn input(&self, c: &CiphertextOf<B>, factor: i64) -> Result<B::Ciphertext, HeError> {
+        let dropped = self.evaluator.inner.drop_to(c.inner(), self.layout().levels.input)?;
+        let multiple = self.evaluator.inner.mul_integer(&dropped, factor)?;
+        Ok(self.evaluator.inner.under(&multiple, self.params.low())?)
     }
 
     /// One ciphertext's input, or that of x + i·y.
-    fn together(&self, group: &[(&Ciphertext, &Case)]) -> Parts {
-        let input = |(c, case): &(&Ciphertext, &Case)| self.input(c, case.factor);
+    fn together(&self, group: &[Operand<'_, B>]) -> Result<B::Ciphertext, HeError> {
+        let input = |(c, case): &Operand<'_, B>| self.input(c, case.factor);
         let [x, y] = group else { return input(&group[0]) };
-        self.complex(input(x), input(y))
+        self.complex(input(x)?, &input(y)?)
     }
 
     /// x + i·y.
-    pub(super) fn complex(&self, x: Parts, y: Parts) -> Parts {
-        let mut sum = x;
-        for (c, mut d) in sum.iter_mut().zip(y) {
-            d.mul_imaginary_unit(false);
-            c.add_assign(&d);
-        }
-        self.evaluator.record(PAIR);
-        sum
+    pub(super) fn complex(&self, mut x: B::Ciphertext, y: &B::Ciphertext) -> Result<B::Ciphertext, HeError> {
+        self.low.inner.add_assign(&mut x, &self.low.inner.mul_imaginary_unit(y, false)?)?;
+        Ok(x)
     }
 
-    pub(super) fn to_coefficients(&self, inputs: Vec<Parts>) -> Result<Vec<Parts>, HeError> {
-        let mut parts = inputs;
-        for (i, map) in self.stc.iter().enumerate() {
-            let level = self.layout().levels.input - i;
-            parts = map.apply_parts(&self.low, level, &parts.iter().collect::<Vec<_>>())?;
-        }
-        Ok(parts)
+    pub(super) fn to_coefficients(&self, inputs: Vec<B::Ciphertext>) -> Result<Vec<B::Ciphertext>, HeError> {
+        self.stc.iter().try_fold(inputs, |all, map| map.apply(&self.low, &ended(&all)))
     }
 
-    /// The trace of raised ciphertexts to the ring of the slots.
-    pub(super) fn traced(&self, raised: Vec<Parts>) -> Result<Vec<Parts>, HeError> {
-        if !self.layout().is_sparse() {
-            return Ok(raised);
+    /// A ciphertext modulo q_0 at the highest level; of sparse slots the trace to their ring.
+    pub(super) fn raised(&self, c: &B::Ciphertext) -> Result<B::Ciphertext, HeError> {
+        let own = self.low.inner.under(c, self.params.params())?;
+        let mut raised = self.evaluator.inner.raise(&own, &self.raise)?;
+        let plan = TraceFunction::new(self.params.params(), self.layout().trace_elements())?.doubling();
+        if self.layout().is_sparse() {
+            for terms in plan.terms() {
+                raised = self.evaluator.inner.sum_of_automorphisms(&raised, terms)?;
+            }
         }
-        let (params, level) = (self.params().params(), self.layout().levels.top);
-        let plan = TraceFunction::new(params, self.layout().trace_elements())?.doubling();
-        let one = |parts: Parts| -> Result<Parts, HeError> {
-            let inner = rlwe::Ciphertext::from_parts(params, self.evaluator.keys().id(), parts.into(), level)?;
-            let state = State { scale: self.layout().q0(), bound: self.bounds.raised_slots, noise: 0.0 };
-            pair(self.evaluator.trace(&Ciphertext::new(inner, state), &plan)?.inner.into_parts())
-        };
-        raised.into_iter().map(one).collect()
+        Ok(raised)
     }
 
     /// The coefficients over K + ρ in slots: real parts and imaginary parts of each ciphertext by turns, or
     /// only the real ones; of sparse slots both in one. Each ciphertext has its kind.
-    pub(super) fn to_slots(&self, raised: Vec<Parts>, kinds: &[Kind]) -> Result<Vec<Parts>, HeError> {
+    pub(super) fn to_slots(&self, raised: Vec<B::Ciphertext>, kinds: &[Kind]) -> Result<Vec<B::Ciphertext>, HeError> {
         let [early @ .., last] = self.cts.as_slice() else { return Ok(raised) };
-        let levels = self.layout().levels;
-        let mut parts = raised;
-        for (i, map) in early.iter().enumerate() {
-            parts = map.apply_parts(&self.evaluator, levels.top - i, &parts.iter().collect::<Vec<_>>())?;
-        }
-        let level = levels.start + 1;
-        let params = self.params().params();
-        let pairs = last.extended_parts(&self.evaluator, level, &parts.iter().collect::<Vec<_>>())?;
-        drop(parts);
-        let conjugation = params.conjugation_element();
-        self.evaluator.check_keys(&[conjugation], level)?;
-        let key = self.evaluator.keys().galois(conjugation, 0)?;
-        let mut out = Vec::new();
-        for (pair, kind) in pairs.into_iter().zip(kinds) {
-            let both = !self.layout().is_sparse() && *kind != Kind::Real;
-            let mut sum = pair.clone();
-            let none = RlweError::Internal { what: "a pair has no conjugate" };
-            let conjugate = ExtendedPair::turned(vec![pair.clone()], params, &key, None).pop().ok_or(none)?;
-            sum.add_assign(&conjugate);
-            out.push(sum.mod_down_rescale(params)?);
-            if both {
-                // −i(c − c̄) = i(c̄ − c).
-                let mut difference = conjugate;
-                difference.sub_assign(&pair);
-                difference.c.iter_mut().for_each(|c| c.mul_imaginary_unit(false));
-                out.push(difference.mod_down_rescale(params)?);
-            }
-            self.evaluator.record(conjugate_sums(if both { 2 } else { 1 }));
-        }
-        Ok(out)
+        let all = early.iter().try_fold(raised, |all, map| map.apply(&self.evaluator, &ended(&all)))?;
+        let end = |kind: &Kind| match self.layout().is_sparse() || *kind == Kind::Real {
+            true => MapEnd::Real,
+            false => MapEnd::Parts,
+        };
+        last.apply(&self.evaluator, &all.iter().zip(kinds.iter().map(end)).collect::<Vec<_>>())
     }
 
     /// The reductions of what [`Bootstrapper::to_slots`] gives, as many for each case.
-    pub(super) fn reduce(&self, starts: &[Parts], cases: &[Case]) -> Result<Vec<Parts>, HeError> {
+    pub(super) fn reduce(
+        &self,
+        starts: &[B::Ciphertext],
+        cases: &[Case<B::Row>],
+    ) -> Result<Vec<B::Ciphertext>, HeError> {
+        // Real parts alone of what is left of pairs, and both of others.
         let each = starts.len() / cases.len().max(1);
-        let programs: Vec<&Program> = cases.iter().flat_map(|c| std::iter::repeat_n(&c.program, each)).collect();
+        let programs: Vec<_> = cases.iter().flat_map(|c| std::iter::repeat_n(&c.program, each)).collect();
         let values = Program::run(&programs, &self.evaluator, &starts.iter().collect::<Vec<_>>())?;
         Ok(values.into_iter().flatten().collect())
     }
 
     /// 2·(Im o_u + i·Im o_v) of the reduction's values, or of real ones 2·Im o of each, with the transforms' rotation undone.
-    pub(super) fn join(&self, reduced: Vec<Parts>, kind: Kind) -> Result<Vec<Parts>, HeError> {
-        let params = self.params().params();
-        let level = self.layout().levels.reduced;
-        let keys = self.evaluator.keys();
+    pub(super) fn join(&self, reduced: Vec<B::Ciphertext>, kind: Kind) -> Result<Vec<B::Ciphertext>, HeError> {
+        let (params, inner, level) = (self.params.params(), &self.evaluator.inner, self.layout().levels.reduced);
+        // Shorter tables end above.
+        let reduced = reduced.iter().map(|c| inner.drop_to(c, level)).collect::<Result<Vec<_>, _>>()?;
         let conjugation = params.conjugation_element();
         if let Some(mask) = &self.mask {
-            let key = keys.galois(conjugation, 0)?;
-            let imaginary: Vec<Parts> = reduced
-                .iter()
-                .map(|o| {
-                    let conjugate = switched(params, level, o, Some(&key));
-                    let mut difference = switched(params, level, o, None);
-                    difference.sub_assign(&conjugate);
-                    self.evaluator.record(conjugate_sums(1));
-                    self.over_i(params, difference)
-                })
-                .collect();
-            return mask.apply_parts(&self.evaluator, level, &imaginary.iter().collect::<Vec<_>>());
+            let imaginary =
+                reduced.iter().map(|o| self.over_i(inner.difference_of_automorphisms((o, 1), (o, conjugation))?));
+            let imaginary = imaginary.collect::<Result<Vec<_>, _>>()?;
+            return mask.apply(&self.evaluator, &ended(&imaginary));
         }
         let undo = params.rotation_element(self.layout().undo());
         let both = undo * conjugation % (2 * params.degree() as u64);
-        let rotation = if undo == 1 { None } else { Some(keys.galois(undo, 0)?) };
-        let conjugate = keys.galois(both, 0)?;
         let step = if kind == Kind::Complex { 2 } else { 1 };
-        let one = |values: &[Parts]| {
-            let (w, v) = combined(values);
-            let mut difference = switched(params, level, &w, rotation.as_deref());
-            difference.sub_assign(&switched(params, level, &v, Some(&conjugate)));
-            self.evaluator.record(join_counters(kind, undo != 1));
-            self.over_i(params, difference)
+        let one = |values: &[B::Ciphertext]| match values {
+            // W = o_u + i·o_v and V = o_u − i·o_v.
+            [u, v] => {
+                let turned = inner.mul_imaginary_unit(v, false)?;
+                let (w, v) = (inner.add(u, &turned)?, inner.sub(u, &turned)?);
+                self.over_i(inner.difference_of_automorphisms((&w, undo), (&v, both))?)
+            }
+            _ => self.over_i(inner.difference_of_automorphisms((&values[0], undo), (&values[0], both))?),
         };
-        Ok(reduced.chunks(step).map(one).collect())
+        reduced.chunks(step).map(one).collect()
     }
 
-    /// What a pair over Q_l·P becomes when it is divided by P and by i, or by −i where the series' sign asks
-    /// for it.
-    fn over_i(&self, params: &Params, pair: ExtendedPair) -> Parts {
-        let minus = self.params().reduction().sign() > 0.0;
-        let mut parts = pair.mod_down(params);
-        parts.iter_mut().for_each(|c| c.mul_imaginary_unit(minus));
-        parts
+    /// A difference over i, or over −i where the series' sign asks for it.
+    fn over_i(&self, difference: B::Ciphertext) -> Result<B::Ciphertext, HeError> {
+        let minus = self.params.reduction().sign() > 0.0;
+        Ok(self.evaluator.inner.mul_imaginary_unit(&difference, minus)?)
     }
 
     /// A refreshed ciphertext; `noise` is that of all that were refreshed as one, times their factors.
-    fn finish(&self, (input, case): (&Ciphertext, &Case), noise: f64, parts: Parts) -> Ciphertext {
+    fn finish(&self, (input, case): Operand<'_, B>, noise: f64, made: B::Ciphertext) -> CiphertextOf<B> {
         let layout = self.layout();
         let reduction = (case.program.plan(), case.program.outputs()[0]);
         let error = self.bounds.output(layout, reduction, noise / case.scale, layout.unit(case.scale));
-        let inner = input.inner().with_parts(parts.into(), layout.levels.output);
-        Ciphertext::new(inner, State { scale: case.target, bound: input.bound, noise: error * case.target })
+        Ciphertext::new(made, State { scale: case.target, bound: input.bound, noise: error * case.target })
     }
 }
 
-/// W = o_u + i·o_v and V = o_u − i·o_v; of a single value itself, twice.
-fn combined(values: &[Parts]) -> (Parts, Parts) {
-    let [u, v] = values else { return (values[0].clone(), values[0].clone()) };
-    let mut turned = v.clone();
-    turned.iter_mut().for_each(|c| c.mul_imaginary_unit(false));
-    let part = |i: usize| (u[i].add(&turned[i]), u[i].sub(&turned[i]));
-    let ((w0, v0), (w1, v1)) = (part(0), part(1));
-    ([w0, w1], [v0, v1])
-}
-
-/// P times the image of a ciphertext under a key's automorphism, or itself.
-fn switched(params: &Params, level: usize, parts: &Parts, key: Option<&GaloisKey>) -> ExtendedPair {
-    let Some(key) = key else {
-        let mut pair = ExtendedPair::zero(params, level);
-        parts.iter().enumerate().for_each(|(i, c)| pair.add_scaled(params, i, c));
-        return pair;
-    };
-    let c = params.tables(level).gadget.switch(&parts[1], None, key.key().pairs());
-    let mut pair = ExtendedPair { level, c };
-    pair.add_scaled(params, 0, &parts[0]);
-    pair.permuted(key.permutation())
-}
-
-fn pair(parts: Vec<Poly<Eval>>) -> Result<Parts, HeError> {
-    let found = parts.len();
-    parts.try_into().map_err(|_| RlweError::Degree { operation: "bootstrapping", expected: 2, found }.into())
+/// Ciphertexts whose map ends with a rescale.
+fn ended<C: Shaped>(all: &[C]) -> Vec<(&C, MapEnd)> {
+    all.iter().map(|c| (c, MapEnd::Value)).collect()
 }
 
 /// The maps of a transform's stages: each with its level, factor and scale.
-fn maps<'a>(
+fn maps<'a, B: Backend>(
+    layout: &Layout,
     stages: impl Iterator<Item = (&'a Stage, usize, f64, f64)>,
-    params: &Params,
-    hoisted: usize,
-) -> Result<Vec<LinearMap>, HeError> {
-    let encoder = Encoder::new(params);
+    evaluator: &Evaluator<B>,
+) -> Result<Vec<LinearMap<B::Row>>, HeError> {
     let map = |(stage, level, factor, scale): (&Stage, usize, f64, f64)| {
-        stage.map(&encoder, factor, hoisted, EncodeAt { level, scale, max_abs: 1.0 })
+        stage.map_on(evaluator, factor, layout.literal.hoisted, EncodeAt { level, scale, max_abs: 1.0 })
     };
     stages.map(map).collect()
 }
 
-fn mask_map(layout: &Layout, params: &Params) -> Result<LinearMap, HeError> {
+/// Of sparse slots what undoes the transforms.
+pub(super) fn mask_map<B: Backend>(layout: &Layout, evaluator: &Evaluator<B>) -> Result<LinearMap<B::Row>, HeError> {
     let (diagonals, scale) = layout.mask();
     let at = EncodeAt { level: layout.levels.reduced, scale, max_abs: 1.0 };
-    LinearMap::hoisted(&Encoder::new(params), &diagonals, 1, at)
+    let plan = MapPlan::flat(layout.degree(), &diagonals, 1, usize::MAX, scale);
+    LinearMap::planned(evaluator, &diagonals, plan, at)
 }

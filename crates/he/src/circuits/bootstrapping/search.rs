@@ -5,8 +5,6 @@
 //! as many digits of key switching as its modulus leaves room for. Layout, noise and bytes of one follow from sizes of
 //! primes alone, so that all of them are tried.
 
-use super::layout::Layout;
-use super::params::planned;
 use super::refresh::Kind;
 use super::set::BootstrapLiteral;
 use crate::ckks::ParamsLiteral;
@@ -124,8 +122,7 @@ fn sized(shape: &BootstrapLiteral, levels: usize, shift: i32, digits: usize) -> 
 
 /// What keys, diagonals and the work on one ciphertext take.
 fn bytes(literal: &BootstrapLiteral) -> Result<u64, HeError> {
-    let layout = Layout::new(literal, planned(literal))?;
-    Ok(layout.key_bytes() + layout.diagonal_bytes() + layout.working_bytes(1))
+    Ok(literal.memory()?.into_iter().sum())
 }
 
 /// What the closest candidates reach.

@@ -8,22 +8,21 @@
 //! one of them the key's, so that |Re e| > F has probability exp(−2F/σ) for E|e|² = σ². σ depends on I and x: the bound is the F
 //! for which the mean over I, for the worst x, is exp(−2·54.5).
 
-use super::layout::{Layout, RAISE};
+use super::layout::Layout;
 use super::noise::{cts_imaginary_variance, cts_variance, join_variance, raise_variance, stc_variance};
 use super::params::{BootstrapParams, planned};
-use super::raise::raise;
 use super::refresh::{Bootstrapper, Kind};
 use super::set::BootstrapLiteral;
 use crate::circuits::linear_map::MapPlan;
 use crate::circuits::mod1::Interpolation;
-use crate::circuits::polynomial::Parts;
 use crate::circuits::polynomial::program::{Plan, Program, Value};
-use crate::ckks::Ciphertext;
+use crate::ckks::CiphertextOf;
 use crate::error::HeError;
 use crate::integer::noise::TAIL;
 use num_complex::Complex64;
 use std::f64::consts::TAU;
 use sudare_ring::interrupt::check;
+use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::{Backend, RlweError};
 
 /// What is known of the integers that a table reads.
@@ -46,8 +45,8 @@ pub(crate) struct TableOutput {
 
 /// Tables that are planned for one kind of input.
 #[derive(Debug)]
-pub(crate) struct Tables {
-    pub(super) program: Program,
+pub(crate) struct Tables<R = PeriodicPoly> {
+    pub(super) program: Program<R>,
     /// Bounds on the errors of the results.
     pub errors: Vec<f64>,
 }
@@ -292,17 +291,17 @@ impl BootstrapParams {
     }
 }
 
-impl Bootstrapper {
+impl<B: Backend> Bootstrapper<B> {
     /// Plans tables for integers of which something is known.
     ///
     /// # Errors
     /// `RlweError::Parameters` for a set without tables, `RlweError::OutOfLevels`.
-    pub(crate) fn plan_tables(&self, input: TableInput, outputs: &[TableOutput]) -> Result<Tables, HeError> {
+    pub(crate) fn plan_tables(&self, input: TableInput, outputs: &[TableOutput]) -> Result<Tables<B::Row>, HeError> {
         let layout = self.layout();
         let tables: Vec<_> = outputs.iter().map(|o| (&o.table, o.scale)).collect();
         let (plan, e, values) = layout.tables(&tables)?;
         let errors = layout.table_errors(input, outputs, (&plan, e, &values));
-        Ok(Tables { program: plan.encode(self.params().params(), values), errors })
+        Ok(Tables { program: plan.encode_for(&self.evaluator, values)?, errors })
     }
 
     /// The tables of each input: one ciphertext whose slots have integers in both parts, or two of real ones. The results
@@ -313,10 +312,10 @@ impl Bootstrapper {
     /// level.
     pub(crate) fn run_tables(
         &self,
-        inputs: &[&[Ciphertext]],
-        tables: &Tables,
+        inputs: &[&[CiphertextOf<B>]],
+        tables: &Tables<B::Row>,
         split: bool,
-    ) -> Result<Vec<Vec<Vec<Parts>>>, HeError> {
+    ) -> Result<Vec<Vec<Vec<B::Ciphertext>>>, HeError> {
         let levels = self.layout().levels;
         for c in inputs.iter().copied().flatten() {
             self.evaluator.inner.check_two_parts(OPERATION, c.inner())?;
@@ -325,16 +324,15 @@ impl Bootstrapper {
                 return Err(RlweError::OutOfLevels { operation: OPERATION, needed, level }.into());
             }
         }
-        let one = |parts: &&[Ciphertext]| match parts {
-            [x] => Ok(self.input(x, 1)),
-            [x, y] => Ok(self.complex(self.input(x, 1), self.input(y, 1))),
+        let one = |parts: &&[CiphertextOf<B>]| match parts {
+            [x] => self.input(x, 1),
+            [x, y] => self.complex(self.input(x, 1)?, &self.input(y, 1)?),
             _ => Err(RlweError::Operands { operation: OPERATION, left: 1, right: parts.len() }.into()),
         };
         let starts = inputs.iter().map(one).collect::<Result<Vec<_>, HeError>>()?;
         check();
         let low = self.to_coefficients(starts)?;
-        let raised: Vec<Parts> = low.iter().map(|parts| raise(&self.keys, parts)).collect();
-        self.evaluator.record(RAISE * raised.len());
+        let raised = low.iter().map(|c| self.raised(c)).collect::<Result<Vec<_>, _>>()?;
         check();
         let kinds = vec![Kind::Complex; raised.len()];
         let starts = self.to_slots(raised, &kinds)?;
@@ -344,11 +342,9 @@ impl Bootstrapper {
         drop(starts);
         check();
         let kind = if split { Kind::Pair } else { Kind::Complex };
-        // Shorter tables end above.
-        let low = |parts: &Parts| parts.each_ref().map(|p| p.truncated(levels.reduced + 1));
-        let joined = |both: &[Vec<Parts>]| -> Result<Vec<Vec<Parts>>, HeError> {
+        let joined = |both: &[Vec<B::Ciphertext>]| -> Result<Vec<Vec<B::Ciphertext>>, HeError> {
             let count = both.first().map_or(0, Vec::len);
-            (0..count).map(|table| self.join(both.iter().map(|all| low(&all[table])).collect(), kind)).collect()
+            (0..count).map(|table| self.join(both.iter().map(|all| all[table].clone()).collect(), kind)).collect()
         };
         values.chunks(2).map(joined).collect()
     }

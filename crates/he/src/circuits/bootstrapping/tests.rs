@@ -5,14 +5,12 @@ use super::noise::{
     cts_imaginary_variance, cts_variance, integer_shares, integer_variance, join_variance, raise_variance, samples,
     stc_variance,
 };
-use super::raise::raise;
 use super::refresh::{Bootstrapper, Kind};
 use super::set::{BootstrapLiteral, ReductionLiteral};
 use super::tables::{TableInput, TableOutput};
 use crate::circuits::dft::Transform;
 use crate::circuits::linear_map::{LinearMap, MapPlan};
 use crate::circuits::mod1::Interpolation;
-use crate::circuits::polynomial::Parts;
 use crate::circuits::polynomial::program::Program;
 use crate::ckks::Params;
 use crate::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, State};
@@ -20,6 +18,7 @@ use num_complex::Complex64;
 use std::sync::OnceLock;
 use sudare_ring::{Coeff, Poly};
 use sudare_rlwe::keys::SecretKey;
+use sudare_rlwe::{self as rlwe};
 use sudare_testkit::{Random, sized};
 
 struct World {
@@ -47,26 +46,30 @@ impl World {
     }
 
     /// c_0 + c_1·s in coefficients.
-    fn open(&self, parts: &Parts) -> Poly<Coeff> {
-        let limbs = parts[0].basis().len();
-        let s = Poly::<Coeff>::from_signed(parts[0].basis(), self.secret.coefficients()).into_eval();
-        sudare_ring::ops::phase(parts, &s, limbs).into_coeff()
+    fn open(&self, c: &rlwe::Ciphertext) -> Poly<Coeff> {
+        let basis = c.parts()[0].basis();
+        let s = Poly::<Coeff>::from_signed(basis, self.secret.coefficients()).into_eval();
+        sudare_ring::ops::phase(c.parts(), &s, basis.len()).into_coeff()
     }
 
     /// The same as slots over a scale.
-    fn slots(&self, parts: &Parts, scale: f64) -> Vec<Complex64> {
-        to_slots(self.params(), &centred(&self.open(parts)).iter().map(|c| c / scale).collect::<Vec<_>>())
+    fn slots(&self, c: &rlwe::Ciphertext, scale: f64) -> Vec<Complex64> {
+        to_slots(self.params(), &centred(&self.open(c)).iter().map(|c| c / scale).collect::<Vec<_>>())
     }
 }
 
 impl World {
     /// The same where the first two primes are too small for it.
-    fn decode(&self, parts: &Parts, scale: f64) -> Vec<Complex64> {
-        let level = parts[0].basis().len() - 1;
-        let key = self.secret.id();
-        let inner = sudare_rlwe::Ciphertext::from_parts(self.params(), key, parts.to_vec(), level).unwrap();
-        let c = Ciphertext::new(inner, State { scale, bound: 1.0, noise: 0.0 });
+    fn decode(&self, c: &rlwe::Ciphertext, scale: f64) -> Vec<Complex64> {
+        let c = Ciphertext::new(c.clone(), State { scale, bound: 1.0, noise: 0.0 });
         Encoder::new(self.params()).decode_complex(&Decryptor::new(&self.secret).decrypt(&c).unwrap()).unwrap()
+    }
+}
+
+impl World {
+    /// A ciphertext of level 0 at the highest one.
+    fn raise(&self, c: &Ciphertext) -> rlwe::Ciphertext {
+        self.bootstrapper.evaluator.inner.raise(c.inner(), &self.bootstrapper.raise).unwrap()
     }
 }
 
@@ -168,7 +171,7 @@ fn slots_to_coefficients_alone() {
         for trial in 0..2 {
             let scale = w.params().scale();
             let x = values(i as u64 * 100 + trial, w.params().slots());
-            let input = b.input(&w.encrypt(&x, b.layout().levels.input, scale), 1);
+            let input = b.input(&w.encrypt(&x, b.layout().levels.input, scale), 1).unwrap();
             let exact = w.slots(&input, scale);
             let out = b.to_coefficients(vec![input]).unwrap();
             let [stc, _] = b.params().transforms();
@@ -194,9 +197,8 @@ fn raising_alone_and_the_integers_that_it_adds() {
         for trial in 0..2 {
             let x = values(i as u64 * 31 + trial, w.params().slots());
             let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
-            let parts: Parts = c.parts().to_vec().try_into().unwrap();
-            let message = centred(&w.open(&parts));
-            let raised = centred(&w.open(&raise(&w.bootstrapper.keys, &parts)));
+            let message = centred(&w.open(c.inner()));
+            let raised = centred(&w.open(&w.raise(&c)));
             let multiples: Vec<f64> =
                 raised.iter().zip(&message).map(|(t, m)| ((t - m) / p.layout().q0()).round()).collect();
             let errors = raised.iter().zip(&message).zip(&multiples).map(|((t, m), k)| t - m - k * p.layout().q0());
@@ -237,11 +239,11 @@ fn coefficients_to_slots_alone() {
     imaginary.expect("CtS, imaginary parts");
 }
 
-fn raised(w: &World, seed: u64) -> Parts {
+fn raised(w: &World, seed: u64) -> rlwe::Ciphertext {
     let p = w.bootstrapper.params();
     let x = values(seed, w.params().slots());
     let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
-    raise(&w.bootstrapper.keys, &c.parts().to_vec().try_into().unwrap())
+    w.raise(&c)
 }
 
 #[test]
@@ -282,10 +284,10 @@ fn joining_alone() {
         for trial in 0..2 {
             let value = |k: u64| {
                 let c = w.encrypt(&values(k + 1000 * i as u64 + trial, w.params().slots()), level, scale);
-                Parts::try_from(c.parts().to_vec()).unwrap()
+                c.into_inner()
             };
             let both = vec![value(1), value(2)];
-            let opened: Vec<Vec<Complex64>> = both.iter().map(|parts| w.slots(parts, scale)).collect();
+            let opened: Vec<Vec<Complex64>> = both.iter().map(|c| w.slots(c, scale)).collect();
             let out = b.join(both, Kind::Complex).unwrap();
             let found = w.slots(&out[0], 2.0 * scale);
             let turn = p.layout().undo() as usize;
@@ -309,9 +311,9 @@ fn the_whole_is_the_sum_of_its_steps() {
         for trial in 0..2 {
             let x = values(i as u64 * 17 + trial, w.params().slots());
             let c = w.encrypt(&x, p.layout().levels.input, w.params().scale());
-            let exact = w.slots(&c.parts().to_vec().try_into().unwrap(), c.scale);
+            let exact = w.slots(c.inner(), c.scale);
             let y = b.refresh(&c).unwrap();
-            let found = w.slots(&y.parts().to_vec().try_into().unwrap(), y.scale);
+            let found = w.slots(y.inner(), y.scale);
             let errors = found.iter().zip(&exact).map(|(f, w)| (f - w).norm());
             assert!(errors.clone().all(|e| e < y.error_bound()));
             let energy = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / x.len() as f64;
@@ -367,9 +369,8 @@ fn tables_alone_by_the_integer() {
             let phases: Vec<Complex64> =
                 x.iter().map(|z| ((integer + z.re / 4.0) / layout.reduction.span()).into()).collect();
             let start = w.encrypt(&phases, layout.levels.start, layout.start_scale());
-            let start: Parts = start.parts().to_vec().try_into().unwrap();
-            let exact = w.slots(&start, layout.start_scale());
-            let found = Program::run(&[&tables.program], b.evaluator(), &[&start]).unwrap().remove(0);
+            let exact = w.slots(start.inner(), layout.start_scale());
+            let found = Program::run(&[&tables.program], b.evaluator(), &[start.inner()]).unwrap().remove(0);
             let found = w.slots(&found[0], tables.program.output_states()[0].1);
             let errors = found.iter().zip(&exact).map(|(f, y)| f.im - plan.values(*y, 0)[output].im);
             let variance = |z: &Complex64| layout.value_variances(plan, output, integer + z.re / 4.0).1[1];
@@ -430,8 +431,9 @@ fn tables_fail_as_often_as_the_formula_says() {
             let (mut squares, mut count) = (0.0, 0.0);
             for trial in 0..sized(8, 60) {
                 let x = integers(key * 1000 + trial, modulus as usize, w.params().slots());
-                let input = b.input(&w.encrypt(&x, layout.levels.input, w.params().scale()), 1);
-                let raised = b.to_coefficients(vec![input]).unwrap().iter().map(|c| raise(&b.keys, c)).collect();
+                let input = b.input(&w.encrypt(&x, layout.levels.input, w.params().scale()), 1).unwrap();
+                let low = b.to_coefficients(vec![input]).unwrap();
+                let raised = low.iter().map(|c| b.raised(c).unwrap()).collect();
                 let starts = b.to_slots(raised, &[Kind::Complex]).unwrap();
                 for start in &starts {
                     for y in w.decode(start, layout.start_scale()) {
@@ -442,9 +444,7 @@ fn tables_fail_as_often_as_the_formula_says() {
                 }
                 let programs = [&tables.program; 2];
                 let found = Program::run(&programs, b.evaluator(), &starts.iter().collect::<Vec<_>>()).unwrap();
-                let level = layout.levels.reduced;
-                let found = found.into_iter().flatten().map(|c| c.map(|part| part.truncated(level + 1)));
-                let joined = b.join(found.collect(), Kind::Complex).unwrap();
+                let joined = b.join(found.into_iter().flatten().collect(), Kind::Complex).unwrap();
                 for (f, x) in w.slots(&joined[0], output.scale).iter().zip(&x) {
                     let parts = [(f.re, x.re), (f.im, x.im)];
                     wrong += parts.iter().filter(|(f, x)| f.round() != values[*x as usize]).count() as f64;

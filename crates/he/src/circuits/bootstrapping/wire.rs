@@ -2,14 +2,18 @@
 
 use super::keys::BootstrapKeys;
 use super::params::BootstrapParams;
+use crate::error::HeError;
 use std::io::Write;
+use std::sync::Arc;
 use sudare_rlwe::ParamsHash;
 use sudare_rlwe::wire::{Fields, Header, KeyRecord, ObjectType, Reader, State, Wire, WireError, Writer};
 
 impl BootstrapParams {
     /// Element and level of every evaluation key of the set, in the order in which they travel.
-    fn wanted(&self) -> impl Iterator<Item = (u64, usize)> {
-        std::iter::once((0, self.layout().levels.start)).chain(self.layout().galois_levels())
+    fn wanted(&self) -> Result<impl Iterator<Item = (u64, usize)>, HeError> {
+        let figures = self.figures()?;
+        let galois = figures.galois.iter().map(|(element, level)| (*element, *level));
+        Ok(figures.relin.map(|level| (0, level)).into_iter().chain(galois))
     }
 }
 
@@ -24,7 +28,8 @@ impl Wire for BootstrapKeys {
     fn header(&self) -> Result<Header, WireError> {
         let params = &self.params;
         let (mut meta, mut lengths) = (Vec::new(), Vec::new());
-        let gates = [(&self.to_sparse, params.gate()), (&self.to_dense, params.open())];
+        let [to_sparse, to_dense] = &*self.gates;
+        let gates = [(to_sparse, params.gate()), (to_dense, params.open())];
         let gates = gates.map(|(key, set)| (KeyRecord::of_switch(key), set));
         let others = KeyRecord::all(&self.keys).map(|(record, _)| (record, params.params().rlwe()));
         for (record, set) in gates.into_iter().chain(others) {
@@ -36,7 +41,7 @@ impl Wire for BootstrapKeys {
 
     fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
         let all = KeyRecord::all(&self.keys).map(|(_, key)| key);
-        [&self.to_sparse, &self.to_dense].into_iter().chain(all).try_for_each(|key| KeyRecord::write_key(key, writer))
+        self.gates.iter().chain(all).try_for_each(|key| KeyRecord::write_key(key, writer))
     }
 
     fn read_segments(params: &BootstrapParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -48,11 +53,12 @@ impl Wire for BootstrapKeys {
         let dense = KeyRecord::read(open, &mut fields)?;
         let records = KeyRecord::read_all(set, &mut fields)?;
         fields.finish()?;
+        let corrupt = || WireError::Corrupt { what: "bootstrapping keys that are not the set's" };
         // A set's keys are known: neither fewer nor others, nor at other levels.
         let found = records.iter().map(|r| (r.element, r.level));
         let gates = [(sparse.element, sparse.level), (dense.element, dense.level)];
-        if gates != [(0, 0), (0, params.layout().levels.top)] || !found.eq(params.wanted()) {
-            return Err(WireError::Corrupt { what: "bootstrapping keys that are not the set's" });
+        if gates != [(0, 0), (0, params.layout().levels.top)] || !found.eq(params.wanted().map_err(|_| corrupt())?) {
+            return Err(corrupt());
         }
         let lengths = sparse.lengths(gate).chain(dense.lengths(open));
         header.expect_segments(lengths.chain(records.iter().flat_map(|r| r.lengths(set))))?;
@@ -60,6 +66,6 @@ impl Wire for BootstrapKeys {
         let to_sparse = sparse.read_key(gate, reader)?;
         let to_dense = dense.read_key(open, reader)?;
         let keys = KeyRecord::read_keys(&records, set, id, reader)?;
-        Ok(Self { params: params.clone(), keys, to_sparse, to_dense })
+        Ok(Self { params: params.clone(), keys, gates: Arc::new([to_sparse, to_dense]) })
     }
 }

@@ -15,10 +15,11 @@
 mod layers;
 
 use super::linear_map::{Diagonals, LinearMap, MapPlan};
-use crate::ckks::{EncodeAt, Encoder};
+use crate::ckks::{EncodeAt, Encoder, Evaluator};
 use crate::error::{HeError, parameters};
 use layers::Diagonal;
 use num_complex::Complex64;
+use sudare_rlwe::Backend;
 
 /// Which way a transform goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,9 +142,24 @@ impl Stage {
     /// As [`LinearMap::chained`].
     pub fn map(&self, encoder: &Encoder, factor: f64, hoisted: usize, at: EncodeAt) -> Result<LinearMap, HeError> {
         let scaled = self.times(factor);
-        let size = |d: &Vec<Complex64>| d.iter().map(|x| x.norm()).fold(0.0, f64::max);
-        let max_abs = scaled.values().map(size).fold(0.0, f64::max);
+        let max_abs = largest(&scaled);
         LinearMap::chained(encoder, &scaled, self.unit, self.steps(hoisted), EncodeAt { max_abs, ..at })
+    }
+
+    /// The same as a backend keeps it.
+    ///
+    /// # Errors
+    /// As [`Stage::map`].
+    pub(crate) fn map_on<B: Backend>(
+        &self,
+        evaluator: &Evaluator<B>,
+        factor: f64,
+        hoisted: usize,
+        at: EncodeAt,
+    ) -> Result<LinearMap<B::Row>, HeError> {
+        let (scaled, degree) = (self.times(factor), evaluator.params().degree());
+        let plan = MapPlan::chained(degree, &scaled, self.unit, self.steps(hoisted), at.scale);
+        LinearMap::planned(evaluator, &scaled, plan, EncodeAt { max_abs: largest(&scaled), ..at })
     }
 
     /// The same map without its values, over a ring of some degree.
@@ -162,6 +178,11 @@ impl Stage {
             |i: i64, t: i64, d: &[Complex64]| d[i as usize % d.len()] * x[(i + t * self.unit).rem_euclid(n) as usize];
         (0..n).map(|i| self.diagonals.iter().map(|(t, d)| term(i, *t, d)).sum()).collect()
     }
+}
+
+/// The largest absolute value.
+fn largest(diagonals: &Diagonals<Complex64>) -> f64 {
+    diagonals.values().flatten().map(|x| x.norm()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

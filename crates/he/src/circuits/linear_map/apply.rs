@@ -1,13 +1,10 @@
 //! Applying linear maps.
 
 use super::LinearMap;
-use crate::circuits::polynomial::Parts;
 use crate::ckks::spread::{self, Part, Spread};
 use crate::ckks::{Ciphertext, CiphertextOf, Evaluator, State};
 use crate::error::HeError;
-use sudare_ring::ops::{Digits, Root};
-use sudare_rlwe::switching::ExtendedPair;
-use sudare_rlwe::{Backend, RlweError, Shaped};
+use sudare_rlwe::{Backend, MapEnd, RlweError, Shaped};
 
 impl<B: Backend> Evaluator<B> {
     /// Applies a linear map and rescales: double hoisting.
@@ -31,7 +28,8 @@ impl<B: Backend> Evaluator<B> {
         self.check(a)?;
         let states = maps.iter().map(|map| self.mapped(a, *map)).collect::<Result<Vec<_>, _>>()?;
         let steps: Vec<_> = maps.iter().map(|map| (&map.steps, map.rows.as_slice())).collect();
-        let made = self.inner.linear_maps(&a.inner, &steps)?.into_iter().zip(states).zip(maps);
+        let made = self.inner.linear_maps(&[(&a.inner, MapEnd::Value)], &steps)?.into_iter().flatten();
+        let made = made.zip(states).zip(maps);
         let of = |((inner, state), map): ((B::Ciphertext, State), &&LinearMap<B::Row>)| {
             let spread = self.rescaled_spread(map.spread(a), a.level(), 2);
             Ciphertext::new(inner, self.rescaled(state, a.level(), 2)).with_spread(spread)
@@ -78,30 +76,15 @@ impl<R> LinearMap<R> {
     }
 }
 
-impl LinearMap {
-    /// The map of two parts that are not in a ciphertext, rescaled.
-    pub(crate) fn apply_parts(
+impl<R> LinearMap<R> {
+    /// The map of ciphertexts without what is said of their messages, each with its end: each key and diagonal is read once for
+    /// all.
+    pub(crate) fn apply<B: Backend<Row = R>>(
         &self,
-        evaluator: &Evaluator,
-        level: usize,
-        inputs: &[&Parts],
-    ) -> Result<Vec<Parts>, HeError> {
-        let params = &self.params;
-        let pairs = self.extended_parts(evaluator, level, inputs)?;
-        Ok(pairs.into_iter().map(|pair| pair.mod_down_rescale(params)).collect::<Result<_, _>>()?)
-    }
-
-    /// P times the map of two parts that are not in a ciphertext.
-    pub(crate) fn extended_parts(
-        &self,
-        evaluator: &Evaluator,
-        level: usize,
-        inputs: &[&Parts],
-    ) -> Result<Vec<ExtendedPair>, HeError> {
-        let gadget = &self.params.tables(level).gadget;
-        let digits: Vec<Digits> = inputs.iter().map(|parts| gadget.decompose(&parts[1])).collect();
-        let sources = inputs.iter().zip(&digits).map(|([c0, c1], digits)| Root { c0, c1, digits });
-        let sources = sources.collect::<Vec<_>>();
-        Ok(evaluator.inner.linear_map_extended(level, &sources, &self.steps, &self.rows)?)
+        evaluator: &Evaluator<B>,
+        sources: &[(&B::Ciphertext, MapEnd)],
+    ) -> Result<Vec<B::Ciphertext>, HeError> {
+        let none = RlweError::Internal { what: "a linear map has no result" };
+        Ok(evaluator.inner.linear_maps(sources, &[(&self.steps, self.rows.as_slice())])?.pop().ok_or(none)?)
     }
 }

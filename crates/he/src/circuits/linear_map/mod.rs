@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::automorphism::rotation_element;
 use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
-use sudare_rlwe::{Backend, Counters, GiantStep, MapSteps, RlweError, RootStep};
+use sudare_rlwe::{Backend, GiantStep, MapSteps, Over, RlweError, RootStep};
 
 /// Bits of a scaled value that double precision rounds as it should.
 const MOST_BITS: f64 = 62.0;
@@ -134,7 +134,8 @@ impl LinearMap {
         at: EncodeAt,
     ) -> Result<Self, HeError> {
         check(encoder.params(), diagonals, at)?;
-        Self::encode(encoder, MapPlan::flat(encoder.params().degree(), diagonals, unit, babies, at.scale), at)
+        let plan = MapPlan::flat(encoder.params().degree(), diagonals, unit, babies, at.scale);
+        Self::encode(encoder.params(), plan, at, |_, make| make())
     }
 
     /// Prepares a map without giant steps: all its rotations come from one decomposition, which
@@ -171,24 +172,7 @@ impl LinearMap {
         }
         check(encoder.params(), diagonals, at)?;
         let plan = MapPlan::chained(encoder.params().degree(), diagonals, unit, (hoisted, roots), at.scale);
-        Self::encode(encoder, plan, at)
-    }
-
-    fn encode(encoder: &Encoder, (mut plan, values): (MapPlan, Turned), at: EncodeAt) -> Result<Self, HeError> {
-        let params = encoder.params();
-        let mut rows = Vec::new();
-        for (giant, values) in plan.giants.iter_mut().zip(values) {
-            let mut all = Vec::new();
-            for (diagonal, values) in giant.diagonals.iter_mut().zip(values) {
-                let basis = params.qp_at(at.level);
-                let (encoded, rounding) = encode_rounded(params, basis, &values, at.scale);
-                diagonal.rounding = rounding;
-                all.push(encoded);
-            }
-            rows.push(all);
-        }
-        let steps = plan.steps();
-        Ok(Self { params: params.clone(), level: at.level, plan, steps, rows })
+        Self::encode(encoder.params(), plan, at, |_, make| make())
     }
 
     /// Number of its diagonals.
@@ -224,7 +208,7 @@ impl<B: Backend> Evaluator<B> {
             let (mut diagonals, mut all) = (Vec::with_capacity(terms.len()), Vec::with_capacity(terms.len()));
             for (baby, t) in terms {
                 let mut rounding = ROUNDING_VARIANCE * (2 * slots) as f64;
-                all.push(self.inner.prepare_row(level, slots, || {
+                all.push(self.backend().prepare_row((level, Over::QP), slots, || {
                     let one = |s: usize| Complex64::from(if keep(t, s) { 1.0 } else { 0.0 });
                     let mut values: Vec<Complex64> = (0..slots).map(one).collect();
                     values.rotate_right((turn * unit).rem_euclid(slots as i64) as usize);
@@ -245,10 +229,53 @@ impl<B: Backend> Evaluator<B> {
     }
 }
 
+/// Makes a row for a backend: of a period, by a function that encodes it.
+type Make<'a> = &'a mut dyn FnMut() -> Result<PeriodicPoly, HeError>;
+
 impl<R> LinearMap<R> {
+    fn encode(
+        params: &Params,
+        (mut plan, values): (MapPlan, Turned),
+        at: EncodeAt,
+        prepare: impl Fn(usize, Make<'_>) -> Result<R, HeError>,
+    ) -> Result<Self, HeError> {
+        let mut rows = Vec::new();
+        for (giant, values) in plan.giants.iter_mut().zip(values) {
+            let mut all = Vec::new();
+            for (diagonal, values) in giant.diagonals.iter_mut().zip(values) {
+                let (period, rounding) = (diagonal.period, &mut diagonal.rounding);
+                all.push(prepare(period, &mut || {
+                    let (encoded, found) = encode_rounded(params, params.qp_at(at.level), &values, at.scale);
+                    *rounding = found;
+                    Ok(encoded)
+                })?);
+            }
+            rows.push(all);
+        }
+        let steps = plan.steps();
+        Ok(Self { params: params.clone(), level: at.level, plan, steps, rows })
+    }
+
+    /// A planned map, as a backend keeps it.
+    ///
+    /// # Errors
+    /// As [`LinearMap::new`].
+    pub(crate) fn planned<B: Backend<Row = R>>(
+        evaluator: &Evaluator<B>,
+        diagonals: &Diagonals<Complex64>,
+        plan: (MapPlan, Turned),
+        at: EncodeAt,
+    ) -> Result<Self, HeError> {
+        let params = evaluator.params();
+        check(params, diagonals, at)?;
+        Self::encode(params, plan, at, |period, make| {
+            evaluator.backend().prepare_row((at.level, Over::QP), period, make)
+        })
+    }
+
     /// Galois elements whose keys it needs, each once.
     pub fn elements(&self) -> Vec<u64> {
-        self.plan.elements()
+        self.steps.elements()
     }
 
     /// The level it is prepared for.
@@ -363,39 +390,15 @@ impl MapPlan {
         MapSteps { roots, giants, chained: self.chained }
     }
 
-    /// Galois elements whose keys it needs, each once.
-    pub fn elements(&self) -> Vec<u64> {
-        let babies = self.roots.iter().flat_map(|r| r.babies.iter().copied().chain([r.turn]));
-        let all: BTreeSet<u64> = babies.chain(self.giants.iter().map(|g| g.turn)).filter(|e| *e != 1).collect();
-        all.into_iter().collect()
-    }
-
-    /// What one application does.
+    /// The rounds of one application.
     pub fn operations(&self) -> MapOperations {
-        let turns = |elements: &mut dyn Iterator<Item = u64>| elements.filter(|e| *e != 1).count();
-        let babies = turns(&mut self.roots.iter().flat_map(|r| r.babies.iter().copied()));
-        let root_turns = turns(&mut self.roots.iter().map(|r| r.turn));
-        let giant_turns = turns(&mut self.giants.iter().map(|g| g.turn));
-        let diagonals = self.giants.iter().map(|g| g.diagonals.len()).sum();
+        let [babies, root_turns, giant_turns, diagonals] = self.steps().counts();
         MapOperations { babies, root_turns, giant_turns, diagonals }
-    }
-
-    /// The same as an evaluator counts it.
-    pub fn counters(&self) -> Counters {
-        let MapOperations { babies, root_turns, giant_turns, diagonals } = self.operations();
-        let rot = (babies + root_turns + giant_turns) as u64;
-        Counters { add: diagonals as u64 - 1, rot, cmult: diagonals as u64, mult: 0, relin: 0, key_switches: rot }
     }
 
     /// The scale of its diagonals.
     pub fn scale(&self) -> f64 {
         self.scale
-    }
-
-    /// Rows that its diagonals take of each limb, in words.
-    pub fn row_words(&self) -> usize {
-        let kept = |d: &Diagonal| PeriodicPoly::words_of(self.degree, d.period);
-        self.giants.iter().flat_map(|g| &g.diagonals).map(kept).sum()
     }
 }
 

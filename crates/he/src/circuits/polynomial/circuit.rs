@@ -1,11 +1,12 @@
 //! A polynomial, ready to be evaluated on ciphertexts of one level and scale.
 
 use super::noise::{MARGIN, Samples};
-use super::program::{OperationCount, Plan, Program};
+use super::program::{OperationCount, Plan, Program, Value};
 use super::{Basis, Planner, Polynomial};
-use crate::ckks::{Ciphertext, Evaluator, Params, State};
+use crate::ckks::{Ciphertext, CiphertextOf, Evaluator, Params, State};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
+use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::{Backend, RlweError};
 
 /// Largest relative difference between a ciphertext's scale and the one that was planned for.
@@ -13,8 +14,8 @@ const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// A polynomial's program and constants for one level and scale of the input.
 #[derive(Debug)]
-pub struct PolynomialCircuit {
-    program: Program,
+pub struct PolynomialCircuit<R = PeriodicPoly> {
+    program: Program<R>,
     polynomial: Polynomial,
     level: usize,
     scale: f64,
@@ -37,6 +38,37 @@ impl PolynomialCircuit {
         scale: f64,
         target: f64,
     ) -> Result<Self, HeError> {
+        Self::planned(params, polynomial, (level, scale, target), |plan, value| plan.encode(params, vec![value]))
+    }
+
+    /// Bytes of its constants.
+    pub fn bytes(&self) -> usize {
+        self.program.bytes()
+    }
+}
+
+impl<R> PolynomialCircuit<R> {
+    /// The same, with its constants as a backend keeps them.
+    ///
+    /// # Errors
+    /// As [`PolynomialCircuit::new`].
+    pub fn on<B: Backend<Row = R>>(
+        evaluator: &Evaluator<B>,
+        polynomial: &Polynomial,
+        level: usize,
+        scale: f64,
+        target: f64,
+    ) -> Result<Self, HeError> {
+        let encode = |plan: Plan, value| plan.encode_for(evaluator, vec![value]);
+        Self::planned(evaluator.params(), polynomial, (level, scale, target), encode)
+    }
+
+    fn planned(
+        params: &Params,
+        polynomial: &Polynomial,
+        (level, scale, target): (usize, f64, f64),
+        encode: impl FnOnce(Plan, Value) -> Result<Program<R>, HeError>,
+    ) -> Result<Self, HeError> {
         let highest = params.max_level();
         if level > highest {
             return Err(RlweError::NoSuchLevel { operation: "a polynomial", wanted: level, highest }.into());
@@ -51,7 +83,7 @@ impl PolynomialCircuit {
         let written = (polynomial.basis, polynomial.coefficients.as_slice());
         let value = Planner::write(&mut plan, 0, written, target)?;
         let gains = plan.gains(value, &domain(polynomial));
-        let program = plan.encode(params, vec![value]);
+        let program = encode(plan, value)?;
         let reach = polynomial.centre.abs() + polynomial.radius;
         Ok(Self { program, polynomial: polynomial.clone(), level, scale, reach, gains })
     }
@@ -87,11 +119,6 @@ impl PolynomialCircuit {
         self.program.plan().operations()
     }
 
-    /// Bytes of its constants.
-    pub fn bytes(&self) -> usize {
-        self.program.bytes()
-    }
-
     /// The level that its relinearisation key has to reach.
     pub fn level(&self) -> usize {
         self.level
@@ -118,7 +145,7 @@ fn domain(polynomial: &Polynomial) -> Samples {
     }
 }
 
-impl Evaluator {
+impl<B: Backend> Evaluator<B> {
     /// p(x) in every slot, at the circuit's exact scale.
     ///
     /// The slots lie in the polynomial's domain; that is the caller's to know, as far as the bound that
@@ -129,7 +156,11 @@ impl Evaluator {
     /// `RlweError::NoSuchLevel` below the circuit's level, [`HeError::ScaleMismatch`],
     /// [`HeError::TooLarge`] where the ciphertext's bound says that values lie outside,
     /// `RlweError::MissingRelinKey`.
-    pub fn polynomial(&self, x: &Ciphertext, circuit: &PolynomialCircuit) -> Result<Ciphertext, HeError> {
+    pub fn polynomial(
+        &self,
+        x: &CiphertextOf<B>,
+        circuit: &PolynomialCircuit<B::Row>,
+    ) -> Result<CiphertextOf<B>, HeError> {
         let operation = "a polynomial";
         self.check(x)?;
         self.params().expect("the circuit", &circuit.program.params)?;
@@ -149,8 +180,7 @@ impl Evaluator {
         }
         let shifted = if centre == 0.0 { None } else { Some(self.add_constant(x, -centre)?) };
         let input = shifted.as_ref().unwrap_or(x);
-        let parts = [0, 1].map(|i| input.parts()[i].truncated(circuit.level + 1));
-        let out = Program::run(&[&circuit.program], self, &[&parts])?;
+        let out = Program::run(&[&circuit.program], self, &[&input.inner])?.pop().and_then(|mut outputs| outputs.pop());
         let (level, scale) = circuit.program.output_states()[0];
         let noise = circuit.program.plan().error_bound(&circuit.gains, input.noise / (x.scale * radius));
         let bound = match circuit.reach > centre.abs() + radius {
@@ -159,7 +189,7 @@ impl Evaluator {
         };
         let state = State { scale, bound, noise: noise * scale };
         state.check_fits(operation, self.params(), level)?;
-        let inner = x.inner().with_parts(out.into_iter().flatten().flatten().collect(), level);
+        let inner = out.ok_or(RlweError::Internal { what: "a polynomial has no value" })?;
         Ok(Ciphertext::new(inner, state))
     }
 }

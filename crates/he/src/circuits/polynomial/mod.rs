@@ -47,7 +47,6 @@ pub mod weighted;
 pub use circuit::PolynomialCircuit;
 pub use distance::Function;
 pub(crate) use plan::Planner;
-pub(crate) use run::Parts;
 
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;

@@ -85,7 +85,7 @@ impl Plan {
     /// Variance of a coefficient of what sum `k` adds, in integer units.
     fn fresh_variance(&self, k: usize) -> f64 {
         let (sum, chain) = (&self.sums()[k], &self.chain);
-        let switching = if sum.products.is_empty() { 0.0 } else { chain.switching(sum.level).variance() };
+        let switching = if sum.products.is_empty() { 0.0 } else { chain.relinearisation(sum.level).variance() };
         switching / self.prime(sum.level).powi(2) + chain.division(2).variance()
     }
 
@@ -98,7 +98,7 @@ impl Plan {
     /// Bound on what sum `k` adds, in units of its value.
     fn fresh_bound(&self, k: usize, gains: &Gains) -> f64 {
         let (sum, chain) = (&self.sums()[k], &self.chain);
-        let switching = if sum.products.is_empty() { 0.0 } else { chain.switching(sum.level).bound(&TAIL) };
+        let switching = if sum.products.is_empty() { 0.0 } else { chain.relinearisation(sum.level).bound(&TAIL) };
         let divided = switching / self.prime(sum.level) + chain.division(2).bound(&TAIL);
         // Constants are rounded: two coefficients where one number stands in all slots.
         let rounding = |period: usize| match period {

@@ -184,7 +184,7 @@ mod tests {
     fn planned(params: &Params, basis: Basis, coefficients: &[Complex64], target: f64) -> Program {
         let mut plan = Plan::new(params.sketch().clone(), params.max_level(), 45f64.exp2());
         let value = Planner::write(&mut plan, 0, (basis, coefficients), target).unwrap();
-        plan.encode(params, vec![value])
+        plan.encode(params, vec![value]).unwrap()
     }
 
     fn polynomial(basis: Basis, coefficients: &[Complex64]) -> Polynomial {

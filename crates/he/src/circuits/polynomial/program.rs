@@ -5,14 +5,13 @@
 //! encoded once, at the scale at which each meets its sum: branches of different depth meet without
 //! a mismatch, and at no cost in levels.
 
-use crate::circuits::periodic::encode;
-use crate::ckks::Params;
+use crate::circuits::periodic::{encode, period};
+use crate::ckks::{Evaluator, Params};
 use crate::error::HeError;
 use num_complex::Complex64;
 use sudare_ring::ops::PeriodicPoly;
-use sudare_rlwe::Counters;
-use sudare_rlwe::RlweError;
 use sudare_rlwe::noise::Sketch;
+use sudare_rlwe::{Backend, Over, RlweError};
 
 /// Largest relative difference between the scale of a product and that of its sum: double precision's
 /// own error after some dozens of products.
@@ -63,9 +62,9 @@ impl Sum {
 
 /// A sum's constants as its rows meet them.
 #[derive(Debug)]
-pub(super) struct Encoded {
-    pub multiples: Vec<PeriodicPoly>,
-    pub constant: Option<PeriodicPoly>,
+pub(super) struct Encoded<R> {
+    pub multiples: Vec<R>,
+    pub constant: Option<R>,
 }
 
 /// A program without its constants: values, by level and scale, of a chain of primes.
@@ -148,19 +147,6 @@ impl Plan {
         count(&self.sums)
     }
 
-    /// The same as an evaluator counts it.
-    pub fn counters(&self) -> Counters {
-        let of = |s: &Sum| Counters {
-            add: (s.products.len() + s.multiples.len()).max(1) as u64 - 1,
-            rot: 0,
-            cmult: s.multiples.len() as u64,
-            mult: s.products.len() as u64,
-            relin: u64::from(!s.products.is_empty()),
-            key_switches: u64::from(!s.products.is_empty()),
-        };
-        self.sums.iter().map(of).sum()
-    }
-
     /// All values where the input is `x`, in slot `slot`.
     pub fn values(&self, x: Complex64, slot: usize) -> Vec<Complex64> {
         let mut values = vec![x];
@@ -174,26 +160,55 @@ impl Plan {
     }
 
     /// Encodes all constants.
-    pub fn encode(self, params: &Params, outputs: Vec<Value>) -> Program {
-        let constants = |sum: &Sum| {
-            let basis = params.q_at(sum.level);
-            let rows = |slots: &Slots, scale: f64| encode(params, basis, slots, scale);
-            Encoded {
-                multiples: sum.multiples.iter().map(|(v, c)| rows(c, sum.scale / self.scale(*v))).collect(),
-                constant: (!sum.constant.is_empty()).then(|| rows(&sum.constant, sum.scale)),
-            }
+    ///
+    /// # Errors
+    /// None.
+    pub fn encode(self, params: &Params, outputs: Vec<Value>) -> Result<Program, HeError> {
+        self.prepared(params, outputs, |_, _, make| make())
+    }
+
+    /// Encodes all constants, as a backend keeps them.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn encode_for<B: Backend>(
+        self,
+        evaluator: &Evaluator<B>,
+        outputs: Vec<Value>,
+    ) -> Result<Program<B::Row>, HeError> {
+        let prepare = |level, period, make: Make<'_>| evaluator.backend().prepare_row((level, Over::Q), period, make);
+        self.prepared(evaluator.params(), outputs, prepare)
+    }
+
+    fn prepared<R>(
+        self,
+        params: &Params,
+        outputs: Vec<Value>,
+        prepare: impl Fn(usize, usize, Make<'_>) -> Result<R, HeError>,
+    ) -> Result<Program<R>, HeError> {
+        let row = |level: usize, slots: &Slots, scale: f64| {
+            prepare(level, period(slots), &mut || Ok(encode(params, params.q_at(level), slots, scale)))
         };
-        let encoded = self.sums.iter().map(constants).collect();
-        Program { params: params.clone(), plan: self, encoded, outputs }
+        let constants = |sum: &Sum| -> Result<Encoded<R>, HeError> {
+            let multiple = |(v, c): &(Value, Slots)| row(sum.level, c, sum.scale / self.scale(*v));
+            let constant = (!sum.constant.is_empty()).then(|| row(sum.level, &sum.constant, sum.scale));
+            let multiples = sum.multiples.iter().map(multiple).collect::<Result<_, _>>()?;
+            Ok(Encoded { multiples, constant: constant.transpose()? })
+        };
+        let encoded = self.sums.iter().map(constants).collect::<Result<_, _>>()?;
+        Ok(Program { params: params.clone(), plan: self, encoded, outputs })
     }
 }
 
+/// Encodes a row, for a backend that has a use for its words.
+type Make<'a> = &'a mut dyn FnMut() -> Result<PeriodicPoly, HeError>;
+
 /// A planned program with its constants.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct Program<R = PeriodicPoly> {
     pub(super) params: Params,
     plan: Plan,
-    pub(super) encoded: Vec<Encoded>,
+    pub(super) encoded: Vec<Encoded<R>>,
     pub(super) outputs: Vec<Value>,
 }
 
@@ -208,7 +223,7 @@ pub struct OperationCount {
     pub rescales: usize,
 }
 
-impl Program {
+impl<R> Program<R> {
     /// What it does.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -223,10 +238,13 @@ impl Program {
     pub fn output_states(&self) -> Vec<(usize, f64)> {
         self.outputs.iter().map(|v| (self.plan.level(*v), self.plan.scale(*v))).collect()
     }
+}
 
+impl Program {
     /// Bytes of its constants.
     pub fn bytes(&self) -> usize {
-        let rows = |e: &Encoded| e.multiples.iter().chain(&e.constant).map(PeriodicPoly::bytes).sum::<usize>();
+        let rows =
+            |e: &Encoded<PeriodicPoly>| e.multiples.iter().chain(&e.constant).map(PeriodicPoly::bytes).sum::<usize>();
         self.encoded.iter().map(rows).sum()
     }
 }

@@ -91,7 +91,7 @@ impl<B: Backend> Evaluator<B> {
     {
         let together = match count {
             0 => 1,
-            _ => operands(0).first().map_or(1, |c| self.inner.together(&c.inner)),
+            _ => operands(0).first().map_or(1, |c| self.backend().width(&c.inner)),
         };
         if count > 0
             && let Some(made) = self.once(count, &operands(0), &circuit)
@@ -140,7 +140,7 @@ impl<B: Backend> Evaluator<B> {
     ) -> Result<Vec<CiphertextOf<B>>, HeError> {
         let none = || RlweError::Operands { operation: "a value", left: 0, right: count };
         let first = parts.iter().flat_map(|(_, made)| made).next().ok_or_else(none)?.clone();
-        if let Some(inner) = self.inner.assembled(&first.inner, count) {
+        if let Some(inner) = self.backend().assembled(&first.inner, count) {
             if parts.iter().map(|(places, _)| places.len()).sum::<usize>() < count {
                 self.once(1, &[&first], |c| nothing(c[0])).transpose()?;
             }
@@ -167,12 +167,12 @@ impl<B: Backend> Evaluator<B> {
         operands: &[&CiphertextOf<B>],
         circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
     ) -> Option<Result<CiphertextOf<B>, E>> {
-        let taken = self.inner.taken(&operands.iter().map(|c| &c.inner).collect::<Vec<_>>(), count)?;
+        let taken = self.backend().taken(&operands.iter().map(|c| &c.inner).collect::<Vec<_>>(), count)?;
         let list = operands.iter().zip(taken);
         let list: Vec<_> = list.map(|(c, inner)| Ciphertext::new(inner, c.state()).with_spread(c.spread)).collect();
         let made = circuit(&list.iter().collect::<Vec<_>>());
         drop(list);
-        Some(made.map(|c| Ciphertext::new(self.inner.returned(c.inner()), c.state()).with_spread(c.spread)))
+        Some(made.map(|c| Ciphertext::new(self.backend().returned(c.inner()), c.state()).with_spread(c.spread)))
     }
 
     fn in_batches<'c, E: From<HeError>>(
@@ -199,7 +199,7 @@ impl<B: Backend> Evaluator<B> {
             let batches = (0..places).map(batch).collect::<Result<Vec<_>, HeError>>()?;
             let made = circuit(&batches.iter().collect::<Vec<_>>())?;
             let state = made.state();
-            let parts = self.inner.split(made.inner(), lists.len()).map_err(HeError::from)?;
+            let parts = self.backend().split(made.inner(), lists.len()).map_err(HeError::from)?;
             out.extend(parts.into_iter().map(|inner| Ciphertext::new(inner, state)));
         }
         Ok(out)
@@ -208,8 +208,8 @@ impl<B: Backend> Evaluator<B> {
     /// Ciphertexts of one scale as a batch, of which is said what holds for each.
     fn gathered(&self, list: &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, HeError> {
         let inners: Vec<_> = list.iter().map(|c| &c.inner).collect();
-        let inner = self.inner.gather(&inners)?;
-        // `gather` refuses an empty list.
+        let inner = self.backend().join(&inners)?;
+        // `join` refuses an empty list.
         let Some(mut state) = list.first().map(|c| c.state()) else { unreachable!("a batch of no ciphertexts") };
         for c in list {
             // All have the first one's scale then: what differs is an error.

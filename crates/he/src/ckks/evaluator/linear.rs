@@ -76,7 +76,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`.
     pub fn mul_imaginary_unit(&self, a: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
-        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner)?, a.state()).with_spread(a.spread.turned()))
+        Ok(Ciphertext::new(self.inner.mul_imaginary_unit(&a.inner, false)?, a.state()).with_spread(a.spread.turned()))
     }
 
     /// p ⊙ Σ_ψ ψ(a), rescaled: one decomposition, one division by P·q_l.
@@ -120,8 +120,7 @@ impl<B: Backend> Evaluator<B> {
         let switched = elements.iter().filter(|e| **e != 1).count() as f64;
         let spread = a.spread.images(terms, images).plus(spread::switching(params, level) * switched);
         let spread = self.rescaled_spread(spread.mul_plain(a.scale, p.spread, p.scale), level, 2);
-        let mask = self.inner.narrowed(&p.poly, p.level, level);
-        let inner = self.inner.sum_of_automorphisms_mul_rescale(&a.inner, elements, &mask)?;
+        let inner = self.inner.sum_of_automorphisms_mul_rescale(&a.inner, elements, &p.poly)?;
         Ok(Ciphertext::new(inner, self.rescaled(state, level, 2)).with_spread(spread))
     }
 }

@@ -41,7 +41,7 @@ impl<B: Backend> Evaluator<B> {
         let (encoder, at) = (Encoder::new(&self.params), self.mask_at(mask.level));
         encoder.check_at("encoding", at)?;
         let make = || Ok::<_, HeError>(encoder.encode_at(&mask.values(self.params.slots()), at)?.poly.clone());
-        let poly = self.inner.prepare(at.level, Over::Q, make)?;
+        let poly = self.backend().prepare(at.level, Over::Q, make)?;
         let (params, noise) = (self.params.rlwe().clone(), encoder.noise(at));
         let spread = self.mask_spread(mask);
         Ok(Plaintext { params, poly, level: at.level, scale: at.scale, bound: at.max_abs, noise, spread })
@@ -62,7 +62,7 @@ impl<B: Backend> Evaluator<B> {
         encoder.check_at("encoding", at)?;
         let values = || Mask { level, value, period: usize::MAX, keep }.values(self.params.slots());
         let make = || Ok::<_, HeError>(encoder.encode_at(&values(), at)?.poly.clone());
-        let poly = self.inner.prepare(level, Over::Q, make)?;
+        let poly = self.backend().prepare(level, Over::Q, make)?;
         let (params, noise) = (self.params.rlwe().clone(), encoder.noise(at));
         let error = spread::encoding(&self.params, usize::MAX) + spread::doubles(&self.params, at);
         let spread = PlainSpread { size: value.abs(), error, mask: false };
@@ -80,7 +80,7 @@ impl<B: Backend> Evaluator<B> {
         let (encoder, at) = (Encoder::new(&self.params), self.mask_at(mask.level));
         encoder.check_at("encoding", at)?;
         let make = || Ok::<_, HeError>(encoder.encode_extended(&mask.values(self.params.slots()), at)?.poly);
-        let poly = self.inner.prepare(at.level, Over::QP, make)?;
+        let poly = self.backend().prepare(at.level, Over::QP, make)?;
         let params = self.params.rlwe().clone();
         // As an encoder's plaintext says it: its error bound times its scale.
         let noise = encoder.noise(at) / at.scale * at.scale;
@@ -97,7 +97,7 @@ impl<B: Backend> Evaluator<B> {
         let encoder = Encoder::new(&self.params);
         encoder.check_at("encoding", at)?;
         let make = || Ok::<_, HeError>(encoder.encode_constant(value, at)?.poly.clone());
-        let poly = self.inner.prepare(at.level, Over::Q, make)?;
+        let poly = self.backend().prepare(at.level, Over::Q, make)?;
         let (params, noise) = (self.params.rlwe().clone(), encoder.noise(at));
         let spread = PlainSpread { size: value.abs(), error: ROUNDING_VARIANCE, mask: false };
         Ok(Plaintext { params, poly, level: at.level, scale: at.scale, bound: at.max_abs, noise, spread })
@@ -122,6 +122,6 @@ impl Evaluator<Simulated> {
 
     /// `count` ciphertexts of which this is known.
     pub fn batch(&self, level: usize, count: usize, state: State, spread: Spread) -> CiphertextOf<Simulated> {
-        Ciphertext::new(self.inner.batch(level, count), state).with_spread(spread)
+        Ciphertext::new(self.backend().batch(level, count), state).with_spread(spread)
     }
 }

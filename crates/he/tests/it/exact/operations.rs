@@ -207,3 +207,26 @@ fn one_thread_equals_many() {
     let w = World::<Bgv>::new(&literal, 12289);
     assert_eq!(run(&w, 1), run(&w, 3));
 }
+
+/// A prime that is 1 modulo N alone has slots for half of the coefficients: the same operations on them.
+#[test]
+fn slots_of_polynomials_in_a_square() {
+    let w = World::<Bgv>::new(&literal(10, &[45, 45, 45], &[46], 1), 13313);
+    let (s, t, row, n) = (&w.server, *w.t(), w.params.row(), w.params.degree());
+    assert_eq!((w.params.slots(), row), (n / 2, n / 4));
+    let mut random = Random(6);
+    let [x, y] = [0, 1].map(|_| random.words(t.value(), n / 2));
+    let [a, b] = [&x, &y].map(|values| w.encrypt(values, Packing::Slots));
+    assert_eq!(w.decrypt(&a, Packing::Slots), x);
+    let product: Vec<u64> = x.iter().zip(&y).map(|(x, y)| t.mul(*x, *y)).collect();
+    assert_eq!(w.decrypt(&s.mul_relin(&a, &b).unwrap(), Packing::Slots), product);
+    let turned: Vec<u64> = (0..n / 2).map(|i| x[i / row * row + (i + 3) % row]).collect();
+    assert_eq!(w.decrypt(&s.rotate_rows(&a, 3).unwrap(), Packing::Slots), turned);
+    let swapped: Vec<u64> = (0..n / 2).map(|i| x[(i + row) % (2 * row)]).collect();
+    assert_eq!(w.decrypt(&s.rotate_columns(&a).unwrap(), Packing::Slots), swapped);
+    let sum = x.iter().fold(0, |acc, x| t.add(acc, *x));
+    assert_eq!(w.decrypt(&s.sum_slots(&a, true).unwrap(), Packing::Slots), vec![sum; n / 2]);
+    let found = w.encoder.encode_unsigned(&vec![0; n / 2 + 1], Packing::Slots, Wrap::Refuse);
+    assert_eq!(found.unwrap_err(), HeError::TooManyValues { found: n / 2 + 1, capacity: n / 2 });
+    assert!(w.encoder.encode_unsigned(&vec![0; n], Packing::Coefficients, Wrap::Refuse).is_ok());
+}

@@ -5,13 +5,15 @@ use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_he::integer::{IntegerParams, Packing, Wrap};
 use sudare_he::{ckks, integer};
 use sudare_packings::bv;
-use sudare_ring::random::Seed;
+use sudare_ring::random::{MaskSeed, Seed};
 use sudare_ring::{Poly, Threads};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::multiparty::{Digest, Entry, Flooding, Ledger, Opening, Party, PartyError, Session, relin_sum};
+use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire;
 use sudare_testkit::memory::{NARROW, Needles, WIDE, gone_after_drop};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 fn params(log_n: u32, data_primes: usize, secret: SecretDistribution) -> Params {
     let literal = ParamsLiteral {
@@ -70,6 +72,51 @@ fn used(key: SecretKey) -> impl Sized {
         (decryptor.decrypt(&by_secret).unwrap(), decryptor.decrypt(&by_public).unwrap(), by_secret, by_public)
     });
     (key, keys, public, encrypted)
+}
+
+/// A party's secret, and c_1 times it, are nowhere once its messages are made.
+#[test]
+fn parties_and_what_they_say() {
+    gone_after_drop(|needles| {
+        let params = params(10, 3, SecretDistribution::TernarySum { parties: 3 });
+        let session = Session::new(&params, 2, MaskSeed::from_bytes([1; 32])).unwrap();
+        let seed = |i: u32| Zeroizing::new([i as u8 + 7; 32]);
+        let mut parties: Vec<Party> = (0..3).map(|i| Party::from_seed(&session, i, seed(i)).unwrap()).collect();
+        let mut shares: Vec<Vec<_>> = parties.iter().map(Party::private_shares).collect();
+        for party in &mut parties {
+            let own: Vec<_> = shares.iter_mut().map(|shares| shares.remove(0)).collect();
+            party.add_private_shares(&own).unwrap();
+        }
+        // Party 0's secret, as it derives it.
+        let root = format!("sudare party of session {}", Digest(session.id().0).hex());
+        let mut coefficients = Zeroizing::new(vec![0; params.degree()]);
+        let stream = &mut Seed::from_bytes(*seed(0)).derive(&root, 0).derive("secret", 0).stream(0);
+        sudare_ring::random::ternary(stream, &mut coefficients);
+        let basis = params.q().concat(params.p()).unwrap();
+        polynomial(needles, "a party's secret", &basis, &coefficients, "");
+        let public = parties[0].public_key_share();
+        let first = parties.iter().map(|p| p.relin_first_share(2).unwrap()).collect::<Vec<_>>();
+        let sum = relin_sum(&session, 2).unwrap().all(&first).unwrap().relin_sum().unwrap();
+        let second = parties[0].relin_second_share(&sum, &mut Once).unwrap();
+        let galois = parties[0].galois_share(&[(5, 2)]).unwrap();
+        let c1 = sudare_ring::ops::mask(params.q(), &MaskSeed::from_bytes([2; 32]), 0);
+        let c = sudare_rlwe::Ciphertext::from_parts(&params, session.key(), vec![c1.clone(), c1], 2).unwrap();
+        let flooding = Flooding::new(ReleasePolicy::new(1, 20).unwrap(), 1.0).unwrap();
+        let answers = [1, 2].map(|gap| {
+            let opening = Opening::new(&session, &c, &[0, 1], flooding, (1, gap)).unwrap();
+            parties[0].decryption_share(&opening, &mut Once).unwrap()
+        });
+        (parties, public, first, second, galois, answers)
+    });
+}
+
+/// Admits everything: a test asks once.
+struct Once;
+
+impl Ledger for Once {
+    fn admit(&mut self, _: &Entry) -> Result<(), PartyError> {
+        Ok(())
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl World {
         let product = spec.build().unwrap();
         // What is told without building is what is built.
         let figures = product.figures([1.0; 2]).unwrap();
-        assert_eq!(spec.outline().unwrap().figures([1.0; 2]).unwrap(), figures);
+        assert_eq!(spec.plan().unwrap().figures([1.0; 2]).unwrap(), figures);
         let secret = SecretKey::generate(product.params()).unwrap();
         let generator = KeyGenerator::new(&secret).unwrap();
         let keys = generator.eval_keys(figures.keys.relin, &figures.keys.galois).unwrap();

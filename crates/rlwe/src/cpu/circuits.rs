@@ -1,0 +1,73 @@
+//! Steps of larger circuits: sums of a polynomial, and raising a ciphertext.
+
+use super::Cpu;
+use crate::backend::{Combination, Raise};
+use crate::ciphertext::Ciphertext;
+use crate::error::RlweError;
+use crate::switching::mod_down;
+use sudare_ring::ops::{self, Digits, Ending, Pair, PeriodicPoly};
+use sudare_ring::{Eval, Poly};
+
+/// Both parts of a ciphertext.
+fn pair(a: &Ciphertext) -> Result<&Pair, RlweError> {
+    let found = a.parts().len();
+    a.parts().first_chunk().ok_or(RlweError::Degree { operation: "a circuit", expected: 2, found })
+}
+
+impl Cpu {
+    /// Sums at one level, relinearised and rescaled, so that each limb of the relinearisation key is read from memory once for
+    /// all.
+    pub(super) fn combined_sums(
+        &self,
+        sums: &[Combination<'_, Ciphertext, PeriodicPoly>],
+        level: usize,
+    ) -> Result<Vec<Ciphertext>, RlweError> {
+        let params = self.context.params();
+        let tables = params.tables(level);
+        let none = RlweError::OutOfLevels { operation: "a circuit", needed: 1, level };
+        let mut likes = Vec::with_capacity(sums.len());
+        let mut parts: Vec<Vec<Poly<Eval>>> = Vec::with_capacity(sums.len());
+        for sum in sums {
+            let products = sum.products.iter().map(|[a, b]| Ok([pair(a)?, pair(b)?]));
+            let multiples = sum.multiples.iter().map(|(v, by)| Ok((pair(v)?, *by)));
+            let sum_of = ops::Combination {
+                products: products.collect::<Result<_, RlweError>>()?,
+                factor: sum.factor,
+                multiples: multiples.collect::<Result<_, RlweError>>()?,
+                constant: sum.constant,
+            };
+            parts.push(sum_of.parts(params.q_at(level)));
+            likes.push(sum.like);
+        }
+        let made = |like: &Ciphertext, parts: Vec<Poly<Eval>>| like.with_parts(parts, level - 1);
+        if parts.iter().all(|p| p.len() == 3) {
+            let key = self.context.keys().relin()?;
+            let division = tables.mod_down_rescale.as_ref().ok_or(none)?;
+            let batch: Vec<_> =
+                parts.iter().map(|p| (&p[2], Ending { division, plus: Some([&p[0], &p[1]]), image: None })).collect();
+            let switched = tables.gadget.switch_divided_many(&batch, key.pairs());
+            return Ok(likes.iter().zip(switched).map(|(like, pair)| made(like, pair.into())).collect());
+        }
+        let one = |(like, parts): (&&Ciphertext, Vec<Poly<Eval>>)| match parts.len() {
+            3 => self.relinearized(&like.with_parts(parts, level), true),
+            _ => Ok(made(like, tables.rescale.as_ref().ok_or(none.clone())?.of(&parts))),
+        };
+        likes.iter().zip(parts).map(one).collect()
+    }
+
+    /// From modulus q_0 to all primes, by way of a sparse secret.
+    ///
+    /// c_0 + c_1·s = m modulo q_0, taken as integers, is m + q_0·I. With a sparse secret of weight h, |I| ≤ h/2:
+    /// so the ciphertext is switched to it modulo q_0·p, both parts are lifted, and c_1, whose coefficients are
+    /// at most q_0/2, is switched back as one digit with one special prime.
+    pub(super) fn raised(a: &Ciphertext, by: &Raise) -> Result<Ciphertext, RlweError> {
+        let (Raise { gate, open, top, .. }, [to_sparse, to_dense], parts) = (by, by.keys()?, pair(a)?);
+        let switched = gate.tables(0).gadget.switch(&parts[1], None, to_sparse.pairs());
+        let [mut c0, c1] = mod_down(gate, 0, switched);
+        c0.add_assign(&parts[0]);
+        let digit = Digits::of(vec![c1.lifted(open.qp_at(*top))]);
+        let [mut d0, d1] = mod_down(open, *top, open.tables(*top).gadget.product(&digit, to_dense.pairs()));
+        d0.add_assign(&c0.lifted(open.q_at(*top)));
+        Ok(a.with_parts(vec![d0, d1], *top))
+    }
+}

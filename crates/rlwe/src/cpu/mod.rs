@@ -1,0 +1,188 @@
+//! The processor: one ciphertext at a time, by the operations of [`sudare_ring::ops`], each with all threads.
+
+mod blocks;
+mod circuits;
+mod linear;
+mod map;
+mod products;
+mod rotations;
+
+pub use blocks::Blocks;
+pub use map::{GiantStep, MapSteps, RootStep};
+pub use rotations::{Hoisted, narrowed};
+
+use crate::backend::{Backend, Combination, MapEnd, Over, Raise};
+use crate::ciphertext::Ciphertext;
+use crate::context::Context;
+use crate::error::RlweError;
+use crate::keys::KeySource;
+use crate::params::Params;
+use std::sync::Arc;
+use sudare_ring::ops::PeriodicPoly;
+use sudare_ring::{Eval, Poly};
+
+/// The processor.
+#[derive(Debug)]
+pub struct Cpu {
+    context: Context,
+}
+
+impl Cpu {
+    /// With a server's keys.
+    pub fn new(keys: impl Into<Arc<dyn KeySource>>) -> Self {
+        Self { context: Context::new(keys) }
+    }
+}
+
+/// It takes one ciphertext at a time.
+fn alone(found: usize) -> RlweError {
+    RlweError::Operands { operation: "a batch on the processor", left: found, right: 1 }
+}
+
+impl Backend for Cpu {
+    type Ciphertext = Ciphertext;
+    type Plaintext = Poly<Eval>;
+    type Row = PeriodicPoly;
+
+    fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn prepare<E>(&self, _: usize, _: Over, make: impl FnOnce() -> Result<Poly<Eval>, E>) -> Result<Poly<Eval>, E> {
+        make()
+    }
+
+    fn prepare_row<E>(
+        &self,
+        _: (usize, Over),
+        _: usize,
+        make: impl FnOnce() -> Result<PeriodicPoly, E>,
+    ) -> Result<PeriodicPoly, E> {
+        make()
+    }
+
+    fn width(&self, _: &Ciphertext) -> usize {
+        1
+    }
+
+    fn join(&self, batches: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
+        match batches {
+            [one] => Ok((*one).clone()),
+            more => Err(alone(more.len())),
+        }
+    }
+
+    fn split(&self, batch: &Ciphertext, count: usize) -> Result<Vec<Ciphertext>, RlweError> {
+        if count == 1 { Ok(vec![batch.clone()]) } else { Err(alone(count)) }
+    }
+
+    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        Ok(Self::combined(a, b, Poly::add, |_| ()))
+    }
+
+    fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        Ok(Self::combined(a, b, Poly::sub, Poly::neg_assign))
+    }
+
+    fn add_assign(&self, acc: &mut Ciphertext, b: &Ciphertext) -> Result<(), RlweError> {
+        Self::accumulate(acc, b);
+        Ok(())
+    }
+
+    fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, RlweError> {
+        Ok(Self::times_integer(a, value))
+    }
+
+    fn mul_imaginary_unit(&self, a: &Ciphertext, minus: bool) -> Result<Ciphertext, RlweError> {
+        let mut parts = a.parts().to_vec();
+        parts.iter_mut().for_each(|part| part.mul_imaginary_unit(minus));
+        Ok(a.with_parts(parts, a.level()))
+    }
+
+    fn add_plain(&self, a: &Ciphertext, p: &Poly<Eval>, minus: bool) -> Result<Ciphertext, RlweError> {
+        Self::with_plain(a, p, minus)
+    }
+
+    fn mul_plain(&self, a: &Ciphertext, p: &Poly<Eval>, rescale: bool) -> Result<Ciphertext, RlweError> {
+        Self::times_plain(a, p, rescale)
+    }
+
+    fn dot(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, RlweError> {
+        Ok(self.products(a, b))
+    }
+
+    fn dot_assign(&self, acc: &mut Ciphertext, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<(), RlweError> {
+        self.add_products(acc, a, b);
+        Ok(())
+    }
+
+    fn relinearize(&self, a: &Ciphertext, rescale: bool) -> Result<Ciphertext, RlweError> {
+        self.relinearized(a, rescale)
+    }
+
+    fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
+        Self::rescaled(a)
+    }
+
+    fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, RlweError> {
+        Ok(a.at_level(level).into_owned())
+    }
+
+    fn automorphism(&self, a: &Ciphertext, element: u64) -> Result<Ciphertext, RlweError> {
+        self.image(a, element)
+    }
+
+    fn automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Vec<Ciphertext>, RlweError> {
+        self.images(a, elements)
+    }
+
+    fn sum_of_automorphisms(
+        &self,
+        a: &Ciphertext,
+        elements: &[u64],
+        mask: Option<&Poly<Eval>>,
+    ) -> Result<Ciphertext, RlweError> {
+        self.sum_of_images(a, elements, mask)
+    }
+
+    fn difference_of_automorphisms(
+        &self,
+        a: (&Ciphertext, u64),
+        b: (&Ciphertext, u64),
+    ) -> Result<Ciphertext, RlweError> {
+        self.difference_of_images(a, b)
+    }
+
+    fn linear_maps(
+        &self,
+        sources: &[(&Ciphertext, MapEnd)],
+        maps: &[(&MapSteps, &[Vec<PeriodicPoly>])],
+    ) -> Result<Vec<Vec<Ciphertext>>, RlweError> {
+        self.mapped(sources, maps)
+    }
+
+    fn combinations(
+        &self,
+        sums: &[Combination<'_, Ciphertext, PeriodicPoly>],
+        level: usize,
+    ) -> Result<Vec<Ciphertext>, RlweError> {
+        self.combined_sums(sums, level)
+    }
+
+    fn raise(&self, a: &Ciphertext, by: &Raise) -> Result<Ciphertext, RlweError> {
+        Self::raised(a, by)
+    }
+
+    fn under(&self, a: &Ciphertext, params: &Params) -> Result<Ciphertext, RlweError> {
+        Ok(Ciphertext::new(params, a.key(), a.parts().to_vec(), a.level()))
+    }
+
+    fn block_products(
+        &self,
+        left: &[&Ciphertext],
+        right: &[&Ciphertext],
+        blocks: &Blocks,
+    ) -> Result<Vec<Ciphertext>, RlweError> {
+        self.products_of_blocks(left, right, blocks)
+    }
+}

@@ -1,0 +1,76 @@
+//! Products and relinearisation.
+
+use super::Cpu;
+use crate::backend::Shaped;
+use crate::ciphertext::Ciphertext;
+use crate::counters::Counters;
+use crate::error::RlweError;
+use crate::evaluator::Evaluator;
+use sudare_ring::ops::{Division, Ending, tensor, tensor_add};
+
+impl Cpu {
+    /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
+    pub(super) fn products(&self, a: &[&Ciphertext], b: &[&Ciphertext]) -> Ciphertext {
+        let level = a.iter().chain(b).map(|c| c.level()).min().unwrap_or(0);
+        let [a_parts, b_parts] = [a, b].map(|side| side.iter().map(|c| c.both()).collect::<Vec<_>>());
+        let parts = tensor(self.context.params().q_at(level), &a_parts, &b_parts);
+        a[0].with_parts(parts.into(), level)
+    }
+
+    /// `acc += Σ_i a_i · b_i`, in place where `acc` has three parts and no operand is below it.
+    pub(super) fn add_products(&self, acc: &mut Ciphertext, a: &[&Ciphertext], b: &[&Ciphertext]) {
+        let level = acc.level();
+        if a.iter().chain(b).any(|c| c.level() < level) || acc.parts().len() != 3 {
+            return Self::accumulate(acc, &self.products(a, b));
+        }
+        let [a_parts, b_parts] = [a, b].map(|side| side.iter().map(|c| c.both()).collect::<Vec<_>>());
+        if let Some(parts) = acc.parts_mut().first_chunk_mut() {
+            tensor_add(self.context.params().q_at(level), parts, &a_parts, &b_parts);
+        }
+    }
+
+    /// Three parts to two, divided by P or by P·q_l.
+    pub(super) fn relinearized(&self, a: &Ciphertext, rescale: bool) -> Result<Ciphertext, RlweError> {
+        let tables = self.context.params().tables(a.level());
+        match (rescale, &tables.mod_down_rescale) {
+            (true, Some(division)) => self.switched_square(a, division),
+            (false, _) => self.switched_square(a, tables.by_p()?),
+            (true, None) => Self::rescaled(&self.switched_square(a, tables.by_p()?)?),
+        }
+    }
+
+    /// ⌊(P·(c_0, c_1) + the switched c_2)/D⌉, at the level of the primes that stay.
+    fn switched_square(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
+        let [c0, c1, c2] = a.parts() else {
+            let (operation, found) = ("relinearisation", a.parts().len());
+            return Err(RlweError::Degree { operation, expected: 3, found });
+        };
+        let key = self.context.keys().relin()?;
+        let end = Ending { division, plus: Some([c0, c1]), image: None };
+        let parts = self.context.params().tables(a.level()).gadget.switch_divided(c2, key.pairs(), &end);
+        Ok(a.with_parts(parts.into(), division.kept().len() - 1))
+    }
+}
+
+impl Evaluator {
+    /// Relinearise and divide by P and some of the last primes, times a factor: ⌊F·(P·a) / (P·D)⌉ by a
+    /// division that the scheme made.
+    ///
+    /// # Errors
+    /// As [`Evaluator::relinearize`]; [`RlweError::Degree`] without a third part,
+    /// [`RlweError::NoSuchLevel`] for a division over other primes.
+    pub fn relinearize_divide(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
+        self.check(a)?;
+        let (operation, kept) = ("relinearisation", division.kept().len());
+        if kept == 0 || kept + division.tail().len() != self.params().qp_at(a.level()).len() {
+            return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: a.level() });
+        }
+        if a.polynomials() < 3 {
+            return Err(RlweError::Degree { operation, expected: 3, found: a.polynomials() });
+        }
+        self.check_relin(a.level())?;
+        let out = self.backend().switched_square(a, division)?;
+        self.record(Counters { relin: 1, key_switches: 1, ..Counters::default() });
+        Ok(out)
+    }
+}

@@ -1,0 +1,5 @@
+#![no_main]
+
+use sudare_rlwe::multiparty::RefreshShare;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| sudare_fuzz::party_object::<RefreshShare>(data));
