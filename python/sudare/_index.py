@@ -371,6 +371,13 @@ class IndexClient(SecretHolder[_core.IndexClient]):
         """
         return self._add(path, vectors, payload, append=True)
 
+    def discard(self, path: PathLike) -> int:
+        """Remove segments that an interrupted `store` or `append` left; how many.
+
+        Without it only the same rows can go on.
+        """
+        return self._core.discard(os.fspath(path))
+
     def _add(self, path: PathLike, vectors: Any, payload: Any, append: bool) -> int:
         storing = self._core.store(os.fspath(path), append)
         for rows, numbers in _chunks(vectors, payload):

@@ -5,6 +5,8 @@ use crate::{Outcome, write};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -88,6 +90,17 @@ fn normalised(v: Vec<f64>) -> Vec<f64> {
     v.into_iter().map(|x| x / norm).collect()
 }
 
+/// The resident server, which ends when this is dropped, as it would by idling.
+struct Resident(PathBuf);
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        if let Ok(mut stream) = UnixStream::connect(&self.0) {
+            let _ = stream.write_all(b"end\n");
+        }
+    }
+}
+
 impl Drive {
     fn empty(&self) -> Outcome<()> {
         if self.folder.exists() {
@@ -96,12 +109,26 @@ impl Drive {
         Ok(fs::create_dir_all(&self.folder)?)
     }
 
+    /// A step by its name, as the build scripts of the entries make it; a copy where the folder is on another disk.
+    fn named(&self, program: &str, step: &str) -> Outcome<PathBuf> {
+        let folder = self.folder.join("build");
+        fs::create_dir_all(&folder)?;
+        let (here, named) = (folder.join(program), folder.join(step));
+        if !here.exists() {
+            let built = self.programs.join(program);
+            fs::hard_link(&built, &here).or_else(|_| fs::copy(&built, &here).map(|_| ()))?;
+        }
+        if !named.exists() {
+            fs::hard_link(&here, &named)?;
+        }
+        Ok(fs::canonicalize(named)?)
+    }
+
     /// One step; its wall time goes to what was measured.
     fn step(&self, program: &str, step: &str, arguments: &[&str], out: &mut Measured) -> Outcome<()> {
-        let program = fs::canonicalize(self.programs.join(program))?;
+        let program = self.named(program, step)?;
         let begun = Instant::now();
         let status = Command::new(program)
-            .arg(step)
             .args(arguments)
             .current_dir(&self.folder)
             .env("SUDARE_THREADS", self.threads.to_string())
@@ -157,6 +184,7 @@ impl Drive {
 
         let number = size.to_string();
         let arguments: Vec<&str> = [number.as_str()].into_iter().chain(count_only.then_some("--count_only")).collect();
+        let resident = Resident(io.join("server.socket"));
         let once = [
             "client_preprocess_dataset",
             "client_key_generation",
@@ -198,11 +226,7 @@ impl Drive {
         out.bytes.insert("query", size_of(&io.join("ciphertexts_upload/query.bin")));
         out.bytes.insert("answer", size_of(&io.join("ciphertexts_download/results.bin")));
         self.reported(&Path::new("io").join(name).join("server_reported_steps.json"), &mut out);
-        // The resident server ends, as it would by idling.
-        let socket = io.join("server.socket");
-        if let Ok(mut stream) = std::os::unix::net::UnixStream::connect(&socket) {
-            std::io::Write::write_all(&mut stream, b"end\n")?;
-        }
+        drop(resident);
         self.peaks(&mut out);
         fs::remove_dir_all(&self.folder)?;
         Ok(out)

@@ -178,6 +178,11 @@ impl IndexClient {
         })
     }
 
+    /// Removes what an unfinished store or append left. Segments removed.
+    fn discard(&self, py: Python<'_>, path: PathBuf) -> Result<usize> {
+        long(py, || Ok(self.inner.discard(&path)?))
+    }
+
     /// A question of some vectors.
     fn query(&self, py: Python<'_>, vectors: PyReadonlyArray2<'_, f32>) -> Result<IndexQuery> {
         let vectors: Vec<f32> = vectors.as_array().iter().copied().collect();

@@ -6,6 +6,7 @@ use crate::layout::positions;
 use crate::message::{Answer, Asked, Query};
 use crate::peel::{Left, peel};
 use crate::plan::{CLEAR, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL};
+use crate::threshold::{ERROR_AT_ONE, Threshold};
 use std::path::Path;
 use std::sync::Arc;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor};
@@ -17,10 +18,10 @@ use sudare_store::StoreError;
 use sudare_store::layout::hex;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Segments of a table at most: what two digits of the number of a half hold.
-const MAX_SEGMENTS: u64 = 1 << 15;
 /// Bound on a slot of two coordinates: √2, and rounding.
 const PAIR: f64 = 1.5;
+/// How far slots of one sum are from each other, at most.
+const ALIKE: f64 = 0.1;
 
 /// A match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Client {
     }
 
     /// The order of rows of a table.
-    fn order(&self, index: &str) -> Seed {
+    pub(crate) fn order(&self, index: &str) -> Seed {
         self.seed("sudare search order").derive(index, 0)
     }
 
@@ -130,6 +131,14 @@ impl Client {
         let files = Files::new(path);
         let (table, manifest) = files.open(&self.index, self.secret.id())?;
         Ok(Storing::new(self, files, table, manifest))
+    }
+
+    /// Removes segments of a `store` or an `append` that was not finished, so that other rows can take their place. Their number.
+    ///
+    /// # Errors
+    /// As [`Client::append`], but for an unfinished table; what the disk refuses.
+    pub fn discard(&self, path: &Path) -> Result<usize, SearchError> {
+        Files::new(path).discard(&self.index, self.secret.id())
     }
 
     /// A question of one or more vectors, row by row.
@@ -174,12 +183,17 @@ impl Client {
     /// The sums of indicators of a count as they come out: for each question one for each threshold.
     ///
     /// # Errors
-    /// [`SearchError::OtherAnswer`]; [`SearchError::He`] for an answer under another key.
+    /// [`SearchError::OtherAnswer`]; [`SearchError::NoSum`] for ciphertexts that hold no sum; [`SearchError::He`] for an answer
+    /// under another key.
     pub fn sums(&self, answer: &Answer) -> Result<Vec<Vec<f64>>, SearchError> {
         self.expect(answer, Asked::Count)?;
-        // All slots hold the sum.
-        let one =
-            |c: &Ciphertext| self.slots(c).map(|slots| slots.iter().map(|z| z.re).sum::<f64>() / slots.len() as f64);
+        // All slots hold the sum, which is real.
+        let one = |c: &Ciphertext| {
+            let slots = self.slots(c)?;
+            let mean = slots.iter().map(|z| z.re).sum::<f64>() / slots.len() as f64;
+            let alike = slots.iter().all(|z| (z.re - mean).abs() < ALIKE && z.im.abs() < CLEAR);
+            if alike { Ok(mean) } else { Err(SearchError::NoSum) }
+        };
         let all = answer.ciphertexts().iter().map(one).collect::<Result<Vec<f64>, _>>()?;
         Ok(all.chunks(answer.gaps().len().max(1)).map(<[f64]>::to_vec).collect())
     }
@@ -187,15 +201,33 @@ impl Client {
     /// How many rows match: for each question one number for each threshold.
     ///
     /// # Errors
-    /// As [`Client::sums`]; [`SearchError::InsideGap`] for a sum that is no whole number.
+    /// As [`Client::sums`]; [`SearchError::ManyMatches`] for more than errors of indicators allow for;
+    /// [`SearchError::InsideGap`] for a sum that is no whole number.
     pub fn counts(&self, answer: &Answer) -> Result<Vec<Vec<u64>>, SearchError> {
-        let whole = |(sum, gap): (f64, &crate::Gap)| {
-            let count = sum.round().max(0.0);
-            let clear = (sum - count).abs() < CLEAR;
-            if clear { Ok(count as u64) } else { Err(SearchError::InsideGap { found: sum, gap: *gap }) }
+        let sums = self.sums(answer)?;
+        let thresholds = answer.gaps().iter().map(|gap| self.index.threshold_of(*gap));
+        let thresholds = thresholds.collect::<Result<Vec<_>, _>>()?;
+        let counts = |sums: Vec<f64>| {
+            sums.into_iter().zip(&thresholds).map(|(sum, t)| self.whole(sum, t, answer.rows())).collect()
         };
-        let counts = |sums: Vec<f64>| sums.into_iter().zip(answer.gaps()).map(whole).collect();
-        self.sums(answer)?.into_iter().map(counts).collect()
+        sums.into_iter().map(counts).collect()
+    }
+
+    /// The whole number that a sum of indicators of `rows` rows stands for.
+    fn whole(&self, sum: f64, threshold: &Threshold, rows: u64) -> Result<u64, SearchError> {
+        let count = sum.round().max(0.0);
+        if !(-1.0..=1.0 + (1.0 + ERROR_AT_ONE) * rows as f64).contains(&sum) {
+            return Err(SearchError::NoSum);
+        }
+        // Each match is off by up to `each`, and there are `most` of them at most.
+        let (bias, each) = (self.index.bias(threshold), threshold.error_at_one());
+        let most = (sum.max(0.0) + CLEAR + bias) / (1.0 - each);
+        let off = bias + each * most;
+        match (sum - count).abs() < CLEAR {
+            true if off < 2.0 * CLEAR => Ok(count as u64),
+            false if off < CLEAR => Err(SearchError::InsideGap { found: sum, gap: threshold.gap() }),
+            _ => Err(SearchError::ManyMatches { found: count as u64, sure: ((CLEAR - bias) / each) as u64 }),
+        }
     }
 
     /// The matches of each question, in the order of their rows.
@@ -304,8 +336,10 @@ impl Storing {
     /// Takes rows and their payloads, and stores the segments that they fill.
     ///
     /// # Errors
-    /// [`SearchError::Shape`], [`SearchError::NotFinite`], [`SearchError::Payload`], [`SearchError::TooManyRows`], before anything is
-    /// taken; [`StoreError::OtherWork`] if other rows were stored before; what the disk refuses.
+    /// [`SearchError::Shape`], [`SearchError::NotFinite`], [`SearchError::Payload`], [`SearchError::TooManyRows`],
+    /// [`SearchError::TooManySegments`], before anything is taken. After rows were taken, [`SearchError::OtherRows`] if others
+    /// were stored before, and what the disk refuses: what was stored whole stays, and another [`Client::store`] or
+    /// [`Client::append`] of the same rows goes on from it.
     pub fn push(&mut self, vectors: &[f32], payload: &[u64]) -> Result<(), SearchError> {
         let goal = *self.client.index.goal();
         if !vectors.len().is_multiple_of(goal.d) {
@@ -321,6 +355,13 @@ impl Storing {
         if found > goal.rows {
             return Err(SearchError::TooManyRows { found, planned: goal.rows });
         }
+        let waiting = (self.rows.len() / goal.d + count) as u64;
+        let most = self.client.index.segment_rows();
+        let (segments, planned) =
+            (self.manifest.segments.len() as u64 + waiting.div_ceil(most as u64), self.client.index.most_segments());
+        if segments > planned {
+            return Err(SearchError::TooManySegments { planned, rows: most as u64 });
+        }
         if let Some(p) = goal.payload
             && let Some(at) = payload.iter().position(|x| p.bits < 64 && x >> p.bits != 0)
         {
@@ -330,7 +371,6 @@ impl Storing {
         let units: Vec<Vec<f64>> = units.collect::<Result<_, _>>()?;
         self.rows.extend(units.into_iter().flatten().map(|x| x as f32));
         self.numbers.extend(payload);
-        let most = self.client.index.segment_rows();
         while self.rows.len() >= most * goal.d {
             self.segment(most)?;
         }
@@ -341,10 +381,6 @@ impl Storing {
     fn segment(&mut self, count: usize) -> Result<(), SearchError> {
         let index = &self.client.index;
         let (goal, shape, segment) = (index.goal(), index.shape(), self.manifest.segments.len());
-        if segment as u64 >= MAX_SEGMENTS {
-            let (found, planned) = (self.rows(), self.manifest.rows());
-            return Err(SearchError::TooManyRows { found, planned });
-        }
         let numbers = goal.payload.map_or(0, |p| p.numbers);
         let (rows, payload) = (&self.rows[..count * goal.d], &self.numbers[..count * numbers]);
         let (secret, params) = (&*self.client.secret, index.params());

@@ -128,13 +128,40 @@ pub enum SearchError {
         /// Cells that are left.
         left: usize,
     },
-    /// More matches than were allowed.
-    #[error("{found} rows match, and {limit} were allowed; allow more, or raise the threshold")]
-    TooMany {
-        /// Matches.
-        found: usize,
-        /// The limit.
-        limit: usize,
+    /// More segments than the plan has room for.
+    #[error(
+        "the plan has room for {planned} segments, of which each append begins one; append {rows} rows at a time, or plan more"
+    )]
+    TooManySegments {
+        /// Segments planned.
+        planned: u64,
+        /// Rows of a segment.
+        rows: u64,
+    },
+    /// Other rows where a store or an append was not finished.
+    #[error(
+        "{path}: other rows are stored there by a work that was not finished; go on with the same rows, or discard() what is \
+         unfinished first"
+    )]
+    OtherRows {
+        /// The segment.
+        path: String,
+    },
+    /// Ciphertexts that are no count.
+    #[error(
+        "the answer holds no count: its slots disagree, or it is larger than the table; ask again, and check the server"
+    )]
+    NoSum,
+    /// More matches than errors of indicators allow for.
+    #[error(
+        "about {found} rows match, and with this gap up to {sure} are counted right; ask with a wider gap or a higher threshold, \
+         or look at scores"
+    )]
+    ManyMatches {
+        /// Matches, about.
+        found: u64,
+        /// Matches that are counted right.
+        sure: u64,
     },
     /// Less memory than a search takes.
     #[error("a search of this index takes {least} bytes of memory, and {given} are allowed; allow as many")]
@@ -173,16 +200,21 @@ impl Kinded for SearchError {
             Self::Wire(e) => e.kind(),
             Self::Store(e) => e.kind(),
             Self::He(e) => e.kind(),
-            Self::Goal { .. } | Self::Gap { .. } | Self::TooManyRows { .. } | Self::TooLittleMemory { .. } => {
-                ErrorKind::Parameters
-            }
+            Self::Goal { .. }
+            | Self::Gap { .. }
+            | Self::TooManyRows { .. }
+            | Self::TooManySegments { .. }
+            | Self::TooLittleMemory { .. } => ErrorKind::Parameters,
             Self::NotFinite { .. } | Self::ZeroQuery { .. } | Self::Payload { .. } => ErrorKind::Input,
             Self::Shape { .. } => ErrorKind::Shape,
             Self::NoPayload => ErrorKind::NotPlanned,
-            Self::Mixed { .. } => ErrorKind::Mismatch,
-            Self::OtherAnswer { .. } | Self::TooMany { .. } => ErrorKind::Usage,
-            Self::Damaged { .. } => ErrorKind::Format,
-            Self::InsideGap { .. } | Self::BlurredPayload { .. } | Self::Unresolved { .. } => ErrorKind::Precision,
+            Self::Mixed { .. } | Self::OtherRows { .. } => ErrorKind::Mismatch,
+            Self::OtherAnswer { .. } => ErrorKind::Usage,
+            Self::Damaged { .. } | Self::NoSum => ErrorKind::Format,
+            Self::InsideGap { .. }
+            | Self::ManyMatches { .. }
+            | Self::BlurredPayload { .. }
+            | Self::Unresolved { .. } => ErrorKind::Precision,
         }
     }
 

@@ -109,6 +109,13 @@ fn io(path: &Path, e: &std::io::Error) -> SearchError {
     StoreError::Io { path: path.into(), kind: e.kind(), reason: e.to_string() }.into()
 }
 
+fn other_rows(e: StoreError) -> SearchError {
+    match e {
+        StoreError::OtherWork { path } => SearchError::OtherRows { path: path.display().to_string() },
+        other => other.into(),
+    }
+}
+
 fn write<T: Serialize>(path: &Path, document: &T) -> Result<(), SearchError> {
     let mut text = serde_json::to_vec_pretty(document).map_err(|e| damaged(path, e.to_string()))?;
     text.push(b'\n');
@@ -133,8 +140,16 @@ impl Files {
         self.0.join("segments.json")
     }
 
+    fn segments(&self) -> PathBuf {
+        self.0.join("segments")
+    }
+
+    fn segment(&self, segment: usize) -> PathBuf {
+        self.segments().join(format!("{segment:06}"))
+    }
+
     pub fn part(&self, segment: usize, part: Part) -> PathBuf {
-        self.0.join("segments").join(format!("{segment:06}")).join(part.name())
+        self.segment(segment).join(part.name())
     }
 
     /// A new table, or one that was begun, of this plan and key.
@@ -170,7 +185,8 @@ impl Files {
             return Err(StoreError::Unfinished { path: self.0.clone() }.into());
         };
         let most = index.segment_rows() as u32;
-        if manifest.index != table.index || !manifest.segments.iter().all(|s| (1..=most).contains(&s.rows)) {
+        let whole = manifest.segments.len() as u64 <= index.most_segments();
+        if !whole || manifest.index != table.index || !manifest.segments.iter().all(|s| (1..=most).contains(&s.rows)) {
             return Err(damaged(&self.manifest(), "not the list of this table; copy or make it again"));
         }
         Ok((table, manifest))
@@ -181,8 +197,32 @@ impl Files {
         self.manifest().exists()
     }
 
+    /// Lists the segments, whose names are on the disk before the list is.
     pub fn finish(&self, manifest: &Manifest) -> Result<(), SearchError> {
+        (0..manifest.segments.len()).try_for_each(|k| atomic::sync_folder(&self.segment(k)))?;
+        atomic::sync_folder(&self.segments())?;
+        atomic::sync_folder(&self.0)?;
         write(&self.manifest(), manifest)
+    }
+
+    /// Removes segments that the list does not have. Their number.
+    pub fn discard(&self, index: &Index, key: KeyId) -> Result<usize, SearchError> {
+        let listed = match self.open(index, key) {
+            Ok((_, manifest)) => manifest.segments.len(),
+            Err(SearchError::Store(StoreError::Unfinished { .. })) => 0,
+            Err(e) => return Err(e),
+        };
+        // Segments follow each other.
+        let mut removed = 0;
+        while self.segment(listed + removed).exists() {
+            removed += 1;
+        }
+        // From the last on, so that none is left behind a missing one.
+        for k in (listed..listed + removed).rev() {
+            let path = self.segment(k);
+            fs::remove_dir_all(&path).map_err(|e| io(&path, &e))?;
+        }
+        Ok(removed)
     }
 
     /// Writes a store of a segment, or takes what is there of the same work. `container(row, col)` makes each block.
@@ -204,12 +244,12 @@ impl Files {
             // Finished by a work of before.
             let root = Reader::open(&path, Reading::Cached)?;
             let grid = *root.sizes();
-            Writer::begin(&path, grid, work, Existing::Resume)?;
+            Writer::begin(&path, grid, work, Existing::Resume).map_err(other_rows)?;
             return Ok(root.digest());
         }
         let first = container(0, 0).map_err(Into::into)?;
         let grid = Grid::new(rows, cols, (first.len() as u64).next_multiple_of(ALIGNMENT))?;
-        let Some(writer) = Writer::begin(&path, grid, work, Existing::Resume)? else {
+        let Some(writer) = Writer::begin(&path, grid, work, Existing::Resume).map_err(other_rows)? else {
             return Ok(Reader::open(&path, Reading::Cached)?.digest());
         };
         let mut first = Some(first);

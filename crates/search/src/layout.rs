@@ -5,7 +5,8 @@
 //! rows came in.
 //!
 //! A payload is cut into digits. Two columns, as real and imaginary part, are a ciphertext of one half of a segment; the last
-//! columns are the number 1 and the number of the half, in two digits of eight bits. Each is stored twice: as it is, and turned left by the
+//! columns are a one (as large as the largest digit, so that digits divided by it keep their precision) and the number of the half,
+//! in two digits of eight bits. Each is stored twice: as it is, and turned left by the
 //! half's number, so that two rows that meet in a cell of one sum do not meet in the other.
 
 use crate::plan::Payload;
@@ -68,7 +69,7 @@ pub struct Payloads {
     pub digit_bits: u32,
 }
 
-/// Columns beside digits: the number 1, and the half's number in two digits.
+/// Columns beside digits: the one, and the half's number in two digits.
 const BESIDE: usize = 3;
 /// Bits of a digit of a half's number.
 pub const HALF_BITS: u32 = 8;
@@ -111,13 +112,18 @@ impl Payloads {
             out.extend((0..self.digits() as u32).map(|i| ((number >> (i * self.digit_bits)) & mask) as f64));
         }
         let low = half & ((1 << HALF_BITS) - 1);
-        out.extend([1.0, low as f64, (half >> HALF_BITS) as f64]);
+        out.extend([self.bound(), low as f64, (half >> HALF_BITS) as f64]);
         out
     }
 
     /// How many rows a cell's columns are the sum of.
     pub fn met(&self, columns: &[f64]) -> f64 {
-        columns[self.columns() - BESIDE]
+        columns[self.one()] / self.bound()
+    }
+
+    /// The column of the one.
+    pub fn one(&self) -> usize {
+        self.columns() - BESIDE
     }
 
     /// The numbers and the half of columns that are one row's; nothing for what is none.

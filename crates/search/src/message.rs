@@ -1,16 +1,19 @@
 //! Questions and answers as they travel: bundles of ciphertexts with a header that says to what they belong.
 
 use crate::error::SearchError;
-use crate::plan::Index;
+use crate::plan::{Index, MAX_SEGMENTS};
 use crate::threshold::Gap;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::Ciphertext;
-use sudare_rlwe::wire::{Bundle, Wire};
+use sudare_rlwe::wire::{Bundle, MAX_APPLICATION_BYTES, Wire};
 use sudare_store::layout::hex;
 
 /// A question, or several: one ciphertext each.
 #[derive(Clone, Debug)]
-pub struct Query(Bundle<Ciphertext>);
+pub struct Query {
+    bundle: Bundle<Ciphertext>,
+    plan: [u8; 32],
+}
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +60,36 @@ pub(crate) struct AboutAnswer {
     /// Gaps of the thresholds.
     pub gaps: Vec<Gap>,
     /// Rows of each segment.
+    #[serde(with = "runs")]
     pub segments: Vec<u32>,
+}
+
+/// Segments as runs of equal ones: rows, and how many segments have as many.
+mod runs {
+    use super::MAX_SEGMENTS;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(segments: &[u32], to: S) -> Result<S::Ok, S::Error> {
+        let runs: Vec<(u32, u32)> = segments.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
+        runs.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+        let runs = Vec::<(u32, u32)>::deserialize(from)?;
+        if runs.iter().map(|run| u64::from(run.1)).sum::<u64>() > MAX_SEGMENTS {
+            return Err(D::Error::custom("more segments than a table has"));
+        }
+        Ok(runs.into_iter().flat_map(|(rows, count)| std::iter::repeat_n(rows, count as usize)).collect())
+    }
+}
+
+impl AboutAnswer {
+    /// Whether an answer's header holds it: asked before any work.
+    pub fn fits(&self, index: &Index) -> Result<bool, SearchError> {
+        let about = About { plan: hex(&index.hash()), answer: Some(self.clone()) };
+        Ok(header(&about)?.len() <= MAX_APPLICATION_BYTES)
+    }
 }
 
 /// An answer.
@@ -82,12 +114,12 @@ fn about(index: &Index, what: &'static str, bundle: &Bundle<Ciphertext>) -> Resu
 impl Query {
     pub(crate) fn new(index: &Index, ciphertexts: Vec<Ciphertext>) -> Result<Self, SearchError> {
         let about = About { plan: hex(&index.hash()), answer: None };
-        Ok(Self(bundle(index, &about, ciphertexts)?))
+        Ok(Self { bundle: bundle(index, &about, ciphertexts)?, plan: index.hash() })
     }
 
     /// Questions in it.
     pub fn len(&self) -> usize {
-        self.0.ciphertexts().len()
+        self.bundle.ciphertexts().len()
     }
 
     /// Whether there are none: no query is empty.
@@ -96,7 +128,12 @@ impl Query {
     }
 
     pub(crate) fn ciphertexts(&self) -> &[Ciphertext] {
-        self.0.ciphertexts()
+        self.bundle.ciphertexts()
+    }
+
+    /// The name of the plan that it was made by.
+    pub(crate) fn plan(&self) -> [u8; 32] {
+        self.plan
     }
 
     /// Its bytes.
@@ -104,7 +141,7 @@ impl Query {
     /// # Errors
     /// [`SearchError::Wire`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, SearchError> {
-        Ok(self.0.to_bytes()?)
+        Ok(self.bundle.to_bytes()?)
     }
 
     /// A question of its bytes.
@@ -115,7 +152,7 @@ impl Query {
         let bundle = Bundle::from_bytes(index.params().rlwe(), bytes)?;
         let what = "the question";
         let good = about(index, what, &bundle)?.answer.is_none() && !bundle.ciphertexts().is_empty();
-        if good { Ok(Self(bundle)) } else { Err(SearchError::Mixed { what }) }
+        if good { Ok(Self { bundle, plan: index.hash() }) } else { Err(SearchError::Mixed { what }) }
     }
 }
 
@@ -184,6 +221,7 @@ impl Answer {
         };
         let most = index.segment_rows() as u32;
         let sound = answer.queries > 0
+            && each > 0
             && answer.queries.checked_mul(each) == Some(bundle.ciphertexts().len())
             && answer.segments.iter().all(|rows| (1..=most).contains(rows));
         if sound { Ok(Self { bundle, about: answer }) } else { Err(SearchError::Mixed { what }) }

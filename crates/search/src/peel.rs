@@ -4,7 +4,8 @@
 //! Two rows of one half never share a cell, and two of different halves share one in at most one of the sums. So it ends
 //! early only where four rows or more form a cycle.
 //!
-//! A row's columns come times its indicator, which is near one. The column of the number one has the indicator itself, by which the others are divided.
+//! A row's columns come times its indicator, which is near one. The column of the one has the indicator itself, by which
+//! the others are divided. Where a row is alone in both of its cells, both have to tell the same indicator.
 
 use crate::layout::{Payloads, Shape};
 
@@ -54,6 +55,12 @@ pub fn peel(payloads: &Payloads, shape: Shape, halves: u64, sums: &mut [Vec<Vec<
         let Some(digits) = columns.iter().map(near).collect::<Option<Vec<i64>>>() else { continue };
         let Some((numbers, half)) = payloads.decode(&digits).filter(|(_, half)| *half < halves) else { continue };
         let slot = if s == 0 { cell } else { shape.turned(cell, -(half as i64)) };
+        let other = &sums[1 - s][if s == 0 { shape.turned(slot, half as i64) } else { slot }];
+        let largest = digits.iter().enumerate().filter(|(i, _)| *i != payloads.one()).map(|(_, x)| *x).max();
+        let apart = (payloads.met(other) - indicator).abs() * largest.map_or(1.0, |x| x as f64);
+        if single(other) && apart >= CLEAR {
+            continue;
+        }
         for (other, at) in [(0, slot), (1, shape.turned(slot, half as i64))] {
             sums[other][at].iter_mut().zip(&digits).for_each(|(sum, x)| *sum -= indicator * *x as f64);
             if single(&sums[other][at]) {
@@ -62,7 +69,9 @@ pub fn peel(payloads: &Payloads, shape: Shape, halves: u64, sums: &mut [Vec<Vec<
         }
         found.push(Found { half, slot, numbers });
     }
-    let left = || sums.iter().flatten().filter(|columns| columns.iter().any(|x| x.abs() >= CLEAR));
+    let is_left =
+        |(i, x): (usize, &f64)| if i == payloads.one() { x.abs() >= NEAR * payloads.bound() } else { x.abs() >= CLEAR };
+    let left = || sums.iter().flatten().filter(|columns| columns.iter().enumerate().any(is_left));
     match left().count() {
         0 => Ok(found),
         count => {

@@ -1,8 +1,10 @@
 //! A table in the clear at the server, and encrypted questions: the scores of all rows, without any evaluation key.
 //!
 //! The question is d ciphertexts of constants q_j in a ring of degree 2,048 with one prime of 31 bits; rows are coefficients of d
-//! plaintexts a block. A block's scores are Σ_j x_j·q_j: two inner products of polynomials. The asker learns the scores of all rows, and by d
-//! questions the rows themselves.
+//! plaintexts a block. A block's scores are Σ_j x_j·q_j: two inner products of polynomials. The asker learns the scores of all rows.
+//!
+//! Answers are not flooded: who has the key learns from each both parts of Σ_j x_j·q_j modulo the prime, two linear equations in each
+//! transform slot, for d unknowns. So d/2 questions give the rows themselves, and fewer do if their ciphertexts are made for it.
 
 use crate::client::normalised;
 use crate::error::SearchError;
@@ -89,6 +91,21 @@ impl PlainIndex {
         self.params.degree()
     }
 
+    /// What a question says of itself: its coordinates, which the parameters do not tell.
+    fn header(&self) -> Vec<u8> {
+        (self.d as u64).to_le_bytes().to_vec()
+    }
+
+    /// Whether a bundle is a question, or several, of this plan.
+    fn asks(&self, bundle: &Bundle<Ciphertext>) -> bool {
+        let fresh = |c: &Ciphertext| (c.scale(), c.parts().len()) == (QUERY_SCALE, 2);
+        bundle.params().hash() == self.params.hash()
+            && bundle.application() == self.header()
+            && !bundle.ciphertexts().is_empty()
+            && bundle.ciphertexts().len().is_multiple_of(self.d)
+            && bundle.ciphertexts().iter().all(fresh)
+    }
+
     /// Scale of scores: they and their errors fill the modulus.
     fn score_scale(&self) -> f64 {
         (self.params.prime_at(0) as f64 / (2.0 * REACH)).floor()
@@ -156,7 +173,8 @@ impl PlainClient {
                 ciphertexts.push(encryptor.encrypt(&encoder.encode_constant(x.clamp(-1.0, 1.0), at)?)?);
             }
         }
-        Ok(PlainQuery(Bundle::new(self.index.params.rlwe(), self.secret.id(), Vec::new(), ciphertexts)?))
+        let header = self.index.header();
+        Ok(PlainQuery(Bundle::new(self.index.params.rlwe(), self.secret.id(), header, ciphertexts)?))
     }
 
     /// The scores of all rows with each question.
@@ -213,9 +231,7 @@ impl PlainTable {
     /// [`SearchError::Mixed`] for a question of another plan.
     pub fn scores(&self, query: &PlainQuery) -> Result<PlainAnswer, SearchError> {
         let (params, bundle) = (&self.index.params, &query.0);
-        let fresh = |c: &Ciphertext| (c.scale(), c.parts().len()) == (QUERY_SCALE, 2);
-        let whole = bundle.ciphertexts().len().is_multiple_of(self.index.d) && !bundle.ciphertexts().is_empty();
-        if bundle.params().hash() != params.hash() || !whole || !bundle.ciphertexts().iter().all(fresh) {
+        if !self.index.asks(bundle) {
             return Err(SearchError::Mixed { what: "the question" });
         }
         let queries: Vec<[Vec<&Poly<Eval>>; 2]> = bundle
@@ -232,7 +248,7 @@ impl PlainTable {
             Ok(Ciphertext::from_parts(inner, self.index.state())?)
         });
         let ciphertexts = jobs.into_iter().collect::<Result<Vec<_>, SearchError>>()?;
-        let header = (self.rows as u64).to_le_bytes().to_vec();
+        let header = [self.index.header(), (self.rows as u64).to_le_bytes().to_vec()].concat();
         let bundle = Bundle::new(params.rlwe(), bundle.key(), header, ciphertexts)?;
         Ok(PlainAnswer { rows: self.rows, bundle })
     }
@@ -250,9 +266,10 @@ impl PlainQuery {
     /// A question of its bytes.
     ///
     /// # Errors
-    /// [`SearchError::Wire`] for damaged bytes or other parameters.
+    /// [`SearchError::Wire`] for damaged bytes or other parameters; [`SearchError::Mixed`] for another plan's.
     pub fn from_bytes(index: &PlainIndex, bytes: &[u8]) -> Result<Self, SearchError> {
-        Ok(Self(Bundle::from_bytes(index.params.rlwe(), bytes)?))
+        let bundle = Bundle::from_bytes(index.params.rlwe(), bytes)?;
+        if index.asks(&bundle) { Ok(Self(bundle)) } else { Err(SearchError::Mixed { what: "the question" }) }
     }
 }
 
@@ -271,7 +288,9 @@ impl PlainAnswer {
     /// [`SearchError::Wire`] for damaged bytes or other parameters; [`SearchError::Mixed`] for another message.
     pub fn from_bytes(index: &PlainIndex, bytes: &[u8]) -> Result<Self, SearchError> {
         let bundle = Bundle::<Ciphertext>::from_bytes(index.params.rlwe(), bytes)?;
-        let rows = bundle.application().try_into().ok().map(u64::from_le_bytes).and_then(|r| usize::try_from(r).ok());
+        let rows = bundle.application().strip_prefix(index.header().as_slice());
+        let rows =
+            rows.and_then(|rows| rows.try_into().ok()).map(u64::from_le_bytes).and_then(|r| usize::try_from(r).ok());
         let each = |rows: usize| rows.div_ceil(index.block_rows());
         let rows = rows.filter(|r| *r > 0 && bundle.ciphertexts().len().is_multiple_of(each(*r)));
         match rows.filter(|_| !bundle.ciphertexts().is_empty()) {

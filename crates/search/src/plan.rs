@@ -2,7 +2,7 @@
 
 use crate::error::SearchError;
 use crate::layout::{HALF_BITS, Payloads, Shape};
-use crate::threshold::{DEGREES, Gap, Threshold};
+use crate::threshold::{DEGREES, Gap, MARGIN, Threshold};
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,6 +21,8 @@ use sudare_rlwe::{self as rlwe, Work};
 const VERSION: u32 = 1;
 /// Rows an index has at most: numbers of half blocks have two digits of eight bits.
 pub const MAX_ROWS: u64 = 1 << 28;
+/// Segments of a table at most: what two digits of the number of a half hold.
+pub(crate) const MAX_SEGMENTS: u64 = 1 << 15;
 /// Coordinates at most.
 pub const MAX_D: usize = 1 << 12;
 /// Payload numbers of a row at most.
@@ -40,8 +42,14 @@ const FIRST_SCALE: f64 = (1u64 << 31) as f64;
 const INDICATOR_SCALE: f64 = (1u64 << 33) as f64;
 /// A count that is further than this from an integer is refused.
 pub(crate) const CLEAR: f64 = 0.25;
-/// Bits of a payload's digit at most: what errors allow for.
-const DIGIT_BITS: std::ops::RangeInclusive<u32> = 8..=10;
+/// Bits of a payload's digit, if errors allow for them.
+const DIGIT_BITS: std::ops::RangeInclusive<u32> = 4..=10;
+/// log2 of the ring degree of an index with 128 bits of security.
+const LOG_N: u32 = 14;
+/// Segments that a small table has room for without appends.
+const SMALL_TABLE: u64 = 4;
+/// Matches that are counted with the gap of [`Goal::above`].
+const MATCHES: f64 = 100.0;
 
 /// Numbers that come back with a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +80,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// Counting rows above a threshold, with the narrowest gap about it that is counted right.
+    /// Counting rows above a threshold, with the narrowest gap about it that is counted right, with a hundred matches as well.
     ///
     /// # Errors
     /// [`SearchError::Goal`].
@@ -85,15 +93,20 @@ impl Goal {
             lowest: -1.0,
             payload: None,
         };
-        let most = (1.0 - above).min(above + 1.0) - 0.003;
-        let enough =
-            |half: f64| Threshold::new(goal(half).gap, -1.0).is_ok_and(|t| t.error_at_zero() * rows as f64 <= BIAS);
+        let most = (1.0 - above - 1.5 * MARGIN).min(above);
+        // Places without a row add to a count as well.
+        let places = (2 * rows.div_ceil(1 << LOG_N).max(SMALL_TABLE)) << LOG_N;
+        let enough = |half: f64| {
+            Threshold::new(goal(half).gap, -1.0, places).is_ok_and(|t| {
+                t.is_sure(places) && t.error_at_zero() * places as f64 + 2.0 * MATCHES * t.error_at_one() <= CLEAR
+            })
+        };
         if !(most > 0.0 && enough(most)) {
             let found = above.to_string();
             return Err(SearchError::Goal {
                 what: "a threshold",
                 found,
-                wanted: "a number further from −1 and 1, or a gap",
+                wanted: "a number further from 0 and 1, or a gap",
             });
         }
         let (mut narrow, mut wide) = (0.0, most);
@@ -126,9 +139,6 @@ impl Goal {
     }
 }
 
-/// Most that the errors of the polynomials may add up to in a count.
-const BIAS: f64 = 0.2;
-
 /// What a plan foretells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
@@ -136,11 +146,13 @@ pub struct Expected {
     pub score: f64,
     /// Standard deviation of the error of an indicator of a row that does not match.
     pub indicator: f64,
-    /// Bound on what the polynomials add to a count of all rows.
+    /// Bound on what the polynomials add to a count at scores under the gap, of all places of as many segments as a table may have.
     pub bias: f64,
+    /// Matches up to which a count is surely right and not refused, but for `log2_failure`.
+    pub matches: u64,
     /// Standard deviation of a count's error.
     pub count: f64,
-    /// Standard deviation of the error of a payload's digit, for one match.
+    /// Bound on the standard deviation of the error of a payload's digit, for one match; zero without payload.
     pub digit: f64,
     /// log2 of the probability that a count is refused or wrong.
     pub log2_failure: f64,
@@ -167,6 +179,8 @@ pub struct Bytes {
     pub rows: u64,
     /// Memory of a further question of a batch.
     pub expanded: u64,
+    /// The same for each segment that is worked on.
+    pub beside: u64,
 }
 
 struct Inner {
@@ -174,6 +188,9 @@ struct Inner {
     params: Params,
     threshold: Threshold,
     expected: Expected,
+    payloads: Option<Payloads>,
+    /// Levels of the relinearisations of a comparison.
+    compared: Vec<usize>,
 }
 
 /// A plan: the goal, its parameters and what follows from both. Client and server hold the same one.
@@ -205,7 +222,7 @@ impl Index {
     /// # Errors
     /// [`SearchError::Goal`], [`SearchError::Gap`].
     pub fn new(goal: Goal) -> Result<Self, SearchError> {
-        Self::over(goal, literal(14, Security::Bits128))
+        Self::over(goal, literal(LOG_N, Security::Bits128))
     }
 
     /// The same in a ring of degree 2^`log_n` without a claim of security: for tests.
@@ -218,13 +235,16 @@ impl Index {
 
     fn over(goal: Goal, literal: ParamsLiteral) -> Result<Self, SearchError> {
         goal.check()?;
-        let threshold = Threshold::new(goal.gap, goal.lowest)?;
-        if threshold.error_at_zero() * goal.rows as f64 > BIAS {
-            return Err(refused_gap(&goal));
-        }
         let params = literal.build()?;
-        let expected = expected(&goal, &params, &threshold)?;
-        Ok(Self(Arc::new(Inner { goal, params, threshold, expected })))
+        let most = (params.slots() as u64).pow(2);
+        if goal.payload.is_some() && goal.rows > most {
+            let wanted = "no more than the square of the slots, 2^26: further ones would not be told apart";
+            return Err(SearchError::Goal { what: "rows with payloads", found: goal.rows.to_string(), wanted });
+        }
+        let threshold = sure_threshold(&goal, &params, goal.gap)?;
+        let (expected, payloads) = expected(&goal, &params, &threshold)?;
+        let compared = circuits(&params, &threshold)?.iter().flat_map(PolynomialCircuit::relinearisations).collect();
+        Ok(Self(Arc::new(Inner { goal, params, threshold, expected, payloads, compared })))
     }
 
     /// What is wanted.
@@ -250,12 +270,24 @@ impl Index {
         if gap == self.0.goal.gap {
             return Ok(self.0.threshold.clone());
         }
-        let goal = Goal { gap, above: (gap.low + gap.high) / 2.0, ..self.0.goal };
-        let threshold = Threshold::new(gap, goal.lowest)?;
-        if threshold.error_at_zero() * goal.rows as f64 > BIAS {
-            return Err(refused_gap(&goal));
-        }
-        Ok(threshold)
+        sure_threshold(&self.0.goal, &self.0.params, gap)
+    }
+
+    /// Bound on what a threshold's polynomials add to a count at scores under the gap.
+    pub(crate) fn bias(&self, threshold: &Threshold) -> f64 {
+        threshold.error_at_zero() * places(&self.0.goal, &self.0.params) as f64
+    }
+
+    /// Standard deviation of an indicator's error at the score where it is largest, inside of the gap too.
+    pub(crate) fn largest_deviation(&self, threshold: &Threshold) -> Result<f64, SearchError> {
+        let [first, second] = self.circuits(threshold)?;
+        let (lowest, input) = (self.0.goal.lowest, 2.0 * self.0.expected.score.powi(2));
+        let at = |i: u32| {
+            let score = Complex64::from(lowest + (1.0 - lowest) * f64::from(i) / 255.0);
+            let between = threshold.first().evaluate(score);
+            (second.variance(&[between], first.variance(&[score], input)) / 2.0).sqrt()
+        };
+        Ok((0..256).map(at).fold(0.0, f64::max))
     }
 
     /// What it foretells of errors.
@@ -273,15 +305,17 @@ impl Index {
     }
 
     pub(crate) fn payloads(&self) -> Option<Payloads> {
-        self.0
-            .goal
-            .payload
-            .map(|p| Payloads::new(p, digit_bits(&self.0.goal, &self.0.params, self.0.expected.indicator)))
+        self.0.payloads
+    }
+
+    /// Segments that a table has at most: more than its rows fill, for each append begins one.
+    pub fn most_segments(&self) -> u64 {
+        most_segments(&self.0.goal, &self.0.params)
     }
 
     /// Segments of as many rows as are planned.
     pub fn segments(&self) -> u64 {
-        self.0.goal.rows.div_ceil(self.segment_rows() as u64)
+        segments(&self.0.goal, &self.0.params)
     }
 
     pub(crate) fn expansion(&self) -> Result<Expansion, SearchError> {
@@ -311,15 +345,20 @@ impl Index {
         let d = self.0.goal.d as f64;
         let expand = Work::rotation(literal, ROWS_LEVEL) * self.expansion().map_or(0.0, |e| e.key_switches() as f64);
         let scores = Work::passes_at(literal, ROWS_LEVEL, 4.0 * d);
-        // Relinearisations of degree 15 are at levels 8, 7, 7, 6, 6, 5, 5, those of degree 7 at 4, 3, 3, 2.
-        let compared = [8, 7, 7, 6, 6, 5, 5, 4, 3, 3, 2];
-        let compare = compared.iter().fold(Work::default(), |w, l| w + Work::relinearize_rescale(literal, *l));
+        let compare = self.0.compared.iter().fold(Work::default(), |w, l| w + Work::relinearize_rescale(literal, *l));
         let segment = scores
             + Work::relinearize_rescale(literal, ROWS_LEVEL)
             + Work::rotation(literal, SCORE_LEVEL)
             + compare * 2.0;
         let rounds = self.0.params.slots().trailing_zeros();
         expand + segment * segments + Work::rotation(literal, INDICATOR_LEVEL) * f64::from(rounds)
+    }
+
+    /// Key switches of a count of one question over some segments.
+    pub fn key_switches(&self, segments: usize) -> usize {
+        let each = 2 + 2 * self.0.compared.len();
+        let rounds = self.0.params.slots().trailing_zeros() as usize;
+        self.expansion().map_or(0, |e| e.key_switches()) + segments * each + rounds
     }
 
     /// Seconds of a count on one thread, rows in memory, where a transform with all that belongs to it takes `transform`
@@ -361,6 +400,7 @@ impl Index {
             memory: keys_held + expanded + streams + accumulators + 64 * held(ROWS_LEVEL, 1),
             rows: segments * (d * held(ROWS_LEVEL, 2) + 4 * payload * held(INDICATOR_LEVEL, 2)),
             expanded,
+            beside: held(ROWS_LEVEL, 3) + 2 * held(SCORE_LEVEL, 2),
         }
     }
 
@@ -368,6 +408,8 @@ impl Index {
     pub fn hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("sudare search plan v1");
         hasher.update(self.to_json().as_bytes()).update(&self.0.params.hash().0);
+        // How digits are cut follows from figures.
+        hasher.update(&self.0.payloads.map_or(0, |p| p.digit_bits).to_le_bytes());
         *hasher.finalize().as_bytes()
     }
 
@@ -405,19 +447,48 @@ impl Index {
 /// Columns that are read or decoded at a time.
 pub(crate) const CHUNK: usize = 16;
 
-fn refused_gap(goal: &Goal) -> SearchError {
-    let mut possible = goal.lowest;
-    let (mut bad, mut good) = (goal.gap.low, goal.lowest + 0.01);
+/// Segments of as many rows as are planned.
+fn segments(goal: &Goal, params: &Params) -> u64 {
+    goal.rows.div_ceil(2 * params.slots() as u64)
+}
+
+/// Segments that a table has at most: twice as many, for each append begins one. With payloads no more than have halves of
+/// different slots.
+fn most_segments(goal: &Goal, params: &Params) -> u64 {
+    let most = 2 * segments(goal, params).max(SMALL_TABLE);
+    if goal.payload.is_some() { most.min(params.slots() as u64 / 2) } else { most }
+}
+
+/// Places of all segments: their rows, and those without one, whose score is zero.
+fn places(goal: &Goal, params: &Params) -> u64 {
+    most_segments(goal, params) * 2 * params.slots() as u64
+}
+
+/// The polynomials of a gap with which all rows are counted right.
+fn sure_threshold(goal: &Goal, params: &Params, gap: Gap) -> Result<Threshold, SearchError> {
+    let threshold = Threshold::new(gap, goal.lowest, places(goal, params))?;
+    if is_sure(goal, params, &threshold) { Ok(threshold) } else { Err(refused_gap(goal, params, gap)) }
+}
+
+/// Whether all rows are counted right, and the narrowest digits as well.
+fn is_sure(goal: &Goal, params: &Params, threshold: &Threshold) -> bool {
+    let digits = digit_errors(goal, params, (threshold, 0.0), *DIGIT_BITS.start());
+    threshold.is_sure(places(goal, params)) && (goal.payload.is_none() || digits.1 < CLEAR / 2.0)
+}
+
+fn refused_gap(goal: &Goal, params: &Params, gap: Gap) -> SearchError {
+    let places = places(goal, params);
+    let least = goal.lowest.max(0.0);
+    let (mut bad, mut possible) = (gap.low, least);
     for _ in 0..12 {
-        let low = (bad + good) / 2.0;
-        let gap = Gap { low, high: goal.gap.high };
-        if Threshold::new(gap, goal.lowest).is_ok_and(|t| t.error_at_zero() * goal.rows as f64 <= BIAS) {
-            (good, possible) = (low, low);
-        } else {
-            bad = low;
+        let low = (bad + possible) / 2.0;
+        let wider = Gap { low, high: gap.high };
+        match Threshold::new(wider, goal.lowest, places).is_ok_and(|t| is_sure(goal, params, &t)) {
+            true => possible = low,
+            false => bad = low,
         }
     }
-    SearchError::Gap { gap: goal.gap, rows: goal.rows, possible }
+    SearchError::Gap { gap, rows: goal.rows, possible }
 }
 
 /// The scale of scores: twice that of the products, since the two rows of a slot are parted by adding the conjugate.
@@ -456,7 +527,7 @@ fn score_deviation(goal: &Goal, params: &Params) -> Result<f64, SearchError> {
     Ok(((terms + rescaled) / 2.0 + switched / 2.0).sqrt())
 }
 
-fn expected(goal: &Goal, params: &Params, threshold: &Threshold) -> Result<Expected, SearchError> {
+fn expected(goal: &Goal, params: &Params, threshold: &Threshold) -> Result<(Expected, Option<Payloads>), SearchError> {
     let score = score_deviation(goal, params)?;
     let [first, second] = circuits(params, threshold)?;
     // Scores of rows that do not match: a normal law of deviation 1/√d, up to the gap.
@@ -470,30 +541,37 @@ fn expected(goal: &Goal, params: &Params, threshold: &Threshold) -> Result<Expec
     let after = first.variance(&scores, 2.0 * score * score);
     let between: Vec<Complex64> = scores.iter().map(|s| threshold.first().evaluate(*s)).collect();
     let indicator = (second.variance(&between, after) / 2.0).sqrt();
-    let bias = threshold.error_at_zero() * goal.rows as f64;
-    let count = indicator * (goal.rows as f64).sqrt();
-    let digit = digit_deviation(goal, params, indicator, digit_bits(goal, params, indicator));
-    Ok(Expected { score, indicator, bias, count, digit, log2_failure: log2_tail((CLEAR - bias) / count) })
+    let places = places(goal, params);
+    let bias = threshold.error_at_zero() * places as f64;
+    let count = indicator * (places as f64).sqrt();
+    // What the bias leaves is halved between matches and noise.
+    let left = (CLEAR - bias) / 2.0;
+    let matches = ((left / threshold.error_at_one()) as u64).min(goal.rows);
+    let errors = |bits| digit_errors(goal, params, (threshold, indicator), bits);
+    let payloads = goal.payload.map(|payload| {
+        let fits = |bits: &u32| errors(*bits).0 * 6.0 + errors(*bits).1 < CLEAR;
+        let widest = DIGIT_BITS.rev().find(fits).ok_or_else(|| refused_gap(goal, params, goal.gap))?;
+        // As many digits as these take, and no wider than they need be.
+        Ok::<_, SearchError>(Payloads::new(payload, payload.bits.div_ceil(payload.bits.div_ceil(widest))))
+    });
+    let payloads = payloads.transpose()?;
+    let digit = payloads.map_or(0.0, |p| errors(p.digit_bits).0);
+    Ok((Expected { score, indicator, bias, matches, count, digit, log2_failure: log2_tail(left / count) }, payloads))
 }
 
-/// Standard deviation of the error of a digit of some bits, for one match.
+/// Errors of a digit of some bits, for one match: a bound on the standard deviation of noise, and one on the polynomials' share.
 ///
-/// All rows' indicators are multiplied with digits, and each digit is divided by the column of the number one, which has the
-/// error of its own encryption.
-fn digit_deviation(goal: &Goal, params: &Params, indicator: f64, bits: u32) -> f64 {
-    let halves = goal.rows.div_ceil(params.slots() as u64) as f64;
-    let (size, wide) = (f64::from(bits).exp2(), f64::from(bits.max(HALF_BITS)));
-    let fresh = (params.degree() as f64 * ERROR_VARIANCE / 2.0).sqrt() / (33.0 - wide).exp2();
-    size.hypot(1.0) * fresh.hypot(indicator * halves.sqrt())
-}
-
-/// The widest digits whose errors stay six deviations under a quarter.
-fn digit_bits(goal: &Goal, params: &Params, indicator: f64) -> u32 {
-    let Some(payload) = goal.payload else { return *DIGIT_BITS.start() };
-    let fits = |w: &u32| digit_deviation(goal, params, indicator, *w) * 6.0 < CLEAR;
-    let widest = DIGIT_BITS.rev().find(fits).unwrap_or(*DIGIT_BITS.start());
-    // As many digits as these take, and no wider than they need be.
-    payload.bits.div_ceil(payload.bits.div_ceil(widest))
+/// A column has the error of its own encryption and of the last rescale; indicators of all rows that share its cell come times
+/// their digits. The digit is divided by the column of ones, which has the same errors, and is as large as the largest digit.
+fn digit_errors(goal: &Goal, params: &Params, (threshold, indicator): (&Threshold, f64), bits: u32) -> (f64, f64) {
+    let halves = (places(goal, params) / params.slots() as u64) as f64;
+    let (wide, half) = (f64::from(bits.max(HALF_BITS)), halves.min(f64::from(HALF_BITS).exp2()));
+    let size = f64::from(bits).exp2().max(half);
+    let integer = params.degree() as f64 * (ERROR_VARIANCE + ROUNDING_VARIANCE) + spread::division(params, 2);
+    let fresh = (integer / 2.0).sqrt() / (33.0 - wide).exp2();
+    let others = indicator * halves.sqrt() * size * std::f64::consts::SQRT_2;
+    let noise = (fresh * 1f64.hypot(size / wide.exp2())).hypot(others);
+    (noise, 2.0 * size * halves * threshold.error_at_zero())
 }
 
 /// log2 P(|x| > t) for a standard normal x, by the bound 2φ(t)/t.
@@ -543,10 +621,11 @@ impl Index {
                 e.indicator
             ),
             format!(
-                "a count of {} rows is off by up to {:.2e} and by noise of {:.1e}; it is wrong or refused with a probability under 2^{:.0} (if no score lies in the gap)",
+                "a count of {} rows is off by up to {:.2e} and by noise of {:.1e}; with up to {} matches it is wrong or refused with a probability under 2^{:.0} (if no score lies in the gap)",
                 goal.rows,
                 e.bias,
                 e.count,
+                e.matches,
                 e.log2_failure.max(-1000.0)
             ),
             format!("a count takes about {:.2} s on one thread, rows in memory", self.seconds(transform)),

@@ -5,7 +5,7 @@ use crate::files::{Files, Part, Table};
 use crate::layout::Payloads;
 use crate::message::{AboutAnswer, Answer, Asked, Query};
 use crate::plan::{CHUNK, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL};
-use crate::threshold::{Gap, Threshold};
+use crate::threshold::{ERROR_AT_ONE, Gap, Threshold};
 use std::path::Path;
 use std::sync::Arc;
 use sudare_he::circuits::expansion::Expansion;
@@ -22,6 +22,8 @@ use sudare_store::{Block, BlockSource, Reader, Request, read_ahead};
 const HALVES: usize = 4;
 /// Rows that may meet in a cell, for the bounds that travel.
 const MEET: f64 = 4.0;
+/// Segments that are worked on side by side, for each thread.
+const WAVE: usize = 2;
 /// Threads that read blocks ahead.
 const READERS: usize = 2;
 /// Blocks that are read ahead.
@@ -69,6 +71,8 @@ pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 struct Comparison {
     threshold: Threshold,
     circuits: [PolynomialCircuit; 2],
+    /// Bound on an indicator's error by noise, whatever its score.
+    noise: f64,
 }
 
 impl Database {
@@ -142,7 +146,9 @@ impl Server {
             }
             segments.push(Segment { rows: record.rows, columns, payload });
         }
-        let together = 1 + (left / bytes.expanded.max(1)) as usize;
+        // A question has its scores and indicators beside it, in each segment that is worked on.
+        let further = bytes.expanded + WAVE as u64 * threads::count().max(1) as u64 * bytes.beside;
+        let together = 1 + (left / further.max(1)) as usize;
         Ok(Database { name: table.index, plan: self.index.hash(), key, segments, together })
     }
 
@@ -209,6 +215,9 @@ impl Server {
         if database.plan != self.index.hash() || database.key != self.evaluator.keys().id() {
             return Err(SearchError::Mixed { what: "the table" });
         }
+        if query.plan() != self.index.hash() {
+            return Err(SearchError::Mixed { what: "the question" });
+        }
         for c in query.ciphertexts() {
             self.evaluator.check(c)?;
             let scale = QUERY_SCALE / self.expansion.factor();
@@ -270,7 +279,8 @@ impl Server {
     fn comparison(&self, gap: Gap) -> Result<Comparison, SearchError> {
         let threshold = self.index.threshold_of(gap)?;
         let circuits = self.index.circuits(&threshold)?;
-        Ok(Comparison { threshold, circuits })
+        let noise = 16.0 * self.index.largest_deviation(&threshold)?;
+        Ok(Comparison { threshold, circuits, noise })
     }
 
     /// The indicators of scores.
@@ -285,13 +295,13 @@ impl Server {
         let between = self.evaluator.polynomial(&scores, first)?.with_bound(reach(comparison.threshold.second()));
         debug_assert_eq!(between.level(), FIRST_LEVEL);
         let out = self.evaluator.polynomial(&between, second)?;
-        let noise = 16.0 * self.index.expected().indicator * out.scale();
-        Ok(out.settled(1.05, noise))
+        let noise = comparison.noise * out.scale();
+        Ok(out.settled(1.0 + ERROR_AT_ONE, noise))
     }
 
     /// Groups of segments that are worked on side by side: those in memory as many as there are threads, others alone.
     fn waves<'d>(&self, database: &'d Database) -> Vec<&'d [Segment]> {
-        let most = 2 * threads::count().max(1);
+        let most = WAVE * threads::count().max(1);
         let mut out = Vec::new();
         let mut rest = database.segments.as_slice();
         while let Some(first) = rest.first() {
@@ -322,13 +332,13 @@ impl Server {
         Ok(out)
     }
 
-    fn answer(
+    /// What an answer says of itself.
+    fn about(
         &self,
         database: &Database,
         (asked, queries): (Asked, &Query),
         gaps: &[Gap],
-        ciphertexts: Vec<Ciphertext>,
-    ) -> Result<Answer, SearchError> {
+    ) -> Result<AboutAnswer, SearchError> {
         let about = AboutAnswer {
             index: database.name.clone(),
             asked,
@@ -336,7 +346,11 @@ impl Server {
             gaps: gaps.to_vec(),
             segments: database.segments.iter().map(|s| s.rows).collect(),
         };
-        Answer::new(&self.index, about, ciphertexts)
+        if about.fits(&self.index)? {
+            return Ok(about);
+        }
+        let (what, found) = ("thresholds, with segments of unequal sizes", gaps.len().to_string());
+        Err(SearchError::Goal { what, found, wanted: "fewer at a time, or whole segments" })
     }
 
     /// How many rows score above each threshold, for each question; a batch reads the table once for as many
@@ -356,12 +370,13 @@ impl Server {
         if gaps.is_empty() {
             return Err(SearchError::Goal { what: "thresholds", found: "none".into(), wanted: "one at least" });
         }
+        let about = self.about(database, (Asked::Count, query), gaps)?;
         let comparisons = gaps.iter().map(|gap| self.comparison(*gap)).collect::<Result<Vec<_>, _>>()?;
         let expand = |q: &Ciphertext| self.expanded(q);
         let counted = self.in_groups(database, query, (&expand, progress), |queries, tell| {
             self.counted(database, queries, &comparisons, tell)
         })?;
-        self.answer(database, (Asked::Count, query), gaps, counted)
+        Answer::new(&self.index, about, counted)
     }
 
     /// The totals of indicators of some questions.
@@ -418,12 +433,13 @@ impl Server {
     ) -> Result<Answer, SearchError> {
         let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
         self.check(database, query)?;
+        let about = self.about(database, (Asked::Fetch, query), &[gap])?;
         let comparison = self.comparison(gap)?;
         let expand = |q: &Ciphertext| self.expanded(q);
         let fetched = self.in_groups(database, query, (&expand, progress), |queries, tell| {
             self.fetched(database, queries, (&comparison, &payloads), tell)
         })?;
-        self.answer(database, (Asked::Fetch, query), &[gap], fetched)
+        Answer::new(&self.index, about, fetched)
     }
 
     /// The sums of payloads of some questions.
@@ -542,11 +558,12 @@ impl Server {
     /// As [`Server::count`].
     pub fn scores(&self, database: &Database, query: &Query, progress: Progress<'_>) -> Result<Answer, SearchError> {
         self.check(database, query)?;
+        let about = self.about(database, (Asked::Scores, query), &[])?;
         // Two levels are enough for one product and the bounds that travel.
         let low = |q: &Ciphertext| self.expanded(&self.evaluator.drop_to(q, SCORES_LEVEL)?);
         let scored =
             self.in_groups(database, query, (&low, progress), |queries, tell| self.scored(database, queries, tell))?;
-        self.answer(database, (Asked::Scores, query), &[], scored)
+        Answer::new(&self.index, about, scored)
     }
 
     /// The scores of all rows with some questions.
@@ -577,5 +594,120 @@ impl Server {
             tell(done);
         }
         Ok(out.concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::layout::positions;
+    use crate::plan::{Goal, Payload};
+    use sudare_he::ckks::{Decryptor, Encoder};
+    use sudare_testkit::{Random, sized};
+
+    const D: usize = 16;
+
+    fn direction(random: &mut Random) -> Vec<f64> {
+        let v: Vec<f64> = (0..D).map(|_| (0..12).map(|_| random.unit()).sum::<f64>()).collect();
+        let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        v.iter().map(|x| x / norm).collect()
+    }
+
+    fn floats(v: &[f64]) -> Vec<f32> {
+        v.iter().map(|x| *x as f32).collect()
+    }
+
+    fn dot(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(x, y)| x * y).sum()
+    }
+
+    /// Mean squares of errors, in units of what the plan foretells: of scores, of indicators under the gap, of digits of payloads.
+    #[test]
+    fn deviations_are_those_of_the_plan() {
+        let mut random = Random(51);
+        let gap = Gap { low: 0.8, high: 0.97 };
+        let payload = Some(Payload { numbers: 32, bits: 10 });
+        let goal = Goal { d: D, rows: 4096, above: 0.9, gap, lowest: -1.0, payload };
+        let index = Index::insecure(goal, 12).unwrap();
+        let client = Client::new(&index).unwrap();
+        let server = Server::new(&index, client.eval_keys().unwrap()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let centre = direction(&mut random);
+        let mut rows = Vec::new();
+        while rows.len() < 4096 {
+            let row = if rows.len() % 8 == 0 { centre.clone() } else { direction(&mut random) };
+            if rows.len() % 8 == 0 || dot(&row, &centre) < gap.low {
+                rows.push(row);
+            }
+        }
+        let numbers = random.words(1024, 32 * 4096);
+        let mut storing = client.store(&path).unwrap();
+        storing.push(&floats(&rows.concat()), &numbers).unwrap();
+        storing.finish().unwrap();
+        let database = server.open(&path, 8 << 30).unwrap();
+        let places = positions(&client.order(&database.name), 0, 4096);
+        let slots = |c: &Ciphertext| {
+            let plain = Decryptor::new(client.secret()).decrypt(c).unwrap();
+            Encoder::new(index.params()).decode_complex(&plain).unwrap()
+        };
+        let comparison = server.comparison(gap).unwrap();
+        let expected = *index.expected();
+        let (mut score, mut indicator, mut count, mut counted) = (0.0, 0.0, 0.0, 0.0);
+        for _ in 0..sized(4, 40) {
+            let question = direction(&mut random);
+            let query = client.query(&floats(&question)).unwrap();
+            let expanded = server.expanded(&query.ciphertexts()[0]).unwrap();
+            let products = server.products(&database.segments[0], &[expanded]).unwrap();
+            let halves = server.halves(&products[0]).unwrap();
+            let indicators = halves.each_ref().map(|half| slots(&server.indicators(half, &comparison).unwrap()));
+            let halves = halves.each_ref().map(slots);
+            for (row, place) in rows.iter().zip(&places) {
+                let (half, slot) = index.shape().place(*place as usize);
+                let exact = dot(row, &question);
+                score += (halves[half][slot].re - exact).powi(2);
+                count += 1.0;
+                if exact < gap.low {
+                    indicator += (indicators[half][slot].re - index.threshold().value(exact)).powi(2);
+                    counted += 1.0;
+                }
+            }
+        }
+        let (mut digit, mut digits) = (0.0, 0.0);
+        let payloads = index.payloads().unwrap();
+        let each = payloads.ciphertexts();
+        for _ in 0..sized(2, 10) {
+            let query = client.query(&floats(&centre)).unwrap();
+            let answer = server.fetch(&database, &query, gap, &|_, _| ()).unwrap();
+            let columns: Vec<_> = answer.ciphertexts()[..each].iter().map(slots).collect();
+            let at = |column: usize, slot: usize| {
+                let z = columns[column / 2][slot];
+                if column.is_multiple_of(2) { z.re } else { z.im }
+            };
+            for row in (0..4096).step_by(8) {
+                let (half, slot) = index.shape().place(places[row] as usize);
+                // Alone in its cell: the other half's row there does not match.
+                if places.iter().position(|p| *p as usize == (1 - half) * index.shape().slots + slot).unwrap() % 8 == 0
+                {
+                    continue;
+                }
+                let one = at(payloads.one(), slot) / payloads.bound();
+                let encoded = payloads.encode(&numbers[32 * row..][..32], half as u64);
+                for (column, exact) in encoded[..32 * payloads.digits()].iter().enumerate() {
+                    digit += (at(column, slot) / one - exact).powi(2);
+                    digits += 1.0;
+                }
+            }
+        }
+        let ratios = [
+            score / count / expected.score.powi(2),
+            indicator / counted / expected.indicator.powi(2),
+            digit / digits / expected.digit.powi(2),
+        ];
+        let near = |ratio: f64, by: f64| (ratio - 1.0).abs() < by;
+        let by = sized(0.08, 0.03);
+        // Digits are bounded: as many halves as a table may have, all with the largest digit.
+        assert!(near(ratios[0], by) && near(ratios[1], by) && (0.02..1.0).contains(&ratios[2]), "{ratios:?}");
     }
 }

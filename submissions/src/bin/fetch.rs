@@ -1,18 +1,20 @@
 //! fetch-by-similarity: the rows of an encrypted table whose cosine with an encrypted query is over 0.8, or how many there are.
 //!
 //! `server_preprocess_dataset` starts a process that holds keys and table and answers `server_encrypted_compute` over a socket. It
-//! ends after ten minutes without a query. Where it does not run, the step does the work itself.
+//! ends after ten minutes without a query, or when its socket is gone. Where it does not run, the step does the work itself.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_search::{Answer, Client, Database, Gap, Goal, Index, Payload, Query, Server};
+use sudare_search::{Answer, Client, Database, Gap, Goal, Hit, Index, Payload, Query, Server};
 use sudare_submissions::{Outcome, Reported, Step, floats, note_peak, read, run, write, write_secret};
 
 /// Payload numbers of a row, and their bits: 0 to 4095.
@@ -73,6 +75,11 @@ impl Instance {
         self.io.join("server.socket")
     }
 
+    /// What the resident server has to say.
+    fn log(&self) -> PathBuf {
+        self.io.join("server.log")
+    }
+
     fn client(&self) -> Outcome<Client> {
         let secret = secret_key_from_bytes(self.index.params(), &read(&self.secret())?)?;
         Ok(Client::with_secret(&self.index, secret)?)
@@ -81,7 +88,7 @@ impl Instance {
     fn server(&self) -> Outcome<(Server, Database)> {
         let keys = EvalKeys::from_bytes(self.index.params(), &read(&self.keys())?)?;
         let server = Server::new(&self.index, keys)?;
-        let database = server.open(&self.table(), memory())?;
+        let database = server.open(&self.table(), memory()?)?;
         Ok((server, database))
     }
 
@@ -102,14 +109,17 @@ impl Instance {
     }
 }
 
-/// Bytes that the server may take: nine tenths of what is free, or of `SUDARE_MEMORY` megabytes.
-fn memory() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
-    let free =
-        line.and_then(|l| l.trim().split(' ').next()).and_then(|n| n.parse::<u64>().ok()).unwrap_or(8 << 20) << 10;
-    let said = std::env::var("SUDARE_MEMORY").ok().and_then(|m| m.parse::<u64>().ok());
-    said.map_or(free / 10 * 9, |megabytes| megabytes << 20)
+/// Bytes that the server may take: nine tenths of what is free, or `SUDARE_MEMORY` megabytes.
+fn memory() -> Outcome<u64> {
+    if let Ok(said) = std::env::var("SUDARE_MEMORY") {
+        let megabytes: u64 =
+            said.parse().map_err(|_| format!("SUDARE_MEMORY is a number of megabytes, not {said:?}"))?;
+        return Ok(megabytes << 20);
+    }
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:")).and_then(|l| l.trim().split(' ').next());
+    let free: u64 = line.ok_or("the system does not say how much memory is free; set SUDARE_MEMORY")?.parse()?;
+    Ok((free << 10) / 10 * 9)
 }
 
 fn encrypt_table(instance: &Instance) -> Outcome<()> {
@@ -142,9 +152,13 @@ fn decrypt(instance: &Instance) -> Outcome<()> {
     let answer = Answer::from_bytes(&instance.index, &read(&instance.results())?)?;
     let out = instance.io.join("results.bin");
     if instance.count_only {
-        return write(&out, &(client.counts(&answer)?[0][0] as i64).to_le_bytes());
+        let counts = client.counts(&answer)?.concat();
+        let [count] = counts.as_slice() else { return Err("the answer is to another question".into()) };
+        return write(&out, &(*count as i64).to_le_bytes());
     }
-    let hits = client.hits(&answer)?.remove(0);
+    let hits: [Vec<Hit>; 1] =
+        client.hits(&answer)?.try_into().map_err(|_| "the answer is to more than one question")?;
+    let [hits] = hits;
     let mut rows: Vec<Vec<i16>> = hits.into_iter().map(|h| h.payload.iter().map(|x| *x as i16).collect()).collect();
     rows.sort_unstable();
     write(&out, &rows.concat().iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
@@ -156,55 +170,105 @@ fn start(step: &Step, instance: &Instance) -> Outcome<()> {
         std::thread::sleep(Duration::from_millis(100));
     }
     let _ = fs::remove_file(instance.socket());
-    let mut child = Command::new(std::env::current_exe()?);
     let own = std::env::current_exe()?;
     let named = own.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("sudare-"));
-    use std::os::unix::process::CommandExt;
+    let mut child = Command::new(own);
     child.arg0(if named { "sudare-fetch" } else { "server_resident" });
     if named {
         child.arg("server_resident");
     }
-    child.args(&step.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let log = fs::File::create(instance.log())?;
+    child.args(&step.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     // Its own group: it outlives the step.
     let mut child = child.process_group(0).spawn()?;
     let Some(out) = child.stdout.take() else { return Err("the resident server has no output".into()) };
     let mut line = String::new();
     BufReader::new(out).read_line(&mut line)?;
-    if line.trim() == "ready" { Ok(()) } else { Err(format!("the resident server did not start: {line}").into()) }
+    if line.trim() == "ready" {
+        return Ok(());
+    }
+    let why = fs::read_to_string(instance.log())?;
+    Err(format!("the resident server did not start: {}", why.trim()).into())
+}
+
+/// A socket that another server may have taken the place of: harnesses empty the folder that it is in.
+struct Place {
+    path: PathBuf,
+    made: (u64, u64),
+}
+
+impl Place {
+    fn bind(path: PathBuf) -> Outcome<(Self, UnixListener)> {
+        let listener = UnixListener::bind(&path)?;
+        let made = fs::metadata(&path)?;
+        Ok((Self { made: (made.dev(), made.ino()), path }, listener))
+    }
+
+    /// Whether who connects there still comes here.
+    fn is_own(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == self.made)
+    }
+
+    /// Ends this process.
+    fn end(&self) -> ! {
+        if self.is_own() {
+            let _ = fs::remove_file(&self.path);
+        }
+        std::process::exit(0)
+    }
 }
 
 /// The resident server.
 fn serve(instance: &Instance) -> Outcome<()> {
     let (server, database) = instance.server()?;
-    let listener = UnixListener::bind(instance.socket())?;
+    let (place, listener) = Place::bind(instance.socket())?;
     note_peak("server_resident")?;
     println!("ready");
     std::io::stdout().flush()?;
-    let (begun, last) = (Instant::now(), AtomicU64::new(0));
+    // The second in which the last query was answered; none while one is.
+    let (begun, last) = (Instant::now(), Mutex::new(Some(0)));
+    let now = || begun.elapsed().as_secs();
+    let set = |to| *last.lock().unwrap_or_else(PoisonError::into_inner) = to;
+    let idle = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| now() > at + IDLE);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while begun.elapsed().as_secs() < last.load(Ordering::Relaxed) + IDLE {
+            while place.is_own() && !idle() {
                 std::thread::sleep(Duration::from_secs(1));
             }
-            let _ = fs::remove_file(instance.socket());
-            std::process::exit(0);
+            place.end();
         });
         for stream in listener.incoming() {
-            let mut stream = stream?;
-            let mut line = String::new();
-            BufReader::new(&stream).read_line(&mut line)?;
-            last.store(begun.elapsed().as_secs(), Ordering::Relaxed);
-            if line.trim() == "end" {
-                let _ = fs::remove_file(instance.socket());
-                std::process::exit(0);
+            set(None);
+            // Who asks may die; the others are answered.
+            if let Err(e) = stream.map_err(Into::into).and_then(|s| asked(instance, (&server, &database), &place, s)) {
+                eprintln!("sudare: {e}");
             }
-            let done = instance.answer(&server, &database, line.trim() == "count");
-            note_peak("server_resident")?;
-            let words = done.map_or_else(|e| e.to_string().replace('\n', " "), |()| "done".into());
-            writeln!(stream, "{words}")?;
+            set(Some(now()));
         }
         Ok(())
     })
+}
+
+/// Answers one connection.
+fn asked(
+    instance: &Instance,
+    (server, database): (&Server, &Database),
+    place: &Place,
+    mut stream: UnixStream,
+) -> Outcome<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    let count_only = match line.trim() {
+        "end" => place.end(),
+        "count" => true,
+        "fetch" => false,
+        other => return Err(format!("no question: {other:?}").into()),
+    };
+    let done = instance.answer(server, database, count_only);
+    note_peak("server_resident")?;
+    let words = done.map_or_else(|e| e.to_string().replace('\n', " "), |()| "done".into());
+    Ok(writeln!(stream, "{words}")?)
 }
 
 fn compute(instance: &Instance) -> Outcome<()> {
@@ -215,7 +279,13 @@ fn compute(instance: &Instance) -> Outcome<()> {
     writeln!(stream, "{}", if instance.count_only { "count" } else { "fetch" })?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
-    if line.trim() == "done" { Ok(()) } else { Err(line.into()) }
+    match line.trim() {
+        "done" => Ok(()),
+        "" => {
+            Err(format!("the resident server ended without an answer; {} may say why", instance.log().display()).into())
+        }
+        why => Err(why.into()),
+    }
 }
 
 fn keys(instance: &Instance) -> Outcome<()> {

@@ -10,7 +10,7 @@ use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
 use sudare_he::integer::plan::EXACT;
 use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
 use sudare_ring::prime::ntt_primes;
-use sudare_ring::threads;
+use sudare_ring::{Modulus, threads};
 use sudare_rlwe::keys::{EvalKeys, SecretKey};
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::security::{SecretDistribution, Security};
@@ -141,19 +141,6 @@ fn multiply(instance: &Instance) -> Outcome<()> {
     write(&instance.io.join("server_reported_steps.json"), reported.text().as_bytes())
 }
 
-/// a^−1 modulo a prime.
-fn inverse(a: u64, t: u64) -> u64 {
-    let (mut result, mut square, mut e) = (1u128, u128::from(a % t), t - 2);
-    while e > 0 {
-        if e & 1 == 1 {
-            result = result * square % u128::from(t);
-        }
-        square = square * square % u128::from(t);
-        e >>= 1;
-    }
-    result as u64
-}
-
 /// The product modulo 2^64 of its residues (Garner): x = r_0 + t_0·(k_1 + t_1·k_2), less all moduli's product where it is negative.
 struct Garner {
     t: [u64; 3],
@@ -162,8 +149,9 @@ struct Garner {
 }
 
 impl Garner {
-    fn new(t: [u64; 3]) -> Self {
-        Self { t, inverses: [inverse(t[0], t[1]), inverse(t[0], t[2]), inverse(t[1], t[2])] }
+    fn new(t: [u64; 3]) -> Outcome<Self> {
+        let inverse = |a: usize, b: usize| Modulus::new(t[b])?.inverse(t[a]);
+        Ok(Self { t, inverses: [inverse(0, 1)?, inverse(0, 2)?, inverse(1, 2)?] })
     }
 
     fn word(&self, r: [u64; 3]) -> u64 {
@@ -184,7 +172,7 @@ fn decrypt(instance: &Instance, count: usize) -> Outcome<()> {
     let params = params()?;
     let secret = instance.secret_key(&params[0])?;
     let lots = instance.lots("ciphertexts_download", "product");
-    let garner = Garner::new([0, 1, 2].map(|i| params[i].t()));
+    let garner = Garner::new([0, 1, 2].map(|i| params[i].t()))?;
     let texts = threads::map_jobs(lots, |lot| {
         let residues = (0..3).map(|t| -> Outcome<Vec<u64>> {
             let bytes = read(&instance.file("ciphertexts_download", "product", t, lot))?;
@@ -194,6 +182,9 @@ fn decrypt(instance: &Instance, count: usize) -> Outcome<()> {
             Ok(bundle.ciphertexts().iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
         });
         let [a, b, c] = residues.collect::<Outcome<Vec<_>>>()?.try_into().map_err(|_| "three moduli")?;
+        if a.len() != b.len() || a.len() != c.len() {
+            return Err("the three residues of an answer do not belong together".into());
+        }
         let first = lot * SLOTS * TOGETHER;
         let here = a.iter().zip(&b).zip(&c).take(count.saturating_sub(first));
         let mut text = String::with_capacity(21 * a.len());
@@ -204,6 +195,10 @@ fn decrypt(instance: &Instance, count: usize) -> Outcome<()> {
         Ok(text)
     });
     let texts = texts.into_iter().collect::<Outcome<Vec<String>>>()?;
+    let products: usize = texts.iter().map(|text| text.lines().count()).sum();
+    if products != count {
+        return Err(format!("{products} products in the answer, where {count} belong").into());
+    }
     write(&instance.io.join("cleartext_output").join("out.txt"), texts.concat().as_bytes())
 }
 

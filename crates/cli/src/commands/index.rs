@@ -28,6 +28,7 @@ pub fn run(all: &Args, command: &args::Index) -> Result<(), CliError> {
         args::Index::Keygen(a) => keygen(all, a),
         args::Index::Store(a) => store(all, a, false),
         args::Index::Append(a) => store(all, a, true),
+        args::Index::Discard(a) => discard(all, a),
         args::Index::Query(a) => query(all, a),
         args::Index::Count(a) => ask(all, a, Asked::Count),
         args::Index::Fetch(a) => ask(all, a, Asked::Fetch),
@@ -131,6 +132,12 @@ fn store(all: &Args, a: &args::Store, append: bool) -> Result<(), CliError> {
     let stored = storing.finish().in_file(&a.output)?;
     drop(bar);
     say(all, format!("{}  {stored} rows", a.output.display()))
+}
+
+fn discard(all: &Args, a: &args::Discard) -> Result<(), CliError> {
+    let index = load(&a.plan)?;
+    let removed = client(&index, &a.keys)?.discard(&a.table).in_file(&a.table)?;
+    say(all, format!("{}  {removed} segments removed", a.table.display()))
 }
 
 fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {

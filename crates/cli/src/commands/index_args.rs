@@ -17,6 +17,8 @@ pub enum Index {
     Store(Store),
     /// Encrypt more vectors into a table
     Append(Store),
+    /// Remove what an interrupted store or append left, so that other rows can take its place
+    Discard(Discard),
     /// Encrypt a question, or several: one a row
     Query(Query),
     /// Count rows above a threshold; needs no secret key
@@ -39,6 +41,7 @@ impl Index {
                 let inputs = [&a.plan, &a.keys, &a.vectors].into_iter().chain(&a.payload);
                 (inputs.cloned().collect(), vec![a.output.clone()])
             }
+            Self::Discard(a) => (vec![a.plan.clone(), a.keys.clone()], Vec::new()),
             Self::Query(a) => (vec![a.plan.clone(), a.keys.clone(), a.vectors.clone()], vec![a.output.clone()]),
             Self::Count(a) | Self::Fetch(a) | Self::Scores(a) => {
                 (vec![a.plan.clone(), a.keys.clone(), a.table.clone(), a.query.clone()], vec![a.output.clone()])
@@ -91,6 +94,19 @@ pub struct Keygen {
     /// Replace the keys that are there; what they encrypted is lost
     #[arg(long)]
     pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Discard {
+    /// The plan's file
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// secret.key
+    #[arg(long, value_name = "KEY")]
+    pub keys: PathBuf,
+    /// The table's folder
+    #[arg(value_name = "TABLE")]
+    pub table: PathBuf,
 }
 
 #[derive(Debug, Args)]

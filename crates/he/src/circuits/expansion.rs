@@ -6,9 +6,10 @@
 //! about m − 1 key switches. Angel–Chen–Laine–Setty, ePrint 2017/1142, Algorithm 1.
 
 use crate::ckks::spread::{self, PlainSpread, Spread};
-use crate::ckks::{Ciphertext, Evaluator, Params, Plaintext, State};
+use crate::ckks::{Ciphertext, CiphertextOf, Evaluator, Params, Plaintext, PlaintextOf, State};
 use crate::error::{HeError, parameters};
 use sudare_ring::{Coeff, Poly, interrupt, threads};
+use sudare_rlwe::{Backend, Over};
 
 /// How one ciphertext becomes `count`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,14 +67,14 @@ impl Expansion {
     }
 }
 
-impl Evaluator {
+impl<B: Backend> Evaluator<B> {
     /// The numbers of `x` apart, each D times as large ([`Expansion::factor`]) and in every slot. `x` has number j as
     /// coefficient [`Expansion::place`]\(j), and zeros in the others.
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`; `RlweError::MissingRotationKey`,
     /// `RlweError::NoSuchLevel` if a key does not reach, before any work; [`HeError::TooLarge`].
-    pub fn expand(&self, x: &Ciphertext, expansion: &Expansion) -> Result<Vec<Ciphertext>, HeError> {
+    pub fn expand(&self, x: &CiphertextOf<B>, expansion: &Expansion) -> Result<Vec<CiphertextOf<B>>, HeError> {
         let (params, level) = (self.params(), x.level());
         self.check(x)?;
         let elements = expansion.elements();
@@ -81,9 +82,9 @@ impl Evaluator {
         let mut parts = vec![(0, x.clone())];
         for (i, element) in elements.into_iter().enumerate() {
             interrupt::check();
-            let shift = monomial(params, level, -((expansion.place(1) << i) as isize));
+            let shift = self.monomial(level, -((expansion.place(1) << i) as isize))?;
             let round = |k: usize| {
-                let (place, part): &(usize, Ciphertext) = &parts[k];
+                let (place, part): &(usize, CiphertextOf<B>) = &parts[k];
                 let image = self.automorphism(part, element, 0)?;
                 let even = (*place, self.add(part, &image)?);
                 let odd = *place + (1 << i);
@@ -106,21 +107,25 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::Parameters` for a factor that is not above zero.
-    pub fn divided(&self, a: &Ciphertext, factor: f64) -> Result<Ciphertext, HeError> {
+    pub fn divided(&self, a: &CiphertextOf<B>, factor: f64) -> Result<CiphertextOf<B>, HeError> {
         let State { scale, bound, noise } = a.state();
         let out =
             Ciphertext::from_parts(a.inner().clone(), State { scale: scale * factor, bound: bound / factor, noise })?;
         Ok(out.with_spread(Spread { size: a.spread().size / factor, ..a.spread() }))
     }
-}
 
-/// X^`by` as a plaintext: exact, of size one.
-fn monomial(params: &Params, level: usize, by: isize) -> Plaintext {
-    let mut one = vec![0i64; params.degree()];
-    one[0] = 1;
-    let mut poly = Poly::<Coeff>::from_signed(params.q_at(level), &one);
-    poly.mul_monomial(by);
-    let spread = PlainSpread { size: 1.0, error: 0.0, mask: false };
-    let params = params.rlwe().clone();
-    Plaintext { params, poly: poly.into_eval(), level, scale: 1.0, bound: 1.0, noise: 0.0, spread }
+    /// X^`by` as a plaintext: exact, of size one.
+    fn monomial(&self, level: usize, by: isize) -> Result<PlaintextOf<B>, HeError> {
+        let params = self.params();
+        let make = || {
+            let mut one = vec![0i64; params.degree()];
+            one[0] = 1;
+            let mut x = Poly::<Coeff>::from_signed(params.q_at(level), &one);
+            x.mul_monomial(by);
+            Ok::<_, HeError>(x.into_eval())
+        };
+        let poly = self.backend().prepare(level, Over::Q, make)?;
+        let spread = PlainSpread { size: 1.0, error: 0.0, mask: false };
+        Ok(Plaintext { params: params.rlwe().clone(), poly, level, scale: 1.0, bound: 1.0, noise: 0.0, spread })
+    }
 }

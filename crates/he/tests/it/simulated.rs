@@ -4,6 +4,7 @@
 use crate::world::{Owner, literal, reals};
 use sudare_he::HeError;
 use sudare_he::circuits::block_product::BlockProduct;
+use sudare_he::circuits::expansion::Expansion;
 use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit};
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::ckks::{Ciphertext, CiphertextOf, EncodeAt, Encryptor, Evaluator, Params};
@@ -123,6 +124,16 @@ impl Circuit for Multiplied {
     }
 }
 
+struct Expanded(usize);
+
+impl Circuit for Expanded {
+    const INPUTS: usize = 1;
+
+    fn run<B: Backend>(&self, e: &Evaluator<B>, x: &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        e.expand(&x[0], &Expansion::new(e.params(), self.0)?)
+    }
+}
+
 #[test]
 fn a_simulation_is_the_run() {
     for iterations in [1, 3, 9] {
@@ -131,6 +142,9 @@ fn a_simulation_is_the_run() {
     for degree in [1, 3, 7, 12] {
         let coefficients: Vec<f64> = (0..=degree).map(|k| 0.3 / f64::from(k + 1)).collect();
         runs_as_simulated("a polynomial", &Evaluated(coefficients));
+    }
+    for count in [1, 5, 8] {
+        runs_as_simulated("an expansion", &Expanded(count));
     }
     for relinearize in [false, true] {
         runs_as_simulated("products of blocks", &Multiplied(relinearize));

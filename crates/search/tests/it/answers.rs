@@ -43,6 +43,12 @@ fn every_answer_is_that_of_a_plain_search() {
     }
     assert!(counts[0][0] > 3 && counts[2][0] == 0, "{counts:?}");
 
+    // The plan counts the key switches of a question: of its expansion, of segments, of the sum over slots.
+    let before = world.server.counters().key_switches;
+    world.server.count(&held, &world.query(&queries[0]), &[GAP], QUIET).unwrap();
+    let made = world.server.counters().key_switches - before;
+    assert_eq!(made as usize, index.key_switches(3));
+
     let fetch = |database| world.server.fetch(database, &query, GAP, QUIET).unwrap().to_bytes().unwrap();
     let bytes = fetch(&held);
     assert_eq!(bytes, fetch(&streamed));
@@ -123,14 +129,14 @@ fn payloads_of_all_widths() {
     }
 }
 
-/// The set with 128 bits of security, few rows.
+/// The set with 128 bits of security, few rows, the widest digits of payloads.
 #[test]
 fn a_secure_index() {
     let mut random = Random(4);
     let (d, count) = (sized(24, 128), sized(300, 20_000));
     let gap = Gap { low: 0.72, high: 0.9 };
     let goal =
-        Goal { d, gap, rows: 20_000, lowest: -1.0, above: 0.85, payload: Some(Payload { numbers: 2, bits: 12 }) };
+        Goal { d, gap, rows: 20_000, lowest: -1.0, above: 0.85, payload: Some(Payload { numbers: 1, bits: 64 }) };
     let world = World::new(&Index::new(goal).unwrap());
     let centre = direction(&mut random, d);
     let mut rows = Vec::new();
@@ -142,7 +148,7 @@ fn a_secure_index() {
             rows.extend(floats(&row));
         }
     }
-    let data = Data { d, rows, payload: random.words(4096, 2 * count), centres: vec![] };
+    let data = Data { d, rows, payload: (0..count).map(|_| random.word()).collect(), centres: vec![] };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     Threads::new(2).run(|| {
@@ -152,6 +158,9 @@ fn a_secure_index() {
         let hits = world.client.hits(&world.server.fetch(&database, &query, gap, QUIET).unwrap()).unwrap().remove(0);
         let expected = data.matches(&floats(&centre), 0.85);
         assert_eq!(hits.iter().map(|h| h.row).collect::<Vec<_>>(), expected);
-        assert!(hits.iter().all(|hit| hit.payload == data.payload[2 * hit.row as usize..][..2]));
+        assert!(hits.iter().all(|hit| hit.payload == [data.payload[hit.row as usize]]));
+        // Most places have no row.
+        let answer = world.server.count(&database, &query, &[gap], QUIET).unwrap();
+        assert_eq!(world.client.counts(&answer).unwrap(), [[expected.len() as u64]]);
     });
 }

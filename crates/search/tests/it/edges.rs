@@ -36,6 +36,34 @@ fn rows_at_the_edges_of_the_gap_and_far_from_it() {
     assert_eq!(world.count(&path, &opposite).unwrap(), 3);
 }
 
+/// A count of any number of matches is right or refused.
+#[test]
+fn many_matches_at_the_upper_end_are_counted_or_told() {
+    let mut random = Random(13);
+    let gap = Gap { low: 0.71, high: 0.82 };
+    let world = World::small(Goal { payload: None, gap, ..goal(6000) });
+    let centre = direction(&mut random, D);
+    let sure = world.client.index().expected().matches;
+    assert!((5..2500).contains(&sure), "{sure}");
+    // The score above the gap whose indicator is furthest from one.
+    let threshold = world.client.index().threshold();
+    let away = |score: f64| (threshold.value(score) - 1.0).abs();
+    let furthest =
+        (0..=180).map(|i| 0.82 + f64::from(i) / 1000.0).max_by(|a, b| away(*a).total_cmp(&away(*b))).unwrap();
+    let row = scoring(&mut random, &centre, furthest);
+    for (count, told) in [(sure, false), (6000, true)] {
+        let rows = std::iter::repeat_n(row.clone(), count as usize).flatten().collect();
+        let data = Data { d: D, rows, payload: vec![], centres: vec![] };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        world.store(&path, &data);
+        match world.count(&path, &floats(&centre)) {
+            Ok(found) => assert!(found == count && !told, "{found} of {count}"),
+            Err(e) => assert!(told && matches!(e, SearchError::ManyMatches { .. }), "{count}: {e}"),
+        }
+    }
+}
+
 #[test]
 fn a_score_inside_of_the_gap_is_told() {
     let mut random = Random(12);

@@ -31,11 +31,21 @@ fn storing_goes_on_and_appends() {
     let mut other = world.client.store(&path).unwrap();
     let changed: Vec<f32> = data.rows.iter().map(|x| -x).collect();
     let refused = other.push(&changed[..600 * D], &data.payload[..600 * 3]).unwrap_err();
-    assert!(matches!(refused, SearchError::Store(StoreError::OtherWork { .. })), "{refused}");
+    assert!(matches!(refused, SearchError::OtherRows { .. }), "{refused}");
     world.store(&path, &data);
     assert_eq!((fs::read(&first).unwrap(), fs::metadata(&first).unwrap().modified().unwrap()), (before, made));
     let refused = world.client.store(&path).unwrap_err();
     assert_eq!(refused, StoreError::Exists { path: path.clone() }.into());
+
+    // An append that was given up gives way to other rows, once it is removed.
+    let gone = Data::new(&mut random, 512, D);
+    let mut storing = world.client.append(&path).unwrap();
+    storing.push(&gone.rows, &gone.payload).unwrap();
+    drop(storing);
+    let other = Data::new(&mut random, 512, D);
+    let refused = world.client.append(&path).unwrap().push(&other.rows, &other.payload).unwrap_err();
+    assert!(matches!(refused, SearchError::OtherRows { .. }), "{refused}");
+    assert_eq!((world.client.discard(&path).unwrap(), world.client.discard(&path).unwrap()), (1, 0));
 
     let more = Data::new(&mut random, 10, D);
     let mut storing = world.client.append(&path).unwrap();
@@ -48,6 +58,17 @@ fn storing_goes_on_and_appends() {
     let hits = world.client.hits(&hits).unwrap().remove(0);
     let found = hits.iter().find(|hit| hit.row == 1304).unwrap();
     assert_eq!(found.payload, more.payload[12..15]);
+
+    // Room for twelve segments.
+    for _ in 0..8 {
+        let mut storing = world.client.append(&path).unwrap();
+        storing.push(&more.rows, &more.payload).unwrap();
+        storing.finish().unwrap();
+    }
+    let mut storing = world.client.append(&path).unwrap();
+    let refused = storing.push(&more.rows, &more.payload);
+    assert_eq!(refused, Err(SearchError::TooManySegments { planned: 12, rows: 512 }));
+    assert_eq!(storing.rows(), 1390);
 }
 
 const CHILD: &str = "SUDARE_TEST_TABLE";
@@ -124,7 +145,7 @@ fn damaged_swapped_and_missing_files_are_refused() {
         let mut flipped = bytes.clone();
         flipped[bytes.len() / 3] ^= 1;
         fs::write(&file, &flipped).unwrap();
-        // What is read: a table without a payload's byte still counts, and no byte of rows goes unseen.
+        // No byte that is read goes unseen, of payloads neither.
         assert!(count().is_err(), "{} is changed", file.display());
         fs::write(&file, &bytes).unwrap();
     }

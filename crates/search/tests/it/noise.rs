@@ -29,6 +29,7 @@ fn the_bias_of_indicators_is_small() {
     assert!((bias * planned as f64).abs() < 0.1, "{bias}");
     // The bound of the plan holds for each.
     let expected = world.client.index().expected();
-    let most = expected.bias * rows as f64 / planned as f64 + 8.0 * expected.indicator * (rows as f64).sqrt();
+    let places = rows.next_multiple_of(512) as f64;
+    let most = world.client.index().threshold().error_at_zero() * places + 8.0 * expected.indicator * places.sqrt();
     assert!(errors.iter().all(|e| e.abs() < most), "{errors:?} {most}");
 }

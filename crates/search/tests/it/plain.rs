@@ -51,6 +51,9 @@ fn what_is_no_question_is_refused() {
     let wide = PlainIndex::new(3).unwrap();
     let query = PlainClient::new(&wide).unwrap().query(&[1.0; 3]).unwrap();
     assert_eq!(table.scores(&query).unwrap_err().kind(), ErrorKind::Mismatch);
+    // Four questions of three coordinates are no three of four.
+    let bytes = PlainClient::new(&wide).unwrap().query(&[1.0; 12]).unwrap().to_bytes().unwrap();
+    assert_eq!(PlainQuery::from_bytes(&index, &bytes).unwrap_err().kind(), ErrorKind::Mismatch);
     let bytes = client.query(&[1.0; 4]).unwrap().to_bytes().unwrap();
     assert!(PlainQuery::from_bytes(&index, &bytes[..bytes.len() - 1]).is_err());
     assert!(PlainAnswer::from_bytes(&index, &bytes).is_err());

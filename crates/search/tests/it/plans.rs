@@ -74,5 +74,24 @@ fn a_gap_that_is_too_narrow_is_refused_with_one_that_is_not() {
 
     let goal = Goal::above(64, 10_000, 0.7).unwrap();
     assert!(goal.gap.low < 0.7 && goal.gap.high > 0.7 && Index::insecure(goal, 9).is_ok());
-    assert!(Goal::above(64, 10_000, 0.999).is_err());
+    assert!(Goal::above(64, 10_000, 0.999).is_err() && Goal::above(64, 10_000, -0.2).is_err());
+    // Few rows have the places of a segment, and a hundred matches are counted.
+    for rows in [100, 1000] {
+        let goal = Goal::above(64, rows, 0.5).unwrap();
+        let expected = *Index::new(goal).unwrap().expected();
+        assert!(expected.matches >= 100 && expected.bias <= 0.2 && expected.log2_failure < -60.0, "{expected:?}");
+    }
+}
+
+/// Digits are as wide as their errors allow for, in the usual size too.
+#[test]
+fn digits_of_all_payloads_are_clear() {
+    for bits in [1, 8, 9, 10, 20, 30, 64] {
+        let index = Index::new(Goal { payload: Some(Payload { numbers: 1, bits }), ..goal(50_000) }).unwrap();
+        assert!(index.expected().digit < 0.25 / 6.0, "{bits}: {:?}", index.expected());
+    }
+    // Halves of segments beyond the slots would meet twice.
+    let many = Goal { rows: (1 << 26) + 1, gap: Gap { low: 0.3, high: 0.9 }, above: 0.8, ..goal(1) };
+    assert_eq!(Index::new(many).unwrap_err().kind(), ErrorKind::Parameters);
+    assert!(Index::new(Goal { payload: None, ..many }).is_ok());
 }

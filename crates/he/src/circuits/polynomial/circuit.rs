@@ -119,6 +119,11 @@ impl<R> PolynomialCircuit<R> {
         self.program.plan().operations()
     }
 
+    /// The level of each relinearisation, which a rescale follows.
+    pub fn relinearisations(&self) -> Vec<usize> {
+        self.program.plan().sums().iter().filter(|sum| !sum.products.is_empty()).map(|sum| sum.level).collect()
+    }
+
     /// The level that its relinearisation key has to reach.
     pub fn level(&self) -> usize {
         self.level
