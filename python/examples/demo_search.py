@@ -13,27 +13,28 @@ from pathlib import Path
 
 import numpy as np
 import sudare as sd
+from numpy.typing import NDArray
 
 ROWS, COORDINATES, QUESTIONS = int(os.environ.get("ROWS", "50000")), 128, 10
 FASHION = Path("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")
 
 
-def images() -> np.ndarray:
+def images() -> NDArray[np.float32]:
     """Images less their mean, by their 128 strongest directions."""
     pixels = np.frombuffer(gzip.decompress(FASHION.read_bytes()), np.uint8, offset=16).reshape(-1, 784)
     values = pixels[: ROWS + QUESTIONS].astype(np.float32) / 255
     values -= values.mean(axis=0)
     _, directions = np.linalg.eigh(values.T @ values)
-    return values @ directions[:, -COORDINATES:]
+    return np.asarray(values @ directions[:, -COORDINATES:])
 
 
-def benchmark() -> np.ndarray:
+def benchmark() -> NDArray[np.float32]:
     """Half of the rows near one of ROWS/32 centres, the others anywhere."""
     rng = np.random.default_rng(2026)
 
-    def unit(shape: tuple[int, int]) -> np.ndarray:
+    def unit(shape: tuple[int, int]) -> NDArray[np.float64]:
         x = rng.standard_normal(shape)
-        return x / np.linalg.norm(x, axis=1, keepdims=True)
+        return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
     centres = unit((ROWS // 32, COORDINATES))
     rows = unit((ROWS + QUESTIONS, COORDINATES))
@@ -52,7 +53,7 @@ def main() -> int:
     scores = questions / np.linalg.norm(questions, axis=1, keepdims=True) @ unit.T
     index = sd.Index(d=COORDINATES, above=0.8, gap=(0.66, 0.82), rows=ROWS, payload=("u2", 7, 12))
     print(index.explain(), "\n")
-    client = sd.Client(index)
+    client = sd.IndexClient(index)
     server = client.server()
     payload = np.stack([np.arange(ROWS) % 4096, np.arange(ROWS) // 4096, *[np.arange(ROWS) % 97] * 5], axis=1)
     wrong = 0
@@ -63,7 +64,7 @@ def main() -> int:
         print(f"encrypted {ROWS} vectors of {COORDINATES} in {time.perf_counter() - begun:.2f} s")
         stored = sd.open(path, server=server)
         print(stored)
-        seconds = {"count": [], "fetch": [], "top": []}
+        seconds: dict[str, list[float]] = {"count": [], "fetch": [], "top": []}
         for question, clear in zip(questions, scores, strict=True):
             asked = client.query(question)
             begun = time.perf_counter()

@@ -3,8 +3,7 @@
 The server holds an encrypted table and answers encrypted questions; it learns neither rows nor questions
 nor matches.
 
->>> rng = np.random.default_rng(1)
->>> faces = rng.standard_normal((300, 64)).astype("f4")
+>>> faces = np.sin(np.arange(300 * 64) ** 1.5).reshape(300, 64).astype("f4")
 >>> index = sd.Index(d=64, above=0.8, gap=(0.7, 0.9), rows=1000, payload=("i2", 2), insecure=9)
 >>> client = sd.Client(index)
 >>> server = client.server()
@@ -21,6 +20,7 @@ array([[14, 15]], dtype=int16)
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -122,7 +122,7 @@ class Index(Travels):
         """Costs, errors, and what each side learns."""
         return self._core.explain(transform)
 
-    def _saved(self) -> bytes:
+    def _saved(self) -> builtins.bytes:
         return self._core.to_json().encode()
 
     def __repr__(self) -> str:

@@ -165,7 +165,7 @@ class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
-    `IndexClient`.
+    `IndexClient`, which type checkers want by that name.
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
@@ -192,7 +192,7 @@ class Client(SecretHolder[_core.Client]):
         Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters
         than the plan's.
         """
-        client = cls.__new__(cls)
+        client: Client = cls.__new__(cls)
         if isinstance(data, (str, os.PathLike)):
             core = _core.Client.load(plan._core, data, threads)
         else:

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from . import _core, _html
 from ._array import plain
@@ -22,6 +22,7 @@ from ._tile import About, Given
 from ._values import count
 
 if TYPE_CHECKING:
+    from ._index import IndexServer, IndexTable
     from ._session import Client, PublicClient, Server
 
 __all__ = ["StoredMatrix", "StoredProduct", "open_store", "store"]
@@ -344,17 +345,29 @@ class StoredProduct:
         return f"<sudare product of stored matrices {self.shape}, not computed: save(path, memory=…)>"
 
 
-def open_store(path: PathLike, *, server: Any = None, memory: int | str | None = None) -> Any:
+@overload
+def open_store(path: PathLike, *, server: IndexServer, memory: int | str | None = None) -> IndexTable: ...
+@overload
+def open_store(path: PathLike, *, server: Server | None = None) -> StoredMatrix: ...
+def open_store(
+    path: PathLike, *, server: Server | IndexServer | None = None, memory: int | str | None = None
+) -> StoredMatrix | IndexTable:
     """Open a stored matrix, bound to a server if one is given; or an index's table, by its `IndexServer`.
 
     What it is is read and checked now, blocks when they are needed; of a table as many as `memory` holds
     ("8 GB").
+
+    Raises `FormatError` for a folder that is none or is damaged, `UnsupportedError` for a `memory` of a matrix.
     """
     from ._index import IndexServer
 
     name = os.fspath(path)
     if isinstance(server, IndexServer):
         return server.open(name, memory=memory)
+    if memory is not None:
+        raise UnsupportedError(
+            "memory= is for an index's table, opened by its IndexServer; a product has a budget"
+        )
     return StoredMatrix(_core.Stored.open(name), name, server)
 
 

@@ -25,7 +25,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     faces[::100] = faces[0]
     payload = rng.integers(-(2**15), 2**15, (ROWS, 2)).astype("i2")
     index = sd.Index(d=D, above=0.8, gap=GAP, rows=2000, payload=("i2", 2), insecure=9)
-    client = sd.Client(index)
+    client = sd.IndexClient(index)
     path = tmp_path_factory.mktemp("index") / "faces.sudare"
     assert client.store(path, faces, payload=payload) == ROWS
     server = client.server()
@@ -41,7 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def scores(faces: np.ndarray, question: np.ndarray) -> np.ndarray:
-    return faces @ question / np.linalg.norm(faces, axis=1) / np.linalg.norm(question)
+    return np.asarray(faces @ question / np.linalg.norm(faces, axis=1) / np.linalg.norm(question))
 
 
 def test_answers_are_numpys(world: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ def test_refusals(world: dict[str, Any], tmp_path: Path) -> None:
         sd.Index(d=D, above=0.8, gap=(0.79, 0.81), rows=10**6)
     with pytest.raises(sd.InputError, match="payload"):
         sd.Index(d=D, above=0.8, rows=10, payload=("U4", 2))
-    stranger = sd.Client(world["index"])
+    stranger: Any = sd.Client(world["index"])
     with pytest.raises(sd.KeyMismatchError):
         table.count(stranger.query(faces[0]))
     with pytest.raises(sd.KeyMismatchError):

@@ -57,7 +57,14 @@ fn opening(session: &Session, sum: &Ciphertext, active: &[u32]) -> Done<SharedDe
     let params = sum.params();
     let error = f64::from(HOSPITALS) * params.sketch().public_encryption().bound(&TAIL) / LOG_SCALE.exp2();
     let expected = Expected { level: params.max_level(), scale: LOG_SCALE.exp2(), error };
-    Ok(SharedDecryption::new(session, sum, &expected, active, ReleasePolicy::new(10, 30)?, PERIOD)?)
+    Ok(SharedDecryption::new(
+        session,
+        sum,
+        (&expected, f64::from(HOSPITALS)),
+        active,
+        ReleasePolicy::new(10, 30)?,
+        PERIOD,
+    )?)
 }
 
 fn encrypt(params: &Params, public: &PublicKey, sums: &[f64]) -> Done<Ciphertext> {

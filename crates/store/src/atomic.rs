@@ -109,6 +109,21 @@ pub fn write(
     scratch.place(path, over, durability)
 }
 
+/// Writes a file where nothing is: it and its name outlive a loss of power when this returns. `false`, and nothing is written, where something is.
+///
+/// # Errors
+/// [`StoreError::Io`], also where the folder cannot be brought to the disk.
+pub fn write_new(path: &Path, parts: &[&[u8]], access: Access) -> Result<bool, StoreError> {
+    let mut scratch = Scratch::beside(path, access).at(path)?;
+    parts.iter().try_for_each(|part| scratch.write_all(part)).at(path)?;
+    scratch.file().sync_all().at(path)?;
+    match scratch.put_new(path) {
+        Ok(()) => sync_folder(folder(path)).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error).at(path),
+    }
+}
+
 /// Makes the folder that a file is in, where there is none.
 ///
 /// # Errors

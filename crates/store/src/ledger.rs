@@ -1,6 +1,6 @@
 //! A party's ledger of answers on a disk.
 
-use crate::atomic::{self, Access, Durability, Over};
+use crate::atomic::{self, Access};
 use crate::error::{At, StoreError};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ const ANSWERS: &str = "answers";
 const ENTRY_BYTES: usize = 32 + 8 + 4 + 32;
 
 /// What one party answered: a folder with a file for each answer, named after its subject, which is on the disk before the answer
-/// leaves the party. One process at a time has it.
+/// leaves the party. One process at a time has it: a fork of that process is refused, and so is it itself once its lock file is gone.
 ///
 /// It belongs beside the party's file and into no backup: whoever goes back to an older one may answer twice.
 #[derive(Debug)]
@@ -27,7 +27,9 @@ pub struct PartyLedger {
     answers: BTreeMap<Digest, (Digest, Option<ReleasePolicy>)>,
     releases: u64,
     policy: Option<ReleasePolicy>,
-    _lock: File,
+    lock: File,
+    /// The process that opened it. A lock is inherited by a fork, and what was answered since is not.
+    process: u32,
 }
 
 impl PartyLedger {
@@ -37,13 +39,12 @@ impl PartyLedger {
     /// [`StoreError::Exists`] for a folder with a ledger; [`StoreError::Io`].
     pub fn create(folder: &Path, session: SessionId, party: u32) -> Result<Self, StoreError> {
         let owner = folder.join(OWNER);
-        if fs::symlink_metadata(&owner).is_ok() {
-            return Err(StoreError::Exists { path: folder.into() });
-        }
         let answers = folder.join(ANSWERS);
         fs::create_dir_all(&answers).at(&answers)?;
         let bytes = [&session.0[..], &party.to_le_bytes()].concat();
-        atomic::write(&owner, &[&bytes], Access::Owner, Over::NoKey, Durability::Power)?;
+        if !atomic::write_new(&owner, &[&bytes], Access::Owner)? {
+            return Err(StoreError::Exists { path: folder.into() });
+        }
         atomic::sync_folder(atomic::folder(folder))?;
         Self::open(folder, session, party)
     }
@@ -69,7 +70,8 @@ impl PartyLedger {
             answers: BTreeMap::new(),
             releases: 0,
             policy: None,
-            _lock: lock,
+            lock,
+            process: std::process::id(),
         };
         let answers = folder.join(ANSWERS);
         for entry in fs::read_dir(&answers).at(&answers)? {
@@ -79,12 +81,26 @@ impl PartyLedger {
             if name.starts_with('.') {
                 continue;
             }
-            let damaged = || StoreError::damaged(&path, "an answer that no ledger writes");
-            let subject = digest(&name).ok_or_else(damaged)?;
-            let (question, policy) = read(&fs::read(&path).at(&path)?, &subject).ok_or_else(damaged)?;
+            let subject = digest(&name).ok_or_else(|| damaged(&path))?;
+            let (question, policy) = stored(&path, &subject)?;
             ledger.note(subject, question, policy);
         }
         Ok(ledger)
+    }
+
+    /// Whether no other process can have this ledger.
+    fn expect_alone(&self) -> Result<(), StoreError> {
+        #[cfg(unix)]
+        let named = {
+            use std::os::unix::fs::MetadataExt;
+            let path = self.folder.join(LOCK);
+            let (own, there) = (self.lock.metadata().at(&path)?, fs::symlink_metadata(&path).at(&path)?);
+            (own.dev(), own.ino()) == (there.dev(), there.ino())
+        };
+        #[cfg(not(unix))]
+        let named = true;
+        let alone = named && self.process == std::process::id();
+        if alone { Ok(()) } else { Err(StoreError::Busy { path: self.folder.clone() }) }
     }
 
     fn note(&mut self, subject: Digest, question: Digest, policy: Option<ReleasePolicy>) {
@@ -104,32 +120,48 @@ impl PartyLedger {
     }
 }
 
+impl Drop for PartyLedger {
+    fn drop(&mut self) {
+        // Not by closing alone: a process that was forked meanwhile has the file open too. Nor by that one, whose lock it is not.
+        if self.process == std::process::id() {
+            let _ = self.lock.unlock();
+        }
+    }
+}
+
 impl Ledger for PartyLedger {
     fn admit(&mut self, entry: &Entry) -> Result<(), PartyError> {
         let Entry { session, party, subject, question, policy } = *entry;
         if (session, party) != (self.session, self.party) {
-            return Err(PartyError::Foreign { party, expected: self.session });
+            return Err(PartyError::WrongSession { what: "the ledger" });
         }
-        match self.answers.get(&subject) {
-            Some((before, _)) if *before == question => return Ok(()),
-            Some(_) => return Err(PartyError::Answered { party }),
-            None => {}
-        }
-        if let Some(wanted) = policy {
-            if let Some(declared) = self.policy.filter(|declared| *declared != wanted) {
-                return Err(PartyError::OtherPolicy { declared, wanted });
-            }
-            if self.releases >= wanted.releases() {
-                return Err(PartyError::UsedUp { policy: wanted });
-            }
+        self.expect_alone().map_err(failed)?;
+        let before = self.answers.get(&subject).map(|(question, _)| *question);
+        if !entry.is_new(before, (self.releases, self.policy))? {
+            return Ok(());
         }
         let path = self.folder.join(ANSWERS).join(subject.hex());
-        let written =
-            atomic::write(&path, &[&write(&subject, &question, policy)], Access::Owner, Over::NoKey, Durability::Power);
-        written.map_err(|e| PartyError::Ledger { reason: e.to_string(), kind: e.kind() })?;
+        if !atomic::write_new(&path, &[&write(&subject, &question, policy)], Access::Owner).map_err(failed)? {
+            let (before, policy) = stored(&path, &subject).map_err(failed)?;
+            atomic::sync_folder(&self.folder.join(ANSWERS)).map_err(failed)?;
+            self.note(subject, before, policy);
+            return if before == question { Ok(()) } else { Err(PartyError::Answered { party }) };
+        }
         self.note(subject, question, policy);
         Ok(())
     }
+}
+
+fn failed(error: StoreError) -> PartyError {
+    PartyError::Ledger { reason: error.to_string(), kind: error.kind() }
+}
+
+fn damaged(path: &Path) -> StoreError {
+    StoreError::damaged(path, "an answer that no ledger writes")
+}
+
+fn stored(path: &Path, subject: &Digest) -> Result<(Digest, Option<ReleasePolicy>), StoreError> {
+    read(&fs::read(path).at(path)?, subject).ok_or_else(|| damaged(path))
 }
 
 fn checksum(subject: &Digest, body: &[u8]) -> [u8; 32] {

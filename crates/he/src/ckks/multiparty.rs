@@ -5,7 +5,8 @@
 //! from the message alone is not proven for CKKS when each party adds its own noise (ePrint 2025/395). `docs/security.md`.
 
 use super::ciphertext::{Ciphertext, State};
-use super::noise::TAIL;
+use super::evaluator::Evaluator;
+use super::noise::{TAIL, division_bound};
 use super::plaintext::Plaintext;
 use super::release::Expected;
 use super::spread::PlainSpread;
@@ -14,6 +15,8 @@ use sudare_ring::random::{Seed, WideGaussian};
 use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Poly};
 use sudare_rlwe as rlwe;
+use sudare_rlwe::Message;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::PublicKey;
 use sudare_rlwe::multiparty::{
     DecryptionShare, Digest, Flooding, Handover, HandoverShare, Ledger, Opening, Party, RefreshShare, Refreshing,
@@ -23,9 +26,18 @@ use sudare_rlwe::release::ReleasePolicy;
 use zeroize::Zeroizing;
 
 /// Largest statistical security of the masks of a refresh, and least.
-const MASK_SECURITY: std::ops::RangeInclusive<u32> = 20..=64;
+const MASK_SECURITY: std::ops::RangeInclusive<u32> = 40..=64;
 /// Bits of a mask at most: its sums are integers of a double word.
 const MASK_BITS: f64 = 118.0;
+
+/// What whoever decrypts worked out for a ciphertext and its values: nothing of it is read off the ciphertext.
+fn planned(ciphertext: &Ciphertext, (expected, max_abs): (&Expected, f64)) -> Result<State, HeError> {
+    expected.check(ciphertext)?;
+    if max_abs.is_nan() || ciphertext.bound < max_abs {
+        return Err(HeError::NotAsComputed { what: "value bound", found: ciphertext.bound, expected: max_abs });
+    }
+    Ok(State { scale: expected.scale, bound: max_abs, noise: expected.error * expected.scale })
+}
 
 /// The decryption of one ciphertext by several parties: one release of the session. All of them make it from what they expect of
 /// the computation, and so put the same question.
@@ -37,57 +49,56 @@ pub struct SharedDecryption {
 }
 
 impl SharedDecryption {
-    /// Of a ciphertext that `expected` is worked out for, by `parties`. Its slots repeat after `period` of them, a power of two and at
+    /// Of a ciphertext that `expected` is worked out for, with values of at most `max_abs`, by `parties`. Its slots repeat after `period` of them, a power of two and at
     /// most all of them, N/2: shares are so much shorter.
     ///
     /// # Errors
-    /// [`HeError::NotAsComputed`] for a ciphertext that is not as expected; [`HeError::NoPrecision`] where the noise leaves nothing
+    /// [`HeError::NotAsComputed`] for a ciphertext that is not as expected, or says that its values are smaller; [`HeError::NoPrecision`] where the noise leaves nothing
     /// of values of size one, [`HeError::TooLarge`] where the modulus does not hold value and noise; those of
     /// [`Opening::new`].
     pub fn new(
         session: &Session,
         ciphertext: &Ciphertext,
-        expected: &Expected,
+        (expected, max_abs): (&Expected, f64),
         parties: &[u32],
         policy: ReleasePolicy,
         period: usize,
     ) -> Result<Self, HeError> {
-        let error = expected.error * expected.scale;
-        Self::flooded(session, (ciphertext, expected), parties, Flooding::new(policy, error)?, period)
+        let state = planned(ciphertext, (expected, max_abs))?;
+        Self::under(session, (ciphertext, state), parties, Flooding::new(policy, state.noise)?, period)
     }
 
-    /// The same for a ciphertext that [`flood`] hid the error of before it was divided: shares have far less noise, and so need a
-    /// smaller modulus. The server must not collude with any party, and `expected` counts its noise.
+    /// The same for what [`flood`] made: shares have far less noise, and so need a smaller modulus. The server must not collude with any
+    /// party, and `expected` counts its noise.
     ///
     /// # Errors
     /// As [`SharedDecryption::new`].
     pub fn aided(
         session: &Session,
-        ciphertext: &Ciphertext,
-        expected: &Expected,
+        Flooded(ciphertext): &Flooded,
+        (expected, max_abs): (&Expected, f64),
         parties: &[u32],
         policy: ReleasePolicy,
         period: usize,
     ) -> Result<Self, HeError> {
         let flooding = Flooding::aided(policy, session.params().degree())?;
-        Self::flooded(session, (ciphertext, expected), parties, flooding, period)
+        Self::under(session, (ciphertext, planned(ciphertext, (expected, max_abs))?), parties, flooding, period)
     }
 
-    fn flooded(
+    fn under(
         session: &Session,
-        (ciphertext, expected): (&Ciphertext, &Expected),
+        (ciphertext, state): (&Ciphertext, State),
         parties: &[u32],
         flooding: Flooding,
         period: usize,
     ) -> Result<Self, HeError> {
-        expected.check(ciphertext)?;
         let (params, operation) = (session.params(), "decryption by several parties");
         let slots = params.degree() / 2;
         if period == 0 || !slots.is_multiple_of(period) {
             return Err(parameters(format!("slots that repeat after {period} of {slots}: a power of two is possible")));
         }
-        let noise = expected.error * expected.scale + flooding.bound(&TAIL, 2 * period, parties.len());
-        let state = State { scale: expected.scale, bound: ciphertext.bound, noise };
+        let noise = state.noise + flooding.bound(&TAIL, 2 * period, parties.len());
+        let state = State { noise, ..state };
         if noise > 0.5 * state.scale {
             return Err(HeError::NoPrecision { operation, noise: noise.log2(), scale: state.scale.log2() });
         }
@@ -140,25 +151,62 @@ impl SharedDecryption {
     }
 }
 
-/// The server's own noise over a result, once for all parties: σ as [`Flooding::new`] has it, from fresh entropy. Divide the ciphertext by
-/// its last primes afterwards, down to the scale that the result needs. Publish one such ciphertext for a result.
+/// A ciphertext that a server flooded and then divided by its last prime: what [`SharedDecryption::aided`] decrypts.
+#[derive(Clone, Debug)]
+pub struct Flooded(Ciphertext);
+
+impl Flooded {
+    /// What came from a server that is trusted to have made it by [`flood`], and no second one for the same result: a ciphertext
+    /// does not show it.
+    pub fn from_server(ciphertext: Ciphertext) -> Self {
+        Self(ciphertext)
+    }
+
+    /// The ciphertext.
+    pub fn ciphertext(&self) -> &Ciphertext {
+        &self.0
+    }
+}
+
+/// The server's own noise over a result with errors of at most `error`, once for all parties: a fresh encryption of zero under the parties' public
+/// key and a discrete Gaussian, and then a division by the last prime q_l. σ is as [`Flooding::new`] has it for the error, that of the fresh encryption
+/// and q_l times that of the division (r_0 + r_1·s, whose r_1 everybody sees): noise that covers the first two alone would vanish by the division.
+/// So the scale afterwards has to be √(24·τ)·2^(ν/2) times that rounding, and the bits that the result wants. Publish one such ciphertext for a result.
 ///
 /// # Errors
-/// `RlweError::Parameters` for an error that is no finite number, [`HeError::TooLarge`] where the modulus does not hold the noise.
-pub fn flood(ciphertext: &Ciphertext, policy: ReleasePolicy, error: f64) -> Result<Ciphertext, HeError> {
-    let (params, level) = (ciphertext.params(), ciphertext.level());
-    let flooding = Flooding::new(policy, error * ciphertext.scale)?;
-    let noise = ciphertext.noise + flooding.bound(&TAIL, params.degree(), 1);
-    let state = State { noise, ..ciphertext.state() };
-    state.check_fits("flooding", params, level)?;
+/// `RlweError::WrongKey` for a public key that is not the ciphertext's; `RlweError::Parameters` for an error that is no finite number,
+/// `RlweError::OutOfLevels` at level 0; [`HeError::TooLarge`] where the modulus does not hold the noise; [`HeError::NoPrecision`] where it leaves nothing of
+/// values of size one.
+pub fn flood(
+    server: &Evaluator,
+    public: &PublicKey,
+    ciphertext: &Ciphertext,
+    policy: ReleasePolicy,
+    error: f64,
+) -> Result<Flooded, HeError> {
+    let (params, level, operation) = (ciphertext.params(), ciphertext.level(), "flooding");
+    ciphertext.key().expect("the public key", public.id())?;
+    if level == 0 {
+        return Err(RlweError::OutOfLevels { operation, level, needed: 1 }.into());
+    }
+    let fresh = params.sketch().public_encryption().bound(&TAIL);
+    let rounding = params.prime_at(level) as f64 * division_bound(params, ciphertext.parts().len());
+    let flooding = Flooding::new(policy, error * ciphertext.scale + fresh + rounding)?;
+    let noise = fresh + flooding.bound(&TAIL, params.degree(), 1);
+    if noise > 0.5 * ciphertext.scale {
+        return Err(HeError::NoPrecision { operation, noise: noise.log2(), scale: ciphertext.scale.log2() });
+    }
+    let basis = params.q_at(level);
+    let zero = Message::Coefficients(Poly::<Coeff>::zero(basis));
+    let mut parts = rlwe::Encryptor::with_public_key(public)?.encrypt(zero)?.parts().to_vec();
     let mut values = Wiped::<i128>::zeros(params.degree());
     WideGaussian::new(flooding.deviation())?.sample(&mut Seed::from_entropy()?.stream(0), &mut values);
-    let mut parts = ciphertext.parts().to_vec();
     if let Some(first) = parts.first_mut() {
-        first.add_assign(&*Zeroizing::new(Poly::<Coeff>::from_wide(params.q_at(level), &values).into_eval()));
+        first.add_assign(&*Zeroizing::new(Poly::<Coeff>::from_wide(basis, &values).into_eval()));
     }
-    let inner = rlwe::Ciphertext::from_parts(params, ciphertext.key(), parts, level)?;
-    Ok(Ciphertext::new(inner, state))
+    let zero = rlwe::Ciphertext::from_parts(params, ciphertext.key(), parts, level)?;
+    let state = State { scale: ciphertext.scale, bound: 0.0, noise };
+    Ok(Flooded(server.rescale(&server.add(ciphertext, &Ciphertext::new(zero, state))?)?))
 }
 
 /// A result for one receiver: the ciphertext under its key, and nothing for the parties.
@@ -176,18 +224,17 @@ impl SharedHandover {
     pub fn new(
         session: &Session,
         ciphertext: &Ciphertext,
-        expected: &Expected,
+        (expected, max_abs): (&Expected, f64),
         parties: &[u32],
         policy: ReleasePolicy,
         receiver: &PublicKey,
     ) -> Result<Self, HeError> {
-        expected.check(ciphertext)?;
+        let state = planned(ciphertext, (expected, max_abs))?;
         let (count, params) = (parties.len() as f64, session.params());
-        let flooding = Flooding::new(policy, expected.error * expected.scale)?;
+        let flooding = Flooding::new(policy, state.noise)?;
         let switched = count * receiver.params().sketch().public_encryption().bound(&TAIL);
         let flood = flooding.bound(&TAIL, params.degree(), parties.len());
-        let noise = expected.error * expected.scale + switched + flood;
-        let state = State { scale: expected.scale, bound: ciphertext.bound, noise };
+        let state = State { noise: state.noise + switched + flood, ..state };
         state.check_fits("a result for one receiver", params, ciphertext.level())?;
         Ok(Self { handover: Handover::new(session, ciphertext.inner(), parties, flooding, receiver)?, state })
     }
@@ -220,7 +267,8 @@ pub struct SharedRefresh {
 
 impl SharedRefresh {
     /// Of a ciphertext that `expected` is worked out for, with values of at most `max_abs`, that `parties` mask with `security` bits of
-    /// statistical security, 20 to 64: what everybody sees of N coefficients is within 2^−`security` of what no message would show. The
+    /// statistical security, 40 to 64: what everybody sees of N coefficients is within 2^−`security` of what no message would show, so k refreshes
+    /// of a session within k·2^−`security`: they are no releases and not counted. The
     /// masks follow from what is expected, and not from what the ciphertext says of itself. The ciphertext keeps the primes that
     /// this takes: about `security`, log2 N and the parties' number in bits above the message.
     ///
@@ -235,14 +283,10 @@ impl SharedRefresh {
         security: u32,
     ) -> Result<Self, HeError> {
         let (operation, params, level) = ("a refresh by several parties", session.params(), ciphertext.level());
-        expected.check(ciphertext)?;
-        if max_abs.is_nan() || ciphertext.bound < max_abs {
-            return Err(HeError::NotAsComputed { what: "value bound", found: ciphertext.bound, expected: max_abs });
-        }
+        let state = planned(ciphertext, (expected, max_abs))?;
         if !MASK_SECURITY.contains(&security) {
-            return Err(parameters(format!("masks of {security} bits of statistical security; 20 to 64 are possible")));
+            return Err(parameters(format!("masks of {security} bits of statistical security; 40 to 64 are possible")));
         }
-        let state = State { scale: expected.scale, bound: max_abs, noise: expected.error * expected.scale };
         let message = (state.bound * state.scale + state.noise).max(1.0).log2();
         let bits = (message + f64::from(params.log_n()) + f64::from(security)).ceil();
         let sum = bits + (parties.len() as f64).log2() + 2.0;

@@ -180,11 +180,13 @@ impl<S: Scheme> SharedRefresh<S> {
     ) -> Result<Self, HeError> {
         check(session, ciphertext, noise)?;
         let (params, count) = (&ciphertext.params, parties.len());
-        let flooding = Flooding::new(policy, noise)?;
+        // What everybody sees has the carry of the masks' sum modulo t beside the noise.
         let masks = count as f64 * params.noise().message();
+        let flooding = Flooding::new(policy, noise + masks)?;
         let total = noise + masks + flooding.bound(&TAIL, params.degree(), count);
         check_fits(params, "a refresh by several parties", ciphertext.level(), total)?;
-        let name = format!("{}, modulo {}", S::NAME, params.t());
+        // All that a mask depends on, so that one question has one answer.
+        let name = format!("{}, modulo {}, factor {}", S::NAME, params.t(), ciphertext.factor);
         let refreshing = Refreshing::new(session, ciphertext.inner(), parties, &name, Some(flooding))?;
         Ok(Self { params: params.clone(), refreshing, factor: ciphertext.factor, scheme: PhantomData })
     }

@@ -1,6 +1,6 @@
 //! Decryption by several parties, each under noise that hides what it would tell.
 //!
-//! A share c_1·w_i + f_i shows c_1·w_i, and so the secret, but for f_i. The parties' sum shows the ciphertext's error, from which
+//! A share c_1·w_i + f_i (with t < n, where zero-sum masks lie over the shares: the sum of the honest ones) shows c_1·w_i, and so the secret, but for f_i. The parties' sum shows the ciphertext's error, from which
 //! the secret follows in every scheme (ePrint 2020/1533 for CKKS; 2024/116 for exact schemes, before rounding). f_i hides both: a
 //! discrete Gaussian on each coefficient with σ = √(24·τ)·2^(ν/2)·E, for τ releases at ν bits of statistical security and an
 //! error of at most E in the canonical norm. That is σ_ct·√(24·N·τ)·2^(ν/2) (Li–Micciancio–Schultz–Sorrell, ePrint 2022/816) for an
@@ -42,9 +42,9 @@ impl Flooding {
         Ok(Self { policy, deviation })
     }
 
-    /// For a ciphertext that the server flooded already, so that the error which the sum shows tells nothing: what is left to hide is
-    /// c_1·w_i, which by itself is a sample of Ring-LWE with this noise. σ = √(24·N·τ) times that of fresh errors, over the error of the
-    /// division that came after the server's noise (Passelègue–Stehlé, ePrint 2024/1984, with a server that colludes with no party).
+    /// For a ciphertext that the server flooded already, the rounding of its division included, so that the error which the sum shows tells
+    /// nothing: what is left to hide is c_1·w_i, which by itself is a sample of Ring-LWE with this noise and hints on it, the shown sums.
+    /// σ = √(24·N·τ) times that of fresh errors (the idea of Passelègue–Stehlé, ePrint 2024/1984, with a server that colludes with no party).
     ///
     /// # Errors
     /// [`PartyError::Rlwe`] for noise past 2^100.
@@ -127,7 +127,7 @@ impl Opening {
     ///
     /// # Errors
     /// [`PartyError::Rlwe`] for a ciphertext of other parameters, of another key, of three parts or below the level;
-    /// [`PartyError::TooFew`], [`PartyError::NoSuchParty`], [`PartyError::Gap`].
+    /// [`PartyError::ActiveSet`], [`PartyError::NoSuchParty`], [`PartyError::Gap`].
     pub fn new(
         session: &Session,
         ciphertext: &Ciphertext,
@@ -179,10 +179,10 @@ impl Opening {
     /// zero.
     ///
     /// # Errors
-    /// [`PartyError::Missing`]; [`PartyError::Foreign`] if the shares were collected for another decryption.
+    /// [`PartyError::Missing`]; [`PartyError::WrongSession`] if the shares were collected for another decryption.
     pub fn phase(&self, shares: Collector<DecryptionStep>) -> Result<Zeroizing<Poly<Coeff>>, PartyError> {
         if !shares.is_for(&self.question) {
-            return Err(PartyError::Foreign { party: self.active[0], expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "what was collected" });
         }
         let mut sum = Zeroizing::new(single(shares.finish()?)?.into_coeff());
         sum.add_assign(&self.every(&self.parts[0].to_coeff()));
@@ -194,20 +194,23 @@ impl Opening {
 }
 
 impl Party {
-    /// This party's share of a decryption, c_1·w_i + f_i: one of the session's releases. Asked again, it is the same bytes.
+    /// This party's share of a decryption, c_1·w_i + f_i and, with t < n, a zero-sum mask: one of the session's releases. Asked again, it is the same bytes.
     ///
     /// # Errors
-    /// [`PartyError::NotActive`], [`PartyError::NoSecretShare`], [`PartyError::Foreign`]; as [`Ledger::admit`], and nothing is given
+    /// [`PartyError::NotActive`], [`PartyError::NoSecretShare`], [`PartyError::WrongSession`]; as [`Ledger::admit`], and nothing is given
     /// out then.
     pub fn decryption_share(&self, opening: &Opening, ledger: &mut dyn Ledger) -> Result<DecryptionShare, PartyError> {
         if opening.session != self.session {
-            return Err(PartyError::Foreign { party: self.index, expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "the question" });
         }
         let weighted = self.weighted(&opening.active, opening.record.level)?;
         self.admit(ledger, opening.subject, opening.question, Some(opening.flooding.policy))?;
+        let flood = opening.flooding.sample(&opening.ring, &self.randomness("flood", &opening.question))?;
         let product = Zeroizing::new(opening.parts[1].mul(&weighted).into_coeff());
         let mut share = opening.every(&product);
-        share.add_assign(&*opening.flooding.sample(&opening.ring, &self.randomness("flood", &opening.question))?);
-        Ok(self.says(opening.question, vec![opening.record], vec![share.into_eval()]))
+        share.add_assign(&flood);
+        let mut share = share.into_eval();
+        self.hide(&mut share, &opening.active, &opening.question, 0);
+        Ok(self.says(opening.question, vec![opening.record], vec![share]))
     }
 }

@@ -47,6 +47,14 @@ pub enum PartyError {
         /// The session of this step.
         expected: SessionId,
     },
+    /// The caller's own mix-up: a party, a ledger, a question or collected messages of another session or of another party.
+    #[error(
+        "{what} belongs to another session, question or party than the rest of this call; take those that belong together"
+    )]
+    WrongSession {
+        /// What does not belong.
+        what: &'static str,
+    },
     /// A message that answers something else.
     #[error(
         "party {party} answered another question than this one: another round, ciphertext, set of parties or list of keys; ask that party again"
@@ -63,6 +71,16 @@ pub enum PartyError {
         /// Whose it says it is.
         found: u32,
     },
+    /// A secret share that is for another party.
+    #[error(
+        "party {party} sent a secret share for party {to}; ask that party for yours, and let nobody else read this one"
+    )]
+    ForAnother {
+        /// Who sent it.
+        party: u32,
+        /// Whom it is for.
+        to: u32,
+    },
     /// A second, different message of one party.
     #[error("party {party} sent two messages where one belongs; take one of them")]
     Twice {
@@ -77,10 +95,12 @@ pub enum PartyError {
         /// The party.
         party: u32,
     },
-    /// Too few parties to decrypt, or one twice.
-    #[error("{found} different parties take part and the threshold is {threshold}; wait for more")]
-    TooFew {
-        /// Parties that take part.
+    /// Another number of parties than the threshold, or one twice.
+    #[error(
+        "{found} different parties are asked and exactly {threshold}, the threshold, take part in a step; ask as many, each once"
+    )]
+    ActiveSet {
+        /// Different parties that are asked.
         found: usize,
         /// The threshold.
         threshold: u32,
@@ -95,7 +115,7 @@ pub enum PartyError {
     },
     /// A party that has not got its secret share yet.
     #[error(
-        "party {party} has not added the secret shares of all parties yet, and a threshold below their number needs them"
+        "party {party} has not added the secret shares of all parties yet, and a threshold below their number needs them: call add_private_shares"
     )]
     NoSecretShare {
         /// The party.
@@ -164,12 +184,14 @@ impl Kinded for PartyError {
             Self::NoSuchParty { .. } | Self::Gap { .. } => ErrorKind::Usage,
             Self::Malformed { error, .. } => error.kind(),
             Self::Foreign { .. }
+            | Self::WrongSession { .. }
+            | Self::ForAnother { .. }
             | Self::Stale { .. }
             | Self::InAnothersName { .. }
             | Self::Twice { .. }
             | Self::NotActive { .. }
             | Self::Receiver => ErrorKind::Mismatch,
-            Self::TooFew { .. } | Self::Missing { .. } => ErrorKind::Shape,
+            Self::ActiveSet { .. } | Self::Missing { .. } => ErrorKind::Shape,
             Self::NoSecretShare { .. } => ErrorKind::MissingKey,
             Self::Answered { .. } | Self::UsedUp { .. } | Self::OtherPolicy { .. } => ErrorKind::Release,
             Self::Ledger { kind, .. } => *kind,

@@ -64,10 +64,10 @@ impl Handover {
     /// The ciphertext under the receiver's key.
     ///
     /// # Errors
-    /// [`PartyError::Missing`]; [`PartyError::Foreign`] if the shares were collected for another switch.
+    /// [`PartyError::Missing`]; [`PartyError::WrongSession`] if the shares were collected for another switch.
     pub fn ciphertext(&self, shares: Collector<HandoverStep>) -> Result<Ciphertext, PartyError> {
         if !shares.is_for(&self.question) {
-            return Err(PartyError::Foreign { party: self.active[0], expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "what was collected" });
         }
         let mut parts = shares.finish()?;
         let missing = RlweError::Internal { what: "a sum has no polynomial" };
@@ -84,7 +84,7 @@ impl Party {
     /// As [`Party::decryption_share`].
     pub fn handover_share(&self, handover: &Handover, ledger: &mut dyn Ledger) -> Result<HandoverShare, PartyError> {
         if handover.session != self.session {
-            return Err(PartyError::Foreign { party: self.index, expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "the question" });
         }
         let (level, question) = (handover.record.level, handover.question);
         let weighted = self.weighted(&handover.active, level)?;
@@ -101,6 +101,7 @@ impl Party {
         first.mul_add(&handover.ciphertext.parts()[1], &weighted);
         first.mul_add(&v, b);
         second.mul_add(&v, a);
+        self.hide(&mut first, &handover.active, &question, 0);
         Ok(self.says(question, vec![handover.record], vec![first, second]))
     }
 }

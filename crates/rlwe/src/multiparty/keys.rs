@@ -141,11 +141,11 @@ impl Party {
     /// so that the key travels as any other.
     ///
     /// # Errors
-    /// [`PartyError::Foreign`] for a sum of another session; as [`Ledger::admit`].
+    /// [`PartyError::WrongSession`] for a sum of another session; as [`Ledger::admit`].
     pub fn relin_second_share(&self, sum: &RelinSum, ledger: &mut dyn Ledger) -> Result<RelinSecondShare, PartyError> {
         let (session, record) = (&self.session, sum.record);
         if sum.session != *session {
-            return Err(PartyError::Foreign { party: self.index, expected: session.id() });
+            return Err(PartyError::WrongSession { what: "the sum of round 1" });
         }
         let first = question(session, FIRST, &[record]);
         let question = sum.question();

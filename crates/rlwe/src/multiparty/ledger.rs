@@ -18,6 +18,33 @@ pub struct Entry {
     pub policy: Option<ReleasePolicy>,
 }
 
+impl Entry {
+    /// The rule of every ledger: whether the entry is new, and so has to be kept, given the question that its subject was answered for
+    /// before, and the releases and their policy so far.
+    ///
+    /// # Errors
+    /// [`PartyError::Answered`] for a subject with another question; [`PartyError::OtherPolicy`], [`PartyError::UsedUp`].
+    pub fn is_new(
+        &self,
+        before: Option<Digest>,
+        (releases, policy): (u64, Option<ReleasePolicy>),
+    ) -> Result<bool, PartyError> {
+        if let Some(before) = before {
+            let party = self.party;
+            return if before == self.question { Ok(false) } else { Err(PartyError::Answered { party }) };
+        }
+        if let Some(wanted) = self.policy {
+            if let Some(declared) = policy.filter(|declared| *declared != wanted) {
+                return Err(PartyError::OtherPolicy { declared, wanted });
+            }
+            if releases >= wanted.releases() {
+                return Err(PartyError::UsedUp { policy: wanted });
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// Remembers what a party answered. Two shares of one party for one ciphertext, for two sets of parties or with fresh noise,
 /// reveal its secret (ePrint 2024/194, 2025/409, 2026/031); so a subject has one answer.
 ///
@@ -27,7 +54,7 @@ pub trait Ledger {
     /// is there already is admitted again and not counted again.
     ///
     /// # Errors
-    /// [`PartyError::Answered`] for a subject with another question; [`PartyError::UsedUp`], [`PartyError::OtherPolicy`];
+    /// As [`Entry::is_new`]; [`PartyError::WrongSession`] for an entry of another party or session than the ledger's;
     /// [`PartyError::Ledger`] if it cannot be read or written.
     fn admit(&mut self, entry: &Entry) -> Result<(), PartyError>;
 }

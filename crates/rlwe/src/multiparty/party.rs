@@ -1,5 +1,6 @@
 //! A party: its secret, and what it derives from its seed.
 
+use super::private::KEY_BYTES;
 use super::{Digest, Entry, Kind, Ledger, PartyError, Record, Session, Share};
 use crate::ids::KeyId;
 use crate::keys::SecretKey;
@@ -15,8 +16,16 @@ use zeroize::Zeroizing;
 /// Bytes of a party's seed.
 const SEED_BYTES: usize = 32;
 
-/// One of the parties: its ternary secret s_i, and with a threshold its share S(α_i) of the common secret. Both are wiped
-/// when it is dropped, neither cloned nor printed.
+/// What a party has from all parties' secret shares.
+pub(super) struct Joint {
+    /// S(α_i), over all data primes.
+    pub(super) share: Zeroizing<Poly<Eval>>,
+    /// Keys, [`KEY_BYTES`] each, that it shares with each of the parties alone; zero in its own place.
+    pub(super) keys: Zeroizing<Vec<u8>>,
+}
+
+/// One of the parties: its ternary secret s_i, and with a threshold its share S(α_i) of the common secret and a
+/// key with each other party. All are wiped when it is dropped, neither cloned nor printed.
 ///
 /// Everything that it says is derived from its seed and from what it answers. A copy of a party, made by a fork or a
 /// restored machine, so says what the party says; two of one seed in one session are one party.
@@ -25,8 +34,8 @@ pub struct Party {
     pub(super) index: u32,
     seed: Zeroizing<[u8; SEED_BYTES]>,
     pub(super) secret: SecretKey,
-    /// S(α_i), over all data primes.
-    pub(super) share: Option<Zeroizing<Poly<Eval>>>,
+    /// What it has of the others, with a threshold below their number.
+    pub(super) joint: Option<Joint>,
 }
 
 impl Party {
@@ -53,7 +62,7 @@ impl Party {
         let mut id = [0; 16];
         root.derive_mask("key id", 0).stream(0).fill_bytes(&mut id);
         let secret = SecretKey::from_coefficients(params, KeyId(id), coefficients)?;
-        Ok(Self { session: session.clone(), index, seed, secret, share: None })
+        Ok(Self { session: session.clone(), index, seed, secret, joint: None })
     }
 
     fn root(session: &Session, index: u32, seed: &[u8; SEED_BYTES]) -> Seed {
@@ -74,7 +83,7 @@ impl Party {
     /// Whether it can take part in decryptions: with a threshold below the number of parties it needs the secret shares of
     /// all ([`Party::add_private_shares`]).
     pub fn can_decrypt(&self) -> bool {
-        self.share.is_some() || self.session.threshold() == self.session.parties()
+        self.joint.is_some() || self.session.threshold() == self.session.parties()
     }
 
     /// A secret seed for one purpose in one answer.
@@ -112,8 +121,8 @@ impl Party {
         if self.session.threshold() == self.session.parties() {
             return Ok(self.secret.at_level(level));
         }
-        let share = self.share.as_ref().ok_or(PartyError::NoSecretShare { party })?;
-        let mut share = Zeroizing::new(share.truncated(level + 1));
+        let joint = self.joint.as_ref().ok_or(PartyError::NoSecretShare { party })?;
+        let mut share = Zeroizing::new(joint.share.truncated(level + 1));
         let factors = super::private::lagrange(share.basis(), active, party)?;
         share.mul_scalars(&factors);
         Ok(share)
@@ -126,16 +135,18 @@ impl Party {
     pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>, WireError> {
         let mut meta = self.session.id().0.to_vec();
         meta.extend(self.index.to_le_bytes());
-        meta.extend(u32::from(self.share.is_some()).to_le_bytes());
+        meta.extend(u32::from(self.joint.is_some()).to_le_bytes());
         let mut lengths = vec![SEED_BYTES as u64];
-        lengths.extend(self.share.iter().map(|share| packed_bytes(share.basis())));
+        lengths
+            .extend(self.joint.iter().flat_map(|joint| [joint.keys.len() as u64, packed_bytes(joint.share.basis())]));
         let owner = (self.session.params().hash(), self.secret.id());
         let header = Header::new(ObjectType::PartyKey, owner, State::default(), meta, lengths)?;
         // Never grown, since growing would leave copies behind.
         let mut out = Zeroizing::new(Vec::with_capacity(header.total_bytes() as usize));
         let mut writer = Writer::new(&mut *out, &header)?;
         writer.segment(&*self.seed)?;
-        if let Some(share) = &self.share {
+        if let Some(Joint { share, keys }) = &self.joint {
+            writer.segment(keys)?;
             let mut packed = Zeroizing::new(Vec::with_capacity(packed_bytes(share.basis()) as usize));
             crate::wire::packing::pack(share, &mut packed);
             writer.segment(&packed)?;
@@ -158,10 +169,10 @@ impl Party {
         }
         let (index, with_share) = (fields.u32()?, fields.u32()?);
         fields.finish()?;
-        let basis = session.params().q();
+        let (basis, keys) = (session.params().q(), session.parties() as usize * KEY_BYTES);
         match with_share {
             0 => header.expect_segments([SEED_BYTES as u64])?,
-            1 => header.expect_segments([SEED_BYTES as u64, packed_bytes(basis)])?,
+            1 => header.expect_segments([SEED_BYTES as u64, keys as u64, packed_bytes(basis)])?,
             _ => return Err(WireError::Corrupt { what: "a party with an impossible number of secret shares" }),
         }
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
@@ -170,7 +181,8 @@ impl Party {
         let mut party = Self::from_seed(session, index, seed).map_err(refused)?;
         id_matches(party.secret.id(), id)?;
         if with_share == 1 {
-            party.share = Some(Zeroizing::new(reader.poly(basis)?));
+            let keys = Zeroizing::new(reader.segment()?.to_vec());
+            party.joint = Some(Joint { share: Zeroizing::new(reader.poly(basis)?), keys });
         }
         reader.finish()?;
         Ok(party)
@@ -178,7 +190,7 @@ impl Party {
 
     /// Bytes of a party's file at most, its container included.
     pub fn largest_file(session: &Session) -> u64 {
-        3 * ALIGNMENT + packed_bytes(session.params().q())
+        4 * ALIGNMENT + packed_bytes(session.params().q())
     }
 }
 

@@ -3,7 +3,14 @@
 //! Each party i shares its secret by a polynomial f_i of degree t − 1 with f_i(0) = s_i and uniform coefficients in R_q, for each
 //! data prime (Shamir), and gives f_i(α_k) to party k, α_k = k + 1, over a channel that nobody else reads. Party k adds what it
 //! got: S(α_k) = Σ f_i(α_k), a share of Σ s_i.
+//!
+//! S has degree t − 1, so whoever knows the shares of t − 1 corrupted parties has every other S(α_j) as a known multiple of s and a known
+//! summand. Two answers under noise would then be two multiples of one unknown, and their noise would fall to a lattice of two dimensions.
+//! So only the **sum** of the honest parties' answers may be seen: beside f_i(α_k) goes half of a key k_ik, and the t parties that take part
+//! in a step add masks to their answers, uniform modulo q, whose sum is zero: Σ_{k≠i} ±PRF(k_ik, question). Whatever t − 1 parties know,
+//! the answers of the others are uniform but for their sum, c_1·(s − Σ of the corrupted) and all honest noise.
 
+use super::party::Joint;
 use super::question::Question;
 use super::{Digest, Party, PartyError, Session};
 use crate::wire::packing::{pack, packed_bytes};
@@ -12,12 +19,20 @@ use std::collections::BTreeSet;
 use std::fmt;
 use sudare_ring::modulus::Shoup;
 use sudare_ring::ops::secret_uniform;
+use sudare_ring::random::Seed;
 use sudare_ring::{Eval, Poly, RingError, RnsBasis};
 use zeroize::Zeroizing;
+
+/// Bytes of a key that two parties share.
+pub(super) const KEY_BYTES: usize = 32;
 
 /// α of a party.
 fn point(party: u32) -> u64 {
     u64::from(party) + 1
+}
+
+fn secret_shares(session: &Session) -> Digest {
+    Question::of(session, "secret shares").digest()
 }
 
 /// λ_i = Π_{k≠i} α_k/(α_k − α_i) modulo each prime, over the parties that take part.
@@ -34,14 +49,18 @@ pub(super) fn lagrange(basis: &RnsBasis, active: &[u32], party: u32) -> Result<V
         .collect()
 }
 
-/// f_i(α_k): for party k alone, which adds it to the others' and forgets it. Wiped when dropped, neither cloned nor printed.
+/// f_i(α_k) and party i's half of the key k_ik: for party k alone, which adds them to its own and the others' and forgets them. Wiped when
+/// dropped, neither cloned nor printed.
 ///
-/// It is no wire object: whoever carries it sees to it that nobody but its receiver reads it.
+/// **Its bytes are the secret itself and not encrypted.** Whoever carries them sees to it that nobody but the receiver reads them: over TLS
+/// with both sides known, or encrypted to a key of the receiver. A folder that others read too is no such channel. Whoever reads those for t
+/// parties has the key of the session; whoever reads those between two parties can tell their answers apart.
 pub struct PrivateShare {
     session: Session,
     from: u32,
     to: u32,
     value: Zeroizing<Poly<Eval>>,
+    key: Zeroizing<[u8; KEY_BYTES]>,
 }
 
 impl PrivateShare {
@@ -65,11 +84,13 @@ impl PrivateShare {
         meta.extend(self.to.to_le_bytes());
         let bytes = packed_bytes(self.value.basis());
         let owner = (self.session.params().hash(), self.session.key());
-        let header = Header::new(ObjectType::PrivateShare, owner, State::default(), meta, vec![bytes])?;
+        let header =
+            Header::new(ObjectType::PrivateShare, owner, State::default(), meta, vec![KEY_BYTES as u64, bytes])?;
         let mut out = Zeroizing::new(Vec::with_capacity(header.total_bytes() as usize));
         let mut packed = Zeroizing::new(Vec::with_capacity(bytes as usize));
         pack(&self.value, &mut packed);
         let mut writer = Writer::new(&mut *out, &header)?;
+        writer.segment(&*self.key)?;
         writer.segment(&packed)?;
         writer.finish()?;
         Ok(out)
@@ -102,7 +123,7 @@ impl PrivateShare {
         let (header, basis) = (reader.header(), session.params().q());
         header.expect_params(session.params().hash())?;
         header.expect_key(session.key())?;
-        header.expect_segments([packed_bytes(basis)])?;
+        header.expect_segments([KEY_BYTES as u64, packed_bytes(basis)])?;
         let mut fields = Fields::new(header.meta());
         if fields.bytes32()? != session.id().0 {
             return Err(WireError::WrongKey { found: header.key(), expected: session.key() });
@@ -113,9 +134,11 @@ impl PrivateShare {
             let (found, limit) = (from.max(to).into(), u64::from(session.parties()) - 1);
             return Err(WireError::Oversize { what: "a party's number", found, limit });
         }
+        let mut key = Zeroizing::new([0; KEY_BYTES]);
+        key.copy_from_slice(reader.segment()?);
         let value = Zeroizing::new(reader.poly(basis)?);
         reader.finish()?;
-        Ok(Self { session: session.clone(), from, to, value })
+        Ok(Self { session: session.clone(), from, to, value, key })
     }
 }
 
@@ -126,10 +149,33 @@ impl fmt::Debug for PrivateShare {
 }
 
 impl Party {
-    /// What this party gives every party, itself included: the share for party k is the k-th.
+    /// This party's half of its key with another.
+    fn half(&self, question: &Digest, other: u32) -> Zeroizing<[u8; KEY_BYTES]> {
+        let mut half = Zeroizing::new([0; KEY_BYTES]);
+        self.randomness(&format!("key with party {other}"), question).stream(0).fill_bytes(&mut *half);
+        half
+    }
+
+    /// Adds this party's zero-sum mask to component `component` of an answer: only the sum over the parties that take part says anything.
+    /// With t = n the secrets are independent, and there is none.
+    pub(super) fn hide(&self, answer: &mut Poly<Eval>, active: &[u32], question: &Digest, component: u64) {
+        let Some(joint) = self.joint.as_ref().filter(|_| self.session.threshold() < self.session.parties()) else {
+            return;
+        };
+        let domain = format!("sudare multiparty zero-sum mask of {}", question.hex());
+        for other in active.iter().filter(|other| **other != self.index) {
+            let mut key = Zeroizing::new([0; KEY_BYTES]);
+            key.copy_from_slice(&joint.keys[*other as usize * KEY_BYTES..][..KEY_BYTES]);
+            let mask = secret_uniform(answer.basis(), &Seed::from_bytes(*key).derive(&domain, component));
+            let mask = Zeroizing::new(mask);
+            if self.index < *other { answer.add_assign(&mask) } else { answer.sub_assign(&mask) }
+        }
+    }
+
+    /// What this party gives every party, itself included: the share for party k is the k-th. With t = n nobody needs them.
     pub fn private_shares(&self) -> Vec<PrivateShare> {
         let (session, basis) = (&self.session, self.session.params().q());
-        let question: Digest = Question::of(session, "secret shares").digest();
+        let question = secret_shares(session);
         let coefficient = |power: u32| {
             let seed = self.randomness(&format!("coefficient {power}"), &question);
             Zeroizing::new(secret_uniform(basis, &seed))
@@ -145,7 +191,7 @@ impl Party {
                     value.mul_scalars(&alpha);
                     value.add_assign(term);
                 }
-                PrivateShare { session: session.clone(), from: self.index, to, value }
+                PrivateShare { session: session.clone(), from: self.index, to, value, key: self.half(&question, to) }
             })
             .collect()
     }
@@ -153,7 +199,7 @@ impl Party {
     /// Adds the secret shares that all parties gave this one: from now on it takes part in decryptions.
     ///
     /// # Errors
-    /// [`PartyError::Foreign`], [`PartyError::InAnothersName`] for one that is for another party, [`PartyError::Twice`],
+    /// [`PartyError::Foreign`], [`PartyError::ForAnother`], [`PartyError::Twice`],
     /// [`PartyError::Missing`]. The party is as it was then.
     pub fn add_private_shares(&mut self, shares: &[PrivateShare]) -> Result<(), PartyError> {
         let mut missing: BTreeSet<u32> = (0..self.session.parties()).collect();
@@ -163,7 +209,7 @@ impl Party {
                 return Err(PartyError::Foreign { party, expected: self.session.id() });
             }
             if share.to != self.index {
-                return Err(PartyError::InAnothersName { party, found: share.to });
+                return Err(PartyError::ForAnother { party, to: share.to });
             }
             if !missing.remove(&party) {
                 return Err(PartyError::Twice { party });
@@ -173,8 +219,16 @@ impl Party {
             return Err(PartyError::Missing { parties: missing.into_iter().collect() });
         }
         let mut sum = Zeroizing::new(Poly::<Eval>::zero(self.session.params().q()));
-        shares.iter().for_each(|share| sum.add_assign(&share.value));
-        self.share = Some(sum);
+        let mut keys = Zeroizing::new(vec![0; self.session.parties() as usize * KEY_BYTES]);
+        let question = secret_shares(&self.session);
+        for share in shares {
+            sum.add_assign(&share.value);
+            // Both halves, so that the key is as good as the better of them.
+            let halves = share.key.iter().zip(*self.half(&question, share.from));
+            let key = &mut keys[share.from as usize * KEY_BYTES..][..KEY_BYTES];
+            key.iter_mut().zip(halves).for_each(|(k, (theirs, own))| *k = theirs ^ own);
+        }
+        self.joint = Some(Joint { share: sum, keys });
         Ok(())
     }
 }

@@ -96,10 +96,10 @@ impl Refreshing {
     /// adds it to the second.
     ///
     /// # Errors
-    /// [`PartyError::Missing`]; [`PartyError::Foreign`] if the shares were collected for another refresh.
+    /// [`PartyError::Missing`]; [`PartyError::WrongSession`] if the shares were collected for another refresh.
     pub fn parts(&self, shares: Collector<RefreshStep>) -> Result<(Poly<Coeff>, Poly<Eval>), PartyError> {
         if !shares.is_for(&self.question) {
-            return Err(PartyError::Foreign { party: self.active[0], expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "what was collected" });
         }
         let missing = || RlweError::Internal { what: "a sum has no polynomial" };
         let mut sums = shares.finish()?.into_iter();
@@ -131,11 +131,18 @@ impl Party {
         ledger: &mut dyn Ledger,
     ) -> Result<RefreshShare, PartyError> {
         if refreshing.session != self.session {
-            return Err(PartyError::Foreign { party: self.index, expected: self.session.id() });
+            return Err(PartyError::WrongSession { what: "the question" });
         }
         let (params, level, question) = (self.session.params(), refreshing.record.level, refreshing.question);
         let [low, all] = [level, params.max_level()].map(|level| self.weighted(&refreshing.active, level));
         let (low, all) = (low?, all?);
+        let [below, above] = masks();
+        if below.basis() != params.q_at(level) || above.basis() != params.q() {
+            return Err(RlweError::Parameters {
+                reason: "masks of a refresh are over the primes of its level and over all".into(),
+            }
+            .into());
+        }
         let policy = refreshing.flooding.map(|flooding| flooding.policy());
         self.admit(ledger, refreshing.subject, question, policy)?;
         let errors = self.randomness("errors", &question);
@@ -146,18 +153,13 @@ impl Party {
             }
             None => Poly::clone(&*error(&mut errors.stream(0), params.q_at(level))),
         };
-        let [below, above] = masks();
-        if below.basis() != params.q_at(level) || above.basis() != params.q() {
-            return Err(RlweError::Parameters {
-                reason: "masks of a refresh are over the primes of its level and over all".into(),
-            }
-            .into());
-        }
         masked.mul_add(&refreshing.ciphertext.parts()[1], &low);
         masked.sub_assign(&below);
         let a = mask(params.q(), &refreshing.mask(), 0);
         let mut fresh = zero(&a, &all, &error(&mut errors.stream(1), params.q()));
         fresh.add_assign(&above);
+        self.hide(&mut masked, &refreshing.active, &question, 0);
+        self.hide(&mut fresh, &refreshing.active, &question, 1);
         Ok(self.says(question, vec![refreshing.record], vec![masked, fresh]))
     }
 }

@@ -100,15 +100,15 @@ impl Session {
         if party < parties { Ok(()) } else { Err(PartyError::NoSuchParty { party, parties }) }
     }
 
-    /// Different parties in rising order, enough to decrypt.
+    /// Different parties in rising order, exactly as many as the threshold: Lagrange factors of more have relations
+    /// (Σ λ_j·α_j^r·S(α_j) = 0), and the answers so would have relations of their noise.
     pub(super) fn active(&self, parties: &[u32]) -> Result<Vec<u32>, PartyError> {
         let mut active = parties.to_vec();
         active.sort_unstable();
         active.dedup();
         active.iter().try_for_each(|party| self.expect_party(*party))?;
-        // With n of n there are no secret shares, and each party's own secret counts.
-        if active.len() < self.threshold as usize || active.len() != parties.len() {
-            return Err(PartyError::TooFew { found: active.len(), threshold: self.threshold });
+        if active.len() != self.threshold as usize || active.len() != parties.len() {
+            return Err(PartyError::ActiveSet { found: active.len(), threshold: self.threshold });
         }
         Ok(active)
     }

@@ -8,9 +8,9 @@ use std::fmt;
 use std::io::Write;
 use std::marker::PhantomData;
 use sudare_ring::kernel::MIN_DEGREE;
-use sudare_ring::{Eval, Poly, RnsBasis};
+use sudare_ring::{Eval, Poly, RingError, RnsBasis};
 
-/// Most records of a message.
+/// Most records of a message of Galois keys; every other has one.
 pub(super) const MAX_RECORDS: usize = 4096;
 
 /// What a message has polynomials of.
@@ -32,9 +32,13 @@ pub trait Kind: sealed::Sealed + Clone + Copy + fmt::Debug + Send + Sync + 'stat
     /// What the container of a message says that it holds.
     const TYPE: ObjectType;
 
-    /// The bases of a record's polynomials.
+    /// Most records of a message.
     #[doc(hidden)]
-    fn bases(session: &Session, record: &Record) -> Result<Vec<RnsBasis>, WireError>;
+    const MOST: usize;
+
+    /// The bases of a record's polynomials, of which they have every how manieth coefficient.
+    #[doc(hidden)]
+    fn bases<'a>(session: &'a Session, record: &Record) -> Result<Vec<(&'a RnsBasis, u64)>, WireError>;
 }
 
 /// One party's message of a step: to be added to those of the other parties ([`super::Collector`]).
@@ -132,8 +136,8 @@ impl<K: Kind> Wire for Share<K> {
             return Err(oversize("a party's number", party.into(), u64::from(session.parties()) - 1));
         }
         let count = fields.u32()? as usize;
-        if count == 0 || count > MAX_RECORDS {
-            return Err(oversize("the number of records", count as u64, MAX_RECORDS as u64));
+        if count == 0 || count > K::MOST {
+            return Err(oversize("the number of records", count as u64, K::MOST as u64));
         }
         let highest = session.params().max_level() as u64;
         let mut records = Vec::new();
@@ -149,43 +153,56 @@ impl<K: Kind> Wire for Share<K> {
         if !records.is_sorted_by(|a, b| a.element < b.element) {
             return Err(WireError::Corrupt { what: "records out of order or twice" });
         }
-        // The tables of all bases are there but those of a smaller ring, of at most the primes of a level.
         let bases = records.iter().map(|record| K::bases(session, record)).collect::<Result<Vec<_>, _>>()?;
-        let bases: Vec<RnsBasis> = bases.into_iter().flatten().collect();
-        header.expect_segments(bases.iter().map(packed_bytes))?;
-        let polys = bases.iter().map(|basis| reader.poly(basis)).collect::<Result<_, _>>()?;
+        let bases: Vec<_> = bases.into_iter().flatten().collect();
+        // Lengths first: tables of a smaller ring are made for a message that has its polynomial.
+        header.expect_segments(bases.iter().map(|(basis, gap)| packed_bytes(basis) / gap))?;
+        let polys = bases.into_iter().map(|(basis, gap)| match gap {
+            1 => reader.poly(basis),
+            gap => reader.poly(&divided(basis, gap).map_err(|_| NO_PART)?),
+        });
+        let polys = polys.collect::<Result<_, _>>()?;
         Ok(Self { session: session.clone(), party, answers, records, polys, kind: PhantomData })
     }
 }
 
 /// As many polynomials over all primes of a level as a key's digits, times `times`.
-fn of_key(session: &Session, record: &Record, times: usize) -> Result<Vec<RnsBasis>, WireError> {
+fn of_key<'a>(session: &'a Session, record: &Record, times: usize) -> Result<Vec<(&'a RnsBasis, u64)>, WireError> {
     let params = session.params();
     if params.p().is_empty() {
         return Err(WireError::Corrupt { what: "key-switching keys without special primes" });
     }
-    Ok(vec![params.qp_at(record.level).clone(); times * params.digits_at(record.level)])
+    Ok(vec![(params.qp_at(record.level), 1); times * params.digits_at(record.level)])
 }
 
 fn no_element(record: &Record) -> Result<(), WireError> {
     if record.element == 0 { Ok(()) } else { Err(WireError::Corrupt { what: "an element where none belongs" }) }
 }
 
+const NO_PART: WireError = WireError::Corrupt { what: "a part of the coefficients that there is not" };
+
+fn check_gap(session: &Session, gap: u64) -> Result<(), PartyError> {
+    let degree = session.params().degree();
+    if !gap.is_power_of_two() || gap > (degree / MIN_DEGREE) as u64 {
+        return Err(PartyError::Gap { gap: gap as usize, degree, least: MIN_DEGREE });
+    }
+    Ok(())
+}
+
+/// The ring of every `gap`-th coefficient, with tables of its own.
+fn divided(basis: &RnsBasis, gap: u64) -> Result<RnsBasis, RingError> {
+    RnsBasis::new(basis.degree() / gap as usize, &basis.primes().collect::<Vec<_>>())
+}
+
 /// The ring of every `gap`-th coefficient, over the primes of a level.
 pub(super) fn smaller_ring(session: &Session, gap: u64, level: usize) -> Result<RnsBasis, PartyError> {
-    let (n, basis) = (session.params().degree(), session.params().q_at(level));
-    let wrong = PartyError::Gap { gap: gap as usize, degree: n, least: MIN_DEGREE };
-    if !gap.is_power_of_two() || gap > (n / MIN_DEGREE) as u64 {
-        return Err(wrong);
-    }
-    if gap == 1 {
-        return Ok(basis.clone());
-    }
-    Ok(RnsBasis::new(n / gap as usize, &basis.primes().collect::<Vec<_>>())?)
+    check_gap(session, gap)?;
+    let basis = session.params().q_at(level);
+    Ok(if gap == 1 { basis.clone() } else { divided(basis, gap)? })
 }
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident, $share:ident, |$session:ident, $record:ident| $bases:expr;)*) => {
+    ($($(#[$doc:meta])* $kind:ident, $share:ident, $most:expr, |$session:ident, $record:ident| $bases:expr;)*) => {
         $(
             $(#[$doc])*
             pub type $share = Share<$kind>;
@@ -198,8 +215,9 @@ macro_rules! kinds {
 
             impl Kind for $kind {
                 const TYPE: ObjectType = ObjectType::$share;
+                const MOST: usize = $most;
 
-                fn bases($session: &Session, $record: &Record) -> Result<Vec<RnsBasis>, WireError> {
+                fn bases<'a>($session: &'a Session, $record: &Record) -> Result<Vec<(&'a RnsBasis, u64)>, WireError> {
                     $bases
                 }
             }
@@ -209,37 +227,37 @@ macro_rules! kinds {
 
 kinds! {
     /// A share of the public key.
-    PublicKeyStep, PublicKeyShare, |session, record| {
+    PublicKeyStep, PublicKeyShare, 1, |session, record| {
         no_element(record)?;
         match record.level == session.params().max_level() {
-            true => Ok(vec![session.params().q().clone()]),
+            true => Ok(vec![(session.params().q(), 1)]),
             false => Err(WireError::Corrupt { what: "a public key below the highest level" }),
         }
     };
     /// A share of round 1 of the relinearisation key: h_0j and h_1j.
-    RelinFirstStep, RelinFirstShare, |session, record| no_element(record).and_then(|()| of_key(session, record, 2));
+    RelinFirstStep, RelinFirstShare, 1, |session, record| no_element(record).and_then(|()| of_key(session, record, 2));
     /// A share of round 2 of the relinearisation key.
-    RelinSecondStep, RelinSecondShare, |session, record| no_element(record).and_then(|()| of_key(session, record, 1));
+    RelinSecondStep, RelinSecondShare, 1, |session, record| no_element(record).and_then(|()| of_key(session, record, 1));
     /// Shares of Galois keys, in rising order of their elements.
-    GaloisStep, GaloisShare, |session, record| {
+    GaloisStep, GaloisShare, MAX_RECORDS, |session, record| {
         match record.element % 2 == 1 && record.element < 2 * session.params().degree() as u64 {
             true => of_key(session, record, 1),
             false => Err(WireError::Corrupt { what: "a key of no Galois element" }),
         }
     };
     /// A share of a decryption: of all coefficients, or of every `element`-th.
-    DecryptionStep, DecryptionShare, |session, record| {
-        let basis = smaller_ring(session, record.element, record.level);
-        Ok(vec![basis.map_err(|_| WireError::Corrupt { what: "a part of the coefficients that there is not" })?])
+    DecryptionStep, DecryptionShare, 1, |session, record| {
+        check_gap(session, record.element).map_err(|_| NO_PART)?;
+        Ok(vec![(session.params().q_at(record.level), record.element)])
     };
     /// A share of a key switch to a public key.
-    HandoverStep, HandoverShare, |session, record| {
+    HandoverStep, HandoverShare, 1, |session, record| {
         no_element(record)?;
-        Ok(vec![session.params().q_at(record.level).clone(); 2])
+        Ok(vec![(session.params().q_at(record.level), 1); 2])
     };
     /// A share of a refresh: over the ciphertext's primes, and over all.
-    RefreshStep, RefreshShare, |session, record| {
+    RefreshStep, RefreshShare, 1, |session, record| {
         no_element(record)?;
-        Ok(vec![session.params().q_at(record.level).clone(), session.params().q().clone()])
+        Ok(vec![(session.params().q_at(record.level), 1), (session.params().q(), 1)])
     };
 }

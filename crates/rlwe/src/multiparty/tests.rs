@@ -156,7 +156,7 @@ fn a_session_and_its_parties_are_what_their_bytes_say() {
         let read = Party::from_bytes(&session, &party.to_bytes().unwrap()).unwrap();
         assert_eq!(read.secret.coefficients(), party.secret.coefficients());
         assert_eq!(read.public_key_share().polys[0].words(), party.public_key_share().polys[0].words());
-        assert_eq!(read.share.is_some(), party.index() == 0);
+        assert_eq!(read.joint.is_some(), party.index() == 0);
         assert!(Party::from_bytes(&other, &party.to_bytes().unwrap()).is_err());
     }
     for threshold in [0, 1, 4, u32::MAX] {
@@ -211,7 +211,7 @@ fn fewer_shares_than_the_threshold_are_uniform() {
     let together = |set: &[u32]| {
         let mut sum = Poly::<Eval>::zero(basis);
         for i in set {
-            let mut share = Poly::clone(parties[*i as usize].share.as_ref().unwrap());
+            let mut share = Poly::clone(&parties[*i as usize].joint.as_ref().unwrap().share);
             share.mul_scalars(&private::lagrange(basis, set, *i).unwrap());
             sum.add_assign(&share);
         }
@@ -235,6 +235,10 @@ fn fewer_shares_than_the_threshold_are_uniform() {
             _ => assert!(found.is_zero()),
         }
     }
+    // Only t are asked, and none twice.
+    for set in [&[0, 1][..], &[0, 1, 2, 3], &[0, 0, 1]] {
+        assert!(matches!(session.active(set), Err(PartyError::ActiveSet { threshold: 3, .. })), "{set:?}");
+    }
     // One share too few, too many of one party, of another party's, of another session: the party as it was.
     let mut party = make(0);
     let fresh = |i: u32, to: usize| make(i).private_shares().remove(to);
@@ -242,7 +246,7 @@ fn fewer_shares_than_the_threshold_are_uniform() {
     assert_eq!(missing, Err(PartyError::Missing { parties: vec![1] }));
     let twice = party.add_private_shares(&[fresh(0, 0), fresh(0, 0)]);
     assert_eq!(twice, Err(PartyError::Twice { party: 0 }));
-    assert_eq!(party.add_private_shares(&[fresh(1, 2)]), Err(PartyError::InAnothersName { party: 1, found: 2 }));
+    assert_eq!(party.add_private_shares(&[fresh(1, 2)]), Err(PartyError::ForAnother { party: 1, to: 2 }));
     let other = Session::new(&params, 2, MaskSeed::from_bytes([9; 32])).unwrap();
     let foreign = Party::from_seed(&other, 1, Zeroizing::new([41; 32])).unwrap().private_shares().remove(0);
     let expected = session.id();
@@ -258,4 +262,59 @@ fn fewer_shares_than_the_threshold_are_uniform() {
         PrivateShare::receive(&other, 1, &bytes).unwrap_err(),
         PartyError::Foreign { party: 1, expected: other.id() }
     );
+}
+
+/// With more parties than the threshold, Σ α_j^r·λ_j·S(α_j) = 0 for r up to their surplus: everybody sees that sum of their noise. Masks whose
+/// sum is zero leave uniform numbers of it.
+#[test]
+fn more_answers_than_the_threshold_have_relations_without_masks() {
+    let literal = ParamsLiteral {
+        log_n: 9,
+        q_bits: vec![60],
+        p_bits: vec![],
+        digit_limbs: 1,
+        secret: SecretDistribution::TernarySum { parties: 5 },
+        security: Security::Insecure,
+    };
+    let params = literal.build(SchemeTag(1)).unwrap();
+    let session = Session::new(&params, 2, MaskSeed::from_bytes([9; 32])).unwrap();
+    let make = |i: u32| Party::from_seed(&session, i, Zeroizing::new([i as u8 + 60; 32])).unwrap();
+    let mut parties: Vec<Party> = (0..5).map(make).collect();
+    let mut shares: Vec<Vec<_>> = parties.iter().map(Party::private_shares).collect();
+    for party in &mut parties {
+        let own: Vec<_> = shares.iter_mut().map(|shares| shares.remove(0)).collect();
+        party.add_private_shares(&own).unwrap();
+    }
+    let (basis, active) = (params.q(), [0, 1, 3, 4]);
+    let question = question::Question::of(&session, "test").digest();
+    let c1 = mask(basis, &MaskSeed::from_bytes([3; 32]), 0);
+    let noise = |i: usize| Poly::<Coeff>::from_signed(basis, &errors(&parties[i], &question, 0)).into_eval();
+    let largest = |poly: &Poly<Eval>| poly.to_coeff().centered().iter().map(|x| x.abs()).max().unwrap();
+    let mut whole = [(); 2].map(|()| Poly::<Eval>::zero(basis));
+    for r in 0..3 {
+        let mut sums = [(); 2].map(|()| Poly::<Eval>::zero(basis));
+        let mut of_noise = Poly::<Eval>::zero(basis);
+        for i in active {
+            let power = Poly::<Eval>::scalar(basis, (i64::from(i) + 1).pow(r));
+            let mut bare = parties[i as usize].weighted(&active, 0).unwrap().mul(&c1);
+            bare.add_assign(&noise(i as usize));
+            let mut masked = bare.clone();
+            parties[i as usize].hide(&mut masked, &active, &question, 0);
+            for (sum, mut answer) in sums.iter_mut().zip([bare, masked]) {
+                answer.mul_scalars(&power);
+                sum.add_assign(&answer);
+            }
+            let mut noise = noise(i as usize);
+            noise.mul_scalars(&power);
+            of_noise.add_assign(&noise);
+        }
+        if r == 0 {
+            whole = sums;
+            continue;
+        }
+        assert_eq!(sums[0].words(), of_noise.words(), "r = {r}");
+        assert!(largest(&sums[0]) < 1 << 14 && largest(&sums[1]) > 1 << 50, "r = {r}");
+    }
+    assert_eq!(whole[0].words(), whole[1].words(), "the sum of the masks is zero");
+    assert_eq!(session.active(&active), Err(PartyError::ActiveSet { found: 4, threshold: 2 }));
 }

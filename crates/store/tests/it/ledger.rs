@@ -111,6 +111,70 @@ fn what_a_killed_party_sent_it_sends_again_and_nothing_else() {
     assert!(sent.len() >= 6);
 }
 
+/// A process of one thread that forks: both sides have the open ledger, and each is asked about one ciphertext, with another set.
+#[test]
+#[ignore = "a process that another test starts, since it forks"]
+fn a_party_that_forks() {
+    let (session, party) = party();
+    let folder = std::env::var("SUDARE_TEST_LEDGER").unwrap();
+    let mut ledger = PartyLedger::open(Path::new(&folder), session.id(), 0).unwrap();
+    let parent = std::process::id();
+    let (ours, theirs) = sudare_testkit::process::in_both(|| {
+        let others = if std::process::id() == parent { [0, 1] } else { [0, 2] };
+        let said = answer(&party, &opening(&session, 1, &others), &mut ledger);
+        match said {
+            Ok(_) => b"answered".to_vec(),
+            Err(refusal) => format!("{refusal}").into_bytes(),
+        }
+    });
+    let theirs = String::from_utf8(theirs).unwrap();
+    assert_eq!(ours, b"answered");
+    assert!(theirs.contains("the ledger of answers failed"), "{theirs}");
+    assert_eq!(ledger.releases(), 1);
+}
+
+#[test]
+fn a_fork_answers_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    let (session, _) = party();
+    drop(PartyLedger::create(&path, session.id(), 0).unwrap());
+    let forked = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "ledger::a_party_that_forks", "--ignored", "--test-threads=1"])
+        .env("SUDARE_TEST_LEDGER", &path)
+        .output()
+        .unwrap();
+    assert!(forked.status.success(), "{}", String::from_utf8_lossy(&forked.stdout));
+    assert_eq!(std::fs::read_dir(path.join("answers")).unwrap().count(), 1);
+}
+
+/// Somebody removes the lock file, and a second process opens the ledger: the first one's answers stay, and it gives no others.
+#[test]
+fn a_removed_lock_leaves_one_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    let (session, party) = party();
+    let mut first = PartyLedger::create(&path, session.id(), 0).unwrap();
+    answer(&party, &opening(&session, 1, &[0, 1]), &mut first).unwrap();
+    std::fs::remove_file(path.join("lock")).unwrap();
+    let refused = answer(&party, &opening(&session, 2, &[0, 1]), &mut first);
+    assert!(matches!(refused, Err(PartyError::Ledger { .. })), "{refused:?}");
+    let mut second = PartyLedger::open(&path, session.id(), 0).unwrap();
+    assert!(matches!(answer(&party, &opening(&session, 2, &[0, 1]), &mut first), Err(PartyError::Ledger { .. })));
+    let other = answer(&party, &opening(&session, 1, &[0, 2]), &mut second);
+    assert_eq!(other, Err(PartyError::Answered { party: 0 }));
+    // An entry that appeared meanwhile is not written over: it is read, and is the answer.
+    let entry = std::fs::read_dir(path.join("answers")).unwrap().next().unwrap().unwrap().path();
+    let kept = std::fs::read(&entry).unwrap();
+    std::fs::remove_file(&entry).unwrap();
+    drop(second);
+    let mut third = PartyLedger::open(&path, session.id(), 0).unwrap();
+    std::fs::write(&entry, &kept).unwrap();
+    let other = answer(&party, &opening(&session, 1, &[0, 2]), &mut third);
+    assert_eq!(other, Err(PartyError::Answered { party: 0 }));
+    assert_eq!((std::fs::read(&entry).unwrap(), third.releases()), (kept, 1));
+}
+
 #[test]
 fn a_ledger_belongs_to_one_party_and_one_process() {
     let folder = tempfile::tempdir().unwrap();

@@ -52,7 +52,8 @@ fn ckks_computes_and_every_threshold_set_decrypts() {
         let again = server.add(&z, &encrypt_zero(&params, &public, &z)).unwrap();
         let expected = Expected::of(&again);
         let policy = ReleasePolicy::new(4, 20).unwrap();
-        let opened = ckks::multiparty::SharedDecryption::new(&world.session, &again, &expected, &active, policy, n);
+        let opened =
+            ckks::multiparty::SharedDecryption::new(&world.session, &again, (&expected, 1.0), &active, policy, n);
         let refused = opened.as_ref().err().is_some_and(|e| matches!(e, HeError::NoPrecision { .. }));
         assert!(refused, "2^40 holds no flooding: {opened:?} {i}");
     }
@@ -62,7 +63,8 @@ fn ckks_computes_and_every_threshold_set_decrypts() {
         let c = Encryptor::with_public_key(&public).unwrap().encrypt(&wide).unwrap();
         let expected = Expected::of(&c);
         let opened =
-            ckks::multiparty::SharedDecryption::new(&world.session, &c, &expected, &active, policy(), n).unwrap();
+            ckks::multiparty::SharedDecryption::new(&world.session, &c, (&expected, 1.0), &active, policy(), n)
+                .unwrap();
         let shares: Vec<_> = active
             .iter()
             .map(|i| opened.share(&world.parties[*i as usize], &mut world.ledgers[*i as usize]).unwrap())
@@ -74,11 +76,11 @@ fn ckks_computes_and_every_threshold_set_decrypts() {
         let fewer = opened.combine(&shares[..2]).unwrap_err();
         assert_eq!(fewer, HeError::Party(PartyError::Missing { parties: vec![active[2]] }));
     }
-    for active in [vec![0, 1], vec![], vec![0, 0, 1]] {
+    for active in [vec![0, 1], vec![], vec![0, 0, 1], vec![0, 1, 2, 3]] {
         let c = Encryptor::with_public_key(&public).unwrap().encrypt(&wide).unwrap();
         let opened =
-            ckks::multiparty::SharedDecryption::new(&world.session, &c, &Expected::of(&c), &active, policy(), n);
-        assert!(matches!(opened, Err(HeError::Party(PartyError::TooFew { threshold: 3, .. }))));
+            ckks::multiparty::SharedDecryption::new(&world.session, &c, (&Expected::of(&c), 1.0), &active, policy(), n);
+        assert!(matches!(opened, Err(HeError::Party(PartyError::ActiveSet { threshold: 3, .. }))));
     }
 }
 

@@ -64,7 +64,7 @@ fn a_refresh_is_answered_once_and_needs_room() {
     let low = Evaluator::new(&params, keys).unwrap().drop_to(&c, 0).unwrap();
     let refused = SharedRefresh::new(&world.session, &low, (&Expected::of(&low), 1.0), &[0, 1], 40);
     assert!(matches!(refused, Err(HeError::TooLarge { level: 0, .. })), "{refused:?}");
-    assert!(refresh(&[0, 1], 10).is_err() && refresh(&[0, 1], 65).is_err());
+    assert!(refresh(&[0, 1], 39).is_err() && refresh(&[0, 1], 65).is_err());
     // Masks follow from what is expected: a file that says less of its message is refused.
     let more = Expected { error: 1.01 * expected.error, ..expected };
     for (expected, max_abs, what) in [(more, 1.0, "error bound"), (expected, 1.5, "value bound")] {
