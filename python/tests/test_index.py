@@ -98,6 +98,7 @@ def test_chunks_frames_and_appends(world: dict[str, Any], tmp_path: Path) -> Non
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(faces[:4].astype(float))
     assert client.append(path, frame, payload=payload[:4]) == 614
+    assert client.discard(path) == 0
 
 
 def test_refusals(world: dict[str, Any], tmp_path: Path) -> None:

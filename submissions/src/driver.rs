@@ -79,12 +79,6 @@ fn bytes_of(numbers: impl IntoIterator<Item = f32>) -> Vec<u8> {
     numbers.into_iter().flat_map(f32::to_le_bytes).collect()
 }
 
-/// A direction: nearly normal numbers, normalised.
-fn direction(random: &mut Random, d: usize) -> Vec<f64> {
-    let v: Vec<f64> = (0..d).map(|_| (0..12).map(|_| random.unit()).sum::<f64>()).collect();
-    normalised(v)
-}
-
 fn normalised(v: Vec<f64>) -> Vec<f64> {
     let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
     v.into_iter().map(|x| x / norm).collect()
@@ -168,14 +162,14 @@ impl Drive {
         self.empty()?;
         let (data, io) = (self.folder.join("datasets").join(name), self.folder.join("io").join(name));
         let mut random = Random(size as u64 + 1);
-        let centres: Vec<Vec<f64>> = (0..rows / 32).map(|_| direction(&mut random, d)).collect();
+        let centres: Vec<Vec<f64>> = (0..rows / 32).map(|_| random.direction(d)).collect();
         let near = |random: &mut Random| {
-            let (centre, away) = (random.index(centres.len()), direction(random, d));
+            let (centre, away) = (random.index(centres.len()), random.direction(d));
             normalised(centres[centre].iter().zip(away).map(|(c, a)| c + 0.3 * a).collect())
         };
         let mut table: Vec<f32> = Vec::with_capacity(rows * d);
         for _ in 0..rows {
-            let row = if random.chance(50) { near(&mut random) } else { direction(&mut random, d) };
+            let row = if random.chance(50) { near(&mut random) } else { random.direction(d) };
             table.extend(row.into_iter().map(|x| x as f32));
         }
         let payloads: Vec<i16> = (0..7 * rows).map(|_| random.below(512) as i16).collect();
@@ -197,8 +191,7 @@ impl Drive {
         out.bytes.insert("keys", size_of(&io.join("keys")));
         out.bytes.insert("table", size_of(&io.join("ciphertexts_upload")));
         for run in 0..self.runs {
-            let query =
-                if run + 1 < self.runs || self.runs == 1 { near(&mut random) } else { direction(&mut random, d) };
+            let query = if run + 1 < self.runs || self.runs == 1 { near(&mut random) } else { random.direction(d) };
             let query: Vec<f32> = query.into_iter().map(|x| x as f32).collect();
             write(&data.join("query.bin"), &bytes_of(query.iter().copied()))?;
             let each = [

@@ -453,3 +453,55 @@ impl Storing {
         Ok(self.manifest.rows())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::AboutAnswer;
+    use crate::{Gap, Goal};
+    use num_complex::Complex64;
+
+    const GAP: Gap = Gap { low: 0.5, high: 0.8 };
+
+    fn client() -> Client {
+        let goal = Goal { d: 2, rows: 1000, above: 0.7, gap: GAP, lowest: -1.0, payload: None };
+        Client::new(&Index::insecure(goal, 9).unwrap()).unwrap()
+    }
+
+    fn about(segments: Vec<u32>) -> AboutAnswer {
+        AboutAnswer { index: "t".into(), asked: Asked::Count, queries: 1, gaps: vec![GAP], segments }
+    }
+
+    /// A count is refused that no table of ten rows has, or that is not the same in all slots.
+    #[test]
+    fn spoiled_counts_are_refused() {
+        let client = client();
+        let index = client.index();
+        let counted = |sum: f64, apart: Complex64| {
+            let mut slots = vec![Complex64::from(sum); index.params().slots()];
+            slots[7] += apart;
+            let at = EncodeAt { level: INDICATOR_LEVEL, scale: 33f64.exp2(), max_abs: 64.0 };
+            let plain = Encoder::new(index.params()).encode_complex(&slots, at).unwrap();
+            let sum = Encryptor::with_secret_key(client.secret()).unwrap().encrypt(&plain).unwrap();
+            client.counts(&Answer::new(index, about(vec![10]), vec![sum]).unwrap())
+        };
+        let none = Complex64::ZERO;
+        assert_eq!(counted(3.0, none).unwrap(), [[3]]);
+        for (sum, apart) in [(3.0, 1.0.into()), (3.0, Complex64::I), (12.0, none), (-2.0, none)] {
+            assert_eq!(counted(sum, apart), Err(SearchError::NoSum), "{sum} {apart}");
+        }
+        assert_eq!(counted(3.5, none).map_err(|e| e.to_string().contains("inside of the gap")), Err(true));
+    }
+
+    /// Segments of one size take no room in a header, and one that is too long is known before any work.
+    #[test]
+    fn headers_of_large_tables_fit() {
+        let client = client();
+        let many = about(vec![512; 32_768]);
+        let text = serde_json::to_string(&many).unwrap();
+        assert_eq!(serde_json::from_str::<AboutAnswer>(&text).unwrap(), many);
+        assert!(many.fits(client.index()).unwrap());
+        assert!(!about((1..20_000).collect()).fits(client.index()).unwrap());
+        assert!(serde_json::from_str::<AboutAnswer>(&text.replace("32768", "32769")).is_err());
+    }
+}

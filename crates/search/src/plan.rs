@@ -455,7 +455,7 @@ fn segments(goal: &Goal, params: &Params) -> u64 {
 /// Segments that a table has at most: twice as many, for each append begins one. With payloads no more than have halves of
 /// different slots.
 fn most_segments(goal: &Goal, params: &Params) -> u64 {
-    let most = 2 * segments(goal, params).max(SMALL_TABLE);
+    let most = (2 * segments(goal, params).max(SMALL_TABLE)).min(MAX_SEGMENTS);
     if goal.payload.is_some() { most.min(params.slots() as u64 / 2) } else { most }
 }
 

@@ -14,7 +14,7 @@ use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::ckks::{Ciphertext, Evaluator};
 use sudare_ring::{interrupt, threads};
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::wire::Wire;
+use sudare_rlwe::wire::{MAX_BUNDLE, Wire};
 use sudare_rlwe::{Counters, KeyId};
 use sudare_store::{Block, BlockSource, Reader, Request, read_ahead};
 
@@ -339,6 +339,16 @@ impl Server {
         (asked, queries): (Asked, &Query),
         gaps: &[Gap],
     ) -> Result<AboutAnswer, SearchError> {
+        let each = match asked {
+            Asked::Count => gaps.len(),
+            Asked::Fetch => self.index.payloads().map_or(0, |p| 2 * p.ciphertexts()),
+            Asked::Scores => database.segments.len(),
+        };
+        if queries.len().saturating_mul(each) > MAX_BUNDLE {
+            let found = queries.len().to_string();
+            let wanted = "fewer: an answer holds up to 65,536 ciphertexts";
+            return Err(SearchError::Goal { what: "questions at a time", found, wanted });
+        }
         let about = AboutAnswer {
             index: database.name.clone(),
             asked,
@@ -608,12 +618,6 @@ mod tests {
 
     const D: usize = 16;
 
-    fn direction(random: &mut Random) -> Vec<f64> {
-        let v: Vec<f64> = (0..D).map(|_| (0..12).map(|_| random.unit()).sum::<f64>()).collect();
-        let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        v.iter().map(|x| x / norm).collect()
-    }
-
     fn floats(v: &[f64]) -> Vec<f32> {
         v.iter().map(|x| *x as f32).collect()
     }
@@ -634,10 +638,10 @@ mod tests {
         let server = Server::new(&index, client.eval_keys().unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let centre = direction(&mut random);
+        let centre = random.direction(D);
         let mut rows = Vec::new();
         while rows.len() < 4096 {
-            let row = if rows.len() % 8 == 0 { centre.clone() } else { direction(&mut random) };
+            let row = if rows.len() % 8 == 0 { centre.clone() } else { random.direction(D) };
             if rows.len() % 8 == 0 || dot(&row, &centre) < gap.low {
                 rows.push(row);
             }
@@ -656,7 +660,7 @@ mod tests {
         let expected = *index.expected();
         let (mut score, mut indicator, mut count, mut counted) = (0.0, 0.0, 0.0, 0.0);
         for _ in 0..sized(4, 40) {
-            let question = direction(&mut random);
+            let question = random.direction(D);
             let query = client.query(&floats(&question)).unwrap();
             let expanded = server.expanded(&query.ciphertexts()[0]).unwrap();
             let products = server.products(&database.segments[0], &[expanded]).unwrap();

@@ -51,6 +51,13 @@ impl Random {
         (0..len).map(|_| self.unit()).collect()
     }
 
+    /// A vector of length one: its direction is that of numbers that are nearly normal.
+    pub fn direction(&mut self, d: usize) -> Vec<f64> {
+        let v: Vec<f64> = (0..d).map(|_| (0..12).map(|_| self.unit()).sum()).collect();
+        let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        v.into_iter().map(|x| x / norm).collect()
+    }
+
     /// `len` numbers below `bound`, the edges of the range and its middle often among them; the first is one of these.
     pub fn edges(&mut self, bound: u64, len: usize) -> Vec<u64> {
         let edges = [bound - 1, 0, 1, bound / 2, bound / 2 + 1, bound.saturating_sub(2)];

@@ -17,6 +17,7 @@ fn a_table_is_stored_asked_and_answered() {
     fs::write(place.path("p.csv"), (0..9).map(|i| format!("{i},{}\n", 1000 + i)).collect::<String>()).unwrap();
     place.fails("index store plan.json --keys keys/secret.key v.csv -o table", 3, "payload");
     place.ok("index store plan.json --keys keys/secret.key v.csv --payload p.csv -o table");
+    place.ok("index discard plan.json --keys keys/secret.key table");
     fs::write(place.path("q.csv"), row(0) + &row(3)).unwrap();
     place.ok("index query plan.json --keys keys/secret.key q.csv -o q");
     place.ok("index count plan.json --keys keys/eval.keys table q -o count");

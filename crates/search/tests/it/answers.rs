@@ -10,7 +10,7 @@ fn two_near_and_one_far(random: &mut Random, data: &Data) -> Vec<Vec<f32>> {
         let centre = random.index(data.centres.len());
         floats(&near(random, &data.centres[centre]))
     };
-    vec![near_one(random), near_one(random), floats(&direction(random, data.d))]
+    vec![near_one(random), near_one(random), floats(&random.direction(data.d))]
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn payloads_of_all_widths() {
             above: 0.5,
             payload: Some(Payload { numbers, bits }),
         });
-        let centre = direction(&mut random, d);
+        let centre = random.direction(d);
         // Forty exact copies, and rows across.
         let mut rows = Vec::new();
         for i in 0..1100 {
-            let away = direction(&mut random, d);
+            let away = random.direction(d);
             let dot: f64 = away.iter().zip(&centre).map(|(a, c)| a * c).sum();
             let across: Vec<f64> = away.iter().zip(&centre).map(|(a, c)| a - dot * c).collect();
             rows.extend(floats(if i % 27 == 0 { &centre } else { &across }));
@@ -138,11 +138,11 @@ fn a_secure_index() {
     let goal =
         Goal { d, gap, rows: 20_000, lowest: -1.0, above: 0.85, payload: Some(Payload { numbers: 1, bits: 64 }) };
     let world = World::new(&Index::new(goal).unwrap());
-    let centre = direction(&mut random, d);
+    let centre = random.direction(d);
     let mut rows = Vec::new();
     while rows.len() < count * d {
         let near_one = (rows.len() / d) % 60 == 0;
-        let row = if near_one { centre.clone() } else { direction(&mut random, d) };
+        let row = if near_one { centre.clone() } else { random.direction(d) };
         let dot: f64 = row.iter().zip(&centre).map(|(a, b)| a * b).sum();
         if near_one || dot < 0.72 {
             rows.extend(floats(&row));

@@ -7,7 +7,7 @@ use sudare_testkit::Random;
 
 /// A row with a given score against `centre`.
 fn scoring(random: &mut Random, centre: &[f64], score: f64) -> Vec<f32> {
-    let away = direction(random, centre.len());
+    let away = random.direction(centre.len());
     let dot: f64 = away.iter().zip(centre).map(|(a, c)| a * c).sum();
     let across = unit(&away.iter().zip(centre).map(|(a, c)| a - dot * c).collect::<Vec<_>>());
     let side = (1.0 - score * score).max(0.0).sqrt();
@@ -18,7 +18,7 @@ fn scoring(random: &mut Random, centre: &[f64], score: f64) -> Vec<f32> {
 fn rows_at_the_edges_of_the_gap_and_far_from_it() {
     let mut random = Random(11);
     let world = World::small(Goal { payload: None, ..goal(50_000) });
-    let centre = direction(&mut random, D);
+    let centre = random.direction(D);
     // Copies (score one), opposite rows (score minus one), zeros, both ends of the gap, long rows and tiny ones.
     let scores = [1.0, 1.0, 1.0, -1.0, -1.0, 0.82, 0.9, 0.66, -0.66, 0.0, -0.9, 0.659, 0.8201];
     let mut rows: Vec<f32> = scores.iter().flat_map(|s| scoring(&mut random, &centre, *s)).collect();
@@ -42,7 +42,7 @@ fn many_matches_at_the_upper_end_are_counted_or_told() {
     let mut random = Random(13);
     let gap = Gap { low: 0.71, high: 0.82 };
     let world = World::small(Goal { payload: None, gap, ..goal(6000) });
-    let centre = direction(&mut random, D);
+    let centre = random.direction(D);
     let sure = world.client.index().expected().matches;
     assert!((5..2500).contains(&sure), "{sure}");
     // The score above the gap whose indicator is furthest from one.
@@ -68,7 +68,7 @@ fn many_matches_at_the_upper_end_are_counted_or_told() {
 fn a_score_inside_of_the_gap_is_told() {
     let mut random = Random(12);
     let world = World::small(goal(1000));
-    let centre = direction(&mut random, D);
+    let centre = random.direction(D);
     // The score at which the indicator is a half.
     let (mut low, mut high) = (GAP.low, GAP.high);
     for _ in 0..40 {

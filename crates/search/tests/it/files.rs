@@ -179,6 +179,11 @@ fn foreign_objects_are_refused() {
         wider.server.count(&database, &wider.query(query), &[GAP], QUIET).unwrap_err().kind(),
         ErrorKind::Mismatch
     );
+    // Of one key, and another plan.
+    let secret = sudare_rlwe::wire::secret_key_to_bytes(one.client.secret()).unwrap();
+    let secret = sudare_rlwe::wire::secret_key_from_bytes(wider.client.index().params(), &secret).unwrap();
+    let foreign = Client::with_secret(wider.client.index(), secret).unwrap().query(query).unwrap();
+    assert_eq!(ask(&foreign).unwrap_err().kind(), ErrorKind::Mismatch);
     let index = one.client.index();
     let bytes = one.query(query).to_bytes().unwrap();
     assert_eq!(Query::from_bytes(wider.client.index(), &bytes).unwrap_err().kind(), ErrorKind::Mismatch);

@@ -18,7 +18,7 @@ fn the_bias_of_indicators_is_small() {
     let database = world.server.open(&path, MEMORY).unwrap();
     let mut errors = Vec::new();
     for _ in 0..batches {
-        let queries: Vec<Vec<f32>> = (0..4).map(|_| floats(&direction(&mut random, D))).collect();
+        let queries: Vec<Vec<f32>> = (0..4).map(|_| floats(&random.direction(D))).collect();
         let answer = world.server.count(&database, &world.query(&queries.concat()), &[GAP], QUIET).unwrap();
         for (query, sum) in queries.iter().zip(world.client.sums(&answer).unwrap()) {
             errors.push(sum[0] - data.matches(query, 0.8).len() as f64);

@@ -1,6 +1,6 @@
 //! Scores against a table in the clear.
 
-use crate::world::{direction, floats};
+use crate::world::floats;
 use sudare_ring::threads::Threads;
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_search::plain::{PlainAnswer, PlainClient, PlainIndex, PlainQuery, PlainTable};
@@ -10,12 +10,12 @@ use sudare_testkit::Random;
 fn scores_are_those_of_a_plain_search() {
     let (d, count, mut random) = (128, 4096, Random(41));
     let index = PlainIndex::new(d).unwrap();
-    let rows: Vec<Vec<f64>> = (0..count).map(|_| direction(&mut random, d)).collect();
+    let rows: Vec<Vec<f64>> = (0..count).map(|_| random.direction(d)).collect();
     let table = PlainTable::new(&index, &floats(&rows.concat())).unwrap();
     let client = PlainClient::new(&index).unwrap();
     // A copy of a row, its opposite, and any.
     let opposite: Vec<f64> = rows[7].iter().map(|x| -x).collect();
-    let queries = [rows[7].clone(), opposite, direction(&mut random, d)];
+    let queries = [rows[7].clone(), opposite, random.direction(d)];
     let bytes = client.query(&floats(&queries.concat())).unwrap().to_bytes().unwrap();
     assert!(bytes.len() / 3 < 1_600_000);
     let query = PlainQuery::from_bytes(&index, &bytes).unwrap();

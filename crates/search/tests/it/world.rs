@@ -13,12 +13,6 @@ pub fn goal(rows: u64) -> Goal {
     Goal { d: D, rows, above: 0.8, gap: GAP, lowest: -1.0, payload: Some(Payload { numbers: 3, bits: 9 }) }
 }
 
-pub fn direction(random: &mut Random, d: usize) -> Vec<f64> {
-    // A sum of uniform numbers is nearly normal.
-    let v: Vec<f64> = (0..d).map(|_| (0..12).map(|_| random.unit()).sum::<f64>()).collect();
-    unit(&v)
-}
-
 pub fn unit(v: &[f64]) -> Vec<f64> {
     let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
     v.iter().map(|x| x / norm).collect()
@@ -26,7 +20,7 @@ pub fn unit(v: &[f64]) -> Vec<f64> {
 
 /// A point near a centre.
 pub fn near(random: &mut Random, centre: &[f64]) -> Vec<f64> {
-    let away = direction(random, centre.len());
+    let away = random.direction(centre.len());
     unit(&centre.iter().zip(away).map(|(c, a)| c + 0.3 * a).collect::<Vec<_>>())
 }
 
@@ -40,7 +34,7 @@ pub struct Data {
 
 impl Data {
     pub fn new(random: &mut Random, count: usize, d: usize) -> Self {
-        let centres: Vec<Vec<f64>> = (0..(count / 32).max(1)).map(|_| direction(random, d)).collect();
+        let centres: Vec<Vec<f64>> = (0..(count / 32).max(1)).map(|_| random.direction(d)).collect();
         let mut rows = Vec::new();
         for _ in 0..count {
             let row = match random.chance(50) {
@@ -48,7 +42,7 @@ impl Data {
                     let centre = random.index(centres.len());
                     near(random, &centres[centre])
                 }
-                false => direction(random, d),
+                false => random.direction(d),
             };
             rows.extend(row.into_iter().map(|x| x as f32));
         }

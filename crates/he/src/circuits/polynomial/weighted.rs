@@ -1,5 +1,5 @@
-//! Minimax fits whose errors count differently on different intervals, and two of them in a row that tell large numbers from
-//! small ones.
+//! Minimax fits whose errors count differently on different intervals: of what is added up over many values that are to be small,
+//! and few that are to be large.
 
 use super::Polynomial;
 use super::fit::{chebyshev_row, checked, exchange_to, nodes, rounded};
