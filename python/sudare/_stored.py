@@ -357,7 +357,7 @@ def open_store(
     What it is is read and checked now, blocks when they are needed; of a table as many as `memory` holds
     ("8 GB").
 
-    Raises `FormatError` for a folder that is none or is damaged, `UnsupportedError` for a `memory` of a matrix.
+    Raises `FormatError` for a folder that is none or is damaged, `UnsupportedError` for `memory` of a matrix.
     """
     from ._index import IndexServer
 
