@@ -1,6 +1,6 @@
 //! Keys of several parties, from the first message to the last: what a party computes and sends, with times and bytes.
 //!
-//! `cargo run --release -p sudare-rlwe --example parties -- 3 1` for three parties on one thread.
+//! `cargo run --release -p sudare-rlwe --example party_keys -- 3 1` for three parties on one thread.
 
 use std::time::Instant;
 use sudare_ring::random::MaskSeed;
