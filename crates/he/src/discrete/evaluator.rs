@@ -6,7 +6,7 @@ use super::value::{Discrete, Form, check_error, check_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput};
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::{HeError, parameters};
-use crate::integer::noise::TAIL;
+use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::{self as rlwe, RlweError};
 
 /// Computes on integers with a server's keys. Operands are never changed, and what could come out wrong is refused before any
@@ -171,7 +171,8 @@ impl Evaluator {
     /// What a product at a level adds to the error.
     fn product_error(&self, modulus: u64, level: usize) -> f64 {
         let sketch = &self.params().layout().chain;
-        let added = sketch.relinearisation(level).bound(&TAIL) / sketch.q()[level] + sketch.division(2).bound(&TAIL);
+        let added = sketch.relinearisation(level).bound(&NEGLIGIBLE) / sketch.q()[level]
+            + sketch.division(2).bound(&NEGLIGIBLE);
         added / scale(self.params(), modulus, level - 1)
     }
 
@@ -193,7 +194,7 @@ impl Evaluator {
         // The constant that brings the scale about is rounded.
         let constant = |c: &Ciphertext| wanted / c.scale() * sketch.q()[level + 1];
         let rounding = a.parts.iter().map(|c| size / constant(c)).fold(0.0, f64::max);
-        let error = a.error + sketch.division(2).bound(&TAIL) / wanted + rounding;
+        let error = a.error + sketch.division(2).bound(&NEGLIGIBLE) / wanted + rounding;
         check_error(operation, error, level)?;
         let one = |c: &Ciphertext| self.ckks().set_scale(&self.ckks().drop_to(c, level + 1)?, wanted);
         let parts = a.parts.iter().map(one).collect::<Result<_, HeError>>()?;

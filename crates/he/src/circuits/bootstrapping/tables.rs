@@ -18,11 +18,11 @@ use crate::circuits::mod1::Interpolation;
 use crate::circuits::polynomial::program::{Plan, Program, Value};
 use crate::ckks::CiphertextOf;
 use crate::error::HeError;
-use crate::integer::noise::TAIL;
 use num_complex::Complex64;
 use std::f64::consts::TAU;
 use sudare_ring::interrupt::check;
 use sudare_ring::ops::PeriodicPoly;
+use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::{Backend, RlweError};
 
 /// What is known of the integers that a table reads.
@@ -223,7 +223,7 @@ impl Layout {
             }
             let joined = join_variance(self, output.scale, 2) / 2.0 / output.scale.powi(2);
             // What of the exponential's own noise is not linear.
-            let turned = TAIL[1] * exponential.sqrt();
+            let turned = NEGLIGIBLE[1] * exponential.sqrt();
             let bent = table.bending(together([angle, turned / TAU])) + table.second_order() * turned * turned;
             fit + together([bent, bound(&deviations), slot_tail(joined)])
         };
@@ -239,17 +239,17 @@ fn together(bounds: impl IntoIterator<Item = f64>) -> f64 {
 
 /// Bound on a coefficient's error.
 fn coefficient_tail(variance: f64) -> f64 {
-    TAIL[1] * variance.sqrt()
+    NEGLIGIBLE[1] * variance.sqrt()
 }
 
 /// Bound on the real part of a slot's error, which has half of E|e|².
 fn slot_tail(variance: f64) -> f64 {
-    TAIL[1] * (2.0 * variance).sqrt()
+    NEGLIGIBLE[1] * (2.0 * variance).sqrt()
 }
 
-/// The F above which an error lies with probability exp(−2·TAIL), over I, for the worst x.
+/// The F above which an error lies with probability exp(−2·NEGLIGIBLE), over I, for the worst x.
 fn bound(deviations: &[(Phase, f64)]) -> f64 {
-    let allowed = (-2.0 * TAIL[1]).exp();
+    let allowed = (-2.0 * NEGLIGIBLE[1]).exp();
     let one = |here: &[(Phase, f64)]| {
         let fails = |f: f64| -> f64 {
             let random = here.iter().filter(|(_, v)| *v > 0.0);
