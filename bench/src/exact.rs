@@ -5,9 +5,9 @@ use crate::machine::Machine;
 use crate::record::Sink;
 use crate::schemes::{Bench, Case, Expected, IntegerWorld, World};
 use crate::timing::{Budget, Unit};
-use sudare_he::bfv::Bfv;
+use sudare_exact::IntegerParams;
+use sudare_exact::bfv::Bfv;
 use sudare_he::ckks::ParamsLiteral;
-use sudare_he::integer::IntegerParams;
 use sudare_ring::Threads;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| sudare_fuzz::integer_object::<sudare_he::bfv::Ciphertext>(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| sudare_fuzz::integer_object::<sudare_exact::bfv::Ciphertext>(data));

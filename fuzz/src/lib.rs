@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use sudare_genome::message::Head;
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{Client, Options, Panel, Pending, Server, Sites, lookup, simd, trie};
-use sudare_he::integer::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
+use sudare_exact::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_rlwe::Params;
 use sudare_rlwe::multiparty::{Party, PrivateShare, Session};
 use sudare_rlwe::wire::{

@@ -3,7 +3,7 @@
 use super::{Expected, Steps, World, steps};
 use crate::Outcome;
 use crate::timing::{Budget, Unit};
-use sudare_he::integer::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
+use sudare_exact::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, IntegerParams, Packing, Scheme, Wrap};
 use sudare_rlwe::Params;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_testkit::Random;

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
+use sudare_exact::ExactError;
 use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_methods::MatrixError;
@@ -82,6 +83,7 @@ impl<E: Kinded> From<E> for CliError {
 fn remedy(error: &(dyn Error + 'static)) -> &'static str {
     match error.downcast_ref() {
         Some(MatrixError::He(e)) => return remedy(e),
+        Some(MatrixError::Exact(e)) => return remedy(e),
         Some(MatrixError::Wire(e)) => return remedy(e),
         Some(MatrixError::Expr(e)) => return remedy(e),
         Some(MatrixError::PlannedShape { .. }) => return "; plan for the shape that you have",
@@ -90,7 +92,7 @@ fn remedy(error: &(dyn Error + 'static)) -> &'static str {
     if let Some(ExprError::NotFinite { .. }) = error.downcast_ref() {
         return "; replace or drop it first";
     }
-    if let Some(HeError::Rlwe(e)) = error.downcast_ref() {
+    if let (Some(HeError::Rlwe(e)), _) | (_, Some(ExactError::Rlwe(e))) = (error.downcast_ref(), error.downcast_ref()) {
         return remedy(e);
     }
     match (error.downcast_ref(), error.downcast_ref()) {
@@ -114,7 +116,13 @@ mod tests {
     #[test]
     fn advice_follows_the_error_whatever_wraps_it() {
         let missing = || RlweError::MissingRelinKey;
-        for error in [CliError::from(missing()), HeError::from(missing()).into(), MatrixError::from(missing()).into()] {
+        let exact = MatrixError::from(ExactError::from(missing()));
+        for error in [
+            CliError::from(missing()),
+            HeError::from(missing()).into(),
+            MatrixError::from(missing()).into(),
+            exact.into(),
+        ] {
             assert!(error.to_string().ends_with("make them with `sudare keygen`"), "{error}");
             assert_eq!(error.code(), 4);
         }

@@ -59,7 +59,7 @@ impl Client {
     /// A client with a new key.
     ///
     /// # Errors
-    /// [`GenomeError::Range`] for windows that the protocol does not hold; [`GenomeError::Tfhe`], [`GenomeError::He`].
+    /// [`GenomeError::Range`] for windows that the protocol does not hold; [`GenomeError::Tfhe`], [`GenomeError::Exact`].
     pub fn generate(plan: KeyPlan) -> Result<Self, GenomeError> {
         let inner = match plan.protocol {
             Protocol::Trie => Inner::Trie(trie::Client::generate(&trie::Set::standard())?),
@@ -147,7 +147,7 @@ impl Client {
     /// pool.
     ///
     /// # Errors
-    /// [`GenomeError::Tfhe`], [`GenomeError::He`], [`GenomeError::Wire`].
+    /// [`GenomeError::Tfhe`], [`GenomeError::Exact`], [`GenomeError::Wire`].
     pub fn evaluation_keys(&self) -> Result<Vec<u8>, GenomeError> {
         match &self.inner {
             Inner::Trie(c) => c.evaluation_keys(),
@@ -179,7 +179,7 @@ impl Client {
     ///
     /// # Errors
     /// [`GenomeError::Range`], [`GenomeError::Failure`], [`GenomeError::WrongProtocol`], [`GenomeError::Wire`],
-    /// [`GenomeError::Tfhe`], [`GenomeError::He`].
+    /// [`GenomeError::Tfhe`], [`GenomeError::Exact`].
     pub fn query(
         &self,
         sites: &Sites,
@@ -202,7 +202,7 @@ impl Client {
     ///
     /// # Errors
     /// [`GenomeError::WrongQuery`], [`GenomeError::WrongPanel`], [`GenomeError::WrongProtocol`],
-    /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::Tfhe`], [`GenomeError::He`].
+    /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::Tfhe`], [`GenomeError::Exact`].
     pub fn answer(&self, pending: &Pending, answer: &[u8]) -> Result<Vec<Answer>, GenomeError> {
         match &self.inner {
             Inner::Trie(c) => c.answer(pending, answer),

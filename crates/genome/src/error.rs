@@ -2,7 +2,7 @@
 
 use crate::PanelHash;
 use std::{fmt, io};
-use sudare_he::HeError;
+use sudare_exact::ExactError;
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::WireError;
@@ -260,7 +260,7 @@ pub enum GenomeError {
     Tfhe(#[from] TfheError),
     /// An exact scheme refused.
     #[error(transparent)]
-    He(#[from] HeError),
+    Exact(#[from] ExactError),
 }
 
 impl From<io::Error> for GenomeError {
@@ -271,13 +271,13 @@ impl From<io::Error> for GenomeError {
 
 impl From<RingError> for GenomeError {
     fn from(e: RingError) -> Self {
-        Self::He(e.into())
+        Self::Exact(e.into())
     }
 }
 
 impl From<RlweError> for GenomeError {
     fn from(e: RlweError) -> Self {
-        Self::He(e.into())
+        Self::Exact(e.into())
     }
 }
 
@@ -287,7 +287,7 @@ impl Kinded for GenomeError {
             Self::Wire(e) => e.kind(),
             Self::Store(e) => e.kind(),
             Self::Tfhe(e) => e.kind(),
-            Self::He(e) => e.kind(),
+            Self::Exact(e) => e.kind(),
             Self::Io { .. } => ErrorKind::Io,
             Self::TruncatedGzip | Self::NotBgzf => ErrorKind::Format,
             Self::Record { .. }

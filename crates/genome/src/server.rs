@@ -133,7 +133,7 @@ impl Server {
     /// Takes a client's evaluation keys over; masks are expanded in parallel inside a thread pool.
     ///
     /// # Errors
-    /// [`GenomeError::Wire`], [`GenomeError::Tfhe`], [`GenomeError::He`].
+    /// [`GenomeError::Wire`], [`GenomeError::Tfhe`], [`GenomeError::Exact`].
     pub fn add_keys(&mut self, bytes: &[u8]) -> Result<KeyId, GenomeError> {
         let header = peek(bytes)?;
         let (id, keys) = match header.object() {

@@ -4,6 +4,7 @@ use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::wire::WireError;
+use sudare_tfhe::TfheError;
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum HeError {
     /// A step of several parties was refused.
     #[error(transparent)]
     Party(#[from] PartyError),
+    /// TFHE refused its ciphertexts or keys.
+    #[error(transparent)]
+    Tfhe(TfheError),
     /// Operands whose scales differ by more than their noise.
     #[error(
         "{operation} met scales 2^{left:.4} and 2^{right:.4}; rescale both alike, encode at the other's scale, or use Evaluator::set_scale"
@@ -153,40 +157,6 @@ pub enum HeError {
         /// Level.
         level: usize,
     },
-    /// A ciphertext that is too noisy for a refresh, or for a table of its coefficients.
-    #[error(
-        "{operation} takes a noise bound of up to 2^{limit:.1} at level {level}, and this ciphertext would have 2^{noise:.1} there; do it earlier, after fewer products or additions"
-    )]
-    TooNoisy {
-        /// The refused operation.
-        operation: &'static str,
-        /// log2 of the ciphertext's noise bound at that level.
-        noise: f64,
-        /// log2 of the largest that is taken.
-        limit: f64,
-        /// Level.
-        level: usize,
-    },
-    /// A mask that no honest ciphertext has but once in 2^54.
-    #[error(
-        "the second part of the ciphertext is no random polynomial: its size is 2^{found:.1}, and 2^{limit:.1} is the largest that is taken; it was not made by an encryption, ask for it again"
-    )]
-    NotUniform {
-        /// log2 of its canonical norm modulo t².
-        found: f64,
-        /// log2 of the largest that is taken.
-        limit: f64,
-    },
-    /// An integer that the plaintext modulus does not hold.
-    #[error(
-        "value {index} of the input is not among the {modulus} values that the plaintext modulus holds; take a larger modulus or several, or ask for Wrap::Modulo"
-    )]
-    DoesNotFit {
-        /// Position of the first such value.
-        index: usize,
-        /// The plaintext modulus.
-        modulus: u64,
-    },
     /// An integer that is not below its modulus.
     #[error("{what} {index} is not below the modulus {modulus}; reduce it first, or take a larger modulus")]
     NotBelow {
@@ -205,38 +175,6 @@ pub enum HeError {
         /// The modulus.
         modulus: u64,
     },
-    /// Slots asked of a plaintext modulus that has none.
-    #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo N; use coefficients")]
-    NoSlots {
-        /// The plaintext modulus.
-        modulus: u64,
-        /// Ring degree.
-        degree: usize,
-    },
-    /// A plaintext factor that no such ciphertext has.
-    #[error(
-        "a {scheme} ciphertext at level {level} has plaintext factor {expected}, and this one says {found}: it was changed on its way, or is of another scheme; ask for it again"
-    )]
-    WrongFactor {
-        /// The scheme.
-        scheme: &'static str,
-        /// Level.
-        level: usize,
-        /// The factor found.
-        found: u64,
-        /// The factor that both sides compute.
-        expected: u64,
-    },
-    /// A noise bound under what any ciphertext has.
-    #[error(
-        "the ciphertext states a noise bound of {found:.1}, and none at its level is under {least:.1}: it was changed on its way; ask for it again"
-    )]
-    NoiseTooSmall {
-        /// The bound stated.
-        found: f64,
-        /// The least bound of a ciphertext that hides its message.
-        least: f64,
-    },
     /// Objects of different plaintext moduli.
     #[error("{what} has plaintext modulus {found}, not {expected}")]
     WrongPlainModulus {
@@ -254,23 +192,20 @@ impl Kinded for HeError {
         match self {
             Self::Rlwe(e) => e.kind(),
             Self::Party(e) => e.kind(),
+            Self::Tfhe(e) => e.kind(),
             Self::ScaleMismatch { .. }
             | Self::TooLarge { .. }
             | Self::NoPrecision { .. }
             | Self::MayDecryptWrongly { .. }
-            | Self::NoBudget { .. }
-            | Self::TooNoisy { .. } => ErrorKind::Precision,
+            | Self::NoBudget { .. } => ErrorKind::Precision,
             Self::NotFinite { .. }
             | Self::OverBound { .. }
             | Self::Approximation { .. }
             | Self::NotModulo { .. }
-            | Self::NotBelow { .. }
-            | Self::DoesNotFit { .. } => ErrorKind::Input,
+            | Self::NotBelow { .. } => ErrorKind::Input,
             Self::TooManyValues { .. } | Self::TooManyParts { .. } | Self::TableLength { .. } => ErrorKind::Shape,
             Self::Memory { .. } => ErrorKind::Machine,
             Self::NotAsComputed { .. } => ErrorKind::Release,
-            Self::NoSlots { .. } => ErrorKind::Parameters,
-            Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } | Self::NotUniform { .. } => ErrorKind::Format,
             Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
         }
     }
@@ -279,6 +214,15 @@ impl Kinded for HeError {
 impl From<RingError> for HeError {
     fn from(error: RingError) -> Self {
         Self::Rlwe(error.into())
+    }
+}
+
+impl From<TfheError> for HeError {
+    fn from(error: TfheError) -> Self {
+        match error {
+            TfheError::Rlwe(e) => Self::Rlwe(e),
+            e => Self::Tfhe(e),
+        }
     }
 }
 

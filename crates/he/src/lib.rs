@@ -1,5 +1,5 @@
-//! Homomorphic encryption on what [`sudare_rlwe`] has for all schemes: CKKS (approximate), BFV and BGV
-//! (exact), integers and bits with tables of their values, and circuits of these operations.
+//! Homomorphic encryption on what [`sudare_rlwe`] has for all schemes: CKKS (approximate), integers and bits with tables
+//! of their values, and circuits of these operations. BFV and BGV are in `sudare-exact`.
 //!
 //! ```
 //! use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral};
@@ -25,12 +25,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod bfv;
-pub mod bgv;
 pub mod circuits;
 pub mod ckks;
 pub mod discrete;
 pub mod error;
-pub mod integer;
 
 pub use error::HeError;

@@ -1,6 +1,7 @@
 //! What can go wrong with an encrypted matrix.
 
 use std::fmt;
+use sudare_exact::ExactError;
 use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_ring::{ErrorKind, Kinded, RingError};
@@ -38,6 +39,9 @@ pub enum MatrixError {
     /// The scheme below refused.
     #[error(transparent)]
     He(#[from] HeError),
+    /// An exact scheme refused.
+    #[error(transparent)]
+    Exact(#[from] ExactError),
     /// An expression or a plain matrix that was refused.
     #[error(transparent)]
     Expr(#[from] ExprError),
@@ -166,6 +170,7 @@ impl Kinded for MatrixError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::He(e) => e.kind(),
+            Self::Exact(e) => e.kind(),
             Self::Expr(e) => e.kind(),
             Self::Wire(e) => e.kind(),
             Self::Store(e) => e.kind(),

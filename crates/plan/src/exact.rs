@@ -2,8 +2,8 @@
 
 use super::Goal;
 use super::program::{NodeSize, ProgramFigures};
+use sudare_exact::Packing;
 use sudare_expr::Expr;
-use sudare_he::integer::Packing;
 use sudare_methods::exact::{Blocks, ExactPlan, Request};
 use sudare_methods::{KeyDemand, MatrixError};
 use sudare_rlwe::params::ParamsLiteral;

@@ -4,8 +4,8 @@ use super::{Considered, Goal, MAX_PLAN_BYTES, PLAN_VERSION, Plan, Program, Summa
 use super::{hash_of, planner, written};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sudare_exact::plan::EXACT;
 use sudare_he::ckks::ParamsLiteral;
-use sudare_he::integer::plan::EXACT;
 use sudare_methods::MatrixError;
 use sudare_methods::claims::{check_claim, check_params, field};
 use sudare_ring::error::told;

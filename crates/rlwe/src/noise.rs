@@ -30,6 +30,10 @@ pub const ROUNDING_VARIANCE: f64 = 1.0 / 12.0;
 /// two, a product of three.
 pub type Tails = [f64; 3];
 
+/// Tails that no computation meets: exp(−m·u^(2/m))·2^17 < 2^−140, so that 4096 such bounds together fail with a probability under
+/// 2^−128. Where a result has to be right, bounds are by these.
+pub const NEGLIGIBLE: Tails = [10.5, 54.5, 219.0];
+
 /// Bound on the canonical norm of a product of `factors` random polynomials (one to three) of degree n
 /// that has coefficient variance V.
 ///

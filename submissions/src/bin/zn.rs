@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
-use sudare_he::integer::plan::EXACT;
-use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
+use sudare_exact::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
+use sudare_exact::plan::EXACT;
+use sudare_exact::{Encoder, IntegerParams, Packing, Wrap};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::{Modulus, threads};
 use sudare_rlwe::keys::{EvalKeys, SecretKey};

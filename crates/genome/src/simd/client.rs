@@ -8,8 +8,8 @@ use crate::message::{AnswerHead, Head, Pending, expect_segments, write_object};
 use crate::panel::PanelHash;
 use crate::{Answer, GenomeError, Protocol, Question};
 use std::fmt;
-use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor};
-use sudare_he::integer::{Encoder, IntegerParams, Packing, Wrap};
+use sudare_exact::bgv::{Ciphertext, Decryptor, Encryptor};
+use sudare_exact::{Encoder, IntegerParams, Packing, Wrap};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::wire::{ObjectType, Wire, WireError, secret_key_from_bytes, secret_key_to_bytes};
@@ -27,7 +27,7 @@ impl Client {
     /// A client with a new key.
     ///
     /// # Errors
-    /// [`GenomeError::He`].
+    /// [`GenomeError::Exact`].
     pub fn generate(set: Set) -> Result<Self, GenomeError> {
         let params = set.build()?;
         let secret = SecretKey::generate(&params)?;
@@ -56,7 +56,7 @@ impl Client {
     /// thread pool.
     ///
     /// # Errors
-    /// [`GenomeError::He`], [`GenomeError::Wire`].
+    /// [`GenomeError::Exact`], [`GenomeError::Wire`].
     pub fn evaluation_keys(&self) -> Result<Vec<u8>, GenomeError> {
         let (params, top) = (&self.params, self.params.max_level());
         let steps = (0..self.params.row().trailing_zeros()).map(|i| params.rotation_element(1 << i));
@@ -97,7 +97,7 @@ impl Client {
     /// Encrypts questions of one shape and one list of starts.
     ///
     /// # Errors
-    /// [`GenomeError::Range`] for a window or a batch over the set's, [`GenomeError::He`], [`GenomeError::Wire`].
+    /// [`GenomeError::Range`] for a window or a batch over the set's, [`GenomeError::Exact`], [`GenomeError::Wire`].
     pub fn query(&self, panel: PanelHash, questions: &[Question]) -> Result<(Vec<u8>, Pending), GenomeError> {
         let head = Head::of(Protocol::Simd, panel, questions, false)?;
         let shape = head.shape();
@@ -131,7 +131,7 @@ impl Client {
     ///
     /// # Errors
     /// [`GenomeError::WrongQuery`], [`GenomeError::WrongPanel`], [`GenomeError::WrongProtocol`],
-    /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::He`].
+    /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::Exact`].
     pub fn answer(&self, pending: &Pending, answer: &[u8]) -> Result<Vec<Answer>, GenomeError> {
         pending.head.protocol.expect(Protocol::Simd)?;
         let mut reader = AnswerHead::read(answer, pending)?;

@@ -2,7 +2,7 @@
 
 use crate::error::in_range;
 use crate::{GenomeError, Shape};
-use sudare_he::integer::IntegerParams;
+use sudare_exact::IntegerParams;
 
 /// Slots of a row, in blocks of one position each; in a block haplotypes, and for each haplotype the queries side by
 /// side. Both rows hold haplotypes of their own.

@@ -3,8 +3,8 @@
 use crate::GenomeError;
 use crate::bytes::{Put, flag};
 use crate::error::in_range;
-use sudare_he::integer::IntegerParams;
-use sudare_he::integer::plan::Requirements;
+use sudare_exact::IntegerParams;
+use sudare_exact::plan::Requirements;
 use sudare_rlwe::security::Security;
 use sudare_rlwe::wire::{Fields, WireError};
 
@@ -49,7 +49,7 @@ impl Set {
     /// Picks ring and modulus.
     ///
     /// # Errors
-    /// [`GenomeError::He`] if no ring holds it.
+    /// [`GenomeError::Exact`] if no ring holds it.
     pub fn build(&self) -> Result<IntegerParams, GenomeError> {
         let security = if self.insecure { Security::Insecure } else { Security::Bits128 };
         // A row has to hold the blocks of a window twice over.

@@ -7,9 +7,9 @@ use crate::message::{AnswerHead, Head, QueryId};
 use crate::trie::dag;
 use crate::{GenomeError, Panel, Protocol, Shape};
 use std::sync::Arc;
-use sudare_he::HeError;
-use sudare_he::bgv::{Ciphertext, Evaluator};
-use sudare_he::integer::{Encoder, IntegerParams, Packing, Plaintext, Wrap};
+use sudare_exact::ExactError;
+use sudare_exact::bgv::{Ciphertext, Evaluator};
+use sudare_exact::{Encoder, IntegerParams, Packing, Plaintext, Wrap};
 use sudare_ring::random::Seed;
 use sudare_ring::threads;
 use sudare_rlwe::KeyId;
@@ -46,7 +46,7 @@ impl Keys {
     /// From their bytes.
     ///
     /// # Errors
-    /// [`GenomeError::Wire`], [`GenomeError::He`].
+    /// [`GenomeError::Wire`], [`GenomeError::Exact`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, GenomeError> {
         let mut reader = Reader::plain(bytes, ObjectType::GenomeKeys)?;
         let mut fields = Fields::new(reader.header().meta());
@@ -104,7 +104,7 @@ impl Search<'_> {
     /// pool.
     ///
     /// # Errors
-    /// [`GenomeError::Window`], [`GenomeError::Range`], [`GenomeError::Wire`], [`GenomeError::He`].
+    /// [`GenomeError::Window`], [`GenomeError::Range`], [`GenomeError::Wire`], [`GenomeError::Exact`].
     pub fn run(&self, query: &[u8]) -> Result<(Vec<u8>, Counters), GenomeError> {
         let (head, mut reader) = Head::read(query)?;
         head.protocol.expect(Protocol::Simd)?;
@@ -193,7 +193,7 @@ impl Search<'_> {
     fn shortest(&self, c: &Ciphertext) -> Result<Ciphertext, GenomeError> {
         for level in 0..c.level() {
             match self.keys.evaluator.drop_to(c, level) {
-                Err(HeError::NoBudget { .. }) => {}
+                Err(ExactError::NoBudget { .. }) => {}
                 other => return Ok(other?),
             }
         }

@@ -4,12 +4,12 @@ use super::value::{Discrete, Form, check_modulus, scale};
 use crate::circuits::bootstrapping::BootstrapParams;
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::HeError;
-use crate::integer::noise::TAIL;
 use num_complex::Complex64;
 use sudare_ring::wipe::Wiped;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::Message;
 use sudare_rlwe::keys::{PublicKey, SecretKey};
+use sudare_rlwe::noise::NEGLIGIBLE;
 
 /// Encrypts integers under a secret or a public key, each ciphertext from fresh entropy.
 pub struct Encryptor<'a> {
@@ -89,7 +89,7 @@ impl<'a> Encryptor<'a> {
         let at = EncodeAt { level, scale: scale(&self.params, modulus, level), max_abs };
         let plain = Encoder::new(params).encode_complex(slots, at)?;
         let rounding = at.max_abs * at.scale * (params.degree() as f64).log2() * f64::EPSILON;
-        let noise = self.inner.noise().bound(&TAIL) + params.sketch().rounding().bound(&TAIL) + rounding;
+        let noise = self.inner.noise().bound(&NEGLIGIBLE) + params.sketch().rounding().bound(&NEGLIGIBLE) + rounding;
         let state = State { scale: at.scale, bound: max_abs, noise };
         Ok(Ciphertext::new(self.inner.encrypt(Message::Values(plain.poly()))?, state))
     }

@@ -2,11 +2,11 @@
 
 use crate::literal;
 use std::collections::HashSet;
-use sudare_he::bfv::Bfv;
-use sudare_he::bgv::Bgv;
+use sudare_exact as integer;
+use sudare_exact::bfv::Bfv;
+use sudare_exact::bgv::Bgv;
+use sudare_exact::{IntegerParams, Packing, Scheme, Wrap};
 use sudare_he::ckks::{Encoder, Encryptor, ParamsLiteral};
-use sudare_he::integer;
-use sudare_he::integer::{IntegerParams, Packing, Scheme, Wrap};
 use sudare_packings::bv;
 use sudare_ring::random::{Entropy, Purpose, Seed};
 use sudare_rlwe::KeyId;

@@ -8,12 +8,12 @@ use std::fs;
 use sudare_house::{files, only, root, sources};
 
 const LIBRARIES: &[&str] = &[
-    "ring", "cuda", "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome",
-    "search",
+    "ring", "cuda", "rlwe", "gpu", "exact", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session",
+    "genome", "search", "models",
 ];
 const ABOVE_RING: &[&str] = &[
-    "rlwe", "gpu", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome", "search",
-    "serve", "cli", "py",
+    "rlwe", "gpu", "exact", "he", "store", "tfhe", "expr", "packings", "methods", "plan", "session", "genome",
+    "search", "models", "serve", "cli", "py",
 ];
 
 /// Which crates a crate may use, in its tests and build scripts too.
@@ -24,27 +24,32 @@ fn arrows_point_one_way() {
         ("cuda", &["ring"]),
         ("rlwe", &["ring"]),
         ("gpu", &["ring", "cuda", "rlwe"]),
-        ("he", &["ring", "rlwe"]),
+        ("exact", &["ring", "rlwe"]),
         ("tfhe", &["ring", "rlwe"]),
+        ("he", &["ring", "rlwe", "tfhe"]),
         ("store", &["ring", "rlwe"]),
         ("expr", &["ring"]),
         ("packings", &["ring", "rlwe", "he", "expr"]),
-        ("methods", &["ring", "rlwe", "he", "store", "expr"]),
-        ("plan", &["ring", "rlwe", "he", "expr", "methods"]),
-        ("session", &["ring", "rlwe", "cuda", "gpu", "he", "store", "expr", "methods", "plan"]),
-        ("genome", &["ring", "rlwe", "he", "store", "tfhe"]),
+        ("methods", &["ring", "rlwe", "he", "exact", "store", "expr"]),
+        ("plan", &["ring", "rlwe", "he", "exact", "expr", "methods"]),
+        ("session", &["ring", "rlwe", "cuda", "gpu", "he", "exact", "store", "expr", "methods", "plan"]),
+        ("genome", &["ring", "rlwe", "exact", "store", "tfhe"]),
         ("search", &["ring", "rlwe", "he", "store"]),
+        ("models", &["ring", "rlwe", "he"]),
         ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
         (
             "cli",
-            &["ring", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome", "search", "serve"],
+            &[
+                "ring", "rlwe", "exact", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "search", "serve",
+            ],
         ),
         // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.
         (
             "py",
             &[
                 "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
-                "search", "serve",
+                "search", "models", "serve",
             ],
         ),
         ("extension", &["py"]),
@@ -53,7 +58,7 @@ fn arrows_point_one_way() {
     ];
     // Tests that bring objects of a scheme to a crate that knows none, one that steps the machine code of both
     // schemes, and one that scans memory for the secrets of all of them.
-    let of_tests = [("gpu", "he"), ("store", "he"), ("he", "tfhe"), ("he", "packings")];
+    let of_tests = [("gpu", "he"), ("store", "he"), ("he", "exact"), ("he", "packings")];
     let mut idle: BTreeSet<_> = of_tests.into();
     for entry in fs::read_dir(root().join("crates")).unwrap().map(|e| e.unwrap().path()) {
         let name = entry.file_name().unwrap().to_str().unwrap();
@@ -212,7 +217,8 @@ fn circuits_name_no_backend() {
 /// What switches keys is of `ring`, `cuda` and the backends: above them nobody touches digits.
 #[test]
 fn no_gadget_above_the_backends() {
-    let above = ["he", "store", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli", "py"];
+    let above =
+        ["he", "exact", "store", "expr", "packings", "methods", "plan", "session", "genome", "serve", "cli", "py"];
     only("gadgets", &above, &["gadget", "RnsGadget", "LevelTables", "tables(level)"], &[]);
 }
 
@@ -224,6 +230,24 @@ const NOT_SIMULATED: &[&str] = &[
     // Integers, whose evaluator is the processor's.
     "methods/src/exact/spec.rs",
 ];
+
+/// What reads, composes and approximates a network knows of encryption nothing but polynomials.
+#[test]
+fn networks_are_plain() {
+    let encrypted = ["circuit", "client", "error", "layout", "message", "model", "noise", "plan", "server", "weights"];
+    let plain = sources(&["models"]).into_iter().filter(|(name, _)| {
+        let file = name.trim_start_matches("models/src/").trim_end_matches(".rs");
+        !encrypted.contains(&file)
+    });
+    let mut count = 0;
+    for (name, code) in plain {
+        count += 1;
+        for word in ["sudare_rlwe", "sudare_he::ckks", "Evaluator", "Ciphertext", "SecretKey"] {
+            assert!(!code.contains(word), "{name} names {word}");
+        }
+    }
+    assert!(count >= 10, "{count}");
+}
 
 /// Product methods and operations of expressions run on any backend: they name no device's, and the processor's evaluator only
 /// where ciphertexts of a client are handed over.
@@ -485,8 +509,8 @@ fn no_loop_over_limbs_or_words_above_ring() {
         "genome/src/trie/server.rs",
         // A message: its values modulo the plaintext modulus, which is no prime of a ciphertext.
         "packings/src/bv/plaintext.rs",
-        "he/src/integer/encode.rs",
-        "he/src/integer/params.rs",
+        "exact/src/encode.rs",
+        "exact/src/params.rs",
     ];
     let crates: Vec<&str> = ABOVE_RING.iter().copied().filter(|name| *name != "tfhe").collect();
     only("limbs and words", &crates, &words, &listed);

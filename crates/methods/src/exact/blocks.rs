@@ -13,9 +13,9 @@
 //! Products of larger matrices are sums over blocks in either packing.
 
 use crate::error::MatrixError;
+use sudare_exact::Packing;
 use sudare_expr::Matrix;
 use sudare_expr::Shape;
-use sudare_he::integer::Packing;
 
 /// How a product is cut into blocks of a×b times b×c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

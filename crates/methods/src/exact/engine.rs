@@ -8,11 +8,11 @@ use super::spec::ExactPlan;
 use crate::claims::field;
 use crate::error::MatrixError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_exact::ExactError;
+use sudare_exact::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
+use sudare_exact::plan::EXACT;
+use sudare_exact::{Encoder, IntegerParams, PlainFactor, Plaintext, Wrap};
 use sudare_expr::Matrix;
-use sudare_he::HeError;
-use sudare_he::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
-use sudare_he::integer::plan::EXACT;
-use sudare_he::integer::{Encoder, IntegerParams, PlainFactor, Plaintext, Wrap};
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, PublicKey, SecretKey};
 use sudare_rlwe::{KeyId, Params, RlweError};
@@ -137,7 +137,7 @@ impl ExactEngine {
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
                 made
             };
-            threads::map(blocks.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
+            threads::map(blocks.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
         };
         Ok(self.params.iter().map(under).collect::<Result<_, _>>()?)
     }
@@ -150,7 +150,7 @@ impl ExactEngine {
         Ok(made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    fn encode(&self, encoder: &Encoder, block: &[i128]) -> Result<Plaintext, HeError> {
+    fn encode(&self, encoder: &Encoder, block: &[i128]) -> Result<Plaintext, ExactError> {
         let t = i128::from(encoder.params().t());
         let residues: Vec<u64> = block.iter().map(|x| x.rem_euclid(t) as u64).collect();
         encoder.encode_unsigned(&residues, self.plan.request.packing, Wrap::Refuse)
@@ -209,12 +209,12 @@ impl ExactEngine {
                     let at = own.operands.iter().position(|o| o == operand).ok_or_else(no_operand)?;
                     Ok((&sides[at], sides[at].place(self, form, member)))
                 };
-                let found = sources.iter().map(place).collect::<Result<Vec<(&Side<'_>, usize)>, HeError>>()?;
+                let found = sources.iter().map(place).collect::<Result<Vec<(&Side<'_>, usize)>, ExactError>>()?;
                 let one = |at: usize| match sums {
                     true => self.dot(&evaluator, &sources, &found, at),
                     false => elementwise(&evaluator, &own.operation, &found, added.get(at), at),
                 };
-                let made = threads::map(count, one).into_iter().collect::<Result<Vec<_>, HeError>>()?;
+                let made = threads::map(count, one).into_iter().collect::<Result<Vec<_>, ExactError>>()?;
                 out.extend(made);
             }
         }
@@ -246,7 +246,7 @@ impl ExactEngine {
         let (blocks, encoder) = (self.blocks(&forms, matrices)?, Encoder::new(params));
         if multiplies(&request.expr.nodes()[node].operation) {
             let factor = |at: usize| self.encode(&encoder, &blocks[at])?.factor(params.max_level());
-            let made = threads::map(blocks.len(), factor).into_iter().collect::<Result<_, HeError>>()?;
+            let made = threads::map(blocks.len(), factor).into_iter().collect::<Result<_, ExactError>>()?;
             return Ok(Side::Factor(forms, made));
         }
         let made = threads::map(blocks.len(), |at| self.encode(&encoder, &blocks[at]));
@@ -260,7 +260,7 @@ impl ExactEngine {
         sources: &[(usize, Form)],
         found: &[(&Side<'_>, usize)],
         at: usize,
-    ) -> Result<Ciphertext, HeError> {
+    ) -> Result<Ciphertext, ExactError> {
         let (request, blocks) = (&self.plan.request, self.plan.spec.blocks);
         let columns = blocks.grid(request.shape, Role::Result).1;
         let (row, column) = (at / columns, at % columns);
@@ -309,7 +309,7 @@ impl ExactEngine {
         let under = |(params, list): (&IntegerParams, &&[Ciphertext])| {
             let (encoder, decryptor) = (Encoder::new(params), Decryptor::new(params, secret)?);
             let one = |at: usize| encoder.decode_unsigned(&decryptor.decrypt(&list[at])?, request.packing);
-            threads::map(list.len(), one).into_iter().collect::<Result<Vec<_>, HeError>>()
+            threads::map(list.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
         };
         let residues = self.params.iter().zip(value).map(under).collect::<Result<Vec<_>, _>>()?;
         let compose = Garner::new(&spec.moduli);
@@ -339,7 +339,7 @@ impl Side<'_> {
     }
 }
 
-fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, HeError>>) -> Result<Ciphertext, HeError> {
+fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, ExactError>>) -> Result<Ciphertext, ExactError> {
     let mut total: Option<Ciphertext> = None;
     for term in terms {
         let term = term?;
@@ -351,7 +351,7 @@ fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, HeError>>) 
     total.ok_or_else(no_operand)
 }
 
-pub(super) fn no_operand() -> HeError {
+pub(super) fn no_operand() -> ExactError {
     RlweError::Internal { what: "an exact operation has no such operand" }.into()
 }
 

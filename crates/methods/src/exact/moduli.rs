@@ -1,6 +1,6 @@
 //! Plaintext moduli of an exact computation.
 
-use sudare_he::integer::Packing;
+use sudare_exact::Packing;
 use sudare_ring::prime::is_prime;
 
 /// Bits of the largest plaintext modulus.

@@ -4,10 +4,10 @@ use super::blocks::{Blocks, Role};
 use super::engine::{Side, no_operand};
 use super::request::{Along, Form, Known, Request, View, refuse};
 use crate::error::MatrixError;
+use sudare_exact::ExactError;
+use sudare_exact::bgv::{Ciphertext, Evaluator};
+use sudare_exact::{Packing, Plaintext};
 use sudare_expr::{Operation, operation::whole};
-use sudare_he::HeError;
-use sudare_he::bgv::{Ciphertext, Evaluator};
-use sudare_he::integer::{Packing, Plaintext};
 
 /// Whether it only says where elements stand, or bounds them: inputs are encrypted as it leaves them.
 fn moves(operation: &Operation) -> bool {
@@ -194,7 +194,7 @@ pub(super) fn elementwise(
     found: &[(&Side<'_>, usize)],
     added: Option<&Plaintext>,
     at: usize,
-) -> Result<Ciphertext, HeError> {
+) -> Result<Ciphertext, ExactError> {
     match (operation, found) {
         (moved, [(Side::Encrypted(_, x), p)]) if moves(moved) => Ok(x[p + at].clone()),
         (Operation::Neg, [(Side::Encrypted(_, x), p)]) => e.negate(&x[p + at]),
@@ -229,8 +229,8 @@ fn combined(
     e: &Evaluator,
     x: &Ciphertext,
     y: &Ciphertext,
-    combine: fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>,
-) -> Result<Ciphertext, HeError> {
+    combine: fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, ExactError>,
+) -> Result<Ciphertext, ExactError> {
     match x.parts().len().cmp(&y.parts().len()) {
         std::cmp::Ordering::Less => combine(e, &e.with_factor(x, y.factor())?, y),
         std::cmp::Ordering::Equal => combine(e, x, y),

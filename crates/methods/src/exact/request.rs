@@ -7,9 +7,9 @@
 
 use super::blocks::{Blocks, Role};
 use crate::error::MatrixError;
+use sudare_exact::Packing;
 use sudare_expr::Shape;
 use sudare_expr::{Expr, Lines, Matrix};
-use sudare_he::integer::Packing;
 use sudare_rlwe::security::Security;
 
 /// Largest absolute value of a result.

@@ -7,7 +7,7 @@ use crate::claims::{check_params, field};
 use crate::error::MatrixError;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Shape;
-use sudare_he::integer::noise::TAIL;
+use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::noise::Sketch as Noise;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
@@ -132,7 +132,7 @@ fn literal(request: &Request, log_n: u32, moduli: &[u64], blocks: Blocks) -> Opt
     let of = |q_bits| ParamsLiteral { log_n, q_bits, p_bits: Vec::new(), digit_limbs: 1, secret, security };
     let (n, t) = (f64::from(log_n).exp2(), *moduli.iter().max()? as f64);
     // A fresh ciphertext: the message's half unit a coefficient, and the error with its tail, under either key.
-    let fresh = n / 2.0 + Noise::of(&of(vec![PRIME_BITS])).public_encryption().bound(&TAIL);
+    let fresh = n / 2.0 + Noise::of(&of(vec![PRIME_BITS])).public_encryption().bound(&NEGLIGIBLE);
     let bits = (1.3 + t.log2() + request.noise(blocks, (n, t), fresh).log2()).ceil() as u32;
     let count = bits.div_ceil(PRIME_BITS);
     // Primes lie below their power of two.

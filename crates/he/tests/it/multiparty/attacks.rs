@@ -2,9 +2,9 @@
 
 use super::world::{Forgetful, Memory, World, shared};
 use crate::world::literal;
+use sudare_exact::{Encoder, Encryptor, IntegerParams, Packing, Scheme, Wrap};
+use sudare_exact::{bfv::Bfv, bgv::Bgv};
 use sudare_he::ckks::Params;
-use sudare_he::integer::{Encoder, Encryptor, IntegerParams, Packing, Scheme, Wrap};
-use sudare_he::{bfv::Bfv, bgv::Bgv};
 use sudare_ring::modulus::Modulus;
 use sudare_ring::ops::mask;
 use sudare_ring::random::{GaussianSampler, Seed, WideGaussian, ternary};
@@ -100,8 +100,7 @@ fn before_rounding<S: Scheme>(number: u8) {
     for _ in 0..1000 {
         let c = Encryptor::<S>::with_public_key(&params, &public).unwrap().encrypt(&plain).unwrap();
         let opened =
-            sudare_he::integer::multiparty::SharedDecryption::new(&world.session, &c, c.noise(), &[0, 1, 2], policy)
-                .unwrap();
+            sudare_exact::multiparty::SharedDecryption::new(&world.session, &c, c.noise(), &[0, 1, 2], policy).unwrap();
         let flooding = opened.flooding();
         let opening = Opening::new(&world.session, c.inner(), &[0, 1, 2], flooding, (0, 1)).unwrap();
         assert_eq!(opening.question(), opened.question());

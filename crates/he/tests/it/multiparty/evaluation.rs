@@ -2,11 +2,12 @@
 
 use super::world::{World, shared};
 use crate::world::literal;
+use sudare_exact::ExactError;
+use sudare_exact::bfv::Bfv;
+use sudare_exact::bgv::Bgv;
+use sudare_exact::{self as integer, IntegerParams, Packing, Scheme, Wrap};
 use sudare_he::HeError;
-use sudare_he::bfv::Bfv;
-use sudare_he::bgv::Bgv;
 use sudare_he::ckks::{self, Encoder, Encryptor, Evaluator, Expected};
-use sudare_he::integer::{self, IntegerParams, Packing, Scheme, Wrap};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::release::ReleasePolicy;
@@ -120,7 +121,7 @@ fn exact<S: Scheme>(number: u8) {
         let shown = encoder.decode_unsigned(&opened.combine(&shares).unwrap(), Packing::Slots).unwrap();
         assert_eq!(shown, wanted, "{}", S::NAME);
         let less = integer::multiparty::SharedDecryption::new(&world.session, &y, 1.01 * y.noise(), &active, policy());
-        assert!(matches!(less, Err(HeError::NotAsComputed { what: "noise bound", .. })));
+        assert!(matches!(less, Err(ExactError::NotAsComputed { what: "noise bound", .. })));
     }
     // A result for somebody else alone, with a key of the same primes.
     let mut own = literal;

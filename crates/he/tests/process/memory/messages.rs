@@ -3,9 +3,9 @@
 
 use crate::literal;
 use num_complex::Complex64;
+use sudare_exact as integer;
+use sudare_exact::{IntegerParams, Packing, Wrap};
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Params};
-use sudare_he::integer;
-use sudare_he::integer::{IntegerParams, Packing, Wrap};
 use sudare_packings::bv;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::random::Seed;
@@ -145,8 +145,8 @@ fn exact_plaintexts() {
         });
     }
     for packing in [Packing::Slots, Packing::Coefficients] {
-        run::<sudare_he::bfv::Bfv>(packing);
-        run::<sudare_he::bgv::Bgv>(packing);
+        run::<sudare_exact::bfv::Bfv>(packing);
+        run::<sudare_exact::bgv::Bgv>(packing);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Secret keys of every scheme, and what uses them.
 
 use super::needles::polynomial;
+use sudare_exact as integer;
+use sudare_exact::{IntegerParams, Packing, Wrap};
+use sudare_he::ckks;
 use sudare_he::ckks::{Params, ParamsLiteral};
-use sudare_he::integer::{IntegerParams, Packing, Wrap};
-use sudare_he::{ckks, integer};
 use sudare_packings::bv;
 use sudare_ring::random::{MaskSeed, Seed};
 use sudare_ring::{Poly, Threads};
@@ -153,8 +154,8 @@ fn exact_encryption_and_decryption() {
             (key, public, opened, budget)
         });
     }
-    run::<sudare_he::bfv::Bfv>();
-    run::<sudare_he::bgv::Bgv>();
+    run::<sudare_exact::bfv::Bfv>();
+    run::<sudare_exact::bgv::Bgv>();
 }
 
 /// The error of a fresh ciphertext is as secret as the key: with it the mask gives s.

@@ -1,0 +1,183 @@
+//! What can go wrong with exact encrypted arithmetic, and the remedy.
+
+use sudare_ring::{ErrorKind, Kinded, RingError};
+use sudare_rlwe::RlweError;
+use sudare_rlwe::multiparty::PartyError;
+use sudare_rlwe::wire::WireError;
+
+/// An operation that was refused. Operands are as they were.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExactError {
+    /// What all schemes share refused its input.
+    #[error(transparent)]
+    Rlwe(#[from] RlweError),
+    /// A step of several parties was refused.
+    #[error(transparent)]
+    Party(#[from] PartyError),
+    /// A value over the bound that its plaintext declares.
+    #[error("value {index} of the input is over the declared bound {bound}; declare a larger max_abs")]
+    OverBound {
+        /// Position of the first such value.
+        index: usize,
+        /// The declared bound.
+        bound: f64,
+    },
+    /// More values than slots or coefficients.
+    #[error("{found} values given where {capacity} fit")]
+    TooManyValues {
+        /// Values given.
+        found: usize,
+        /// Values that fit.
+        capacity: usize,
+    },
+    /// Something larger than the memory it was given.
+    #[error("{what} need {needed} bytes of memory and {limit} are allowed; allow more, or use more iterations")]
+    Memory {
+        /// What is so large.
+        what: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// A ciphertext that is not what its computation gives.
+    #[error(
+        "the ciphertext states the {what} {found:e}, and its computation gives {expected:e}; it was changed or computed otherwise, and is not decrypted for release"
+    )]
+    NotAsComputed {
+        /// What differs.
+        what: &'static str,
+        /// What the ciphertext states.
+        found: f64,
+        /// What its computation gives.
+        expected: f64,
+    },
+    /// Noise that could reach the message: the result might decrypt wrongly.
+    #[error(
+        "{operation}: the noise bound 2^{noise:.1} would reach 2^{limit:.1}, where decryption can fail at level {level}; multiply less in a row, add fewer terms, or take parameters for a larger depth"
+    )]
+    NoBudget {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the noise bound of the result.
+        noise: f64,
+        /// log2 of the noise at which decryption can fail.
+        limit: f64,
+        /// Level.
+        level: usize,
+    },
+    /// A ciphertext that is too noisy for a refresh, or for a table of its coefficients.
+    #[error(
+        "{operation} takes a noise bound of up to 2^{limit:.1} at level {level}, and this ciphertext would have 2^{noise:.1} there; do it earlier, after fewer products or additions"
+    )]
+    TooNoisy {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the ciphertext's noise bound at that level.
+        noise: f64,
+        /// log2 of the largest that is taken.
+        limit: f64,
+        /// Level.
+        level: usize,
+    },
+    /// A mask that no honest ciphertext has but once in 2^54.
+    #[error(
+        "the second part of the ciphertext is no random polynomial: its size is 2^{found:.1}, and 2^{limit:.1} is the largest that is taken; it was not made by an encryption, ask for it again"
+    )]
+    NotUniform {
+        /// log2 of its canonical norm modulo t².
+        found: f64,
+        /// log2 of the largest that is taken.
+        limit: f64,
+    },
+    /// An integer that the plaintext modulus does not hold.
+    #[error(
+        "value {index} of the input is not among the {modulus} values that the plaintext modulus holds; take a larger modulus or several, or ask for Wrap::Modulo"
+    )]
+    DoesNotFit {
+        /// Position of the first such value.
+        index: usize,
+        /// The plaintext modulus.
+        modulus: u64,
+    },
+    /// Slots asked of a plaintext modulus that has none.
+    #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo N; use coefficients")]
+    NoSlots {
+        /// The plaintext modulus.
+        modulus: u64,
+        /// Ring degree.
+        degree: usize,
+    },
+    /// A plaintext factor that no such ciphertext has.
+    #[error(
+        "a {scheme} ciphertext at level {level} has plaintext factor {expected}, and this one says {found}: it was changed on its way, or is of another scheme; ask for it again"
+    )]
+    WrongFactor {
+        /// The scheme.
+        scheme: &'static str,
+        /// Level.
+        level: usize,
+        /// The factor found.
+        found: u64,
+        /// The factor that both sides compute.
+        expected: u64,
+    },
+    /// A noise bound under what any ciphertext has.
+    #[error(
+        "the ciphertext states a noise bound of {found:.1}, and none at its level is under {least:.1}: it was changed on its way; ask for it again"
+    )]
+    NoiseTooSmall {
+        /// The bound stated.
+        found: f64,
+        /// The least bound of a ciphertext that hides its message.
+        least: f64,
+    },
+    /// Objects of different plaintext moduli.
+    #[error("{what} has plaintext modulus {found}, not {expected}")]
+    WrongPlainModulus {
+        /// The offending object.
+        what: &'static str,
+        /// Its plaintext modulus.
+        found: u64,
+        /// The modulus expected.
+        expected: u64,
+    },
+}
+
+impl Kinded for ExactError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Rlwe(e) => e.kind(),
+            Self::Party(e) => e.kind(),
+            Self::NoBudget { .. } | Self::TooNoisy { .. } => ErrorKind::Precision,
+            Self::OverBound { .. } | Self::DoesNotFit { .. } => ErrorKind::Input,
+            Self::TooManyValues { .. } => ErrorKind::Shape,
+            Self::Memory { .. } => ErrorKind::Machine,
+            Self::NotAsComputed { .. } => ErrorKind::Release,
+            Self::NoSlots { .. } => ErrorKind::Parameters,
+            Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } | Self::NotUniform { .. } => ErrorKind::Format,
+            Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
+        }
+    }
+}
+
+impl From<RingError> for ExactError {
+    fn from(error: RingError) -> Self {
+        Self::Rlwe(error.into())
+    }
+}
+
+impl From<ExactError> for WireError {
+    fn from(error: ExactError) -> Self {
+        match error {
+            ExactError::Rlwe(e) => Self::Rlwe(e),
+            e => Self::Object(e.into()),
+        }
+    }
+}
+
+/// Parameters, or an object that its parameters cannot have, refused for a reason.
+pub(crate) fn parameters(reason: impl Into<String>) -> ExactError {
+    RlweError::Parameters { reason: reason.into() }.into()
+}

@@ -1,0 +1,373 @@
+//! What both schemes share: everything linear.
+
+use super::ciphertext::{Ciphertext, State, check_fits};
+use super::params::IntegerParams;
+use super::plaintext::{PlainFactor, Plaintext};
+use super::scheme::Scheme;
+use crate::error::ExactError;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use sudare_ring::{Eval, Poly, RingError};
+use sudare_rlwe as rlwe;
+use sudare_rlwe::keys::KeySource;
+use sudare_rlwe::{Counters, RlweError};
+
+type AlignedPair<'c, S> = (Cow<'c, Ciphertext<S>>, Cow<'c, Ciphertext<S>>);
+
+/// Evaluates on ciphertexts with a server's keys. Operands are never changed.
+#[derive(Debug)]
+pub struct Evaluator<S: Scheme> {
+    pub(crate) params: IntegerParams,
+    pub(crate) inner: rlwe::Evaluator,
+    scheme: PhantomData<S>,
+}
+
+/// What an operation on the parts does.
+type Work<T> = fn(&rlwe::Evaluator, &rlwe::Ciphertext, &T) -> Result<rlwe::Ciphertext, RlweError>;
+
+impl<S: Scheme> Evaluator<S> {
+    /// An evaluator with a server's keys; evaluators for other plaintext moduli can share them.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`.
+    pub fn new(params: &IntegerParams, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, ExactError> {
+        let inner = rlwe::Evaluator::new(keys);
+        params.rlwe().expect("the evaluation keys", inner.params())?;
+        Ok(Self { params: params.clone(), inner, scheme: PhantomData })
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &IntegerParams {
+        &self.params
+    }
+
+    /// Its keys.
+    pub fn keys(&self) -> &Arc<dyn KeySource> {
+        self.inner.keys()
+    }
+
+    /// Operations done since the start or the last reset.
+    pub fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    /// Sets all counters to zero.
+    pub fn reset_counters(&self) {
+        self.inner.reset_counters();
+    }
+
+    /// Refuses a ciphertext of other parameters or under another key.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
+    pub fn check(&self, ciphertext: &Ciphertext<S>) -> Result<(), ExactError> {
+        self.params.expect("the ciphertext", &ciphertext.params)?;
+        Ok(self.inner.check(ciphertext.inner())?)
+    }
+
+    pub(crate) fn check_two_parts(
+        &self,
+        operation: &'static str,
+        ciphertext: &Ciphertext<S>,
+    ) -> Result<(), ExactError> {
+        self.check(ciphertext)?;
+        Ok(self.inner.check_two_parts(operation, ciphertext.inner())?)
+    }
+
+    /// `a + b`, at the lower of both levels.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`,
+    /// [`ExactError::NoBudget`].
+    pub fn add(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.combine("addition", a, b, 1)
+    }
+
+    /// `a − b`, at the lower of both levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn sub(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.combine("subtraction", a, b, -1)
+    }
+
+    /// a + sign·b.
+    fn combine(
+        &self,
+        operation: &'static str,
+        a: &Ciphertext<S>,
+        b: &Ciphertext<S>,
+        sign: i64,
+    ) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        self.check(b)?;
+        let (a, b) = self.aligned(a, b)?;
+        if a.factor != b.factor {
+            return self.combine_factors(operation, &a, &b, sign);
+        }
+        let noise = a.noise + b.noise;
+        check_fits(&self.params, operation, a.level(), noise)?;
+        let work = if sign < 0 { rlwe::Evaluator::sub } else { rlwe::Evaluator::add };
+        Ok(a.with(work(&self.inner, a.inner(), b.inner())?, noise))
+    }
+
+    /// A sum of different plaintext factors: both sides are multiplied by small constants that
+    /// make them equal (as SEAL does). BGV alone meets this, for operands of one level that came
+    /// there in different ways.
+    fn combine_factors(
+        &self,
+        operation: &'static str,
+        a: &Ciphertext<S>,
+        b: &Ciphertext<S>,
+        sign: i64,
+    ) -> Result<Ciphertext<S>, ExactError> {
+        let t = self.params.modulus();
+        let Some((e, f)) = t.balance(a.factor, b.factor) else {
+            return Err(RingError::NotCoprime { value: a.factor, modulus: t.value() }.into());
+        };
+        let noise = a.noise * e.unsigned_abs() as f64 + b.noise * f.unsigned_abs() as f64;
+        check_fits(&self.params, operation, a.level(), noise)?;
+        let factor = t.mul(a.factor, t.reduce_i64(e));
+        let inner = self.inner.combination((a.inner(), e), (b.inner(), sign * f))?;
+        Ok(Ciphertext::new(&self.params, inner, State { factor, noise }))
+    }
+
+    /// `acc += b`, in place where levels and plaintext factors agree; `acc` keeps its value on error.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn add_assign(&self, acc: &mut Ciphertext<S>, b: &Ciphertext<S>) -> Result<(), ExactError> {
+        if b.level() != acc.level() || b.factor != acc.factor {
+            *acc = self.add(acc, b)?;
+            return Ok(());
+        }
+        self.check(acc)?;
+        self.check(b)?;
+        let noise = acc.noise + b.noise;
+        check_fits(&self.params, "addition", acc.level(), noise)?;
+        self.inner.add_assign(&mut acc.inner, b.inner())?;
+        acc.noise = noise;
+        Ok(())
+    }
+
+    /// `−a`.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
+    pub fn negate(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        Ok(a.with(self.inner.negate(a.inner())?, a.noise))
+    }
+
+    /// `a + p`.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn add_plain(&self, a: &Ciphertext<S>, p: &Plaintext) -> Result<Ciphertext<S>, ExactError> {
+        self.combine_plain("addition of a plaintext", a, p, rlwe::Evaluator::add_poly)
+    }
+
+    /// `a − p`.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn sub_plain(&self, a: &Ciphertext<S>, p: &Plaintext) -> Result<Ciphertext<S>, ExactError> {
+        self.combine_plain("subtraction of a plaintext", a, p, rlwe::Evaluator::sub_poly)
+    }
+
+    fn combine_plain(
+        &self,
+        operation: &'static str,
+        a: &Ciphertext<S>,
+        p: &Plaintext,
+        work: Work<Poly<Eval>>,
+    ) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        self.params.expect("the plaintext", &p.params)?;
+        let noise = a.noise + self.params.noise().message();
+        check_fits(&self.params, operation, a.level(), noise)?;
+        let addend = p.addend(a.level(), a.factor).into_eval();
+        Ok(a.with(work(&self.inner, a.inner(), &addend)?, noise))
+    }
+
+    /// `a · p` for a prepared plaintext: slot by slot, or as polynomials.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`], and `RlweError::NoSuchLevel` if the factor's level is too low.
+    pub fn mul_factor(&self, a: &Ciphertext<S>, p: &PlainFactor) -> Result<Ciphertext<S>, ExactError> {
+        let operation = "product with a plaintext";
+        self.check(a)?;
+        self.params.expect("the plaintext", &p.params)?;
+        if p.level() < a.level() {
+            return Err(RlweError::NoSuchLevel { operation, wanted: a.level(), highest: p.level() }.into());
+        }
+        let noise = a.noise * p.norm();
+        check_fits(&self.params, operation, a.level(), noise)?;
+        Ok(a.with(self.inner.mul_poly(a.inner(), &p.poly)?, noise))
+    }
+
+    /// `a · p`; [`Plaintext::factor`] prepares a plaintext that is used more than once.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul_factor`].
+    pub fn mul_plain(&self, a: &Ciphertext<S>, p: &Plaintext) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        self.mul_factor(a, &p.factor(a.level())?)
+    }
+
+    /// `a · value` for an integer, taken modulo t and centred.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`].
+    pub fn mul_integer(&self, a: &Ciphertext<S>, value: i64) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        let t = self.params.modulus();
+        let value = t.center(t.reduce_i64(value));
+        let noise = a.noise * value.unsigned_abs() as f64;
+        check_fits(&self.params, "product with an integer", a.level(), noise)?;
+        Ok(a.with(self.inner.mul_integer(a.inner(), value)?, noise))
+    }
+
+    /// The same message with another plaintext factor: the parts are multiplied by the quotient of both, taken modulo t and
+    /// centred. A term of a sum takes that of a product so, which leaves the product's noise as it is.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; [`ExactError::WrongFactor`] for another than the one that every ciphertext at the level has;
+    /// `RingError::NotCoprime` for one that is no unit modulo t.
+    pub fn with_factor(&self, a: &Ciphertext<S>, factor: u64) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        let (t, level) = (self.params.modulus(), a.level());
+        if let Some(expected) = S::only_factor(&self.params, level).filter(|expected| *expected != factor) {
+            return Err(ExactError::WrongFactor { scheme: S::NAME, level, found: factor, expected });
+        }
+        let quotient = t.center(t.mul(t.reduce(factor), t.inverse(a.factor)?));
+        let noise = a.noise * quotient.unsigned_abs() as f64;
+        check_fits(&self.params, "another plaintext factor", level, noise)?;
+        let inner = self.inner.mul_integer(a.inner(), quotient)?;
+        Ok(Ciphertext::new(&self.params, inner, State { factor: t.reduce(factor), noise }))
+    }
+
+    /// Switches the modulus: the same message at a lower level, with its noise divided by the
+    /// primes that go.
+    ///
+    /// In BGV the plaintext factor is brought to the one that products at that level have, where
+    /// that costs no more than the rounding does.
+    ///
+    /// # Errors
+    /// `RlweError::NoSuchLevel` if `level` is above the ciphertext's, [`ExactError::NoBudget`].
+    pub fn drop_to(&self, a: &Ciphertext<S>, level: usize) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        self.drop_toward(a, level, S::fresh_factor(&self.params, level.min(a.level())))
+    }
+
+    /// Both operands at the lower of their levels, with equal plaintext factors if that is free.
+    pub(crate) fn aligned<'c>(
+        &self,
+        a: &'c Ciphertext<S>,
+        b: &'c Ciphertext<S>,
+    ) -> Result<AlignedPair<'c, S>, ExactError> {
+        Ok(match a.level().cmp(&b.level()) {
+            std::cmp::Ordering::Equal => (Cow::Borrowed(a), Cow::Borrowed(b)),
+            std::cmp::Ordering::Greater => (Cow::Owned(self.drop_toward(a, b.level(), b.factor)?), Cow::Borrowed(b)),
+            std::cmp::Ordering::Less => (Cow::Borrowed(a), Cow::Owned(self.drop_toward(b, a.level(), a.factor)?)),
+        })
+    }
+
+    /// A lower level, with a wanted plaintext factor if the constant that makes it vanishes in
+    /// the rounding.
+    pub(crate) fn drop_toward(
+        &self,
+        a: &Ciphertext<S>,
+        level: usize,
+        wanted: u64,
+    ) -> Result<Ciphertext<S>, ExactError> {
+        let (operation, top) = ("switching the modulus", a.level());
+        if level > top {
+            return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: top }.into());
+        }
+        if level == top {
+            return Ok(a.clone());
+        }
+        let (t, model) = (self.params.modulus(), self.params.noise());
+        let plain = t.mul(a.factor, t.inverse(self.params.dropped_mod_t(top, level))?);
+        let (span, parts) = ((top, level), a.parts().len());
+        let mut constant = 1;
+        if plain != wanted
+            && let Some(k) = t.inv(plain).map(|inverse| t.center(t.mul(wanted, inverse)))
+            && model.dropped(a.noise, parts, span, k as f64) <= 2.0 * model.division(parts)
+            && t.inv(t.reduce_i64(k)).is_some()
+        {
+            constant = k;
+        }
+        let (division, constant) = match self.params.division(top, level, false, constant.unsigned_abs()) {
+            Ok(division) => (division, constant),
+            // The constant is a multiple of a prime: do without.
+            Err(_) => (self.params.division(top, level, false, 1)?, 1),
+        };
+        let noise = model.dropped(a.noise, parts, span, constant as f64);
+        check_fits(&self.params, operation, level, noise)?;
+        let mut inner = self.inner.divide(a.inner(), &division)?;
+        if constant < 0 {
+            inner = self.inner.negate(&inner)?;
+        }
+        let factor = t.mul(plain, t.reduce_i64(constant));
+        Ok(Ciphertext::new(&self.params, inner, State { factor, noise }))
+    }
+
+    /// `a · b` with three parts, in BGV before any modulus switch: for results that are added up
+    /// or decrypted next.
+    ///
+    /// # Errors
+    /// `RlweError::Degree` if an operand has three parts, and as [`Evaluator::add`].
+    pub fn mul(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.dot(&[a], &[b])
+    }
+
+    /// Σ_i a_i · b_i with three parts: products are summed first, and one scaling and one
+    /// relinearisation serve them all.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul`]; `RlweError::Operands`.
+    pub fn dot(&self, a: &[&Ciphertext<S>], b: &[&Ciphertext<S>]) -> Result<Ciphertext<S>, ExactError> {
+        self.check_dot(a, b)?;
+        S::product(self, a, b)
+    }
+
+    /// `a · b` as the scheme multiplies: relinearised, and in BGV with its modulus switched until
+    /// the noise is about that of rounding.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul`] and [`Evaluator::relinearize`].
+    pub fn mul_relin(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.dot_relin(&[a], &[b])
+    }
+
+    /// a², as [`Evaluator::mul_relin`].
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul_relin`].
+    pub fn square(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.dot_relin(&[a], &[a])
+    }
+
+    /// Σ_i a_i · b_i, as [`Evaluator::mul_relin`]: one relinearisation for all.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul_relin`]; `RlweError::Operands`.
+    pub fn dot_relin(&self, a: &[&Ciphertext<S>], b: &[&Ciphertext<S>]) -> Result<Ciphertext<S>, ExactError> {
+        self.check_dot(a, b)?;
+        S::product_relin(self, a, b)
+    }
+
+    fn check_dot(&self, a: &[&Ciphertext<S>], b: &[&Ciphertext<S>]) -> Result<(), ExactError> {
+        a.iter().chain(b).try_for_each(|c| self.check(c))?;
+        self.inner.check_dot(&inners(a), &inners(b))?;
+        Ok(())
+    }
+}
+
+/// The parts of each.
+pub(crate) fn inners<'a, S: Scheme>(side: &[&'a Ciphertext<S>]) -> Vec<&'a rlwe::Ciphertext> {
+    side.iter().map(|c| c.inner()).collect()
+}

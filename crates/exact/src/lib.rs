@@ -1,0 +1,43 @@
+//! BFV and BGV: exact encrypted arithmetic with integers modulo t, with keys, parameters and the wire format of [`sudare_rlwe`].
+//!
+//! What both share is here: plaintext moduli, encoding, ciphertexts, noise, and everything linear. Products are in
+//! [`bfv`] and [`bgv`], each with the scheme's own names of all types; the refresh of both is in [`refresh`].
+#![forbid(unsafe_code)]
+
+pub mod bfv;
+pub mod bgv;
+pub mod big;
+mod ciphertext;
+mod decrypt;
+mod encode;
+mod encrypt;
+pub mod error;
+mod evaluator;
+pub mod multiparty;
+pub mod noise;
+mod params;
+mod plaintext;
+pub mod plan;
+pub mod refresh;
+mod rotate;
+pub(crate) mod scale;
+mod scheme;
+mod wire;
+
+pub(crate) use ciphertext::check_fits;
+pub use ciphertext::{Ciphertext, State};
+pub use decrypt::Decryptor;
+pub use encode::{Encoder, Packing, Wrap};
+pub use encrypt::Encryptor;
+pub use error::ExactError;
+pub use evaluator::Evaluator;
+pub use noise::NoiseModel;
+pub(crate) use noise::ProductPlan;
+pub use params::IntegerParams;
+pub use plaintext::{PlainFactor, Plaintext};
+pub use rotate::Hoisted;
+pub use scheme::Scheme;
+pub(crate) use scheme::sealed;
+pub use wire::{
+    StoredIntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params, write_integer_params,
+};

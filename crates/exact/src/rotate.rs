@@ -1,0 +1,137 @@
+//! Key switching of exact ciphertexts: relinearisation and automorphisms, by the keys and with the
+//! hoisting of all RLWE schemes.
+
+use super::ciphertext::{Ciphertext, check_fits};
+use super::evaluator::Evaluator;
+use super::scheme::Scheme;
+use crate::error::ExactError;
+use sudare_rlwe as rlwe;
+
+/// A ciphertext whose c_1 is decomposed, for any number of rotations.
+pub struct Hoisted<'a, S: Scheme> {
+    ciphertext: &'a Ciphertext<S>,
+    inner: rlwe::Hoisted<'a>,
+}
+
+impl<S: Scheme> Hoisted<'_, S> {
+    /// The ciphertext.
+    pub fn ciphertext(&self) -> &Ciphertext<S> {
+        self.ciphertext
+    }
+}
+
+impl<S: Scheme> Evaluator<S> {
+    /// Three parts to two, at the same level.
+    ///
+    /// # Errors
+    /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach,
+    /// [`ExactError::NoBudget`].
+    pub fn relinearize(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.check(a)?;
+        if a.parts().len() < 3 {
+            return Ok(a.clone());
+        }
+        self.inner.check_relin(a.level())?;
+        let noise = a.noise + self.params.noise().relinearised(a.level());
+        check_fits(&self.params, "relinearisation", a.level(), noise)?;
+        Ok(a.with(self.inner.relinearize(a.inner())?, noise))
+    }
+
+    /// Rotates both rows of slots left by `step`: slot i of a row gets what slot i + step held.
+    ///
+    /// # Errors
+    /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel`, `RlweError::Degree`,
+    /// [`ExactError::NoBudget`].
+    pub fn rotate_rows(&self, a: &Ciphertext<S>, step: i64) -> Result<Ciphertext<S>, ExactError> {
+        self.automorphism(a, self.params.rotation_element(step), step)
+    }
+
+    /// Swaps both rows of slots: the rotation of each column.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate_rows`].
+    pub fn rotate_columns(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+        self.automorphism(a, self.params.row_swap_element(), 0)
+    }
+
+    /// The automorphism X → X^element; `step` only names it in errors.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate_rows`].
+    pub fn automorphism(&self, a: &Ciphertext<S>, element: u64, step: i64) -> Result<Ciphertext<S>, ExactError> {
+        self.check_two_parts("rotation", a)?;
+        let noise = self.rotated(a, element)?;
+        Ok(a.with(self.inner.automorphism(a.inner(), element, step)?, noise))
+    }
+
+    /// The noise of a ciphertext after a rotation.
+    fn rotated(&self, a: &Ciphertext<S>, element: u64) -> Result<f64, ExactError> {
+        if element == 1 {
+            return Ok(a.noise);
+        }
+        let noise = a.noise + self.params.noise().switched(a.level());
+        check_fits(&self.params, "rotation", a.level(), noise)?;
+        Ok(noise)
+    }
+
+    /// Decomposes once for many rotations (hoisting).
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`.
+    pub fn hoist<'a>(&self, a: &'a Ciphertext<S>) -> Result<Hoisted<'a, S>, ExactError> {
+        self.check(a)?;
+        Ok(Hoisted { ciphertext: a, inner: self.inner.hoist(a.inner())? })
+    }
+
+    /// A rotation of a hoisted ciphertext.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate_rows`].
+    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_, S>, step: i64) -> Result<Ciphertext<S>, ExactError> {
+        let a = hoisted.ciphertext;
+        self.check(a)?;
+        let noise = self.rotated(a, self.params.rotation_element(step))?;
+        Ok(a.with(self.inner.rotate_hoisted(&hoisted.inner, step)?, noise))
+    }
+
+    /// Many rotations of rows with one decomposition.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate_rows`].
+    pub fn rotate_many(&self, a: &Ciphertext<S>, steps: &[i64]) -> Result<Vec<Ciphertext<S>>, ExactError> {
+        self.check(a)?;
+        let noise = |step: &i64| self.rotated(a, self.params.rotation_element(*step));
+        let noises = steps.iter().map(noise).collect::<Result<Vec<_>, _>>()?;
+        let images = self.inner.rotate_many(a.inner(), steps)?;
+        Ok(images.into_iter().zip(noises).map(|(inner, noise)| a.with(inner, noise)).collect())
+    }
+
+    /// The sum of the ciphertext's images under automorphisms, with one decomposition and one
+    /// division by P for all (lazy mod-down). Element 1 is the ciphertext itself.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate_rows`]; `RlweError::Operands` without elements.
+    pub fn sum_of_automorphisms(&self, a: &Ciphertext<S>, elements: &[u64]) -> Result<Ciphertext<S>, ExactError> {
+        let (operation, model) = ("sum of rotations", self.params.noise());
+        self.check_two_parts(operation, a)?;
+        self.inner.check_keys(elements, a.level())?;
+        let switched = elements.iter().filter(|e| **e != 1).count() as f64;
+        let noise = a.noise * elements.len() as f64 + model.switching(a.level()) * switched + model.division(2);
+        check_fits(&self.params, operation, a.level(), noise)?;
+        Ok(a.with(self.inner.sum_of_automorphisms(a.inner(), elements)?, noise))
+    }
+
+    /// The sum of all slots of each row, in every slot of the row, or with `columns` of both rows
+    /// in all slots: log2 N − 1 rotations by powers of two, and one swap.
+    ///
+    /// # Errors
+    /// As [`Evaluator::rotate_rows`].
+    pub fn sum_slots(&self, a: &Ciphertext<S>, columns: bool) -> Result<Ciphertext<S>, ExactError> {
+        self.params.slot_transform()?;
+        let mut sum = a.clone();
+        for element in self.params.sum_elements(columns) {
+            sum = self.sum_of_automorphisms(&sum, &[1, element])?;
+        }
+        Ok(sum)
+    }
+}

@@ -1,7 +1,0 @@
-//! BFV and BGV against plain integer arithmetic, at small degrees that claim no security.
-
-mod circuits;
-mod noise;
-mod operations;
-mod refusals;
-mod world;
