@@ -69,8 +69,7 @@ fn bits_go_through_tables_and_come_back() {
         }
         let packed = world.server.from_bits(keys, &bits).unwrap();
         assert_eq!(packed.modulus(), modulus);
-        let not = Table::of(modulus, modulus, |x| u64::from(x == 0)).unwrap();
-        let identity = Table::of(modulus, modulus, |x| x.min(1)).unwrap();
+        let [not, identity] = [[1, 0], [0, 1]].map(|f| Table::of_bit(modulus, modulus, f).unwrap());
         let form = if modulus == 2 { Form::Split } else { Form::Packed };
         let results = world.server.tables_of(&[&packed], &[not, identity], form).unwrap().remove(0);
         let expected: Vec<u64> = wanted.iter().map(|bit| u64::from(*bit)).collect();
@@ -94,7 +93,7 @@ fn a_few_bits_and_a_gate() {
     let both = Both::new(BootstrapLiteral::g15(), 10, LweForm::AtRest);
     let server = &both.world.server;
     let plain = [true, false, true, true, false];
-    let identity = Table::of(4, 4, |x| x.min(1)).unwrap();
+    let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let packed = server.from_bits(&both.keys, &both.encrypt(&plain)).unwrap();
     let x = server.tables_of(&[&packed], std::slice::from_ref(&identity), Form::Packed).unwrap().remove(0).remove(0);
     let mut wanted = vec![0; both.world.len()];
@@ -117,7 +116,7 @@ fn switched_bits() {
     let switched: Vec<_> =
         both.encrypt(&plain).iter().map(|bit| tfhe.switch_key().switch(bit.ciphertext()).unwrap()).collect();
     let packed = server.from_switched_bits(&both.keys, &switched).unwrap();
-    let identity = Table::of(4, 4, |x| x.min(1)).unwrap();
+    let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let x = server.tables_of(&[&packed], &[identity], Form::Packed).unwrap().remove(0).remove(0);
     assert_eq!(both.world.decrypt(&x), plain.iter().map(|bit| u64::from(*bit)).collect::<Vec<_>>());
 }
