@@ -97,12 +97,22 @@ pub fn run(
     let client = ClientKey::generate(&literal.build()?)?;
     let plain: Vec<bool> = (0..degree).scan(Random(53), |random, _| Some(random.chance(50))).collect();
     let bits = plain.iter().map(|bit| client.encrypt_bit(*bit)).collect::<Result<Vec<EncryptedBit>, _>>()?;
-    let switch = client.switch_key()?;
+    let noise = client.params().lwe_noise();
+    let variance = noise.noise().variance() / 64f64.exp2();
     for form in [LweForm::Switched, LweForm::AtRest] {
         let both = LweParams::new(params, client.params(), form)?;
         let keys = threads.run(|| LweKeys::generate(&both, &w.secret, &client))?;
         let switched = match form {
-            LweForm::Switched => bits.iter().map(|bit| switch.switch(bit.ciphertext())).collect::<Result<_, _>>()?,
+            // As the short key encrypts them: bits that a key switch has made short are noisier.
+            LweForm::Switched => {
+                let seeds = client.object_seeds()?;
+                let (mut masks, mut errors) = (seeds.masks.stream(0), seeds.errors.stream(0));
+                let phase = |bit: &bool| if *bit { 1 << 29 } else { 7 << 29 };
+                plain
+                    .iter()
+                    .map(|bit| TorusLwe::encrypt(client.lwe(), phase(bit), noise, &mut masks, &mut errors))
+                    .collect()
+            }
             LweForm::AtRest => Vec::<TorusLwe>::new(),
         };
         let mut packed: Option<Coefficients> = None;
@@ -112,7 +122,7 @@ pub fn run(
                 budget,
                 || {
                     packed = Some(match form {
-                        LweForm::Switched => server.from_switched_bits(&keys, &switched)?,
+                        LweForm::Switched => server.from_switched_bits(&keys, &switched, variance)?,
                         LweForm::AtRest => server.from_bits(&keys, &bits)?,
                     });
                     Ok(())
@@ -122,12 +132,8 @@ pub fn run(
         })?;
         let packed = packed.ok_or("packing ran")?;
         let modulus = packed.modulus();
-        let [same, not] = [[0, 1], [1, 0]].map(|f| Table::of_bit(modulus, modulus, f));
-        let mut result = threads.run(|| server.tables_of(&[&packed], &[not?], Form::Packed))?.remove(0).remove(0);
-        if form == LweForm::Switched {
-            // Switched bits have nearly the noise that a gate decides with: what a second table leaves is good for any.
-            result = threads.run(|| server.table(&result, &same?))?;
-        }
+        let not = Table::of_bit(modulus, modulus, [1, 0])?;
+        let result = threads.run(|| server.tables_of(&[&packed], &[not], Form::Packed))?.remove(0).remove(0);
         let mut back = None;
         let leave = threads.run(|| {
             measure(

@@ -1,8 +1,9 @@
 //! The game of life on an encrypted board: the server sees neither cells nor their number.
 //!
-//! Cell k of a board whose rows join (cell k's right neighbour is k + 1, the one below k + width) is in slot k/4 of the
-//! (k mod 4)-th of four real ciphertexts, so that neighbours are other ciphertexts or rotations, without masks. With n neighbours a
-//! cell x is next alive if 2n + x is 5, 6 or 7: one table of 16 values, since 16 and 17 are dead as 0 and 1 are.
+//! Cell k of a board whose rows join (cell k's right neighbour is k + 1, the one below k + width) is in slot k/2 of the first of two
+//! real ciphertexts where k is even, and of the second where it is odd, so that neighbours are the other ciphertext or rotations,
+//! without masks. With n neighbours a cell x is next alive if 2n + x is 5, 6 or 7: one table of 16 values, since 16 and 17 are
+//! dead as 0 and 1 are. Errors of nine cells add up, which is what W16 has room for.
 
 use super::World;
 use super::work::{Found, Server};
@@ -13,46 +14,34 @@ use sudare_testkit::Random;
 /// Values that cells and sums have room for.
 const MODULUS: u64 = 16;
 
-/// The side of the board in a ring.
-fn side(degree: usize) -> usize {
-    (2 * degree).isqrt()
+/// The width of the board in a ring: 256 of 2^16 cells.
+fn width(degree: usize) -> usize {
+    1 << degree.ilog2().div_ceil(2)
 }
 
 /// Rotations that a round takes.
 pub fn steps(degree: usize) -> Vec<i64> {
-    let row = side(degree) as i64 / 4;
+    let row = width(degree) as i64 / 2;
     vec![1, -1, row, -row]
 }
 
-/// Quarters 0 and 1, and 2 and 3.
-type Board = [Discrete; 2];
-
-/// A value of parts of others.
+/// A value of two parts of others.
 fn pick(w: &World, parts: [(&Discrete, usize); 2]) -> Outcome<Discrete> {
-    let (a, b) = (parts[0].0, parts[1].0);
-    let range = (a.range().0.min(b.range().0), a.range().1.max(b.range().1));
+    let error = parts[0].0.error().max(parts[1].0.error());
     let chosen = parts.map(|(value, part)| value.parts()[part].clone());
-    Ok(Discrete::from_parts(w.server.params(), chosen.into(), MODULUS, range, a.error().max(b.error()))?)
+    Ok(Discrete::from_parts(w.server.params(), chosen.into(), MODULUS, (0, 1), error)?)
 }
 
 /// One round.
-fn round(w: &World, board: &Board, rule: &Table) -> Outcome<Board> {
+fn round(w: &World, x: &Discrete, rule: &Table) -> Outcome<Discrete> {
     let e = &w.server;
-    let [a, b] = board;
-    let row = side(e.params().params().degree()) as i64 / 4;
-    let (after, before) = (e.rotate(a, 1)?, e.rotate(b, -1)?);
-    let right = [pick(w, [(a, 1), (b, 0)])?, pick(w, [(b, 1), (&after, 0)])?];
-    let left = [pick(w, [(&before, 1), (a, 0)])?, pick(w, [(a, 1), (b, 0)])?];
-    let mut sums = Vec::new();
-    for ((x, left), right) in board.iter().zip(&left).zip(&right) {
-        let three = e.add(&e.add(left, x)?, right)?;
-        let nine = e.add(&e.add(&e.rotate(&three, row)?, &three)?, &e.rotate(&three, -row)?)?;
-        // 2·(9 cells) − x is 2n + x.
-        sums.push(e.sub(&e.mul_integer(&nine, 2)?, x)?);
-    }
-    let found = e.tables_many(&sums.iter().collect::<Vec<_>>(), std::slice::from_ref(rule), Form::Split)?;
-    let [first, second] = <[Vec<Discrete>; 2]>::try_from(found).map_err(|_| "a round gives two values")?;
-    Ok([first[0].clone(), second[0].clone()])
+    let row = width(e.params().params().degree()) as i64 / 2;
+    let right = pick(w, [(x, 1), (&e.rotate(x, 1)?, 0)])?;
+    let left = pick(w, [(&e.rotate(x, -1)?, 1), (x, 0)])?;
+    let three = e.add(&e.add(&left, x)?, &right)?;
+    let nine = e.add(&e.add(&e.rotate(&three, row)?, &three)?, &e.rotate(&three, -row)?)?;
+    // 2·(9 cells) − x is 2n + x.
+    Ok(e.table(&e.sub(&e.mul_integer(&nine, 2)?, x)?, rule)?)
 }
 
 /// One round of plain cells.
@@ -104,38 +93,29 @@ fn start(width: usize, count: usize) -> Vec<bool> {
 /// Plays some rounds.
 pub fn run(w: &World, rounds: usize, picture: Option<&std::path::Path>, server: &mut Server) -> Outcome<Found> {
     let params = w.server.params();
-    let degree = params.params().degree();
-    let (width, count) = (side(degree), 2 * degree);
+    let count = params.params().degree();
+    let width = width(count);
     let client = Encryptor::with_secret_key(params, &w.secret)?;
     let owner = Decryptor::new(params, &w.secret)?;
     let mut plain = start(width, count);
-    let half = |cells: &[bool], which: usize| -> Vec<u64> {
-        let quarter = |q: usize| cells.iter().skip(q).step_by(4).map(|cell| u64::from(*cell));
-        quarter(2 * which).chain(quarter(2 * which + 1)).collect()
-    };
-    let encrypt = |which: usize| -> Outcome<Discrete> {
-        let all = client.encrypt(&half(&plain, which), MODULUS, Form::Split)?;
-        // Rotations work at the level where tables begin, to which a table brings values.
-        Ok(Discrete::from_parts(params, all.parts().to_vec(), MODULUS, (0, 1), all.error())?)
-    };
-    let mut board = [encrypt(0)?, encrypt(1)?];
+    let cells = |part: usize| plain.iter().skip(part).step_by(2).map(|cell| u64::from(*cell));
+    let fresh = client.encrypt(&cells(0).chain(cells(1)).collect::<Vec<_>>(), MODULUS, Form::Split)?;
+    let mut board = Discrete::from_parts(params, fresh.parts().to_vec(), MODULUS, (0, 1), fresh.error())?;
     let rule = Table::of(MODULUS, MODULUS, |x| u64::from((5..=7).contains(&x)))?;
     for _ in 0..rounds {
-        board = server.run(2, || round(w, &board, &rule))?;
+        board = server.run(1, || round(w, &board, &rule))?;
         plain = plain_round(&plain, width);
     }
     let mut cells = vec![false; count];
-    for (which, value) in board.iter().enumerate() {
-        let found = owner.decrypt(value)?;
-        for (q, quarter) in found.chunks(degree / 2).enumerate() {
-            cells.iter_mut().skip(2 * which + q).step_by(4).zip(quarter).for_each(|(cell, x)| *cell = *x == 1);
-        }
+    for (part, half) in owner.decrypt(&board)?.chunks(count / 2).enumerate() {
+        cells.iter_mut().skip(part).step_by(2).zip(half).for_each(|(cell, x)| *cell = *x == 1);
     }
     if let Some(path) = picture {
         crate::record::replace(path, &svg(&cells, width))?;
     }
     let wrong = cells.iter().zip(&plain).filter(|(x, y)| x != y).count();
-    Ok(Found { case: format!("life, {width} by {width}, {rounds} rounds"), results: count, wrong })
+    let case = format!("life, {width} by {}, {rounds} rounds", count / width);
+    Ok(Found { case, results: count, wrong })
 }
 
 #[cfg(test)]

@@ -305,8 +305,15 @@ impl Evaluator {
                 let (found, expected) = (x.modulus, first.modulus);
                 return Err(HeError::WrongPlainModulus { what: "the second operand", found, expected });
             }
+            if x.unit != first.unit {
+                return Err(parameters(format!(
+                    "coefficients with the factors {} and {}; take those of each apart",
+                    first.unit, x.unit
+                )));
+            }
         }
         self.check_tables(first.modulus, tables)?;
+        let tables = &tables.iter().map(|table| table.of_multiples(first.unit)).collect::<Result<Vec<_>, _>>()?;
         let error = values.iter().map(|x| x.error).fold(0.0, f64::max);
         let plan = self.planned((first.modulus, error), tables, form)?;
         self.run(&plan, &values.iter().map(|x| &x.inner).collect::<Vec<_>>(), tables, form)

@@ -46,6 +46,14 @@ impl Table {
         }
     }
 
+    /// The same function of x, read at κ·x for a unit κ modulo t.
+    pub(super) fn of_multiples(&self, unit: u64) -> Result<Self, HeError> {
+        let t = self.modulus();
+        let mut values = self.values.clone();
+        (0..t).for_each(|x| values[(unit * x % t) as usize] = self.values[x as usize]);
+        Self::new(&values, self.output)
+    }
+
     /// t.
     pub fn modulus(&self) -> u64 {
         self.values.len() as u64

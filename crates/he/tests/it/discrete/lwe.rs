@@ -115,7 +115,8 @@ fn switched_bits() {
     let plain = both.world.random_bits(&mut Random(5));
     let switched: Vec<_> =
         both.encrypt(&plain).iter().map(|bit| tfhe.switch_key().switch(bit.ciphertext()).unwrap()).collect();
-    let packed = server.from_switched_bits(&both.keys, &switched).unwrap();
+    let variance = both.keys.params().exchange().input_variance();
+    let packed = server.from_switched_bits(&both.keys, &switched, variance).unwrap();
     let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let x = server.tables_of(&[&packed], &[identity], Form::Packed).unwrap().remove(0).remove(0);
     assert_eq!(both.world.decrypt(&x), plain.iter().map(|bit| u64::from(*bit)).collect::<Vec<_>>());
@@ -138,7 +139,7 @@ fn packed_phases_have_the_predicted_noise() {
         measured += errors.iter().map(|e| e * e).sum::<f64>();
         count += errors.len();
         let params = both.keys.params();
-        predicted += plain.len() as f64 * (params.entry_variance() - params.exchange().input_variance());
+        predicted += plain.len() as f64 * params.entry_variance();
     }
     let ratio = measured / predicted;
     assert!((ratio - 1.0).abs() < 0.03 + 4.0 * (2.0 / count as f64).sqrt(), "{ratio} of {count}");
@@ -177,12 +178,12 @@ fn strangers_and_noise_are_refused() {
     // Keys of another form, and ciphertexts of another dimension.
     let tfhe = both.client.server_key().unwrap();
     let switched = [tfhe.switch_key().switch(bits[0].ciphertext()).unwrap()];
-    assert_eq!(server.from_switched_bits(&both.keys, &switched).unwrap_err().kind(), ErrorKind::Parameters);
+    assert_eq!(server.from_switched_bits(&both.keys, &switched, 0.0).unwrap_err().kind(), ErrorKind::Parameters);
     let short = TfheLiteral { lwe_dimension: 48, ..gates() }.build().unwrap();
     let server_of_short = ClientKey::generate(&short).unwrap();
     let foreign = server_of_short.server_key().unwrap();
     let shorter = foreign.switch_key().switch(server_of_short.encrypt_bit(true).unwrap().ciphertext()).unwrap();
-    let refused = other.world.server.from_switched_bits(&other.keys, &[shorter]).unwrap_err();
+    let refused = other.world.server.from_switched_bits(&other.keys, &[shorter], 0.0).unwrap_err();
     assert!(matches!(refused, HeError::Tfhe(TfheError::Shape { expected: 64, found: 48, .. })), "{refused}");
     // A client of another set, integers in place of bits, a ring that is too small.
     let params = both.keys.params();
@@ -201,6 +202,12 @@ fn strangers_and_noise_are_refused() {
     let bits = l15.world.bits(&[true], Form::Packed);
     let refused = l15.world.server.to_bits(&l15.keys, &bits).unwrap_err();
     assert!(matches!(refused, HeError::Rlwe(RlweError::OutOfLevels { .. })));
+    // Noise with which a bit could be wrong, or that is none.
+    let switched =
+        [other.client.server_key().unwrap().switch_key().switch(other.encrypt(&[true])[0].ciphertext()).unwrap()];
+    let noisy = |variance| other.world.server.from_switched_bits(&other.keys, &switched, variance).unwrap_err();
+    assert!(matches!(noisy(1e-4), HeError::NoBudget { .. }));
+    assert_eq!([noisy(-1e-9).kind(), noisy(f64::NAN).kind()], [ErrorKind::Parameters; 2]);
     // Noise over what gates take.
     let doubt = Coefficients::from_parts(
         server.params(),
