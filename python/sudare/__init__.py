@@ -59,6 +59,7 @@ from ._moments import Moments, table
 from ._plan import Plan, plan
 from ._plot import Picture
 from ._polynomial import Polynomial, fit
+from ._ranges import Range, Ranges, ranges
 from ._release import Release
 from ._remote import Remote, RemoteServer, remote
 from ._session import Client, PublicClient, Server
@@ -100,6 +101,8 @@ __all__ = [
     "Polynomial",
     "PrecisionError",
     "PublicClient",
+    "Range",
+    "Ranges",
     "Release",
     "ReleaseError",
     "Remote",
@@ -130,6 +133,7 @@ __all__ = [
     "minimum",
     "open",
     "plan",
+    "ranges",
     "reciprocal",
     "relu",
     "remote",
@@ -153,4 +157,9 @@ def __getattr__(name: str) -> Any:
     # Dask is asked for when it is used.
     if name == "dask":
         return importlib.import_module("sudare._dask")
+    if name == "softmax":
+        raise AttributeError(
+            "a softmax is written out, with intervals that you know: e = sudare.exp(x - high, (low, 0), degree=9); "
+            "e * sudare.reciprocal(e.sum(axis=1, keepdims=True), (least, n), degree=15)"
+        )
     raise AttributeError(f"module 'sudare' has no attribute {name!r}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 import operator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -14,6 +16,7 @@ from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._opaque import Opaque
 
 LARGEST = 2**63 - 1
 
@@ -48,6 +51,26 @@ def real(value: Any, name: str) -> float:
         return float(value)
     except OverflowError:
         raise InputError(f"{name} is a number that a float holds; this one is too large") from None
+
+
+def each(function: Callable[[Any], Any], result: Any) -> Any:
+    """A function of each part of a tuple, list, dictionary or dataclass, in another such; else of it."""
+    if isinstance(result, dict):
+        return {name: each(function, part) for name, part in result.items()}
+    if isinstance(result, (tuple, list)):
+        done = [each(function, part) for part in result]
+        return type(result)(*done) if hasattr(result, "_fields") else type(result)(done)
+    if dataclasses.is_dataclass(result) and not isinstance(result, (type, Opaque)):
+        named = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+        return dataclasses.replace(result, **each(function, named))
+    return function(result)
+
+
+def parts(result: Any) -> list[Any]:
+    """The parts of a tuple, list, dictionary or dataclass, in their order; or the one value."""
+    found: list[Any] = []
+    each(found.append, result)
+    return found
 
 
 def array(values: Any) -> NDArray[Any]:

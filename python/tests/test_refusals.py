@@ -171,7 +171,7 @@ def test_numbers() -> None:
             sd.spec((2, 2), max_abs=value)
     for shape in ((2.5, 2), "22", (2, "2"), (2, -2), (), (0,), (1, 2, 3), 2.0):
         with pytest.raises(sd.ShapeError):
-            sd.spec(shape)  # type: ignore[arg-type]
+            sd.spec(shape)
     with pytest.raises(sd.InputError, match="plain"):
         sd.spec((2, 2), plain="no")  # type: ignore[arg-type]
     for options in (

@@ -217,7 +217,7 @@ impl Refresh {
             let (tiles, max_abs) = (step.graph.layouts[at].ciphertexts(), expr.info(at).max_abs);
             let renewed = price(&self.work(tiles));
             let input = expr.input_at(at).is_some();
-            let fresh = input || at == expr.output();
+            let fresh = input || expr.results().any(|result| result == at);
             let mut next = Vec::with_capacity(2 * paths.len());
             known.clear();
             for path in &paths {
@@ -283,7 +283,7 @@ fn last_uses(expr: &Expr) -> Vec<usize> {
     for (at, node) in expr.nodes().iter().enumerate() {
         node.operands.iter().for_each(|o| last[*o] = at);
     }
-    last[expr.output()] = usize::MAX;
+    expr.results().for_each(|result| last[result] = usize::MAX);
     last
 }
 
