@@ -46,7 +46,7 @@ pub use core::{
     RotationExponents, TorusLwe,
 };
 pub use error::TfheError;
-pub use keys::{ClientKey, ServerKey};
+pub use keys::{ClientKey, PublicKey, ServerKey};
 pub use keyswitch::{GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, PackingKey, SwitchKey};
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
