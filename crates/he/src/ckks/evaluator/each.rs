@@ -172,7 +172,10 @@ impl<B: Backend> Evaluator<B> {
         let list: Vec<_> = list.map(|(c, inner)| Ciphertext::new(inner, c.state()).with_spread(c.spread)).collect();
         let made = circuit(&list.iter().collect::<Vec<_>>());
         drop(list);
-        Some(made.map(|c| Ciphertext::new(self.backend().returned(c.inner()), c.state()).with_spread(c.spread)))
+        Some(made.map(|c| {
+            let all = self.backend().assembled(&c.inner, c.inner.count()).unwrap_or_else(|| c.inner.clone());
+            Ciphertext::new(all, c.state()).with_spread(c.spread)
+        }))
     }
 
     fn in_batches<'c, E: From<HeError>>(
