@@ -6,7 +6,6 @@ use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::{Seed, ternary};
 use sudare_tfhe::exchange::{EntryKey, Exchange, ExitKey, LweForm};
 use sudare_tfhe::*;
-use zeroize::Zeroizing;
 
 /// log2 of the large ring's degree: two groups are packed.
 const LOG_N: u32 = 12;
@@ -15,7 +14,7 @@ const LOG_N: u32 = 12;
 pub fn large_key(q: u64, coefficients: &[i64]) -> Result<GlweSecretKey, TfheError> {
     let noise = Noise::Gaussian { sigma: 3.19 };
     let context = GlweContext::new(coefficients.len(), q, 1, SecretKind::Ternary, noise)?;
-    GlweSecretKey::from_coefficients(&context, Zeroizing::new(coefficients.to_vec()))
+    GlweSecretKey::from_coefficients(&context, coefficients.to_vec().into())
 }
 
 /// c_0 + c_1·s by coefficients.
