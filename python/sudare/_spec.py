@@ -10,6 +10,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from ._errors import InputError, ShapeError
+from ._frames import is_frame
 from ._values import array, real
 
 __all__ = ["Spec", "spec"]
@@ -94,7 +95,7 @@ def spec(
 def is_data(given: Any) -> bool:
     """Whether it is an array, and no shape."""
     rows = isinstance(given, list) and bool(given) and isinstance(given[0], (list, tuple, np.ndarray))
-    return rows or hasattr(given, "columns") or (isinstance(given, np.ndarray) and given.ndim > 0)
+    return rows or is_frame(given) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
 def _of_data(values: Any, max_abs: Any) -> tuple[Any, Any]:
