@@ -6,12 +6,13 @@ mod linear;
 mod map;
 mod products;
 mod rotations;
+mod scaled;
 
 pub use blocks::Blocks;
 pub use map::{GiantStep, MapSteps, RootStep};
-pub use rotations::{Hoisted, narrowed};
+pub use rotations::narrowed;
 
-use crate::backend::{Backend, Combination, MapEnd, Over, Raise};
+use crate::backend::{Backend, Combination, Divisor, MapEnd, Over, Raise, ScaledProduct};
 use crate::ciphertext::Ciphertext;
 use crate::context::Context;
 use crate::error::RlweError;
@@ -76,21 +77,19 @@ impl Backend for Cpu {
         if count == 1 { Ok(vec![batch.clone()]) } else { Err(alone(count)) }
     }
 
-    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Ok(Self::combined(a, b, Poly::add, |_| ()))
-    }
-
-    fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Ok(Self::combined(a, b, Poly::sub, Poly::neg_assign))
+    fn sum(&self, terms: &[(&Ciphertext, i64)]) -> Result<Ciphertext, RlweError> {
+        match terms {
+            [(a, value)] => Ok(Self::times_integer(a, *value)),
+            [(a, 1), (b, 1)] => Ok(Self::combined(a, b, Poly::add, |_| ())),
+            [(a, 1), (b, -1)] => Ok(Self::combined(a, b, Poly::sub, Poly::neg_assign)),
+            [(a, e), (b, f)] => Ok(Self::weighted((a, *e), (b, *f))),
+            more => Err(RlweError::Operands { operation: "a sum with weights", left: more.len(), right: 2 }),
+        }
     }
 
     fn add_assign(&self, acc: &mut Ciphertext, b: &Ciphertext) -> Result<(), RlweError> {
         Self::accumulate(acc, b);
         Ok(())
-    }
-
-    fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, RlweError> {
-        Ok(Self::times_integer(a, value))
     }
 
     fn mul_imaginary_unit(&self, a: &Ciphertext, minus: bool) -> Result<Ciphertext, RlweError> {
@@ -116,12 +115,21 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn relinearize(&self, a: &Ciphertext, rescale: bool) -> Result<Ciphertext, RlweError> {
-        self.relinearized(a, rescale)
+    fn dot_scaled(
+        &self,
+        a: &[&Ciphertext],
+        b: &[&Ciphertext],
+        by: &ScaledProduct<'_>,
+    ) -> Result<Ciphertext, RlweError> {
+        Self::scaled_products(a, b, by)
     }
 
-    fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Self::rescaled(a)
+    fn relinearize(&self, a: &Ciphertext, by: &Divisor<'_>) -> Result<Ciphertext, RlweError> {
+        self.relinearized(a, by)
+    }
+
+    fn divide(&self, a: &Ciphertext, by: &Divisor<'_>) -> Result<Ciphertext, RlweError> {
+        Self::divided(a, by)
     }
 
     fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, RlweError> {
@@ -157,8 +165,9 @@ impl Backend for Cpu {
         &self,
         sources: &[(&Ciphertext, MapEnd)],
         maps: &[(&MapSteps, &[Vec<PeriodicPoly>])],
+        by: &Divisor<'_>,
     ) -> Result<Vec<Vec<Ciphertext>>, RlweError> {
-        self.mapped(sources, maps)
+        self.mapped(sources, maps, by)
     }
 
     fn combinations(
