@@ -30,6 +30,7 @@ pub mod boolean;
 pub mod circuit_bootstrap;
 mod core;
 mod error;
+pub mod exchange;
 mod keys;
 mod keyswitch;
 pub mod leveled;
@@ -47,7 +48,9 @@ pub use core::{
 };
 pub use error::TfheError;
 pub use keys::{ClientKey, PublicKey, ServerKey};
-pub use keyswitch::{GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, PackingKey, SwitchKey};
+pub use keyswitch::{
+    GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, Packable, PackingKey, SwitchKey,
+};
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use radix::EncryptedInt;

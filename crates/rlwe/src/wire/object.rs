@@ -76,6 +76,8 @@ object_types! {
     Bundle = 7, "a bundle of ciphertexts";
     /// Keys for bootstrapping CKKS.
     BootstrapKeys = 8, "bootstrapping keys";
+    /// Keys between CKKS and the LWE ciphertexts of TFHE.
+    LweKeys = 9, "keys between CKKS and LWE";
     /// A parameter set with a plaintext modulus.
     IntegerParams = 16, "parameters with a plaintext modulus";
     /// A plaintext of an exact scheme.

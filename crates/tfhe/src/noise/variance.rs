@@ -58,6 +58,13 @@ pub fn glwe_switch(context: &GlweContext, gadget: Gadget, input: f64) -> f64 {
     input + rows(context, gadget, context.rank()) + masks
 }
 
+/// A key switch of one polynomial, whose secret has coefficients that square to `weight` in all, to any rank.
+pub fn polynomial_switch(context: &GlweContext, gadget: Gadget, weight: f64) -> f64 {
+    let q = context.q() as f64;
+    let (_, error) = digits(gadget, context.bits(), q);
+    rows(context, gadget, 1) + (1.0 + weight) * error / (q * q)
+}
+
 /// Packing LWE ciphertexts of a dimension and a secret: digits in all of the N coefficients.
 pub fn packing(context: &GlweContext, gadget: Gadget, dimension: usize, secret: SecretKind, input: f64) -> f64 {
     let q = context.q() as f64;

@@ -57,15 +57,28 @@ impl<B: Backend> Evaluator<B> {
         value: f64,
         keep: impl Fn(usize) -> bool,
     ) -> Result<CiphertextOf<B>, HeError> {
+        let mask = Mask { level: a.level(), value, period: usize::MAX, keep };
+        self.add_slots(a, value.abs(), || mask.values(self.params.slots()))
+    }
+
+    /// a + the real numbers that `values` gives for the first slots, of which none is over `max_abs` in absolute value; zeros for the rest.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`].
+    pub fn add_slots(
+        &self,
+        a: &CiphertextOf<B>,
+        max_abs: f64,
+        values: impl FnOnce() -> Vec<f64>,
+    ) -> Result<CiphertextOf<B>, HeError> {
         let (level, scale, encoder) = (a.level(), a.scale(), Encoder::new(&self.params));
-        let at = EncodeAt { level, scale, max_abs: value.abs() };
+        let at = EncodeAt { level, scale, max_abs };
         encoder.check_at("encoding", at)?;
-        let values = || Mask { level, value, period: usize::MAX, keep }.values(self.params.slots());
         let make = || Ok::<_, HeError>(encoder.encode_at(&values(), at)?.poly.clone());
         let poly = self.backend().prepare(level, Over::Q, make)?;
         let (params, noise) = (self.params.rlwe().clone(), encoder.noise(at));
         let error = spread::encoding(&self.params, usize::MAX) + spread::doubles(&self.params, at);
-        let spread = PlainSpread { size: value.abs(), error, mask: false };
+        let spread = PlainSpread { size: max_abs, error, mask: false };
         self.add_plain(a, &Plaintext { params, poly, level, scale, bound: at.max_abs, noise, spread })
     }
 

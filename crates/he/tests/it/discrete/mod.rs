@@ -1,6 +1,7 @@
 //! Integers and bits with tables of their values.
 
 mod gates;
+mod lwe;
 mod refusals;
 mod tables;
 
