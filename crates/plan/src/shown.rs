@@ -193,10 +193,7 @@ impl fmt::Display for Plan {
         for (name, value) in figures.details() {
             row(name, value)?;
         }
-        // Nobody counted and timed statistics.
-        let priced = goal.expression.as_moments().is_none();
-        let switches = if priced { format!(", {:.0} key switches", s.key_switches) } else { String::new() };
-        row("method", format!("{}{switches}", s.method))?;
+        row("method", format!("{}, {:.0} key switches", s.method, s.key_switches))?;
         for a in goal.expression.approximations() {
             let ends = format!("[{}, {}]", a.low, a.high);
             row("polynomial", format!("on {ends}, within {:.1e} of its function there", a.error))?;
@@ -250,9 +247,7 @@ impl fmt::Display for Plan {
             };
             row(&o.name, text)?;
         }
-        if priced {
-            row("time", format!("about {}", time(s.seconds)))?;
-        }
+        row("time", format!("about {}", time(s.seconds)))?;
         row("memory", bytes(s.memory))?;
         if self.considered().len() > 1 {
             writeln!(

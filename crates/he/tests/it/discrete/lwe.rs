@@ -69,8 +69,7 @@ fn bits_go_through_tables_and_come_back() {
         }
         let packed = world.server.from_bits(keys, &bits).unwrap();
         assert_eq!(packed.modulus(), modulus);
-        let not = Table::of(modulus, modulus, |x| u64::from(x == 0)).unwrap();
-        let identity = Table::of(modulus, modulus, |x| x.min(1)).unwrap();
+        let [not, identity] = [[1, 0], [0, 1]].map(|f| Table::of_bit(modulus, modulus, f).unwrap());
         let form = if modulus == 2 { Form::Split } else { Form::Packed };
         let results = world.server.tables_of(&[&packed], &[not, identity], form).unwrap().remove(0);
         let expected: Vec<u64> = wanted.iter().map(|bit| u64::from(*bit)).collect();
@@ -94,7 +93,7 @@ fn a_few_bits_and_a_gate() {
     let both = Both::new(BootstrapLiteral::g15(), 10, LweForm::AtRest);
     let server = &both.world.server;
     let plain = [true, false, true, true, false];
-    let identity = Table::of(4, 4, |x| x.min(1)).unwrap();
+    let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let packed = server.from_bits(&both.keys, &both.encrypt(&plain)).unwrap();
     let x = server.tables_of(&[&packed], std::slice::from_ref(&identity), Form::Packed).unwrap().remove(0).remove(0);
     let mut wanted = vec![0; both.world.len()];
@@ -116,8 +115,9 @@ fn switched_bits() {
     let plain = both.world.random_bits(&mut Random(5));
     let switched: Vec<_> =
         both.encrypt(&plain).iter().map(|bit| tfhe.switch_key().switch(bit.ciphertext()).unwrap()).collect();
-    let packed = server.from_switched_bits(&both.keys, &switched).unwrap();
-    let identity = Table::of(4, 4, |x| x.min(1)).unwrap();
+    let variance = both.keys.params().exchange().input_variance();
+    let packed = server.from_switched_bits(&both.keys, &switched, variance).unwrap();
+    let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let x = server.tables_of(&[&packed], &[identity], Form::Packed).unwrap().remove(0).remove(0);
     assert_eq!(both.world.decrypt(&x), plain.iter().map(|bit| u64::from(*bit)).collect::<Vec<_>>());
 }
@@ -139,7 +139,7 @@ fn packed_phases_have_the_predicted_noise() {
         measured += errors.iter().map(|e| e * e).sum::<f64>();
         count += errors.len();
         let params = both.keys.params();
-        predicted += plain.len() as f64 * (params.entry_variance() - params.exchange().input_variance());
+        predicted += plain.len() as f64 * params.entry_variance();
     }
     let ratio = measured / predicted;
     assert!((ratio - 1.0).abs() < 0.03 + 4.0 * (2.0 / count as f64).sqrt(), "{ratio} of {count}");
@@ -178,12 +178,12 @@ fn strangers_and_noise_are_refused() {
     // Keys of another form, and ciphertexts of another dimension.
     let tfhe = both.client.server_key().unwrap();
     let switched = [tfhe.switch_key().switch(bits[0].ciphertext()).unwrap()];
-    assert_eq!(server.from_switched_bits(&both.keys, &switched).unwrap_err().kind(), ErrorKind::Parameters);
+    assert_eq!(server.from_switched_bits(&both.keys, &switched, 0.0).unwrap_err().kind(), ErrorKind::Parameters);
     let short = TfheLiteral { lwe_dimension: 48, ..gates() }.build().unwrap();
     let server_of_short = ClientKey::generate(&short).unwrap();
     let foreign = server_of_short.server_key().unwrap();
     let shorter = foreign.switch_key().switch(server_of_short.encrypt_bit(true).unwrap().ciphertext()).unwrap();
-    let refused = other.world.server.from_switched_bits(&other.keys, &[shorter]).unwrap_err();
+    let refused = other.world.server.from_switched_bits(&other.keys, &[shorter], 0.0).unwrap_err();
     assert!(matches!(refused, HeError::Tfhe(TfheError::Shape { expected: 64, found: 48, .. })), "{refused}");
     // A client of another set, integers in place of bits, a ring that is too small.
     let params = both.keys.params();
@@ -202,6 +202,12 @@ fn strangers_and_noise_are_refused() {
     let bits = l15.world.bits(&[true], Form::Packed);
     let refused = l15.world.server.to_bits(&l15.keys, &bits).unwrap_err();
     assert!(matches!(refused, HeError::Rlwe(RlweError::OutOfLevels { .. })));
+    // Noise with which a bit could be wrong, or that is none.
+    let switched =
+        [other.client.server_key().unwrap().switch_key().switch(other.encrypt(&[true])[0].ciphertext()).unwrap()];
+    let noisy = |variance| other.world.server.from_switched_bits(&other.keys, &switched, variance).unwrap_err();
+    assert!(matches!(noisy(1e-4), HeError::NoBudget { .. }));
+    assert_eq!([noisy(-1e-9).kind(), noisy(f64::NAN).kind()], [ErrorKind::Parameters; 2]);
     // Noise over what gates take.
     let doubt = Coefficients::from_parts(
         server.params(),
