@@ -55,6 +55,16 @@ from ._functions import (
 )
 from ._index import Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexTable, TooManyError
 from ._matrix import Encrypted
+from ._models import (
+    CompiledModel,
+    Dense,
+    ModelAnswer,
+    ModelClient,
+    ModelPlan,
+    ModelRequest,
+    ModelServer,
+    compile,  # noqa: A004
+)
 from ._moments import Moments, table
 from ._plan import Plan, plan
 from ._plot import Picture
@@ -77,8 +87,10 @@ __all__ = [
     "BitsPublicClient",
     "BitsServer",
     "Client",
+    "CompiledModel",
     "Context",
     "CostWarning",
+    "Dense",
     "Device",
     "Encrypted",
     "EncryptedBits",
@@ -96,6 +108,11 @@ __all__ = [
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",
+    "ModelAnswer",
+    "ModelClient",
+    "ModelPlan",
+    "ModelRequest",
+    "ModelServer",
     "Moments",
     "OutOfMemoryError",
     "Picture",
@@ -123,6 +140,7 @@ __all__ = [
     "__version__",
     "bits",
     "bounded",
+    "compile",
     "context",
     "devices",
     "exp",

@@ -18,6 +18,7 @@ from ._index import Index, IndexClient
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Blocks, Encrypted, PlainOperand, Unused, planned, rows, shared
+from ._models import ModelClient, ModelPlan
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -167,7 +168,7 @@ class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
-    `IndexClient`, which type checkers want by that name.
+    `IndexClient`, that of a `ModelPlan` a `ModelClient`, which type checkers want by these names.
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
@@ -175,6 +176,8 @@ class Client(SecretHolder[_core.Client]):
     def __new__(cls, plan: Any = None, *, threads: int = 0) -> Any:
         if isinstance(plan, Index):
             return IndexClient(plan, threads=threads)
+        if isinstance(plan, ModelPlan):
+            return ModelClient(plan, threads=threads)
         return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
