@@ -510,20 +510,21 @@ impl Backend for Evaluator {
         }
     }
 
-    fn drop_to(&self, a: &Ciphertexts, level: usize) -> Refused<Ciphertexts> {
-        Ok(self.dropped(a, level)?)
-    }
-
-    fn automorphism(&self, a: &Ciphertexts, element: u64) -> Refused<Ciphertexts> {
-        self.here(a)?;
-        let key = self.galois(element)?;
-        let image =
-            self.with_switching(a.level(), |t| Ok(t.gadget.rotate(a.parts(), element, &key, &t.mod_down)?))?;
-        Ok(a.with(image, a.level()))
+    fn drop_to(&self, a: &Ciphertexts, params: &Params, level: usize) -> Refused<Ciphertexts> {
+        let low = self.dropped(a, level)?;
+        Ok(if params.same(a.params()) { low } else { low.under(params) })
     }
 
     fn automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Refused<Vec<Ciphertexts>> {
         self.here(a)?;
+        if let [element] = elements
+            && *element != 1
+        {
+            let key = self.galois(*element)?;
+            let rotated =
+                self.with_switching(a.level(), |t| Ok(t.gadget.rotate(a.parts(), *element, &key, &t.mod_down)?))?;
+            return Ok(vec![a.with(rotated, a.level())]);
+        }
         Ok(self.with_switching(a.level(), |tables| {
             let digits = tables.gadget.decompose(a.parts())?;
             let image = |element: &u64| -> Result<Ciphertexts> {
@@ -597,10 +598,6 @@ impl Backend for Evaluator {
     fn raise(&self, a: &Ciphertexts, by: &Raise) -> Refused<Ciphertexts> {
         self.here(a)?;
         Ok(self.on_host(a, |c| self.host.raise(c, by))?)
-    }
-
-    fn under(&self, a: &Ciphertexts, params: &Params) -> Refused<Ciphertexts> {
-        Ok(a.under(params))
     }
 
     fn block_products(

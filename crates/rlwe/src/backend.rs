@@ -264,12 +264,8 @@ pub trait Backend: Sync {
         None
     }
 
-    /// What such a circuit made, as the value of all.
-    fn returned(&self, made: &Self::Ciphertext) -> Self::Ciphertext {
-        made.clone()
-    }
-
-    /// `count` ciphertexts like this one as one, if the backend computes but one of what is alike.
+    /// `count` ciphertexts like this one as one, if the backend computes but one of what is alike: what such a circuit made, as
+    /// the value of all, or the parts of a larger value.
     fn assembled(&self, _like: &Self::Ciphertext, _count: usize) -> Option<Self::Ciphertext> {
         None
     }
@@ -334,13 +330,11 @@ pub trait Backend: Sync {
     /// ⌊a/D⌉ for a product D of data primes.
     fn divide(&self, a: &Self::Ciphertext, by: &Divisor<'_>) -> Result<Self::Ciphertext, RlweError>;
 
-    /// The same phase modulo the primes of a lower level.
-    fn drop_to(&self, a: &Self::Ciphertext, level: usize) -> Result<Self::Ciphertext, RlweError>;
+    /// The same phase modulo the primes of a level under parameters of the same ring: its own at a lower level, or others
+    /// whose primes begin with those of the level.
+    fn drop_to(&self, a: &Self::Ciphertext, params: &Params, level: usize) -> Result<Self::Ciphertext, RlweError>;
 
-    /// The automorphism X → X^element, which is not 1.
-    fn automorphism(&self, a: &Self::Ciphertext, element: u64) -> Result<Self::Ciphertext, RlweError>;
-
-    /// Several automorphisms with one decomposition (hoisting); element 1 is the ciphertext itself.
+    /// Automorphisms X → X^element with one decomposition (hoisting); element 1 is the ciphertext itself.
     fn automorphisms(&self, a: &Self::Ciphertext, elements: &[u64]) -> Result<Vec<Self::Ciphertext>, RlweError>;
 
     /// The sum of images under automorphisms with one decomposition and one division by P; with a mask over Q·P of this level or
@@ -378,9 +372,6 @@ pub trait Backend: Sync {
 
     /// A ciphertext at level 0 at a higher one: m modulo q_0 becomes m + q_0·I, |I| at most half of the sparse secret's weight.
     fn raise(&self, a: &Self::Ciphertext, by: &Raise) -> Result<Self::Ciphertext, RlweError>;
-
-    /// The same words as a ciphertext under parameters of the same ring whose primes begin with its.
-    fn under(&self, a: &Self::Ciphertext, params: &Params) -> Result<Self::Ciphertext, RlweError>;
 
     /// The rows of products of blocks ([`Blocks`]): the operands of both sides in order, or in a simulation one batch each.
     fn block_products(

@@ -234,7 +234,7 @@ impl<B: Backend> Evaluator<B> {
 
     /// The same ciphertext, in memory of its own: a simulation notes that.
     fn copied(&self, a: &B::Ciphertext) -> Made<B> {
-        self.backend.drop_to(a, a.level())
+        self.backend.drop_to(a, a.params(), a.level())
     }
 
     /// ⌊a / q_l⌉, one level down.
@@ -267,7 +267,7 @@ impl<B: Backend> Evaluator<B> {
         if level > a.level() {
             return Err(RlweError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level() });
         }
-        self.backend.drop_to(a, level)
+        self.backend.drop_to(a, a.params(), level)
     }
 
     /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
@@ -394,9 +394,9 @@ impl<B: Backend> Evaluator<B> {
             return self.copied(a);
         }
         self.context().check_key(element, step, a.level())?;
-        let out = self.backend.automorphism(a, element)?;
+        let out = self.backend.automorphisms(a, &[element])?.pop();
         self.record(Counters::rotations(a.count()));
-        Ok(out)
+        out.ok_or(RlweError::Internal { what: "an automorphism has no image" })
     }
 
     /// Many rotations with one decomposition.
@@ -590,7 +590,7 @@ impl<B: Backend> Evaluator<B> {
         if params.degree() != self.params().degree() || !same {
             return Err(RlweError::Parameters { reason: "the other parameters have other primes".into() });
         }
-        self.backend.under(a, params)
+        self.backend.drop_to(a, params, a.level())
     }
 
     /// The rows of products of block rows with block columns; see [`Blocks`] for their order.

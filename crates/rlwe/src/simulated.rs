@@ -336,10 +336,6 @@ impl Backend for Simulated {
         Some(operands.iter().map(one).collect())
     }
 
-    fn returned(&self, made: &Alike) -> Alike {
-        made.resized(made.level, made.parts, made.count)
-    }
-
     fn assembled(&self, like: &Alike, count: usize) -> Option<Alike> {
         Some(Alike { count, ..like.resized(like.level, like.parts, count) })
     }
@@ -423,15 +419,9 @@ impl Backend for Simulated {
         Ok(a.at(to, a.parts))
     }
 
-    fn drop_to(&self, a: &Alike, level: usize) -> Result<Alike, RlweError> {
-        Ok(a.at(level, a.parts))
-    }
-
-    fn automorphism(&self, a: &Alike, element: u64) -> Result<Alike, RlweError> {
-        self.takes(&[element], a.level);
-        self.switches(a);
-        self.note(a, |l| Work::rotation(l, a.level), |p| p.switch(a.level));
-        Ok(a.at(a.level, a.parts))
+    fn drop_to(&self, a: &Alike, params: &Params, level: usize) -> Result<Alike, RlweError> {
+        let low = if level == a.level && !params.same(&a.params) { a.clone() } else { a.at(level, a.parts) };
+        Ok(Alike { params: params.clone(), ..low })
     }
 
     fn automorphisms(&self, a: &Alike, elements: &[u64]) -> Result<Vec<Alike>, RlweError> {
@@ -523,10 +513,6 @@ impl Backend for Simulated {
         };
         self.note(a, work, |_| Primes::of(gate).switch(0) + Primes::of(open).raised(top));
         Ok(a.at(top, 2))
-    }
-
-    fn under(&self, a: &Alike, params: &Params) -> Result<Alike, RlweError> {
-        Ok(Alike { params: params.clone(), ..a.clone() })
     }
 
     fn block_products(&self, left: &[&Alike], right: &[&Alike], blocks: &Blocks) -> Result<Vec<Alike>, RlweError> {

@@ -151,7 +151,11 @@ impl Evaluator {
     pub fn rotate(&self, a: &Discrete, steps: i64) -> Result<Discrete, HeError> {
         let operation = "rotation of integers";
         self.check(a)?;
-        let (ckks, sketch) = (self.turning.as_ref().unwrap_or(self.ckks()), self.ckks().params().sketch());
+        let ckks = match &self.turning {
+            Some(with_keys) => with_keys,
+            None => self.ckks(),
+        };
+        let sketch = ckks.params().sketch();
         let added = sketch.switching(a.level()).bound(&NEGLIGIBLE) + sketch.division(2).bound(&NEGLIGIBLE);
         let error = a.error + added / scale(self.params(), a.modulus, a.level());
         check_error(operation, error, a.level())?;

@@ -132,16 +132,19 @@ impl Backend for Cpu {
         Self::divided(a, by)
     }
 
-    fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, RlweError> {
-        Ok(a.at_level(level).into_owned())
-    }
-
-    fn automorphism(&self, a: &Ciphertext, element: u64) -> Result<Ciphertext, RlweError> {
-        self.image(a, element)
+    fn drop_to(&self, a: &Ciphertext, params: &Params, level: usize) -> Result<Ciphertext, RlweError> {
+        let low = a.at_level(level);
+        match params.same(a.params()) {
+            true => Ok(low.into_owned()),
+            false => Ok(Ciphertext::new(params, a.key(), low.parts().to_vec(), level)),
+        }
     }
 
     fn automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Vec<Ciphertext>, RlweError> {
-        self.images(a, elements)
+        match elements {
+            [element] if *element != 1 => Ok(vec![self.image(a, *element)?]),
+            _ => self.images(a, elements),
+        }
     }
 
     fn sum_of_automorphisms(
@@ -180,10 +183,6 @@ impl Backend for Cpu {
 
     fn raise(&self, a: &Ciphertext, by: &Raise) -> Result<Ciphertext, RlweError> {
         Self::raised(a, by)
-    }
-
-    fn under(&self, a: &Ciphertext, params: &Params) -> Result<Ciphertext, RlweError> {
-        Ok(Ciphertext::new(params, a.key(), a.parts().to_vec(), a.level()))
     }
 
     fn block_products(

@@ -195,9 +195,11 @@ impl<B: Backend> Evaluator<B> {
         let list: Vec<_> = list.map(|(c, inner)| Ciphertext::new(inner, c.state()).with_spread(c.spread)).collect();
         let made = circuit(&list.iter().collect::<Vec<_>>());
         drop(list);
-        let returned =
-            |c: CiphertextOf<B>| Ciphertext::new(self.backend().returned(c.inner()), c.state()).with_spread(c.spread);
-        Some(made.map(|made| made.into_iter().map(returned).collect()))
+        let assembled = |c: CiphertextOf<B>| {
+            let all = self.backend().assembled(c.inner(), c.inner().count()).unwrap_or_else(|| c.inner().clone());
+            Ciphertext::new(all, c.state()).with_spread(c.spread)
+        };
+        Some(made.map(|made| made.into_iter().map(assembled).collect()))
     }
 
     fn in_batches<'c, E: From<HeError>>(

@@ -2,15 +2,16 @@
 
 use super::World;
 use sudare_he::HeError;
-use sudare_he::circuits::bootstrapping::BootstrapLiteral;
-use sudare_he::discrete::{Coefficients, Form, Gate, LweKeys, LweParams, Table, place, turn};
+use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper};
+use sudare_he::discrete::{Coefficients, Evaluator, Form, Gate, LweKeys, LweParams, Table, place, turn};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::security::Security;
-use sudare_rlwe::wire::{Wire, WireError, reseal_for_tests};
+use sudare_rlwe::wire::{Wire, WireError, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_rlwe::{Decryptor, RlweError};
 use sudare_testkit::{Random, sized};
 use sudare_tfhe::exchange::LweForm;
+use sudare_tfhe::wire::{tfhe_client_key_from_bytes, tfhe_client_key_to_bytes};
 use sudare_tfhe::{ClientKey, EncryptedBit, Gate as TfheGate, Plaintext, TfheError, TfheLiteral};
 use zeroize::Zeroizing;
 
@@ -252,4 +253,54 @@ fn keys_that_travelled_and_keys_that_were_changed() {
             }
         }
     }
+}
+
+/// Both schemes' sets of the golden files.
+fn golden() -> LweParams {
+    let set = BootstrapLiteral::g15().insecure(9).unwrap().build().unwrap();
+    let tfhe = TfheLiteral { lwe_dimension: 16, ..gates() }.build().unwrap();
+    LweParams::new(&set, &tfhe, LweForm::Switched).unwrap()
+}
+
+fn path(name: &str) -> std::path::PathBuf {
+    std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/lwe_{name}.bin"))
+}
+
+fn file(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap()
+}
+
+/// Makes the files, once for a format version: `cargo test -p sudare-he --test it -- --ignored discrete::lwe`.
+#[test]
+#[ignore = "writes the golden files of this format version"]
+fn write_golden_files() {
+    let params = golden();
+    let secret = SecretKey::generate(params.set().params()).unwrap();
+    let client = ClientKey::generate(params.exchange().params()).unwrap();
+    std::fs::write(path("secret_key"), secret_key_to_bytes(&secret).unwrap()).unwrap();
+    std::fs::write(path("client_key"), tfhe_client_key_to_bytes(&client).unwrap()).unwrap();
+    std::fs::write(path("keys"), LweKeys::generate(&params, &secret, &client).unwrap().to_bytes().unwrap()).unwrap();
+}
+
+/// The stored keys load, are written again byte by byte, and still take bits in and out.
+#[test]
+fn golden_files_load_and_mean_what_they_meant() {
+    let params = golden();
+    let keys = LweKeys::from_bytes(&params, &file("keys")).unwrap();
+    assert!(keys.to_bytes().unwrap() == file("keys"));
+    let secret = secret_key_from_bytes(params.set().params(), &file("secret_key")).unwrap();
+    let client = tfhe_client_key_from_bytes(params.exchange().params(), &file("client_key")).unwrap();
+    let keys_of_slots = BootstrapKeys::generate(&secret, params.set()).unwrap();
+    let world = World { server: Evaluator::new(Bootstrapper::new(keys_of_slots, None).unwrap()).unwrap(), secret };
+    let tfhe = client.switch_key().unwrap();
+    let plain = world.random_bits(&mut Random(3));
+    let switched: Vec<_> =
+        plain.iter().map(|bit| tfhe.switch(client.encrypt_bit(*bit).unwrap().ciphertext()).unwrap()).collect();
+    let packed = world.server.from_switched_bits(&keys, &switched, params.exchange().input_variance()).unwrap();
+    let not = Table::of_bit(4, 4, [1, 0]).unwrap();
+    let out = world.server.tables_of(&[&packed], &[not], Form::Packed).unwrap().remove(0).remove(0);
+    assert!(world.decrypt(&out).iter().zip(&plain).all(|(found, bit)| *found == u64::from(!bit)));
+    let back = world.server.to_bits(&keys, &world.bits(&plain, Form::Packed)).unwrap();
+    let found: Vec<bool> = (0..plain.len()).map(|i| client.decrypt_bit(&back.get(i).unwrap()).unwrap()).collect();
+    assert_eq!(found, plain);
 }
