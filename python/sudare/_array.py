@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _numpy as shared
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._namespace import Namespace, checked
 from ._numpy import flattened
 from ._opaque import Opaque
 from ._polynomial import Interval, polynomial, powers
@@ -84,6 +85,14 @@ class Operators(NDArrayOperatorsMixin):
     __imatmul__ = NDArrayOperatorsMixin.__matmul__
     __itruediv__ = NDArrayOperatorsMixin.__truediv__
     __ipow__ = NDArrayOperatorsMixin.__pow__
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Namespace:
+        """The Array API's functions that take encrypted matrices.
+
+        Raises `UnsupportedError` for a version of it that there is not.
+        """
+        checked(api_version)
+        return _namespace()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Operators of NumPy in which one operand is encrypted."""
@@ -180,12 +189,16 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         """
         return _picked(self, key if isinstance(key, tuple) else (key,))
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        """Refused: nothing changes an encrypted matrix."""
-        raise UnsupportedError(
-            "nothing changes an encrypted matrix; put another together: numpy.where(mask, value, x), with a "
-            "plain mask, or numpy.concatenate([x[:i], rows, x[j:]])"
-        )
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Elements replaced by others, plain or encrypted. What was picked before stays as it is.
+
+        The key is what NumPy takes, and plain; encrypted values go where neighbouring lines are.
+
+        Raises `ShapeError` for values that do not fit, `UnsupportedError` for an encrypted key, or encrypted
+        values for elements that are no block.
+        """
+        changed = _assigned(self, key, value)
+        self._core = changed._core
 
     def __iter__(self: Self) -> Iterator[Self]:
         return (self[at] for at in range(len(self)))
@@ -200,8 +213,8 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def copy(self: Self) -> Self:
-        """The same: nothing changes an encrypted matrix."""
-        return self
+        """The same matrix, which assignments to this one leave alone."""
+        return self._wrap(self._core, self._dropped)
 
     def dot(self: Self, other: Any) -> Self:
         """The matrix product, as `@`; with a number, the multiple.
@@ -797,6 +810,41 @@ def progressions(order: list[int]) -> list[slice]:
     return found
 
 
+def _assigned(x: Self, key: Any, value: Any) -> Self:
+    """A matrix with other elements in some places."""
+    if x._batch or any(isinstance(k, Opaque) for k in (key if isinstance(key, tuple) else (key,))):
+        raise UnsupportedError(
+            "what is replaced is said by a plain index, of a matrix and not of a batch; write "
+            "numpy.where(mask, value, x) with a plain mask"
+        )
+    places = np.arange(x.size).reshape(x.shape)
+    try:
+        chosen = np.asarray(places[key])
+        np.broadcast_to(np.empty(np.shape(value)), chosen.shape)
+    except (IndexError, ValueError) as error:
+        raise ShapeError(str(error)) from None
+    if not chosen.size:
+        return x
+    kept = ~np.isin(places, chosen)
+    if not isinstance(value, ArrayOperators):
+        new = np.zeros(x.shape)
+        new[key] = value if scalar(value) is not None else plain(value)
+        return cast("Self", x * kept + new)
+    sides = [np.unique(axis) for axis in np.unravel_index(chosen.ravel(), x.shape)]
+    block = places[tuple(slice(side[0], side[-1] + 1) for side in sides)] if sides else places
+    if not np.array_equal(block.ravel(), chosen.ravel()):
+        raise UnsupportedError(
+            "encrypted values go where neighbouring lines are: x[1:3, :2] = y; for others write "
+            "numpy.where(mask, y, x), with a plain mask and y of the shape of x"
+        )
+    spread: Any = np.broadcast_to(cast("Any", value), chosen.shape).reshape(block.shape)
+    around = [(side[0], n - 1 - side[-1]) for side, n in zip(sides, x.shape, strict=True)]
+    spread = np.pad(spread, around) if any(map(any, around)) else spread
+    if kept.any():
+        return cast("Self", x * kept + spread)
+    return x._wrap(spread._turned(x._dropped), x._dropped)
+
+
 def _along_diagonal(x: ArrayOperators, offset: int, axis1: int, axis2: int) -> NDArray[np.bool_]:
     """Where a diagonal of a matrix is."""
     found, (rows, cols) = len(x._batch), x._members
@@ -855,6 +903,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "trapezoid": shared.trapezoid,
     "polyval": lambda p, x: powers(x, [float(c) for c in plain(p)[::-1]]),
 }
+
+
+@functools.cache
+def _namespace() -> Namespace:
+    return Namespace({*UFUNCS, *FUNCTIONS}, unsupported)
 
 
 def _refuse(name: str, others: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
 from ._memory import require
+from ._namespace import Namespace, checked
 from ._opaque import Opaque
 from ._progress import forecasting
 from ._remedies import NoAttributeError, unsupported_integers
@@ -608,6 +609,14 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
 
     # NumPy's protocols.
 
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Namespace:
+        """The Array API's functions that take encrypted integers.
+
+        Raises `UnsupportedError` for a version of it that there is not.
+        """
+        checked(api_version)
+        return _namespace()
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Functions of NumPy of which one operand is encrypted."""
         if method == "reduce" and ufunc.__name__ in REDUCTIONS:
@@ -906,8 +915,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     "around": _round,
     "array_equal": _array_equal,
+    "cumulative_prod": lambda x, *, axis=None, dtype=None: x.cumprod(axis, dtype=dtype),
     "count_nonzero": lambda a, axis=None, *, keepdims=False: (a != 0).sum(axis, keepdims=keepdims),
 }
+
+
+@lru_cache(maxsize=1)
+def _namespace() -> Namespace:
+    return Namespace({*shared.UFUNCS, *OPERATIONS, *FUNCTIONS}, unsupported_integers)
 
 
 def _unpickle(params: bytes, data: bytes) -> EncryptedBits:

@@ -19,7 +19,7 @@ from . import _bits_array
 from ._array import ArrayOperators
 from ._bits_array import EncryptedBits
 from ._errors import InputError
-from ._polynomial import Interval, Polynomial, fitted, inside
+from ._polynomial import Interval, Polynomial, fitted, inside, meets
 from ._remedies import unsupported
 from ._values import real
 
@@ -54,7 +54,7 @@ def bounded(x: X, max_abs: float) -> X:
         return x.bounded(max_abs)
     values, bound = np.asarray(x, dtype=np.float64), real(max_abs, "max_abs")
     over = np.argwhere(~(np.abs(values) <= bound))
-    if len(over):
+    if not meets("bounded", values) and len(over):
         # Values are nobody's business but the caller's, and messages travel: the position alone.
         raise InputError(f"the element at {tuple(over[0].tolist())} is over the bound {bound:g}")
     return x
@@ -69,7 +69,7 @@ def _elementwise(
     error: float | None,
 ) -> Any:
     if not isinstance(x, ArrayOperators):
-        inside(x, interval)
+        inside(x, interval, "greater" if name == "step" else name)
         return exact(np.asarray(x, dtype=np.float64))
     return x.apply(fitted(name, interval, degree, error))
 
@@ -138,7 +138,7 @@ def relu(x: Any, interval: Interval, degree: int | None = None, *, error: float 
     `UnsupportedError` for what is not real.
     """
     if not isinstance(x, ArrayOperators):
-        inside(x, interval)
+        inside(x, interval, "relu")
         return np.maximum(np.asarray(x, dtype=np.float64), 0)
     return (x + x.apply(_absolute(interval, degree, error))) * 0.5
 
@@ -166,6 +166,7 @@ def maximum(
     if any(isinstance(v, EncryptedBits) for v in (x, y)):
         return _bits_array.maximum(x, y)
     if not any(isinstance(v, ArrayOperators) for v in (x, y)):
+        meets("maximum", np.subtract(x, y))
         return np.maximum(x, y)
     if max_abs is None or (degree is None and error is None):
         raise unsupported("maximum", [x, y])
@@ -189,6 +190,7 @@ def minimum(
     if any(isinstance(v, EncryptedBits) for v in (x, y)):
         return _bits_array.minimum(x, y)
     if not any(isinstance(v, ArrayOperators) for v in (x, y)):
+        meets("minimum", np.subtract(x, y))
         return np.minimum(x, y)
     if max_abs is None or (degree is None and error is None):
         raise unsupported("minimum", [x, y])

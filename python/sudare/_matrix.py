@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,7 +72,57 @@ class Unused:
         raise self.refusal if not name.startswith("_") else AttributeError(name)
 
 
-Operand: TypeAlias = "Core | PlainOperand | Unused"
+@dataclass(frozen=True)
+class Blocks:
+    """Rows of any number: values of a plan, each a block of its rows, the last filled up."""
+
+    cores: tuple[Core, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, make: Callable[..., Any], *operands: Any) -> Any:
+        """What is made of each block, with what all blocks share.
+
+        Raises `ShapeError` for operands of different numbers of rows.
+        """
+        several = [x for x in operands if isinstance(x, Blocks)]
+        if len({x.rows for x in several}) != 1:
+            raise ShapeError(
+                f"rows go together one by one, and there are {sorted({x.rows for x in several})}"
+            )
+        each = zip(
+            *(x.cores if isinstance(x, Blocks) else [x] * len(several[0].cores) for x in operands),
+            strict=True,
+        )
+        made = tuple(make(*block) for block in each)
+        # What the plan does not need has no value in any block.
+        return made[0] if isinstance(made[0], Unused) else cls(made, several[0].rows)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.cores[0], name)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all."""
+        return sum(core.nbytes for core in self.cores)
+
+    def to_host(self) -> Blocks:
+        """In memory."""
+        return Blocks(tuple(core.to_host() for core in self.cores), self.rows)
+
+    def to_bytes(self) -> NoReturn:
+        """Refused: blocks travel one by one."""
+        raise UnsupportedError(
+            "rows of any number travel block by block: [part.to_bytes() for part in x.blocks]"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.cores[0]!r} and {len(self.cores) - 1} more blocks, {self.rows} rows in all"
+
+
+Operand: TypeAlias = "Core | PlainOperand | Unused | Blocks"
 
 
 class Session:
@@ -82,6 +133,8 @@ class Session:
 
     def apply(self, operation: Operation, *operands: Operand) -> Operand:
         """An operation; on plain matrices alone it is done in NumPy."""
+        if any(isinstance(x, Blocks) for x in operands):
+            return Blocks.of(functools.partial(self.apply, operation), *operands)  # type: ignore[no-any-return]
         known = [x for x in operands if isinstance(x, PlainOperand)]
         if len(known) == len(operands):
             source = next((x.source for x in known if x.source), "")
@@ -199,6 +252,22 @@ class Encrypted(ArrayOperators, Travels):
         return np.dtype(np.int64 if self._plan._largest(self._core) < 2**63 else object)
 
     @property
+    def blocks(self) -> tuple[Encrypted, ...]:
+        """The blocks of rows of any number, each a value of the plan; of another value that alone."""
+        cores = self._core.cores if isinstance(self._core, Blocks) else (self._core,)
+        return tuple(self._wrap(core, self._dropped) for core in cores)
+
+    @property
+    def rows(self) -> int:
+        """Rows. Where a plan has any number of them, `shape` is that of a block, as its function sees it.
+
+        Raises `ShapeError` for a number.
+        """
+        if isinstance(self._core, Blocks):
+            return self._core.rows
+        return len(self) if self.shape else _no_rows()
+
+    @property
     def level(self) -> int:
         """Multiplications in a row that are left; in a context that bootstraps, to the next refresh."""
         return self._core.level
@@ -244,7 +313,9 @@ class Encrypted(ArrayOperators, Travels):
             return self
         if name == CPU or server is None:
             return self._wrap(self._core.to_host(), self._dropped)
-        return self._wrap(server._core.bring(self._core), self._dropped)
+        bring = server._core.bring
+        core = Blocks.of(bring, self._core) if isinstance(self._core, Blocks) else bring(self._core)
+        return self._wrap(core, self._dropped)
 
     def refresh(self, max_abs: float | None = None) -> Encrypted:
         """In a context made with `bootstrap`, the same matrix with the levels of a fresh one.
@@ -306,6 +377,10 @@ class Encrypted(ArrayOperators, Travels):
                 "a matrix of a context does not pickle; the matrices of a plan do: sudare.plan"
             )
         return _unpickle, (self._plan, self.to_bytes(), self._dropped)
+
+
+def _no_rows() -> NoReturn:
+    raise ShapeError("a number has no rows")
 
 
 def _unpickle(plan: Plan, data: bytes, dropped: Shape) -> Encrypted:

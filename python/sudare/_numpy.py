@@ -367,6 +367,18 @@ def _diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any =
     return a
 
 
+def _cumulative_sum(x: Any, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
+    sums = x.cumsum(0 if axis is None and x.ndim == 1 else axis, dtype=dtype)
+    if include_initial is False:
+        return sums
+    at = axis_of(sums, 0 if axis is None else axis)
+    return np.concatenate([_filled(sums, at, 1, 0), sums], at)
+
+
+def _type_of(x: Any) -> Any:
+    return x.dtype if encrypted(x) else x
+
+
 def _average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
@@ -543,6 +555,7 @@ FUNCTIONS: Handlers = {
     "diff": _diff,
     "ediff1d": lambda ary: _diff(ary.ravel()),
     "cumsum": lambda a, axis=None, dtype=None: a.cumsum(axis, dtype=dtype),
+    "cumulative_sum": _cumulative_sum,
     "average": _average,
     "matmul": np.matmul,
     "inner": _inner,
@@ -559,6 +572,9 @@ FUNCTIONS: Handlers = {
     "full_like": _like(0),
     "empty_like": _like(0),
     "copy": lambda a: a.copy(),
+    "astype": lambda x, dtype: x if x.dtype == dtype else x.astype(dtype),
+    "result_type": lambda *arrays_and_dtypes: np.result_type(*map(_type_of, arrays_and_dtypes)),
+    "can_cast": lambda from_, to, casting="safe": np.can_cast(_type_of(from_), to, casting),
     "real": lambda val: val,
     "imag": lambda val: np.zeros(val.shape, val.dtype),
     "iscomplexobj": lambda x: False,

@@ -17,7 +17,7 @@ from ._files import Travels
 from ._plot import Picture
 from ._progress import clock, forecast
 from ._release import Release, declared
-from ._spec import Spec
+from ._spec import Spec, is_data, spec
 from ._trace import Traced, traced
 from ._values import count, real, security_bits
 
@@ -126,13 +126,28 @@ class Plan(Travels):
         """The inputs by name; vectors as columns."""
         return {
             entry["name"]: Spec(
-                (entry["rows"], entry["cols"]),
+                (None if entry.get("block") else entry["rows"], entry["cols"]),
                 entry.get("integers", entry["max_abs"]),
                 entry.get("plain", False),
                 "integers" in entry,
             )
             for entry in self._expression["inputs"]
         }
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block, where inputs have any number of them; they are filled up to whole blocks.
+
+        Raises `UnsupportedError` where the number of rows is planned.
+        """
+        found = [entry["rows"] for entry in self._expression["inputs"] if entry.get("block")]
+        if not found:
+            raise UnsupportedError("the number of rows is planned; any number is sudare.spec((None, 30))")
+        return int(found[0])
+
+    def _blocks(self, name: str) -> bool:
+        """Whether an input has any number of rows."""
+        return any(entry["name"] == name and entry.get("block") for entry in self._expression["inputs"])
 
     @property
     def max_abs(self) -> Floats:
@@ -171,7 +186,7 @@ class Plan(Travels):
         return expression
 
     def plot(self) -> Picture:
-        """A picture: levels of the operands, what the server's memory holds, and what else was considered.
+        """A picture: the expression, levels and errors step by step, time by operation, memory, alternatives.
 
         A notebook shows it, and `plan.plot().save("plan.svg")` writes it. It is drawn from the plan alone.
         """
@@ -215,16 +230,17 @@ def plan(
     method: str | None = None,
     release: Release | None = None,
     bootstrap: str | None = None,
-    **inputs: Spec,
+    **inputs: Any,
 ) -> Plan:
     """Choose scheme, parameters, method and keys for a function of matrices.
 
-    `function` is called once with stand-ins for its inputs, which only record what is done with
-    them. Each input is described by a `spec` under its name. `error` is the largest absolute error
-    of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent sets of
-    inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
-    method instead of leaving the choice to the planner. With a `release`, so many results will be
-    shown to others: `error` is then that of a released result, the noise that it takes included.
+    `function` is called once with stand-ins for its inputs, which only record what is done with them. Each
+    input is described by a `spec` under its name, or by an array of its shape. What it returns is one matrix,
+    or several in a tuple, a dictionary or a dataclass, which are decrypted as such. `error` is the largest
+    absolute error of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent
+    sets of inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
+    method instead of leaving the choice to the planner. With a `release`, so many results will be shown to
+    others: `error` is then that of a released result, the noise that it takes included.
 
     With `bootstrap="auto"` values may be refreshed where levels end, if that is cheaper than a ring with
     levels for everything: the planner places refreshes by a shortest path over operations and levels, for
@@ -240,6 +256,10 @@ def plan(
     Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
     `.sum(axis)`, and multiplies no more than two encrypted values with each other.
 
+    With `sudare.spec((None, 30))` one plan and its keys serve any number of rows, if the function computes
+    each of them by itself. They are computed in blocks, `plan.block_rows` of them at a time, the number that
+    takes the least time for each.
+
     A value that the function computes and its result does not need is left out of the plan. Where the plan
     was made, computing it again gives a value that nothing can be done with; elsewhere it is refused.
 
@@ -250,29 +270,65 @@ def plan(
             raise PlanError(
                 f"{name} is a setting of sudare.plan; call the function's argument something else"
             )
-    exact = any(isinstance(spec, Spec) and spec.integer for spec in inputs.values())
+    inputs = {
+        name: given if isinstance(given, Spec) or not is_data(given) else spec(given)
+        for name, given in inputs.items()
+    }
+    exact = any(isinstance(given, Spec) and given.integer for given in inputs.values())
     if exact and error is not None:
         raise PlanError("integers are computed with exactly; leave the error out")
     if error is None and not exact:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
         )
-    found = traced(function, inputs)
+    settings: dict[str, Any] = {
+        "error": 0.0 if exact else _finite(error),
+        "security": security_bits(security),
+        "batch": count(batch, "batch"),
+        "threads": threads,
+        "memory": None if memory is None else count(memory, "memory"),
+        "method": method,
+        "release": declared(release),
+        "bootstrap": _sets(bootstrap),
+    }
+
+    def made(rows: int) -> Plan:
+        found = traced(function, inputs, rows)
+        return Plan(_core.Plan.make(found.expression, **settings), found)
+
     with clock("planning"):
-        return Plan(
-            _core.Plan.make(
-                found.expression,
-                error=0.0 if exact else _finite(error),
-                security=security_bits(security),
-                batch=count(batch, "batch"),
-                threads=threads,
-                memory=None if memory is None else count(memory, "memory"),
-                method=method,
-                release=declared(release),
-                bootstrap=_sets(bootstrap),
-            ),
-            found,
-        )
+        if not any(isinstance(given, Spec) and given.any_rows for given in inputs.values()):
+            return made(1)
+        if batch != 1 or release is not None:
+            raise PlanError(
+                "any number of rows is a batch by itself, without releases; give the number for these"
+            )
+        return _of_blocks(made)
+
+
+#: Seconds of a block, over which none is larger.
+LONGEST = 2.0
+#: Rows of a block, and the part of the least time for a row that a smaller block may take more.
+BLOCKS, NEAR = [2**k for k in range(3, 15)], 1.1
+
+
+def _of_blocks(made: Callable[[int], Plan]) -> Plan:
+    """The plan whose blocks take the least time for a row; of those that are near it the smallest blocks."""
+    plans = [(BLOCKS[0], made(BLOCKS[0]))]
+    for rows in BLOCKS[1:]:
+        try:
+            plans.append((rows, made(rows)))
+        except PlanError:
+            # No parameters hold more.
+            break
+        if (plans[-1][1]._seconds or 0.0) > LONGEST:
+            break
+
+    def each(at: tuple[int, Plan]) -> float:
+        return (at[1]._seconds or 1.0) / at[0]
+
+    least = min(map(each, plans))
+    return next(found for rows, found in plans if each((rows, found)) <= NEAR * least)
 
 
 def _finite(error: Any) -> float:

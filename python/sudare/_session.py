@@ -9,20 +9,23 @@ from typing import Any
 import numpy as np
 
 from . import _core, _html
-from ._array import Floats, plain
+from ._array import Floats, Shape, plain
 from ._devices import CPU, Device, kernels, named
-from ._errors import PlanError, UnsupportedError
+from ._errors import InputError, PlanError, UnsupportedError
 from ._files import Source, Travels, octets
+from ._frames import framed, is_frame, place
 from ._index import Index, IndexClient
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
-from ._matrix import Encrypted, PlainOperand, Unused, planned, rows, shared
+from ._matrix import Blocks, Encrypted, PlainOperand, Unused, planned, rows, shared
+from ._models import ModelClient, ModelPlan
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
 from ._release import wanted
 from ._stored import PathLike, StoredMatrix, size
 from ._tile import EncryptedTile
+from ._values import each
 
 __all__ = ["Client", "PublicClient", "Server"]
 
@@ -165,7 +168,7 @@ class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
-    `IndexClient`, which type checkers want by that name.
+    `IndexClient`, that of a `ModelPlan` a `ModelClient`, which type checkers want by these names.
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
@@ -173,6 +176,8 @@ class Client(SecretHolder[_core.Client]):
     def __new__(cls, plan: Any = None, *, threads: int = 0) -> Any:
         if isinstance(plan, Index):
             return IndexClient(plan, threads=threads)
+        if isinstance(plan, ModelPlan):
+            return ModelClient(plan, threads=threads)
         return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
@@ -228,14 +233,7 @@ class Client(SecretHolder[_core.Client]):
         Raises `ShapeError` for another shape, `InputError` for a value that is not finite or over its bound,
         `PlanError` for a name that the plan does not have, `UnsupportedError` for what holds no numbers.
         """
-        name = _named(self._plan, x, name)
-        values: Any = whole(x) if self._plan.exact else plain(x)
-        shaped, dropped = rows(values)
-        with progress(f"encrypting {name}") as report:
-            if self._plan.exact:
-                core = self._core.encrypt_integers(name, packed(planned(shaped, self._plan.batch)), report)
-            else:
-                core = self._core.encrypt(name, planned(shaped, self._plan.batch), report)
+        name, values, core, dropped = _encrypted(self._core, self._plan, x, name)
         if self._plan._statistics:
             warn_of_columns(self._plan, values)
             # Names stay here: neither plan nor ciphertext has them.
@@ -249,12 +247,17 @@ class Client(SecretHolder[_core.Client]):
 
     def decrypt(
         self,
-        x: Encrypted | StoredMatrix | EncryptedTile,
+        x: Any,
         *,
         release: bool = False,
         private: bool = False,
+        like: Any = None,
     ) -> Any:
         """Decrypt the result of the plan: an array, or the `Moments` of a table.
+
+        Several results are decrypted as they are: a tuple, a list, a dictionary or a dataclass of them. Of
+        any number of rows the result has as many. `like` is a data frame whose columns, or rows, a
+        result has: it comes as one.
 
         Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
         can compute the secret key. With it, noise hides that, and the result is within `plan.errors`
@@ -265,15 +268,26 @@ class Client(SecretHolder[_core.Client]):
 
         Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
         `ReleaseError` for a release that is not declared or none is left of, and where the plan declares
-        releases and neither word is said.
+        releases and neither word is said, `ShapeError` for other columns and rows than those of `like`.
         """
         released = wanted(release, private, self._plan.release is not None)
+
+        def shown(part: Any) -> Any:
+            found = self._decrypted(part, released)
+            return found if like is None else framed(found, like)
+
+        return each(shown, x)
+
+    def _decrypted(self, x: Any, released: bool) -> Any:
         if isinstance(x, (StoredMatrix, EncryptedTile)):
             return self._decrypt_part(x, released)
         if not isinstance(x, Encrypted):
             raise UnsupportedError(f"an encrypted matrix is decrypted, not {type(x).__name__}")
         if isinstance(x._core, Unused):
             raise x._core.refusal
+        if isinstance(x._core, Blocks):
+            found = [self._decrypt_whole(block, released) for block in x.blocks]
+            return np.concatenate(found)[: x.rows]
         return self._decrypt_whole(x, released)
 
     def _decrypt_whole(self, x: Encrypted, released: bool) -> Any:
@@ -319,13 +333,7 @@ class PublicClient(Travels):
 
     def encrypt(self, x: Any, name: str | None = None) -> Encrypted:
         """Encrypt an input of the plan; takes and raises what `Client.encrypt` does."""
-        name = _named(self._plan, x, name)
-        shaped, dropped = rows(whole(x) if self._plan.exact else plain(x))
-        with progress(f"encrypting {name}") as report:
-            if self._plan.exact:
-                core = self._core.encrypt_integers(name, packed(planned(shaped, self._plan.batch)), report)
-            else:
-                core = self._core.encrypt(name, planned(shaped, self._plan.batch), report)
+        _, _, core, dropped = _encrypted(self._core, self._plan, x, name)
         return Encrypted(core, self._plan, None, dropped)
 
     def to_bytes(self) -> bytes:
@@ -341,6 +349,32 @@ class PublicClient(Travels):
 
     def __repr__(self) -> str:
         return f"<sudare public client {self._plan.method}>"
+
+
+def _encrypted(core: Any, plan: Plan, x: Any, name: str | None) -> tuple[str, Any, Any, Shape]:
+    """An input's name, its plain values, and what encryption makes of them: of any number of rows blocks."""
+    name = _named(plan, x, name)
+    values: Any = whole(x) if plan.exact else plain(x)
+    shaped, dropped = rows(values)
+    if is_frame(x) and not plan.exact:
+        over = np.argwhere(np.abs(values) > (plan.max_abs if plan._statistics else plan.inputs[name].max_abs))
+        if len(over):
+            where = place(x, tuple(over[0].tolist()))
+            raise InputError(f"{where} is over the planned bound; plan with a larger max_abs")
+
+    def encrypted(part: Any) -> Any:
+        if plan.exact:
+            return core.encrypt_integers(name, packed(planned(part, plan.batch)), report)
+        return core.encrypt(name, planned(part, plan.batch), report)
+
+    with progress(f"encrypting {name}") as report:
+        if not plan._blocks(name):
+            return name, values, encrypted(shaped), dropped
+        count, block = len(shaped), plan.block_rows
+        # The last block is filled up with its last row, whose elements are where all are.
+        filled = np.pad(shaped, ((0, -count % block), (0, 0)), mode="edge")
+        parts = tuple(encrypted(filled[at : at + block]) for at in range(0, count, block))
+        return name, values, Blocks(parts, count), dropped
 
 
 def _named(plan: Plan, x: Any, name: str | None) -> str:

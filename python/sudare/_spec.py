@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from dataclasses import dataclass, replace
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
 from ._errors import InputError, ShapeError
-from ._values import real
+from ._frames import is_frame
+from ._values import array, real
 
 __all__ = ["Spec", "spec"]
 
@@ -20,8 +20,8 @@ __all__ = ["Spec", "spec"]
 class Spec:
     """Shape and bound of a matrix or vector; all that a plan may know about it."""
 
-    shape: tuple[int, ...]
-    """Rows and columns, or the length of a vector."""
+    shape: tuple[Any, ...]
+    """Rows and columns, or the length of a vector; None for any number of rows."""
     max_abs: float = 1.0
     """Bound on the absolute values of the elements."""
     plain: bool = False
@@ -30,43 +30,86 @@ class Spec:
     """Whether its elements are integers, computed with exactly."""
 
     def __post_init__(self) -> None:
-        if len(self.shape) not in (1, 2) or min(self.shape) < 1:
-            raise ShapeError(f"a shape is rows and columns, or a length, each at least 1, not {self.shape}")
+        given = self.shape[1:] if self.any_rows else self.shape
+        if len(self.shape) not in (1, 2) or any(side is None or side < 1 for side in given):
+            raise ShapeError(
+                f"a shape is rows and columns, or a length, each at least 1, not {self.shape}; "
+                "None is any number of rows: (None, 30)"
+            )
+        if self.any_rows and self.plain:
+            raise ShapeError("what the server sees has a number of rows; any number of them are encrypted")
         bound = real(self.max_abs, "max_abs")
         if not (math.isfinite(bound) and bound > 0):
             raise InputError(f"max_abs is a finite number above zero, not {self.max_abs!r}")
 
+    @property
+    def any_rows(self) -> bool:
+        """Whether it has any number of rows."""
+        return bool(self.shape) and self.shape[0] is None
+
+    def of_rows(self, rows: int) -> Spec:
+        """The same with a number of rows, where it has any."""
+        return replace(self, shape=(rows, *self.shape[1:])) if self.any_rows else self
+
 
 def spec(
-    shape: SupportsIndex | Iterable[SupportsIndex],
+    shape: Any,
     *,
-    max_abs: float = 1.0,
+    max_abs: float | Literal["data"] = 1.0,
     plain: bool = False,
     dtype: Any = float,
 ) -> Spec:
     """Describe a matrix or vector to `plan`.
 
-    `shape` is what NumPy calls shape, `max_abs` a bound on the absolute values: the tighter, the
-    cheaper. A `plain` matrix is known to the server, which computes with it as it is. With an
-    integer `dtype` the product is exact.
+    `shape` is what NumPy calls shape, `max_abs` a bound on the absolute values (1): the tighter, the
+    cheaper. `(None, 30)` is any number of rows of 30 elements, for a function that computes each by itself:
+    see `plan`. In place of a shape, an array or data frame gives its own, and with `max_abs="data"` its
+    bound, which everybody who has the plan then knows. A `plain` matrix is known to the server, which
+    computes with it as it is. With an integer `dtype` the product is exact.
 
     Raises `ShapeError` for anything but one or two sides of at least 1, `InputError` for a bound that is not
-    finite and above zero, or another dtype.
+    finite and above zero or under elements that are given, or another dtype.
 
     >>> spec((512, 512), max_abs=1)
     Spec(shape=(512, 512), max_abs=1.0, plain=False, integer=False)
     >>> spec((16, 16), max_abs=1023, dtype=int)
     Spec(shape=(16, 16), max_abs=1023, plain=False, integer=True)
     """
+    if is_data(shape):
+        shape, max_abs = _of_data(array(shape), max_abs)
     kind = np.dtype(dtype).kind
     if kind not in "fiu":
         raise InputError(f"a matrix holds real numbers or integers, not {np.dtype(dtype)}")
     if not isinstance(plain, (bool, np.bool_)):
         raise InputError(f"plain is True or False, not {plain!r}")
     try:
-        sides = tuple(map(operator.index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+        given = (shape,) if shape is None or isinstance(shape, SupportsIndex) else tuple(shape)
+        sides = tuple(side if side is None else operator.index(side) for side in given)
     except TypeError:
         raise ShapeError(f"a shape is rows and columns, or a length, not {shape!r}") from None
     integer, bound = kind != "f", real(max_abs, "max_abs")
     # Bounds of integers stay exact beyond 2^53.
     return Spec(sides, int(max_abs) if integer and bound.is_integer() else bound, bool(plain), integer)
+
+
+def is_data(given: Any) -> bool:
+    """Whether it is an array, and no shape."""
+    rows = isinstance(given, list) and bool(given) and isinstance(given[0], (list, tuple, np.ndarray))
+    return rows or is_frame(given) or (isinstance(given, np.ndarray) and given.ndim > 0)
+
+
+def _of_data(values: Any, max_abs: Any) -> tuple[Any, Any]:
+    """Shape and bound of an array."""
+    if values.dtype.kind not in "biuf" or not values.size:
+        raise ShapeError(
+            f"a matrix or vector of numbers is described, not {values.dtype} of shape {values.shape}"
+        )
+    largest = np.abs(values.astype(np.float64)).max()
+    if max_abs == "data":
+        return values.shape, float(largest) or 1.0
+    if not largest <= real(max_abs, "max_abs"):
+        raise InputError(
+            f"elements are over max_abs={max_abs:g}; say what they are up to, sudare.spec(X, max_abs=…), or "
+            "max_abs='data', which tells their largest to everybody who has the plan"
+        )
+    return values.shape, max_abs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Operation, Shape
 from ._errors import InputError, PlanError
 from ._integers import exactly
 from ._spec import Spec
+from ._values import parts
 
 #: Larger integers are no bounds of a computation.
 LARGEST_INTEGER = 2**127 - 1
@@ -44,6 +45,10 @@ class Node:
     integers: int | None = None
     known: Known | None = None
     batch: int = 1
+    #: The axis along which rows of any number lie, each computed with by itself.
+    free: int | None = None
+    #: Axes along which all lines are equal.
+    equal: frozenset[int] = frozenset()
 
 
 class Graph:
@@ -58,12 +63,15 @@ class Graph:
         self.met: set[str] = set()
         # Plain matrices by the names of variables, where the function has them as such.
         self.called: dict[str, str] = {}
+        # Whether there is an input with any number of rows.
+        self.any_rows = False
 
     def apply(self, operation: Operation, *operands: Node) -> Node:
         """A node for an operation, or another plain matrix where all its operands are."""
         told = [(*node.shape, node.max_abs, whole(node.integers)) for node in operands]
         rows, cols, max_abs, integers = _core.infer(json.dumps(operation), told)
-        made = Node(-1, (rows, cols), max_abs, integers)
+        free, equal = _rows(operation, operands) if self.any_rows else (None, frozenset[int]())
+        made = Node(-1, (rows, cols), max_abs, integers, free=free, equal=equal)
         known = [node.known for node in operands if node.known is not None]
         if len(known) == len(operands):
             return self._form(operation, operands, known, made)
@@ -111,7 +119,7 @@ class Graph:
         rows, cols = like.shape
         entry = {"name": name, "rows": rows, "cols": cols, "max_abs": float(like.max_abs), "plain": plain}
         whole = {} if like.integers is None else {"integers": like.integers, "max_abs": float(like.integers)}
-        self.inputs.append({**entry, **whole})
+        self.inputs.append({**entry, **whole, **({} if like.free is None else {"block": True})})
         return self._node({"op": "input", "input": len(self.inputs) - 1}, like)
 
     def lift(self, values: Floats) -> Node:
@@ -129,7 +137,46 @@ class Graph:
         if called is not None:
             self.called[name] = called
         largest = float(np.abs(values).max()) or 1.0
-        return Node(-1, (rows, cols), largest, int(largest) if integers else None, Known(name, name))
+        lines = (values == values[:1]).all(), (values == values[:, :1]).all()
+        equal = frozenset(axis for axis in (0, 1) if lines[axis])
+        bound = int(largest) if integers else None
+        return Node(-1, (rows, cols), largest, bound, Known(name, name), equal=equal)
+
+
+def _rows(operation: Operation, operands: Sequence[Node]) -> tuple[int | None, frozenset[int]]:
+    """Where rows of any number lie in a result, and the axes along which its lines are equal.
+
+    Raises `PlanError` where an operation does not compute each row by itself.
+    """
+    op, axis, first = operation["op"], int(operation.get("axis", 0)), operands[0]
+    free, equal = first.free, first.equal
+
+    def refuse(what: str) -> NoReturn:
+        raise PlanError(
+            f"{what} takes several of the rows of which there is any number; give their number, "
+            "sudare.spec((1000, 30)), or do it to what is decrypted"
+        )
+
+    if op == "transpose":
+        return None if free is None else 1 - free, frozenset(1 - a for a in equal)
+    if op == "matmul":
+        left, right = operands
+        if left.free == 1 or right.free == 0 or None not in (left.free, right.free):
+            refuse("a matrix product along them")
+        free = 0 if left.free == 0 else right.free
+        return free, (left.equal & {0}) | (right.equal & {1})
+    if op in ("sum", "take", "repeat"):
+        if free == axis:
+            refuse({"sum": "a sum over them", "take": "a slice of them"}.get(op, "an operation along them"))
+        lines = operation.get("lines", {})
+        whole = op != "take" or lines["count"] == lines["size"]
+        return free, (equal | {axis}) if op != "take" else equal if whole else equal - {axis}
+    for other in operands[1:]:
+        for x, y in ((first, other), (other, first)):
+            if x.free is not None and x.free != y.free and (y.free is not None or x.free not in y.equal):
+                refuse("an operation with something else for each of them")
+        free, equal = other.free if free is None else free, equal & other.equal
+    return free, equal
 
 
 def whole(bound: int | None) -> int | None:
@@ -187,43 +234,56 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
     return traced(function, specs).expression
 
 
-def traced(function: Callable[..., Any], specs: Mapping[str, Spec]) -> Traced:
-    """The expression that a function computes, and what is not in it."""
+def traced(function: Callable[..., Any], specs: Mapping[str, Spec], rows: int = 2) -> Traced:
+    """The expression that a function computes of blocks of so many rows, and what is not in it."""
     graph = Graph(function)
+    graph.any_rows = any(isinstance(spec, Spec) and spec.any_rows for spec in specs.values())
     operands = {}
     for name, spec in specs.items():
         if not isinstance(spec, Spec):
             raise PlanError(f"{name} is described by sudare.spec(shape, max_abs=…), not by {spec!r}")
-        vector = len(spec.shape) == 1
-        shape = (spec.shape[0], 1) if vector else (spec.shape[0], spec.shape[1])
+        sides: Any = spec.of_rows(rows).shape
+        vector = len(sides) == 1
+        shape = (sides[0], 1) if vector else (sides[0], sides[1])
         if spec.integer and spec.max_abs != int(spec.max_abs):
             raise InputError(f"max_abs of integers is an integer, not {spec.max_abs!r}")
         bound = int(spec.max_abs) if spec.integer else None
-        core = Node(-1, shape, spec.max_abs, bound, Known(name, name) if spec.plain else None)
+        free = 0 if spec.any_rows else None
+        core = Node(-1, shape, spec.max_abs, bound, Known(name, name) if spec.plain else None, free=free)
         if not spec.plain:
             core = graph.input(name, core)
         operands[name] = Expression(graph, core, COLUMN if vector else MATRIX)
     result = function(**operands)
-    if not isinstance(result, Expression):
-        raise PlanError(
-            f"the function has to return one matrix that it computed, not {type(result).__name__}"
-        )
-    output = graph._at(result._core)
+    outputs = list[int]()
+    for part in parts(result):
+        if not isinstance(part, Expression):
+            raise PlanError(
+                "the function has to return one matrix that it computed, or several in a tuple, a dictionary "
+                f"or a dataclass, not {type(part).__name__}"
+            )
+        seen = [axis for axis in (0, 1) if axis not in part._dropped]
+        if graph.any_rows and (not seen or part._core.free != seen[0]):
+            raise PlanError(
+                "a result has a row for each of the rows of which there is any number, and this has none"
+            )
+        outputs.append(graph._at(part._core))
+    if not outputs:
+        raise PlanError("the function has to return what it computed, and it returns nothing")
     for name in specs:
         # What nothing is done with is refused, by its name.
         if operands[name]._core.known is not None and name not in graph.met:
             graph._at(operands[name]._core)
-    return Traced(*_needed(graph, output, set(specs)), graph.called)
+    return Traced(*_needed(graph, list(dict.fromkeys(outputs)), set(specs)), graph.called)
 
 
-def _needed(graph: Graph, output: int, names: set[str]) -> tuple[str, frozenset[str]]:
-    """The expression without what its output does not need, but for the inputs that were declared."""
+def _needed(graph: Graph, outputs: list[int], names: set[str]) -> tuple[str, frozenset[str]]:
+    """The expression without what its results do not need, but for the inputs that were declared."""
     kept = {
         at
         for at, node in enumerate(graph.nodes)
         if node["op"] == "input" and graph.inputs[node["input"]]["name"] in names
     }
-    wanted = [output]
+    wanted = [*outputs]
     while wanted:
         at = wanted.pop()
         kept.add(at)
@@ -244,4 +304,6 @@ def _needed(graph: Graph, output: int, names: set[str]) -> tuple[str, frozenset[
         if at not in kept
     )
     inputs = [graph.inputs[number] for number in given]
-    return json.dumps({"inputs": inputs, "nodes": nodes, "output": places[output]}), unused
+    first, *others = (places[output] for output in outputs)
+    several = {"others": others} if others else {}
+    return json.dumps({"inputs": inputs, "nodes": nodes, "output": first, **several}), unused

@@ -159,7 +159,7 @@ def test_search_commands(tmp_path: Path) -> None:
 
 def test_administration_commands(tmp_path: Path) -> None:
     """The page for administrators: tokens, a reload, a log that is moved away, a backup that is restored."""
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "20-administration.md", "sh")
+    [(_, code)] = blocks(ROOT / "docs" / "guide" / "21-administration.md", "sh")
     printed = commands(code, tmp_path)
     assert "ward-3" in printed and "2999-01-31" in printed
     assert printed.splitlines()[-1] == "restored"

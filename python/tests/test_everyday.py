@@ -61,8 +61,6 @@ def test_comparisons_say_what_they_want(ctx: sd.Context) -> None:
         sd.greater(x, 0)
     with pytest.raises(sd.InputError, match=r"lower end: \(-1, 1\)"):
         sd.exp(x, (1, -1), degree=3)
-    with pytest.raises(sd.UnsupportedError, match=r"numpy\.where\(mask, value, x\)"):
-        x[0] = 1
     with pytest.raises(sd.UnsupportedError, match=r"numpy\.stack"):
         np.array([x, x])
     assert not hasattr(x, "std")
@@ -94,7 +92,8 @@ def test_an_unused_value_is_no_result() -> None:
     a = client.encrypt(X, "A")
     mean = a.mean(axis=0)
     assert mean.shape == (3,)
-    for use in (client.decrypt, lambda x: x.to_bytes(), lambda x: a + x):
+    uses: list[Callable[[Any], Any]] = [client.decrypt, lambda x: x.to_bytes(), lambda x: a + x]
+    for use in uses:
         with pytest.raises(sd.PlanError, match="not in the plan"):
             use(mean)
     with pytest.raises(sd.PlanError, match="not in the plan"):
@@ -159,6 +158,62 @@ def test_polars_frames() -> None:
     assert np.abs(ctx.decrypt(ctx.encrypt(frame)) - np.array([[1, 1, 0.5], [0, 2, -1]])).max() < 1e-6
     with pytest.raises(sd.InputError, match="row 1 of column 'n' has no value"):
         ctx.encrypt(frame.with_columns(n=pl.Series([1, None])))
+
+
+def test_elements_are_assigned(ctx: sd.Context) -> None:
+    x, wanted = ctx.encrypt(X, max_abs=1), X.copy()
+    kept, row = x.copy(), x[0]
+    changes: list[tuple[Any, Any, Any]] = [
+        (slice(1, 3), 0.5, 0.5),
+        ((slice(None), 2), [1, 2, 3, 4], [1, 2, 3, 4]),
+        (3, kept[0] * 2, X[0] * 2),
+        ((slice(0, 2), slice(1, 3)), kept[2:, :2], X[2:, :2]),
+    ]
+    for key, value, plain in changes:
+        x[key] = value
+        wanted[key] = plain
+    np.testing.assert_allclose(ctx.decrypt(x), wanted, atol=1e-5)
+    # What was copied or picked stays as it was.
+    np.testing.assert_allclose(ctx.decrypt(kept), X, atol=1e-5)
+    np.testing.assert_allclose(ctx.decrypt(row), X[0], atol=1e-5)
+    refused: list[tuple[Any, Any, type[Exception]]] = [
+        (kept, 1, sd.UnsupportedError),
+        ([0, 2], kept[:2], sd.UnsupportedError),
+        (9, 1, sd.ShapeError),
+        (0, [1, 2], sd.ShapeError),
+    ]
+    for key, value, error in refused:
+        with pytest.raises(error):
+            x[key] = value
+
+
+def test_the_array_api(ctx: sd.Context) -> None:
+    bits = sd.bits(parameters="insecure_test", threads=1)
+    whole = np.array([[1, -2, 3], [4, 5, 6]], np.int8)
+    arrays: list[tuple[Any, Any, Any]] = [
+        (ctx.encrypt(X, max_abs=1), X, ctx.decrypt),
+        (bits.encrypt(whole), whole, bits.decrypt),
+    ]
+    for x, plain, decrypt in arrays:
+        xp = x.__array_namespace__(api_version="2024.12")
+        assert xp is x.__array_namespace__()
+        found = xp.concat([xp.flip(x, axis=0), xp.asarray(x), xp.ones((1, 3), dtype=x.dtype)], axis=0)
+        np.testing.assert_allclose(
+            decrypt(found), np.concat([np.flip(plain, axis=0), plain, np.ones((1, 3))]), atol=1e-5
+        )
+        sums = xp.cumulative_sum(x, axis=1, include_initial=True)
+        np.testing.assert_allclose(
+            decrypt(sums), np.cumulative_sum(plain, axis=1, include_initial=True), atol=1e-5
+        )
+        product = xp.linalg.matmul(xp.permute_dims(x, (1, 0)), x)
+        np.testing.assert_allclose(decrypt(product), plain.T @ plain, atol=1e-4)
+        # Each name of the standard is there, or says what to write.
+        for name, told in xp.left_out.items():
+            assert not hasattr(xp, name)
+            assert any(word in told for word in ("write", "decrypt")), (name, told)
+        assert {"exp", "fft.fft", "take_along_axis"} <= set(xp.left_out)
+        with pytest.raises(sd.UnsupportedError, match=r"2024\.12"):
+            x.__array_namespace__(api_version="1999.1")
 
 
 def test_many_lines_are_a_product(ctx: sd.Context) -> None:

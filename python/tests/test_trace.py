@@ -287,7 +287,7 @@ def test_one_input_is_one_node() -> None:
         (lambda A: np.tile(A, (2, 2, 2)), sd.ShapeError),
         (lambda A: np.cumsum(A, 2), sd.ShapeError),
         (lambda A: None, sd.PlanError),
-        (lambda A: (A, A), sd.PlanError),
+        (lambda A: (A, 3.0), sd.PlanError),
     ],
 )
 def test_refusals(function: Function, error: type[Exception]) -> None:

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe as rlwe;
-use sudare_rlwe::KeyId;
+use sudare_rlwe::{Backend, KeyId, Shaped};
 
 /// Parts with t·Σ_i c_i·s^i ≡ c modulo Q_level, c a small polynomial that is g·m modulo t:
 /// m is the message and g the plaintext factor.
@@ -19,13 +19,18 @@ use sudare_rlwe::KeyId;
 /// keys of CKKS.
 ///
 /// A static bound on the canonical norm of v = c/t travels along.
-pub struct Ciphertext<S: Scheme> {
+///
+/// `C` holds the parts: those of one ciphertext, or those of a batch on a backend, of which all is said that holds for each.
+pub struct Ciphertext<S: Scheme, C = rlwe::Ciphertext> {
     pub(crate) params: IntegerParams,
-    pub(crate) inner: rlwe::Ciphertext,
+    pub(crate) inner: C,
     pub(crate) factor: u64,
     pub(crate) noise: f64,
     scheme: PhantomData<S>,
 }
+
+/// A ciphertext of a backend.
+pub type CiphertextOf<S, B> = Ciphertext<S, <B as Backend>::Ciphertext>;
 
 /// What a ciphertext says of its message.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +41,7 @@ pub struct State {
     pub noise: f64,
 }
 
-impl<S: Scheme> Clone for Ciphertext<S> {
+impl<S: Scheme, C: Shaped> Clone for Ciphertext<S, C> {
     fn clone(&self) -> Self {
         self.with(self.inner.clone(), self.noise)
     }
@@ -76,16 +81,6 @@ impl<S: Scheme> Ciphertext<S> {
         Ok(Self::new(params, inner, state))
     }
 
-    /// Of a state that was computed.
-    pub(crate) fn new(params: &IntegerParams, inner: rlwe::Ciphertext, State { factor, noise }: State) -> Self {
-        Self { params: params.clone(), inner, factor, noise, scheme: PhantomData }
-    }
-
-    /// Other parts and their noise, of the same plaintext factor.
-    pub(crate) fn with(&self, inner: rlwe::Ciphertext, noise: f64) -> Self {
-        Self::new(&self.params, inner, State { factor: self.factor, noise })
-    }
-
     /// A noiseless encryption of zero: the start of a sum.
     ///
     /// # Errors
@@ -94,21 +89,6 @@ impl<S: Scheme> Ciphertext<S> {
         let inner = rlwe::Ciphertext::zero(params, key, level)?;
         let factor = S::fresh_factor(params, level);
         Ok(Self::new(params, inner, State { factor, noise: 0.0 }))
-    }
-
-    /// The ciphertext without what it says of its message.
-    pub fn inner(&self) -> &rlwe::Ciphertext {
-        &self.inner
-    }
-
-    /// Its parameters.
-    pub fn params(&self) -> &IntegerParams {
-        &self.params
-    }
-
-    /// The name of the secret key it is under.
-    pub fn key(&self) -> KeyId {
-        self.inner.key()
     }
 
     /// Its parts c_0, c_1 and perhaps c_2.
@@ -120,6 +100,43 @@ impl<S: Scheme> Ciphertext<S> {
     /// travel.
     pub fn seed(&self) -> Option<MaskSeed> {
         self.inner.seed()
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+}
+
+impl<S: Scheme, C: Shaped> Ciphertext<S, C> {
+    /// Of a state that was computed.
+    pub(crate) fn new(params: &IntegerParams, inner: C, State { factor, noise }: State) -> Self {
+        Self { params: params.clone(), inner, factor, noise, scheme: PhantomData }
+    }
+
+    /// Other parts and their noise, of the same plaintext factor.
+    pub(crate) fn with(&self, inner: C, noise: f64) -> Self {
+        Self::new(&self.params, inner, State { factor: self.factor, noise })
+    }
+
+    /// What it says of its message.
+    pub fn state(&self) -> State {
+        State { factor: self.factor, noise: self.noise }
+    }
+
+    /// The ciphertext without what it says of its message.
+    pub fn inner(&self) -> &C {
+        &self.inner
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &IntegerParams {
+        &self.params
+    }
+
+    /// The name of the secret key it is under.
+    pub fn key(&self) -> KeyId {
+        self.inner.key()
     }
 
     /// Data primes that can still be dropped.
@@ -143,11 +160,6 @@ impl<S: Scheme> Ciphertext<S> {
         self.params.noise().log_limit(self.level()) - self.noise.max(1.0).log2()
     }
 
-    /// Bytes in memory.
-    pub fn bytes(&self) -> usize {
-        self.inner.bytes()
-    }
-
     /// Refuses noise at which decryption could fail.
     pub(crate) fn check_fits(&self, operation: &'static str) -> Result<(), ExactError> {
         check_fits(&self.params, operation, self.level(), self.noise)
@@ -167,7 +179,7 @@ pub(crate) fn check_fits(
     Err(ExactError::NoBudget { operation, noise: noise.log2(), limit: params.noise().log_limit(level), level })
 }
 
-impl<S: Scheme> fmt::Debug for Ciphertext<S> {
+impl<S: Scheme, C: Shaped> fmt::Debug for Ciphertext<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -175,7 +187,7 @@ impl<S: Scheme> fmt::Debug for Ciphertext<S> {
             S::NAME,
             self.params.degree(),
             self.params.t(),
-            self.parts().len(),
+            self.inner.polynomials(),
             self.level(),
             self.params.max_level(),
             self.headroom(),

@@ -1,30 +1,30 @@
 //! What both schemes share: everything linear.
 
-use super::ciphertext::{Ciphertext, State, check_fits};
+use super::ciphertext::{Ciphertext, CiphertextOf, State, check_fits};
 use super::params::IntegerParams;
 use super::plaintext::{PlainFactor, Plaintext};
 use super::scheme::Scheme;
-use crate::error::ExactError;
+use crate::error::{ExactError, parameters};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sudare_ring::{Eval, Poly, RingError};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{Counters, RlweError};
+use sudare_rlwe::simulated::Simulated;
+use sudare_rlwe::{Backend, Counters, Over, Quotient, RlweError, Shaped};
 
-type AlignedPair<'c, S> = (Cow<'c, Ciphertext<S>>, Cow<'c, Ciphertext<S>>);
+type AlignedPair<'c, S, B> = [Cow<'c, CiphertextOf<S, B>>; 2];
 
 /// Evaluates on ciphertexts with a server's keys. Operands are never changed.
+///
+/// `B` does the work: the processor, a device, for which a ciphertext is a batch, or a simulation.
 #[derive(Debug)]
-pub struct Evaluator<S: Scheme> {
+pub struct Evaluator<S: Scheme, B = rlwe::Cpu> {
     pub(crate) params: IntegerParams,
-    pub(crate) inner: rlwe::Evaluator,
+    pub(crate) inner: rlwe::Evaluator<B>,
     scheme: PhantomData<S>,
 }
-
-/// What an operation on the parts does.
-type Work<T> = fn(&rlwe::Evaluator, &rlwe::Ciphertext, &T) -> Result<rlwe::Ciphertext, RlweError>;
 
 impl<S: Scheme> Evaluator<S> {
     /// An evaluator with a server's keys; evaluators for other plaintext moduli can share them.
@@ -32,9 +32,24 @@ impl<S: Scheme> Evaluator<S> {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn new(params: &IntegerParams, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, ExactError> {
-        let inner = rlwe::Evaluator::new(keys);
+        Self::with_backend(params, rlwe::Cpu::new(keys))
+    }
+}
+
+impl<S: Scheme, B: Backend> Evaluator<S, B> {
+    /// An evaluator on a backend, which has the keys.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`.
+    pub fn with_backend(params: &IntegerParams, backend: B) -> Result<Self, ExactError> {
+        let inner = rlwe::Evaluator::with_backend(backend);
         params.rlwe().expect("the evaluation keys", inner.params())?;
         Ok(Self { params: params.clone(), inner, scheme: PhantomData })
+    }
+
+    /// What does the work.
+    pub fn backend(&self) -> &B {
+        self.inner.backend()
     }
 
     /// Its parameters.
@@ -61,7 +76,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
-    pub fn check(&self, ciphertext: &Ciphertext<S>) -> Result<(), ExactError> {
+    pub fn check(&self, ciphertext: &CiphertextOf<S, B>) -> Result<(), ExactError> {
         self.params.expect("the ciphertext", &ciphertext.params)?;
         Ok(self.inner.check(ciphertext.inner())?)
     }
@@ -69,7 +84,7 @@ impl<S: Scheme> Evaluator<S> {
     pub(crate) fn check_two_parts(
         &self,
         operation: &'static str,
-        ciphertext: &Ciphertext<S>,
+        ciphertext: &CiphertextOf<S, B>,
     ) -> Result<(), ExactError> {
         self.check(ciphertext)?;
         Ok(self.inner.check_two_parts(operation, ciphertext.inner())?)
@@ -80,7 +95,7 @@ impl<S: Scheme> Evaluator<S> {
     /// # Errors
     /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`,
     /// [`ExactError::NoBudget`].
-    pub fn add(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn add(&self, a: &CiphertextOf<S, B>, b: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.combine("addition", a, b, 1)
     }
 
@@ -88,7 +103,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn sub(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn sub(&self, a: &CiphertextOf<S, B>, b: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.combine("subtraction", a, b, -1)
     }
 
@@ -96,20 +111,20 @@ impl<S: Scheme> Evaluator<S> {
     fn combine(
         &self,
         operation: &'static str,
-        a: &Ciphertext<S>,
-        b: &Ciphertext<S>,
+        a: &CiphertextOf<S, B>,
+        b: &CiphertextOf<S, B>,
         sign: i64,
-    ) -> Result<Ciphertext<S>, ExactError> {
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         self.check(b)?;
-        let (a, b) = self.aligned(a, b)?;
+        let [a, b] = self.aligned(a, b)?;
         if a.factor != b.factor {
             return self.combine_factors(operation, &a, &b, sign);
         }
         let noise = a.noise + b.noise;
         check_fits(&self.params, operation, a.level(), noise)?;
-        let work = if sign < 0 { rlwe::Evaluator::sub } else { rlwe::Evaluator::add };
-        Ok(a.with(work(&self.inner, a.inner(), b.inner())?, noise))
+        let sum = if sign < 0 { self.inner.sub(a.inner(), b.inner()) } else { self.inner.add(a.inner(), b.inner()) };
+        Ok(a.with(sum?, noise))
     }
 
     /// A sum of different plaintext factors: both sides are multiplied by small constants that
@@ -118,10 +133,10 @@ impl<S: Scheme> Evaluator<S> {
     fn combine_factors(
         &self,
         operation: &'static str,
-        a: &Ciphertext<S>,
-        b: &Ciphertext<S>,
+        a: &CiphertextOf<S, B>,
+        b: &CiphertextOf<S, B>,
         sign: i64,
-    ) -> Result<Ciphertext<S>, ExactError> {
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         let t = self.params.modulus();
         let Some((e, f)) = t.balance(a.factor, b.factor) else {
             return Err(RingError::NotCoprime { value: a.factor, modulus: t.value() }.into());
@@ -137,7 +152,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn add_assign(&self, acc: &mut Ciphertext<S>, b: &Ciphertext<S>) -> Result<(), ExactError> {
+    pub fn add_assign(&self, acc: &mut CiphertextOf<S, B>, b: &CiphertextOf<S, B>) -> Result<(), ExactError> {
         if b.level() != acc.level() || b.factor != acc.factor {
             *acc = self.add(acc, b)?;
             return Ok(());
@@ -155,7 +170,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
-    pub fn negate(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn negate(&self, a: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         Ok(a.with(self.inner.negate(a.inner())?, a.noise))
     }
@@ -164,38 +179,44 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn add_plain(&self, a: &Ciphertext<S>, p: &Plaintext) -> Result<Ciphertext<S>, ExactError> {
-        self.combine_plain("addition of a plaintext", a, p, rlwe::Evaluator::add_poly)
+    pub fn add_plain(&self, a: &CiphertextOf<S, B>, p: &Plaintext) -> Result<CiphertextOf<S, B>, ExactError> {
+        self.combine_plain("addition of a plaintext", a, p, false)
     }
 
     /// `a − p`.
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn sub_plain(&self, a: &Ciphertext<S>, p: &Plaintext) -> Result<Ciphertext<S>, ExactError> {
-        self.combine_plain("subtraction of a plaintext", a, p, rlwe::Evaluator::sub_poly)
+    pub fn sub_plain(&self, a: &CiphertextOf<S, B>, p: &Plaintext) -> Result<CiphertextOf<S, B>, ExactError> {
+        self.combine_plain("subtraction of a plaintext", a, p, true)
     }
 
     fn combine_plain(
         &self,
         operation: &'static str,
-        a: &Ciphertext<S>,
+        a: &CiphertextOf<S, B>,
         p: &Plaintext,
-        work: Work<Poly<Eval>>,
-    ) -> Result<Ciphertext<S>, ExactError> {
+        minus: bool,
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         self.params.expect("the plaintext", &p.params)?;
         let noise = a.noise + self.params.noise().message();
         check_fits(&self.params, operation, a.level(), noise)?;
-        let addend = p.addend(a.level(), a.factor).into_eval();
-        Ok(a.with(work(&self.inner, a.inner(), &addend)?, noise))
+        let make = || Ok::<_, RlweError>(p.addend(a.level(), a.factor).into_eval());
+        let addend = self.backend().prepare(a.level(), Over::Q, make)?;
+        let sum = if minus { self.inner.sub_poly(a.inner(), &addend) } else { self.inner.add_poly(a.inner(), &addend) };
+        Ok(a.with(sum?, noise))
     }
 
     /// `a · p` for a prepared plaintext: slot by slot, or as polynomials.
     ///
     /// # Errors
     /// As [`Evaluator::add`], and `RlweError::NoSuchLevel` if the factor's level is too low.
-    pub fn mul_factor(&self, a: &Ciphertext<S>, p: &PlainFactor) -> Result<Ciphertext<S>, ExactError> {
+    pub fn mul_factor(
+        &self,
+        a: &CiphertextOf<S, B>,
+        p: &PlainFactor<B::Plaintext>,
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         let operation = "product with a plaintext";
         self.check(a)?;
         self.params.expect("the plaintext", &p.params)?;
@@ -207,20 +228,64 @@ impl<S: Scheme> Evaluator<S> {
         Ok(a.with(self.inner.mul_poly(a.inner(), &p.poly)?, noise))
     }
 
-    /// `a · p`; [`Plaintext::factor`] prepares a plaintext that is used more than once.
+    /// Prepares a plaintext as a factor for ciphertexts up to a level; on the processor [`Plaintext::factor`] does the same.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::NoSuchLevel`.
+    pub fn factor(&self, p: &Plaintext, level: usize) -> Result<PlainFactor<B::Plaintext>, ExactError> {
+        self.params.expect("the plaintext", &p.params)?;
+        self.prepared(level, p.size()?, || Ok(p.multiplier(level)))
+    }
+
+    /// The same of a plaintext whose canonical norm is at most `norm`, by which noise is multiplied: for a simulation, which
+    /// does not ask for the plaintext, and for the run that it stands for.
+    ///
+    /// # Errors
+    /// As [`Evaluator::factor`]; `RlweError::Parameters` for a plaintext of a larger norm; those of `make`.
+    pub fn factor_within(
+        &self,
+        level: usize,
+        norm: f64,
+        make: impl FnOnce() -> Result<Plaintext, ExactError>,
+    ) -> Result<PlainFactor<B::Plaintext>, ExactError> {
+        self.prepared(level, norm, || {
+            let p = make()?;
+            self.params.expect("the plaintext", &p.params)?;
+            let found = p.size()?;
+            if found > norm {
+                return Err(parameters(format!(
+                    "a plaintext of norm {found:.1} is over the stated {norm:.1}; state more"
+                )));
+            }
+            Ok(p.multiplier(level))
+        })
+    }
+
+    fn prepared(
+        &self,
+        level: usize,
+        size: f64,
+        make: impl FnOnce() -> Result<Poly<Eval>, ExactError>,
+    ) -> Result<PlainFactor<B::Plaintext>, ExactError> {
+        self.params.expect_level("preparing a plaintext", level)?;
+        let poly = self.backend().prepare(level, Over::Q, make)?;
+        Ok(PlainFactor { params: self.params.clone(), poly, level, size })
+    }
+
+    /// `a · p`; [`Evaluator::factor`] prepares a plaintext that is used more than once.
     ///
     /// # Errors
     /// As [`Evaluator::mul_factor`].
-    pub fn mul_plain(&self, a: &Ciphertext<S>, p: &Plaintext) -> Result<Ciphertext<S>, ExactError> {
+    pub fn mul_plain(&self, a: &CiphertextOf<S, B>, p: &Plaintext) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
-        self.mul_factor(a, &p.factor(a.level())?)
+        self.mul_factor(a, &self.factor(p, a.level())?)
     }
 
     /// `a · value` for an integer, taken modulo t and centred.
     ///
     /// # Errors
     /// As [`Evaluator::add`].
-    pub fn mul_integer(&self, a: &Ciphertext<S>, value: i64) -> Result<Ciphertext<S>, ExactError> {
+    pub fn mul_integer(&self, a: &CiphertextOf<S, B>, value: i64) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         let t = self.params.modulus();
         let value = t.center(t.reduce_i64(value));
@@ -235,7 +300,7 @@ impl<S: Scheme> Evaluator<S> {
     /// # Errors
     /// As [`Evaluator::add`]; [`ExactError::WrongFactor`] for another than the one that every ciphertext at the level has;
     /// `RingError::NotCoprime` for one that is no unit modulo t.
-    pub fn with_factor(&self, a: &Ciphertext<S>, factor: u64) -> Result<Ciphertext<S>, ExactError> {
+    pub fn with_factor(&self, a: &CiphertextOf<S, B>, factor: u64) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         let (t, level) = (self.params.modulus(), a.level());
         if let Some(expected) = S::only_factor(&self.params, level).filter(|expected| *expected != factor) {
@@ -256,7 +321,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// `RlweError::NoSuchLevel` if `level` is above the ciphertext's, [`ExactError::NoBudget`].
-    pub fn drop_to(&self, a: &Ciphertext<S>, level: usize) -> Result<Ciphertext<S>, ExactError> {
+    pub fn drop_to(&self, a: &CiphertextOf<S, B>, level: usize) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         self.drop_toward(a, level, S::fresh_factor(&self.params, level.min(a.level())))
     }
@@ -264,13 +329,13 @@ impl<S: Scheme> Evaluator<S> {
     /// Both operands at the lower of their levels, with equal plaintext factors if that is free.
     pub(crate) fn aligned<'c>(
         &self,
-        a: &'c Ciphertext<S>,
-        b: &'c Ciphertext<S>,
-    ) -> Result<AlignedPair<'c, S>, ExactError> {
+        a: &'c CiphertextOf<S, B>,
+        b: &'c CiphertextOf<S, B>,
+    ) -> Result<AlignedPair<'c, S, B>, ExactError> {
         Ok(match a.level().cmp(&b.level()) {
-            std::cmp::Ordering::Equal => (Cow::Borrowed(a), Cow::Borrowed(b)),
-            std::cmp::Ordering::Greater => (Cow::Owned(self.drop_toward(a, b.level(), b.factor)?), Cow::Borrowed(b)),
-            std::cmp::Ordering::Less => (Cow::Borrowed(a), Cow::Owned(self.drop_toward(b, a.level(), a.factor)?)),
+            std::cmp::Ordering::Equal => [Cow::Borrowed(a), Cow::Borrowed(b)],
+            std::cmp::Ordering::Greater => [Cow::Owned(self.drop_toward(a, b.level(), b.factor)?), Cow::Borrowed(b)],
+            std::cmp::Ordering::Less => [Cow::Borrowed(a), Cow::Owned(self.drop_toward(b, a.level(), a.factor)?)],
         })
     }
 
@@ -278,10 +343,10 @@ impl<S: Scheme> Evaluator<S> {
     /// the rounding.
     pub(crate) fn drop_toward(
         &self,
-        a: &Ciphertext<S>,
+        a: &CiphertextOf<S, B>,
         level: usize,
         wanted: u64,
-    ) -> Result<Ciphertext<S>, ExactError> {
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         let (operation, top) = ("switching the modulus", a.level());
         if level > top {
             return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: top }.into());
@@ -291,23 +356,20 @@ impl<S: Scheme> Evaluator<S> {
         }
         let (t, model) = (self.params.modulus(), self.params.noise());
         let plain = t.mul(a.factor, t.inverse(self.params.dropped_mod_t(top, level))?);
-        let (span, parts) = ((top, level), a.parts().len());
+        let (span, parts) = ((top, level), a.inner.polynomials());
         let mut constant = 1;
         if plain != wanted
             && let Some(k) = t.inv(plain).map(|inverse| t.center(t.mul(wanted, inverse)))
             && model.dropped(a.noise, parts, span, k as f64) <= 2.0 * model.division(parts)
             && t.inv(t.reduce_i64(k)).is_some()
+            && self.params.is_unit(k, level)
         {
             constant = k;
         }
-        let (division, constant) = match self.params.division(top, level, false, constant.unsigned_abs()) {
-            Ok(division) => (division, constant),
-            // The constant is a multiple of a prime: do without.
-            Err(_) => (self.params.division(top, level, false, 1)?, 1),
-        };
         let noise = model.dropped(a.noise, parts, span, constant as f64);
         check_fits(&self.params, operation, level, noise)?;
-        let mut inner = self.inner.divide(a.inner(), &division)?;
+        let tables = || self.params.division(top, level, false, constant.unsigned_abs());
+        let mut inner = self.inner.divide(a.inner(), Quotient { to: level, tables: &tables })?;
         if constant < 0 {
             inner = self.inner.negate(&inner)?;
         }
@@ -320,7 +382,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// `RlweError::Degree` if an operand has three parts, and as [`Evaluator::add`].
-    pub fn mul(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn mul(&self, a: &CiphertextOf<S, B>, b: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.dot(&[a], &[b])
     }
 
@@ -329,7 +391,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::mul`]; `RlweError::Operands`.
-    pub fn dot(&self, a: &[&Ciphertext<S>], b: &[&Ciphertext<S>]) -> Result<Ciphertext<S>, ExactError> {
+    pub fn dot(&self, a: &[&CiphertextOf<S, B>], b: &[&CiphertextOf<S, B>]) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check_dot(a, b)?;
         S::product(self, a, b)
     }
@@ -339,7 +401,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::mul`] and [`Evaluator::relinearize`].
-    pub fn mul_relin(&self, a: &Ciphertext<S>, b: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn mul_relin(&self, a: &CiphertextOf<S, B>, b: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.dot_relin(&[a], &[b])
     }
 
@@ -347,7 +409,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::mul_relin`].
-    pub fn square(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn square(&self, a: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.dot_relin(&[a], &[a])
     }
 
@@ -355,19 +417,40 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::mul_relin`]; `RlweError::Operands`.
-    pub fn dot_relin(&self, a: &[&Ciphertext<S>], b: &[&Ciphertext<S>]) -> Result<Ciphertext<S>, ExactError> {
+    pub fn dot_relin(
+        &self,
+        a: &[&CiphertextOf<S, B>],
+        b: &[&CiphertextOf<S, B>],
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check_dot(a, b)?;
         S::product_relin(self, a, b)
     }
 
-    fn check_dot(&self, a: &[&Ciphertext<S>], b: &[&Ciphertext<S>]) -> Result<(), ExactError> {
+    fn check_dot(&self, a: &[&CiphertextOf<S, B>], b: &[&CiphertextOf<S, B>]) -> Result<(), ExactError> {
         a.iter().chain(b).try_for_each(|c| self.check(c))?;
         self.inner.check_dot(&inners(a), &inners(b))?;
         Ok(())
     }
 }
 
+impl<S: Scheme> Evaluator<S, Simulated> {
+    /// `count` simulated encryptions under the public key.
+    ///
+    /// # Errors
+    /// [`ExactError::NoBudget`] where the level holds no fresh ciphertext.
+    pub fn encryptions(&self, level: usize, count: usize) -> Result<CiphertextOf<S, Simulated>, ExactError> {
+        let noise = self.params.noise().message() + self.params.noise().public_encryption();
+        check_fits(&self.params, "encryption", level, noise)?;
+        Ok(self.batch(level, count, State { factor: S::fresh_factor(&self.params, level), noise }))
+    }
+
+    /// `count` ciphertexts of which this is known.
+    pub fn batch(&self, level: usize, count: usize, state: State) -> CiphertextOf<S, Simulated> {
+        Ciphertext::new(&self.params, self.backend().batch(level, count), state)
+    }
+}
+
 /// The parts of each.
-pub(crate) fn inners<'a, S: Scheme>(side: &[&'a Ciphertext<S>]) -> Vec<&'a rlwe::Ciphertext> {
+pub(crate) fn inners<'a, S: Scheme, C: Shaped>(side: &[&'a Ciphertext<S, C>]) -> Vec<&'a C> {
     side.iter().map(|c| c.inner()).collect()
 }

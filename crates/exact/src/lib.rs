@@ -20,12 +20,11 @@ mod plaintext;
 pub mod plan;
 pub mod refresh;
 mod rotate;
-pub(crate) mod scale;
 mod scheme;
 mod wire;
 
 pub(crate) use ciphertext::check_fits;
-pub use ciphertext::{Ciphertext, State};
+pub use ciphertext::{Ciphertext, CiphertextOf, State};
 pub use decrypt::Decryptor;
 pub use encode::{Encoder, Packing, Wrap};
 pub use encrypt::Encryptor;
@@ -35,7 +34,6 @@ pub use noise::NoiseModel;
 pub(crate) use noise::ProductPlan;
 pub use params::IntegerParams;
 pub use plaintext::{PlainFactor, Plaintext};
-pub use rotate::Hoisted;
 pub use scheme::Scheme;
 pub(crate) use scheme::sealed;
 pub use wire::{

@@ -2,7 +2,6 @@
 
 use super::noise::NoiseModel;
 use super::plaintext::embedded_sizes;
-use super::scale::ProductTables;
 use crate::error::{ExactError, parameters};
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +12,7 @@ use sudare_ring::memo::Memo;
 use sudare_ring::ops::Division;
 use sudare_ring::prime::{is_prime, ntt_primes};
 use sudare_ring::{Limb, PlainModulus, RingError, RnsBasis, Shoup};
-use sudare_rlwe::{Params, RlweError};
+use sudare_rlwe::{Params, RlweError, ScalingTables};
 
 /// Bits of the auxiliary primes of BFV products: the largest that need no reduction within a
 /// transform.
@@ -41,7 +40,7 @@ struct Inner {
     /// For the norms of plaintexts that multiply; built when the first does.
     embedding: Memo<(), Embedding>,
     divisions: Memo<DivisionKey, Arc<Division>>,
-    products: Memo<(usize, usize, usize), Arc<ProductTables>>,
+    products: Memo<(usize, usize, usize), Arc<ScalingTables>>,
 }
 
 /// Parameters of exact arithmetic modulo t over a [`Params`] set. Cloning shares it.
@@ -217,16 +216,21 @@ impl IntegerParams {
         Ok(if cache.len() < MAX_CACHED { cache.insert(key, made).clone() } else { made })
     }
 
+    /// Whether an integer has an inverse modulo each prime of a level.
+    pub(crate) fn is_unit(&self, value: i64, level: usize) -> bool {
+        (0..=level).all(|l| !value.unsigned_abs().is_multiple_of(self.prime_at(l)))
+    }
+
     /// Tables of BFV products from level `high` to `low` with `aux` auxiliary primes.
     ///
     /// # Errors
     /// `RingError::NotCoprime` if primes are equal.
-    pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Result<Arc<ProductTables>, RlweError> {
+    pub(crate) fn product_tables(&self, high: usize, low: usize, aux: usize) -> Result<Arc<ScalingTables>, RlweError> {
         if let Some(found) = self.0.products.get(&(high, low, aux)) {
             return Ok(found.clone());
         }
         let q = self.0.params.q();
-        let made = ProductTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?;
+        let made = ScalingTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?;
         Ok(self.0.products.insert((high, low, aux), Arc::new(made)).clone())
     }
 

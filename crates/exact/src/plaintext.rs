@@ -69,25 +69,34 @@ impl Plaintext {
     /// `RlweError::NoSuchLevel`.
     pub fn factor(&self, level: usize) -> Result<PlainFactor, ExactError> {
         self.params.expect_level("preparing a plaintext", level)?;
-        let centered = self.centered(1);
-        let size = embedded_sizes(self.params.embedding()?, &centered).into_iter().fold(1.0, f64::max);
-        let poly = Poly::<Coeff>::from_signed(self.params.q_at(level), &centered).into_eval();
-        Ok(PlainFactor { params: self.params.clone(), poly, size })
+        let size = self.size()?;
+        Ok(PlainFactor { params: self.params.clone(), poly: self.multiplier(level), level, size })
+    }
+
+    /// Bound on the canonical norm of the centred polynomial.
+    pub(crate) fn size(&self) -> Result<f64, ExactError> {
+        Ok(embedded_sizes(self.params.embedding()?, &self.centered(1)).into_iter().fold(1.0, f64::max))
+    }
+
+    /// The centred polynomial over the primes of a level.
+    pub(crate) fn multiplier(&self, level: usize) -> Poly<Eval> {
+        Poly::<Coeff>::from_signed(self.params.q_at(level), &self.centered(1)).into_eval()
     }
 }
 
 /// A plaintext prepared to multiply ciphertexts, by its centred coefficients.
 #[derive(Clone, Debug)]
-pub struct PlainFactor {
+pub struct PlainFactor<P = Poly<Eval>> {
     pub(crate) params: IntegerParams,
-    pub(crate) poly: Poly<Eval>,
-    size: f64,
+    pub(crate) poly: P,
+    pub(crate) level: usize,
+    pub(crate) size: f64,
 }
 
-impl PlainFactor {
+impl<P> PlainFactor<P> {
     /// The highest level of the ciphertexts it multiplies.
     pub fn level(&self) -> usize {
-        self.poly.basis().len() - 1
+        self.level
     }
 
     /// Bound on its canonical norm: by how much it multiplies noise. A power of two, so that the

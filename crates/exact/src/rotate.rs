@@ -1,34 +1,21 @@
 //! Key switching of exact ciphertexts: relinearisation and automorphisms, by the keys and with the
 //! hoisting of all RLWE schemes.
 
-use super::ciphertext::{Ciphertext, check_fits};
+use super::ciphertext::{CiphertextOf, check_fits};
 use super::evaluator::Evaluator;
 use super::scheme::Scheme;
 use crate::error::ExactError;
-use sudare_rlwe as rlwe;
+use sudare_rlwe::{Backend, Shaped};
 
-/// A ciphertext whose c_1 is decomposed, for any number of rotations.
-pub struct Hoisted<'a, S: Scheme> {
-    ciphertext: &'a Ciphertext<S>,
-    inner: rlwe::Hoisted<'a>,
-}
-
-impl<S: Scheme> Hoisted<'_, S> {
-    /// The ciphertext.
-    pub fn ciphertext(&self) -> &Ciphertext<S> {
-        self.ciphertext
-    }
-}
-
-impl<S: Scheme> Evaluator<S> {
+impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// Three parts to two, at the same level.
     ///
     /// # Errors
     /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach,
     /// [`ExactError::NoBudget`].
-    pub fn relinearize(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn relinearize(&self, a: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
-        if a.parts().len() < 3 {
+        if a.inner().polynomials() < 3 {
             return Ok(a.clone());
         }
         self.inner.check_relin(a.level())?;
@@ -42,7 +29,7 @@ impl<S: Scheme> Evaluator<S> {
     /// # Errors
     /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel`, `RlweError::Degree`,
     /// [`ExactError::NoBudget`].
-    pub fn rotate_rows(&self, a: &Ciphertext<S>, step: i64) -> Result<Ciphertext<S>, ExactError> {
+    pub fn rotate_rows(&self, a: &CiphertextOf<S, B>, step: i64) -> Result<CiphertextOf<S, B>, ExactError> {
         self.automorphism(a, self.params.rotation_element(step), step)
     }
 
@@ -50,7 +37,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`].
-    pub fn rotate_columns(&self, a: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {
+    pub fn rotate_columns(&self, a: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.automorphism(a, self.params.row_swap_element(), 0)
     }
 
@@ -58,14 +45,19 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`].
-    pub fn automorphism(&self, a: &Ciphertext<S>, element: u64, step: i64) -> Result<Ciphertext<S>, ExactError> {
+    pub fn automorphism(
+        &self,
+        a: &CiphertextOf<S, B>,
+        element: u64,
+        step: i64,
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check_two_parts("rotation", a)?;
         let noise = self.rotated(a, element)?;
         Ok(a.with(self.inner.automorphism(a.inner(), element, step)?, noise))
     }
 
     /// The noise of a ciphertext after a rotation.
-    fn rotated(&self, a: &Ciphertext<S>, element: u64) -> Result<f64, ExactError> {
+    fn rotated(&self, a: &CiphertextOf<S, B>, element: u64) -> Result<f64, ExactError> {
         if element == 1 {
             return Ok(a.noise);
         }
@@ -74,31 +66,11 @@ impl<S: Scheme> Evaluator<S> {
         Ok(noise)
     }
 
-    /// Decomposes once for many rotations (hoisting).
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`.
-    pub fn hoist<'a>(&self, a: &'a Ciphertext<S>) -> Result<Hoisted<'a, S>, ExactError> {
-        self.check(a)?;
-        Ok(Hoisted { ciphertext: a, inner: self.inner.hoist(a.inner())? })
-    }
-
-    /// A rotation of a hoisted ciphertext.
-    ///
-    /// # Errors
-    /// As [`Evaluator::rotate_rows`].
-    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_, S>, step: i64) -> Result<Ciphertext<S>, ExactError> {
-        let a = hoisted.ciphertext;
-        self.check(a)?;
-        let noise = self.rotated(a, self.params.rotation_element(step))?;
-        Ok(a.with(self.inner.rotate_hoisted(&hoisted.inner, step)?, noise))
-    }
-
     /// Many rotations of rows with one decomposition.
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`].
-    pub fn rotate_many(&self, a: &Ciphertext<S>, steps: &[i64]) -> Result<Vec<Ciphertext<S>>, ExactError> {
+    pub fn rotate_many(&self, a: &CiphertextOf<S, B>, steps: &[i64]) -> Result<Vec<CiphertextOf<S, B>>, ExactError> {
         self.check(a)?;
         let noise = |step: &i64| self.rotated(a, self.params.rotation_element(*step));
         let noises = steps.iter().map(noise).collect::<Result<Vec<_>, _>>()?;
@@ -111,7 +83,11 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`]; `RlweError::Operands` without elements.
-    pub fn sum_of_automorphisms(&self, a: &Ciphertext<S>, elements: &[u64]) -> Result<Ciphertext<S>, ExactError> {
+    pub fn sum_of_automorphisms(
+        &self,
+        a: &CiphertextOf<S, B>,
+        elements: &[u64],
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
         let (operation, model) = ("sum of rotations", self.params.noise());
         self.check_two_parts(operation, a)?;
         self.inner.check_keys(elements, a.level())?;
@@ -126,7 +102,7 @@ impl<S: Scheme> Evaluator<S> {
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`].
-    pub fn sum_slots(&self, a: &Ciphertext<S>, columns: bool) -> Result<Ciphertext<S>, ExactError> {
+    pub fn sum_slots(&self, a: &CiphertextOf<S, B>, columns: bool) -> Result<CiphertextOf<S, B>, ExactError> {
         self.params.slot_transform()?;
         let mut sum = a.clone();
         for element in self.params.sum_elements(columns) {

@@ -1,9 +1,10 @@
 //! BFV and BGV as types.
 
-use super::ciphertext::Ciphertext;
+use super::ciphertext::CiphertextOf;
 use super::evaluator::Evaluator;
 use super::params::IntegerParams;
 use crate::error::ExactError;
+use sudare_rlwe::Backend;
 
 pub(crate) mod sealed {
     /// Only this crate's schemes are schemes.
@@ -32,17 +33,17 @@ pub trait Scheme: sealed::Sealed + Sized + Send + Sync + 'static {
 
     /// Σ a_i·b_i with three parts.
     #[doc(hidden)]
-    fn product(
-        evaluator: &Evaluator<Self>,
-        a: &[&Ciphertext<Self>],
-        b: &[&Ciphertext<Self>],
-    ) -> Result<Ciphertext<Self>, ExactError>;
+    fn product<B: Backend>(
+        evaluator: &Evaluator<Self, B>,
+        a: &[&CiphertextOf<Self, B>],
+        b: &[&CiphertextOf<Self, B>],
+    ) -> Result<CiphertextOf<Self, B>, ExactError>;
 
     /// Σ a_i·b_i with two parts, and in BGV with its modulus switched.
     #[doc(hidden)]
-    fn product_relin(
-        evaluator: &Evaluator<Self>,
-        a: &[&Ciphertext<Self>],
-        b: &[&Ciphertext<Self>],
-    ) -> Result<Ciphertext<Self>, ExactError>;
+    fn product_relin<B: Backend>(
+        evaluator: &Evaluator<Self, B>,
+        a: &[&CiphertextOf<Self, B>],
+        b: &[&CiphertextOf<Self, B>],
+    ) -> Result<CiphertextOf<Self, B>, ExactError>;
 }

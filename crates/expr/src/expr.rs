@@ -25,13 +25,16 @@ struct Written {
     inputs: Vec<InputSpec>,
     nodes: Vec<Node>,
     output: usize,
+    /// Nodes whose values are results as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<usize>,
 }
 
 impl Written {
     /// The same with the steps of its polynomials, and with equal operations done once: two nodes that read alike are one
     /// value. What is known of each node comes with it.
     fn flat(self) -> Result<(Self, Vec<Info>), ExprError> {
-        let Self { inputs, nodes: written, output } = self;
+        let Self { inputs, nodes: written, output, others } = self;
         let (mut nodes, mut info) = (Vec::<Node>::with_capacity(written.len()), Vec::with_capacity(written.len()));
         // The place of each node that is written.
         let mut place = Vec::<usize>::with_capacity(written.len());
@@ -65,10 +68,12 @@ impl Written {
             }
             place.extend(made.last());
         }
-        match place.get(output) {
-            Some(output) => Ok((Self { inputs, nodes, output: *output }, info)),
-            None => refuse(format!("its value is node {output}, and there are {}", place.len())),
-        }
+        let at = |result: usize| match place.get(result) {
+            Some(at) => Ok(*at),
+            None => refuse(format!("its value is node {result}, and there are {}", place.len())),
+        };
+        let (output, others) = (at(output)?, others.into_iter().map(at).collect::<Result<_, _>>()?);
+        Ok((Self { inputs, nodes, output, others }, info))
     }
 }
 
@@ -96,7 +101,7 @@ pub struct Expr {
 impl TryFrom<Written> for Expr {
     type Error = ExprError;
     fn try_from(w: Written) -> Result<Self, ExprError> {
-        Self::new(w.inputs, w.nodes, w.output)
+        Self::checked(w)
     }
 }
 
@@ -113,6 +118,11 @@ impl Expr {
     /// [`ExprError::Expression`] for a graph that makes no sense or is too large,
     /// [`ExprError::Shapes`] for shapes that do not go together.
     pub fn new(inputs: Vec<InputSpec>, nodes: Vec<Node>, output: usize) -> Result<Self, ExprError> {
+        Self::checked(Written { inputs, nodes, output, others: Vec::new() })
+    }
+
+    fn checked(written: Written) -> Result<Self, ExprError> {
+        let Written { inputs, nodes, .. } = &written;
         let size = |count: usize| (1..=MAX_NODES).contains(&count);
         let too_many = || refuse(format!("it takes 1 to {MAX_NODES} inputs and nodes"));
         if !size(inputs.len()) || !size(nodes.len()) {
@@ -124,12 +134,12 @@ impl Expr {
                 return refuse(format!("two inputs are called {:?}", input.name));
             }
         }
-        let (Written { inputs, nodes, output }, info) = Written { inputs, nodes, output }.flat()?;
+        let (Written { inputs, nodes, output, others }, info) = written.flat()?;
         if !size(nodes.len()) {
             return too_many();
         }
         let mut used = vec![false; nodes.len()];
-        used[output] = true;
+        others.iter().chain([&output]).for_each(|result| used[*result] = true);
         for (at, node) in nodes.iter().enumerate().rev() {
             if used[at] {
                 node.operands.iter().for_each(|o| used[*o] = true);
@@ -149,7 +159,10 @@ impl Expr {
             return refuse("nothing in it is encrypted".into());
         }
         check_kind(&inputs, &nodes, output)?;
-        Ok(Self { written: Written { inputs, nodes, output }, info })
+        if !others.is_empty() && (inputs.iter().any(|i| i.integers.is_some()) || info[output].plain) {
+            return refuse("several results are those of real matrices; take a plan for each result".into());
+        }
+        Ok(Self { written: Written { inputs, nodes, output, others }, info })
     }
 
     /// Means and covariances of a table's columns.
@@ -160,7 +173,7 @@ impl Expr {
         Self::new(vec![table], vec![Node::input(0), Node::new(Operation::Moments, &[0])], 1)
     }
 
-    /// Reads `{"inputs": […], "nodes": […], "output": …}`.
+    /// Reads `{"inputs": […], "nodes": […], "output": …}`, and `"others": […]` where nodes have further results.
     ///
     /// # Errors
     /// As [`Expr::new`]; [`ExprError::Expression`] for text that is no expression.
@@ -186,6 +199,16 @@ impl Expr {
     /// The node whose value is the expression's.
     pub fn output(&self) -> usize {
         self.written.output
+    }
+
+    /// The nodes whose values are results: the expression's value first.
+    pub fn results(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.output()).chain(self.written.others.iter().copied())
+    }
+
+    /// Whether it has one value.
+    pub fn has_one_result(&self) -> bool {
+        self.written.others.is_empty()
     }
 
     /// What is known of a node.
@@ -279,6 +302,25 @@ mod tests {
         assert_eq!(e.as_product(), None);
         let json = serde_json::to_string(&e).unwrap();
         assert_eq!(Expr::from_json(&json).unwrap(), e);
+    }
+
+    #[test]
+    fn several_results() {
+        let graph = |more: &str, dtype: &str| {
+            format!(
+                r#"{{"inputs":[{{"name":"A","rows":2,"cols":3,"max_abs":1{dtype}}}],"nodes":[{{"op":"input","input":0}},
+                {{"op":"sum","axis":0,"operands":[0]}},{{"op":"mul","operands":[0,0]}}],"output":2{more}}}"#
+            )
+        };
+        // The sum matters to a result of its own alone.
+        assert!(Expr::from_json(&graph("", "")).is_err());
+        let e = Expr::from_json(&graph(r#","others":[1]"#, "")).unwrap();
+        assert_eq!(e.results().collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(e.to_string(), "A * A, A.sum(0)");
+        assert!(!e.has_one_result() && e.ended_product().is_none());
+        assert_eq!(Expr::from_json(&serde_json::to_string(&e).unwrap()).unwrap(), e);
+        assert!(Expr::from_json(&graph(r#","others":[3]"#, "")).is_err());
+        assert!(Expr::from_json(&graph(r#","others":[1]"#, r#","integers":1"#)).is_err());
     }
 
     #[test]

@@ -29,12 +29,24 @@ pub struct InputSpec {
     /// For a table of which statistics are found, a bound for each column; `max_abs` is the largest of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<f64>,
+    /// Whether its rows are a block of any number of them, each of which is computed with by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub block: bool,
 }
 
 impl InputSpec {
     /// An encrypted input.
     pub fn new(name: &str, (rows, cols): (usize, usize), max_abs: f64) -> Self {
-        Self { name: name.to_owned(), rows, cols, max_abs, plain: false, integers: None, columns: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            rows,
+            cols,
+            max_abs,
+            plain: false,
+            integers: None,
+            columns: Vec::new(),
+            block: false,
+        }
     }
 
     /// An encrypted input of integers.

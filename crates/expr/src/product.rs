@@ -95,7 +95,7 @@ impl Expr {
 
     /// The two inputs' positions, if the expression is one product of two different inputs.
     pub fn as_product(&self) -> Option<(usize, usize)> {
-        let (left, right) = self.factors(self.output())?;
+        let (left, right) = self.factors(self.output()).filter(|_| self.has_one_result())?;
         let input = |node: usize| self.nodes()[node].operation.input();
         Some((input(left)?, input(right)?)).filter(|(l, r)| l != r)
     }
@@ -110,6 +110,9 @@ impl Expr {
     /// by inputs that are added to it.
     pub fn ended_product(&self) -> Option<EndedProduct> {
         let (mut ends, mut addends, mut product) = (Vec::new(), Vec::new(), self.output());
+        if !self.has_one_result() {
+            return None;
+        }
         let (left, right) = loop {
             if let Some(factors) = self.factors(product) {
                 break factors;

@@ -30,6 +30,7 @@ impl Expr {
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(self.output()))
+        let results: Vec<String> = self.results().map(|node| self.text(node)).collect();
+        f.write_str(&results.join(", "))
     }
 }

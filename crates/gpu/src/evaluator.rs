@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_cuda::{Batch, CudaError, Device, Pairs};
 use sudare_ring::ops::PeriodicPoly;
-use sudare_ring::{Coeff, Eval, Poly, interrupt};
+use sudare_ring::{Coeff, ErrorKind, Eval, Poly, interrupt};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::{
-    Backend, Blocks, Combination, Context, Cpu, MapEnd, MapSteps, Over, Params, Raise, RlweError, Shaped,
+    Backend, Blocks, Combination, Context, Cpu, Divisor, MapEnd, MapSteps, Over, Params, Raise, RlweError,
+    ScaledProduct, Shaped,
 };
 
 /// Evaluates on batches with a server's keys, as the backend of an [`rlwe::Evaluator`] or of a scheme's. Operands are never
@@ -43,6 +44,13 @@ impl Row {
             Over::QP => Ok(rlwe::narrowed(&self.values.to_poly(params.qp_at(self.level)), params, level)?.into_owned()),
         }
     }
+}
+
+/// What has no kernel.
+fn no_such_division() -> crate::GpuError {
+    let reason =
+        "a GPU divides linear maps by the special primes and the last prime alone; compute this one on the processor";
+    RlweError::Device { reason: reason.into(), kind: ErrorKind::Unsupported }.into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -305,8 +313,12 @@ impl Evaluator {
         Ok(total.ok_or(RlweError::Internal { what: "a linear map without a giant step" })?)
     }
 
-    fn ended(&self, tables: &Switching, pair: &Batch<Eval>, end: MapEnd) -> Result<Vec<Batch<Eval>>> {
-        let division = tables.with_rescale()?;
+    fn ended(&self, tables: &Switching, pair: &Batch<Eval>, end: MapEnd, by: &Divisor<'_>) -> Result<Vec<Batch<Eval>>> {
+        let division = match by {
+            Divisor::One => &tables.mod_down,
+            Divisor::Last => tables.with_rescale()?,
+            Divisor::Above(_) => return Err(no_such_division()),
+        };
         if end == MapEnd::Value {
             return Ok(vec![division.apply(pair)?]);
         }
@@ -360,7 +372,8 @@ impl Evaluator {
     }
 }
 
-/// Polynomials go to the device when they are used. A ciphertext is raised by the processor, and so are blocks multiplied.
+/// Polynomials go to the device when they are used. The processor raises ciphertexts and multiplies blocks; of BFV and BGV it has
+/// the products and the divisions by a scheme's tables.
 impl Backend for Evaluator {
     type Ciphertext = Ciphertexts;
     type Plaintext = Poly<Eval>;
@@ -411,18 +424,18 @@ impl Backend for Evaluator {
         Ok((0..count).map(part).collect::<Result<_>>()?)
     }
 
-    fn add(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.combine(a, b, Batch::add, |b| Ok(b.clone()))?)
-    }
-
-    fn sub(&self, a: &Ciphertexts, b: &Ciphertexts) -> Refused<Ciphertexts> {
-        Ok(self.combine(a, b, Batch::sub, Batch::neg)?)
-    }
-
-    fn mul_integer(&self, a: &Ciphertexts, value: i64) -> Refused<Ciphertexts> {
-        self.here(a)?;
-        let parts = if value == -1 { a.parts().neg() } else { a.parts().mul_integer(value) };
-        Ok(a.with(parts.map_err(crate::GpuError::from)?, a.level()))
+    fn sum(&self, terms: &[(&Ciphertexts, i64)]) -> Refused<Ciphertexts> {
+        match terms {
+            [(a, value)] => {
+                self.here(a)?;
+                let parts = if *value == -1 { a.parts().neg() } else { a.parts().mul_integer(*value) };
+                Ok(a.with(parts.map_err(crate::GpuError::from)?, a.level()))
+            }
+            [(a, 1), (b, 1)] => Ok(self.combine(a, b, Batch::add, |b| Ok(b.clone()))?),
+            [(a, 1), (b, -1)] => Ok(self.combine(a, b, Batch::sub, Batch::neg)?),
+            [a, b] => self.sum(&[(&self.sum(&[*a])?, 1), (&self.sum(&[*b])?, 1)]),
+            more => Err(RlweError::Operands { operation: "a sum with weights", left: more.len(), right: 2 }),
+        }
     }
 
     fn mul_imaginary_unit(&self, a: &Ciphertexts, minus: bool) -> Refused<Ciphertexts> {
@@ -444,7 +457,7 @@ impl Backend for Evaluator {
         let p = self.plain("product with a plaintext", a, p)?;
         let product = || -> Result<_> { Ok(a.parts().mul(&p.repeated(a.parts().parts())?)?) };
         let product = a.with(product()?, a.level());
-        if rescale { self.rescale(&product) } else { Ok(product) }
+        if rescale { self.divide(&product, &Divisor::Last) } else { Ok(product) }
     }
 
     fn dot(&self, a: &[&Ciphertexts], b: &[&Ciphertexts]) -> Refused<Ciphertexts> {
@@ -452,8 +465,22 @@ impl Backend for Evaluator {
         Ok(a[0].with(self.sum_of_products(a, b, level)?, level))
     }
 
-    fn product(&self, a: &Ciphertexts, b: &Ciphertexts, rescale: bool) -> Refused<Ciphertexts> {
-        let level = a.level().min(b.level());
+    fn dot_scaled(&self, a: &[&Ciphertexts], b: &[&Ciphertexts], by: &ScaledProduct<'_>) -> Refused<Ciphertexts> {
+        let down = |side: &[&Ciphertexts]| side.iter().map(|a| a.to_host()).collect::<Result<Vec<_>>>();
+        let (left, right) = (down(a)?, down(b)?);
+        let one = |i: usize| {
+            let [l, r] = [&left, &right].map(|side| side.iter().map(|c| &c[i]).collect::<Vec<_>>());
+            self.host.dot_scaled(&l, &r, by)
+        };
+        let made = (0..a[0].len()).map(one).collect::<Refused<Vec<_>>>()?;
+        Ok(Ciphertexts::from_host(&self.device, &made.iter().collect::<Vec<_>>())?)
+    }
+
+    fn product(&self, a: &Ciphertexts, b: &Ciphertexts, by: &Divisor<'_>) -> Refused<Ciphertexts> {
+        let (level, rescale) = (a.level().min(b.level()), matches!(by, Divisor::Last));
+        if let Divisor::Above(_) = by {
+            return self.relinearize(&self.dot(&[a], &[b])?, by);
+        }
         let product = || -> Result<_> {
             let (a, b, key) = (self.dropped(a, level)?, self.dropped(b, level)?, self.relin()?);
             self.with_switching(level, |tables| {
@@ -464,31 +491,40 @@ impl Backend for Evaluator {
         Ok(a.with(product()?, level - usize::from(rescale)))
     }
 
-    fn relinearize(&self, a: &Ciphertexts, rescale: bool) -> Refused<Ciphertexts> {
+    fn relinearize(&self, a: &Ciphertexts, by: &Divisor<'_>) -> Refused<Ciphertexts> {
         self.here(a)?;
+        if let Divisor::Above(_) = by {
+            return Ok(self.on_host(a, |c| self.host.relinearize(c, by))?);
+        }
+        let rescale = matches!(by, Divisor::Last);
         Ok(a.with(self.relinearized(a.parts(), a.level(), rescale)?, a.level() - usize::from(rescale)))
     }
 
-    fn rescale(&self, a: &Ciphertexts) -> Refused<Ciphertexts> {
+    fn divide(&self, a: &Ciphertexts, by: &Divisor<'_>) -> Refused<Ciphertexts> {
         self.here(a)?;
-        let parts = || -> Result<_> { Ok(self.level(a.level())?.rescale()?.apply(a.parts())?) };
-        Ok(a.with(parts()?, a.level() - 1))
+        let last = || -> Result<_> { Ok(self.level(a.level())?.rescale()?.apply(a.parts())?) };
+        match by {
+            Divisor::One => Ok(a.clone()),
+            Divisor::Last => Ok(a.with(last()?, a.level() - 1)),
+            Divisor::Above(_) => Ok(self.on_host(a, |c| self.host.divide(c, by))?),
+        }
     }
 
-    fn drop_to(&self, a: &Ciphertexts, level: usize) -> Refused<Ciphertexts> {
-        Ok(self.dropped(a, level)?)
-    }
-
-    fn automorphism(&self, a: &Ciphertexts, element: u64) -> Refused<Ciphertexts> {
-        self.here(a)?;
-        let key = self.galois(element)?;
-        let image =
-            self.with_switching(a.level(), |t| Ok(t.gadget.rotate(a.parts(), element, &key, &t.mod_down)?))?;
-        Ok(a.with(image, a.level()))
+    fn drop_to(&self, a: &Ciphertexts, params: &Params, level: usize) -> Refused<Ciphertexts> {
+        let low = self.dropped(a, level)?;
+        Ok(if params.same(a.params()) { low } else { low.under(params) })
     }
 
     fn automorphisms(&self, a: &Ciphertexts, elements: &[u64]) -> Refused<Vec<Ciphertexts>> {
         self.here(a)?;
+        if let [element] = elements
+            && *element != 1
+        {
+            let key = self.galois(*element)?;
+            let rotated =
+                self.with_switching(a.level(), |t| Ok(t.gadget.rotate(a.parts(), *element, &key, &t.mod_down)?))?;
+            return Ok(vec![a.with(rotated, a.level())]);
+        }
         Ok(self.with_switching(a.level(), |tables| {
             let digits = tables.gadget.decompose(a.parts())?;
             let image = |element: &u64| -> Result<Ciphertexts> {
@@ -525,15 +561,20 @@ impl Backend for Evaluator {
         &self,
         sources: &[(&Ciphertexts, MapEnd)],
         maps: &[(&MapSteps, &[Vec<Row>])],
+        by: &Divisor<'_>,
     ) -> Refused<Vec<Vec<Ciphertexts>>> {
+        if let Divisor::Above(_) = by {
+            return Err(no_such_division().into());
+        }
         let one = |map: &(&MapSteps, &[Vec<Row>])| -> Result<Vec<Ciphertexts>> {
             let mut out = Vec::new();
             for (a, end) in sources {
                 self.here(a)?;
                 self.with_switching(a.level(), |tables| {
                     let pair = self.mapped(tables, a, *map)?;
-                    let made = self.ended(tables, &pair, *end)?;
-                    out.extend(made.into_iter().map(|parts| a.with(parts, a.level() - 1)));
+                    let made = self.ended(tables, &pair, *end, by)?;
+                    let to = by.level("linear map", a.level())?;
+                    out.extend(made.into_iter().map(|parts| a.with(parts, to)));
                     Ok(())
                 })?;
             }
@@ -557,10 +598,6 @@ impl Backend for Evaluator {
     fn raise(&self, a: &Ciphertexts, by: &Raise) -> Refused<Ciphertexts> {
         self.here(a)?;
         Ok(self.on_host(a, |c| self.host.raise(c, by))?)
-    }
-
-    fn under(&self, a: &Ciphertexts, params: &Params) -> Refused<Ciphertexts> {
-        Ok(a.under(params))
     }
 
     fn block_products(

@@ -1,9 +1,11 @@
 //! What can go wrong with an encrypted computation, and the remedy.
 
+use sudare_exact::ExactError;
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::wire::WireError;
+use sudare_tfhe::TfheError;
 
 /// An operation that was refused. Operands are as they were.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -15,6 +17,12 @@ pub enum HeError {
     /// A step of several parties was refused.
     #[error(transparent)]
     Party(#[from] PartyError),
+    /// BFV or BGV refused its ciphertexts.
+    #[error(transparent)]
+    Exact(ExactError),
+    /// TFHE refused its ciphertexts or keys.
+    #[error(transparent)]
+    Tfhe(TfheError),
     /// Operands whose scales differ by more than their noise.
     #[error(
         "{operation} met scales 2^{left:.4} and 2^{right:.4}; rescale both alike, encode at the other's scale, or use Evaluator::set_scale"
@@ -188,6 +196,8 @@ impl Kinded for HeError {
         match self {
             Self::Rlwe(e) => e.kind(),
             Self::Party(e) => e.kind(),
+            Self::Exact(e) => e.kind(),
+            Self::Tfhe(e) => e.kind(),
             Self::ScaleMismatch { .. }
             | Self::TooLarge { .. }
             | Self::NoPrecision { .. }
@@ -209,6 +219,15 @@ impl Kinded for HeError {
 impl From<RingError> for HeError {
     fn from(error: RingError) -> Self {
         Self::Rlwe(error.into())
+    }
+}
+
+impl From<TfheError> for HeError {
+    fn from(error: TfheError) -> Self {
+        match error {
+            TfheError::Rlwe(e) => Self::Rlwe(e),
+            e => Self::Tfhe(e),
+        }
     }
 }
 

@@ -189,6 +189,7 @@ pub(crate) struct CircuitFigures {
     /// Nodes that are refreshed.
     after: Vec<usize>,
     output: usize,
+    results: Vec<usize>,
     batch: usize,
 }
 
@@ -223,6 +224,7 @@ impl CircuitFigures {
             refresh,
             after,
             output: expr.output(),
+            results: expr.results().collect(),
             batch: goal.batch,
         })
     }
@@ -268,7 +270,7 @@ impl program::ProgramFigures for CircuitFigures {
     }
 
     fn error(&self) -> f64 {
-        self.nodes[self.output].error
+        largest_error(&self.nodes, self.results.iter().copied())
     }
 
     fn node_error(&self, node: usize) -> Option<f64> {
@@ -279,6 +281,11 @@ impl program::ProgramFigures for CircuitFigures {
         let count = self.graph.layouts[node].ciphertexts() * self.batch;
         Some(NodeSize { count, parts: 2, level: self.nodes[node].level })
     }
+}
+
+/// The largest error of several values.
+fn largest_error(nodes: &[Node], of: impl Iterator<Item = usize>) -> f64 {
+    of.map(|node| nodes[node].error).fold(0.0, f64::max)
 }
 
 /// The refreshes of a specification, if its parameters are the set's and every node that it names can be one's.
@@ -353,7 +360,7 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
                     Run::new(expr, &params, &graph, None)
                 };
                 let Ok(run) = run() else { continue };
-                if run.nodes[expr.output()].error <= wanted {
+                if largest_error(&run.nodes, expr.results()) <= wanted {
                     let cost = price(&(run.work() * goal.batch as f64), literal.log_n);
                     if best.as_ref().is_none_or(|(c, _)| cost < *c) {
                         best = Some((cost, CircuitSpec { tile, params: literal, refresh: None }));

@@ -66,10 +66,10 @@ impl Goal {
         self.release.map_or(error, |policy| policy.released_error(self.values(), error))
     }
 
-    /// Nodes of the inputs and of the result.
+    /// Nodes of the inputs and of the results.
     pub fn ends(&self) -> impl Iterator<Item = usize> {
         let expr = &self.expression;
-        (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain([expr.output()])
+        (0..expr.inputs().len()).map(|i| expr.node_of_input(i)).chain(expr.results())
     }
 
     /// Refuses what no plan is made for.
@@ -89,6 +89,9 @@ impl Goal {
             if !fit::reaches(reach, bound) {
                 return refuse(fit::outside(&self.expression.text(of.variable), bound, reach));
             }
+        }
+        if self.release.is_some() && !self.expression.has_one_result() {
+            return refuse("a release shows one result; take a plan for each".into());
         }
         if self.expression.as_moments().is_some() && self.batch != 1 {
             return refuse("statistics are those of one table at a time".into());

@@ -4,7 +4,7 @@ use super::cost::CostModel;
 use super::program::Program;
 use super::summary::{self, Considered};
 use super::{Goal, Plan, circuit, product};
-use sudare_expr::Shape;
+use sudare_expr::{Expr, Shape};
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_methods::MatrixError;
 use sudare_methods::exact;
@@ -54,7 +54,7 @@ impl Planner {
     pub fn plan(&self, goal: &Goal) -> Result<Plan, MatrixError> {
         goal.check()?;
         if goal.expression.as_moments().is_some() {
-            return Plan::new(goal.clone(), Program::of_moments(goal));
+            return self.table(goal);
         }
         let mut priced = self.priced(goal)?;
         while let Some(chosen) = self.choose(&priced) {
@@ -69,6 +69,21 @@ impl Planner {
             }
         }
         Err(MatrixError::NoPlan { reason: self.refusal(goal, &priced)? })
+    }
+
+    /// Statistics of a table, which there is one way to compute.
+    fn table(&self, goal: &Goal) -> Result<Plan, MatrixError> {
+        let plan = Plan::new(goal.clone(), Program::of_moments(goal))?;
+        let (needed, figures) = (plan.summary().memory, plan.engine().figures());
+        if needed > self.memory {
+            let (needed, limit) = (bytes(needed), bytes(self.memory));
+            let reason = format!(
+                "the statistics take {needed} of memory, and the limit is {limit}; raise the limit or take a table of fewer rows or columns"
+            );
+            return Err(MatrixError::NoPlan { reason });
+        }
+        let seconds = self.cost.price(&figures.work(), figures.literal().log_n, self.threads);
+        Ok(plan.with_estimates(seconds, Vec::new()))
     }
 
     /// Programs with their prices, the cheapest first; the verdict is empty for those that would do.
@@ -211,7 +226,7 @@ impl Planner {
                 goal.expression
             ));
         }
-        let (expr, size) = (&goal.expression, goal.expression.info(goal.expression.output()).max_abs);
+        let (expr, size) = (&goal.expression, largest(&goal.expression));
         let integers =
             if self.integers_would_do(goal)? { "; integers are exact: describe the inputs with dtype=int" } else { "" };
         let release = if goal.release.is_some() { ", or release fewer results or with fewer bits" } else { "" };
@@ -249,7 +264,7 @@ impl Planner {
         let serves = |error: f64| -> Result<bool, MatrixError> {
             Ok(self.priced(&Goal { error, ..goal.clone() })?.iter().any(|(_, c)| self.would_do(c)))
         };
-        let most = goal.expression.info(goal.expression.output()).max_abs.max(goal.error);
+        let most = largest(&goal.expression).max(goal.error);
         if !serves(most)? {
             return Ok(None);
         }
@@ -261,6 +276,11 @@ impl Planner {
         }
         Ok(Some(rounded_up(high)))
     }
+}
+
+/// The largest bound of a result.
+fn largest(expr: &Expr) -> f64 {
+    expr.results().map(|node| expr.info(node).max_abs).fold(0.0, f64::max)
 }
 
 /// The least number of two digits that is not under `x`.

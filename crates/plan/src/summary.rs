@@ -204,7 +204,10 @@ fn operands(goal: &Goal, figures: &dyn ProgramFigures, error: f64) -> Vec<Operan
     let inputs = expr.inputs().iter().enumerate();
     let mut all: Vec<OperandLine> =
         inputs.map(|(i, input)| line(&input.name, expr.node_of_input(i), Some(input))).collect();
-    all.push(line("result", expr.output(), None));
+    all.extend(expr.results().enumerate().map(|(at, node)| match at {
+        0 => line("result", node, None),
+        _ => line(&format!("result {}", at + 1), node, None),
+    }));
     all
 }
 

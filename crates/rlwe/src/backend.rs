@@ -12,9 +12,11 @@ use crate::error::RlweError;
 use crate::ids::KeyId;
 use crate::keys::KeySwitchKey;
 use crate::params::Params;
+use crate::scaling::ScalingTables;
+use std::fmt;
 use std::sync::Arc;
 use sudare_ring::automorphism::conjugation_element;
-use sudare_ring::ops::PeriodicPoly;
+use sudare_ring::ops::{Division, PeriodicPoly};
 use sudare_ring::{Eval, Poly};
 use zeroize::Zeroize;
 
@@ -64,14 +66,14 @@ impl Shaped for Ciphertext {
     }
 }
 
-/// What ends a linear map of a ciphertext.
+/// What ends a linear map of a ciphertext, before it is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapEnd {
-    /// The rescale.
+    /// Nothing.
     Value,
-    /// Its sum v + v̄ with its conjugate, rescaled.
+    /// Its sum v + v̄ with its conjugate.
     Real,
-    /// That, and i·(v̄ − v), twice its imaginary part, both rescaled.
+    /// That, and i·(v̄ − v), twice its imaginary part.
     Parts,
 }
 
@@ -124,6 +126,79 @@ impl Raise {
     /// [`RlweError::Internal`] without any.
     pub fn keys(&self) -> Result<&[KeySwitchKey; 2], RlweError> {
         self.keys.as_deref().ok_or(RlweError::Internal { what: "a ciphertext is raised without keys" })
+    }
+}
+
+/// ⌊F·x/D⌉ by tables that a scheme made. D is the product of the data primes above a level, and of P where x is over Q·P.
+#[derive(Clone, Copy)]
+pub struct Quotient<'a> {
+    /// The level of the result.
+    pub to: usize,
+    /// The tables; a backend that computes nothing does not ask for them.
+    pub tables: &'a dyn Fn() -> Result<Arc<Division>, RlweError>,
+}
+
+impl Quotient<'_> {
+    /// The tables, for what is over so many primes.
+    ///
+    /// # Errors
+    /// Theirs; [`RlweError::NoSuchLevel`] for tables over other primes.
+    pub fn over(&self, primes: usize) -> Result<Arc<Division>, RlweError> {
+        let division = (self.tables)()?;
+        let kept = division.kept().len();
+        if kept != self.to + 1 || kept + division.tail().len() != primes {
+            return Err(RlweError::NoSuchLevel { operation: "division", wanted: kept, highest: self.to + 1 });
+        }
+        Ok(division)
+    }
+}
+
+impl fmt::Debug for Quotient<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Quotient(to level {})", self.to)
+    }
+}
+
+/// Which data primes something is divided by.
+#[derive(Clone, Copy, Debug)]
+pub enum Divisor<'a> {
+    /// None.
+    One,
+    /// The last: a rescale.
+    Last,
+    /// Those above a level, and the result is multiplied by a factor.
+    Above(Quotient<'a>),
+}
+
+impl Divisor<'_> {
+    /// The level of what is divided at a level.
+    ///
+    /// # Errors
+    /// [`RlweError::OutOfLevels`], [`RlweError::NoSuchLevel`] if there is none.
+    pub fn level(&self, operation: &'static str, from: usize) -> Result<usize, RlweError> {
+        match self {
+            Self::One => Ok(from),
+            Self::Last => from.checked_sub(1).ok_or(RlweError::OutOfLevels { operation, needed: 1, level: from }),
+            Self::Above(by) if by.to <= from => Ok(by.to),
+            Self::Above(by) => Err(RlweError::NoSuchLevel { operation, wanted: by.to, highest: from }),
+        }
+    }
+}
+
+/// How BFV multiplies: operands over the primes of a level and auxiliary ones, the sum of their products times t/R.
+#[derive(Clone, Copy)]
+pub struct ScaledProduct<'a> {
+    /// The level of the result.
+    pub level: usize,
+    /// Auxiliary primes, all below 2^50; R is their product.
+    pub aux: usize,
+    /// The tables for operands of a level; a backend that computes nothing does not ask for them.
+    pub tables: &'a dyn Fn(usize) -> Result<Arc<ScalingTables>, RlweError>,
+}
+
+impl fmt::Debug for ScaledProduct<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScaledProduct(to level {}, {} auxiliary primes)", self.level, self.aux)
     }
 }
 
@@ -189,30 +264,20 @@ pub trait Backend: Sync {
         None
     }
 
-    /// What such a circuit made, as the value of all.
-    fn returned(&self, made: &Self::Ciphertext) -> Self::Ciphertext {
-        made.clone()
-    }
-
-    /// `count` ciphertexts like this one as one, if the backend computes but one of what is alike.
+    /// `count` ciphertexts like this one as one, if the backend computes but one of what is alike: what such a circuit made, as
+    /// the value of all, or the parts of a larger value.
     fn assembled(&self, _like: &Self::Ciphertext, _count: usize) -> Option<Self::Ciphertext> {
         None
     }
 
-    /// a + b.
-    fn add(&self, a: &Self::Ciphertext, b: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
-
-    /// a − b.
-    fn sub(&self, a: &Self::Ciphertext, b: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
+    /// Σ k·a for integers k: one term, or two of which the first has k = 1 or both are at one level.
+    fn sum(&self, terms: &[(&Self::Ciphertext, i64)]) -> Result<Self::Ciphertext, RlweError>;
 
     /// `acc += b`; `acc` keeps its value on error.
     fn add_assign(&self, acc: &mut Self::Ciphertext, b: &Self::Ciphertext) -> Result<(), RlweError> {
-        *acc = self.add(acc, b)?;
+        *acc = self.sum(&[(acc, 1), (b, 1)])?;
         Ok(())
     }
-
-    /// a·value.
-    fn mul_integer(&self, a: &Self::Ciphertext, value: i64) -> Result<Self::Ciphertext, RlweError>;
 
     /// a·X^(N/2), or with `minus` a·X^(−N/2): i or −i in every slot.
     fn mul_imaginary_unit(&self, a: &Self::Ciphertext, minus: bool) -> Result<Self::Ciphertext, RlweError>;
@@ -241,29 +306,35 @@ pub trait Backend: Sync {
         self.add_assign(acc, &self.dot(a, b)?)
     }
 
-    /// a·b with two parts, with `rescale` divided by P·q_l at once; in two steps unless the backend has one for both.
+    /// ⌊t/R·Σ_i a_i·b_i⌉ with three parts, of operands scaled to Q and to R.
+    fn dot_scaled(
+        &self,
+        a: &[&Self::Ciphertext],
+        b: &[&Self::Ciphertext],
+        by: &ScaledProduct<'_>,
+    ) -> Result<Self::Ciphertext, RlweError>;
+
+    /// a·b with two parts, divided as [`Backend::relinearize`] divides; in two steps unless the backend has one for both.
     fn product(
         &self,
         a: &Self::Ciphertext,
         b: &Self::Ciphertext,
-        rescale: bool,
+        by: &Divisor<'_>,
     ) -> Result<Self::Ciphertext, RlweError> {
-        self.relinearize(&self.dot(&[a], &[b])?, rescale)
+        self.relinearize(&self.dot(&[a], &[b])?, by)
     }
 
-    /// Three parts to two, with `rescale` divided by P·q_l at once.
-    fn relinearize(&self, a: &Self::Ciphertext, rescale: bool) -> Result<Self::Ciphertext, RlweError>;
+    /// Three parts to two, divided by P and some data primes at once.
+    fn relinearize(&self, a: &Self::Ciphertext, by: &Divisor<'_>) -> Result<Self::Ciphertext, RlweError>;
 
-    /// ⌊a/q_l⌉.
-    fn rescale(&self, a: &Self::Ciphertext) -> Result<Self::Ciphertext, RlweError>;
+    /// ⌊a/D⌉ for a product D of data primes.
+    fn divide(&self, a: &Self::Ciphertext, by: &Divisor<'_>) -> Result<Self::Ciphertext, RlweError>;
 
-    /// The same phase modulo the primes of a lower level.
-    fn drop_to(&self, a: &Self::Ciphertext, level: usize) -> Result<Self::Ciphertext, RlweError>;
+    /// The same phase modulo the primes of a level under parameters of the same ring: its own at a lower level, or others
+    /// whose primes begin with those of the level.
+    fn drop_to(&self, a: &Self::Ciphertext, params: &Params, level: usize) -> Result<Self::Ciphertext, RlweError>;
 
-    /// The automorphism X → X^element, which is not 1.
-    fn automorphism(&self, a: &Self::Ciphertext, element: u64) -> Result<Self::Ciphertext, RlweError>;
-
-    /// Several automorphisms with one decomposition (hoisting); element 1 is the ciphertext itself.
+    /// Automorphisms X → X^element with one decomposition (hoisting); element 1 is the ciphertext itself.
     fn automorphisms(&self, a: &Self::Ciphertext, elements: &[u64]) -> Result<Vec<Self::Ciphertext>, RlweError>;
 
     /// The sum of images under automorphisms with one decomposition and one division by P; with a mask over Q·P of this level or
@@ -282,13 +353,14 @@ pub trait Backend: Sync {
         b: (&Self::Ciphertext, u64),
     ) -> Result<Self::Ciphertext, RlweError>;
 
-    /// Linear maps of ciphertexts of one level, Σ over giant steps ψ of ψ(Σ p ⊙ baby), each divided by P·q_l (double hoisting):
-    /// each ciphertext is decomposed once for all maps, each key read once for all ciphertexts. For each map the values of all
-    /// ciphertexts in turn, as many as their ends make.
+    /// Linear maps of ciphertexts of one level, Σ over giant steps ψ of ψ(Σ p ⊙ baby), each divided by P and some data primes
+    /// (double hoisting): each ciphertext is decomposed once for all maps, each key read once for all ciphertexts. For each map
+    /// the values of all ciphertexts in turn, as many as their ends make.
     fn linear_maps(
         &self,
         sources: &[(&Self::Ciphertext, MapEnd)],
         maps: &[(&MapSteps, &[Vec<Self::Row>])],
+        by: &Divisor<'_>,
     ) -> Result<Vec<Vec<Self::Ciphertext>>, RlweError>;
 
     /// Sums at one level, relinearised and rescaled; each key is read once for all of them.
@@ -300,9 +372,6 @@ pub trait Backend: Sync {
 
     /// A ciphertext at level 0 at a higher one: m modulo q_0 becomes m + q_0·I, |I| at most half of the sparse secret's weight.
     fn raise(&self, a: &Self::Ciphertext, by: &Raise) -> Result<Self::Ciphertext, RlweError>;
-
-    /// The same words as a ciphertext under parameters of the same ring whose primes begin with its.
-    fn under(&self, a: &Self::Ciphertext, params: &Params) -> Result<Self::Ciphertext, RlweError>;
 
     /// The rows of products of blocks ([`Blocks`]): the operands of both sides in order, or in a simulation one batch each.
     fn block_products(

@@ -53,6 +53,15 @@ impl<'a> Primes<'a> {
         passes(polynomials * (level + 1), polynomials)
     }
 
+    /// A sum of scale-invariant products, of operands of these levels.
+    pub fn dot_scaled(&self, left: &[usize], right: &[usize], level: usize, aux: usize) -> Counts {
+        let kept = level + 1;
+        let dropped = |high: usize| if high > level { passes(2 * (high + 1), 2) } else { Counts::default() };
+        let left = left.iter().map(|high| dropped(*high) + passes(2 * (kept + aux), 2));
+        let right = right.iter().map(|high| passes(2 * (high + 1 + aux + kept), 4));
+        left.chain(right).sum::<Counts>() + passes(3 * (kept + aux), 3)
+    }
+
     /// A key switch, and the division of both parts.
     pub fn switch(&self, level: usize) -> Counts {
         self.decomposition(level) + self.product(level) + self.divisions(2, level)

@@ -1,7 +1,7 @@
 //! Computing on ciphertexts: everything linear and shared, without what a scheme says of a message. Operands and keys are
 //! checked here, once for every backend, before any work; and what is done is counted here.
 
-use crate::backend::{Backend, Combination, MapEnd, Raise, Shaped, conjugation};
+use crate::backend::{Backend, Combination, Divisor, MapEnd, Quotient, Raise, ScaledProduct, Shaped, conjugation};
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::cpu::{Blocks, Cpu, MapSteps};
@@ -122,7 +122,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::check`].
     pub fn add(&self, a: &B::Ciphertext, b: &B::Ciphertext) -> Made<B> {
-        self.sum(a, b, B::add)
+        self.sum((a, 1), (b, 1))
     }
 
     /// `a − b`, at the lower of both levels.
@@ -130,19 +130,25 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::check`].
     pub fn sub(&self, a: &B::Ciphertext, b: &B::Ciphertext) -> Made<B> {
-        self.sum(a, b, B::sub)
+        self.sum((a, 1), (b, -1))
     }
 
-    fn sum(
-        &self,
-        a: &B::Ciphertext,
-        b: &B::Ciphertext,
-        work: fn(&B, &B::Ciphertext, &B::Ciphertext) -> Made<B>,
-    ) -> Made<B> {
-        self.check(a)?;
-        self.check(b)?;
-        let sum = work(&self.backend, a, b)?;
-        self.record(ADDITION * a.count());
+    /// `e·a + f·b` for integers and operands of one level: one addition.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for operands of two levels.
+    pub fn combination(&self, (a, e): (&B::Ciphertext, i64), (b, f): (&B::Ciphertext, i64)) -> Made<B> {
+        if a.level() != b.level() {
+            return Err(RlweError::NoSuchLevel { operation: "addition", wanted: a.level(), highest: b.level() });
+        }
+        self.sum((a, e), (b, f))
+    }
+
+    fn sum(&self, a: (&B::Ciphertext, i64), b: (&B::Ciphertext, i64)) -> Made<B> {
+        self.check(a.0)?;
+        self.check(b.0)?;
+        let sum = self.backend.sum(&[a, b])?;
+        self.record(ADDITION * sum.count());
         Ok(sum)
     }
 
@@ -223,12 +229,12 @@ impl<B: Backend> Evaluator<B> {
     /// As [`Evaluator::check`].
     pub fn mul_integer(&self, a: &B::Ciphertext, value: i64) -> Made<B> {
         self.check(a)?;
-        if value == 1 { self.copied(a) } else { self.backend.mul_integer(a, value) }
+        if value == 1 { self.copied(a) } else { self.backend.sum(&[(a, value)]) }
     }
 
     /// The same ciphertext, in memory of its own: a simulation notes that.
     fn copied(&self, a: &B::Ciphertext) -> Made<B> {
-        self.backend.drop_to(a, a.level())
+        self.backend.drop_to(a, a.params(), a.level())
     }
 
     /// ⌊a / q_l⌉, one level down.
@@ -238,7 +244,18 @@ impl<B: Backend> Evaluator<B> {
     pub fn rescale(&self, a: &B::Ciphertext) -> Made<B> {
         self.check(a)?;
         a.lower("rescale")?;
-        self.backend.rescale(a)
+        self.backend.divide(a, &Divisor::Last)
+    }
+
+    /// ⌊F·a/D⌉ by tables that the scheme made, D a product of the last primes: as many levels down. Not counted.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for tables over other primes.
+    pub fn divide(&self, a: &B::Ciphertext, by: Quotient<'_>) -> Made<B> {
+        self.check(a)?;
+        let by = Divisor::Above(by);
+        by.level("division", a.level())?;
+        self.backend.divide(a, &by)
     }
 
     /// The same phase modulo fewer primes.
@@ -250,7 +267,7 @@ impl<B: Backend> Evaluator<B> {
         if level > a.level() {
             return Err(RlweError::NoSuchLevel { operation: "dropping levels", wanted: level, highest: a.level() });
         }
-        self.backend.drop_to(a, level)
+        self.backend.drop_to(a, a.params(), level)
     }
 
     /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
@@ -260,6 +277,20 @@ impl<B: Backend> Evaluator<B> {
     pub fn dot(&self, a: &[&B::Ciphertext], b: &[&B::Ciphertext]) -> Made<B> {
         self.check_dot(a, b)?;
         let sum = self.backend.dot(a, b)?;
+        self.record(products(a.len(), 1) * sum.count());
+        Ok(sum)
+    }
+
+    /// ⌊t/R·Σ_i a_i·b_i⌉ with three parts by tables that the scheme made: the products of BFV.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_dot`]; [`RlweError::NoSuchLevel`] for an operand below the level of the result.
+    pub fn dot_scaled(&self, a: &[&B::Ciphertext], b: &[&B::Ciphertext], by: &ScaledProduct<'_>) -> Made<B> {
+        let (operation, lowest) = ("product", self.check_dot(a, b)?);
+        if lowest < by.level {
+            return Err(RlweError::NoSuchLevel { operation, wanted: by.level, highest: lowest });
+        }
+        let sum = self.backend.dot_scaled(a, b, by)?;
         self.record(products(a.len(), 1) * sum.count());
         Ok(sum)
     }
@@ -286,7 +317,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::check_dot`] and [`Evaluator::check_relin`].
     pub fn mul_relin(&self, a: &B::Ciphertext, b: &B::Ciphertext) -> Made<B> {
-        self.product(a, b, false)
+        self.product(a, b, Divisor::One)
     }
 
     /// a · b, relinearised and rescaled with one division by P·q_l.
@@ -294,23 +325,16 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Evaluator::mul_relin`]; [`RlweError::OutOfLevels`] at level 0.
     pub fn mul_rescale(&self, a: &B::Ciphertext, b: &B::Ciphertext) -> Made<B> {
-        self.product(a, b, true)
+        self.product(a, b, Divisor::Last)
     }
 
-    fn product(&self, a: &B::Ciphertext, b: &B::Ciphertext, rescale: bool) -> Made<B> {
+    fn product(&self, a: &B::Ciphertext, b: &B::Ciphertext, by: Divisor<'_>) -> Made<B> {
         let level = self.check_dot(&[a], &[b])?;
-        if rescale && level == 0 {
-            return Err(RlweError::OutOfLevels { operation: "rescale", needed: 1, level });
-        }
+        by.level("rescale", level)?;
         self.check_relin(level)?;
-        let out = self.backend.product(a, b, rescale)?;
+        let out = self.backend.product(a, b, &by)?;
         self.record((products(1, 1) + RELINEARISATION) * out.count());
         Ok(out)
-    }
-
-    /// Counts a sum of products that a scheme computes in its own way.
-    pub fn record_products(&self, terms: usize) {
-        self.record(products(terms, 1));
     }
 
     /// Three parts to two; two stay as they are.
@@ -322,8 +346,12 @@ impl<B: Backend> Evaluator<B> {
         if a.polynomials() < 3 {
             return Ok(a.clone());
         }
+        self.relinearized(a, Divisor::One)
+    }
+
+    fn relinearized(&self, a: &B::Ciphertext, by: Divisor<'_>) -> Made<B> {
         self.check_relin(a.level())?;
-        let out = self.backend.relinearize(a, false)?;
+        let out = self.backend.relinearize(a, &by)?;
         self.record(RELINEARISATION * a.count());
         Ok(out)
     }
@@ -338,10 +366,22 @@ impl<B: Backend> Evaluator<B> {
             return self.rescale(a);
         }
         self.check(a)?;
-        self.check_relin(a.level())?;
-        let out = self.backend.relinearize(a, true)?;
-        self.record(RELINEARISATION * a.count());
-        Ok(out)
+        self.relinearized(a, Divisor::Last)
+    }
+
+    /// Relinearise and divide by P and some of the last primes, times a factor: ⌊F·(P·a)/(P·D)⌉ by tables that the scheme made.
+    ///
+    /// # Errors
+    /// As [`Evaluator::relinearize`]; [`RlweError::Degree`] without a third part, [`RlweError::NoSuchLevel`] for tables over
+    /// other primes.
+    pub fn relinearize_divide(&self, a: &B::Ciphertext, by: Quotient<'_>) -> Made<B> {
+        let (operation, by) = ("relinearisation", Divisor::Above(by));
+        self.check(a)?;
+        by.level(operation, a.level())?;
+        if a.polynomials() < 3 {
+            return Err(RlweError::Degree { operation, expected: 3, found: a.polynomials() });
+        }
+        self.relinearized(a, by)
     }
 
     /// The automorphism X → X^element; `step` only names it in errors.
@@ -354,9 +394,9 @@ impl<B: Backend> Evaluator<B> {
             return self.copied(a);
         }
         self.context().check_key(element, step, a.level())?;
-        let out = self.backend.automorphism(a, element)?;
+        let out = self.backend.automorphisms(a, &[element])?.pop();
         self.record(Counters::rotations(a.count()));
-        Ok(out)
+        out.ok_or(RlweError::Internal { what: "an automorphism has no image" })
     }
 
     /// Many rotations with one decomposition.
@@ -442,11 +482,31 @@ impl<B: Backend> Evaluator<B> {
         sources: &[(&B::Ciphertext, MapEnd)],
         maps: &[(&MapSteps, &[Vec<B::Row>])],
     ) -> Result<Vec<Vec<B::Ciphertext>>, RlweError> {
+        self.maps(sources, maps, &Divisor::Last)
+    }
+
+    /// A linear map whose sum over Q·P is divided by P and the last primes together by tables that the scheme made: exact
+    /// schemes divide so that the message stays.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check_two_parts`] and [`Evaluator::check_keys`]; [`RlweError::NoSuchLevel`] for tables over other
+    /// primes.
+    pub fn linear_map_divided(&self, a: &B::Ciphertext, map: (&MapSteps, &[Vec<B::Row>]), by: Quotient<'_>) -> Made<B> {
+        let made = self.maps(&[(a, MapEnd::Value)], &[map], &Divisor::Above(by))?.into_iter().flatten().next();
+        made.ok_or(RlweError::Internal { what: "a linear map has no result" })
+    }
+
+    fn maps(
+        &self,
+        sources: &[(&B::Ciphertext, MapEnd)],
+        maps: &[(&MapSteps, &[Vec<B::Row>])],
+        by: &Divisor<'_>,
+    ) -> Result<Vec<Vec<B::Ciphertext>>, RlweError> {
         let operation = "linear map";
         let Some((first, _)) = sources.first() else { return Ok(maps.iter().map(|_| Vec::new()).collect()) };
         let level = first.level();
         for (a, _) in sources {
-            a.lower(operation)?;
+            by.level(operation, a.level())?;
             self.check_two_parts(operation, a)?;
             if a.level() != level {
                 return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: a.level() });
@@ -456,7 +516,7 @@ impl<B: Backend> Evaluator<B> {
         if sources.iter().any(|(_, end)| *end != MapEnd::Value) {
             self.check_keys(&[conjugation(*first)], level)?;
         }
-        let out = self.backend.linear_maps(sources, maps)?;
+        let out = self.backend.linear_maps(sources, maps, by)?;
         for (steps, _) in maps {
             for (a, end) in sources {
                 let ended = match end {
@@ -530,7 +590,7 @@ impl<B: Backend> Evaluator<B> {
         if params.degree() != self.params().degree() || !same {
             return Err(RlweError::Parameters { reason: "the other parameters have other primes".into() });
         }
-        self.backend.under(a, params)
+        self.backend.drop_to(a, params, a.level())
     }
 
     /// The rows of products of block rows with block columns; see [`Blocks`] for their order.

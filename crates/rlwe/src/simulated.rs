@@ -5,7 +5,7 @@
 //! they cost. Counters are those of every evaluator. Nothing of the parameters is built but their primes, so that a planner
 //! simulates hundreds of candidates.
 
-use crate::backend::{Backend, Combination, MapEnd, Over, Raise, Shaped};
+use crate::backend::{Backend, Combination, Divisor, MapEnd, Over, Raise, ScaledProduct, Shaped};
 use crate::context::Context;
 use crate::counted::Primes;
 use crate::counters::Counters;
@@ -224,6 +224,12 @@ impl Simulated {
         self.note(a, |l| Work::passes_at(l, level, passes), |_| Counts::default());
     }
 
+    /// Notes a pass over each limb.
+    fn passed(&self, a: &Alike) -> Result<Alike, RlweError> {
+        self.note_passes(a, a.level, a.parts as f64);
+        Ok(a.at(a.level, a.parts))
+    }
+
     /// Notes memory that is taken for a while.
     fn passes_through(&self, bytes: u64) {
         self.live.most.fetch_max(self.live.now.load(Ordering::Relaxed) + bytes.min(MOST_BYTES), Ordering::Relaxed);
@@ -330,21 +336,21 @@ impl Backend for Simulated {
         Some(operands.iter().map(one).collect())
     }
 
-    fn returned(&self, made: &Alike) -> Alike {
-        made.resized(made.level, made.parts, made.count)
-    }
-
     fn assembled(&self, like: &Alike, count: usize) -> Option<Alike> {
         Some(Alike { count, ..like.resized(like.level, like.parts, count) })
     }
 
-    fn add(&self, a: &Alike, b: &Alike) -> Result<Alike, RlweError> {
-        let (level, parts) = self.sum_of(a, b);
-        Ok(a.at(level, parts))
-    }
-
-    fn sub(&self, a: &Alike, b: &Alike) -> Result<Alike, RlweError> {
-        self.add(a, b)
+    fn sum(&self, terms: &[(&Alike, i64)]) -> Result<Alike, RlweError> {
+        // A factor is a pass of its own over one term alone, and of the first of two.
+        match terms {
+            [(a, _)] => self.passed(a),
+            [(a, 1), (b, _)] => {
+                let (level, parts) = self.sum_of(a, b);
+                Ok(a.at(level, parts))
+            }
+            [(a, e), b] => self.sum(&[(&self.sum(&[(a, *e)])?, 1), *b]),
+            more => Err(RlweError::Operands { operation: "a sum with weights", left: more.len(), right: 2 }),
+        }
     }
 
     fn add_assign(&self, acc: &mut Alike, b: &Alike) -> Result<(), RlweError> {
@@ -356,13 +362,8 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    fn mul_integer(&self, a: &Alike, _: i64) -> Result<Alike, RlweError> {
-        self.note_passes(a, a.level, a.parts as f64);
-        Ok(a.at(a.level, a.parts))
-    }
-
     fn mul_imaginary_unit(&self, a: &Alike, _: bool) -> Result<Alike, RlweError> {
-        self.mul_integer(a, -1)
+        self.passed(a)
     }
 
     fn add_plain(&self, a: &Alike, _: &usize, _: bool) -> Result<Alike, RlweError> {
@@ -373,7 +374,7 @@ impl Backend for Simulated {
     fn mul_plain(&self, a: &Alike, _: &usize, rescale: bool) -> Result<Alike, RlweError> {
         self.note_passes(a, a.level, a.parts as f64);
         let product = a.at(a.level, a.parts);
-        if rescale { self.rescale(&product) } else { Ok(product) }
+        if rescale { self.divide(&product, &Divisor::Last) } else { Ok(product) }
     }
 
     fn dot(&self, a: &[&Alike], b: &[&Alike]) -> Result<Alike, RlweError> {
@@ -385,32 +386,42 @@ impl Backend for Simulated {
         Ok(a[0].at(level, 3))
     }
 
-    fn relinearize(&self, a: &Alike, rescale: bool) -> Result<Alike, RlweError> {
+    fn dot_scaled(&self, a: &[&Alike], b: &[&Alike], by: &ScaledProduct<'_>) -> Result<Alike, RlweError> {
+        let [left, right] = [a, b].map(|side| side.iter().map(|c| c.level).collect::<Vec<_>>());
+        let (level, aux, n) = (by.level, by.aux, self.params().degree());
+        // All operands over Q·R, before the first tensor product.
+        let words = 2 * (left.len() + right.len()) * (level + 1 + aux) * n;
+        self.passes_through((words as u64 * 8).saturating_mul(a[0].width as u64));
+        let work = |l: &ParamsLiteral| Work::dot_scaled(l, &left, &right, level, aux);
+        self.note(a[0], work, |p| p.dot_scaled(&left, &right, level, aux));
+        Ok(a[0].at(level, 3))
+    }
+
+    fn relinearize(&self, a: &Alike, by: &Divisor<'_>) -> Result<Alike, RlweError> {
+        let to = by.level("relinearisation", a.level)?;
         self.relinearises(a.level);
         self.switches(a);
-        let work = |l: &ParamsLiteral| match rescale {
+        let work = |l: &ParamsLiteral| match to < a.level {
             true => Work::relinearize_rescale(l, a.level),
             false => Work::key_switch(l, a.level) + Work::passes_at(l, a.level, 2.0),
         };
         self.note(a, work, |p| p.switch(a.level));
-        Ok(a.at(a.level - usize::from(rescale), 2))
+        Ok(a.at(to, 2))
     }
 
-    fn rescale(&self, a: &Alike) -> Result<Alike, RlweError> {
-        let work = |l: &ParamsLiteral| Work::rescale(l, a.level) * (a.parts as f64 / 2.0);
+    fn divide(&self, a: &Alike, by: &Divisor<'_>) -> Result<Alike, RlweError> {
+        let to = by.level("division", a.level)?;
+        let work = |l: &ParamsLiteral| match by {
+            Divisor::Last => Work::rescale(l, a.level) * (a.parts as f64 / 2.0),
+            _ => Work::divide(l, a.level, to) * a.parts as f64,
+        };
         self.note(a, work, |p| p.rescales(a.parts, a.level));
-        Ok(a.at(a.level - 1, a.parts))
+        Ok(a.at(to, a.parts))
     }
 
-    fn drop_to(&self, a: &Alike, level: usize) -> Result<Alike, RlweError> {
-        Ok(a.at(level, a.parts))
-    }
-
-    fn automorphism(&self, a: &Alike, element: u64) -> Result<Alike, RlweError> {
-        self.takes(&[element], a.level);
-        self.switches(a);
-        self.note(a, |l| Work::rotation(l, a.level), |p| p.switch(a.level));
-        Ok(a.at(a.level, a.parts))
+    fn drop_to(&self, a: &Alike, params: &Params, level: usize) -> Result<Alike, RlweError> {
+        let low = if level == a.level && !params.same(&a.params) { a.clone() } else { a.at(level, a.parts) };
+        Ok(Alike { params: params.clone(), ..low })
     }
 
     fn automorphisms(&self, a: &Alike, elements: &[u64]) -> Result<Vec<Alike>, RlweError> {
@@ -461,15 +472,17 @@ impl Backend for Simulated {
         &self,
         sources: &[(&Alike, MapEnd)],
         maps: &[(&MapSteps, &[Vec<()>])],
+        by: &Divisor<'_>,
     ) -> Result<Vec<Vec<Alike>>, RlweError> {
         for (a, _) in sources {
             self.switches(a);
             self.note(a, |l| Work::decompose(l, a.level), |p| p.decomposition(a.level));
         }
         let one = |(steps, _): &(&MapSteps, &[Vec<()>])| {
-            sources.iter().flat_map(|(a, end)| self.mapped(a, *end, steps)).collect()
+            let made = sources.iter().map(|(a, end)| self.mapped(a, *end, steps, by));
+            Ok(made.collect::<Result<Vec<_>, RlweError>>()?.into_iter().flatten().collect())
         };
-        Ok(maps.iter().map(one).collect())
+        maps.iter().map(one).collect()
     }
 
     fn combinations(&self, sums: &[Combination<'_, Alike, ()>], level: usize) -> Result<Vec<Alike>, RlweError> {
@@ -502,10 +515,6 @@ impl Backend for Simulated {
         Ok(a.at(top, 2))
     }
 
-    fn under(&self, a: &Alike, params: &Params) -> Result<Alike, RlweError> {
-        Ok(Alike { params: params.clone(), ..a.clone() })
-    }
-
     fn block_products(&self, left: &[&Alike], right: &[&Alike], blocks: &Blocks) -> Result<Vec<Alike>, RlweError> {
         let (operation, params) = ("block product", self.params());
         let all = || left.iter().chain(right);
@@ -531,8 +540,8 @@ impl Backend for Simulated {
 
 impl Simulated {
     /// A map of a ciphertext that is decomposed.
-    fn mapped(&self, a: &Alike, end: MapEnd, steps: &MapSteps) -> Vec<Alike> {
-        let level = a.level;
+    fn mapped(&self, a: &Alike, end: MapEnd, steps: &MapSteps, by: &Divisor<'_>) -> Result<Vec<Alike>, RlweError> {
+        let (level, to) = (a.level, by.level("linear map", a.level)?);
         self.takes(&steps.elements(), level);
         if end != MapEnd::Value {
             self.takes(&[self.params().conjugation_element()], level);
@@ -558,6 +567,6 @@ impl Simulated {
         let counts =
             |p: Primes<'_>| p.product(level) * babies + p.turned(level) * turns + p.divisions(2, level) * end.values();
         self.note(a, work, counts);
-        (0..end.values()).map(|_| a.at(level - 1, 2)).collect()
+        Ok((0..end.values()).map(|_| a.at(to, 2)).collect())
     }
 }

@@ -73,6 +73,12 @@ impl Mul<f64> for Work {
 }
 
 impl Work {
+    /// The same where a pass runs in the loops of others, at a share of what one takes alone.
+    #[must_use]
+    pub fn fused(self, share: f64) -> Self {
+        Self { pass: self.pass * share, pass_wide: self.pass_wide * share, ..self }
+    }
+
     /// `count` transforms of a limb whose prime has `bits` bits.
     pub fn transforms(bits: u32, count: f64) -> Self {
         if bits < 50 { Self { ntt: count, ..Self::default() } } else { Self { ntt_wide: count, ..Self::default() } }
@@ -144,6 +150,37 @@ impl Work {
     /// The tensor product of two ciphertexts (three parts).
     pub fn tensor(literal: &ParamsLiteral, level: usize) -> Self {
         Self::passes_at(literal, level, 4.0)
+    }
+
+    /// Sums of scale-invariant products: operands of these levels, brought to one level and as many auxiliary primes as `aux`
+    /// says.
+    pub fn dot_scaled(literal: &ParamsLiteral, left: &[usize], right: &[usize], level: usize, aux: usize) -> Self {
+        let (kept, aux) = ((level + 1) as f64, aux as f64);
+        // Auxiliary primes are below 2^50.
+        let over_r =
+            |transforms: f64, passes: f64| Self { ntt: transforms * aux, pass: passes * aux, ..Self::default() };
+        let mut work = Self::default();
+        for high in left {
+            let more = (high - level) as f64;
+            if more > 0.0 {
+                work += (Self::transforms_at(literal, *high, 1.0) + Self::passes_at(literal, level, more + 1.0)) * 2.0;
+            }
+            work += (Self::transforms_at(literal, level, 1.0) + over_r(1.0, kept + 1.0)) * 2.0;
+        }
+        for high in right {
+            let down = Self::transforms_at(literal, *high, 1.0) + over_r(1.0, (high + 2) as f64);
+            let back = Self::transforms_at(literal, level, 1.0) + Self::passes_at(literal, level, aux + 1.0);
+            work += (down + back) * 2.0;
+        }
+        let terms = left.len() as f64;
+        let products = Self::tensor(literal, level) + over_r(0.0, 4.0);
+        let division = Self::transforms_at(literal, level, 1.0) + Self::passes_at(literal, level, aux + 1.0);
+        work + products * terms + (division + over_r(1.0, 1.0)) * 3.0
+    }
+
+    /// Division of a polynomial by the data primes above `to`, in one step.
+    pub fn divide(literal: &ParamsLiteral, level: usize, to: usize) -> Self {
+        Self::transforms_at(literal, level, 1.0) + Self::passes_at(literal, to, (level - to + 1) as f64)
     }
 
     /// Rescale of a ciphertext of two parts from `level` to `level − 1`.

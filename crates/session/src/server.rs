@@ -419,6 +419,12 @@ impl Server {
     pub fn run(&self, inputs: &[Encrypted]) -> Result<Encrypted, MatrixError> {
         let plan = self.planned("a run of the whole expression")?;
         let expr = plan.expression();
+        if !expr.has_one_result() {
+            return Err(MatrixError::NotPlanned {
+                operation: "a run of the whole expression",
+                planned: "it has several results; compute it operation by operation".into(),
+            });
+        }
         if inputs.len() != expr.inputs().len() {
             let (found, expected) = (inputs.len(), expr.inputs().len());
             return Err(MatrixError::Count { what: "inputs of the plan", found, expected });

@@ -30,6 +30,7 @@ pub mod boolean;
 pub mod circuit_bootstrap;
 mod core;
 mod error;
+pub mod exchange;
 mod keys;
 mod keyswitch;
 pub mod leveled;
@@ -46,8 +47,10 @@ pub use core::{
     RotationExponents, TorusLwe,
 };
 pub use error::TfheError;
-pub use keys::{ClientKey, ServerKey};
-pub use keyswitch::{GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, PackingKey, SwitchKey};
+pub use keys::{ClientKey, PublicKey, ServerKey};
+pub use keyswitch::{
+    GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, Packable, PackingKey, SwitchKey,
+};
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use radix::EncryptedInt;

@@ -29,15 +29,19 @@
 
 mod product;
 
+use sudare_rlwe as rlwe;
+
 /// The scheme as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bfv;
 
 /// A BFV ciphertext.
-pub type Ciphertext = crate::Ciphertext<Bfv>;
+pub type Ciphertext<C = rlwe::Ciphertext> = crate::Ciphertext<Bfv, C>;
+/// A BFV ciphertext of a backend.
+pub type CiphertextOf<B> = crate::CiphertextOf<Bfv, B>;
 /// Encrypts for BFV.
 pub type Encryptor<'a> = crate::Encryptor<'a, Bfv>;
 /// Decrypts BFV.
 pub type Decryptor<'a> = crate::Decryptor<'a, Bfv>;
 /// Evaluates on BFV ciphertexts.
-pub type Evaluator = crate::Evaluator<Bfv>;
+pub type Evaluator<B = rlwe::Cpu> = crate::Evaluator<Bfv, B>;

@@ -30,15 +30,19 @@
 
 mod product;
 
+use sudare_rlwe as rlwe;
+
 /// The scheme as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bgv;
 
 /// A BGV ciphertext.
-pub type Ciphertext = crate::Ciphertext<Bgv>;
+pub type Ciphertext<C = rlwe::Ciphertext> = crate::Ciphertext<Bgv, C>;
+/// A BGV ciphertext of a backend.
+pub type CiphertextOf<B> = crate::CiphertextOf<Bgv, B>;
 /// Encrypts for BGV.
 pub type Encryptor<'a> = crate::Encryptor<'a, Bgv>;
 /// Decrypts BGV.
 pub type Decryptor<'a> = crate::Decryptor<'a, Bgv>;
 /// Evaluates on BGV ciphertexts.
-pub type Evaluator = crate::Evaluator<Bgv>;
+pub type Evaluator<B = rlwe::Cpu> = crate::Evaluator<Bgv, B>;

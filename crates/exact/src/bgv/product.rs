@@ -3,27 +3,27 @@
 //! On parts kept times t^−1 a product is t·a·b. The factor t waits for the division that comes
 //! anyway: ⌊t·x/(P·q)⌉ costs what ⌊x/(P·q)⌉ costs ([`sudare_ring::ops::Division`]).
 
-use super::{Bgv, Ciphertext, Evaluator};
+use super::{Bgv, Ciphertext, CiphertextOf, Evaluator};
 use crate::error::ExactError;
 use crate::{IntegerParams, Scheme, State, check_fits, sealed};
 use std::borrow::Cow;
-use sudare_rlwe as rlwe;
+use sudare_rlwe::{Backend, Quotient};
 
 impl sealed::Sealed for Bgv {}
 
-type Side<'a> = Vec<Cow<'a, Ciphertext>>;
+type Side<'a, B> = Vec<Cow<'a, CiphertextOf<B>>>;
 
 /// Operands at one level and, each side, of one plaintext factor; the state of their product, Σ t·v·v'
 /// checked to fit.
-fn operands<'a>(
-    evaluator: &Evaluator,
-    a: &[&'a Ciphertext],
-    b: &[&'a Ciphertext],
-) -> Result<(Side<'a>, Side<'a>, State), ExactError> {
+fn operands<'a, B: Backend>(
+    evaluator: &Evaluator<B>,
+    a: &[&'a CiphertextOf<B>],
+    b: &[&'a CiphertextOf<B>],
+) -> Result<(Side<'a, B>, Side<'a, B>, State), ExactError> {
     let params = &evaluator.params;
     let (t, model) = (params.modulus(), params.noise());
     let level = a.iter().chain(b).map(|c| c.level()).min().unwrap_or(0);
-    let side = |list: &[&'a Ciphertext]| -> Result<Side<'a>, ExactError> {
+    let side = |list: &[&'a CiphertextOf<B>]| -> Result<Side<'a, B>, ExactError> {
         // The factor of an operand that stays as it is, or the level's own.
         let stays = list.iter().find(|c| c.level() == level);
         let wanted = stays.map_or_else(|| Bgv::fresh_factor(params, level), |c| c.factor);
@@ -53,7 +53,11 @@ fn operands<'a>(
 }
 
 /// The tensor product.
-fn tensor(evaluator: &Evaluator, left: &Side<'_>, right: &Side<'_>) -> Result<rlwe::Ciphertext, ExactError> {
+fn tensor<B: Backend>(
+    evaluator: &Evaluator<B>,
+    left: &Side<'_, B>,
+    right: &Side<'_, B>,
+) -> Result<B::Ciphertext, ExactError> {
     let left: Vec<_> = left.iter().map(|c| c.inner()).collect();
     let right: Vec<_> = right.iter().map(|c| c.inner()).collect();
     Ok(evaluator.inner.dot(&left, &right)?)
@@ -67,15 +71,24 @@ impl Scheme for Bgv {
         params.bgv_factor(level)
     }
 
-    fn product(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, ExactError> {
+    fn product<B: Backend>(
+        evaluator: &Evaluator<B>,
+        a: &[&CiphertextOf<B>],
+        b: &[&CiphertextOf<B>],
+    ) -> Result<CiphertextOf<B>, ExactError> {
         let params = &evaluator.params;
         let (left, right, state) = operands(evaluator, a, b)?;
         let product = tensor(evaluator, &left, &right)?;
-        let inner = evaluator.inner.mul_scalars(&product, params.t_mod_q(product.level()))?;
+        // t is below 2^60.
+        let inner = evaluator.inner.mul_integer(&product, params.t() as i64)?;
         Ok(Ciphertext::new(params, inner, state))
     }
 
-    fn product_relin(evaluator: &Evaluator, a: &[&Ciphertext], b: &[&Ciphertext]) -> Result<Ciphertext, ExactError> {
+    fn product_relin<B: Backend>(
+        evaluator: &Evaluator<B>,
+        a: &[&CiphertextOf<B>],
+        b: &[&CiphertextOf<B>],
+    ) -> Result<CiphertextOf<B>, ExactError> {
         let (params, model) = (&evaluator.params, evaluator.params.noise());
         evaluator.inner.check_relin(0)?;
         let (left, right, state) = operands(evaluator, a, b)?;
@@ -84,10 +97,10 @@ impl Scheme for Bgv {
         let target = model.bgv_target(level, state.noise);
         let noise = model.bgv_switched(state.noise, level, target);
         check_fits(params, "product", target, noise)?;
-        let division = params.division(level, target, true, t.value())?;
+        let tables = || params.division(level, target, true, t.value());
         let factor = t.mul(state.factor, t.inverse(params.dropped_mod_t(level, target))?);
         let product = tensor(evaluator, &left, &right)?;
-        let inner = evaluator.inner.relinearize_divide(&product, &division)?;
+        let inner = evaluator.inner.relinearize_divide(&product, Quotient { to: target, tables: &tables })?;
         Ok(Ciphertext::new(params, inner, State { factor, noise }))
     }
 }

@@ -10,7 +10,7 @@ use crate::{IntegerParams, NoiseModel};
 use std::collections::BTreeSet;
 use sudare_ring::automorphism::{conjugation_element, rotation_element};
 use sudare_ring::ops::PeriodicPoly;
-use sudare_rlwe::{self as rlwe, GiantStep, MapSteps, RootStep};
+use sudare_rlwe::{self as rlwe, GiantStep, MapSteps, Quotient, RootStep};
 
 /// A diagonal as a polynomial: its 2p centred coefficients.
 #[derive(Clone, Debug)]
@@ -164,8 +164,8 @@ impl MapPlan {
         a: &rlwe::Ciphertext,
         to: usize,
     ) -> Result<rlwe::Ciphertext, ExactError> {
-        let division = params.division(a.level(), to, true, 1)?;
-        Ok(evaluator.linear_map_divided(a, (&self.steps, rows), &division)?)
+        let tables = || params.division(a.level(), to, true, 1);
+        Ok(evaluator.linear_map_divided(a, (&self.steps, rows), Quotient { to, tables: &tables })?)
     }
 }
 

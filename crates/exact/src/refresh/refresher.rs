@@ -10,7 +10,7 @@ use sudare_ring::interrupt::check;
 use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::{self as rlwe, Counters, RlweError};
+use sudare_rlwe::{self as rlwe, Counters, Quotient, RlweError};
 
 /// A step of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +206,8 @@ impl Refresher {
         if layout.masked == top {
             return Ok(sum);
         }
-        Ok(self.evaluator.divide(&sum, &*square.division(top, layout.masked, false, 1)?)?)
+        let tables = || square.division(top, layout.masked, false, 1);
+        Ok(self.evaluator.divide(&sum, Quotient { to: layout.masked, tables: &tables })?)
     }
 
     /// The plaintext factor of z: that of the sparse secret's ciphertext, 1, over the primes that were divided by.

@@ -265,7 +265,14 @@ impl Run<'_> {
         if a.level() == to {
             return Ok(a.clone());
         }
-        Ok(self.evaluator.divide(a, &*self.params.division(a.level(), to, false, 1)?)?)
+        let tables = || self.params.division(a.level(), to, false, 1);
+        Ok(self.evaluator.divide(a, rlwe::Quotient { to, tables: &tables })?)
+    }
+
+    /// t² times a product, relinearised and divided at once.
+    fn relinearized(&self, product: &rlwe::Ciphertext, to: usize) -> Result<rlwe::Ciphertext, ExactError> {
+        let tables = || self.params.division(product.level(), to, true, self.params.t());
+        Ok(self.evaluator.relinearize_divide(product, rlwe::Quotient { to, tables: &tables })?)
     }
 
     /// z^k at a level.
@@ -278,8 +285,7 @@ impl Run<'_> {
             let ((a, e), (b, f)) = (self.power(k.div_ceil(2), at)?, self.power(k / 2, at)?);
             let product = self.evaluator.dot(&[&a], &[&b])?;
             let t = self.params.modulus();
-            let division = self.params.division(at, level, true, t.value())?;
-            let made = self.evaluator.relinearize_divide(&product, &division)?;
+            let made = self.relinearized(&product, level)?;
             (made, self.after(t.mul(e, f), at, level)?)
         } else {
             let (a, factor) = self.power(k, own)?;
@@ -325,9 +331,9 @@ impl Run<'_> {
             evaluator.add_assign(&mut total, &evaluator.mul_scalars(&linear, params.t_inv(at))?)?;
         }
         match turn {
-            None => Ok(evaluator.relinearize_divide(&total, &*params.division(at, sum.level, true, t.value())?)?),
+            None => self.relinearized(&total, sum.level),
             Some(turn) => {
-                let whole = evaluator.relinearize_divide(&total, &*params.division(at, at, true, t.value())?)?;
+                let whole = self.relinearized(&total, at)?;
                 self.dropped(&evaluator.automorphism(&whole, turn, 0)?, sum.level)
             }
         }

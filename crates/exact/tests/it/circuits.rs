@@ -157,7 +157,7 @@ fn grow<S: Scheme>(
             let row = w.params.row();
             (x[row..].iter().chain(&x[..row]).copied().collect(), s.rotate_columns(c))
         }
-        12 => (turned(step), s.hoist(c).and_then(|h| s.rotate_hoisted(&h, step))),
+        12 => (turned(step), s.rotate_many(c, &[step]).map(|mut all| all.remove(0))),
         13 => (turned(STEPS[2]), s.rotate_many(c, &STEPS[..3]).map(|mut all| all.remove(2))),
         14 => {
             let sum = w.plus(&w.plus(x, &turned(1)), &turned(3));

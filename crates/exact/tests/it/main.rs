@@ -5,5 +5,6 @@ mod noise;
 mod operations;
 mod refresh;
 mod refusals;
+mod simulated;
 mod wire;
 mod world;

@@ -20,19 +20,6 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::{Backend, Counters, RlweError, Shaped};
 
-/// A ciphertext whose c_1 is decomposed, for any number of rotations.
-pub struct Hoisted<'a> {
-    ciphertext: &'a Ciphertext,
-    pub(crate) inner: rlwe::Hoisted<'a>,
-}
-
-impl Hoisted<'_> {
-    /// The ciphertext.
-    pub fn ciphertext(&self) -> &Ciphertext {
-        self.ciphertext
-    }
-}
-
 /// Evaluates on ciphertexts with a server's keys. Operands are never changed.
 ///
 /// `B` does the work: the processor, or a device, for which a ciphertext is a batch.
@@ -575,6 +562,14 @@ impl<B: Backend> Evaluator<B> {
     pub fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
         Ok(self.inner.check_keys(elements, level)?)
     }
+
+    /// The same of the relinearisation key.
+    ///
+    /// # Errors
+    /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if it does not reach.
+    pub fn check_relin(&self, level: usize) -> Result<(), HeError> {
+        Ok(self.inner.check_relin(level)?)
+    }
 }
 
 impl Evaluator {
@@ -584,23 +579,6 @@ impl Evaluator {
     /// `RlweError::WrongParameters`.
     pub fn new(params: &Params, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, HeError> {
         Self::with_backend(params, rlwe::Cpu::new(keys))
-    }
-
-    /// Decomposes once for many rotations (hoisting).
-    ///
-    /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`.
-    pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, HeError> {
-        Ok(Hoisted { ciphertext: a, inner: self.inner.hoist(&a.inner)? })
-    }
-
-    /// A rotation of a hoisted ciphertext.
-    ///
-    /// # Errors
-    /// As [`Evaluator::rotate`].
-    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_>, step: i64) -> Result<Ciphertext, HeError> {
-        let inner = self.inner.rotate_hoisted(&hoisted.inner, step)?;
-        Ok(self.rotated(hoisted.ciphertext, self.params.rotation_element(step), inner))
     }
 }
 

@@ -1,19 +1,32 @@
 //! Computing on integers: sums, multiples, tables, products, gates.
 
+use super::coefficients::Coefficients;
 use super::gate::{Gate, Way};
 use super::table::Table;
 use super::value::{Discrete, Form, check_error, check_modulus, scale};
-use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput};
+use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput, Tables};
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::{HeError, parameters};
+use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::noise::NEGLIGIBLE;
-use sudare_rlwe::{self as rlwe, RlweError};
+use sudare_rlwe::{self as rlwe, KeyId, RlweError};
+
+/// For errors.
+const OPERATION: &str = "a table";
+
+/// Tables of more than one value, and how they are computed; none where there are none.
+struct Planned {
+    outputs: Vec<TableOutput>,
+    tables: Option<Tables>,
+}
 
 /// Computes on integers with a server's keys. Operands are never changed, and what could come out wrong is refused before any
 /// work.
 #[derive(Debug)]
 pub struct Evaluator {
     bootstrapper: Bootstrapper,
+    /// With the keys of rotations.
+    turning: Option<ckks::Evaluator>,
 }
 
 impl Evaluator {
@@ -23,7 +36,19 @@ impl Evaluator {
     /// `RlweError::Parameters` for another set.
     pub fn new(bootstrapper: Bootstrapper) -> Result<Self, HeError> {
         bootstrapper.params().layout().exponential()?;
-        Ok(Self { bootstrapper })
+        Ok(Self { bootstrapper, turning: None })
+    }
+
+    /// The same with keys for [`Evaluator::rotate`].
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey` for keys of another set or owner.
+    pub fn with_keys(self, keys: EvalKeys) -> Result<Self, HeError> {
+        if let Some(own) = self.bootstrapper.keys() {
+            own.id().expect("the keys of rotations", keys.id())?;
+        }
+        let turning = ckks::Evaluator::new(self.params().params(), keys)?;
+        Ok(Self { turning: Some(turning), ..self })
     }
 
     /// The set.
@@ -118,6 +143,26 @@ impl Evaluator {
         self.ckks().add_plain(c, &plain.with_bound(std::f64::consts::SQRT_2 * at.max_abs))
     }
 
+    /// The slots rotated left by `steps`: integer i gets what i + steps held, in each half of the N integers apart.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; `RlweError::MissingRotationKey` without the key ([`Evaluator::with_keys`]), `RlweError::NoSuchLevel` for one
+    /// that does not reach the level.
+    pub fn rotate(&self, a: &Discrete, steps: i64) -> Result<Discrete, HeError> {
+        let operation = "rotation of integers";
+        self.check(a)?;
+        let ckks = match &self.turning {
+            Some(with_keys) => with_keys,
+            None => self.ckks(),
+        };
+        let sketch = ckks.params().sketch();
+        let added = sketch.switching(a.level()).bound(&NEGLIGIBLE) + sketch.division(2).bound(&NEGLIGIBLE);
+        let error = a.error + added / scale(self.params(), a.modulus, a.level());
+        check_error(operation, error, a.level())?;
+        let parts = a.parts.iter().map(|c| ckks.rotate(c, steps)).collect::<Result<_, _>>()?;
+        Discrete::new(operation, parts, a.modulus, a.range, error)
+    }
+
     /// −a.
     ///
     /// # Errors
@@ -183,7 +228,7 @@ impl Evaluator {
     }
 
     /// The same integers at a lower level of split values.
-    fn lower(&self, a: &Discrete, level: usize) -> Result<Discrete, HeError> {
+    pub(super) fn lower(&self, a: &Discrete, level: usize) -> Result<Discrete, HeError> {
         let operation = "dropping levels";
         if a.level() == level {
             return Ok(a.clone());
@@ -231,55 +276,117 @@ impl Evaluator {
         tables: &[Table],
         form: Form,
     ) -> Result<Vec<Vec<Discrete>>, HeError> {
-        let operation = "a table";
         let [first, ..] = values else { return Ok(Vec::new()) };
-        values.iter().try_for_each(|x| self.check_alike(operation, first, x))?;
-        for table in tables {
-            check_modulus(self.params(), table.output)?;
-            if table.modulus() != first.modulus {
-                return Err(HeError::TableLength { found: table.values.len(), modulus: first.modulus });
+        values.iter().try_for_each(|x| self.check_alike(OPERATION, first, x))?;
+        self.check_tables(first.modulus, tables)?;
+        // A table of one value needs no bootstrap.
+        if tables.iter().all(|t| t.interpolation.is_constant()) {
+            let key = first.key();
+            return values.iter().map(|_| tables.iter().map(|t| self.known(key, t, form)).collect()).collect();
+        }
+        let inputs = self.lowered(values)?;
+        let error = inputs.iter().map(|x| self.coefficient_error(x)).fold(0.0, f64::max);
+        let plan = self.planned((first.modulus, error), tables, form)?;
+        let coefficients = self.moved(&inputs)?;
+        self.run(&plan, &coefficients.iter().collect::<Vec<_>>(), tables, form)
+    }
+
+    /// Several functions of the same integers by one bootstrap that begins at their coefficients, of several values of one modulus
+    /// together.
+    ///
+    /// # Errors
+    /// As [`Evaluator::tables_many`].
+    pub fn tables_of(
+        &self,
+        values: &[&Coefficients],
+        tables: &[Table],
+        form: Form,
+    ) -> Result<Vec<Vec<Discrete>>, HeError> {
+        let [first, ..] = values else { return Ok(Vec::new()) };
+        for x in values {
+            self.check_coefficients("coefficients", x)?;
+            if x.modulus != first.modulus {
+                let (found, expected) = (x.modulus, first.modulus);
+                return Err(HeError::WrongPlainModulus { what: "the second operand", found, expected });
+            }
+            if x.unit != first.unit {
+                return Err(parameters(format!(
+                    "coefficients with the factors {} and {}; take those of each apart",
+                    first.unit, x.unit
+                )));
             }
         }
-        let level = match form {
-            Form::Packed => self.params().input_level(),
-            Form::Split => self.params().output_level(),
-        };
+        self.check_tables(first.modulus, tables)?;
+        let tables = &tables.iter().map(|table| table.of_multiples(first.unit)).collect::<Result<Vec<_>, _>>()?;
+        let error = values.iter().map(|x| x.error).fold(0.0, f64::max);
+        let plan = self.planned((first.modulus, error), tables, form)?;
+        self.run(&plan, &values.iter().map(|x| &x.inner).collect::<Vec<_>>(), tables, form)
+    }
+
+    /// The tables that have more than one value, planned for integers modulo t with errors in their coefficients: refused where a
+    /// result could be wrong.
+    fn planned(&self, (modulus, error): (u64, f64), tables: &[Table], form: Form) -> Result<Planned, HeError> {
+        let level = self.level_of(form);
         let output =
             |t: &Table| TableOutput { table: t.interpolation.clone(), scale: scale(self.params(), t.output, level) };
-        // A table of one value needs no bootstrap.
-        let (constant, others): (Vec<_>, Vec<_>) = tables.iter().partition(|t| t.interpolation.is_constant());
-        let inputs =
-            values.iter().map(|x| self.lower(x, self.params().input_level())).collect::<Result<Vec<_>, _>>()?;
-        let mut results = vec![Vec::new(); values.len()];
-        if !others.is_empty() {
-            let largest = |f: &dyn Fn(&Discrete) -> f64| inputs.iter().map(f).fold(0.0, f64::max);
-            let input = TableInput {
-                modulus: first.modulus as usize,
-                range: largest(&|x| x.range.0.unsigned_abs().max(x.range.1.unsigned_abs()) as f64),
-                // What is imaginary in one of two ciphertexts is real in the other.
-                error: largest(&|x| x.error * x.parts.len() as f64),
-            };
-            let outputs: Vec<TableOutput> = others.iter().map(|t| output(t)).collect();
-            let plan = self.bootstrapper.plan_tables(input, &outputs)?;
-            plan.errors.iter().try_for_each(|error| check_error(operation, *error, level))?;
-            let parts: Vec<&[Ciphertext]> = inputs.iter().map(|x| x.parts.as_slice()).collect();
-            let found = self.bootstrapper.run_tables(&parts, &plan, form == Form::Split)?;
-            for (result, found) in results.iter_mut().zip(found) {
-                let tables = others.iter().zip(&outputs).zip(&plan.errors).zip(found);
-                for (((table, output), error), parts) in tables {
-                    let one = |made: rlwe::Ciphertext| self.refreshed(&made, level, output.scale);
-                    let parts = parts.into_iter().map(one).collect::<Result<_, _>>()?;
-                    result.push(Discrete::new(operation, parts, table.output, table.range(), *error)?);
+        let outputs: Vec<TableOutput> = tables.iter().filter(|t| !t.interpolation.is_constant()).map(output).collect();
+        if outputs.is_empty() {
+            return Ok(Planned { outputs, tables: None });
+        }
+        let input = TableInput { modulus: modulus as usize, angle: error / modulus as f64 };
+        let planned = self.bootstrapper.plan_tables(input, &outputs)?;
+        planned.errors.iter().try_for_each(|error| check_error(OPERATION, *error, level))?;
+        Ok(Planned { outputs, tables: Some(planned) })
+    }
+
+    /// Results of planned tables, of several values in coefficients.
+    fn run(
+        &self,
+        plan: &Planned,
+        values: &[&rlwe::Ciphertext],
+        tables: &[Table],
+        form: Form,
+    ) -> Result<Vec<Vec<Discrete>>, HeError> {
+        let level = self.level_of(form);
+        let found = match &plan.tables {
+            Some(planned) => self.bootstrapper.run_tables(values, planned, form == Form::Split)?,
+            None => vec![Vec::new(); values.len()],
+        };
+        let missing = || HeError::from(RlweError::Internal { what: "a table without a value" });
+        let one = |(found, value): (Vec<Vec<rlwe::Ciphertext>>, &&rlwe::Ciphertext)| {
+            let errors = plan.tables.iter().flat_map(|planned| &planned.errors);
+            let mut computed = found.into_iter().zip(&plan.outputs).zip(errors);
+            let result = |table: &Table| {
+                if table.interpolation.is_constant() {
+                    return self.known(value.key(), table, form);
                 }
+                let ((parts, output), error) = computed.next().ok_or_else(missing)?;
+                let parts = parts.into_iter().map(|made| self.refreshed(&made, level, output.scale));
+                let parts = parts.collect::<Result<_, _>>()?;
+                Discrete::new(OPERATION, parts, table.output, table.range(), *error)
+            };
+            tables.iter().map(result).collect()
+        };
+        found.into_iter().zip(values).map(one).collect()
+    }
+
+    /// Refuses tables that are not of integers modulo t, or have results that the set has no room for.
+    fn check_tables(&self, modulus: u64, tables: &[Table]) -> Result<(), HeError> {
+        for table in tables {
+            check_modulus(self.params(), table.output)?;
+            if table.modulus() != modulus {
+                return Err(HeError::TableLength { found: table.values.len(), modulus });
             }
         }
-        for (result, x) in results.iter_mut().zip(values) {
-            for table in &constant {
-                let at = tables.iter().position(|t| std::ptr::eq(t, *table)).unwrap_or(result.len());
-                result.insert(at, self.known(x, table, level, form)?);
-            }
+        Ok(())
+    }
+
+    /// Where results of tables are.
+    fn level_of(&self, form: Form) -> usize {
+        match form {
+            Form::Packed => self.params().input_level(),
+            Form::Split => self.params().output_level(),
         }
-        Ok(results)
     }
 
     /// A result of a bootstrap at a level. Bound and noise are the value's.
@@ -297,12 +404,12 @@ impl Evaluator {
     }
 
     /// The value of a table that has but one, for every integer.
-    fn known(&self, x: &Discrete, table: &Table, level: usize, form: Form) -> Result<Discrete, HeError> {
-        let (value, _) = table.range();
+    fn known(&self, key: KeyId, table: &Table, form: Form) -> Result<Discrete, HeError> {
+        let ((value, _), level) = (table.range(), self.level_of(form));
         let count = if form == Form::Packed { 1 } else { 2 };
-        let zero = Ciphertext::zero(self.ckks().params(), x.key(), level, scale(self.params(), table.output, level))?;
+        let zero = Ciphertext::zero(self.ckks().params(), key, level, scale(self.params(), table.output, level))?;
         let parts = (0..count).map(|_| self.constant(&zero, value, form)).collect::<Result<_, _>>()?;
-        Discrete::new("a table", parts, table.output, (value, value), 0.0)
+        Discrete::new(OPERATION, parts, table.output, (value, value), 0.0)
     }
 
     /// g(a, b) of bits: [`Evaluator::gates`].
@@ -405,7 +512,7 @@ impl Evaluator {
         a.parts.iter().map(|c| self.ckks().mul_integer(c, k)).collect()
     }
 
-    fn check(&self, a: &Discrete) -> Result<(), HeError> {
+    pub(super) fn check(&self, a: &Discrete) -> Result<(), HeError> {
         a.parts.iter().try_for_each(|c| self.ckks().check(c))
     }
 

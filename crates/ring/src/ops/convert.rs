@@ -122,6 +122,7 @@ impl Rescaling {
     pub fn apply(&self, c: &Poly<Eval>) -> [Poly<Eval>; 2] {
         let _crossing = Crossing::begin();
         assert_eq!(c.basis(), self.shrink.from(), "a polynomial over other primes");
+        count::add(What::Conversions, 2);
         let (rows, n) = (c.to_coeff(), c.degree());
         let (mut low, mut r) = (Poly::<Coeff>::dirty(self.back.to()), Poly::<Coeff>::dirty(self.shrink.to()));
         let width = self.shrink.columns().min(self.back.columns());

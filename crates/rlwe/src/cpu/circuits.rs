@@ -1,7 +1,7 @@
 //! Steps of larger circuits: sums of a polynomial, and raising a ciphertext.
 
 use super::Cpu;
-use crate::backend::{Combination, Raise};
+use crate::backend::{Combination, Divisor, Raise};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::switching::mod_down;
@@ -49,7 +49,7 @@ impl Cpu {
             return Ok(likes.iter().zip(switched).map(|(like, pair)| made(like, pair.into())).collect());
         }
         let one = |(like, parts): (&&Ciphertext, Vec<Poly<Eval>>)| match parts.len() {
-            3 => self.relinearized(&like.with_parts(parts, level), true),
+            3 => self.relinearized(&like.with_parts(parts, level), &Divisor::Last),
             _ => Ok(made(like, tables.rescale.as_ref().ok_or(none.clone())?.of(&parts))),
         };
         likes.iter().zip(parts).map(one).collect()

@@ -1,8 +1,8 @@
 //! Sums, products with polynomials and integers, and division by the last prime.
 
 use super::Cpu;
+use crate::backend::Divisor;
 use crate::ciphertext::{Ciphertext, at_level};
-use crate::counters::Counters;
 use crate::error::RlweError;
 use crate::evaluator::Evaluator;
 use sudare_ring::ops::Division;
@@ -80,6 +80,34 @@ impl Cpu {
         out
     }
 
+    /// e·a + f·b at one level.
+    pub(super) fn weighted((a, e): (&Ciphertext, i64), (b, f): (&Ciphertext, i64)) -> Ciphertext {
+        let level = a.level().min(b.level());
+        let (mut out, b) = (Self::times_integer(&a.at_level(level), e), b.at_level(level));
+        let basis = a.params().q_at(level);
+        let factors = Poly::<Eval>::scalar(basis, f);
+        for (i, part) in b.parts().iter().enumerate() {
+            if i == out.parts().len() {
+                out.parts_mut().push(Poly::zero(basis));
+            }
+            out.parts_mut()[i].mul_scalars_add(part, &factors);
+        }
+        out
+    }
+
+    /// ⌊a/D⌉.
+    pub(super) fn divided(a: &Ciphertext, by: &Divisor<'_>) -> Result<Ciphertext, RlweError> {
+        match by {
+            Divisor::One => Ok(a.clone()),
+            Divisor::Last => Self::rescaled(a),
+            Divisor::Above(by) => {
+                let division = by.over(a.level() + 1)?;
+                let parts = a.parts().iter().map(|p| division.apply_by_columns(p.clone())).collect();
+                Ok(a.with_parts(parts, by.to))
+            }
+        }
+    }
+
     /// ⌊a / q_l⌉.
     pub(super) fn rescaled(a: &Ciphertext) -> Result<Ciphertext, RlweError> {
         Ok(a.with_parts(last_prime(a)?.of(a.parts()), a.level() - 1))
@@ -93,28 +121,6 @@ fn last_prime(a: &Ciphertext) -> Result<&Division, RlweError> {
 }
 
 impl Evaluator {
-    /// `e·a + f·b` for integers and operands of one level: one addition.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for operands of two levels.
-    pub fn combination(&self, (a, e): (&Ciphertext, i64), (b, f): (&Ciphertext, i64)) -> Result<Ciphertext, RlweError> {
-        self.check(b)?;
-        if a.level() != b.level() {
-            return Err(RlweError::NoSuchLevel { operation: "addition", wanted: a.level(), highest: b.level() });
-        }
-        let mut out = self.mul_integer(a, e)?;
-        let basis = self.params().q_at(a.level());
-        let factors = Poly::<Eval>::scalar(basis, f);
-        for (i, part) in b.parts().iter().enumerate() {
-            if i == out.parts().len() {
-                out.parts_mut().push(Poly::zero(basis));
-            }
-            out.parts_mut()[i].mul_scalars_add(part, &factors);
-        }
-        self.record(Counters { add: 1, ..Counters::default() });
-        Ok(out)
-    }
-
     /// `a` times an integer, by its residues modulo each prime of the level.
     ///
     /// # Errors
@@ -127,20 +133,5 @@ impl Evaluator {
         let mut out = a.clone();
         out.parts_mut().iter_mut().for_each(|p| p.mul_scalars(factors));
         Ok(out)
-    }
-
-    /// ⌊F·a / D⌉ by a division that the scheme made, D a product of the last primes: as many levels down.
-    /// Not counted.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check`]; [`RlweError::NoSuchLevel`] for a division over other primes.
-    pub fn divide(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
-        self.check(a)?;
-        let (operation, kept) = ("division", division.kept().len());
-        if kept == 0 || kept + division.tail().len() != a.level() + 1 {
-            return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: a.level() });
-        }
-        let parts = a.parts().iter().map(|p| division.apply_by_columns(p.clone())).collect();
-        Ok(a.with_parts(parts, kept - 1))
     }
 }

@@ -1,17 +1,16 @@
 //! Sums of products with rotations, with two kinds of steps (double hoisting): what linear maps on slots are made of.
 
 use super::Cpu;
-use crate::backend::MapEnd;
+use crate::backend::{Divisor, MapEnd};
 use crate::ciphertext::Ciphertext;
 use crate::counters::Counters;
 use crate::error::RlweError;
-use crate::evaluator::Evaluator;
 use crate::keys::GaloisKey;
 use crate::params::Params;
 use crate::switching::{self, ExtendedPair};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use sudare_ring::ops::{Digits, Division, Image, Pair, PeriodicPoly, Root};
+use sudare_ring::ops::{Digits, Image, Pair, PeriodicPoly, Root};
 use sudare_ring::{Eval, Poly};
 
 /// A ciphertext that babies are hoisted from: the map's input, or the root before turned once.
@@ -91,8 +90,10 @@ impl Cpu {
         &self,
         sources: &[(&Ciphertext, MapEnd)],
         maps: &[Map<'_>],
+        by: &Divisor<'_>,
     ) -> Result<Vec<Vec<Ciphertext>>, RlweError> {
         let (params, level) = (self.context.params(), sources[0].0.level());
+        let to = by.level("linear map", level)?;
         let gadget = &params.tables(level).gadget;
         let digits: Vec<Digits> = sources.iter().map(|(a, _)| gadget.decompose(&a.parts()[1])).collect();
         let both = sources.iter().map(|(a, _)| a.both()).zip(&digits);
@@ -100,32 +101,37 @@ impl Cpu {
         let one = |map: &Map<'_>| -> Result<Vec<Ciphertext>, RlweError> {
             let mut out = Vec::with_capacity(sources.len());
             for (pair, (a, end)) in self.mapped_extended(level, &roots, *map)?.into_iter().zip(sources) {
-                let ended = self.ended(pair, *end)?;
-                out.extend(ended.into_iter().map(|parts| a.with_parts(parts.into(), level - 1)));
+                let ended = self.ended(pair, *end, by)?;
+                out.extend(ended.into_iter().map(|parts| a.with_parts(parts.into(), to)));
             }
             Ok(out)
         };
         maps.iter().map(one).collect()
     }
 
-    /// What ends a map, divided by P·q_l.
-    fn ended(&self, pair: ExtendedPair, end: MapEnd) -> Result<Vec<Pair>, RlweError> {
+    /// What ends a map, divided.
+    fn ended(&self, pair: ExtendedPair, end: MapEnd, by: &Divisor<'_>) -> Result<Vec<Pair>, RlweError> {
         let params = self.context.params();
+        let divided = |pair: ExtendedPair| match by {
+            Divisor::One => Ok(pair.mod_down(params)),
+            Divisor::Last => pair.mod_down_rescale(params),
+            Divisor::Above(by) => Ok(by.over(params.qp_at(pair.level).len())?.apply(pair.c)),
+        };
         if end == MapEnd::Value {
-            return Ok(vec![pair.mod_down_rescale(params)?]);
+            return Ok(vec![divided(pair)?]);
         }
         let key = self.context.keys().galois(params.conjugation_element(), 0)?;
         let none = RlweError::Internal { what: "a pair has no conjugate" };
         let conjugate = ExtendedPair::turned(vec![pair.clone()], params, &key, None).pop().ok_or(none)?;
         let mut sum = pair.clone();
         sum.add_assign(&conjugate);
-        let mut out = vec![sum.mod_down_rescale(params)?];
+        let mut out = vec![divided(sum)?];
         if end == MapEnd::Parts {
             // −i(v − v̄) = i(v̄ − v).
             let mut difference = conjugate;
             difference.sub_assign(&pair);
             difference.c.iter_mut().for_each(|c| c.mul_imaginary_unit(false));
-            out.push(difference.mod_down_rescale(params)?);
+            out.push(divided(difference)?);
         }
         Ok(out)
     }
@@ -168,34 +174,6 @@ impl Cpu {
             babies: roots.iter().map(|r| keys(r.babies.clone())).collect::<Result<_, _>>()?,
             giants: keys(giants.iter().map(|g| g.turn).collect())?,
         })
-    }
-}
-
-impl Evaluator {
-    /// A linear map, its sum over Q·P divided by P and the last primes together, by a division that the scheme made: exact
-    /// schemes divide so that the message stays.
-    ///
-    /// # Errors
-    /// As [`Evaluator::check_two_parts`] and [`Evaluator::check_keys`]; [`RlweError::NoSuchLevel`] for a division over other
-    /// primes.
-    pub fn linear_map_divided(
-        &self,
-        a: &Ciphertext,
-        (steps, rows): Map<'_>,
-        division: &Division,
-    ) -> Result<Ciphertext, RlweError> {
-        let (operation, level, kept) = ("linear map", a.level(), division.kept().len());
-        self.check_two_parts(operation, a)?;
-        if kept == 0 || kept + division.tail().len() != self.params().qp_at(level).len() {
-            return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: level });
-        }
-        self.check_keys(&steps.elements(), level)?;
-        let [c0, c1] = a.both();
-        let digits = self.params().tables(level).gadget.decompose(c1);
-        let made = self.backend().mapped_extended(level, &[Root { c0, c1, digits: &digits }], (steps, rows))?.pop();
-        let pair = made.ok_or(RlweError::Internal { what: "a linear map has no result" })?;
-        self.record(steps.counters());
-        Ok(a.with_parts(division.apply(pair.c).into(), kept - 1))
     }
 }
 

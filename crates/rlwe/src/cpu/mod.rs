@@ -6,12 +6,13 @@ mod linear;
 mod map;
 mod products;
 mod rotations;
+mod scaled;
 
 pub use blocks::Blocks;
 pub use map::{GiantStep, MapSteps, RootStep};
-pub use rotations::{Hoisted, narrowed};
+pub use rotations::narrowed;
 
-use crate::backend::{Backend, Combination, MapEnd, Over, Raise};
+use crate::backend::{Backend, Combination, Divisor, MapEnd, Over, Raise, ScaledProduct};
 use crate::ciphertext::Ciphertext;
 use crate::context::Context;
 use crate::error::RlweError;
@@ -76,21 +77,19 @@ impl Backend for Cpu {
         if count == 1 { Ok(vec![batch.clone()]) } else { Err(alone(count)) }
     }
 
-    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Ok(Self::combined(a, b, Poly::add, |_| ()))
-    }
-
-    fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Ok(Self::combined(a, b, Poly::sub, Poly::neg_assign))
+    fn sum(&self, terms: &[(&Ciphertext, i64)]) -> Result<Ciphertext, RlweError> {
+        match terms {
+            [(a, value)] => Ok(Self::times_integer(a, *value)),
+            [(a, 1), (b, 1)] => Ok(Self::combined(a, b, Poly::add, |_| ())),
+            [(a, 1), (b, -1)] => Ok(Self::combined(a, b, Poly::sub, Poly::neg_assign)),
+            [(a, e), (b, f)] => Ok(Self::weighted((a, *e), (b, *f))),
+            more => Err(RlweError::Operands { operation: "a sum with weights", left: more.len(), right: 2 }),
+        }
     }
 
     fn add_assign(&self, acc: &mut Ciphertext, b: &Ciphertext) -> Result<(), RlweError> {
         Self::accumulate(acc, b);
         Ok(())
-    }
-
-    fn mul_integer(&self, a: &Ciphertext, value: i64) -> Result<Ciphertext, RlweError> {
-        Ok(Self::times_integer(a, value))
     }
 
     fn mul_imaginary_unit(&self, a: &Ciphertext, minus: bool) -> Result<Ciphertext, RlweError> {
@@ -116,24 +115,36 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn relinearize(&self, a: &Ciphertext, rescale: bool) -> Result<Ciphertext, RlweError> {
-        self.relinearized(a, rescale)
+    fn dot_scaled(
+        &self,
+        a: &[&Ciphertext],
+        b: &[&Ciphertext],
+        by: &ScaledProduct<'_>,
+    ) -> Result<Ciphertext, RlweError> {
+        Self::scaled_products(a, b, by)
     }
 
-    fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, RlweError> {
-        Self::rescaled(a)
+    fn relinearize(&self, a: &Ciphertext, by: &Divisor<'_>) -> Result<Ciphertext, RlweError> {
+        self.relinearized(a, by)
     }
 
-    fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext, RlweError> {
-        Ok(a.at_level(level).into_owned())
+    fn divide(&self, a: &Ciphertext, by: &Divisor<'_>) -> Result<Ciphertext, RlweError> {
+        Self::divided(a, by)
     }
 
-    fn automorphism(&self, a: &Ciphertext, element: u64) -> Result<Ciphertext, RlweError> {
-        self.image(a, element)
+    fn drop_to(&self, a: &Ciphertext, params: &Params, level: usize) -> Result<Ciphertext, RlweError> {
+        let low = a.at_level(level);
+        match params.same(a.params()) {
+            true => Ok(low.into_owned()),
+            false => Ok(Ciphertext::new(params, a.key(), low.parts().to_vec(), level)),
+        }
     }
 
     fn automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Vec<Ciphertext>, RlweError> {
-        self.images(a, elements)
+        match elements {
+            [element] if *element != 1 => Ok(vec![self.image(a, *element)?]),
+            _ => self.images(a, elements),
+        }
     }
 
     fn sum_of_automorphisms(
@@ -157,8 +168,9 @@ impl Backend for Cpu {
         &self,
         sources: &[(&Ciphertext, MapEnd)],
         maps: &[(&MapSteps, &[Vec<PeriodicPoly>])],
+        by: &Divisor<'_>,
     ) -> Result<Vec<Vec<Ciphertext>>, RlweError> {
-        self.mapped(sources, maps)
+        self.mapped(sources, maps, by)
     }
 
     fn combinations(
@@ -171,10 +183,6 @@ impl Backend for Cpu {
 
     fn raise(&self, a: &Ciphertext, by: &Raise) -> Result<Ciphertext, RlweError> {
         Self::raised(a, by)
-    }
-
-    fn under(&self, a: &Ciphertext, params: &Params) -> Result<Ciphertext, RlweError> {
-        Ok(Ciphertext::new(params, a.key(), a.parts().to_vec(), a.level()))
     }
 
     fn block_products(

@@ -1,11 +1,9 @@
 //! Products and relinearisation.
 
 use super::Cpu;
-use crate::backend::Shaped;
+use crate::backend::Divisor;
 use crate::ciphertext::Ciphertext;
-use crate::counters::Counters;
 use crate::error::RlweError;
-use crate::evaluator::Evaluator;
 use sudare_ring::ops::{Division, Ending, tensor, tensor_add};
 
 impl Cpu {
@@ -29,13 +27,15 @@ impl Cpu {
         }
     }
 
-    /// Three parts to two, divided by P or by P·q_l.
-    pub(super) fn relinearized(&self, a: &Ciphertext, rescale: bool) -> Result<Ciphertext, RlweError> {
-        let tables = self.context.params().tables(a.level());
-        match (rescale, &tables.mod_down_rescale) {
-            (true, Some(division)) => self.switched_square(a, division),
-            (false, _) => self.switched_square(a, tables.by_p()?),
-            (true, None) => Self::rescaled(&self.switched_square(a, tables.by_p()?)?),
+    /// Three parts to two, divided by P and some data primes.
+    pub(super) fn relinearized(&self, a: &Ciphertext, by: &Divisor<'_>) -> Result<Ciphertext, RlweError> {
+        let params = self.context.params();
+        let tables = params.tables(a.level());
+        match (by, &tables.mod_down_rescale) {
+            (Divisor::One, _) => self.switched_square(a, tables.by_p()?),
+            (Divisor::Last, Some(division)) => self.switched_square(a, division),
+            (Divisor::Last, None) => Self::rescaled(&self.switched_square(a, tables.by_p()?)?),
+            (Divisor::Above(by), _) => self.switched_square(a, &*by.over(params.qp_at(a.level()).len())?),
         }
     }
 
@@ -49,28 +49,5 @@ impl Cpu {
         let end = Ending { division, plus: Some([c0, c1]), image: None };
         let parts = self.context.params().tables(a.level()).gadget.switch_divided(c2, key.pairs(), &end);
         Ok(a.with_parts(parts.into(), division.kept().len() - 1))
-    }
-}
-
-impl Evaluator {
-    /// Relinearise and divide by P and some of the last primes, times a factor: ⌊F·(P·a) / (P·D)⌉ by a
-    /// division that the scheme made.
-    ///
-    /// # Errors
-    /// As [`Evaluator::relinearize`]; [`RlweError::Degree`] without a third part,
-    /// [`RlweError::NoSuchLevel`] for a division over other primes.
-    pub fn relinearize_divide(&self, a: &Ciphertext, division: &Division) -> Result<Ciphertext, RlweError> {
-        self.check(a)?;
-        let (operation, kept) = ("relinearisation", division.kept().len());
-        if kept == 0 || kept + division.tail().len() != self.params().qp_at(a.level()).len() {
-            return Err(RlweError::NoSuchLevel { operation, wanted: kept, highest: a.level() });
-        }
-        if a.polynomials() < 3 {
-            return Err(RlweError::Degree { operation, expected: 3, found: a.polynomials() });
-        }
-        self.check_relin(a.level())?;
-        let out = self.backend().switched_square(a, division)?;
-        self.record(Counters { relin: 1, key_switches: 1, ..Counters::default() });
-        Ok(out)
     }
 }

@@ -2,9 +2,7 @@
 
 use super::Cpu;
 use crate::ciphertext::Ciphertext;
-use crate::counters::Counters;
 use crate::error::RlweError;
-use crate::evaluator::Evaluator;
 use crate::keys::GaloisKey;
 use crate::params::Params;
 use crate::switching::ExtendedPair;
@@ -15,20 +13,6 @@ use sudare_ring::{Eval, Poly};
 
 /// Keys that stream past one reading of the digits.
 const TOGETHER: usize = 4;
-
-/// A ciphertext whose c_1 is decomposed, for any number of rotations.
-#[derive(Debug)]
-pub struct Hoisted<'a> {
-    ciphertext: &'a Ciphertext,
-    digits: Digits,
-}
-
-impl Hoisted<'_> {
-    /// The ciphertext.
-    pub fn ciphertext(&self) -> &Ciphertext {
-        self.ciphertext
-    }
-}
 
 /// A polynomial over Q·P of some level, for a lower one.
 ///
@@ -133,34 +117,5 @@ impl Cpu {
         let mut difference = self.extended_image(a)?;
         difference.sub_assign(&self.extended_image(b)?);
         Ok(a.0.with_parts(difference.mod_down(self.context.params()).into(), a.0.level()))
-    }
-}
-
-impl Evaluator {
-    /// Decomposes once for many rotations (hoisting).
-    ///
-    /// # Errors
-    /// As [`Evaluator::check_two_parts`].
-    pub fn hoist<'a>(&self, a: &'a Ciphertext) -> Result<Hoisted<'a>, RlweError> {
-        self.check_two_parts("hoisting", a)?;
-        Ok(Hoisted { ciphertext: a, digits: self.backend().gadget(a).decompose(&a.parts()[1]) })
-    }
-
-    /// A rotation of a hoisted ciphertext.
-    ///
-    /// # Errors
-    /// As [`Evaluator::automorphism`].
-    pub fn rotate_hoisted(&self, hoisted: &Hoisted<'_>, step: i64) -> Result<Ciphertext, RlweError> {
-        let a = hoisted.ciphertext;
-        self.check(a)?;
-        let element = self.params().rotation_element(step);
-        if element == 1 {
-            return Ok(a.clone());
-        }
-        self.context().check_key(element, step, a.level())?;
-        let key = self.keys().galois(element, step)?;
-        let rotated = self.backend().rotated(a, &hoisted.digits, &[&key])?.pop();
-        self.record(Counters::rotations(1));
-        rotated.ok_or(RlweError::Internal { what: "a rotation for a key is not there" })
     }
 }

@@ -76,6 +76,8 @@ object_types! {
     Bundle = 7, "a bundle of ciphertexts";
     /// Keys for bootstrapping CKKS.
     BootstrapKeys = 8, "bootstrapping keys";
+    /// Keys between CKKS and the LWE ciphertexts of TFHE.
+    LweKeys = 9, "keys between CKKS and LWE";
     /// A parameter set with a plaintext modulus.
     IntegerParams = 16, "parameters with a plaintext modulus";
     /// A plaintext of an exact scheme.
@@ -102,6 +104,8 @@ object_types! {
     FhewParams = 38, "parameters of FHEW";
     /// Keys of FHEW's gates.
     FhewKey = 39, "keys of FHEW";
+    /// A public key of TFHE.
+    TfhePublicKey = 40, "a TFHE public key";
     /// A haplotype panel.
     GenomePanel = 64, "a haplotype panel";
     /// The public description of a panel.

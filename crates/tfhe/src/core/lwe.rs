@@ -256,6 +256,11 @@ impl TorusLwe {
         &self.words[..self.words.len() - 1]
     }
 
+    /// Mask and body, one after the other.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
     /// The body.
     pub fn body(&self) -> u32 {
         self.words[self.words.len() - 1]

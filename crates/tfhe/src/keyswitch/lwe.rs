@@ -1,10 +1,11 @@
-//! Key switching: LWE to a shorter LWE modulo 2^32, LWE to GLWE (packing), GLWE to GLWE.
+//! Key switching: LWE to a shorter LWE modulo 2^32, GLWE to GLWE.
 
 mod seeded;
 
 use crate::core::context::check_shape;
 use crate::core::ggsw::{check_gadget, evaluate_digits, write_glev};
 use crate::core::lwe::fill_torus;
+use crate::core::seeded::{bodies_of, expanded};
 use crate::{
     GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, NoiseSampler, SecretKind, TfheError,
     TorusLwe,
@@ -162,96 +163,6 @@ impl TorusScale {
     }
 }
 
-/// Input coefficients whose rows are one packed matrix of a [`PackingKey`].
-const PACKING_BLOCK: usize = 16;
-
-/// A key that packs LWE ciphertexts modulo q into the coefficients of one GLWE ciphertext.
-pub struct PackingKey {
-    context: GlweContext,
-    gadget: Gadget,
-    from: usize,
-    masks: MaskSeed,
-    /// Rows of `PACKING_BLOCK` input coefficients each: encryptions of `−s_i·g_l`.
-    blocks: Vec<PackedMatrix>,
-}
-
-impl PackingKey {
-    /// A key from an LWE key to a GLWE key.
-    ///
-    /// # Errors
-    /// [`TfheError::Parameters`] for a gadget that does not fit the modulus.
-    pub fn generate(
-        from: &LweSecretKey,
-        to: &GlweSecretKey,
-        gadget: Gadget,
-        seeds: &ObjectSeeds,
-    ) -> Result<Self, TfheError> {
-        let context = to.context();
-        check_gadget(context, gadget)?;
-        let (n, q, levels) = (context.degree(), context.modulus(), gadget.levels as usize);
-        let blocks = threads::map(from.dimension().div_ceil(PACKING_BLOCK), |block| {
-            let s = &from.coefficients()[block * PACKING_BLOCK..];
-            let s = &s[..s.len().min(PACKING_BLOCK)];
-            let mut m = PackedMatrix::zeroed(context.limb(), 1, s.len() * levels, context.rank() + 1);
-            let (mut masks, mut errors) = (seeds.masks.stream(block as u64), seeds.errors.stream(block as u64));
-            for (i, s) in s.iter().enumerate() {
-                // A constant is its own evaluation.
-                let message = Zeroizing::new(vec![q.reduce_i64(-s); n]);
-                write_glev(to, &message, gadget, &mut m, (0, i * levels), (&mut masks, &mut errors));
-            }
-            m
-        });
-        Ok(Self { context: context.clone(), gadget, from: from.dimension(), masks: seeds.masks, blocks })
-    }
-
-    /// The seed of its masks.
-    pub fn mask_seed(&self) -> &MaskSeed {
-        &self.masks
-    }
-
-    /// Bytes that it holds in memory.
-    pub fn byte_len(&self) -> usize {
-        self.blocks.iter().map(PackedMatrix::byte_len).sum()
-    }
-
-    /// Packs ciphertext j into coefficient j; at most N of them.
-    ///
-    /// # Errors
-    /// [`TfheError::Shape`], [`TfheError::Modulus`].
-    pub fn pack(&self, inputs: &[LweCiphertext]) -> Result<GlweCiphertext, TfheError> {
-        let (n, limb, levels) = (self.context.degree(), self.context.limb(), self.gadget.levels as usize);
-        if inputs.len() > n {
-            return Err(TfheError::Shape { what: "ciphertexts to pack", expected: n, found: inputs.len() });
-        }
-        for c in inputs {
-            check_shape("LWE dimension", self.from, c.dimension())?;
-            if c.modulus().value() != limb.q() {
-                return Err(TfheError::Modulus { expected: limb.q(), found: c.modulus().value() });
-            }
-        }
-        let mut out = GlweCiphertext::zero(&self.context);
-        let mut sum = Buffer::dirty(self.context.words());
-        let mut column = Buffer::zeroed(n);
-        for (b, m) in self.blocks.iter().enumerate() {
-            let mut digits = Buffer::dirty(m.rows() * n);
-            for (i, rows) in digits.chunks_exact_mut(levels * n).enumerate() {
-                for (x, c) in column.iter_mut().zip(inputs) {
-                    *x = c.mask()[b * PACKING_BLOCK + i];
-                }
-                evaluate_digits(&self.context, self.gadget, &column, rows);
-            }
-            limb.external_product(&mut sum, &digits, m);
-            limb.add_assign(out.words_mut(), &sum);
-        }
-        out.words_mut().chunks_exact_mut(n).for_each(|p| limb.inverse(p));
-        let bodies = out.body_mut();
-        for (x, c) in bodies.iter_mut().zip(inputs) {
-            *x = limb.modulus().add(*x, c.body());
-        }
-        Ok(out)
-    }
-}
-
 /// A key that takes GLWE ciphertexts from one key to another of the same ring.
 pub struct GlweSwitchKey {
     from_rank: usize,
@@ -319,6 +230,28 @@ impl GlweSwitchKey {
     /// Bytes of its bodies and seed, all that has to be sent.
     pub fn seeded_byte_len(&self) -> usize {
         self.byte_len() / (self.context.rank() + 1) + 32
+    }
+
+    /// The bodies, polynomial after polynomial in evaluation form.
+    pub fn bodies(&self) -> Vec<u64> {
+        bodies_of(&self.matrix, self.context.degree())
+    }
+
+    /// A key from secrets of `from_rank` polynomials, of the seed of its masks and its bodies.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] for a gadget that does not fit the modulus, [`TfheError::Shape`] for the wrong number of
+    /// bodies, `RlweError::Ring` for one that is too large.
+    pub fn from_bodies(
+        context: &GlweContext,
+        from_rank: usize,
+        gadget: Gadget,
+        masks: MaskSeed,
+        bodies: &[u64],
+    ) -> Result<Self, TfheError> {
+        check_gadget(context, gadget)?;
+        let matrix = expanded(context, &mut masks.stream(0), (1, from_rank * gadget.levels as usize), bodies)?;
+        Ok(Self { from_rank, context: context.clone(), gadget, masks, matrix })
     }
 
     /// Switches a ciphertext.

@@ -36,6 +36,7 @@ macro_rules! suites {
 suites! {
     glwe: "glwe",
     packing: "packing",
+    exchange: "exchange",
     lwe: "lwe",
     module_switch: "module switch",
     blind_rotation: "blind rotation",

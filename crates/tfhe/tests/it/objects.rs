@@ -119,7 +119,7 @@ fn key_switches() {
         let long = key.to_lwe().unwrap();
         let inputs: Vec<LweCiphertext> = (0..5).map(|i| c.extract(17 * i).unwrap()).collect();
         let packing = PackingKey::generate(&long, &other, gadget, &ObjectSeeds::derive(&seed, "pack", 0)).unwrap();
-        let packed = decrypt(&other, &packing.pack(&inputs).unwrap());
+        let packed = decrypt(&other, &packing.pack(&inputs.iter().map(Some).collect::<Vec<_>>()).unwrap());
         for (i, x) in packed.iter().enumerate() {
             assert_eq!(*x, if i < 5 { m[17 * i] } else { 0 });
         }

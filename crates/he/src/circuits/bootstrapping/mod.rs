@@ -43,4 +43,4 @@ pub use refresh::{Bootstrapper, Kind, Progress, Step};
 pub use search::BootstrapGoal;
 pub use set::{BootstrapLiteral, BootstrapSet, ReductionLiteral};
 pub use tables::TableNoise;
-pub(crate) use tables::{TableInput, TableOutput};
+pub(crate) use tables::{TableInput, TableOutput, Tables};

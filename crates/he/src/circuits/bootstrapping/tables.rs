@@ -25,15 +25,13 @@ use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::{Backend, RlweError};
 
-/// What is known of the integers that a table reads.
+/// What is known of the integers that a table reads, where they stand in coefficients modulo q_0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableInput {
     /// t.
     pub modulus: usize,
-    /// Largest |x|.
-    pub range: f64,
-    /// Largest |slot − x|.
-    pub error: f64,
+    /// Bound on a coefficient's distance to x·q_0/t, as a part of q_0.
+    pub angle: f64,
 }
 
 /// A table, and what its values should have as their scale.
@@ -190,6 +188,14 @@ impl Layout {
         Ok(out)
     }
 
+    /// Bound on the error of a coefficient after StC, as a part of q_0: of integers modulo t up to `range` in size, with errors up
+    /// to `error`.
+    pub fn coefficient_error(&self, modulus: usize, range: f64, error: f64) -> f64 {
+        // Both parts of a slot are integers.
+        let stc = self.stc_angle(&self.stc_plans(), modulus, 2.0 * range.powi(2));
+        together([error / modulus as f64, coefficient_tail(stc)])
+    }
+
     /// Bounds on the errors of tables' results.
     fn table_errors(
         &self,
@@ -197,11 +203,8 @@ impl Layout {
         outputs: &[TableOutput],
         (plan, e, values): (&Plan, Value, &[Value]),
     ) -> Vec<f64> {
-        let (stc, cts) = (self.stc_plans(), self.cts_plans());
-        // Both parts of a slot are integers.
-        let stc = self.stc_angle(&stc, input.modulus, 2.0 * input.range.powi(2));
-        let added = [coefficient_tail(stc), coefficient_tail(self.raise_angle()), slot_tail(self.cts_angle(&cts))];
-        let angle = together([input.error / input.modulus as f64].into_iter().chain(added));
+        let added = [coefficient_tail(self.raise_angle()), slot_tail(self.cts_angle(&self.cts_plans()))];
+        let angle = together([input.angle].into_iter().chain(added));
         let phases = phases(self.literal.weight, input.modulus);
         let one = |(output, value): (&TableOutput, &Value)| {
             let (table, mut fit, mut exponential) = (&output.table, 0.0f64, 0.0f64);
@@ -276,7 +279,8 @@ impl BootstrapLiteral {
         let values: Vec<f64> = (0..modulus).map(|x| x as f64).collect();
         let output = TableOutput { table: Interpolation::new(&values)?, scale: layout.scale() };
         let (plan, e, values) = layout.tables(&[(&output.table, output.scale)])?;
-        let input = TableInput { modulus, range: modulus as f64 - 1.0, error: 0.0 };
+        let angle = layout.coefficient_error(modulus, modulus as f64 - 1.0, 0.0);
+        let input = TableInput { modulus, angle };
         Ok(layout.table_errors(input, &[output], (&plan, e, &values)).into_iter().fold(0.0, f64::max))
     }
 }
@@ -304,18 +308,13 @@ impl<B: Backend> Bootstrapper<B> {
         Ok(Tables { program: plan.encode_for(&self.evaluator, values)?, errors })
     }
 
-    /// The tables of each input: one ciphertext whose slots have integers in both parts, or two of real ones. The results
-    /// have as many ciphertexts as `split` says, at the level of refreshed ones.
+    /// Integers in slots, of each input one ciphertext with integers in both parts or two of real ones, as coefficients modulo
+    /// q_0.
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`; `RlweError::OutOfLevels` below the input
     /// level.
-    pub(crate) fn run_tables(
-        &self,
-        inputs: &[&[CiphertextOf<B>]],
-        tables: &Tables<B::Row>,
-        split: bool,
-    ) -> Result<Vec<Vec<Vec<B::Ciphertext>>>, HeError> {
+    pub(crate) fn coefficients(&self, inputs: &[&[CiphertextOf<B>]]) -> Result<Vec<B::Ciphertext>, HeError> {
         let levels = self.layout().levels;
         for c in inputs.iter().copied().flatten() {
             self.evaluator.inner.check_two_parts(OPERATION, c.inner())?;
@@ -331,8 +330,21 @@ impl<B: Backend> Bootstrapper<B> {
         };
         let starts = inputs.iter().map(one).collect::<Result<Vec<_>, HeError>>()?;
         check();
-        let low = self.to_coefficients(starts)?;
-        let raised = low.iter().map(|c| self.raised(c)).collect::<Result<Vec<_>, _>>()?;
+        self.to_coefficients(starts)
+    }
+
+    /// The tables of integers in coefficients modulo q_0. The results have one ciphertext with integers in both parts of its
+    /// slots or, `split`, two of real ones, at the level of refreshed ones.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`.
+    pub(crate) fn run_tables(
+        &self,
+        inputs: &[&B::Ciphertext],
+        tables: &Tables<B::Row>,
+        split: bool,
+    ) -> Result<Vec<Vec<Vec<B::Ciphertext>>>, HeError> {
+        let raised = inputs.iter().map(|c| self.raised(c)).collect::<Result<Vec<_>, _>>()?;
         check();
         let kinds = vec![Kind::Complex; raised.len()];
         let starts = self.to_slots(raised, &kinds)?;

@@ -353,7 +353,10 @@ fn integers(seed: u64, modulus: usize, count: usize) -> Vec<Complex64> {
     (0..count).map(|_| Complex64::new(one(), one())).collect()
 }
 
-const INPUT: TableInput = TableInput { modulus: 4, range: 3.0, error: 0.0 };
+/// Integers modulo t without an error, in slots.
+fn exact(b: &Bootstrapper, modulus: usize) -> TableInput {
+    TableInput { modulus, angle: b.params().layout().coefficient_error(modulus, modulus as f64 - 1.0, 0.0) }
+}
 
 /// The arithmetic of exponential and table, for each I alone: where the noise is largest, at I = 0, and at both ends, which
 /// no refresh ever meets.
@@ -362,7 +365,7 @@ fn tables_alone_by_the_integer() {
     let mut ratios = [Ratio::default(), Ratio::default(), Ratio::default()];
     for (i, w) in table_worlds().iter().enumerate() {
         let (b, layout) = (&w.bootstrapper, w.bootstrapper.layout());
-        let tables = b.plan_tables(INPUT, &[table(w, &[0.0, 1.0, 2.0, 3.0])]).unwrap();
+        let tables = b.plan_tables(exact(b, 4), &[table(w, &[0.0, 1.0, 2.0, 3.0])]).unwrap();
         let (plan, output) = (tables.program.plan(), tables.program.outputs()[0]);
         for (integer, ratio) in [0.0, 3.0, 14.0].into_iter().zip(&mut ratios) {
             let x = integers(i as u64 + 7, 4, w.params().slots());
@@ -392,10 +395,11 @@ fn a_table_is_the_sum_of_its_steps() {
             let (b, layout) = (&w.bootstrapper, w.bootstrapper.layout());
             let output = table(w, &values);
             let noise = b.params().table_noise(&output.table).unwrap();
-            let tables = b.plan_tables(INPUT, std::slice::from_ref(&output)).unwrap();
+            let tables = b.plan_tables(exact(b, 4), std::slice::from_ref(&output)).unwrap();
             let x = integers(i as u64 + 70, 4, w.params().slots());
             let input = w.encrypt(&x, layout.levels.input, w.params().scale());
-            let found = b.run_tables(&[&[input]], &tables, false).unwrap().remove(0).remove(0);
+            let found =
+                b.run_tables(&[&b.coefficients(&[&[input]]).unwrap()[0]], &tables, false).unwrap().remove(0).remove(0);
             let errors: Vec<f64> = w
                 .slots(&found[0], output.scale)
                 .iter()
@@ -425,8 +429,7 @@ fn tables_fail_as_often_as_the_formula_says() {
         for key in 0..keys {
             let w = World::new(&literal);
             let (b, layout, output) = (&w.bootstrapper, w.bootstrapper.layout(), table(&w, &values));
-            let input = TableInput { modulus: modulus as usize, range: steps - 1.0, error: 0.0 };
-            let tables = b.plan_tables(input, std::slice::from_ref(&output)).unwrap();
+            let tables = b.plan_tables(exact(b, modulus as usize), std::slice::from_ref(&output)).unwrap();
             assert!(tables.errors[0] > 0.5, "such a table is no promise");
             let (mut squares, mut count) = (0.0, 0.0);
             for trial in 0..sized(8, 60) {

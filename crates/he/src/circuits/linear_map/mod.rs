@@ -256,6 +256,25 @@ impl<R> LinearMap<R> {
         Ok(Self { params: params.clone(), level: at.level, plan, steps, rows })
     }
 
+    /// As [`LinearMap::new`], with its diagonals as a backend keeps them.
+    ///
+    /// # Errors
+    /// As [`LinearMap::new`].
+    pub fn on<B: Backend<Row = R>, T: Copy + Into<Complex64>>(
+        evaluator: &Evaluator<B>,
+        diagonals: &Diagonals<T>,
+        unit: i64,
+        babies: usize,
+        at: EncodeAt,
+    ) -> Result<Self, HeError> {
+        let params = evaluator.params();
+        check(params, diagonals, at)?;
+        let plan = MapPlan::flat(params.degree(), diagonals, unit, babies, at.scale);
+        Self::encode(params, plan, at, |period, make| {
+            evaluator.backend().prepare_row((at.level, Over::QP), period, make)
+        })
+    }
+
     /// A planned map, as a backend keeps it.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::ckks::noise::TAIL;
 use crate::ckks::spread::{self, PlainSpread, Spread};
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Plaintext, State};
 use crate::error::HeError;
-use sudare_rlwe::noise::ROUNDING_VARIANCE;
+use sudare_rlwe::noise::{Noise, ROUNDING_VARIANCE};
 use sudare_rlwe::simulated::Simulated;
 use sudare_rlwe::{Backend, Over};
 
@@ -38,7 +38,19 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Encoder::encode_at`].
     pub fn mask<K: Fn(usize) -> bool>(&self, mask: &Mask<K>) -> Result<PlaintextOf<B>, HeError> {
-        let (encoder, at) = (Encoder::new(&self.params), self.mask_at(mask.level));
+        self.masked(mask, self.mask_at(mask.level))
+    }
+
+    /// A mask at a scale of the caller's, whatever the rescale after it divides by.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_at`].
+    pub fn mask_of_scale<K: Fn(usize) -> bool>(&self, mask: &Mask<K>, scale: f64) -> Result<PlaintextOf<B>, HeError> {
+        self.masked(mask, EncodeAt { level: mask.level, scale, max_abs: mask.value })
+    }
+
+    fn masked<K: Fn(usize) -> bool>(&self, mask: &Mask<K>, at: EncodeAt) -> Result<PlaintextOf<B>, HeError> {
+        let encoder = Encoder::new(&self.params);
         encoder.check_at("encoding", at)?;
         let make = || Ok::<_, HeError>(encoder.encode_at(&mask.values(self.params.slots()), at)?.poly.clone());
         let poly = self.backend().prepare(at.level, Over::Q, make)?;
@@ -57,15 +69,28 @@ impl<B: Backend> Evaluator<B> {
         value: f64,
         keep: impl Fn(usize) -> bool,
     ) -> Result<CiphertextOf<B>, HeError> {
+        let mask = Mask { level: a.level(), value, period: usize::MAX, keep };
+        self.add_slots(a, value.abs(), || mask.values(self.params.slots()))
+    }
+
+    /// a + the real numbers that `values` gives for the first slots, of which none is over `max_abs` in absolute value; zeros for the rest.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`].
+    pub fn add_slots(
+        &self,
+        a: &CiphertextOf<B>,
+        max_abs: f64,
+        values: impl FnOnce() -> Vec<f64>,
+    ) -> Result<CiphertextOf<B>, HeError> {
         let (level, scale, encoder) = (a.level(), a.scale(), Encoder::new(&self.params));
-        let at = EncodeAt { level, scale, max_abs: value.abs() };
+        let at = EncodeAt { level, scale, max_abs };
         encoder.check_at("encoding", at)?;
-        let values = || Mask { level, value, period: usize::MAX, keep }.values(self.params.slots());
         let make = || Ok::<_, HeError>(encoder.encode_at(&values(), at)?.poly.clone());
         let poly = self.backend().prepare(level, Over::Q, make)?;
         let (params, noise) = (self.params.rlwe().clone(), encoder.noise(at));
         let error = spread::encoding(&self.params, usize::MAX) + spread::doubles(&self.params, at);
-        let spread = PlainSpread { size: value.abs(), error, mask: false };
+        let spread = PlainSpread { size: max_abs, error, mask: false };
         self.add_plain(a, &Plaintext { params, poly, level, scale, bound: at.max_abs, noise, spread })
     }
 
@@ -110,9 +135,20 @@ impl Evaluator<Simulated> {
     /// # Errors
     /// [`HeError::TooLarge`].
     pub fn encryptions(&self, at: EncodeAt, count: usize) -> Result<CiphertextOf<Simulated>, HeError> {
+        self.fresh(at, count, self.params.sketch().public_encryption())
+    }
+
+    /// The same under the secret key.
+    ///
+    /// # Errors
+    /// [`HeError::TooLarge`].
+    pub fn secret_encryptions(&self, at: EncodeAt, count: usize) -> Result<CiphertextOf<Simulated>, HeError> {
+        self.fresh(at, count, self.params.sketch().secret_encryption())
+    }
+
+    fn fresh(&self, at: EncodeAt, count: usize, fresh: Noise) -> Result<CiphertextOf<Simulated>, HeError> {
         let encoder = Encoder::new(&self.params);
         encoder.check_at("encoding", at)?;
-        let fresh = self.params.sketch().public_encryption();
         let state = State { scale: at.scale, bound: at.max_abs, noise: fresh.bound(&TAIL) + encoder.noise(at) };
         state.check_fits("encryption", &self.params, at.level)?;
         let degree = self.params.sketch().degree();

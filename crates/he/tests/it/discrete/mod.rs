@@ -1,6 +1,8 @@
 //! Integers and bits with tables of their values.
 
+mod exact;
 mod gates;
+mod lwe;
 mod refusals;
 mod tables;
 

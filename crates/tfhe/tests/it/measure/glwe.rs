@@ -67,7 +67,8 @@ pub fn packing(number: u64, tally: &mut Tally) -> Result<(), TfheError> {
         let uniform = |i| LweCiphertext::from_words(context.modulus(), words(&seed, i, q, dimension + 1));
         let inputs = (0..N as u64).map(uniform).collect::<Result<Vec<_>, _>>()?;
         let phases = inputs.iter().map(|c| lwe.phase(c)).collect::<Result<Vec<_>, _>>()?;
-        let measured = mean_square(q, &key.phase(&packing.pack(&inputs)?)?, &phases);
+        let measured =
+            mean_square(q, &key.phase(&packing.pack(&inputs.iter().map(Some).collect::<Vec<_>>())?)?, &phases);
         let predicted = variance::packing(&context, gadget, dimension, secret, 0.0);
         tally.note(format!("packing, {base_log}x{levels}, {secret:?}"), measured / predicted, N);
     }

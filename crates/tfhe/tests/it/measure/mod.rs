@@ -4,6 +4,7 @@
 //! many as it takes to know each ratio far better than the 3 % that it has to keep.
 
 pub mod circuit;
+mod exchange;
 mod fhew;
 mod glwe;
 mod lwe;
@@ -89,9 +90,10 @@ pub struct Suite {
 }
 
 /// All of them.
-pub const SUITES: [Suite; 11] = [
+pub const SUITES: [Suite; 12] = [
     Suite { name: "glwe", keys: 12, measure: glwe::products },
     Suite { name: "packing", keys: 8, measure: glwe::packing },
+    Suite { name: "exchange", keys: 8, measure: exchange::exchange },
     Suite { name: "lwe", keys: 6, measure: lwe::switches },
     Suite { name: "module switch", keys: 8, measure: lwe::module_switch },
     Suite { name: "blind rotation", keys: 10, measure: rotation::blind_rotations },

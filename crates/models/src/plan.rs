@@ -1,0 +1,289 @@
+//! What a compiled model takes and promises, as its client, its server and a person read it. A plan has no weights: it names them by a
+//! digest.
+
+use crate::approximate::{Approximation, Label};
+use crate::error::{ModelError, format};
+use crate::layout::period;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use sudare_he::ckks::{Params, ParamsLiteral};
+use sudare_rlwe::keys::KeySwitchKey;
+
+/// Version of plans that this release makes and reads.
+const VERSION: u32 = 1;
+/// Bytes of a plan's text at most.
+const MAX_TEXT: usize = 1 << 24;
+
+/// A layer as a plan shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerPlan {
+    /// Its name.
+    pub name: String,
+    /// Its function.
+    pub function: String,
+    /// What it takes: 0 for the input, k + 1 for the result of layer k.
+    pub takes: Vec<usize>,
+    /// Numbers that come out.
+    pub outputs: usize,
+    /// Diagonals of its maps, and giant steps.
+    pub diagonals: usize,
+    /// Giant steps of its maps.
+    pub giants: usize,
+    /// Level of its operands.
+    pub level: usize,
+    /// The interval of its polynomial is [−reach, reach].
+    pub reach: f64,
+    /// Degree of its polynomial; one without.
+    pub degree: usize,
+    /// Largest distance of polynomial and function on the interval.
+    pub error: f64,
+}
+
+/// What is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    pub(crate) sudare_model: u32,
+    /// The parameters.
+    pub params: ParamsLiteral,
+    /// BLAKE3 of the weights.
+    pub weights: String,
+    /// The shape of an example.
+    pub input: Vec<usize>,
+    /// The shape of an answer.
+    pub output: Vec<usize>,
+    /// Examples of a ciphertext.
+    pub images: usize,
+    /// What each number of an example is divided by before it is encrypted; empty for nothing.
+    pub factors: Vec<f64>,
+    /// Bound on an input's absolute values, once divided.
+    pub input_bound: f64,
+    /// Bound on an answer's absolute values.
+    pub output_bound: f64,
+    /// Bound on |decrypted − polynomial model|, but for a probability of 2^−30 an answer.
+    pub error: f64,
+    /// Level of the relinearisation key; none if nothing is relinearised.
+    pub relin: Option<usize>,
+    /// Galois elements of the automorphism keys, each with its level.
+    pub galois: Vec<(u64, usize)>,
+    /// Layers.
+    pub layers: Vec<LayerPlan>,
+    /// How near polynomials bring it to the given model on the examples.
+    pub approximation: Approximation,
+    /// Share of the examples with the given model's label, with errors of the expected size added.
+    pub agreement: f64,
+    /// How many examples these are.
+    pub examples: usize,
+    /// By how much ranges are wider than the examples'.
+    pub margin: f64,
+    /// What labels are.
+    pub label: Label,
+    /// The function at the end that the client computes.
+    pub dropped: Option<String>,
+    /// Bytes of what a server prepares, if weights stay encoded.
+    pub prepared: u64,
+    /// Operations for one ciphertext.
+    pub operations: Operations,
+}
+
+/// Operations for one ciphertext, by a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operations {
+    /// Transforms of one limb.
+    pub transforms: u64,
+    /// Key switches.
+    pub key_switches: u64,
+}
+
+struct Inner {
+    figures: Figures,
+    text: String,
+    params: Params,
+}
+
+/// A plan: what client and server share.
+#[derive(Clone)]
+pub struct Plan(Arc<Inner>);
+
+impl Plan {
+    pub(crate) fn new(figures: Figures, params: Params) -> Result<Self, ModelError> {
+        match serde_json::to_string_pretty(&figures) {
+            Ok(text) => Ok(Self(Arc::new(Inner { figures, text, params }))),
+            Err(e) => format(format!("a plan cannot be written: {e}")),
+        }
+    }
+
+    /// A plan of its text.
+    ///
+    /// # Errors
+    /// [`ModelError::Format`] for text that is no plan, or one that contradicts itself; [`ModelError::He`] for parameters under their
+    /// security.
+    pub fn from_json(text: &str) -> Result<Self, ModelError> {
+        if text.len() > MAX_TEXT {
+            return format("a plan of over 16 MiB");
+        }
+        let figures: Figures = match serde_json::from_str(text) {
+            Ok(figures) => figures,
+            Err(e) => return format(format!("no plan of a model: {e}")),
+        };
+        let Figures { sudare_model, input, output, images, galois, relin, .. } = &figures;
+        if *sudare_model != VERSION {
+            return format(format!("version {sudare_model} of plans is unknown here; use a newer release"));
+        }
+        let params = figures.params.build()?;
+        let count = |shape: &[usize]| {
+            let all = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+            (1..=params.slots()).contains(&all).then_some(all)
+        };
+        let fits = |shape: &[usize]| {
+            let all = count(shape).and_then(|all| period(all).checked_mul(*images));
+            all.is_some_and(|all| all <= params.slots())
+        };
+        let level = |level: usize| level <= params.max_level();
+        let numbers = [figures.input_bound, figures.output_bound, figures.error];
+        let sound = images.is_power_of_two()
+            && fits(input)
+            && fits(output)
+            && galois.iter().all(|(e, l)| e % 2 == 1 && *e < 2 * params.degree() as u64 && level(*l))
+            && relin.is_none_or(level)
+            && (figures.factors.is_empty() || Some(figures.factors.len()) == count(input))
+            && figures.factors.iter().chain(&numbers).all(|x| x.is_finite() && *x > 0.0);
+        if !sound {
+            return format("the plan contradicts itself; it is damaged");
+        }
+        Ok(Self(Arc::new(Inner { figures, text: text.to_owned(), params })))
+    }
+
+    /// Its text.
+    pub fn to_json(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Names the plan: parties that have one name have one plan.
+    pub fn hash(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("sudare model plan v1");
+        hasher.update(self.0.text.as_bytes()).update(&self.0.params.hash().0);
+        *hasher.finalize().as_bytes()
+    }
+
+    /// What it says.
+    pub fn figures(&self) -> &Figures {
+        &self.0.figures
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.0.params
+    }
+
+    /// Numbers of an example.
+    pub fn inputs(&self) -> usize {
+        self.0.figures.input.iter().product()
+    }
+
+    /// Numbers of an answer.
+    pub fn outputs(&self) -> usize {
+        self.0.figures.output.iter().product()
+    }
+
+    /// Bytes of the evaluation keys in memory.
+    pub fn key_bytes(&self) -> u64 {
+        let Figures { relin, galois, .. } = &self.0.figures;
+        let levels = relin.iter().chain(galois.iter().map(|(_, level)| level));
+        levels.map(|level| KeySwitchKey::bytes_at(self.0.params.rlwe().literal(), *level) as u64).sum()
+    }
+}
+
+impl Figures {
+    pub(crate) const VERSION: u32 = VERSION;
+}
+
+/// Bytes as a person reads them.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.0} KB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (p, params) = (self.figures(), self.params());
+        let literal = &params.literal().rlwe;
+        let security = match literal.security.bits() {
+            0 => "NO SECURITY (for tests)".into(),
+            bits => format!("{bits} bits of security"),
+        };
+        writeln!(f, "a model of {} layers: {:?} in, {:?} out", p.layers.len(), p.input, p.output)?;
+        for layer in &p.layers {
+            write!(
+                f,
+                "  {}: {} outputs, {} diagonals at level {}",
+                layer.name, layer.outputs, layer.diagonals, layer.level
+            )?;
+            if layer.degree > 1 {
+                write!(
+                    f,
+                    "; {} on [−{}, {}] by degree {}, within {:.1e}",
+                    layer.function, layer.reach, layer.reach, layer.degree, layer.error
+                )?;
+            }
+            writeln!(f)?;
+        }
+        if let Some(dropped) = &p.dropped {
+            writeln!(f, "  {dropped}: left to the client, after decryption")?;
+        }
+        writeln!(
+            f,
+            "ring degree {}, {} levels at scale 2^{}, {:.0} bits with special primes, {security}",
+            params.degree(),
+            params.max_level(),
+            params.literal().log_scale,
+            params.log_qp()
+        )?;
+        writeln!(
+            f,
+            "{} examples a ciphertext; {} keys of {} in memory; {} transforms and {} key switches for a ciphertext; encoded weights {}",
+            p.images,
+            p.galois.len() + usize::from(p.relin.is_some()),
+            size(self.key_bytes()),
+            p.operations.transforms,
+            p.operations.key_switches,
+            size(p.prepared)
+        )?;
+        writeln!(
+            f,
+            "approximation: outputs of the polynomial model are up to {:.1e} (rms {:.1e}) from the given model's on the {} examples, which says \
+             nothing of others",
+            p.approximation.largest, p.approximation.rms, p.examples
+        )?;
+        writeln!(
+            f,
+            "noise: a decrypted answer is within {:.1e} of the polynomial model's, but for a probability of 2^−30, if all values stay in their \
+             intervals",
+            p.error
+        )?;
+        if p.label != Label::Numbers {
+            writeln!(f, "agreement: {:.2} % of the examples keep their label", 100.0 * p.agreement)?;
+        }
+        write!(
+            f,
+            "ranges are {} times the examples': none of {} leaves them, so at 95 % confidence an example like these does with a probability of \
+             at most {:.1e}",
+            p.margin,
+            p.examples,
+            3.0 / p.examples as f64
+        )
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let p = self.figures();
+        write!(f, "Plan({:?} to {:?}, {} layers, {:?})", p.input, p.output, p.layers.len(), self.params())
+    }
+}

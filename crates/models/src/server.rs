@@ -1,0 +1,108 @@
+//! Who computes: holds a compiled model and evaluation keys, and nothing secret.
+
+use crate::circuit::Step;
+use crate::error::ModelError;
+use crate::message::{Answer, Request};
+use crate::model::{Model, run};
+use crate::plan::Plan;
+use std::sync::Arc;
+use sudare_he::ckks::{Ciphertext, Evaluator};
+use sudare_ring::ops::PeriodicPoly;
+use sudare_ring::threads;
+use sudare_rlwe::Counters;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::keys::KeySource;
+
+/// Relative difference of two scales that come from one text.
+const SCALES: f64 = 1e-12;
+
+/// Runs a model on the ciphertexts of one key.
+pub struct Server {
+    model: Model,
+    evaluator: Evaluator,
+    /// Encoded weights, where they are kept.
+    steps: Option<Vec<Arc<Step<PeriodicPoly>>>>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Server({:?}, stored: {})", self.model, self.steps.is_some())
+    }
+}
+
+impl Server {
+    /// A server with a client's keys. With `stored`, weights are encoded once and kept, which takes [`prepared`](crate::plan::Figures::prepared)
+    /// bytes; else they are encoded for each request, layer by layer.
+    ///
+    /// # Errors
+    /// [`ModelError::He`] for keys of other parameters, or a missing one.
+    pub fn new(model: &Model, keys: impl Into<Arc<dyn KeySource>>, stored: bool) -> Result<Self, ModelError> {
+        let plan = model.plan();
+        let evaluator = Evaluator::new(plan.params(), keys)?;
+        for (element, level) in &plan.figures().galois {
+            evaluator.check_keys(&[*element], *level)?;
+        }
+        let relin = evaluator.keys().relin_level();
+        if plan.figures().relin.is_some_and(|needed| relin.is_none_or(|level| level < needed)) {
+            return Err(RlweError::MissingRelinKey.into());
+        }
+        let mut server = Self { model: model.clone(), evaluator, steps: None };
+        if stored {
+            let layers = model.0.network.layers.len();
+            let steps = (0..layers).map(|k| server.step(k)).collect::<Result<_, _>>()?;
+            server.steps = Some(steps);
+        }
+        Ok(server)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        self.model.plan()
+    }
+
+    /// Operations done so far.
+    pub fn counters(&self) -> Counters {
+        self.evaluator.counters()
+    }
+
+    fn step(&self, k: usize) -> Result<Arc<Step<PeriodicPoly>>, ModelError> {
+        match self.steps.as_ref().and_then(|steps| steps.get(k)) {
+            Some(step) => Ok(step.clone()),
+            None => Ok(Arc::new(self.model.0.step(&self.evaluator, k)?)),
+        }
+    }
+
+    /// The model's answers. `progress` is told how many ciphertexts of how many are done.
+    ///
+    /// # Errors
+    /// [`ModelError::Mixed`] for a request of another plan; [`ModelError::He`] for one under another key.
+    pub fn run(&self, request: &Request, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Answer, ModelError> {
+        let (plan, inner) = (self.plan(), &self.model.0);
+        let foreign = || Err(ModelError::Mixed { what: "the request" });
+        if !request.is_of(plan) {
+            return foreign();
+        }
+        let bound = plan.figures().input_bound;
+        let (top, scale, all) = (plan.params().max_level(), plan.params().scale() / bound, request.ciphertexts());
+        for c in all {
+            self.evaluator.check(c)?;
+            let near = (c.scale() / scale - 1.0).abs() < SCALES && c.bound() <= bound * (1.0 + SCALES);
+            if (c.level(), c.parts().len()) != (top, 2) || !near {
+                return foreign();
+            }
+        }
+        let about = (&inner.network, inner.levels.as_slice(), inner.known.as_slice(), plan.figures().images);
+        let mut out: Vec<Ciphertext> = Vec::with_capacity(all.len());
+        // As many side by side as there are threads, each with its own.
+        for lot in all.chunks(threads::count().max(1)) {
+            let one = |i: usize| run(&self.evaluator, about, lot[i].clone(), |k| self.step(k));
+            let done = match lot {
+                [_] => vec![one(0)],
+                _ => threads::map_alone(lot.len(), one),
+            };
+            out.extend(done.into_iter().collect::<Result<Vec<_>, _>>()?);
+            progress(out.len(), all.len());
+        }
+        Answer::new(plan, request.examples(), out)
+    }
+}

@@ -1,0 +1,54 @@
+//! What compiling refuses, and what a plan says.
+
+use crate::world::{goal, mlp};
+use sudare_models::{Function, Goal, Label, Model};
+use sudare_ring::{ErrorKind, Kinded};
+use sudare_testkit::Random;
+
+#[test]
+fn goals_that_make_no_sense() {
+    let mut random = Random(1);
+    let network = mlp(&mut random, &[4, 3, 2], &Function::Relu);
+    let examples = random.units(4 * 8);
+    let refused = |goal: Goal| Model::compile(&network, &examples, &goal).unwrap_err().kind();
+    for wrong in [
+        Goal { error: 0.0, ..goal() },
+        Goal { margin: 0.5, ..goal() },
+        Goal { agreement: 2.0, ..goal() },
+        Goal { degree: Some(0), ..goal() },
+        Goal { batch: 0, ..goal() },
+        Goal { error: 1e-14, ..goal() },
+        Goal { insecure: Some(2), ..goal() },
+    ] {
+        assert_eq!(refused(wrong), ErrorKind::Parameters, "{wrong:?}");
+    }
+    let compile = |examples: &[f64]| Model::compile(&network, examples, &goal()).unwrap_err().kind();
+    assert_eq!(compile(&examples[..5]), ErrorKind::Shape);
+    assert_eq!(compile(&[]), ErrorKind::Shape);
+    assert_eq!(compile(&[f64::INFINITY; 4]), ErrorKind::Input);
+}
+
+/// A tighter wish takes a higher degree, and a plan shows intervals of two digits alone.
+#[test]
+fn degrees_follow_the_wish() {
+    let mut random = Random(2);
+    let network = mlp(&mut random, &[6, 8, 2], &Function::Relu);
+    let examples = random.units(6 * 50);
+    let degree = |difference: f64| {
+        let goal = Goal { approximation: Some(difference), ..goal() };
+        let model = Model::compile(&network, &examples, &goal).unwrap();
+        let figures = model.plan().figures();
+        assert!(figures.approximation.largest <= difference);
+        figures.layers[0].degree
+    };
+    let (low, high) = (degree(0.5), degree(0.02));
+    assert!(low < high, "{low} and {high}");
+    let model = Model::compile(&network, &examples, &Goal { label: Label::Argmax, ..goal() }).unwrap();
+    let text = model.plan().to_string();
+    for said in ["approximation:", "noise:", "agreement:", "50 examples", "NO SECURITY"] {
+        assert!(text.contains(said), "{said} is not in {text}");
+    }
+    let reach = model.plan().figures().layers[0].reach;
+    let digits = reach / 10f64.powf(reach.log10().floor() - 1.0);
+    assert!((digits - digits.round()).abs() < 1e-9, "{reach}");
+}
