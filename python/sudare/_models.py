@@ -295,7 +295,8 @@ class ModelPlan(Travels):
     @property
     def figures(self) -> dict[str, Any]:
         """All that it says, as its text has it."""
-        return json.loads(self._core.to_json())
+        figures: dict[str, Any] = json.loads(self._core.to_json())
+        return figures
 
     @property
     def key_bytes(self) -> int:

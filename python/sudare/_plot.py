@@ -21,7 +21,7 @@ __all__ = ["Picture"]
 
 FAINT, KEYS, INPUT, RESULT = "#cbd2d9", "#b44d12", "#2b6cb0", "#2f855a"
 #: Operations that are shown at most, and characters of a box.
-MOST_BOXES, LONGEST = 24, 28
+MOST_BOXES, LONGEST = 24, 32
 
 
 class Step(NamedTuple):
@@ -32,6 +32,11 @@ class Step(NamedTuple):
     level: Any
     error: Any
     share: Any
+
+    @property
+    def short(self) -> str:
+        """Its text, cut where it is long."""
+        return self.text if len(self.text) <= LONGEST else f"{self.text[: LONGEST - 1]}…"
 
 
 class Picture:
@@ -82,7 +87,7 @@ def _levels(axes: Any, steps: list[Step], depth: int) -> None:
                 f"error {step.error:.1e}", (depth + 1, at), (4, 0), textcoords="offset points", va="center"
             )
     axes.set(
-        title="levels, step by step", yticks=places, yticklabels=[s.text for s in steps], xlabel="levels"
+        title="levels, step by step", yticks=places, yticklabels=[s.short for s in steps], xlabel="levels"
     )
     axes.invert_yaxis()
 
@@ -90,7 +95,9 @@ def _levels(axes: Any, steps: list[Step], depth: int) -> None:
 def _times(axes: Any, steps: list[Step], whole: float) -> None:
     """The operations that take longest, by their names."""
     longest = sorted((s for s in steps if s.share), key=lambda s: -s.share)[:MOST]
-    bars = axes.barh([s.text for s in longest], [s.share * whole for s in longest], color=INPUT)
+    places = list(range(len(longest)))
+    bars = axes.barh(places, [s.share * whole for s in longest], color=INPUT)
+    axes.set(yticks=places, yticklabels=[s.short for s in longest])
     axes.bar_label(bars, [f"{seconds(s.share * whole)}, {100 * s.share:.0f} %" for s in longest], padding=4)
     axes.set(title=f"time by operation, together about {seconds(whole)}", xlabel="time")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
@@ -110,8 +117,7 @@ def _graph(axes: Any, steps: list[Step]) -> None:
         places.append((float(at), -float(rows[at])))
     for at, step in enumerate(steps):
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": RESULT if step.operands else INPUT}
-        label = step.text if len(step.text) <= LONGEST else f"{step.text[: LONGEST - 1]}…"
-        axes.text(*places[at], label, ha="center", va="center", fontsize="small", bbox=box, zorder=3)
+        axes.text(*places[at], step.short, ha="center", va="center", fontsize="small", bbox=box, zorder=3)
         for of in dict.fromkeys(step.operands):
             axes.annotate(
                 "", places[at], places[of], arrowprops={"arrowstyle": "->", "color": "#616e7c"}, zorder=1

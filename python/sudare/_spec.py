@@ -16,6 +16,10 @@ from ._values import array, real
 __all__ = ["Spec", "spec"]
 
 
+#: The largest bound of an input.
+LARGEST = 1e15
+
+
 @dataclass(frozen=True)
 class Spec:
     """Shape and bound of a matrix or vector; all that a plan may know about it."""
@@ -41,6 +45,10 @@ class Spec:
         bound = real(self.max_abs, "max_abs")
         if not (math.isfinite(bound) and bound > 0):
             raise InputError(f"max_abs is a finite number above zero, not {self.max_abs!r}")
+        if bound > LARGEST and not self.integer:
+            raise InputError(
+                f"bounds of real numbers go up to {LARGEST:g}, not {bound:g}; scale them, X / {bound:g}"
+            )
 
     @property
     def any_rows(self) -> bool:

@@ -4,7 +4,7 @@
 //! begun is begun again by the next one.
 
 use crate::digest::Digest;
-use crate::engine::{Engine, Steps, expect_operands};
+use crate::engine::{Engine, Steps, require_operands};
 use crate::events::{Caller, Event, Log};
 use crate::metrics::Metrics;
 use crate::objects::{Objects, Reservation, UNFINISHED};
@@ -249,7 +249,7 @@ impl Jobs {
             Request::Compute { operation, operands, .. } => {
                 // Of a whole expression the plan says how many, once it is read.
                 let expected = operation.as_ref().map_or(operands.len().clamp(1, MAX_NODES), Operation::operands);
-                expect_operands(expected, operands.len())?;
+                require_operands(expected, operands.len())?;
             }
             Request::Search { panel, pad, .. } => {
                 self.engine.panel(panel)?.class(*pad)?;

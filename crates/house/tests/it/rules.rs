@@ -293,7 +293,7 @@ fn words() {
         // What Rust, `ring`, `rlwe` and `he` call so.
         "expect", "told", "sketch", "Sketch", "settled", "InTurn",
     ];
-    let crates = ["expr", "methods", "plan", "session", "packings"];
+    let crates = ["expr", "methods", "plan", "session", "packings", "models", "search", "serve"];
     for (name, code) in sources(&crates) {
         for identifier in identifiers(&code) {
             let word = words_of(identifier).into_iter().find(|word| coined.contains(&word.as_str()));
