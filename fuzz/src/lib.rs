@@ -2,7 +2,7 @@
 //! behind the checksums are reached, with their checksums made right. No panic, and what is
 //! accepted is written again as the same bytes.
 //!
-//! Plans, stores and requests have modules of their own, which the ordinary tests of `matrix` and `serve` include: there
+//! Plans, stores and requests have modules of their own, which the ordinary tests of `session` and `serve` include: there
 //! each runs on its seeds and some changes of them.
 
 pub mod mutation;
@@ -13,10 +13,10 @@ pub mod stores;
 use mutation::Random;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use sudare_exact::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_genome::message::Head;
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{Client, Options, Panel, Pending, Server, Sites, lookup, simd, trie};
-use sudare_exact::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_rlwe::Params;
 use sudare_rlwe::multiparty::{Party, PrivateShare, Session};
 use sudare_rlwe::wire::{
@@ -46,7 +46,7 @@ fn golden() -> &'static Params {
 fn golden_integer() -> &'static IntegerParams {
     static PARAMS: OnceLock<IntegerParams> = OnceLock::new();
     PARAMS.get_or_init(|| {
-        let file = include_bytes!("../../crates/he/tests/golden/v1/integer_params.bin");
+        let file = include_bytes!("../../crates/exact/tests/golden/v1/integer_params.bin");
         integer_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
     })
 }
