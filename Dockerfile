@@ -1,11 +1,10 @@
 # `sudare serve` as a user without root.
 #
 #   docker build -t sudare .
-#   docker run -p 8443:8443 -v sudare-data:/data -v ./private:/private:ro sudare \
-#       serve --listen 0.0.0.0:8443 --data /data --tokens /private/tokens \
-#       --tls-cert /private/cert.pem --tls-key /private/key.pem
+#   docker run -p 8443:8443 -v sudare-data:/data -v ./private:/private:ro sudare
 #
-# The files of /private have to be readable by user 10001, and by nobody else.
+# The files tokens, cert.pem and key.pem of /private have to be readable by user 10001, and by nobody else. compose.yml
+# says the same; `docker kill --signal HUP` has tokens and certificate read again.
 FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install --no-install-recommends -y gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
@@ -20,4 +19,7 @@ VOLUME /data
 EXPOSE 8443
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/local/bin/sudare"]
-CMD ["serve", "--help"]
+# At an address that nobody outside the container reaches.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["/usr/local/bin/sudare", "health", "http://127.0.0.1:9443"]
+CMD ["serve", "--listen", "0.0.0.0:8443", "--data", "/data", "--tokens", "/private/tokens", "--tls-cert", "/private/cert.pem", \
+    "--tls-key", "/private/key.pem", "--metrics", "127.0.0.1:9443"]

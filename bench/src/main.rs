@@ -158,6 +158,8 @@ enum Suite {
     Bootstrap(bootstrap::Options),
     /// Gates and tables of 2^15 integers by one bootstrap, by set: time of a value, errors, counters, keys.
     Discrete(discrete::Options),
+    /// Whole computations on small integers: a million identifiers compared, the game of life, AES-128.
+    DiscreteWork(discrete::work::Options),
     /// BFV and BGV slots refreshed by removal of the noise digit: steps, products after it, counters, keys and memory.
     Refresh(refresh::Options),
     /// The library comparison's figures beside ours, as one page with those of TFHE and of the genome search.
@@ -278,6 +280,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = discrete::run(options, budget, &threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("discrete{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::DiscreteWork(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = discrete::work::run(options, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("discrete-work{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

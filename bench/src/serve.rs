@@ -49,9 +49,9 @@ struct Running {
 impl Running {
     fn start(data: &Path, limits: Limits, threads: usize) -> Outcome<Self> {
         let token = Token::new()?;
-        let tokens = Tokens::read(&format!("{}\n", token.line("bench")?))?;
+        let tokens = Tokens::read(&format!("{}\n", token.line("bench", None, None)?))?;
         let settings = Settings { limits, threads, ..Settings::new(data) };
-        let service = Service::open(settings, tokens, Vec::new(), |_| ())?;
+        let service = Service::open(settings, tokens, Vec::new(), |_| Ok(()))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let (address, stop) = (listener.local_addr()?, Stop::new());
         let asked = stop.clone();

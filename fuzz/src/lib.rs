@@ -13,17 +13,22 @@ pub mod stores;
 use mutation::Random;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use sudare_exact::refresh::{RefreshKeys, RefreshLiteral, RefreshParams};
 use sudare_exact::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_genome::message::Head;
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{Client, Options, Panel, Pending, Server, Sites, lookup, simd, trie};
+use sudare_he::discrete::{DiscreteSet, LweKeys, LweParams};
 use sudare_rlwe::Params;
+use sudare_rlwe::params::ParamsLiteral;
+use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::multiparty::{Party, PrivateShare, Session};
 use sudare_rlwe::wire::{
     Container, Wire, params_from_bytes, params_to_bytes, peek, read_params, read_secret_key, reseal_for_tests,
     secret_key_from_bytes, secret_key_to_bytes,
 };
-use sudare_tfhe::TfheParams;
+use sudare_tfhe::exchange::LweForm;
+use sudare_tfhe::{TfheLiteral, TfheParams};
 use sudare_tfhe::boolean::fhew::FhewParams;
 use sudare_tfhe::circuit_bootstrap::CircuitParams;
 use sudare_tfhe::wire::{
@@ -48,6 +53,35 @@ fn golden_integer() -> &'static IntegerParams {
     PARAMS.get_or_init(|| {
         let file = include_bytes!("../../crates/exact/tests/golden/v1/integer_params.bin");
         integer_params_from_bytes(file).and_then(|stored| stored.build()).expect("the golden parameters load")
+    })
+}
+
+/// A set of a refresh with few keys, that of the golden files.
+fn golden_refresh() -> &'static RefreshParams {
+    static PARAMS: OnceLock<RefreshParams> = OnceLock::new();
+    PARAMS.get_or_init(|| {
+        let params = ParamsLiteral {
+            log_n: 9,
+            q_bits: vec![44, 42, 43, 43, 30, 43, 43, 43, 46, 46],
+            p_bits: vec![48; 9],
+            digit_limbs: 10,
+            secret: SecretDistribution::Ternary,
+            security: Security::Insecure,
+        };
+        let (t, base, stc, cts, weight, gate_bits, hoisted) = (12289, 1, vec![8], vec![8], 4, vec![45], 1);
+        let literal = RefreshLiteral { params, t, base, stc, cts, weight, gate_bits, hoisted };
+        literal.build().expect("the golden set of a refresh")
+    })
+}
+
+/// Sets for tables and of TFHE's bits, those of the golden files.
+fn golden_lwe() -> &'static LweParams {
+    static PARAMS: OnceLock<LweParams> = OnceLock::new();
+    PARAMS.get_or_init(|| {
+        let set = DiscreteSet::G15.literal().insecure(9).and_then(|l| l.build()).expect("the golden set for tables");
+        let literal = TfheLiteral { lwe_dimension: 16, security: Security::Insecure, ..TfheLiteral::gates() };
+        let tfhe = literal.build().expect("the golden set of bits");
+        LweParams::new(&set, &tfhe, LweForm::Switched).expect("both go together")
     })
 }
 
@@ -110,14 +144,29 @@ fn both_ways(data: &[u8], check: impl Fn(&[u8])) {
 }
 
 /// A public object's decoder, from memory and from a stream.
-pub fn object<T: Wire<Params = Params>>(data: &[u8]) {
+fn read_object<T: Wire>(params: &T::Params, data: &[u8]) {
     both_ways(data, |bytes| {
-        let read = T::from_bytes(golden(), bytes);
-        assert_eq!(read.is_ok(), T::read_from(golden(), bytes).is_ok());
+        let read = T::from_bytes(params, bytes);
+        assert_eq!(read.is_ok(), T::read_from(params, bytes).is_ok());
         if let Ok(object) = read {
             assert!(object.to_bytes().expect("what was read can be written") == bytes);
         }
     });
+}
+
+/// The decoder of an object that all schemes share.
+pub fn object<T: Wire<Params = Params>>(data: &[u8]) {
+    read_object::<T>(golden(), data);
+}
+
+/// The decoder of keys of a refresh.
+pub fn refresh_keys(data: &[u8]) {
+    read_object::<RefreshKeys>(golden_refresh(), data);
+}
+
+/// The decoder of keys between CKKS and LWE.
+pub fn lwe_keys(data: &[u8]) {
+    read_object::<LweKeys>(golden_lwe(), data);
 }
 
 /// The decoder of a session.
@@ -131,13 +180,7 @@ pub fn party_session(data: &[u8]) {
 
 /// The decoder of what parties send.
 pub fn party_object<T: Wire<Params = Session>>(data: &[u8]) {
-    both_ways(data, |bytes| {
-        let read = T::from_bytes(golden_session(), bytes);
-        assert_eq!(read.is_ok(), T::read_from(golden_session(), bytes).is_ok());
-        if let Ok(object) = read {
-            assert!(object.to_bytes().expect("what was read can be written") == bytes);
-        }
-    });
+    read_object::<T>(golden_session(), data);
 }
 
 /// The decoders of what a party keeps, and of what one party gives another.
@@ -170,13 +213,7 @@ pub fn params(data: &[u8]) {
 
 /// An exact scheme's object, from memory and from a stream.
 pub fn integer_object<T: Wire<Params = IntegerParams>>(data: &[u8]) {
-    both_ways(data, |bytes| {
-        let read = T::from_bytes(golden_integer(), bytes);
-        assert_eq!(read.is_ok(), T::read_from(golden_integer(), bytes).is_ok());
-        if let Ok(object) = read {
-            assert!(object.to_bytes().expect("what was read can be written") == bytes);
-        }
-    });
+    read_object::<T>(golden_integer(), data);
 }
 
 /// The decoder of parameters with a plaintext modulus; small sets are built too.

@@ -14,7 +14,7 @@ use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_genome::Panel;
 use sudare_plan::{CostModel, Goal, Plan, Planner};
 use sudare_ring::ErrorKind;
-use sudare_serve::{Digest, Limits, Problem, ServedPanel, Service, Settings, Tokens};
+use sudare_serve::{Digest, Event, Limits, Problem, ServedPanel, Service, Settings, Tokens};
 use sudare_session::Client;
 use sudare_session::QUIET;
 
@@ -202,7 +202,10 @@ fn open(data: &Path, log: &Arc<Mutex<Vec<String>>>) -> Service {
         TOKENS.iter().map(|(name, token)| format!("{name} {}\n", Digest::of(token.as_bytes()))).collect();
     let panel = ServedPanel { name: "golden".into(), panel: world().panel.clone(), padding: None };
     let log = log.clone();
-    let lines = move |line: &str| log.lock().expect("nobody panics").push(line.to_owned());
+    let lines = move |event: &Event| {
+        log.lock().expect("nobody panics").push(event.to_string());
+        Ok(())
+    };
     Service::open(settings(data), Tokens::read(&tokens).expect("tokens"), vec![panel], lines)
         .expect("the folder is its own")
 }

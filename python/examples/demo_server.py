@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 def server(folder: str) -> Iterator[tuple[str, str]]:
     """A server in a process of its own: its address and a token."""
     command = os.environ.get("SUDARE", str(ROOT / "target" / "release" / "sudare"))
-    made = [command, "token", "clinic", "--tokens", "tokens"]
+    made = [command, "token", "add", "clinic", "--tokens", "tokens"]
     token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     words = ["--quiet", "serve", "--listen", "127.0.0.1:0", "--data", "data", "--tokens", "tokens"]
     with subprocess.Popen([command, *words], cwd=folder, stdout=subprocess.PIPE, text=True) as process:

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import _core
 from . import _genome as genome
-from ._bits import BitsClient, BitsContext, BitsServer, bits
+from ._bits import BitsClient, BitsContext, BitsPublicClient, BitsServer, bits
 from ._bits_array import EncryptedBits
 from ._context import Context, context
 from ._devices import Device, devices
@@ -55,6 +55,16 @@ from ._functions import (
 )
 from ._index import Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexTable, TooManyError
 from ._matrix import Encrypted
+from ._models import (
+    CompiledModel,
+    Dense,
+    ModelAnswer,
+    ModelClient,
+    ModelPlan,
+    ModelRequest,
+    ModelServer,
+    compile,  # noqa: A004
+)
 from ._moments import Moments, table
 from ._plan import Plan, plan
 from ._plot import Picture
@@ -66,6 +76,7 @@ from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 from ._stored import StoredMatrix, StoredProduct, store
 from ._stored import open_store as open  # noqa: A004
+from ._text import EncryptedText
 from ._tile import EncryptedTile
 
 __version__ = _core.VERSION
@@ -73,13 +84,17 @@ __version__ = _core.VERSION
 __all__ = [
     "BitsClient",
     "BitsContext",
+    "BitsPublicClient",
     "BitsServer",
     "Client",
+    "CompiledModel",
     "Context",
     "CostWarning",
+    "Dense",
     "Device",
     "Encrypted",
     "EncryptedBits",
+    "EncryptedText",
     "EncryptedTile",
     "Estimate",
     "FormatError",
@@ -93,6 +108,11 @@ __all__ = [
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",
+    "ModelAnswer",
+    "ModelClient",
+    "ModelPlan",
+    "ModelRequest",
+    "ModelServer",
     "Moments",
     "OutOfMemoryError",
     "Picture",
@@ -120,6 +140,7 @@ __all__ = [
     "__version__",
     "bits",
     "bounded",
+    "compile",
     "context",
     "devices",
     "exp",
@@ -159,7 +180,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("sudare._dask")
     if name == "softmax":
         raise AttributeError(
-            "a softmax is written out, with intervals that you know: e = sudare.exp(x - high, (low, 0), degree=9); "
+            "a softmax is written out, with intervals that you know: "
+            "e = sudare.exp(x - high, (low, 0), degree=9); "
             "e * sudare.reciprocal(e.sum(axis=1, keepdims=True), (least, n), degree=15)"
         )
     raise AttributeError(f"module 'sudare' has no attribute {name!r}")

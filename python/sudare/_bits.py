@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 from . import _core, _html
 from ._bits_array import BLOCK, EncryptedBits, blocks, parameters, plain, words
 from ._errors import SecurityError, UnsupportedError
-from ._files import PathLike, Source, octets
+from ._files import PathLike, Source, Travels, octets
+from ._frames import framed
 from ._keys import Home, KeyedServer, SecretHolder
 from ._memory import require
 from ._progress import clock
+from ._text import EncryptedText, texts_of, words_of
+from ._values import each
 
-__all__ = ["BitsClient", "BitsContext", "BitsServer", "bits"]
+__all__ = ["BitsClient", "BitsContext", "BitsPublicClient", "BitsServer", "bits"]
 
 PARAMETERS = "message_2_carry_2"
 
@@ -140,6 +141,13 @@ class BitsClient(SecretHolder[_core.BitsClient]):
             self._home.server = self._made._home.server
         return self._made
 
+    def public(self) -> BitsPublicClient:
+        """Encrypts for this client, and can do no more: for others, by `save` and `sudare.load`.
+
+        Every call makes another key, under which all encrypt for the same client.
+        """
+        return BitsPublicClient(self._params.to_bytes(), self._core.public_bytes(), threads=self._threads)
+
     def encrypt(self, x: Any) -> EncryptedBits:
         """Encrypt an array of booleans, or under a set of integers of integers of 8 to 64 bits.
 
@@ -148,27 +156,36 @@ class BitsClient(SecretHolder[_core.BitsClient]):
         Raises `UnsupportedError` for other types, `PlanError` for integers under a set of gates,
         `OutOfMemoryError` for more than fits into memory.
         """
-        if isinstance(x, EncryptedBits):
-            raise UnsupportedError("this array is encrypted already")
-        values = plain(x)
-        element = str(values.dtype)
-        require(
-            values.size * blocks(element) * BLOCK,
-            f"to encrypt {values.size} {element}",
-            "encrypt it in parts",
-        )
-        core = self._core.encrypt(element, list(values.shape), words(values))
-        return EncryptedBits(core, self._params, self._home)
+        return EncryptedBits(_encrypted(self._core, x, BLOCK), self._params, self._home)
 
-    def decrypt(self, x: EncryptedBits) -> NDArray[Any]:
+    def encrypt_text(self, texts: Any, length: int) -> EncryptedText:
+        """Encrypt texts of up to `length` bytes in UTF-8, as identifiers that are compared and looked up.
+
+        Raises `InputError` for a text that is longer, `UnsupportedError` for what is no text, `PlanError`
+        under a set of gates, `OutOfMemoryError` for more than fits into memory.
+        """
+        return EncryptedText(self.encrypt(words_of(texts, length)), length)
+
+    def decrypt(self, x: Any, *, like: Any = None) -> Any:
         """Decrypt an array, in its type and shape.
 
-        Raises `KeyMismatchError` for an array of another key or set.
+        Texts are decrypted as texts, a tuple or another structure of arrays as such.
+
+        `like` is a data frame whose columns, or rows, the result has: it comes as one.
+
+        Raises `KeyMismatchError` for an array of another key or set, `UnsupportedError` for what is none,
+        `ShapeError` for one that has other columns and rows than `like`.
         """
-        if not isinstance(x, EncryptedBits):
-            raise UnsupportedError(f"encrypted integers are decrypted, not {type(x).__name__}")
-        words = self._core.decrypt(x._core)
-        return words.astype(x.dtype).reshape(x.shape)
+
+        def shown(part: Any) -> Any:
+            if isinstance(part, EncryptedText):
+                return texts_of(shown(part.words))
+            if not isinstance(part, EncryptedBits):
+                raise UnsupportedError(f"encrypted integers are decrypted, not {type(part).__name__}")
+            found = self._core.decrypt(part._core).astype(part.dtype).reshape(part.shape)
+            return found if like is None else framed(found, like)
+
+        return each(shown, x)
 
     def load(self, data: Source) -> EncryptedBits:
         """An array from `x.to_bytes()`; `data` is bytes-like, a path or a binary file.
@@ -184,6 +201,62 @@ class BitsClient(SecretHolder[_core.BitsClient]):
 
     def __repr__(self) -> str:
         return f"<sudare bits client {_described(self._params)}, secret key hidden>"
+
+
+class BitsPublicClient(Travels):
+    """Encrypts for a client of bits under its public key, and can do no more.
+
+    Made by `client.public()`, and from its bytes (or their file) on another machine. What it encrypts
+    computes with `server.bind(x)`, or beside an array that is bound; each block of two bits travels as a
+    whole ciphertext, some ten kilobytes, where the client's own travel as a word.
+    """
+
+    def __init__(self, params: Source, public: Source, *, threads: int = 0) -> None:
+        self._params, self._public = parameters(params), octets(public)
+        self._core = _core.BitsPublicKey(self._params, self._public, threads)
+
+    @property
+    def key_id(self) -> str:
+        """The public name of the key that it encrypts for."""
+        return self._core.key_id
+
+    def encrypt(self, x: Any) -> EncryptedBits:
+        """Encrypt an array; takes and raises what `BitsClient.encrypt` does."""
+        return EncryptedBits(_encrypted(self._core, x, 2 * self._params.block_bytes), self._params, None)
+
+    def encrypt_text(self, texts: Any, length: int) -> EncryptedText:
+        """Encrypt texts; takes and raises what `BitsClient.encrypt_text` does."""
+        return EncryptedText(self.encrypt(words_of(texts, length)), length)
+
+    def params_bytes(self) -> bytes:
+        """The parameters, as they travel."""
+        return self._params.to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """The public key, as it travels."""
+        return self._public
+
+    def _saved(self) -> bytes:
+        return self.params_bytes() + self._public
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For your own processes. From others, read bytes: unpickling runs what it reads."""
+        return BitsPublicClient, (self.params_bytes(), self._public)
+
+    def __repr__(self) -> str:
+        return f"<sudare bits public client {_described(self._params)}>"
+
+
+def _encrypted(core: Any, x: Any, block: int) -> _core.BitsArray:
+    """What a client makes of an array, in `block` bytes of memory for each of its blocks."""
+    if isinstance(x, EncryptedBits):
+        raise UnsupportedError("this array is encrypted already")
+    values = plain(x)
+    element = str(values.dtype)
+    wanted = f"to encrypt {values.size} {element}"
+    require(values.size * blocks(element) * block, wanted, "encrypt it in parts")
+    made: _core.BitsArray = core.encrypt(element, list(values.shape), words(values))
+    return made
 
 
 class BitsContext(BitsClient):

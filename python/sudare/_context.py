@@ -8,15 +8,16 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from . import _core, _html, _tables
-from ._array import Floats, plain
+from ._array import plain
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._estimate import Estimate, Tiles, estimate
+from ._frames import framed, place
 from ._matrix import Encrypted, members, rows
 from ._memory import require
 from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
-from ._values import count, real, security_bits
+from ._values import count, each, real, security_bits
 
 __all__ = ["Context", "context"]
 
@@ -115,23 +116,31 @@ class Context:
         over = np.argwhere(np.abs(values) > (np.inf if bound is None else bound))
         if len(over):
             at = tuple(over[0].tolist()) if not dropped else (int(over[0].max()),)
-            raise InputError(f"the element at {at} is over max_abs={bound:g}; give a larger one, or none")
+            raise InputError(f"{place(x, at)} is over max_abs={bound:g}; give a larger one, or none")
         # Two words for each of N coefficients, and half as many numbers, at each level.
         require(values.size * 32 * (self.levels + 1), "to encrypt this matrix", "encrypt it in parts")
         return Encrypted(self._core.encrypt(members(values), bound), None, self._server, dropped)
 
-    def decrypt(self, x: Encrypted, *, release: bool = False, private: bool = False) -> Floats:
+    def decrypt(self, x: Any, *, release: bool = False, private: bool = False, like: Any = None) -> Any:
         """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
+
+        A tuple, a list, a dictionary or a dataclass of matrices is decrypted as such. `like` is a data frame
+        whose columns, or rows, the result has: it comes as one.
 
         A released matrix has noise on it: see `released_error`. The context has to declare it. Where it does,
         one of `release` and `private` has to be said.
 
-        Raises `UnsupportedError` for what is no encrypted matrix, `KeyMismatchError` for one of
-        another context, `ReleaseError` for a release that is not declared or none is left of, and where
-        releases are declared and neither word is said.
+        Raises `UnsupportedError` for what is no encrypted matrix, `KeyMismatchError` for one of another
+        context, `ReleaseError` for a release that is not declared or none is left of, and where releases are
+        declared and neither word is said, `ShapeError` for other columns and rows than those of `like`.
         """
         released = wanted(release, private, self._releases)
-        return self._core.decrypt(_checked(x), released).reshape(x.shape)
+
+        def shown(part: Any) -> Any:
+            found: Any = self._core.decrypt(_checked(part), released).reshape(part.shape)
+            return found if like is None else framed(found, like)
+
+        return each(shown, x)
 
     def estimate(self, function: Callable[..., Any], /, **inputs: Any) -> Estimate:
         """Seconds and bytes that a function of encrypted matrices would take here, before it is done.

@@ -52,6 +52,8 @@ Part: TypeAlias = "StoredMatrix | EncryptedTile"
 _servers: weakref.WeakValueDictionary[tuple[str, str], Server] = weakref.WeakValueDictionary()
 _kept: dict[tuple[str, str], Server] = {}
 _making = threading.Lock()
+# Digests of the keys that were registered from this process.
+_registered: set[str] = set()
 
 
 def _server(about: About) -> Server:
@@ -61,7 +63,8 @@ def _server(about: About) -> Server:
     if found is None:
         raise MissingKeyError(
             f"there are no evaluation keys of key {about.key} here; register them once for all workers: "
-            "client.register_plugin(sudare.dask.Keys(server, path))"
+            "client.register_plugin(sudare.dask.Keys(server, path)), and build the product "
+            "again: dask keeps the failure of this one"
         )
     return found
 
@@ -81,6 +84,7 @@ class Keys(WorkerPlugin):
         self.name = f"sudare-keys-{self.digest}"
         self.path, self.threads = os.path.abspath(path), threads
         self._plan, self._key = server._planned.to_json(), server.key_id
+        _registered.add(self.digest)
         if not Path(self.path).exists():
             _core.write_file(self.path, data, False)
 
@@ -194,7 +198,8 @@ class Cluster:
             [[side._part(i, j) for j in range(side.numblocks[1])] for i in range(side.numblocks[0])]
             for side in sides
         )
-        name = f"sudare-matmul-{tokenize(x.name, y.name)}"
+        # A product that failed without keys is remembered by its name: with others it has another.
+        name = f"sudare-matmul-{tokenize(x.name, y.name, sorted(_registered))}"
         graph = {
             (name, i, k): (_product, row, [line[k] for line in right])
             for i, row in enumerate(left)

@@ -237,7 +237,7 @@ def _encrypted(data: bytes, home: Any, threads: int) -> Any:
 
 def _bits(data: bytes, home: Any, threads: int) -> Any:
     """What is under parameters of TFHE, which stand before it."""
-    from ._bits import BitsClient, BitsServer
+    from ._bits import BitsClient, BitsPublicClient, BitsServer
     from ._bits_array import EncryptedBits, parameters
 
     first = kind(data)
@@ -253,6 +253,8 @@ def _bits(data: bytes, home: Any, threads: int) -> Any:
         return BitsClient.from_secret_bytes(params, rest, threads)
     if what.object == "TfheServerKey":
         return BitsServer.from_bytes(params, rest, threads)
+    if what.object == "TfhePublicKey":
+        return BitsPublicClient(params, rest, threads=threads)
     if what.object != "TfheArray":
         raise FormatError(f"{what.name} does not follow parameters of TFHE")
     made = parameters(params)
@@ -282,7 +284,7 @@ _READERS: dict[str, Callable[[Any, Any, int], Any]] = {
     "PublicKey": _public,
     "EvalKeys": _server,
     **dict.fromkeys(("Bundle", "IntegerBundle"), _encrypted),
-    **dict.fromkeys(("TfheParams", "TfheClientKey", "TfheServerKey", "TfheArray"), _bits),
+    **dict.fromkeys(("TfheParams", "TfheClientKey", "TfheServerKey", "TfhePublicKey", "TfheArray"), _bits),
     "GenomeSites": _sites,
     "GenomeClientKey": _genome_client,
 }

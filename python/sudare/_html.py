@@ -21,14 +21,23 @@ if TYPE_CHECKING:
 
 #: Rows that are shown at most.
 MOST = 12
+# Colours of the notebook that it is shown in, light or dark: JupyterLab's, Visual Studio Code's, Colab's.
+PAPER = (
+    "background:var(--jp-layout-color1,var(--vscode-editor-background,"
+    "var(--colab-primary-surface-color,#fff)))"
+)
+INK = (
+    f"{PAPER};color:var(--jp-ui-font-color1,"
+    "var(--vscode-editor-foreground,var(--colab-primary-text-color,#1f2933)))"
+)
 CARD = (
-    "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;color:#1f2933;background:#fff;"
-    "border:1px solid #cbd2d9;border-radius:6px;padding:10px 14px;display:inline-block;max-width:60em"
+    f"font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;{INK};"
+    "border:1px solid #8a949e;border-radius:6px;padding:10px 14px;display:inline-block;max-width:60em"
 )
 HEAD = "font-weight:600;margin-bottom:6px"
-CELL = "padding:1px 14px 1px 0;text-align:left;vertical-align:top;background:#fff;color:#1f2933"
+CELL = f"padding:1px 14px 1px 0;text-align:left;vertical-align:top;{INK}"
 NUMBER = CELL.replace("left", "right") + ";font-variant-numeric:tabular-nums"
-FAINT = "color:#616e7c"
+FAINT = "opacity:.72"
 
 Row = tuple[str, str]
 
@@ -57,7 +66,7 @@ def seconds(time: float) -> str:
 
 def _rows(rows: Iterable[Row]) -> str:
     cells = (
-        f'<tr style="background:#fff"><td style="{CELL};{FAINT}">{escape(name)}</td>'
+        f'<tr style="{PAPER}"><td style="{CELL};{FAINT}">{escape(name)}</td>'
         f'<td style="{CELL}">{escape(text)}</td></tr>'
         for name, text in rows
     )
@@ -75,11 +84,11 @@ def _grid(heads: Sequence[str], lines: Sequence[Sequence[str]], chosen: int = -1
         cells = (
             f'<td style="{CELL if i == 0 else NUMBER}{weight}">{escape(x)}</td>' for i, x in enumerate(line)
         )
-        body.append(f'<tr style="background:#fff">{"".join(cells)}</tr>')
+        body.append(f'<tr style="{PAPER}">{"".join(cells)}</tr>')
     more = len(lines) - MOST
     rest = f'<div style="{FAINT}">and {more} more</div>' if more > 0 else ""
     return (
-        '<table style="border-collapse:collapse;margin:8px 0 0"><thead><tr style="background:#fff">'
+        f'<table style="border-collapse:collapse;margin:8px 0 0"><thead><tr style="{PAPER}">'
         f"{head}</tr></thead><tbody>{''.join(body)}</tbody></table>{rest}"
     )
 

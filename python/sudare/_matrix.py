@@ -17,7 +17,7 @@ from ._array import COLUMN, MATRIX, ArrayOperators, Floats, Lines, Operation, Sh
 from ._core import Encrypted as Core
 from ._core import infer
 from ._devices import CPU, Device, named
-from ._errors import PlanError, ShapeError, UnsupportedError
+from ._errors import PlanError, PrecisionError, ShapeError, UnsupportedError
 from ._files import Source, Travels, octets
 from ._keys import Home
 from ._plan import Plan
@@ -140,7 +140,16 @@ class Session:
             source = next((x.source for x in known if x.source), "")
             return PlainOperand(of_plain(operation, *(x.values for x in known)), source)
         plan, said = self._server.plan, json.dumps(operation)
-        if plan is None or said not in plan._unused:
+        if plan is None:
+            try:
+                return self._applied(operation, said, operands)
+            except PrecisionError as refusal:
+                reason = str(refusal).split("; rescale")[0]
+                raise PrecisionError(
+                    f"{reason}; a context takes bounds for what they are: say less, x.bounded(max_abs), "
+                    "encrypt smaller numbers, or take a plan, which has room for its values"
+                ) from None
+        if said not in plan._unused:
             return self._applied(operation, said, operands)
         try:
             return self._applied(operation, said, operands)

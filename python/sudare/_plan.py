@@ -186,7 +186,7 @@ class Plan(Travels):
         return expression
 
     def plot(self) -> Picture:
-        """A picture: levels of the operands, what the server's memory holds, and what else was considered.
+        """A picture: the expression, levels and errors step by step, time by operation, memory, alternatives.
 
         A notebook shows it, and `plan.plot().save("plan.svg")` writes it. It is drawn from the plan alone.
         """

@@ -16,8 +16,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy import polynomial as bases
 
-from . import _core
+from . import _core, _plot
 from ._errors import InputError, UnsupportedError
+from ._plot import Picture
 from ._values import count, real
 
 __all__ = ["Polynomial", "fit"]
@@ -89,6 +90,26 @@ class Polynomial:
         if self._function is not None:
             inside(values, self.interval)
         return self.chebyshev(values)
+
+    def plot(self) -> Picture:
+        """A picture: function and polynomial on the interval and around it, and how far they are apart.
+
+        Raises `UnsupportedError` without matplotlib.
+        """
+        return _plot.of_polynomial(self, self._true)
+
+    @property
+    def _true(self) -> Callable[[Any], Any]:
+        """The function; the polynomial itself where it stands for none."""
+        if callable(self._function):
+            return cast("Callable[[Any], Any]", self._function)
+        named: dict[str, Callable[[Any], Any]] = {
+            "sigmoid": lambda t: np.exp(-np.logaddexp(0, -t)),
+            "step": lambda t: np.heaviside(t, 0.5),
+        }
+        if self._function in named:
+            return named[self._function]
+        return getattr(np, self._function) if self._function else self.chebyshev
 
     def __repr__(self) -> str:
         (low, high), degree = self.interval, len(self._core.coefficients) - 1

@@ -11,12 +11,14 @@ import numpy as np
 from . import _core, _html
 from ._array import Floats, Shape, plain
 from ._devices import CPU, Device, kernels, named
-from ._errors import PlanError, UnsupportedError
+from ._errors import InputError, PlanError, UnsupportedError
 from ._files import Source, Travels, octets
+from ._frames import framed, is_frame, place
 from ._index import Index, IndexClient
 from ._integers import exactly, packed, whole
 from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Blocks, Encrypted, PlainOperand, Unused, planned, rows, shared
+from ._models import ModelClient, ModelPlan
 from ._moments import moments, names_of, warn_of_columns
 from ._plan import Plan
 from ._progress import clock, progress
@@ -166,7 +168,7 @@ class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
-    `IndexClient`, which type checkers want by that name.
+    `IndexClient`, that of a `ModelPlan` a `ModelClient`, which type checkers want by these names.
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
@@ -174,6 +176,8 @@ class Client(SecretHolder[_core.Client]):
     def __new__(cls, plan: Any = None, *, threads: int = 0) -> Any:
         if isinstance(plan, Index):
             return IndexClient(plan, threads=threads)
+        if isinstance(plan, ModelPlan):
+            return ModelClient(plan, threads=threads)
         return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
@@ -247,11 +251,13 @@ class Client(SecretHolder[_core.Client]):
         *,
         release: bool = False,
         private: bool = False,
+        like: Any = None,
     ) -> Any:
         """Decrypt the result of the plan: an array, or the `Moments` of a table.
 
         Several results are decrypted as they are: a tuple, a list, a dictionary or a dataclass of them. Of
-        any number of rows the result has as many.
+        any number of rows the result has as many. `like` is a data frame whose columns, or rows, a
+        result has: it comes as one.
 
         Without `release` the result is for the owner's eyes: whoever sees it *and* the ciphertext
         can compute the secret key. With it, noise hides that, and the result is within `plan.errors`
@@ -262,10 +268,15 @@ class Client(SecretHolder[_core.Client]):
 
         Raises `KeyMismatchError` for a value of another plan or key, `PlanError` for one that is no result,
         `ReleaseError` for a release that is not declared or none is left of, and where the plan declares
-        releases and neither word is said.
+        releases and neither word is said, `ShapeError` for other columns and rows than those of `like`.
         """
         released = wanted(release, private, self._plan.release is not None)
-        return each(lambda part: self._decrypted(part, released), x)
+
+        def shown(part: Any) -> Any:
+            found = self._decrypted(part, released)
+            return found if like is None else framed(found, like)
+
+        return each(shown, x)
 
     def _decrypted(self, x: Any, released: bool) -> Any:
         if isinstance(x, (StoredMatrix, EncryptedTile)):
@@ -345,6 +356,11 @@ def _encrypted(core: Any, plan: Plan, x: Any, name: str | None) -> tuple[str, An
     name = _named(plan, x, name)
     values: Any = whole(x) if plan.exact else plain(x)
     shaped, dropped = rows(values)
+    if is_frame(x) and not plan.exact:
+        over = np.argwhere(np.abs(values) > (plan.max_abs if plan._statistics else plan.inputs[name].max_abs))
+        if len(over):
+            where = place(x, tuple(over[0].tolist()))
+            raise InputError(f"{where} is over the planned bound; plan with a larger max_abs")
 
     def encrypted(part: Any) -> Any:
         if plan.exact:

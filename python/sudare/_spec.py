@@ -10,9 +10,14 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from ._errors import InputError, ShapeError
+from ._frames import is_frame
 from ._values import array, real
 
 __all__ = ["Spec", "spec"]
+
+
+#: The largest bound of an input.
+LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class Spec:
         bound = real(self.max_abs, "max_abs")
         if not (math.isfinite(bound) and bound > 0):
             raise InputError(f"max_abs is a finite number above zero, not {self.max_abs!r}")
+        if bound > LARGEST and not self.integer:
+            raise InputError(
+                f"bounds of real numbers go up to {LARGEST:g}, not {bound:g}; scale them, X / {bound:g}"
+            )
 
     @property
     def any_rows(self) -> bool:
@@ -94,7 +103,7 @@ def spec(
 def is_data(given: Any) -> bool:
     """Whether it is an array, and no shape."""
     rows = isinstance(given, list) and bool(given) and isinstance(given[0], (list, tuple, np.ndarray))
-    return rows or hasattr(given, "columns") or (isinstance(given, np.ndarray) and given.ndim > 0)
+    return rows or is_frame(given) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
 def _of_data(values: Any, max_abs: Any) -> tuple[Any, Any]:

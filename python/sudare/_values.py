@@ -15,7 +15,8 @@ import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
-from ._errors import InputError, ShapeError, UnsupportedError
+from ._errors import InputError, ShapeError
+from ._frames import is_frame, numbers_of
 from ._opaque import Opaque
 
 LARGEST = 2**63 - 1
@@ -81,48 +82,9 @@ def array(values: Any) -> NDArray[Any]:
             "a masked array has elements without a value; say what stands for them: x.filled(0), "
             "or leave them out: x.compressed()"
         )
-    if all(hasattr(values, has) for has in ("columns", "__array__", "__getitem__")):
-        return _frame(values)
+    if is_frame(values):
+        return numbers_of(values)
     try:
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(f"this is no array: {error}") from None
-
-
-def _frame(values: Any) -> NDArray[Any]:
-    """A table of pandas or polars, column by column: numbers and booleans, all of them there."""
-    columns = []
-    for at, name in enumerate(values.columns):
-        # By its place: pandas lets two columns have one name.
-        found = np.asarray(values.iloc[:, at] if hasattr(values, "iloc") else values[name])
-        if found.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in found):
-            # Nullable ones, which may be all there.
-            missing = np.array([_missing(x) for x in found.tolist()])
-            found = found if missing.any() else np.array(found.tolist())
-            _complain(values, name, ~missing, found)
-        if found.dtype.kind not in "biuf":
-            kind = "text" if found.dtype.kind in "OUST" else str(found.dtype)
-            raise UnsupportedError(
-                f"column {name!r} holds {kind}, and numbers are encrypted; leave it out, or make numbers "
-                "of it by pandas.get_dummies(frame) or as days since a date"
-            )
-        if found.dtype.kind == "f":
-            _complain(values, name, np.isfinite(found), found)
-        columns.append(found)
-    return np.stack(columns, axis=1) if columns else np.empty((len(values), 0))
-
-
-def _missing(x: Any) -> bool:
-    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
-
-
-def _complain(values: Any, name: Any, there: NDArray[np.bool_], found: NDArray[Any]) -> None:
-    """Refuses a column in which not all values are there."""
-    if there.all():
-        return
-    at = int(np.argmin(there))
-    row = values.index[at] if hasattr(values, "index") else at
-    what = f"is {found[at]}" if found.dtype.kind == "f" and np.isinf(found[at]) else "has no value"
-    raise InputError(
-        f"row {row} of column {name!r} {what}; fill it, frame.fillna(0), or leave the row out: frame.dropna()"
-    )

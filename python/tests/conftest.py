@@ -27,7 +27,7 @@ def serving(folder: Path) -> Iterator[tuple[str, str]]:
     """Address and token of a `sudare serve` in a folder."""
     if not COMMAND.exists():
         pytest.skip("the command is not built")
-    made = [str(COMMAND), "token", "clinic", "--tokens", "tokens"]
+    made = [str(COMMAND), "token", "add", "clinic", "--tokens", "tokens"]
     token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     words = [
         str(COMMAND),

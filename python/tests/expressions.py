@@ -36,6 +36,13 @@ class Case:
         return self.function(self.inputs)
 
 
+def put(x: Any, key: Any, value: Any) -> Any:
+    """An array with other elements."""
+    x = x.copy()
+    x[key] = value
+    return x
+
+
 @dataclass(frozen=True)
 class _Part:
     text: str
@@ -94,9 +101,16 @@ class _Growing:
                 (f"reshape({a.text}, (1, -1))", lambda v: np.reshape(f(v), (1, -1))),
                 (f"concatenate([{a.text}, {a.text}])", lambda v: np.concatenate([f(v), f(v)])),
                 (f"({a.text} - mean)", lambda v: f(v) - f(v).mean(axis=0)),
+                *self.words(a),
             ]
         if len(shape) == 1:
+            kernel = self.rng.uniform(-1, 1, 2).round(2)
+            mode: Any = self.pick(["full", "same", "valid"])
             known += [
+                (f"convolve({a.text}, {kernel}, {mode})", lambda v: np.convolve(f(v), kernel, mode)),
+                (f"correlate({a.text}, {kernel}, {mode})", lambda v: np.correlate(f(v), kernel, mode)),
+                (f"tril({a.text})", lambda v: np.tril(f(v))),
+                (f"vecdot({a.text}, {a.text})", lambda v: np.vecdot(f(v), f(v))),
                 (f"{a.text}[:, None]", lambda v: f(v)[:, None]),
                 (f"outer({a.text}, {a.text})", lambda v: np.outer(f(v), f(v))),
                 (f"stack([{a.text}, {a.text}], 1)", lambda v: np.stack([f(v), f(v)], axis=1)),
@@ -110,9 +124,43 @@ class _Growing:
                 (f"diag({a.text})", lambda v: np.diag(f(v))),
                 (f"reshape({a.text}, {shape[::-1]})", lambda v: np.reshape(f(v), shape[::-1])),
                 (f"({a.text}.T @ {a.text})", lambda v: f(v).T @ f(v)),
+                (f"rot90({a.text})", lambda v: np.rot90(f(v))),
+                (f"triu({a.text}, 1)", lambda v: np.triu(f(v), 1)),
+                (f"block({a.text})", lambda v: np.block([[f(v), f(v)[:, :1]]])),
+                (f"moveaxis({a.text})", lambda v: np.moveaxis(f(v), 0, 1)),
+                (f"roll({a.text}, (1, 2), (0, 1))", lambda v: np.roll(f(v), (1, 2), (0, 1))),
+                (f"reshape({a.text}, -1, 'F')", lambda v: np.reshape(f(v), -1, order="F")),
+                (f"matvec({a.text}, {a.text}[0])", lambda v: np.matvec(f(v), f(v)[0])),
+                (f"put({a.text}, row 0)", lambda v: put(f(v), 0, f(v)[-1] * 2)),
             ]
         text, function = self.pick(known)
         return _Part(text, function, function(self.inputs), a.encrypted)
+
+    def words(self, a: _Part) -> list[tuple[str, Function]]:
+        """NumPy's functions that put lines in another order, beside others, or away."""
+        shape, f = np.shape(a.value), a.function
+        lines, axis = shape[0], int(self.rng.integers(len(shape)))
+        order = [int(n) for n in self.rng.integers(0, lines, int(self.rng.integers(1, 5)))]
+        mask = self.rng.random(shape) < 0.5
+        by, value = int(self.rng.integers(-3, 4)), round(float(self.rng.uniform(-1, 1)), 2)
+        return [
+            (f"flip({a.text}, {axis})", lambda v: np.flip(f(v), axis)),
+            (f"roll({a.text}, {by}, {axis})", lambda v: np.roll(f(v), by, axis)),
+            (f"pad({a.text}, 1, {value})", lambda v: np.pad(f(v), 1, constant_values=value)),
+            (f"pad({a.text}, 1, edge)", lambda v: np.pad(f(v), 1, mode="edge")),
+            (f"repeat({a.text}, 2, {axis})", lambda v: np.repeat(f(v), 2, axis)),
+            (f"tile({a.text}, 2)", lambda v: np.tile(f(v), 2)),
+            (f"take({a.text}, {order})", lambda v: np.take(f(v), order, axis=0)),
+            (f"{a.text}[{order}]", lambda v: f(v)[order]),
+            (f"cumsum({a.text}, {axis})", lambda v: np.cumsum(f(v), axis)),
+            (f"{a.text}.cumsum()", lambda v: f(v).cumsum()),
+            (f"where(mask, {a.text}, {value})", lambda v: np.where(mask, f(v), value)),
+            (f"put({a.text}, mask, {value})", lambda v: put(f(v), mask, value)),
+            (f"put({a.text}, {order[0]}, {value})", lambda v: put(f(v), order[0], value)),
+            (f"diff({a.text}, prepend)", lambda v: np.diff(f(v), axis=0, prepend=f(v)[:1])),
+            (f"sum({a.text}, float)", lambda v: np.sum(f(v), dtype=float)),
+            (f"resize({a.text}, 4)", lambda v: np.resize(f(v), 4)),
+        ]
 
     def binary(self, a: _Part, depth: int) -> _Part:
         """An operation with another operand, whose shape is made to go with it."""

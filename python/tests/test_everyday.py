@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -122,6 +124,50 @@ def test_messages_name_what_there_is(ctx: sd.Context) -> None:
     weights = np.eye(3)
     plan = sd.plan(lambda A: A @ weights, A=sd.spec((4, 3)), error=1e-3, security="insecure")
     assert "A @ plain weights" in str(plan)
+
+
+def test_contexts_name_what_they_have(ctx: sd.Context) -> None:
+    small = sd.context(depth=1, tile=2, security="insecure", threads=1)
+    x = small.encrypt(np.full((2, 2), 2.0**20))
+    with pytest.raises(sd.PrecisionError, match=r"x\.bounded\(max_abs\)") as told:
+        x * x * x * x
+    assert "rescale" not in str(told.value)
+    with pytest.raises(sd.LevelError, match="make a context with a depth"):
+        functools.reduce(operator.matmul, [small.encrypt(np.eye(2))] * 3)
+    with pytest.raises(sd.UnsupportedError, match="stays in its process"):
+        x.save("x")
+    with pytest.raises(sd.InputError, match=r"up to 1e\+15, not 1e\+300"):
+        sd.spec((2, 2), max_abs=1e300)
+
+
+# What `docs/guide` has of refusals: each names what to write, in words of what there is.
+MESSAGES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "maximum": (lambda x: sd.maximum(x, 0), r"sudare\.maximum\(x, y, max_abs=1"),
+    "where encrypted": (lambda x: sd.where(x, 1, 0), r"sudare\.greater\(x, 0, gap"),
+    "several": (lambda x: np.sum([x, x]), r"numpy\.stack"),
+    "interval": (lambda x: sd.exp(x, (1, -1), degree=3), r"lower end: \(-1, 1\)"),
+    "gap": (lambda x: sd.greater(x, 0), r"gap=0\.1, max_abs=1"),
+    "exponential": (lambda x: np.exp(x), r"sudare\.exp\(x, \(-1, 1\), degree=7\)"),
+    "comparison": (lambda x: x > 0, r"sudare\.greater"),
+    "softmax": (lambda x: sd.softmax(x), r"e = sudare\.exp"),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_say_what_to_write(ctx: sd.Context, name: str) -> None:
+    wrong, told = MESSAGES[name]
+    with pytest.raises((sd.SudareError, AttributeError), match=told):
+        wrong(ctx.encrypt(X, max_abs=1))
+
+
+def test_words_that_were_refused_by_mistake(ctx: sd.Context) -> None:
+    x = ctx.encrypt(X, max_abs=1)
+    for found, wanted in (
+        (np.linalg.matmul(x.T, x), X.T @ X),
+        (np.add.accumulate(x), np.add.accumulate(X)),
+        (np.where(X > 0, x, 0), np.where(X > 0, X, 0)),
+    ):
+        np.testing.assert_allclose(ctx.decrypt(found), wanted, atol=1e-4)
 
 
 def test_frames() -> None:

@@ -114,21 +114,47 @@ def test_contents(shown: dict[str, Any]) -> None:
 
 
 def test_plans_are_plotted(shown: dict[str, Any], tmp_path: Path) -> None:
-    """Levels, memory and alternatives, with the plan's own figures; and a file of it."""
+    """The expression, levels, time, memory and alternatives, with the figures of the plan; and a file."""
     plan, picture = shown["plan"], shown["plan"].plot()
     checked(picture._repr_html_())
-    titles = [axes.get_title() for axes in picture.figure.axes]
-    assert titles[0] == "levels of the operands"
-    assert titles[1].startswith("memory of the server, together")
-    assert titles[2].startswith("considered")
-    said = [[text.get_text() for text in axes.texts] for axes in picture.figure.axes]
-    for operand, text in zip(plan.summary["operands"], said[0], strict=True):
-        assert text.startswith(f"±{operand['max_abs']:.3g}")
-    assert len(said[2]) == len([p for p in plan.considered if p["seconds"] > 0])
-    names = [label.get_text() for label in picture.figure.axes[1].get_yticklabels()]
+    axes = {axes.get_title().split(",")[0]: axes for axes in picture.figure.axes}
+    assert list(axes) == [
+        "the expression",
+        "levels",
+        "memory of the server",
+        "considered: memory against time",
+    ]
+    assert [text.get_text() for text in axes["the expression"].texts if text.get_text()] == [
+        *plan.inputs,
+        " @ ".join(plan.inputs),
+    ]
+    for place in ("memory of the server", "considered: memory against time"):
+        assert axes[place].get_xlabel()
+    said = [text.get_text() for text in axes["considered: memory against time"].texts]
+    assert len(said) == len([p for p in plan.considered if p["seconds"] > 0])
+    names = [label.get_text() for label in axes["memory of the server"].get_yticklabels()]
     assert "key of products" not in names
-    other = sd.plan(lambda A: A * A, A=sd.spec((5, 7)), error=1e-9).plot()
-    assert "key of products" in [label.get_text() for label in other.figure.axes[1].get_yticklabels()]
+
+    weights = np.full((7, 2), 0.5)
+    deep = sd.plan(
+        lambda A: ((A * A) @ weights).sum(axis=0), A=sd.spec((5, 7)), error=1e-3, security="insecure"
+    )
+    drawn = {axes.get_title().split(",")[0]: axes for axes in deep.plot().figure.axes}
+    steps = [label.get_text() for label in drawn["levels"].get_yticklabels()]
+    assert steps == [
+        "A",
+        "A * A",
+        "plain weights",
+        "A * A @ plain weights",
+        "(A * A @ plain weights).sum(0)",
+    ] or (sorted(steps) == sorted({"A", "A * A", "plain weights", steps[-2], steps[-1]}))
+    longest = drawn["time by operation"]
+    shares = [float(text.get_text().split(", ")[1].split()[0]) for text in longest.texts]
+    assert shares == sorted(shares, reverse=True)
+    assert 97 <= sum(shares) <= 103
+    assert not any(re.search(r"[0-9a-f]{24}", label) for label in steps)
+    names = [label.get_text() for label in drawn["memory of the server"].get_yticklabels()]
+    assert "key of products" in names
     for name, begins in {
         "plan.png": b"\x89PNG",
         "plan.pdf": b"%PDF",
@@ -140,6 +166,27 @@ def test_plans_are_plotted(shown: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(sd.UnsupportedError, match="png"):
         picture.save(tmp_path / "plan.doc")
     assert not (tmp_path / "plan.doc").exists()
+
+
+def test_polynomials_are_plotted() -> None:
+    """The function, the polynomial and its interval; outside of it the polynomial goes where it will."""
+    for fitted, function in (
+        (sd.fit(np.tanh, (-4, 4), degree=7), np.tanh),
+        (sd.fit(lambda t: t**4, (0, 1), degree=3), lambda t: t**4),
+        (sd.fit(np.sign, [(-1, -0.1), (0.1, 1)], degree=7), np.sign),
+    ):
+        above, below = fitted.plot().figure.axes
+        lines = {line.get_label(): line for line in above.get_lines()}
+        inside = lines["polynomial"].get_xdata()
+        assert (inside[0], inside[-1]) == fitted.interval
+        np.testing.assert_allclose(lines["polynomial"].get_ydata(), fitted.chebyshev(inside))
+        around = lines["function"].get_xdata()
+        assert around[0] < inside[0]
+        np.testing.assert_allclose(lines["function"].get_ydata(), [function(t) for t in around])
+        assert f"{fitted.error:.1e}" in below.get_legend().get_texts()[0].get_text()
+        assert below.get_ylabel() == "distance (logarithmic)"
+    # What has no value there is not drawn.
+    checked(sd.fit(np.log, (0.1, 1), degree=5).plot()._repr_html_())
 
 
 def test_names_are_escaped() -> None:

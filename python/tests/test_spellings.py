@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from expressions import put
 from sudare._trace import Expression
 
 # a and b are matrices, s a square one, v and w vectors, t a number; P, Q and r are plain. Of each kind.
@@ -97,13 +98,6 @@ REALS |= {"v": rng.uniform(0.2, 0.9, 3), "w": rng.uniform(0.2, 0.9, 3)}
 WHOLE = {name: rng.integers(1, 9, x.shape).astype(np.int8) for name, x in REALS.items()}
 Values = dict[str, Any]
 Shown = dict[type[Any], Callable[[Any], Any]]
-
-
-def put(x: Any, key: Any, value: Any) -> Any:
-    """An array with other elements."""
-    x = x.copy()
-    x[key] = value
-    return x
 
 
 def known(kind: type[Any]) -> Values:

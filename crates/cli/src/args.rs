@@ -3,7 +3,7 @@
 use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
 use crate::commands::index_args::Index;
-use crate::commands::serve_args::{Far, NewToken, Serve};
+use crate::commands::serve_args::{Far, Health, Serve, Tokens};
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 use sudare_rlwe::release::ReleasePolicy;
@@ -69,8 +69,11 @@ pub enum Command {
     Index(Index),
     /// Compute for others over HTTP, without any secret key
     Serve(Serve),
-    /// Make a token for a tenant of `sudare serve`
-    Token(NewToken),
+    /// Tokens of the tenants of `sudare serve`
+    #[command(subcommand)]
+    Token(Tokens),
+    /// Ask whether a `sudare serve` answers and takes requests
+    Health(Health),
 }
 
 impl Command {
@@ -99,7 +102,7 @@ impl Command {
             Self::Genome(a) => a.files(),
             Self::Index(a) => a.files(),
             // A server's files are its own; a token's file is read and written.
-            Self::Serve(_) | Self::Token(_) => Default::default(),
+            Self::Serve(_) | Self::Token(_) | Self::Health(_) => Default::default(),
         }
     }
 }
@@ -147,6 +150,9 @@ pub struct Plan {
     /// Most memory of the server, as 8GB or 512MB [default: all of this machine's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,
+    /// Print the plan's figures as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Where the plan goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -176,7 +182,7 @@ pub struct Encrypt {
     /// Which input of the plan it is: left or right, or a name of the expression's
     #[arg(long = "as", value_name = "NAME")]
     pub name: String,
-    /// The matrix, .npy or .csv. Names of columns in the first line and of rows in the first column stay here:
+    /// The matrix, .npy, .csv or .tsv. Names of columns in the first line and of rows in the first column stay here:
     /// see `decrypt --rows` and `--columns`
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
@@ -271,7 +277,7 @@ pub struct Decrypt {
     pub columns: Option<PathBuf>,
     #[command(flatten)]
     pub csv: Csv,
-    /// Where the matrix goes, .npy or .csv
+    /// Where the matrix goes, .npy, .csv or .tsv
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -280,7 +286,7 @@ pub struct Decrypt {
 #[derive(Clone, Debug, Default, Arguments)]
 pub struct Csv {
     /// What stands between the columns of .csv files: one character, tab or space [default: what the file has; in a
-    /// result a comma]
+    /// result a comma, and a tab in one that ends in .tsv]
     #[arg(long, value_parser = separator, value_name = "CHAR")]
     pub separator: Option<u8>,
     /// The numbers of .csv files have a decimal comma
@@ -296,6 +302,9 @@ pub struct Info {
     /// Any file of sudare's
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Print it as JSON: a list of the objects in the file
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub csv: Csv,
 }

@@ -1,4 +1,4 @@
-//! Matrices in files: NumPy's .npy and .csv.
+//! Matrices in files: NumPy's .npy, and tables of text in .csv and .tsv.
 
 use crate::args::Csv;
 use crate::csv_file::{self, Names};
@@ -82,9 +82,24 @@ fn format(path: &Path) -> Result<Format, CliError> {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     match extension.as_str() {
         "npy" => Ok(Format::Npy),
-        "csv" => Ok(Format::Csv),
-        _ => Err(CliError::new(ErrorKind::Usage, "a matrix file ends in .npy or .csv").in_file(path)),
+        "csv" | "tsv" => Ok(Format::Csv),
+        other => {
+            let remedy = match other {
+                "gz" => "; unpack it with gunzip, or send it through a pipe: gunzip -c FILE | sudare … -",
+                "parquet" => "; write it as .csv first, with pandas.read_parquet(FILE).to_csv(FILE, index=False)",
+                "xlsx" | "xls" | "ods" => "; save the sheet as .csv first",
+                _ => "",
+            };
+            let words = format!("a matrix file ends in .npy, .csv or .tsv{remedy}");
+            Err(CliError::new(ErrorKind::Usage, words).in_file(path))
+        }
     }
+}
+
+/// How a table of text with this name is written: a .tsv file has tabs, unless something else is said.
+fn named(path: &Path, options: &Csv) -> Csv {
+    let tabs = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("tsv"));
+    Csv { separator: options.separator.or(tabs.then_some(b'\t')), ..options.clone() }
 }
 
 /// Refuses a name that no matrix can be written to, before any work is done.
@@ -94,8 +109,10 @@ pub fn check_output(path: &Path) -> Result<(), CliError> {
 
 /// Reads what a file or standard input holds, .npy or .csv.
 pub fn array<T: Element>(path: &Path, options: &Csv) -> Result<(Array<T>, Names), CliError> {
+    // A name that is none of ours is refused before a long file is read.
+    let named_format = if files::is_standard(path) { None } else { Some(format(path)?) };
     let bytes = files::read(path, MAX_BYTES)?;
-    parse(&bytes, if files::is_standard(path) { sniffed(&bytes) } else { format(path)? }, options).in_file(path)
+    parse(&bytes, named_format.unwrap_or_else(|| sniffed(&bytes)), &named(path, options)).in_file(path)
 }
 
 /// What the bytes look like.
@@ -221,7 +238,7 @@ impl Numbers {
 
 /// Writes numbers, which do not take their place yet: several matrices only as .npy, names only as .csv.
 pub fn write(path: &Path, numbers: &Numbers, names: &Names, options: &Csv) -> Result<Whole, CliError> {
-    let mut out = Output::create(path, Access::Usual)?;
+    let (mut out, options) = (Output::create(path, Access::Usual)?, &named(path, options));
     let usage = |message: &str| Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     match (format(path)?, numbers) {
         (Format::Npy, _) if *names != Names::default() => {

@@ -11,7 +11,7 @@ impl Bar {
     /// A bar for countable steps.
     pub fn steps(what: &'static str, quiet: bool) -> Self {
         Self::new(quiet, || {
-            let style = ProgressStyle::with_template("{msg:<22} [{bar:30}] {pos}/{len} {eta}");
+            let style = ProgressStyle::with_template("{msg:<22} [{bar:30}] {percent:>3} % {pos}/{len} {eta}");
             let bar = ProgressBar::new(0).with_message(what);
             if let Ok(style) = style { bar.with_style(style) } else { bar }
         })

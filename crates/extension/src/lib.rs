@@ -18,10 +18,10 @@ mod _core {
 
     #[pymodule_export]
     use sudare_py::{
-        BitsArray, BitsClient, BitsParams, BitsServer, Client, Context, Encrypted, GenomeClient, GenomePanel,
-        GenomeServer, GenomeSites, Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexStoring, IndexTable,
-        Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer, Plan, Polynomial, PublicClient, Release,
-        Remote, Server, Stored,
+        BitsArray, BitsClient, BitsParams, BitsPublicKey, BitsServer, Client, Context, Encrypted, GenomeClient,
+        GenomePanel, GenomeServer, GenomeSites, Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexStoring,
+        IndexTable, Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer, Plan, Polynomial,
+        PublicClient, Release, Remote, Server, Stored,
     };
     #[pymodule_export]
     use sudare_py::{

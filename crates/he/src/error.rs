@@ -1,5 +1,6 @@
 //! What can go wrong with an encrypted computation, and the remedy.
 
+use sudare_exact::ExactError;
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::multiparty::PartyError;
@@ -16,6 +17,9 @@ pub enum HeError {
     /// A step of several parties was refused.
     #[error(transparent)]
     Party(#[from] PartyError),
+    /// BFV or BGV refused its ciphertexts.
+    #[error(transparent)]
+    Exact(ExactError),
     /// TFHE refused its ciphertexts or keys.
     #[error(transparent)]
     Tfhe(TfheError),
@@ -192,6 +196,7 @@ impl Kinded for HeError {
         match self {
             Self::Rlwe(e) => e.kind(),
             Self::Party(e) => e.kind(),
+            Self::Exact(e) => e.kind(),
             Self::Tfhe(e) => e.kind(),
             Self::ScaleMismatch { .. }
             | Self::TooLarge { .. }

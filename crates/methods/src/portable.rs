@@ -124,20 +124,24 @@ pub fn modulus_bits<P: Portable>(product: &P, max_abs: [f64; 2]) -> Result<f64, 
     Ok((output.bound() * output.scale() + output.noise()).log2() + 1.0)
 }
 
-/// The largest error to expect of an element that is decrypted and read.
+/// The largest error to expect of an element that is decrypted and read as a sum of slots.
+pub(crate) fn read_slots(output: &CiphertextOf<Simulated>, summed: usize) -> f64 {
+    let (params, spread, scale) = (output.params(), output.spread(), output.scale());
+    let (terms, rescales) = (summed as f64, params.max_level() - output.level());
+    let rounded = rounding::reading_slots(params.degree(), output.bound());
+    let variance = (spread.real.held / scale.powi(2) + rounded.powi(2)) * terms;
+    let sigmas = if spread.alone && summed == 1 { SIGMAS_ALONE } else { SIGMAS };
+    // A sum of doubles loses another ulp.
+    let lost = rounding::drift(rescales) + if summed > 1 { f64::EPSILON } else { 0.0 };
+    sigmas * (variance / 2.0).sqrt() + (spread.real.common / scale + lost * output.bound()) * terms
+}
+
+/// The same of a product's element, by the method's way to read it.
 fn read<P: Portable>(product: &P, output: &CiphertextOf<Simulated>, max_abs: [f64; 2]) -> f64 {
     let (params, shape, spread, scale) = (output.params(), product.shape(), output.spread(), output.scale());
     let degree = params.degree();
     match product.reading() {
-        Reading::Slots { summed } => {
-            let (terms, rescales) = (summed as f64, product.literal().q_bits.len() - 1 - output.level());
-            let rounded = rounding::reading_slots(degree, output.bound());
-            let variance = (spread.real.held / scale.powi(2) + rounded.powi(2)) * terms;
-            let sigmas = if spread.alone && summed == 1 { SIGMAS_ALONE } else { SIGMAS };
-            // A sum of doubles loses another ulp.
-            let lost = rounding::drift(rescales) + if summed > 1 { f64::EPSILON } else { 0.0 };
-            sigmas * (variance / 2.0).sqrt() + (spread.real.common / scale + lost * output.bound()) * terms
-        }
+        Reading::Slots { summed } => read_slots(output, summed),
         Reading::Coefficients => {
             let (k, elements) = (shape.k as f64, (shape.m * shape.n * shape.batch) as f64);
             // Elements alike are rounded alike to coefficients: half a unit each, whatever they are.

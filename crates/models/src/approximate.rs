@@ -109,6 +109,31 @@ pub(crate) fn largest<'x>(values: impl IntoIterator<Item = &'x f64>) -> f64 {
     values.into_iter().fold(0.0, |m: f64, x| m.max(x.abs()))
 }
 
+/// Ranges of inputs may differ as much as those of the pixels of an image, of 8 bits.
+const ALIKE: f64 = 256.0;
+
+/// Factors that inputs are divided by where their ranges differ by more than [`ALIKE`], as in tables of unlike features: powers of two, so
+/// that this is exact. None where they are alike.
+pub(crate) fn factors(examples: &[&[f64]]) -> Vec<f64> {
+    let inputs = examples.first().map_or(0, |x| x.len());
+    let ranges: Vec<f64> = (0..inputs).map(|i| examples.iter().fold(0.0, |m: f64, x| m.max(x[i].abs()))).collect();
+    let most = largest(&ranges);
+    let least = ranges.iter().copied().filter(|r| *r > 0.0).fold(most, f64::min);
+    if most <= ALIKE * least {
+        return Vec::new();
+    }
+    let factor = |range: f64| if range > 0.0 { range } else { most }.log2().ceil().exp2();
+    ranges.into_iter().map(factor).collect()
+}
+
+/// Inputs divided by their factors.
+pub(crate) fn divided(example: &[f64], factors: &[f64]) -> Vec<f64> {
+    match factors.is_empty() {
+        true => example.to_vec(),
+        false => example.iter().zip(factors).map(|(x, f)| x / f).collect(),
+    }
+}
+
 impl Ranges {
     pub fn of(network: &Network, examples: &[&[f64]], margin: f64) -> Result<Self, ModelError> {
         let mut out = Self { input: 0.0, layers: vec![0.0; network.layers.len()], output: 0.0 };

@@ -138,6 +138,9 @@ impl<R> Step<R> {
     }
 }
 
+/// Bits of the lowest prime over those of the largest value, for its sign and bounds on errors.
+const SPARE: u32 = 4;
+
 /// Bits of the lowest prime, so that the output's maps hold whatever their operands are.
 pub(crate) fn lowest_prime(network: &Network, sizes: &[[f64; 2]], input: f64, log_scale: u32) -> u32 {
     let (Some(layer), Some([before, _])) = (network.layers.last(), sizes.last()) else { return log_scale };
@@ -149,7 +152,7 @@ pub(crate) fn lowest_prime(network: &Network, sizes: &[[f64; 2]], input: f64, lo
         largest(&sums) * size * copies as f64
     };
     let most = (layer.sources.iter().map(one).sum::<f64>() + largest(&layer.bias)) / before;
-    log_scale + most.max(1.0).log2().ceil() as u32 + 2
+    log_scale + most.max(1.0).log2().ceil() as u32 + SPARE
 }
 
 /// Parameters' slots that a network takes for one example.

@@ -1,5 +1,6 @@
 //! The owner of inputs: encrypts them, and reads answers. It needs the plan alone.
 
+use crate::approximate::divided;
 use crate::error::ModelError;
 use crate::layout::{period, slots};
 use crate::message::{Answer, Request};
@@ -66,13 +67,16 @@ impl Client {
         if examples.is_empty() || !examples.len().is_multiple_of(inputs) {
             return Err(ModelError::Shape { what: "the examples", found: examples.len(), expected: inputs });
         }
-        let rows: Vec<&[f64]> = examples.chunks_exact(inputs).collect();
+        let scaled: Vec<_> =
+            examples.chunks_exact(inputs).map(|x| Zeroizing::new(divided(x, &figures.factors))).collect();
+        let rows: Vec<&[f64]> = scaled.iter().map(|x| x.as_slice()).collect();
         for (row, values) in rows.iter().enumerate() {
             if values.iter().any(|x| !x.is_finite()) {
                 return Err(ModelError::NotFinite { row });
             }
             if let Some(column) = values.iter().position(|x| x.abs() > figures.input_bound) {
-                return Err(ModelError::Range { row, column, bound: figures.input_bound });
+                let bound = figures.input_bound * figures.factors.get(column).map_or(1.0, |factor| *factor);
+                return Err(ModelError::Range { row, column, bound });
             }
         }
         let (encoder, encryptor) = (Encoder::new(params), Encryptor::with_secret_key(&self.secret)?);

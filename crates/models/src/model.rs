@@ -1,6 +1,6 @@
 //! Compiled models: a network, its polynomials and its plan.
 
-use crate::approximate::{self, Activation, Approximation, Label, Ranges, Wanted, compare};
+use crate::approximate::{self, Activation, Approximation, Label, Ranges, Wanted, compare, divided};
 use crate::circuit::{Known, Levels, Step, fits, levels, lowest_prime, widest};
 use crate::error::{ModelError, goal};
 use crate::network::Network;
@@ -119,6 +119,10 @@ impl Model {
         if let Some(row) = rows.iter().position(|x| x.iter().any(|x| !x.is_finite())) {
             return Err(ModelError::NotFinite { row });
         }
+        let factors = approximate::factors(&rows);
+        let network = &network.of_scaled_inputs(&factors);
+        let examples: Vec<Vec<f64>> = rows.iter().map(|x| divided(x, &factors)).collect();
+        let rows: Vec<&[f64]> = examples.iter().map(Vec::as_slice).collect();
         let ranges = Ranges::of(network, &rows, wanted.margin)?;
         let Goal { label, agreement, approximation: difference, degree, .. } = *wanted;
         let activations =
@@ -126,7 +130,7 @@ impl Model {
         let given = rows.iter().map(|x| network.evaluate(x)).collect::<Result<Vec<_>, _>>()?;
         let found: Vec<Vec<f64>> = rows.iter().map(|x| approximate::evaluate(network, &activations, x)).collect();
         let near = compare(&found, &given, label);
-        let made = Making { network, activations: &activations, ranges: &ranges, wanted, rows: rows.len() };
+        let made = Making { network, activations: &activations, ranges: &ranges, wanted, rows: rows.len(), factors };
         let images = made.images()?;
         let gains = Gains::of(network, &activations, &ranges.layers, images);
         let (params, errors) = made.params(&gains, images)?;
@@ -147,7 +151,7 @@ impl Model {
     /// # Errors
     /// [`ModelError::Shape`].
     pub fn clear(&self, example: &[f64]) -> Result<Vec<f64>, ModelError> {
-        self.0.network.evaluate(example)
+        self.0.network.evaluate(&self.scaled(example)?)
     }
 
     /// The polynomial model's answer, in the clear.
@@ -155,8 +159,16 @@ impl Model {
     /// # Errors
     /// [`ModelError::Shape`].
     pub fn polynomial(&self, example: &[f64]) -> Result<Vec<f64>, ModelError> {
-        self.0.network.evaluate(example)?;
-        Ok(approximate::evaluate(&self.0.network, &self.0.activations, example))
+        Ok(approximate::evaluate(&self.0.network, &self.0.activations, &self.scaled(example)?))
+    }
+
+    /// An example as it is encrypted.
+    fn scaled(&self, example: &[f64]) -> Result<Vec<f64>, ModelError> {
+        let (found, expected) = (example.len(), self.0.plan.inputs());
+        match found == expected {
+            true => Ok(divided(example, &self.0.plan.figures().factors)),
+            false => Err(ModelError::Shape { what: "an example", found, expected }),
+        }
     }
 
     /// Plan and weights as bytes: what a server's file has.
@@ -269,6 +281,7 @@ struct Making<'m> {
     ranges: &'m Ranges,
     wanted: &'m Goal,
     rows: usize,
+    factors: Vec<f64>,
 }
 
 impl Making<'_> {
@@ -412,6 +425,7 @@ impl Making<'_> {
             input: self.network.input.clone(),
             output: self.network.output.clone(),
             images,
+            factors: self.factors.clone(),
             input_bound: self.ranges.input,
             output_bound: self.ranges.output,
             error: errors.promised,

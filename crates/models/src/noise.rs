@@ -121,11 +121,11 @@ impl Gains {
                 let size = source.checked_sub(1).map_or(input, |s| self.sizes[s].0);
                 let (level, prime) = (levels[k].from, params.prime_at(levels[k].from) as f64);
                 let (switch, weight) = (spread::switching(params, level), prime * scale * size / delta);
-                let turn = switch + spread::division(params, 2);
+                let rotation = switch + spread::division(params, 2);
                 // Babies' key switches times the weights, the rounding of diagonals, and giant steps before the rescale.
                 let before = switch * (map.row * weight).powi(2)
                     + map.copies * map.diagonals * delta.powi(2) * spread::encoding(params, map.length)
-                    + map.copies * map.giants * turn;
+                    + map.copies * map.giants * rotation;
                 let folded = (spread::switching(params, level - 1) + spread::division(params, 2)) * map.copies;
                 let rescaled = spread::division(params, 2) * map.copies;
                 own += unit(before / (prime * prime) + rescaled + folded, scale);

@@ -56,7 +56,9 @@ pub struct Figures {
     pub output: Vec<usize>,
     /// Examples of a ciphertext.
     pub images: usize,
-    /// Bound on an input's absolute values.
+    /// What each number of an example is divided by before it is encrypted; empty for nothing.
+    pub factors: Vec<f64>,
+    /// Bound on an input's absolute values, once divided.
     pub input_bound: f64,
     /// Bound on an answer's absolute values.
     pub output_bound: f64,
@@ -147,7 +149,8 @@ impl Plan {
             && fits(output)
             && galois.iter().all(|(e, l)| e % 2 == 1 && *e < 2 * params.degree() as u64 && level(*l))
             && relin.is_none_or(level)
-            && numbers.iter().all(|x| x.is_finite() && *x > 0.0);
+            && (figures.factors.is_empty() || Some(figures.factors.len()) == count(input))
+            && figures.factors.iter().chain(&numbers).all(|x| x.is_finite() && *x > 0.0);
         if !sound {
             return format("the plan contradicts itself; it is damaged");
         }

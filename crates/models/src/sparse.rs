@@ -105,6 +105,11 @@ impl Sparse {
             && (0..self.rows()).all(|r| self.row(r).eq([(r, 1.0)]))
     }
 
+    /// Each column times a number of its own.
+    pub(crate) fn scale_columns(&mut self, by: &[f64]) {
+        self.value.iter_mut().zip(&self.column).for_each(|(v, c)| *v *= by[*c as usize]);
+    }
+
     /// The product with a vector.
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
         (0..self.rows()).map(|r| self.row(r).map(|(c, v)| v * x[c]).sum()).collect()

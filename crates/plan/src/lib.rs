@@ -32,7 +32,7 @@ pub use product::ProductEngine;
 pub use program::Program;
 pub use program::{CkksEngine, Engine, NodeSize, ProgramFigures, Refreshes};
 pub use refresh::{RefreshSpec, RefreshWork};
-pub use shown::number;
+pub use shown::{OperationLine, number};
 pub use statistics::TableSpec;
 pub use summary::{Considered, KeyLine, OperandLine, Summary};
 

@@ -54,7 +54,7 @@ impl Planner {
     pub fn plan(&self, goal: &Goal) -> Result<Plan, MatrixError> {
         goal.check()?;
         if goal.expression.as_moments().is_some() {
-            return Plan::new(goal.clone(), Program::of_moments(goal));
+            return self.table(goal);
         }
         let mut priced = self.priced(goal)?;
         while let Some(chosen) = self.choose(&priced) {
@@ -69,6 +69,21 @@ impl Planner {
             }
         }
         Err(MatrixError::NoPlan { reason: self.refusal(goal, &priced)? })
+    }
+
+    /// Statistics of a table, which there is one way to compute.
+    fn table(&self, goal: &Goal) -> Result<Plan, MatrixError> {
+        let plan = Plan::new(goal.clone(), Program::of_moments(goal))?;
+        let (needed, figures) = (plan.summary().memory, plan.engine().figures());
+        if needed > self.memory {
+            let (needed, limit) = (bytes(needed), bytes(self.memory));
+            let reason = format!(
+                "the statistics take {needed} of memory, and the limit is {limit}; raise the limit or take a table of fewer rows or columns"
+            );
+            return Err(MatrixError::NoPlan { reason });
+        }
+        let seconds = self.cost.price(&figures.work(), figures.literal().log_n, self.threads);
+        Ok(plan.with_estimates(seconds, Vec::new()))
     }
 
     /// Programs with their prices, the cheapest first; the verdict is empty for those that would do.

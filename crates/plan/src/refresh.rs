@@ -27,10 +27,9 @@ const MOST_PATHS: usize = 256;
 const DRIFT: f64 = 1.0 + 1.0 / 64.0;
 /// Largest error of a refresh, in deviations: that of the modular reduction is no Gaussian one.
 const LARGEST: f64 = 2.0;
-/// What hoisted decompositions and divisions of sums leave of the price of as many key switches: measured.
-const HOISTED: f64 = 0.1;
-/// The same of a reduction's sums, which are relinearised and rescaled in one division.
-const RELINEARISED: f64 = 0.62;
+/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
+/// timed alone: measured.
+const FUSED: f64 = 0.1;
 
 /// Which values of a circuit are refreshed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,10 +65,11 @@ struct Figures {
 
 impl Figures {
     fn new(literal: &BootstrapLiteral) -> Result<Self, MatrixError> {
-        let levels = literal.levels()?;
-        let [alone, pair] = [work(literal, levels, Kind::Real)?, work(literal, levels, Kind::Pair)?];
-        let variance = literal.predicted_noise(2.0)?.total();
-        Ok(Self { levels, variance, work: RefreshWork { alone, pair }, memory: literal.memory()? })
+        let (params, variance) = (literal.build()?, literal.predicted_noise(2.0)?.total());
+        let cost = |kind: Kind| Ok::<_, MatrixError>(params.cost(kind)?.fused(FUSED));
+        let work = RefreshWork { alone: cost(Kind::Real)?, pair: cost(Kind::Pair)? };
+        let memory = [params.key_bytes()?, params.diagonal_bytes()?, params.working_bytes(1)?];
+        Ok(Self { levels: literal.levels()?, variance, work, memory })
     }
 }
 
@@ -298,18 +298,6 @@ fn kept(mut paths: Vec<Path>, live: &[usize]) -> Vec<Path> {
         }
     }
     kept
-}
-
-/// Work of a refresh: key switches and products with diagonals by step, at about the levels at which each is done.
-fn work(literal: &BootstrapLiteral, (input, output): (usize, usize), kind: Kind) -> Result<Work, MatrixError> {
-    let (params, top) = (&literal.params, literal.params.q_bits.len() - 1);
-    let levels = [input, top, top - 1, (top - 2 + output) / 2, output];
-    let steps = literal.operations(kind)?;
-    Ok(steps.iter().zip(levels).fold(Work::default(), |work, (counted, level)| {
-        let share = if counted.relin > 0 { RELINEARISED } else { HOISTED };
-        work + Work::key_switch(params, level) * (share * counted.key_switches as f64)
-            + Work::mul_plain(params, level) * counted.cmult as f64
-    }))
 }
 
 #[cfg(test)]

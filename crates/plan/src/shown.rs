@@ -80,15 +80,51 @@ fn scale(plan: &Plan) -> String {
     }
 }
 
-/// The operations that cost most, and their shares in all.
-fn dearest(figures: &dyn ProgramFigures, log_n: u32) -> Vec<(usize, f64)> {
+/// Shares of operations in all that is computed; none where a method computes the whole at once.
+fn shares(figures: &dyn ProgramFigures, log_n: u32) -> Vec<f64> {
     let model = CostModel::default();
     let whole = model.price(&figures.work(), log_n, 1);
     let prices = figures.costs().iter().map(|work| model.price(work, log_n, 1));
     let each: Vec<f64> = prices.collect();
     let all: f64 = each.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let refreshes = if figures.refreshes().is_some() { (all / whole).min(1.0) } else { 1.0 };
-    let mut shares: Vec<(usize, f64)> = each.into_iter().map(|price| refreshes * price / all).enumerate().collect();
+    each.into_iter().map(|price| refreshes * price / all).collect()
+}
+
+/// An operation of a plan, for pictures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationLine {
+    /// Its value in words.
+    pub text: String,
+    /// Numbers of its operands.
+    pub operands: Vec<usize>,
+    /// The level of its value, where the plan has it.
+    pub level: Option<usize>,
+    /// The bound on the error of its value, where the plan has one.
+    pub error: Option<f64>,
+    /// Its share in the time of all, where operations are computed one by one.
+    pub share: Option<f64>,
+}
+
+impl Plan {
+    /// The operations, inputs among them, in the order of evaluation.
+    pub fn operations(&self) -> Vec<OperationLine> {
+        let (expr, figures) = (self.expression(), self.engine().figures());
+        let shares = shares(figures, figures.literal().log_n);
+        let line = |(at, node): (usize, &sudare_expr::Node)| OperationLine {
+            text: expr.text(at),
+            operands: node.operands.clone(),
+            level: figures.size(at).map(|size| size.level),
+            error: figures.node_error(at),
+            share: shares.get(at).copied(),
+        };
+        expr.nodes().iter().enumerate().map(line).collect()
+    }
+}
+
+/// The operations that cost most, and their shares in all.
+fn dearest(figures: &dyn ProgramFigures, log_n: u32) -> Vec<(usize, f64)> {
+    let mut shares: Vec<(usize, f64)> = shares(figures, log_n).into_iter().enumerate().collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     shares.retain(|(_, share)| *share >= LEAST_SHARE);
     shares.truncate(COSTS_SHOWN);
@@ -157,10 +193,7 @@ impl fmt::Display for Plan {
         for (name, value) in figures.details() {
             row(name, value)?;
         }
-        // Nobody counted and timed statistics.
-        let priced = goal.expression.as_moments().is_none();
-        let switches = if priced { format!(", {:.0} key switches", s.key_switches) } else { String::new() };
-        row("method", format!("{}{switches}", s.method))?;
+        row("method", format!("{}, {:.0} key switches", s.method, s.key_switches))?;
         for a in goal.expression.approximations() {
             let ends = format!("[{}, {}]", a.low, a.high);
             row("polynomial", format!("on {ends}, within {:.1e} of its function there", a.error))?;
@@ -214,9 +247,7 @@ impl fmt::Display for Plan {
             };
             row(&o.name, text)?;
         }
-        if priced {
-            row("time", format!("about {}", time(s.seconds)))?;
-        }
+        row("time", format!("about {}", time(s.seconds)))?;
         row("memory", bytes(s.memory))?;
         if self.considered().len() > 1 {
             writeln!(

@@ -11,7 +11,7 @@ use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, Expected, Params, Pl
 use sudare_methods::MatrixError;
 use sudare_methods::claims::{check_params, check_scale};
 use sudare_methods::product::KeyDemand;
-use sudare_methods::statistics::{ColumnStatistics, MomentErrors};
+use sudare_methods::statistics::ColumnStatistics;
 use sudare_ring::threads;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::work::Work;
@@ -36,7 +36,6 @@ impl TableSpec {
 pub(super) struct TableEngine {
     params: Params,
     statistics: ColumnStatistics,
-    errors: MomentErrors,
     table: InputSpec,
 }
 
@@ -51,8 +50,7 @@ impl TableEngine {
         check_scale(&spec.params, &expected)?;
         let params = spec.params.build()?;
         let statistics = ColumnStatistics::new(&params, table.rows, table.cols)?;
-        let errors = statistics.errors();
-        let made = Self { params, statistics, errors, table: table.clone() };
+        let made = Self { params, statistics, table: table.clone() };
         let covariance = goal.promised_error(made.error());
         if covariance > MAX_COVARIANCE_ERROR {
             let remedy = if goal.release.is_some() { "; release fewer results or with fewer bits, or" } else { ";" };
@@ -82,15 +80,19 @@ impl ProgramFigures for TableEngine {
     }
 
     fn keys(&self) -> KeyDemand {
-        KeyDemand { relin: Some(self.statistics.relin_level()), galois: self.statistics.keys() }
+        self.statistics.figures().keys.clone()
     }
 
     fn work(&self) -> Work {
-        Work::default()
+        self.statistics.figures().work
+    }
+
+    fn peak_bytes(&self) -> Option<u64> {
+        Some(self.statistics.figures().peak_bytes)
     }
 
     fn error(&self) -> f64 {
-        self.errors.mean.max(self.errors.covariance)
+        self.statistics.figures().error
     }
 
     fn node_error(&self, _: usize) -> Option<f64> {
@@ -98,7 +100,7 @@ impl ProgramFigures for TableEngine {
     }
 
     fn element_error(&self, at: (usize, usize)) -> (f64, f64) {
-        (if at.0 == 0 { self.errors.mean } else { self.errors.covariance }, self.unit(at))
+        (if at.0 == 0 { self.statistics.errors().mean } else { self.statistics.errors().covariance }, self.unit(at))
     }
 
     fn twin(&self, (row, col): (usize, usize)) -> (usize, usize) {
@@ -171,7 +173,7 @@ impl CkksEngine for TableEngine {
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         match operands {
-            [table] => Ok(self.statistics.compute(evaluator, table)?),
+            &[table] => Ok(self.statistics.compute(evaluator, table.into())?),
             _ => Err(MatrixError::NoPlan { reason: format!("node {node} is no table's statistics") }),
         }
     }

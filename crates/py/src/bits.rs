@@ -56,6 +56,12 @@ impl BitsParams {
         (self.0.literal().lwe_dimension, self.0.literal().log_n)
     }
 
+    /// Bytes in memory of a block's ciphertext.
+    #[getter]
+    fn block_bytes(&self) -> usize {
+        8 * (self.0.context().lwe_dimension() + 1)
+    }
+
     /// log2 of the largest probability that a bootstrap fails.
     #[getter]
     fn log_failure(&self) -> f64 {
@@ -177,6 +183,12 @@ impl BitsClient {
         self.0.id().to_string()
     }
 
+    /// A key that encrypts for this client, as it travels.
+    fn public_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        let bytes = long(py, || Ok(sudare_tfhe::wire::tfhe_public_key_to_bytes(&self.0.public_key()?)?))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, threads: Workers) -> Result<BitsServer> {
         long(py, || {
@@ -201,6 +213,38 @@ impl BitsClient {
     fn decrypt<'py>(&self, py: Python<'py>, value: &BitsArray) -> Result<Bound<'py, PyArray1<u64>>> {
         let values = long(py, || Ok(self.1.run(|| self.0.decrypt_array(&value.0))?))?;
         Ok(PyArray1::from_vec(py, values))
+    }
+}
+
+/// Encrypts for a client, and can do no more.
+#[pyclass(frozen, module = "sudare._core")]
+pub struct BitsPublicKey(sudare_tfhe::PublicKey, Threads);
+
+#[pymethods]
+impl BitsPublicKey {
+    /// Reads a key.
+    #[new]
+    fn new(py: Python<'_>, params: &BitsParams, data: &[u8], threads: Workers) -> Result<Self> {
+        let read = || Ok(sudare_tfhe::wire::tfhe_public_key_from_bytes(&params.0, data)?);
+        Ok(Self(long(py, read)?, Threads::new(threads.0)))
+    }
+
+    /// The name of the secret key that it encrypts for.
+    #[getter]
+    fn key_id(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Encrypts values in C order, as two's complement.
+    fn encrypt(
+        &self,
+        py: Python<'_>,
+        element: &str,
+        shape: Vec<usize>,
+        values: PyReadonlyArray1<'_, u64>,
+    ) -> Result<BitsArray> {
+        let (element, values) = (named::<ElementType>(element)?, values.as_array().to_vec());
+        long(py, || Ok(BitsArray(self.1.run(|| self.0.encrypt_array(element, shape, &values))?)))
     }
 }
 

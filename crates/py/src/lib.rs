@@ -26,7 +26,7 @@ mod server;
 mod stored;
 mod work;
 
-pub use bits::{BitsArray, BitsClient, BitsParams, BitsServer};
+pub use bits::{BitsArray, BitsClient, BitsParams, BitsPublicKey, BitsServer};
 pub use client::{Client, PublicClient, Release};
 pub use context::Context;
 pub use device::devices;

@@ -16,29 +16,16 @@ use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
 /// A dense layer as Python gives it: its name, inputs × outputs weights, what is added, and the function as JSON.
 type Layer<'py> = (String, PyReadonlyArray2<'py, f64>, Vec<f64>, String);
 
-/// What is wanted.
-#[derive(FromPyObject)]
-struct Wanted {
-    error: f64,
-    label: String,
-    agreement: f64,
-    approximation: Option<f64>,
-    degree: Option<usize>,
-    margin: f64,
-    batch: usize,
-    insecure: Option<u32>,
-}
+/// What is wanted: error, label, agreement, approximation, degree, margin, batch, and log2 of the degree of a ring without security.
+type Wanted = (f64, String, f64, Option<f64>, Option<usize>, f64, usize, Option<u32>);
 
-impl Wanted {
-    fn goal(&self) -> Result<Goal> {
-        let label = match self.label.as_str() {
-            "argmax" => Label::Argmax,
-            "sign" => Label::Sign,
-            _ => Label::Numbers,
-        };
-        let Self { error, agreement, approximation, degree, margin, batch, insecure, .. } = *self;
-        Ok(Goal { error, label, agreement, approximation, degree, margin, batch, insecure })
-    }
+fn wanted((error, label, agreement, approximation, degree, margin, batch, insecure): Wanted) -> Goal {
+    let label = match label.as_str() {
+        "argmax" => Label::Argmax,
+        "sign" => Label::Sign,
+        _ => Label::Numbers,
+    };
+    Goal { error, label, agreement, approximation, degree, margin, batch, insecure }
 }
 
 fn rows(values: &PyReadonlyArray2<'_, f64>) -> Vec<f64> {
@@ -64,7 +51,7 @@ impl Model {
     #[staticmethod]
     fn from_onnx(py: Python<'_>, file: &[u8], examples: PyReadonlyArray2<'_, f64>, goal: Wanted) -> Result<Self> {
         let examples = rows(&examples);
-        long(py, || Ok(Self(models::Model::compile(&Network::from_onnx(file)?, &examples, &goal.goal()?)?)))
+        long(py, || Ok(Self(models::Model::compile(&Network::from_onnx(file)?, &examples, &wanted(goal))?)))
     }
 
     /// Of dense layers.
@@ -83,7 +70,7 @@ impl Model {
             Ok(Dense { name, weights: rows(&weights), bias, function })
         };
         let layers = layers.into_iter().map(dense).collect::<Result<Vec<_>>>()?;
-        long(py, || Ok(Self(models::Model::compile(&Network::dense(inputs, layers)?, &examples, &goal.goal()?)?)))
+        long(py, || Ok(Self(models::Model::compile(&Network::dense(inputs, layers)?, &examples, &wanted(goal))?)))
     }
 
     /// Outputs of an ONNX file's network, and numbers of an example.

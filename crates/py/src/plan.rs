@@ -124,6 +124,13 @@ impl Plan {
         self.0.largest_integer()
     }
 
+    /// Its operations: the value in words, operands, level, error and share of the time, as far as they are known.
+    #[expect(clippy::type_complexity, reason = "a record that Python takes apart")]
+    fn operations(&self) -> Vec<(String, Vec<usize>, Option<usize>, Option<f64>, Option<f64>)> {
+        let lines = self.0.operations().into_iter();
+        lines.map(|line| (line.text, line.operands, line.level, line.error, line.share)).collect()
+    }
+
     /// Reads a plan.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {

@@ -7,6 +7,7 @@ use crate::noise::Sketch;
 use crate::security::{SecretDistribution, Security, max_log_qp, security_of};
 use crate::switching::LevelTables;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::RnsBasis;
@@ -52,7 +53,8 @@ impl ParamsLiteral {
 struct Inner {
     literal: ParamsLiteral,
     tag: SchemeTag,
-    hash: ParamsHash,
+    /// Made when it is first asked for.
+    hash: Once<ParamsHash>,
     /// Data primes, then special primes.
     primes: [Vec<u64>; 2],
     /// log2 of the product of the data primes at each level.
@@ -91,17 +93,17 @@ impl Params {
         {
             return fail(format!("2 to {MAX_PARTIES} parties hold a key together, and not {parties}"));
         }
-        let mut taken = Vec::new();
-        let mut pick = |bits: &[u32]| -> Result<Vec<u64>, RlweError> {
-            bits.iter()
-                .map(|b| {
-                    let prime = ntt_primes(n, *b, 1, &taken)?[0];
-                    taken.push(prime);
-                    Ok(prime)
-                })
-                .collect()
+        // All primes of one size together; those of different sizes are different.
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for bits in literal.q_bits.iter().chain(&literal.p_bits) {
+            *counts.entry(*bits).or_default() += 1;
+        }
+        let found = counts.into_iter().map(|(bits, count)| Ok((bits, ntt_primes(n, bits, count, &[])?.into_iter())));
+        let mut found = found.collect::<Result<BTreeMap<_, _>, RlweError>>()?;
+        let mut pick = |bits: &[u32]| -> Vec<u64> {
+            bits.iter().filter_map(|bits| found.get_mut(bits).and_then(Iterator::next)).collect()
         };
-        let (q_primes, p_primes) = (pick(&literal.q_bits)?, pick(&literal.p_bits)?);
+        let (q_primes, p_primes) = (pick(&literal.q_bits), pick(&literal.p_bits));
         let digit_bits = q_primes
             .chunks(literal.digit_limbs)
             .map(|d| d.iter().map(|q| (*q as f64).log2()).sum::<f64>())
@@ -123,19 +125,19 @@ impl Params {
         bases: Once<[RnsBasis; 2]>,
     ) -> Result<Self, RlweError> {
         let log2 = |q: &u64| (*q as f64).log2();
-        let log_q: Vec<f64> = (1..=primes[0].len()).map(|l| primes[0][..l].iter().map(log2).sum()).collect();
-        let log_qp = primes[0].iter().map(log2).sum::<f64>() + primes[1].iter().map(log2).sum::<f64>();
+        let mut sum = 0.0;
+        let log_q: Vec<f64> = primes[0].iter().map(|q| (sum += log2(q), sum).1).collect();
+        let log_qp = sum + primes[1].iter().map(log2).sum::<f64>();
         // A hair's tolerance: primes sit just below their power of two.
         let limit = max_log_qp(literal.log_n, literal.secret, literal.security).unwrap_or(0);
         if log_qp > f64::from(limit) {
             let (degree, claimed) = (1 << literal.log_n, literal.security.bits());
             return Err(RlweError::Insecure { log_qp, degree, limit, claimed });
         }
-        let hash = hash_of(&literal, tag, &primes);
         let [q, p] = [0, 1].map(|i| primes[i].iter().map(|q| *q as f64).collect::<Vec<_>>());
         let sketch = Sketch::new(&literal, q, p);
         let levels = Once::new();
-        Ok(Self(Arc::new(Inner { literal, tag, hash, primes, log_q, sketch, log_qp, bases, levels })))
+        Ok(Self(Arc::new(Inner { literal, tag, hash: Once::new(), primes, log_q, sketch, log_qp, bases, levels })))
     }
 
     /// Both bases, with their tables.
@@ -201,7 +203,8 @@ impl Params {
 
     /// The set's name on keys and ciphertexts.
     pub fn hash(&self) -> ParamsHash {
-        self.0.hash
+        let Inner { literal, tag, primes, .. } = &*self.0;
+        *self.0.hash.get_or_init(|| Box::new(hash_of(literal, *tag, primes)))
     }
 
     /// Ring degree N.

@@ -73,6 +73,12 @@ impl Mul<f64> for Work {
 }
 
 impl Work {
+    /// The same where a pass runs in the loops of others, at a share of what one takes alone.
+    #[must_use]
+    pub fn fused(self, share: f64) -> Self {
+        Self { pass: self.pass * share, pass_wide: self.pass_wide * share, ..self }
+    }
+
     /// `count` transforms of a limb whose prime has `bits` bits.
     pub fn transforms(bits: u32, count: f64) -> Self {
         if bits < 50 { Self { ntt: count, ..Self::default() } } else { Self { ntt_wide: count, ..Self::default() } }

@@ -406,8 +406,9 @@ impl Storing {
                     (h as u64 == half).then(|| (slot, payloads.encode(numbers, number)))
                 });
                 let cells: Vec<_> = of_half.collect();
-                let turned: Vec<_> = cells.iter().map(|(s, c)| (shape.turned(*s, number as i64), c.clone())).collect();
-                [payloads.slots(shape, &cells), payloads.slots(shape, &turned)].concat()
+                let rotated: Vec<_> =
+                    cells.iter().map(|(s, c)| (shape.rotated(*s, number as i64), c.clone())).collect();
+                [payloads.slots(shape, &cells), payloads.slots(shape, &rotated)].concat()
             });
             let column = |half: usize, c: usize| encrypted(&halves[half][c], at);
             let work = *blake3::hash(&work).as_bytes();

@@ -4,7 +4,7 @@
 //! faces.sudare/
 //!   table.json            plan, key and name; written first
 //!   segments/000000/rows      a store of one row of blocks: ciphertext j has coordinate j
-//!   segments/000000/payload   a store: half by half the columns as they stand, then turned
+//!   segments/000000/payload   a store: half by half the columns as they stand, then rotated
 //!   segments.json         what segments there are, with their digests; written last, and anew by each append
 //! ```
 //!

@@ -6,7 +6,7 @@
 //!
 //! A payload is cut into digits. Two columns, as real and imaginary part, are a ciphertext of one half of a segment; the last
 //! columns are a one (as large as the largest digit, so that digits divided by it keep their precision) and the number of the half,
-//! in two digits of eight bits. Each is stored twice: as it is, and turned left by the
+//! in two digits of eight bits. Each is stored twice: as it is, and rotated left by the
 //! half's number, so that two rows that meet in a cell of one sum do not meet in the other.
 
 use crate::plan::Payload;
@@ -42,8 +42,8 @@ impl Shape {
         (position / self.slots, position % self.slots)
     }
 
-    /// What a cell of the turned sums is, of a slot of a half, or back with −half.
-    pub fn turned(self, slot: usize, half: i64) -> usize {
+    /// What a cell of the rotated sums is, of a slot of a half, or back with −half.
+    pub fn rotated(self, slot: usize, half: i64) -> usize {
         (slot as i64 - half).rem_euclid(self.slots as i64) as usize
     }
 }

@@ -34,7 +34,7 @@ pub enum Left {
     Blurred,
 }
 
-/// All rows of both sums (as they stand, turned), of halves below `halves`.
+/// All rows of both sums (as they stand, rotated), of halves below `halves`.
 pub fn peel(payloads: &Payloads, shape: Shape, halves: u64, sums: &mut [Vec<Vec<f64>>; 2]) -> Result<Vec<Found>, Left> {
     let mut found = Vec::new();
     let single = |columns: &[f64]| (payloads.met(columns) - 1.0).abs() < NEAR;
@@ -54,14 +54,14 @@ pub fn peel(payloads: &Payloads, shape: Shape, halves: u64, sums: &mut [Vec<Vec<
         };
         let Some(digits) = columns.iter().map(near).collect::<Option<Vec<i64>>>() else { continue };
         let Some((numbers, half)) = payloads.decode(&digits).filter(|(_, half)| *half < halves) else { continue };
-        let slot = if s == 0 { cell } else { shape.turned(cell, -(half as i64)) };
-        let other = &sums[1 - s][if s == 0 { shape.turned(slot, half as i64) } else { slot }];
+        let slot = if s == 0 { cell } else { shape.rotated(cell, -(half as i64)) };
+        let other = &sums[1 - s][if s == 0 { shape.rotated(slot, half as i64) } else { slot }];
         let largest = digits.iter().enumerate().filter(|(i, _)| *i != payloads.one()).map(|(_, x)| *x).max();
         let apart = (payloads.met(other) - indicator).abs() * largest.map_or(1.0, |x| x as f64);
         if single(other) && apart >= CLEAR {
             continue;
         }
-        for (other, at) in [(0, slot), (1, shape.turned(slot, half as i64))] {
+        for (other, at) in [(0, slot), (1, shape.rotated(slot, half as i64))] {
             sums[other][at].iter_mut().zip(&digits).for_each(|(sum, x)| *sum -= indicator * *x as f64);
             if single(&sums[other][at]) {
                 waiting.push((other, at));
@@ -100,7 +100,7 @@ mod tests {
         sums.iter_mut().flatten().flatten().for_each(|x| *x += 0.0005 * random.unit());
         for (i, row) in rows.iter().enumerate() {
             let columns = payloads.encode(&row.numbers, row.half);
-            for (s, cell) in [(0, row.slot), (1, SHAPE.turned(row.slot, row.half as i64))] {
+            for (s, cell) in [(0, row.slot), (1, SHAPE.rotated(row.slot, row.half as i64))] {
                 sums[s][cell].iter_mut().zip(&columns).for_each(|(sum, x)| *sum += indicator(i) * x);
             }
         }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_cannot_be_parted_is_told() {
         let payloads = Payloads::new(Payload { numbers: 1, bits: 9 }, 9);
-        // (1, 10) and (2, 10) share a cell as they stand, (3, 11) and (2, 11) as well; (1, 10) and (2, 11) share one turned, and
+        // (1, 10) and (2, 10) share a cell as they stand, (3, 11) and (2, 11) as well; (1, 10) and (2, 11) share one rotated, and
         // so do (2, 10) and (3, 11).
         let row = |(half, slot)| Found { half, slot, numbers: vec![7] };
         let cycle = [(1, 10), (2, 10), (3, 11), (2, 11)].map(row);

@@ -487,7 +487,7 @@ impl Server {
     }
 
     /// Adds the indicators of some segments times their payloads to the sums of each question: columns as they stand, then
-    /// turned.
+    /// rotated.
     fn add_payloads(
         &self,
         payloads: &Payloads,
@@ -518,18 +518,18 @@ impl Server {
         };
         let all = (0..segments.len()).map(columns).collect::<Result<Vec<_>, _>>()?;
         let queries = sums.len() / (2 * each);
-        let turned = threads::map_jobs(queries * segments.len() * 2, |i| {
+        let rotated = threads::map_jobs(queries * segments.len() * 2, |i| {
             let (q, k, half) = (i / (2 * segments.len()), i / 2 % segments.len(), i % 2);
-            self.turned(&found[k][q][half], 2 * (first + k) + half)
+            self.rotated(&found[k][q][half], 2 * (first + k) + half)
         });
-        let turned = turned.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let rotated = rotated.into_iter().collect::<Result<Vec<_>, _>>()?;
         let bound = MEET * payloads.bound() * 1.5;
         let added = threads::map_jobs(sums.len(), |i| {
             let (q, column) = (i / (2 * each), i % (2 * each));
             let (mut left, mut right) = (Vec::new(), Vec::new());
             for k in 0..segments.len() {
                 for half in 0..2 {
-                    let (plain, moved) = (&found[k][q][half], &turned[(q * segments.len() + k) * 2 + half]);
+                    let (plain, moved) = (&found[k][q][half], &rotated[(q * segments.len() + k) * 2 + half]);
                     left.push(if column < each { plain } else { moved });
                     right.push(&all[k][half * 2 * each + column]);
                 }
@@ -552,8 +552,8 @@ impl Server {
         Ok(())
     }
 
-    /// The indicators turned left by the half's number.
-    fn turned(&self, indicators: &Ciphertext, half: usize) -> Result<Ciphertext, SearchError> {
+    /// The indicators rotated left by the half's number.
+    fn rotated(&self, indicators: &Ciphertext, half: usize) -> Result<Ciphertext, SearchError> {
         let slots = self.index.params().slots();
         let mut out = indicators.clone();
         for i in (0..slots.trailing_zeros()).filter(|i| (half % slots) >> i & 1 == 1) {

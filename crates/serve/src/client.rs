@@ -166,7 +166,7 @@ impl Remote {
             _ => return Err(address("give an https address; without TLS everybody on the line reads the token")),
         }
         if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(RemoteError::Address("the token is none; take the one that `sudare token` printed".into()));
+            return Err(RemoteError::Address("the token is none; take the one that `sudare token add` printed".into()));
         }
         // The system's authorities, where none are named.
         let tls = TlsConfig::builder().provider(TlsProvider::Rustls).root_certs(RootCerts::PlatformVerifier);
@@ -285,6 +285,15 @@ impl Remote {
         self.tried(|| self.json(self.get("/v1/config", self.patience.answer)?))
     }
 
+    /// Whether it answers and takes requests; asks once, and shows no token.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn health(&self) -> Result<(), RemoteError> {
+        let request = self.agent.get(self.url("/healthz")).config().timeout_global(Some(self.patience.answer)).build();
+        self.answer(request.call()).map(drop)
+    }
+
     /// The description of a panel, by the name that [`Remote::config`] has.
     ///
     /// # Errors
@@ -316,7 +325,8 @@ impl Remote {
             (200, _) => Ok(Ok(())),
             (404, Some(offset)) => Ok(Err(offset)),
             (401, _) => {
-                Err(RemoteError::Refused(Problem::new(ErrorKind::Unauthorized, "the token is not known to the server")))
+                let words = "the server does not know the token, or it has expired";
+                Err(RemoteError::Refused(Problem::new(ErrorKind::Unauthorized, words)))
             }
             (507, _) => Err(RemoteError::Refused(Problem::new(ErrorKind::DiskFull, "the server's disk is full"))),
             // An answer to HEAD has no words.

@@ -154,7 +154,7 @@ impl Engine {
                 let session = self.session(&name)?;
                 let Session::Plan(plan, server) = &*session else { return Err(broken()) };
                 let inputs = plan.expression().inputs().len();
-                expect_operands(operation.as_ref().map_or(inputs, Operation::operands), operands.len())?;
+                require_operands(operation.as_ref().map_or(inputs, Operation::operands), operands.len())?;
                 let room = self.room(tenant, plan, operation.as_ref(), operands)?;
                 // Each is read once, however often it is named: what is shared of a value is not copied.
                 let mut read = HashMap::new();
@@ -319,7 +319,7 @@ fn broken() -> Problem {
 }
 
 /// Refuses a job with more or fewer operands than it takes, before any of them is read.
-pub(crate) fn expect_operands(expected: usize, found: usize) -> Result<(), Problem> {
+pub(crate) fn require_operands(expected: usize, found: usize) -> Result<(), Problem> {
     if expected == found {
         return Ok(());
     }

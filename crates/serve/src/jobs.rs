@@ -4,12 +4,12 @@
 //! begun is begun again by the next one.
 
 use crate::digest::Digest;
-use crate::engine::{Engine, Steps, expect_operands};
+use crate::engine::{Engine, Steps, require_operands};
+use crate::events::{Caller, Event, Log};
 use crate::metrics::Metrics;
 use crate::objects::{Objects, Reservation, UNFINISHED};
 use crate::problem::Problem;
 use crate::request::{JobView, Record, Request, State};
-use crate::service::Log;
 use crate::settings::Limits;
 use std::collections::HashMap;
 use std::io::Write;
@@ -106,21 +106,23 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// The jobs that are on the disk; those that have not ended wait again.
-    pub fn open(
-        objects: Arc<Objects>,
-        engine: Engine,
-        limits: &Limits,
-        metrics: Arc<Metrics>,
-        log: Log,
-        tenants: &[Arc<str>],
-    ) -> io::Result<Arc<Self>> {
-        let mut inner = Inner::default();
+    /// No jobs yet.
+    pub fn new(objects: Arc<Objects>, engine: Engine, limits: &Limits, metrics: Arc<Metrics>, log: Log) -> Arc<Self> {
+        let halted = Arc::new(AtomicBool::new(false));
+        let (limits, inner, wake) = (limits.clone(), Mutex::default(), Condvar::new());
+        let left = AtomicBool::new(false);
+        Arc::new(Self { objects, engine, limits, metrics, log, inner, wake, halted, left })
+    }
+
+    /// Takes in the jobs of tenants that are on the disk; those that have not ended wait again.
+    pub fn enter(&self, tenants: &[Arc<str>]) -> io::Result<()> {
+        let (objects, mut inner) = (&self.objects, self.inner());
         for tenant in tenants {
             for entry in fs::read_dir(objects.jobs_folder(tenant))?.flatten() {
                 let bytes = fs::read(entry.path())?;
                 let Ok(mut record) = serde_json::from_slice::<Record>(&bytes) else {
-                    log(&format!("a record of a job of {tenant} cannot be read and is left as it is"));
+                    let words = format!("a record of a job of {tenant} cannot be read and is left as it is");
+                    let _ = (self.log)(&Event::note(words));
                     continue;
                 };
                 if record.state == State::Running {
@@ -136,10 +138,8 @@ impl Jobs {
             }
         }
         inner.queue.sort_by_key(|job| job.record().created);
-        let halted = Arc::new(AtomicBool::new(false));
-        let (limits, inner, wake) = (limits.clone(), Mutex::new(inner), Condvar::new());
-        let left = AtomicBool::new(false);
-        Ok(Arc::new(Self { objects, engine, limits, metrics, log, inner, wake, halted, left }))
+        self.wake.notify_all();
+        Ok(())
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -194,8 +194,9 @@ impl Jobs {
         Ok(())
     }
 
-    /// Accepts a job. The same idempotency key gives the same job, and whether it is new.
-    pub fn submit(&self, tenant: &Arc<str>, request: Request, key: Option<&str>) -> Result<(Arc<Job>, bool), Problem> {
+    /// Accepts a job, which the audit has before. The same idempotency key gives the same job, and whether it is new.
+    pub fn submit(&self, caller: &Caller, request: Request, key: Option<&str>) -> Result<(Arc<Job>, bool), Problem> {
+        let tenant = &caller.tenant;
         let mut name = [0; 16];
         match key {
             Some(key) => name.copy_from_slice(&Digest::of(format!("{tenant} {key}").as_bytes()).0[..16]),
@@ -229,7 +230,9 @@ impl Jobs {
             inner.jobs.insert((tenant.clone(), id.clone()), job.clone());
             job
         };
-        if let Err(error) = self.store(&job, Durability::Power) {
+        let told = asked.audited(caller.audit("job").with("job", id.as_str()));
+        let told = (self.log)(&told).map_err(Problem::from);
+        if let Err(error) = told.and_then(|()| self.store(&job, Durability::Power)) {
             self.inner().jobs.remove(&(tenant.clone(), id));
             return Err(error);
         }
@@ -246,7 +249,7 @@ impl Jobs {
             Request::Compute { operation, operands, .. } => {
                 // Of a whole expression the plan says how many, once it is read.
                 let expected = operation.as_ref().map_or(operands.len().clamp(1, MAX_NODES), Operation::operands);
-                expect_operands(expected, operands.len())?;
+                require_operands(expected, operands.len())?;
             }
             Request::Search { panel, pad, .. } => {
                 self.engine.panel(panel)?.class(*pad)?;
@@ -309,7 +312,7 @@ impl Jobs {
             inner.queue.len() < before
         };
         if waited {
-            self.end(&job, State::Cancelled);
+            self.end(&job, State::Cancelled, Instant::now());
         } else if *job.ended.borrow() {
             self.forget(&job);
         } else {
@@ -377,10 +380,10 @@ impl Jobs {
         if job.record().attempts > MOST_ATTEMPTS {
             let words = format!("the server ended {MOST_ATTEMPTS} times while this job ran; it is not begun again");
             let problem = Problem::new(ErrorKind::Internal, words);
-            return self.end(job, State::Failed { problem });
+            return self.end(job, State::Failed { problem }, started);
         }
         if let Err(problem) = self.store(job, Durability::Process) {
-            return self.end(job, State::Failed { problem });
+            return self.end(job, State::Failed { problem }, started);
         }
         let (watched, halted, limit) = (job.clone(), self.halted.clone(), self.limits.job);
         let interrupt = Interrupt::watching(move || {
@@ -411,31 +414,41 @@ impl Jobs {
             }
         };
         self.metrics.milliseconds.fetch_add(started.elapsed().as_millis() as u64, Ordering::Relaxed);
-        self.end(job, state);
+        self.end(job, state, started);
     }
 
-    fn end(&self, job: &Job, state: State) {
+    fn end(&self, job: &Job, state: State, started: Instant) {
         let counter = match &state {
             State::Done { .. } => &self.metrics.done,
             State::Cancelled => &self.metrics.cancelled,
             _ => &self.metrics.failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        let line = {
+        let told = |event: Event| {
             let mut record = job.record();
-            record.state = state;
-            let why = match &record.state {
-                State::Failed { problem } => problem.kind().name(),
-                _ => "",
+            record.state.clone_from(&state);
+            let event = event.with("tenant", &*job.tenant).with("job", record.id.as_str()).with("state", state.name());
+            let event = match &state {
+                State::Failed { problem } => event.with("why", problem.kind().name()),
+                State::Done { bytes, .. } => event.with("bytes", *bytes),
+                _ => event,
             };
-            format!("job {} tenant={} {} {why}", record.id, job.tenant, record.state.name())
+            event.lasting(started.elapsed().as_secs_f64())
         };
+        let line = told(Event::log("job"));
         // Without the disk the job is done again after a restart: its result is the same.
         if let Err(error) = self.store(job, Durability::Process) {
-            (self.log)(&format!("the record of a job cannot be written: {error}"));
+            let _ = (self.log)(&Event::note(format!("the record of a job cannot be written: {error}")));
+        }
+        let audit = match &state {
+            State::Done { result, .. } => told(Event::audit("end")).with("result", result.to_string()),
+            _ => told(Event::audit("end")),
+        };
+        if let Err(error) = (self.log)(&audit) {
+            let _ = (self.log)(&Event::note(format!("the audit cannot be written: {error}")));
         }
         job.ended.send_replace(true);
-        (self.log)(line.trim_end());
+        let _ = (self.log)(&line);
     }
 
     /// Accepts and begins nothing any more.

@@ -6,8 +6,9 @@
 //!
 //! | Subject | Where |
 //! |---|---|
-//! | what may be asked of it, and how it ends | [`Service`], [`Settings`], [`Stop`] |
+//! | what may be asked of it, what changes while it runs, and how it ends | [`Service`], [`Settings`], [`Control`], [`Stop`] |
 //! | who may ask, in which panels | [`Tokens`], [`ServedPanel`] |
+//! | what its operator is told | [`Event`] |
 //! | what a job is | [`Request`], [`Operand`], [`State`] |
 //! | refusals | [`Problem`] |
 //! | the other side | [`Remote`] |
@@ -25,6 +26,8 @@ mod client;
 mod digest;
 #[cfg(feature = "server")]
 mod engine;
+#[cfg(feature = "server")]
+mod events;
 #[cfg(feature = "server")]
 mod jobs;
 #[cfg(feature = "server")]
@@ -51,14 +54,16 @@ pub use client::{Patience, Remote, RemoteError};
 pub use digest::Digest;
 #[cfg(feature = "server")]
 pub use engine::ServedPanel;
+#[cfg(feature = "server")]
+pub use events::Event;
 pub use problem::Problem;
 pub use request::{JobView, Operand, Request, State};
 #[cfg(feature = "server")]
-pub use service::{ServeError, Service, Stop, Tls};
+pub use service::{Control, ServeError, Service, Stop, Tls};
 #[cfg(feature = "server")]
 pub use settings::{Limits, Settings};
 #[cfg(feature = "server")]
-pub use tokens::{Token, Tokens};
+pub use tokens::{Entry, Token, Tokens};
 
 /// The protocol, as OpenAPI 3.1.
 pub const OPENAPI: &str = include_str!("openapi.json");

@@ -31,10 +31,10 @@ pub(crate) async fn set(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|set| *set).await;
 }
 
-/// Accepts until it is asked to stop, then waits until the last connection has ended.
+/// Accepts with the certificate of the moment until it is asked to stop, then waits until the last connection has ended.
 pub(crate) async fn accept(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: impl Fn() -> Option<TlsAcceptor>,
     router: Router,
     limits: &Limits,
     metrics: Arc<Metrics>,
@@ -54,7 +54,7 @@ pub(crate) async fn accept(
                 }
             },
         };
-        let (tls, router, limits) = (tls.clone(), router.clone(), limits.clone());
+        let (tls, router, limits) = (tls(), router.clone(), limits.clone());
         let (metrics, stop, place) = (metrics.clone(), stop.clone(), places.enter(address.ip()));
         open.spawn(async move {
             metrics.connections.fetch_add(1, Ordering::Relaxed);

@@ -73,13 +73,22 @@ pub(crate) struct Upload {
 }
 
 impl Objects {
-    /// Opens the folders of all tenants; what a server that ended was writing is removed, parts of uploads stay.
-    pub fn open(data: &Path, limits: &Limits, tenants: &[Arc<str>]) -> io::Result<Arc<Self>> {
-        let mut accounts = HashMap::new();
+    /// The objects in a folder; of nobody yet.
+    pub fn open(data: &Path, limits: &Limits) -> Arc<Self> {
+        Arc::new(Self { data: data.to_owned(), limits: limits.clone(), accounts: Mutex::default() })
+    }
+
+    /// Opens the folders of tenants that have none open, and says whose; what a server that ended was writing is removed,
+    /// parts of uploads stay.
+    pub fn enter(&self, tenants: &[Arc<str>]) -> io::Result<Vec<Arc<str>>> {
+        let (mut accounts, mut new) = (self.accounts(), Vec::new());
         for tenant in tenants {
+            if accounts.contains_key(tenant) {
+                continue;
+            }
             let mut bytes = 0;
             for name in ["objects", "parts", "jobs"] {
-                let folder = data.join(&**tenant).join(name);
+                let folder = self.data.join(&**tenant).join(name);
                 fs::create_dir_all(&folder)?;
                 atomic::remove_abandoned(&folder, UNFINISHED);
                 if name != "jobs" {
@@ -91,8 +100,9 @@ impl Objects {
                 }
             }
             accounts.insert(tenant.clone(), Account { bytes, ..Account::default() });
+            new.push(tenant.clone());
         }
-        Ok(Arc::new(Self { data: data.to_owned(), limits: limits.clone(), accounts: Mutex::new(accounts) }))
+        Ok(new)
     }
 
     fn accounts(&self) -> MutexGuard<'_, HashMap<Arc<str>, Account>> {
@@ -290,6 +300,11 @@ impl Upload {
         self.piece.length - self.written
     }
 
+    /// Bytes that this request brought.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
     /// Bytes of the object that are here.
     pub fn offset(&self) -> u64 {
         self.piece.start + self.written
@@ -319,11 +334,11 @@ impl Upload {
         Ok(())
     }
 
-    /// Takes the object in if all of it is here: whether it is. Bytes of another digest, and objects that are none of
-    /// this protocol, are removed.
-    pub fn finish(mut self) -> Result<bool, Problem> {
+    /// Takes the object in if all of it is here, and says what it is. Bytes of another digest, and objects that are none
+    /// of this protocol, are removed.
+    pub fn finish(mut self) -> Result<Option<String>, Problem> {
         if self.offset() < self.piece.total {
-            return Ok(false);
+            return Ok(None);
         }
         let (objects, tenant) = (&self.objects, &self.tenant);
         let (part, path) = (objects.part(tenant, self.digest), objects.path(tenant, self.digest));
@@ -339,12 +354,15 @@ impl Upload {
             }
             inspect(&mut File::open(&part)?)
         })();
-        if let Err(problem) = checked {
-            self.discard();
-            return Err(problem);
-        }
+        let kind = match checked {
+            Ok(kind) => kind,
+            Err(problem) => {
+                self.discard();
+                return Err(problem);
+            }
+        };
         file.place(&path, Over::NoKey, Durability::Power)?;
-        Ok(true)
+        Ok(Some(kind))
     }
 
     /// Removes everything that arrived.
@@ -389,10 +407,10 @@ fn refuse_secrets(head: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// Refuses objects that no job takes. A plan, and the elements of a plain input, are no containers.
-fn inspect(file: &mut File) -> Result<(), Problem> {
+/// What an object is; refuses those that no job takes. A plan, and the elements of a plain input, are no containers.
+fn inspect(file: &mut File) -> Result<String, Problem> {
     let total = file.metadata()?.len();
-    let mut start = 0;
+    let (mut start, mut kind) = (0, String::new());
     for at in 0..MAX_CONTAINERS {
         let mut head = [0; HEAD];
         let length = HEAD.min((total - start) as usize);
@@ -400,7 +418,8 @@ fn inspect(file: &mut File) -> Result<(), Problem> {
         file.read_exact(&mut head[..length])?;
         if length < HEAD || head[..8] != MAGIC {
             return match at {
-                0 => Ok(()),
+                0 if head[0] == b'{' => Ok("a plan".into()),
+                0 => Ok("a plain value".into()),
                 _ => Err(Problem::new(ErrorKind::Format, "there are bytes after the object")),
             };
         }
@@ -421,9 +440,12 @@ fn inspect(file: &mut File) -> Result<(), Problem> {
                 return Err(Problem::new(ErrorKind::WrongType, words));
             }
         }
+        if at == 0 {
+            kind = header.object().to_string();
+        }
         start = start.saturating_add(header.total_bytes());
         if start == total {
-            return Ok(());
+            return Ok(kind);
         }
         if start > total {
             return Err(Problem::new(ErrorKind::Format, "the object ends too early"));

@@ -31,6 +31,8 @@ struct Taken {
 
 /// A connection's place; dropped, it is free.
 pub(crate) struct Place {
+    /// From where the connection comes.
+    pub address: IpAddr,
     places: Arc<Places>,
     number: u64,
     leave: Arc<Notify>,
@@ -73,7 +75,7 @@ impl Places {
         let (number, leave) = (taken.next, Arc::new(Notify::new()));
         taken.next += 1;
         taken.unauthenticated.insert(number, (address, leave.clone()));
-        Arc::new(Place { places: self.clone(), number, leave, tenant: Mutex::default() })
+        Arc::new(Place { address, places: self.clone(), number, leave, tenant: Mutex::default() })
     }
 }
 

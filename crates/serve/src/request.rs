@@ -1,6 +1,8 @@
 //! What a job is: asked for by a client, kept on the disk, shown to the client.
 
 use crate::digest::Digest;
+#[cfg(feature = "server")]
+use crate::events::Event;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "server")]
@@ -42,6 +44,26 @@ pub enum Request {
 
 #[cfg(feature = "server")]
 impl Request {
+    /// An event with what is asked for: kinds and names of objects, and no number that a client wrote.
+    pub(crate) fn audited(&self, event: Event) -> Event {
+        let named = |event: Event, name, digest: &Option<Digest>| match digest {
+            Some(digest) => event.with(name, digest.to_string()),
+            None => event,
+        };
+        match self {
+            Self::Compute { plan, keys, operation, operands } => {
+                let operation = serde_json::to_value(operation).unwrap_or_default();
+                let event = event.with("operation", operation.get("op").and_then(|op| op.as_str()).unwrap_or("run"));
+                let event = named(event.with("plan", plan.to_string()), "keys", keys);
+                event.with("operands", operands.iter().map(|o| o.object.to_string()).collect::<Vec<_>>())
+            }
+            Self::Search { panel, keys, query, .. } => {
+                let event = event.with("operation", "search").with("panel", panel.as_str());
+                named(event, "keys", keys).with("operands", vec![query.to_string()])
+            }
+        }
+    }
+
     /// The objects that it names, each once.
     pub(crate) fn objects(&self) -> BTreeSet<Digest> {
         let mut all = self.read_whole();

@@ -2,6 +2,7 @@
 
 use crate::body::{self, Channel, blocking};
 use crate::digest::Digest;
+use crate::events::{Caller, Event, Log};
 use crate::jobs::{Job, Jobs};
 use crate::listen;
 use crate::metrics::{Gauges, Metrics};
@@ -10,23 +11,24 @@ use crate::places::Place;
 use crate::problem::Problem;
 use crate::problem::answer::UPLOAD_OFFSET;
 use crate::request::State as JobState;
-use crate::service::Log;
+use crate::service::Control;
 use crate::settings::Limits;
-use crate::tokens::Tokens;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, MatchedPath, Path, Query, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use hyper::body::Body as _;
 use serde::Deserialize;
 use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use sudare_ring::ErrorKind;
 use sudare_ring::error::told;
 use tokio::sync::watch;
@@ -41,13 +43,15 @@ const MOST_WAIT: u64 = 60;
 /// How often progress is told, and how long one stream of it lasts.
 const EVENTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(600));
 
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What all paths share.
 pub(crate) struct Shared {
     pub objects: Arc<Objects>,
     pub jobs: Arc<Jobs>,
-    pub tokens: Tokens,
+    pub control: Control,
+    pub behind_proxy: bool,
     pub limits: Limits,
     pub metrics: Arc<Metrics>,
     pub log: Log,
@@ -77,21 +81,35 @@ pub(crate) fn router(shared: App) -> Router {
         .with_state(shared)
 }
 
-/// The path for monitoring, on an address of its own.
+/// The paths for monitoring, on an address of their own.
 pub(crate) fn monitoring(shared: App) -> Router {
-    Router::new().route("/metrics", get(metrics)).with_state(shared)
+    Router::new().route("/metrics", get(metrics)).route("/healthz", get(health)).with_state(shared)
 }
 
-/// Counts and logs answers: the pattern of the path and never what stands in it, the tenant, the status, the time.
-async fn watched(State(app): State<App>, path: Option<MatchedPath>, request: Request, next: Next) -> Response {
+/// What an answer says of itself to the log.
+#[derive(Clone, Default)]
+struct Noted {
+    job: Option<String>,
+    received: u64,
+}
+
+/// Whose token a request shows, looked up once.
+#[derive(Clone)]
+struct Shown(Result<Caller, Problem>);
+
+/// Counts and logs answers: who asks from where, the pattern of the path and never what stands in it but a job, the status,
+/// bytes and seconds.
+async fn watched(State(app): State<App>, path: Option<MatchedPath>, mut request: Request, next: Next) -> Response {
     let (started, method) = (Instant::now(), request.method().clone());
-    let tenant = bearer(request.headers()).and_then(|token| app.tokens.tenant(token));
     let place = request.extensions().get::<Arc<Place>>().cloned();
-    let placed = match (&place, &tenant) {
-        (Some(place), Some(tenant)) => place.belongs_to(tenant),
+    let address = app.address(request.headers(), place.as_deref());
+    let shown = app.caller(request.headers(), address);
+    request.extensions_mut().insert(Shown(shown.clone()));
+    let placed = match (&place, &shown) {
+        (Some(place), Ok(caller)) => place.belongs_to(&caller.tenant),
         _ => Ok(()),
     };
-    let keep = tenant.is_some() && placed.is_ok();
+    let keep = shown.is_ok() && placed.is_ok();
     let mut response = match placed {
         Ok(()) => next.run(request).await,
         Err(problem) => {
@@ -105,8 +123,52 @@ async fn watched(State(app): State<App>, path: Option<MatchedPath>, request: Req
     }
     let status = response.status().as_u16();
     app.metrics.answered(status);
-    let (path, tenant) = (path.as_ref().map_or("-", MatchedPath::as_str), tenant.as_deref().unwrap_or("-"));
-    (app.log)(&format!("{method} {path} {status} tenant={tenant} {} ms", started.elapsed().as_millis()));
+    let Noted { job, received } = response.extensions_mut().remove().unwrap_or_default();
+    let sent = if method == Method::HEAD { None } else { response.body().size_hint().exact() };
+    let name = |of: fn(&Caller) -> &str| shown.as_ref().map_or("-", of).to_owned();
+    let mut event = Event::log("request")
+        .with("address", address.to_string())
+        .with("tenant", name(|caller| &caller.tenant))
+        .with("token", name(|caller| &caller.token))
+        .with("method", method.as_str())
+        .with("path", path.as_ref().map_or("-", MatchedPath::as_str))
+        .with("status", status);
+    if let Some(job) = job {
+        event = event.with("job", job);
+    }
+    let event = event.with("received", received).with("sent", sent.unwrap_or(0));
+    let _ = (app.log)(&event.lasting(started.elapsed().as_secs_f64()));
+    response
+}
+
+impl Shared {
+    /// From where a request comes. A proxy adds the last address of its list; those before it are its client's words.
+    fn address(&self, headers: &HeaderMap, place: Option<&Place>) -> IpAddr {
+        let last = || {
+            headers.get_all(FORWARDED_FOR).iter().next_back()?.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()
+        };
+        let told = if self.behind_proxy { last() } else { None };
+        told.unwrap_or_else(|| place.map_or(Ipv4Addr::UNSPECIFIED.into(), |place| place.address))
+    }
+
+    /// Whose token a request shows, as of now.
+    fn caller(&self, headers: &HeaderMap, address: IpAddr) -> Result<Caller, Problem> {
+        let none = || Problem::new(ErrorKind::Unauthorized, "give the tenant's token: Authorization: Bearer …");
+        let (tokens, token) = (self.control.tokens(), bearer(headers).ok_or_else(none)?);
+        let entry = tokens.shown(token, SystemTime::now())?;
+        Ok(Caller { tenant: entry.tenant.clone(), token: entry.name.clone(), address })
+    }
+
+    /// What the audit is not told does not happen.
+    fn audit(&self, event: Event) -> Result<(), Problem> {
+        (self.log)(&event).map_err(Problem::from)
+    }
+}
+
+/// A response that says which job it is of.
+fn of_job(response: impl IntoResponse, job: &str) -> Response {
+    let mut response = response.into_response();
+    response.extensions_mut().insert(Noted { job: Some(job.to_owned()), received: 0 });
     response
 }
 
@@ -116,17 +178,25 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// Who asks.
-pub(crate) struct Tenant(Arc<str>);
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        match parts.extensions.get() {
+            Some(Shown(shown)) => shown.clone(),
+            None => Err(Problem::new(ErrorKind::Internal, "a request that nobody looked at")),
+        }
+    }
+}
+
+/// Whose request it is.
+struct Tenant(Arc<str>);
 
 impl FromRequestParts<App> for Tenant {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let known = bearer(&parts.headers).and_then(|token| app.tokens.tenant(token));
-        known
-            .map(Self)
-            .ok_or_else(|| Problem::new(ErrorKind::Unauthorized, "give the tenant's token: Authorization: Bearer …"))
+        Ok(Self(Caller::from_request_parts(parts, app).await?.tenant))
     }
 }
 
@@ -190,17 +260,23 @@ async fn sites(State(app): State<App>, _: Tenant, Named(name): Named) -> Answer 
 }
 
 /// `GET` and `HEAD`: an object, or how much of it has arrived.
-async fn object(State(app): State<App>, Tenant(tenant): Tenant, Named(name): Named, headers: HeaderMap) -> Answer {
+async fn object(
+    State(app): State<App>,
+    caller: Caller,
+    Named(name): Named,
+    method: Method,
+    headers: HeaderMap,
+) -> Answer {
     let digest = digest(&name)?;
-    if let Err(here) = app.objects.length(&tenant, digest) {
+    if let Err(here) = app.objects.length(&caller.tenant, digest) {
         return Err(Problem::not_found("object").at(here));
     }
-    send(&app, tenant, digest, &headers).await
+    send(&app, &caller, digest, &method, &headers).await
 }
 
 /// An object as an answer, or the part of it that is asked for.
-async fn send(app: &App, tenant: Arc<str>, digest: Digest, headers: &HeaderMap) -> Answer {
-    let objects = app.objects.clone();
+async fn send(app: &App, caller: &Caller, digest: Digest, method: &Method, headers: &HeaderMap) -> Answer {
+    let (objects, tenant) = (app.objects.clone(), caller.tenant.clone());
     let (file, length) = blocking(move || {
         let file = objects.open_object(&tenant, digest)?;
         let length = file.metadata()?.len();
@@ -216,7 +292,13 @@ async fn send(app: &App, tenant: Arc<str>, digest: Digest, headers: &HeaderMap) 
             return Ok((StatusCode::RANGE_NOT_SATISFIABLE, range).into_response());
         }
     };
-    app.metrics.sent.fetch_add(end - start, Ordering::Relaxed);
+    if method != Method::HEAD {
+        // Of an object that is fetched in pieces, the first.
+        if start == 0 {
+            app.audit(caller.audit("fetch").with("object", digest.to_string()).with("bytes", length))?;
+        }
+        app.metrics.sent.fetch_add(end - start, Ordering::Relaxed);
+    }
     let mut response = (status, body::of_file(file, start, end - start)).into_response();
     let out = response.headers_mut();
     let text = |text: String| axum::http::HeaderValue::try_from(text).map_err(|e| Problem::request(e.to_string()));
@@ -264,7 +346,7 @@ fn piece(headers: &HeaderMap) -> Result<Piece, Problem> {
 
 async fn put_object(
     State(app): State<App>,
-    Tenant(tenant): Tenant,
+    caller: Caller,
     Named(name): Named,
     headers: HeaderMap,
     body: Body,
@@ -273,7 +355,7 @@ async fn put_object(
         if *app.stop.borrow() {
             return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
         }
-        app.objects.admit(&tenant, digest(&name)?, piece(&headers)?)
+        app.objects.admit(&caller.tenant, digest(&name)?, piece(&headers)?)
     })();
     let upload = match admitted {
         Ok(Admission::Wanted(upload)) => upload,
@@ -287,28 +369,36 @@ async fn put_object(
         }
     };
     let upload = body::receive(body, upload, &app.limits).await?;
-    let (missing, offset) = (upload.missing(), upload.offset());
-    app.metrics.received.fetch_add(offset, Ordering::Relaxed);
+    let (missing, offset, received) = (upload.missing(), upload.offset(), upload.written());
+    app.metrics.received.fetch_add(received, Ordering::Relaxed);
     if missing > 0 {
         return Err(Problem::request("the body ended before its end; go on where the server says").at(offset));
     }
-    match blocking(move || upload.finish()).await? {
-        true => Ok(StatusCode::CREATED.into_response()),
-        false => Ok((StatusCode::ACCEPTED, [(UPLOAD_OFFSET, offset.to_string())]).into_response()),
-    }
+    let mut response = match blocking(move || upload.finish()).await? {
+        Some(kind) => {
+            app.audit(caller.audit("object").with("object", name).with("kind", kind).with("bytes", offset))?;
+            StatusCode::CREATED.into_response()
+        }
+        None => (StatusCode::ACCEPTED, [(UPLOAD_OFFSET, offset.to_string())]).into_response(),
+    };
+    response.extensions_mut().insert(Noted { job: None, received });
+    Ok(response)
 }
 
-async fn delete_object(State(app): State<App>, Tenant(tenant): Tenant, Named(name): Named) -> Answer {
-    let digest = digest(&name)?;
+async fn delete_object(State(app): State<App>, caller: Caller, Named(name): Named) -> Answer {
+    let (digest, tenant) = (digest(&name)?, caller.tenant.clone());
     if app.jobs.uses(&tenant, digest) {
         return Err(Problem::new(ErrorKind::State, "a job that waits or runs names this object; cancel it first"));
+    }
+    if app.objects.length(&tenant, digest).is_ok() {
+        app.audit(caller.audit("removal").with("object", digest.to_string()))?;
     }
     app.jobs.engine.forget(&tenant, digest);
     blocking(move || app.objects.delete(&tenant, digest)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn submit(State(app): State<App>, Tenant(tenant): Tenant, headers: HeaderMap, body: Body) -> Answer {
+async fn submit(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Answer {
     let key = match headers.get(IDEMPOTENCY_KEY).map(|v| v.to_str()) {
         None => None,
         Some(Ok(key)) if (1..=MAX_KEY).contains(&key.len()) => Some(key.to_owned()),
@@ -316,7 +406,7 @@ async fn submit(State(app): State<App>, Tenant(tenant): Tenant, headers: HeaderM
     };
     // A repeated request is answered also where there is no room for a new one.
     if key.is_none()
-        && let Err(problem) = app.jobs.room(&tenant)
+        && let Err(problem) = app.jobs.room(&caller.tenant)
     {
         body::linger(body);
         return Err(problem);
@@ -324,12 +414,14 @@ async fn submit(State(app): State<App>, Tenant(tenant): Tenant, headers: HeaderM
     let bytes = body::small(body, MAX_REQUEST, &app.limits).await?;
     let request =
         serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no job: {}", told(e))))?;
-    let jobs = app.jobs.clone();
-    let (job, new) = blocking(move || jobs.submit(&tenant, request, key.as_deref())).await?;
+    let (jobs, received) = (app.jobs.clone(), bytes.len() as u64);
+    let (job, new) = blocking(move || jobs.submit(&caller, request, key.as_deref())).await?;
     let view = job.view();
-    let place = format!("/v1/jobs/{}", view.id);
-    Ok((if new { StatusCode::ACCEPTED } else { StatusCode::OK }, [(header::LOCATION, place)], Json(view))
-        .into_response())
+    let (id, place) = (view.id.clone(), format!("/v1/jobs/{}", view.id));
+    let status = if new { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let mut response = (status, [(header::LOCATION, place)], Json(view)).into_response();
+    response.extensions_mut().insert(Noted { job: Some(id), received });
+    Ok(response)
 }
 
 async fn list(State(app): State<App>, Tenant(tenant): Tenant) -> Response {
@@ -351,7 +443,7 @@ async fn job(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named, w
     if seconds > 0 {
         until_ended(&job, Duration::from_secs(seconds.min(MOST_WAIT)), &app).await;
     }
-    Ok(Json(job.view()).into_response())
+    Ok(of_job(Json(job.view()), &id))
 }
 
 /// Waits for the end of a job, for some time or until the server stops.
@@ -366,20 +458,23 @@ async fn until_ended(job: &Job, most: Duration, app: &App) {
     .await;
 }
 
-async fn delete_job(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named) -> Answer {
-    let jobs = app.jobs.clone();
-    blocking(move || jobs.delete(&tenant, &id)).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+async fn delete_job(State(app): State<App>, caller: Caller, Named(id): Named) -> Answer {
+    let (jobs, response) = (app.jobs.clone(), of_job(StatusCode::NO_CONTENT, &id));
+    jobs.get(&caller.tenant, &id)?;
+    app.audit(caller.audit("removal").with("job", id.as_str()))?;
+    blocking(move || jobs.delete(&caller.tenant, &id)).await?;
+    Ok(response)
 }
 
 /// Server-sent events: the job whenever it changes, the last time when it has ended.
-async fn events(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named) -> Answer {
-    let job = app.jobs.get(&tenant, &id)?;
+async fn events(State(app): State<App>, caller: Caller, Named(id): Named) -> Answer {
+    let job = app.jobs.get(&caller.tenant, &id)?;
     let (to, body) = Channel::open(None);
     tokio::spawn(async move {
         let (started, mut last) = (Instant::now(), String::new());
         let mut stop = app.stop.clone();
-        while started.elapsed() < EVENTS.1 && !*stop.borrow() {
+        let allowed = || app.control.tokens().has(&caller.tenant, &caller.token, SystemTime::now());
+        while started.elapsed() < EVENTS.1 && !*stop.borrow() && allowed() {
             let view = job.view();
             let text = serde_json::to_string(&view).unwrap_or_default();
             if text != last {
@@ -401,12 +496,18 @@ async fn events(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named
         }
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, body).into_response())
+    Ok(of_job((headers, body), &id))
 }
 
-async fn result(State(app): State<App>, Tenant(tenant): Tenant, Named(id): Named, headers: HeaderMap) -> Answer {
-    match app.jobs.get(&tenant, &id)?.view().state {
-        JobState::Done { result, .. } => send(&app, tenant, result, &headers).await,
+async fn result(
+    State(app): State<App>,
+    caller: Caller,
+    Named(id): Named,
+    method: Method,
+    headers: HeaderMap,
+) -> Answer {
+    match app.jobs.get(&caller.tenant, &id)?.view().state {
+        JobState::Done { result, .. } => Ok(of_job(send(&app, &caller, result, &method, &headers).await?, &id)),
         JobState::Failed { problem } => Err(problem),
         state => Err(Problem::new(ErrorKind::State, format!("the job is {} and has no result", state.name()))),
     }

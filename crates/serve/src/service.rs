@@ -1,6 +1,7 @@
 //! A server from its start to its end.
 
 use crate::engine::{Engine, ServedPanel};
+use crate::events::{Event, Log};
 use crate::jobs::Jobs;
 use crate::listen;
 use crate::metrics::Metrics;
@@ -19,10 +20,10 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use sudare_ring::{ErrorKind, Kinded};
-use sudare_store::atomic;
+use sudare_store::atomic::{self, Access, Durability, Over};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -33,8 +34,10 @@ const HOUSEKEEPING: Duration = Duration::from_secs(60);
 /// Threads for requests: they wait, they do not compute.
 const REQUEST_THREADS: usize = 2;
 
-/// Where lines about requests and jobs go.
-pub(crate) type Log = Arc<dyn Fn(&str) + Send + Sync>;
+/// What the data folder holds it in, as this release writes it. A folder without the file is of version 1 too: releases
+/// before it wrote none.
+const VERSION_FILE: &str = ".version";
+const DATA_VERSION: u32 = 1;
 
 /// Why there is no server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -130,13 +133,54 @@ impl fmt::Debug for Tls {
     }
 }
 
+/// Changes what may be changed while a server runs. Connections and jobs go on.
+#[derive(Clone)]
+pub struct Control(Arc<Live>);
+
+/// What is there now, of what can be changed.
+struct Live {
+    tokens: RwLock<Arc<Tokens>>,
+    tls: RwLock<Option<Tls>>,
+    objects: Arc<Objects>,
+    jobs: Arc<Jobs>,
+}
+
+impl Control {
+    /// Takes other tokens, for every request from now on, and another certificate, for every connection from now on. Jobs of
+    /// tenants that have no token any more are done, and what they have stays.
+    ///
+    /// # Errors
+    /// [`ServeError`] where a new tenant's folder cannot be made; nothing is changed then.
+    pub fn replace(&self, tokens: Tokens, tls: Option<Tls>) -> Result<(), ServeError> {
+        let new = self.0.objects.enter(&tokens.tenants())?;
+        self.0.jobs.enter(&new)?;
+        *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
+        *self.0.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        Ok(())
+    }
+
+    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+        self.0.tokens.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn tls(&self) -> Option<TlsAcceptor> {
+        self.0.tls.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|tls| tls.0.clone())
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Control({:?})", self.tokens())
+    }
+}
+
 /// A server, its objects and jobs opened.
 pub struct Service {
     settings: Settings,
     objects: Arc<Objects>,
     jobs: Arc<Jobs>,
     metrics: Arc<Metrics>,
-    tokens: Tokens,
+    control: Control,
     log: Log,
     monitoring: Option<TcpListener>,
     /// Held as long as the folder is this server's.
@@ -144,17 +188,17 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the folder, with panels under the names that clients ask for. `log` gets a line for each request and
-    /// each job that ends: who, which kind, how long, never what.
+    /// Opens the folder, with panels under the names that clients ask for. `log` gets an event for each request and
+    /// each job that ends, and those of the audit; where it does not take one of these, what it tells of is refused.
     ///
     /// # Errors
-    /// [`ServeError`] for a folder that another server has, that cannot be written, or that holds something else and is
-    /// open to others.
+    /// [`ServeError`] for a folder that another server has, that a newer release wrote, that cannot be written, or that
+    /// holds something else and is open to others.
     pub fn open(
         settings: Settings,
         tokens: Tokens,
         panels: Vec<ServedPanel>,
-        log: impl Fn(&str) + Send + Sync + 'static,
+        log: impl Fn(&Event) -> io::Result<()> + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
         let (data, limits, log) = (&settings.data, &settings.limits, Arc::new(log) as Log);
         create_private(data)?;
@@ -162,13 +206,20 @@ impl Service {
         let Some(lock) = lock else {
             return Err(ServeError::new(ErrorKind::Io, "another server has this folder; stop it or name another"));
         };
-        let mut tenants: Vec<Arc<str>> = tokens.names().cloned().collect();
-        tenants.sort();
-        tenants.dedup();
-        let (objects, metrics) = (Objects::open(data, limits, &tenants)?, Arc::new(Metrics::default()));
+        check_version(data)?;
+        let (objects, metrics) = (Objects::open(data, limits), Arc::new(Metrics::default()));
         let engine = Engine::new(objects.clone(), panels, settings.threads, limits.memory);
-        let jobs = Jobs::open(objects.clone(), engine, limits, metrics.clone(), log.clone(), &tenants)?;
-        Ok(Self { settings, objects, jobs, metrics, tokens, log, monitoring: None, _lock: lock })
+        let jobs = Jobs::new(objects.clone(), engine, limits, metrics.clone(), log.clone());
+        let live =
+            Live { tokens: RwLock::default(), tls: RwLock::default(), objects: objects.clone(), jobs: jobs.clone() };
+        let control = Control(Arc::new(live));
+        control.replace(tokens, None)?;
+        Ok(Self { settings, objects, jobs, metrics, control, log, monitoring: None, _lock: lock })
+    }
+
+    /// Changes what may be changed while it runs.
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// The same, with `/metrics` on an address of its own, which no tenant should reach.
@@ -190,6 +241,10 @@ impl Service {
     /// # Errors
     /// [`ServeError`] where the system gives no threads or the listener fails.
     pub fn run(self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
+        // Unless it was changed already.
+        let mut now = self.control.0.tls.write().unwrap_or_else(PoisonError::into_inner);
+        *now = now.take().or(tls);
+        drop(now);
         let workers = (0..self.settings.workers).map(|i| {
             let jobs = self.jobs.clone();
             std::thread::Builder::new().name(format!("job-{i}")).spawn(move || jobs.work())
@@ -197,7 +252,7 @@ impl Service {
         let workers = workers.collect::<io::Result<Vec<_>>>()?;
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(REQUEST_THREADS).thread_name("requests").enable_all().build()?;
-        let served = runtime.block_on(self.serve(listener, tls, stop));
+        let served = runtime.block_on(self.serve(listener, stop));
         self.jobs.stop();
         self.jobs.halt();
         // Only work on the disk is left there.
@@ -211,7 +266,8 @@ impl Service {
                 let _ = worker.join();
             } else {
                 self.jobs.leave();
-                (self.log)("a job did not end when it was asked to, and is left; the next start begins it again");
+                let words = "a job did not end when it was asked to, and is left; the next start begins it again";
+                let _ = (self.log)(&Event::note(words));
             }
         }
         served
@@ -227,7 +283,8 @@ impl Service {
         Arc::new(Shared {
             objects: self.objects.clone(),
             jobs: self.jobs.clone(),
-            tokens: self.tokens.clone(),
+            control: self.control.clone(),
+            behind_proxy: self.settings.behind_proxy,
             limits: self.settings.limits.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
@@ -267,7 +324,7 @@ impl Service {
         }
     }
 
-    async fn serve(&self, listener: TcpListener, tls: Option<Tls>, stop: &Stop) -> Result<(), ServeError> {
+    async fn serve(&self, listener: TcpListener, stop: &Stop) -> Result<(), ServeError> {
         let mut asked = stop.0.subscribe();
         let shared = self.shared(&asked);
         let listening = |listener: TcpListener| {
@@ -276,11 +333,12 @@ impl Service {
         };
         let limits = &self.settings.limits;
         let (router, metrics) = (routes::router(shared.clone()), self.metrics.clone());
-        let main = listen::accept(listening(listener)?, tls.map(|t| t.0), router, limits, metrics, asked.clone());
+        let tls = || self.control.tls();
+        let main = listen::accept(listening(listener)?, tls, router, limits, metrics, asked.clone());
         if let Some(listener) = self.monitoring.as_ref().map(TcpListener::try_clone).transpose()? {
             let (limits, metrics, stop) = (limits.clone(), Arc::new(Metrics::default()), asked.clone());
             let (listener, router) = (listening(listener)?, routes::monitoring(shared.clone()));
-            tokio::spawn(async move { listen::accept(listener, None, router, &limits, metrics, stop).await });
+            tokio::spawn(async move { listen::accept(listener, || None, router, &limits, metrics, stop).await });
         }
         let kept = shared.clone();
         let housekeeping = tokio::spawn(async move {
@@ -316,7 +374,34 @@ impl Service {
 
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Service({:?})", self.tokens)
+        write!(f, "Service({:?})", self.control.tokens())
+    }
+}
+
+/// Refuses a folder that a newer release wrote, and says in one without a version that it is of this.
+fn check_version(data: &Path) -> Result<(), ServeError> {
+    let path = data.join(VERSION_FILE);
+    let found = match fs::read_to_string(&path) {
+        Ok(text) => text.trim().parse::<u32>().ok(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let line = format!("{DATA_VERSION}\n");
+            let written = atomic::write(&path, &[line.as_bytes()], Access::Owner, Over::NoKey, Durability::Power);
+            return written.map_err(|e| ServeError::new(e.kind(), e.to_string()));
+        }
+        Err(e) => return Err(e.into()),
+    };
+    match found {
+        Some(1..=DATA_VERSION) => Ok(()),
+        Some(newer) if newer > DATA_VERSION => {
+            let words = format!(
+                "a newer release wrote this folder: it is of version {newer}, and this release knows {DATA_VERSION}; start that release, or name another folder"
+            );
+            Err(ServeError::new(ErrorKind::Format, words))
+        }
+        _ => {
+            let words = format!("its file {VERSION_FILE} says no version; copy the folder again from a backup");
+            Err(ServeError::new(ErrorKind::Format, words))
+        }
     }
 }
 

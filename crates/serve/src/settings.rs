@@ -12,6 +12,8 @@ pub struct Settings {
     pub threads: usize,
     /// Jobs that run at once; with 0 they are accepted and wait for the next start.
     pub workers: usize,
+    /// Whether all connections are a proxy's, which says in `X-Forwarded-For` from where they come.
+    pub behind_proxy: bool,
     /// Limits.
     pub limits: Limits,
 }
@@ -19,7 +21,7 @@ pub struct Settings {
 impl Settings {
     /// The defaults in a folder: one job at a time on all processors.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into(), threads: 0, workers: 1, limits: Limits::default() }
+        Self { data: data.into(), threads: 0, workers: 1, behind_proxy: false, limits: Limits::default() }
     }
 }
 

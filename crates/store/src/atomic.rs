@@ -166,6 +166,21 @@ pub fn own(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
+/// Opens a file to write at its end, a log; it is made if there is none. Never one of a secret key.
+///
+/// # Errors
+/// [`StoreError::KeyLost`], [`StoreError::Io`].
+pub fn append(path: &Path, access: Access) -> Result<File, StoreError> {
+    Over::NoKey.check(path)?;
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    if access == Access::Owner {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let _ = access;
+    options.create(true).append(true).open(path).at(path)
+}
+
 /// A file that several processes write, one after the other, before it takes its place.
 #[derive(Debug)]
 pub struct Part {

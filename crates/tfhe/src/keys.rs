@@ -1,6 +1,9 @@
 //! The two sides: a client key with every secret, a server key with none.
 
 mod parts;
+mod public;
+
+pub use public::PublicKey;
 
 use crate::rotation::batch::in_groups;
 use crate::rotation::blind::BootstrapKey;

@@ -47,7 +47,7 @@ pub use core::{
     RotationExponents, TorusLwe,
 };
 pub use error::TfheError;
-pub use keys::{ClientKey, ServerKey};
+pub use keys::{ClientKey, PublicKey, ServerKey};
 pub use keyswitch::{
     GlweSwitchKey, LEAST_MODULE_DEGREE, LweSwitchKey, ModuleSwitchKey, Packable, PackingKey, SwitchKey,
 };

@@ -13,7 +13,7 @@ pub use fhew::{StoredFhewParams, fhew_key_from_bytes, fhew_params_from_bytes, fh
 use crate::array::{ElementType, EncryptedArray, MAX_AXES, check_element, elements_of};
 use crate::radix::IntegerType;
 use crate::{
-    BootstrapKey, ClientKey, EncryptedInt, LweCiphertext, Noise, Plaintext, ServerKey, SwitchKey, TfheError,
+    BootstrapKey, ClientKey, EncryptedInt, LweCiphertext, Noise, Plaintext, PublicKey, ServerKey, SwitchKey, TfheError,
     TfheLiteral, TfheParams,
 };
 use std::io::{Read, Write};
@@ -267,6 +267,46 @@ pub fn tfhe_client_key_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<C
     let lwe = unpack_bits(reader.segment()?, params.literal().lwe_dimension)?;
     reader.finish()?;
     Ok(ClientKey::from_coefficients(params, id, glwe, lwe)?)
+}
+
+/// A public key's bytes: the seed of its masks, and its bodies.
+///
+/// # Errors
+/// None for a key that exists.
+pub fn tfhe_public_key_to_bytes(key: &PublicKey) -> Result<Vec<u8>, WireError> {
+    let (masks, bodies) = key.parts();
+    let (params, mut bytes) = (key.params(), Vec::new());
+    append_words(&bodies, params.context().q(), &mut bytes);
+    let (owner, meta) = ((params.hash(), key.id()), masks.as_bytes().to_vec());
+    let header = Header::new(ObjectType::TfhePublicKey, owner, State::default(), meta, public_segments(params).into())?;
+    let mut out = Vec::with_capacity(header.total_bytes() as usize);
+    let mut writer = Writer::new(&mut out, &header)?;
+    writer.segment(&bytes)?;
+    writer.finish()?;
+    Ok(out)
+}
+
+/// Reads a public key.
+///
+/// # Errors
+/// Every [`WireError`] but [`WireError::Io`].
+pub fn tfhe_public_key_from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<PublicKey, WireError> {
+    let mut reader = Reader::open(Source::Bytes(bytes), ObjectType::TfhePublicKey)?;
+    let header = reader.header();
+    header.expect_params(params.hash())?;
+    header.expect_no_state()?;
+    header.expect_segments(public_segments(params))?;
+    let mut fields = Fields::new(header.meta());
+    let masks = MaskSeed::from_bytes(fields.bytes32()?);
+    fields.finish()?;
+    let id = header.key();
+    let bodies = read_words(reader.segment()?, params.context().q(), 0)?;
+    reader.finish()?;
+    Ok(PublicKey::from_parts(params, id, masks, &bodies)?)
+}
+
+fn public_segments(params: &TfheParams) -> [u64; 1] {
+    [(params.context().lwe_dimension() * width(params.context().q())) as u64]
 }
 
 fn no_meta(header: &Header) -> Result<(), WireError> {

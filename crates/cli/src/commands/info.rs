@@ -5,6 +5,7 @@ use crate::args;
 use crate::error::{CliError, InFile};
 use crate::files;
 use crate::matrices::{self, Format};
+use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -20,9 +21,57 @@ const MAX_STREAM: u64 = 4 << 30;
 /// Most bytes of a plan or an expression.
 const MAX_TEXT: u64 = sudare_plan::MAX_PLAN_BYTES as u64;
 
-pub fn info(all: &args::Args, a: &args::Info) -> Result<(), CliError> {
+/// Something that is in a file.
+struct Found {
+    bytes: u64,
+    what: String,
+    /// Names and what they say; of a plan, its figures.
+    fields: Vec<(&'static str, Value)>,
+    /// What a plan says of itself to people.
+    plan: String,
+}
+
+impl Found {
+    fn new(bytes: u64, what: impl Into<String>) -> Self {
+        Self { bytes, what: what.into(), fields: Vec::new(), plan: String::new() }
+    }
+
+    fn add(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.fields.push((name, value.into()));
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!("{}  {}", bytes(self.bytes), self.what);
+        if !self.plan.is_empty() {
+            return format!("{out}\n{}", self.plan);
+        }
+        for (name, value) in &self.fields {
+            let few = |all: &Vec<Value>| {
+                let names: Vec<&str> = all.iter().take(5).filter_map(Value::as_str).collect();
+                format!("{}{}", names.join(", "), if all.len() > 5 { ", …" } else { "" })
+            };
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Array(all) => few(all),
+                other => other.to_string(),
+            };
+            out.push_str(&format!("\n  {name:<12}{text}"));
+        }
+        out
+    }
+
+    fn json(self) -> Value {
+        let mut map = Map::new();
+        map.insert("bytes".into(), self.bytes.into());
+        map.insert("what".into(), self.what.into());
+        map.extend(self.fields.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        Value::Object(map)
+    }
+}
+
+pub fn info(a: &args::Info) -> Result<(), CliError> {
     let path = &a.file;
-    let shown = if files::is_standard(path) {
+    let found = if files::is_standard(path) {
         let whole = files::read(path, MAX_STREAM)?;
         described(&mut Cursor::new(&whole), whole.len() as u64, a)
     } else {
@@ -31,11 +80,14 @@ pub fn info(all: &args::Args, a: &args::Info) -> Result<(), CliError> {
         described(&mut file, length, a)
     }
     .in_file(path)?;
-    let _ = all;
-    print(format!("{}  {shown}", path.display()))
+    if a.json {
+        return print(Value::from_iter(found.into_iter().map(Found::json)));
+    }
+    let shown: Vec<String> = found.iter().map(Found::text).collect();
+    print(format!("{}  {}", path.display(), shown.join("\n")))
 }
 
-fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Result<String, CliError> {
+fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Result<Vec<Found>, CliError> {
     let mut start = Vec::new();
     file.by_ref().take(64).read_to_end(&mut start)?;
     file.rewind()?;
@@ -43,19 +95,19 @@ fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Resu
         return containers(file, length, &a.file);
     }
     if start.starts_with(b"PK") {
-        return Ok(format!("{}  statistics or arrays that Python saved; not encrypted", bytes(length)));
+        return Ok(vec![Found::new(length, "statistics or arrays that Python saved; not encrypted")]);
     }
     let mut whole = Vec::new();
     if start.trim_ascii_start().starts_with(b"{") {
         file.take(MAX_TEXT).read_to_end(&mut whole)?;
-        return text(&whole, length);
+        return Ok(vec![text(&whole, length)?]);
     }
     file.take(matrices::MAX_BYTES).read_to_end(&mut whole)?;
-    matrix(&whole, a)
+    Ok(vec![matrix(&whole, a)?])
 }
 
 /// Objects one after another: each with what its header says.
-fn containers(file: &mut (impl Read + Seek), length: u64, path: &Path) -> Result<String, CliError> {
+fn containers(file: &mut (impl Read + Seek), length: u64, path: &Path) -> Result<Vec<Found>, CliError> {
     let (mut out, mut at, mut first) = (Vec::new(), 0, None);
     while at < length {
         file.seek(SeekFrom::Start(at))?;
@@ -81,16 +133,17 @@ fn containers(file: &mut (impl Read + Seek), length: u64, path: &Path) -> Result
     if has_secret(&out) && !files::is_standard(path) {
         super::client::warn_if_others_read(path)?;
     }
-    Ok(out.join("\n"))
+    Ok(out)
 }
 
-fn has_secret(lines: &[String]) -> bool {
-    lines.iter().any(|line| line.contains("secret"))
+fn has_secret(all: &[Found]) -> bool {
+    let secret = |(_, value): &(&str, Value)| value.as_str().is_some_and(|text| text.contains("secret"));
+    all.iter().any(|found| found.what.contains("secret") || found.fields.iter().any(secret))
 }
 
-fn container(header: &Header, announced: Option<&Announced>) -> String {
-    let mut out = format!("{}  {}", bytes(header.total_bytes()), header.object());
-    let mut line = |name: &str, text: String| out.push_str(&format!("\n  {name:<12}{text}"));
+fn container(header: &Header, announced: Option<&Announced>) -> Found {
+    let mut out = Found::new(header.total_bytes(), header.object().to_string());
+    let mut line = |name: &'static str, text: String| out.add(name, text);
     if let Some(found) = announced {
         let (rows, cols) = found.shape;
         let batch = if found.batch == 1 { String::new() } else { format!("{}×", found.batch) };
@@ -119,43 +172,49 @@ fn container(header: &Header, announced: Option<&Announced>) -> String {
     out
 }
 
-fn text(whole: &[u8], length: u64) -> Result<String, CliError> {
+fn text(whole: &[u8], length: u64) -> Result<Found, CliError> {
     let text = std::str::from_utf8(whole)
         .map_err(|_| CliError::new(ErrorKind::Format, "this is neither a plan nor an expression: it is not text"))?;
     match (Plan::from_json(text), Expr::from_json(text)) {
-        (Ok(plan), _) => Ok(format!("{}  a plan, {}\n{plan}", bytes(length), plan.hash())),
-        (_, Ok(expr)) => Ok(format!("{}  an expression for `sudare plan`: {expr}", bytes(length))),
+        (Ok(plan), _) => {
+            let mut found = Found::new(length, format!("a plan, {}", plan.hash()));
+            found.plan = plan.to_string();
+            found.add("figures", super::plan::json(&plan)?);
+            Ok(found)
+        }
+        (_, Ok(expr)) => Ok(Found::new(length, format!("an expression for `sudare plan`: {expr}"))),
         (Err(error), _) => Err(CliError::new(error.kind(), format!("no plan: {error}"))),
     }
 }
 
 /// Numbers, and what a plan would want to know of them.
-fn matrix(whole: &[u8], a: &args::Info) -> Result<String, CliError> {
+fn matrix(whole: &[u8], a: &args::Info) -> Result<Found, CliError> {
     let format = matrices::sniffed(whole);
     let (array, names) = matrices::parse::<f64>(whole, format, &a.csv).map_err(|error| {
         CliError::new(ErrorKind::Format, format!("none of sudare's files, and as a table: {error}"))
     })?;
-    let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
     let kind = if format == Format::Npy { ".npy" } else { ".csv" };
     let finite = array.data.iter().filter(|x| x.is_finite());
     let largest = finite.clone().fold(0.0, |m: f64, x| m.max(x.abs()));
     let missing = array.data.len() - finite.clone().count();
-    let whole_numbers = if array.data.iter().all(|x| x.fract() == 0.0) { ", integers" } else { "" };
-    let mut out = format!(
-        "{}  a matrix, {kind}, not encrypted\n  {:<12}{}{whole_numbers}\n  {:<12}{largest}   (a bound for --max-abs that the data chose)",
-        bytes(whole.len() as u64),
-        "shape",
-        shape.join("×"),
-        "largest"
-    );
-    if missing > 0 {
-        out.push_str(&format!("\n  {:<12}{missing} numbers are not finite; replace or drop them", "missing"));
+    let whole_numbers = array.data.iter().all(|x| x.fract() == 0.0);
+    let mut out = Found::new(whole.len() as u64, format!("a matrix, {kind}, not encrypted"));
+    if a.json {
+        out.add("shape", array.shape.clone());
+        out.add("integers", whole_numbers);
+        out.add("largest", largest);
+        out.add("missing", missing);
+    } else {
+        let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
+        out.add("shape", format!("{}{}", shape.join("×"), if whole_numbers { ", integers" } else { "" }));
+        out.add("largest", format!("{largest}   (a bound for --max-abs that the data chose)"));
+        if missing > 0 {
+            out.add("missing", format!("{missing} numbers are not finite; replace or drop them"));
+        }
     }
     for (what, list) in [("columns", names.columns), ("rows", names.rows)] {
         if let Some(list) = list {
-            let few: Vec<&str> = list.iter().take(5).map(String::as_str).collect();
-            let more = if list.len() > 5 { ", …" } else { "" };
-            out.push_str(&format!("\n  {what:<12}{}{more}", few.join(", ")));
+            out.add(what, list);
         }
     }
     Ok(out)

@@ -9,12 +9,14 @@ pub mod genome_args;
 mod index;
 pub mod index_args;
 mod info;
+mod logs;
 mod plan;
 mod remote;
 mod serve;
 pub mod serve_args;
 mod server;
 mod stored;
+mod token;
 
 use crate::args::{Args, Command};
 use crate::error::{CliError, InFile};
@@ -36,14 +38,15 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Matmul(a) => server::matmul(args, a),
         Command::Run(a) => server::run(args, a),
         Command::Decrypt(a) => client::decrypt(args, a),
-        Command::Info(a) => info::info(args, a),
+        Command::Info(a) => info::info(a),
         Command::Bits(a) => bits::run(args, a),
         Command::Completion(a) => completion(a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
         Command::Index(a) => index::run(args, a),
         Command::Serve(a) => serve::serve(args, a),
-        Command::Token(a) => serve::token(a),
+        Command::Token(a) => token::run(a),
+        Command::Health(a) => serve::health(a),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
 use sudare_expr::{Expr, InputSpec};
-use sudare_plan::Goal;
+use sudare_plan::{Goal, Plan};
 use sudare_ring::ErrorKind;
 use sudare_rlwe::security::Security;
 use sudare_session::machine;
@@ -42,8 +42,24 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let text = plan.to_json()?;
     writeln!(out, "{text}").in_file(&a.output)?;
     let whole = out.finish()?;
-    say(args, &plan)?;
+    match a.json {
+        true => say(args, json(&plan)?)?,
+        false => say(args, &plan)?,
+    }
     whole.put()
+}
+
+/// What a plan is and costs, for programs.
+pub fn json(plan: &Plan) -> Result<serde_json::Value, CliError> {
+    let figures = serde_json::to_value(plan.summary())
+        .map_err(|e| CliError::new(ErrorKind::Internal, format!("the plan's figures: {e}")))?;
+    Ok(serde_json::json!({
+        "plan": plan.hash().to_string(),
+        "expression": plan.expression().to_string(),
+        "batch": plan.batch(),
+        "exact": plan.is_exact(),
+        "figures": figures,
+    }))
 }
 
 /// The bound of each column of a table.

@@ -1,42 +1,24 @@
-//! `sudare serve` and `sudare token`: what the operator of a server does.
+//! `sudare serve` and `sudare health`: what the operator of a server does.
 
-use super::print;
-use super::serve_args::{MAX_TEXT, NewToken, Serve};
-use crate::error::{CliError, InFile, tell};
-use crate::files::{self, Access, Output};
+use super::logs::Logs;
+use super::serve_args::{Health, MAX_TEXT, Serve};
+use super::{print, token};
+use crate::error::{CliError, InFile};
+use crate::files;
 use crate::{args, signals};
-use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use sudare_genome::Panel;
 use sudare_ring::ErrorKind;
-use sudare_serve::{Limits, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
+use sudare_serve::{Event, Limits, Patience, Remote, ServedPanel, Service, Settings, Stop, Tls, Tokens};
 
-/// A file of tokens as text; none if there is no file yet.
-fn read_tokens(path: &Path) -> Result<String, CliError> {
-    let bytes = files::read(path, MAX_TEXT)?;
-    String::from_utf8(bytes)
-        .map_err(|_| CliError::new(ErrorKind::Format, "this file of tokens is not text").in_file(path))
-}
-
-pub fn token(a: &NewToken) -> Result<(), CliError> {
-    let token = Token::new()?;
-    let line = token.line(&a.tenant)?;
-    let before = if a.tokens.exists() { read_tokens(&a.tokens)? } else { String::new() };
-    let mut out = Output::create(&a.tokens, Access::Owner)?;
-    let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    writeln!(out, "{before}{gap}{line}").in_file(&a.tokens)?;
-    let whole = out.finish()?;
-    // Told before the line takes effect: a token that nobody got is in no file.
-    print(token.secret())?;
-    whole.put()
-}
-
-pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
+/// What is read at the start, and again on SIGHUP: tokens and certificate.
+fn changeable(a: &Serve) -> Result<(Tokens, Option<Tls>), CliError> {
     let tls = match a.tls() {
         Some((chain, key)) => {
+            refuse_open_key(key)?;
             let clients = a.client_ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
             let (pem, key) = (files::read(chain, MAX_TEXT)?, files::read_secret(key, MAX_TEXT)?);
             Some(Tls::new(&pem, &key, clients.as_deref()).in_file(chain)?)
@@ -47,7 +29,38 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
             return Err(CliError::new(ErrorKind::Usage, message));
         }
     };
-    let tokens = Tokens::read(&read_tokens(&a.tokens)?).in_file(&a.tokens)?;
+    Ok((Tokens::read(&token::text(&a.tokens)?).in_file(&a.tokens)?, tls))
+}
+
+/// A certificate's key that every user of the machine reads is everybody's.
+fn refuse_open_key(path: &Path) -> Result<(), CliError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(path).in_file(path)?.permissions().mode();
+        if mode & 0o007 != 0 {
+            let words = format!("all users of this machine reach this key (mode {:o}); chmod 640 it", mode & 0o777);
+            return Err(CliError::new(ErrorKind::Io, words).in_file(path));
+        }
+    }
+    let _ = path;
+    Ok(())
+}
+
+pub fn health(a: &Health) -> Result<(), CliError> {
+    let ca = a.ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
+    // It is not sent.
+    let remote = Remote::new(&a.server, "none", ca.as_deref())?;
+    let patience = Patience { answer: Duration::from_secs(5), ..remote.patience() };
+    Ok(remote.with_patience(patience).health()?)
+}
+
+pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
+    let (tokens, tls) = changeable(a)?;
+    if tokens.entries().is_empty() {
+        let words = "there is no token; make one with `sudare token add`";
+        return Err(CliError::new(ErrorKind::Format, words).in_file(&a.tokens));
+    }
     let mut panels = Vec::new();
     if let Some((name, _)) = a.pad.iter().find(|(name, _)| a.panel.iter().all(|(known, _)| known != name)) {
         return Err(CliError::new(ErrorKind::Usage, format!("--pad names {name}, and no --panel does")));
@@ -68,14 +81,16 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         address_unauthenticated: if a.behind_proxy { usual.unauthenticated } else { usual.address_unauthenticated },
         ..usual
     };
-    let settings = Settings { threads: args.threads, workers: a.jobs, limits, ..Settings::new(&a.data) };
-    let quiet = args.quiet;
-    let log = move |line: &str| {
-        if !quiet {
-            tell(line);
-        }
+    let settings = Settings {
+        threads: args.threads,
+        workers: a.jobs,
+        behind_proxy: a.behind_proxy,
+        limits,
+        ..Settings::new(&a.data)
     };
-    let mut service = Service::open(settings, tokens, panels, log).in_file(&a.data)?;
+    let logs = Arc::new(Logs::open(a, args.quiet)?);
+    let told = logs.clone();
+    let mut service = Service::open(settings, tokens, panels, move |event| told.write(event)).in_file(&a.data)?;
     if let Some(address) = a.metrics {
         service = service.with_monitoring(address)?;
     }
@@ -85,10 +100,21 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     let stop = Stop::new();
     let asked = stop.clone();
     signals::end_gently(move || asked.ask());
+    let (control, again) = (service.control(), a.clone());
     signals::on_hangup(move || {
-        if !quiet {
-            tell("hangup: tokens and certificates are read at the start; start again to have them read");
-        }
+        let reread = || {
+            logs.reopen()?;
+            let (tokens, tls) = changeable(&again)?;
+            let count = tokens.entries().len();
+            control.replace(tokens, tls)?;
+            Ok::<_, CliError>(count)
+        };
+        let words = match reread() {
+            Ok(count) => format!("hangup: tokens ({count}), certificate and logs are read and opened again"),
+            Err(error) => format!("hangup: nothing is changed: {error}"),
+        };
+        let _ = logs.write(&Event::note(words.as_str()));
+        let _ = logs.write(&Event::audit("reload").with("words", words));
     });
     let scheme = if tls.is_some() { "https" } else { "http" };
     print(format!("listening on {scheme}://{address}"))?;

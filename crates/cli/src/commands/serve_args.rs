@@ -3,10 +3,10 @@
 use crate::args::size;
 use crate::error::CliError;
 use crate::files;
-use clap::Args;
+use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use sudare_genome::Padding;
 use sudare_ring::ErrorKind;
 use sudare_serve::Remote;
@@ -14,7 +14,16 @@ use sudare_serve::Remote;
 /// Most bytes of a token's file, and of certificates.
 pub const MAX_TEXT: u64 = 1 << 20;
 
-#[derive(Debug, Args)]
+/// How lines of a log are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A moment, what happened, and NAME=VALUE
+    Text,
+    /// An object of JSON a line
+    Json,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct Serve {
     /// Where it listens; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8443")]
@@ -22,19 +31,20 @@ pub struct Serve {
     /// The folder for objects and jobs
     #[arg(long, value_name = "FOLDER")]
     pub data: PathBuf,
-    /// Tenants and the hashes of their tokens, as `sudare token` writes them
+    /// Tenants and the hashes of their tokens, as `sudare token add` writes them; read again on SIGHUP, as are the files
+    /// of TLS
     #[arg(long, value_name = "FILE")]
     pub tokens: PathBuf,
     /// The server's certificate and those above it, PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's key, PEM
+    /// The certificate's key, PEM; only the server's user and group may read it
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Clients show a certificate of one of these authorities, beside their token
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub client_ca: Option<PathBuf>,
-    /// Listen without TLS on an address that others reach: a proxy in front has it
+    /// Listen without TLS on an address that others reach: a proxy in front has it, and says in X-Forwarded-For who asks
     #[arg(long, conflicts_with = "tls_cert")]
     pub behind_proxy: bool,
     /// A haplotype panel to search in, under a name
@@ -62,19 +72,79 @@ pub struct Serve {
     /// Days that unused objects and ended jobs are kept
     #[arg(long, value_name = "DAYS", default_value_t = 7)]
     pub keep: u64,
-    /// Figures for Prometheus at http://HOST:PORT/metrics
+    /// Figures for Prometheus at http://HOST:PORT/metrics, and whether it runs at /healthz
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
+    /// Requests and ends of jobs are told to the end of this file; opened again on SIGHUP [default: standard error]
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// How the log is written; the audit is JSON always
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+    /// Who sent, computed, fetched and removed what goes to the end of this file; what cannot be written there is
+    /// refused. Opened again on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub audit: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Tokens {
+    /// Make a token and print it; the server takes it after a SIGHUP
+    Add(AddToken),
+    /// Say which tokens there are, and until when
+    List(ListTokens),
+    /// Remove a token; the server refuses it after a SIGHUP
+    Remove(RemoveToken),
 }
 
 #[derive(Debug, Args)]
-pub struct NewToken {
+pub struct AddToken {
     /// Whose it is: lower-case letters, digits, hyphens, underscores
     #[arg(value_name = "TENANT")]
     pub tenant: String,
     /// The server's file of tokens, which gets a line with the token's hash
     #[arg(long, value_name = "FILE")]
     pub tokens: PathBuf,
+    /// What it is called among the tenant's, in logs and for `remove` [default: the first digits of its hash]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// When it ends: after a time, as 90d or 12h, or at a moment of UTC, as 2030-01-31 or 2030-01-31T12:00:00Z [default:
+    /// never]
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    pub expires: Option<SystemTime>,
+}
+
+#[derive(Debug, Args)]
+pub struct ListTokens {
+    /// The server's file of tokens
+    #[arg(long, value_name = "FILE")]
+    pub tokens: PathBuf,
+    /// Print them as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RemoveToken {
+    /// Whose it is
+    #[arg(value_name = "TENANT")]
+    pub tenant: String,
+    /// Its name, as `list` says it
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The server's file of tokens
+    #[arg(long, value_name = "FILE")]
+    pub tokens: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Health {
+    /// The server, as https://HOST:PORT, or its address for --metrics, as http://127.0.0.1:PORT
+    #[arg(value_name = "URL")]
+    pub server: String,
+    /// Authorities that the server's certificate is from, instead of the web's, PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
 }
 
 /// Where the work is done, if not here.
@@ -113,6 +183,15 @@ impl Serve {
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
+}
+
+/// `90d`, `2030-01-31`, `2030-01-31T12:00:00Z`.
+fn moment(text: &str) -> Result<SystemTime, String> {
+    let after = || SystemTime::now().checked_add(humantime::parse_duration(text).ok()?);
+    let day = || humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
+    let found = humantime::parse_rfc3339(text).ok().or_else(day).or_else(after);
+    let found = found.ok_or("give a time as 90d or 12h, or a moment of UTC as 2030-01-31 or 2030-01-31T12:00:00Z")?;
+    if found > SystemTime::now() { Ok(found) } else { Err("this moment is over".into()) }
 }
 
 /// `NAME=LEAST-MOST`, or one class for all searches.

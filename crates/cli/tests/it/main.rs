@@ -1,5 +1,7 @@
 //! The `sudare` command as a person runs it.
 
+#[cfg(unix)]
+mod administration;
 mod common;
 #[cfg(unix)]
 mod endings;

@@ -26,16 +26,16 @@ fn text(bytes: Vec<u8>) -> String {
 fn names_and_separators_come_back() {
     let place = Place::new();
     place.write("a.csv", "# measured in May\npatient;height;weight\nanna;1,5;2\n\"smith; jo\";-1;0,25\n");
-    place.write("b.tsv.csv", "x\ty\n1\t2\n3\t4\n");
+    place.write("b.tsv", "x\ty\n1\t2\n3\t4\n");
     place.ok("plan --left 2x2 --right 2x2 --max-abs 4 --error 1e-6 -o plan.json");
     place.ok("keygen plan.json -o keys");
     place.fails("encrypt plan.json --keys keys/secret.key --as left a.csv -o a.ct", 3, "--decimal-comma");
     place.ok("encrypt plan.json --keys keys/secret.key --as left a.csv --decimal-comma -o a.ct");
-    place.ok("encrypt plan.json --keys keys/public.key --as right b.tsv.csv -o b.ct");
+    place.ok("encrypt plan.json --keys keys/public.key --as right b.tsv -o b.ct");
     place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
     // Names in one file and numbers with commas in the other: rows are taken from the first alone.
     place.write("rows.csv", "patient,h\nanna,1\n\"smith, jo\",2\n");
-    place.ok("decrypt plan.json --keys keys/secret.key c.ct --rows rows.csv --columns b.tsv.csv -o c.csv");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct --rows rows.csv --columns b.tsv -o c.csv");
     let shown = text(place.read("c.csv"));
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines[0], ",x,y");
@@ -43,7 +43,13 @@ fn names_and_separators_come_back() {
     place.ok("decrypt plan.json --keys keys/secret.key c.ct --separator ; --decimal-comma -o d.csv");
     assert!(text(place.read("d.csv")).lines().all(|line| line.contains(';') && line.contains(',')));
     place.fails("decrypt plan.json --keys keys/secret.key c.ct --rows rows.csv -o c.npy", 2, "written as .csv");
-    place.fails("decrypt plan.json --keys keys/secret.key c.ct --rows b.tsv.csv -o e.csv", 3, "no names of rows");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct --columns b.tsv -o c.tsv");
+    assert!(text(place.read("c.tsv")).starts_with("x\ty\n"));
+    for (name, remedy) in [("x.csv.gz", "gunzip"), ("x.parquet", "read_parquet"), ("x.xlsx", "as .csv"), ("x", ".tsv")]
+    {
+        place.fails(&format!("encrypt plan.json --keys keys/public.key --as right {name} -o b2.ct"), 2, remedy);
+    }
+    place.fails("decrypt plan.json --keys keys/secret.key c.ct --rows b.tsv -o e.csv", 3, "no names of rows");
     place.write("three.csv", "a,b,c\n1,2,3\n");
     place.fails("decrypt plan.json --keys keys/secret.key c.ct --columns three.csv -o e.csv", 3, "the result has 2");
 }
@@ -93,6 +99,19 @@ fn every_kind_of_file_is_told() {
         assert!(phrases.iter().all(|phrase| shown.contains(phrase)), "{file}: {shown}");
         assert!(!shown.contains("public encrypts"), "{shown}");
     }
+    let json = |words: &str| serde_json::from_str::<serde_json::Value>(&place.ok(words)).unwrap();
+    let found = json("info b.csv --json");
+    assert_eq!(
+        (&found[0]["shape"], &found[0]["largest"], &found[0]["integers"]),
+        (&[2, 2].into(), &4.0.into(), &true.into())
+    );
+    assert_eq!(found[0]["columns"], serde_json::json!(["x", "y"]));
+    let value = json("info b.ct --json");
+    assert!(value[0]["bytes"].as_u64() == Some(place.read("b.ct").len() as u64) && value[0]["plan"].is_string());
+    // A plan says the same when it is made and when it is looked at.
+    let planned = json("plan --left 2x2 --right 2x2 --max-abs 4 --json -o again.json");
+    assert_eq!(planned, json("info again.json --json")[0]["figures"]);
+    assert!(planned["figures"]["seconds"].is_number() && planned["figures"]["security_bits"].as_u64() >= Some(128));
     let whole = place.read("b.ct");
     for cut in [10, 200, whole.len() - 1] {
         place.write("cut", &whole[..cut]);

@@ -103,11 +103,11 @@ fn bad_data() {
     encrypt("text.csv", 3, "line 2, column 3");
     encrypt("a.txt", 7, "");
     place.write("a.txt", "1");
-    encrypt("a.txt", 2, ".npy or .csv");
+    encrypt("a.txt", 2, ".npy, .csv or .tsv");
     encrypt("missing.npy", 7, "missing.npy");
     place.fails("encrypt plan.json --keys keys/public.key --as middle a.npy -o out.ct", 2, "left, right");
     place.fails("encrypt plan.json --keys keys/public.key --as left a.npy -o nowhere/out.ct", 7, "nowhere");
-    place.fails("decrypt plan.json --keys keys/secret.key c.ct -o out.txt", 2, ".npy or .csv");
+    place.fails("decrypt plan.json --keys keys/secret.key c.ct -o out.txt", 2, ".npy, .csv or .tsv");
 }
 
 #[test]

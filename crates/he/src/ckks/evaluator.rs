@@ -562,6 +562,14 @@ impl<B: Backend> Evaluator<B> {
     pub fn check_keys(&self, elements: &[u64], level: usize) -> Result<(), HeError> {
         Ok(self.inner.check_keys(elements, level)?)
     }
+
+    /// The same of the relinearisation key.
+    ///
+    /// # Errors
+    /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if it does not reach.
+    pub fn check_relin(&self, level: usize) -> Result<(), HeError> {
+        Ok(self.inner.check_relin(level)?)
+    }
 }
 
 impl Evaluator {

@@ -11,12 +11,14 @@ use sudare_rlwe::{self as rlwe, KeyId, RlweError};
 
 /// N encrypted integers x modulo t as coefficients x·q_0/t of a polynomial m, each with an error of at most
 /// [`Coefficients::error`] in units of x, which is below ½. [`place`] says which coefficient an integer is; the ciphertext modulo q_0
-/// has m(X^g) as its phase ([`turn`]).
+/// has κ·m(X^g) as its phase ([`turn`]), κ a known unit modulo t.
 #[derive(Clone)]
 pub struct Coefficients {
     pub(super) inner: rlwe::Ciphertext,
     pub(super) modulus: u64,
     pub(super) error: f64,
+    /// κ: what stands there is κ·x.
+    pub(super) unit: u64,
 }
 
 /// The coefficient that integer i of a value is, of N = `degree`: the slots of each half stand in bit-reversed order.
@@ -51,7 +53,7 @@ impl Coefficients {
         }
         check_error("putting coefficients together", error, 0)?;
         let inner = rlwe::Ciphertext::from_parts(params.low(), key, parts.into(), 0)?;
-        Ok(Self { inner, modulus, error })
+        Ok(Self { inner, modulus, error, unit: 1 })
     }
 
     /// The ciphertext modulo q_0.
@@ -85,7 +87,7 @@ impl Evaluator {
         let errors: Vec<f64> = inputs.iter().map(|x| self.coefficient_error(x)).collect();
         errors.iter().try_for_each(|error| check_error("slots to coefficients", *error, 0))?;
         let made = self.moved(&inputs)?.into_iter().zip(&inputs).zip(errors);
-        Ok(made.map(|((inner, x), error)| Coefficients { inner, modulus: x.modulus, error }).collect())
+        Ok(made.map(|((inner, x), error)| Coefficients { inner, modulus: x.modulus, error, unit: 1 }).collect())
     }
 
     /// Values at the level where tables begin.

@@ -7,6 +7,7 @@ use super::value::{Discrete, Form, check_error, check_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput, Tables};
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::{HeError, parameters};
+use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::{self as rlwe, KeyId, RlweError};
 
@@ -24,6 +25,8 @@ struct Planned {
 #[derive(Debug)]
 pub struct Evaluator {
     bootstrapper: Bootstrapper,
+    /// With the keys of rotations.
+    turning: Option<ckks::Evaluator>,
 }
 
 impl Evaluator {
@@ -33,7 +36,19 @@ impl Evaluator {
     /// `RlweError::Parameters` for another set.
     pub fn new(bootstrapper: Bootstrapper) -> Result<Self, HeError> {
         bootstrapper.params().layout().exponential()?;
-        Ok(Self { bootstrapper })
+        Ok(Self { bootstrapper, turning: None })
+    }
+
+    /// The same with keys for [`Evaluator::rotate`].
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey` for keys of another set or owner.
+    pub fn with_keys(self, keys: EvalKeys) -> Result<Self, HeError> {
+        if let Some(own) = self.bootstrapper.keys() {
+            own.id().expect("the keys of rotations", keys.id())?;
+        }
+        let turning = ckks::Evaluator::new(self.params().params(), keys)?;
+        Ok(Self { turning: Some(turning), ..self })
     }
 
     /// The set.
@@ -126,6 +141,26 @@ impl Evaluator {
         let at = EncodeAt { level: c.level(), scale: c.scale(), max_abs: k.unsigned_abs() as f64 };
         let plain = Encoder::new(self.ckks().params()).encode_coefficients(&values, at)?;
         self.ckks().add_plain(c, &plain.with_bound(std::f64::consts::SQRT_2 * at.max_abs))
+    }
+
+    /// The slots rotated left by `steps`: integer i gets what i + steps held, in each half of the N integers apart.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; `RlweError::MissingRotationKey` without the key ([`Evaluator::with_keys`]), `RlweError::NoSuchLevel` for one
+    /// that does not reach the level.
+    pub fn rotate(&self, a: &Discrete, steps: i64) -> Result<Discrete, HeError> {
+        let operation = "rotation of integers";
+        self.check(a)?;
+        let ckks = match &self.turning {
+            Some(with_keys) => with_keys,
+            None => self.ckks(),
+        };
+        let sketch = ckks.params().sketch();
+        let added = sketch.switching(a.level()).bound(&NEGLIGIBLE) + sketch.division(2).bound(&NEGLIGIBLE);
+        let error = a.error + added / scale(self.params(), a.modulus, a.level());
+        check_error(operation, error, a.level())?;
+        let parts = a.parts.iter().map(|c| ckks.rotate(c, steps)).collect::<Result<_, _>>()?;
+        Discrete::new(operation, parts, a.modulus, a.range, error)
     }
 
     /// −a.
@@ -274,8 +309,15 @@ impl Evaluator {
                 let (found, expected) = (x.modulus, first.modulus);
                 return Err(HeError::WrongPlainModulus { what: "the second operand", found, expected });
             }
+            if x.unit != first.unit {
+                return Err(parameters(format!(
+                    "coefficients with the factors {} and {}; take those of each apart",
+                    first.unit, x.unit
+                )));
+            }
         }
         self.check_tables(first.modulus, tables)?;
+        let tables = &tables.iter().map(|table| table.of_multiples(first.unit)).collect::<Result<Vec<_>, _>>()?;
         let error = values.iter().map(|x| x.error).fold(0.0, f64::max);
         let plan = self.planned((first.modulus, error), tables, form)?;
         self.run(&plan, &values.iter().map(|x| &x.inner).collect::<Vec<_>>(), tables, form)

@@ -8,7 +8,7 @@
 
 use super::coefficients::{Coefficients, place, turn};
 use super::evaluator::Evaluator;
-use super::value::Discrete;
+use super::value::{Discrete, check_error};
 use crate::circuits::bootstrapping::BootstrapParams;
 use crate::error::{HeError, parameters};
 use std::fmt;
@@ -79,15 +79,15 @@ impl LweParams {
         self.entry.prime_at(0)
     }
 
-    /// Variance of a packed bit's phase, as a fraction of the modulus squared: what it comes with, packing, the rounding to q_0 and the
-    /// key switch.
+    /// What packing, the rounding to q_0 and the key switch add to the variance of a bit's phase, as a fraction of the modulus
+    /// squared.
     pub fn entry_variance(&self) -> f64 {
         let (exchange, q, n) = (&self.exchange, self.modulus() as f64, self.entry.degree() as f64);
         let ternary = |degree: f64| ROUNDING_VARIANCE * (1.0 + 2.0 / 3.0 * degree);
         let rounded = ternary(exchange.entry().degree() as f64) + ternary(n);
         let p = self.entry.p().primes().map(|p| p as f64).product::<f64>();
         let switched = n * ERROR_VARIANCE * ROUNDING_VARIANCE / (p * p);
-        exchange.input_variance() + exchange.entry_variance() + switched + rounded / (q * q)
+        exchange.entry_variance() + switched + rounded / (q * q)
     }
 }
 
@@ -208,18 +208,36 @@ impl Evaluator {
             exchange.params().hash().expect("a bit", hash)?;
             keys.ids[1].expect("a bit", key)?;
         }
-        self.packed(keys, LweForm::AtRest, &bits.iter().map(EncryptedBit::ciphertext).collect::<Vec<_>>())
+        let variance = exchange.input_variance();
+        self.packed((keys, LweForm::AtRest), variance, &bits.iter().map(EncryptedBit::ciphertext).collect::<Vec<_>>())
     }
 
-    /// The same of bits that were switched to dimension n and 2^32, by the server key that they belong to.
+    /// The same of bits ±1/8 in dimension n modulo 2^32, whose phases have a variance as a fraction of the modulus squared: that with
+    /// which the LWE key encrypts, or [`Exchange::input_variance`] where a server key has switched them.
     ///
     /// # Errors
-    /// As [`Evaluator::from_bits`]; [`HeError::Tfhe`] for another dimension.
-    pub fn from_switched_bits(&self, keys: &LweKeys, bits: &[TorusLwe]) -> Result<Coefficients, HeError> {
-        self.packed(keys, LweForm::Switched, &bits.iter().collect::<Vec<_>>())
+    /// As [`Evaluator::from_bits`]; [`HeError::Tfhe`] for another dimension, `RlweError::Parameters` for a variance that is none.
+    pub fn from_switched_bits(
+        &self,
+        keys: &LweKeys,
+        bits: &[TorusLwe],
+        variance: f64,
+    ) -> Result<Coefficients, HeError> {
+        self.packed((keys, LweForm::Switched), variance, &bits.iter().collect::<Vec<_>>())
     }
 
-    fn packed<C: Packable>(&self, keys: &LweKeys, form: LweForm, bits: &[&C]) -> Result<Coefficients, HeError> {
+    fn packed<C: Packable>(
+        &self,
+        (keys, form): (&LweKeys, LweForm),
+        variance: f64,
+        bits: &[&C],
+    ) -> Result<Coefficients, HeError> {
+        // In units of 1/4 of the modulus, however often that is taken.
+        let error = 4.0 * TAIL * (variance + keys.params.entry_variance()).sqrt();
+        if variance.is_nan() || variance < 0.0 {
+            return Err(parameters(format!("a variance of {variance}; it is not negative")));
+        }
+        check_error("packing bits", error, 0)?;
         let (params, degree) = (&keys.params, self.params().params().degree());
         self.check_keys(keys)?;
         if params.exchange.form() != form {
@@ -250,8 +268,6 @@ impl Evaluator {
                 part.add_assign(&copy);
             }
         }
-        // In units of 1/4 of the modulus, however often that is taken.
-        let error = 4.0 * TAIL * params.entry_variance().sqrt();
         Coefficients::from_parts(self.params(), keys.id(), parts, modulus, error)
     }
 

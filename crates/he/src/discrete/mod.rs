@@ -12,6 +12,7 @@
 //! | sums, multiples, tables, products | [`Evaluator`], [`Table`] |
 //! | the 16 gates of two bits | [`Gate`] |
 //! | integers in coefficients, where other schemes meet them | [`Coefficients`] |
+//! | coefficients of BFV and BGV in | [`Evaluator::from_exact`] |
 //! | bits of TFHE in and out | [`LweKeys`], [`LweBits`] |
 //! | sets of 128 bits of security | [`DiscreteSet`] |
 //! | tables on ciphertexts, their errors | [`crate::circuits::bootstrapping`], [`crate::circuits::mod1`] |
@@ -49,6 +50,7 @@
 mod coefficients;
 mod crypt;
 mod evaluator;
+mod exact;
 mod gate;
 mod lwe;
 mod set;
@@ -59,6 +61,7 @@ mod wire;
 pub use coefficients::{Coefficients, place, turn};
 pub use crypt::{Decryptor, Encryptor};
 pub use evaluator::Evaluator;
+pub use exact::entry_element;
 pub use gate::Gate;
 pub use lwe::{LweBits, LweKeys, LweParams};
 pub use set::DiscreteSet;

@@ -1,7 +1,7 @@
 //! Functions of integers modulo t by their values.
 
 use crate::circuits::mod1::Interpolation;
-use crate::error::HeError;
+use crate::error::{HeError, parameters};
 
 /// A function from Z_t to Z_t', by its t values.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,27 @@ impl Table {
     /// As [`Table::new`].
     pub fn of(modulus: u64, output: u64, f: impl FnMut(u64) -> u64) -> Result<Self, HeError> {
         Self::new(&(0..modulus).map(f).collect::<Vec<_>>(), output)
+    }
+
+    /// The table of a function of a bit that is known modulo 2 or 4: of values for 2 and 3, which do not occur, those with which it is a
+    /// step, so that the least is left of an error.
+    ///
+    /// # Errors
+    /// As [`Table::new`]; `RlweError::Parameters` for another modulus.
+    pub fn of_bit(modulus: u64, output: u64, [zero, one]: [u64; 2]) -> Result<Self, HeError> {
+        match modulus {
+            2 => Self::new(&[zero, one], output),
+            4 => Self::new(&[zero, one, one, zero], output),
+            _ => Err(parameters(format!("bits modulo {modulus}; take them modulo 2 or 4"))),
+        }
+    }
+
+    /// The same function of x, read at κ·x for a unit κ modulo t.
+    pub(super) fn of_multiples(&self, unit: u64) -> Result<Self, HeError> {
+        let t = self.modulus();
+        let mut values = self.values.clone();
+        (0..t).for_each(|x| values[(unit * x % t) as usize] = self.values[x as usize]);
+        Self::new(&values, self.output)
     }
 
     /// t.

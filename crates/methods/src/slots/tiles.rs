@@ -200,7 +200,7 @@ impl TileLayout {
     ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
         self.check("tiles", &a)?;
         let work = |t: usize, c: &[&CiphertextOf<B>]| Ok(e.add_where(c[0], x, |slot| self.holds(t, slot))?);
-        e.each_at(a.len(), |i| vec![a.at(i)], work)
+        e.each_at(Order::InTurn, a.len(), |i| vec![a.at(i)], work)
     }
 
     /// A + M for a plain matrix. No level.

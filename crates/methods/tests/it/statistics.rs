@@ -58,13 +58,15 @@ fn moments_with(params: &Params) {
         [(2, 1), (3, 9), (5, 3), (100, 7), (128, 4), (256, 3), (300, 2), (700, 3), (512, 1), (4000, 12), (100_000, 2)]
     {
         let statistics = ColumnStatistics::new(params, rows, columns).unwrap();
-        let keys = KeyGenerator::new(&secret).unwrap();
-        let keys = keys.eval_keys(Some(statistics.relin_level()), &statistics.keys()).unwrap();
+        let (keys, figures) = (KeyGenerator::new(&secret).unwrap(), statistics.figures());
+        let keys = keys.eval_keys(figures.keys.relin, &figures.keys.galois).unwrap();
         let encryptor = Encryptor::with_secret_key(&secret).unwrap();
         let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
         assert_eq!(table.len(), statistics.table_ciphertexts());
         let server = Evaluator::new(params, keys).unwrap();
-        let results = statistics.compute(&server, &table).unwrap();
+        let results = statistics.compute(&server, table[..].into()).unwrap();
+        // The same lines, with no key but those that the simulation names.
+        assert_eq!(Some(server.counters()), figures.counters, "{rows}×{columns}");
         let slots: Vec<Vec<f64>> = results
             .iter()
             .map(|c| Encoder::new(params).decode(&Decryptor::new(&secret).decrypt(c).unwrap()).unwrap())
@@ -74,7 +76,7 @@ fn moments_with(params: &Params) {
         for c in &results {
             // What is expected is worked out without them, and they say no less.
             assert_eq!(c.level(), expected.level);
-            assert!((c.scale() / expected.scale - 1.0).abs() < 1e-13, "{} {}", c.scale(), expected.scale);
+            assert_eq!(c.scale(), expected.scale, "{rows}×{columns}");
             assert!(c.error_bound() >= expected.error * (1.0 - 1e-12));
         }
         for (what, found, wanted, bound) in [
@@ -87,9 +89,12 @@ fn moments_with(params: &Params) {
             nearest = nearest.max(largest / bound);
         }
         // Others count as many ciphertexts, and threads change nothing.
-        assert!(matches!(statistics.compute(&server, &table[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
+        assert!(matches!(
+            statistics.compute(&server, table[1..].into()),
+            Err(HeError::Rlwe(RlweError::Operands { .. }))
+        ));
         assert!(matches!(statistics.decode(&slots[1..]), Err(HeError::Rlwe(RlweError::Operands { .. }))));
-        let again = Threads::new(3).run(|| statistics.compute(&server, &table)).unwrap();
+        let again = Threads::new(3).run(|| statistics.compute(&server, table[..].into())).unwrap();
         assert!(results.iter().zip(&again).all(|(a, b)| a.parts()[0].words() == b.parts()[0].words()));
     }
     assert!(nearest > 0.01, "the bounds say something: the nearest error is {nearest:e} of its bound");
@@ -115,11 +120,14 @@ fn refusals() {
     let encryptor = Encryptor::with_secret_key(&secret).unwrap();
     let table: Vec<_> = statistics.encode(value).unwrap().iter().map(|p| encryptor.encrypt(p).unwrap()).collect();
     let generator = KeyGenerator::new(&secret).unwrap();
-    let no_relin = Evaluator::new(&params, generator.eval_keys(None, &statistics.keys()).unwrap()).unwrap();
-    assert!(matches!(statistics.compute(&no_relin, &table), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
-    let keys = statistics.keys();
-    let fewer = Evaluator::new(&params, generator.eval_keys(Some(3), &keys[1..]).unwrap()).unwrap();
-    assert!(matches!(statistics.compute(&fewer, &table), Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))));
+    let keys = &statistics.figures().keys;
+    let no_relin = Evaluator::new(&params, generator.eval_keys(None, &keys.galois).unwrap()).unwrap();
+    assert!(matches!(statistics.compute(&no_relin, table[..].into()), Err(HeError::Rlwe(RlweError::MissingRelinKey))));
+    let fewer = Evaluator::new(&params, generator.eval_keys(keys.relin, &keys.galois[1..]).unwrap()).unwrap();
+    assert!(matches!(
+        statistics.compute(&fewer, table[..].into()),
+        Err(HeError::Rlwe(RlweError::MissingRotationKey { .. }))
+    ));
     for security in [Security::Bits128, Security::Bits192, Security::Bits256] {
         assert!(ColumnStatistics::literal(security, false).build().is_ok());
         assert!(ColumnStatistics::literal(security, true).build().is_ok());

@@ -113,6 +113,17 @@ impl Network {
         Ok(self.run(example, function).pop().into_iter().flatten().collect())
     }
 
+    /// The network of inputs that were divided by a factor each, or of the same ones without factors.
+    pub(crate) fn of_scaled_inputs(&self, factors: &[f64]) -> Self {
+        let mut out = self.clone();
+        if factors.is_empty() {
+            return out;
+        }
+        let sources = out.layers.iter_mut().flat_map(|layer| &mut layer.sources);
+        sources.filter(|(source, _)| *source == 0).for_each(|(_, map)| map.scale_columns(factors));
+        out
+    }
+
     fn check(&self, example: &[f64]) -> Result<(), ModelError> {
         let (found, expected) = (example.len(), self.inputs());
         if found == expected { Ok(()) } else { Err(ModelError::Shape { what: "an example", found, expected }) }

@@ -186,3 +186,22 @@ fn secure_parameters_are_the_smallest() {
     assert!(params.degree() <= 1 << 13, "{params:?}");
     assert!(model.plan().to_string().contains("128 bits of security"));
 }
+
+/// Features of unlike ranges, as a table has them before it is scaled, each keep their precision.
+#[test]
+fn unlike_features() {
+    let mut random = Random(11);
+    let sizes = [4000.0, 0.03, 1.0, 0.0, 90.0];
+    let weights = sizes.iter().map(|s| if *s == 0.0 { 1.0 } else { 1.0 / s }).collect();
+    let scaled = Dense { name: "scaled".into(), weights, bias: vec![0.1], function: Function::Sigmoid };
+    let network = Network::dense(5, vec![scaled]).unwrap();
+    let examples: Vec<f64> = (0..200).map(|i| random.units(1)[0] * sizes[i % 5]).collect();
+    let world = World::new(&network, &examples, &goal());
+    assert!(world.distance(&examples) <= world.model.plan().figures().error);
+    for (x, wanted) in examples.chunks(5).map(|x| (world.model.clear(x).unwrap(), network.evaluate(x).unwrap())) {
+        assert!((x[0] - wanted[0]).abs() < 1e-12);
+    }
+    let mut outside = examples[..5].to_vec();
+    outside[1] = 0.2;
+    assert!(matches!(world.client.encrypt(&outside), Err(ModelError::Range { column: 1, bound, .. }) if bound < 0.1));
+}

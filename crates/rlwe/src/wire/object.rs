@@ -104,6 +104,8 @@ object_types! {
     FhewParams = 38, "parameters of FHEW";
     /// Keys of FHEW's gates.
     FhewKey = 39, "keys of FHEW";
+    /// A public key of TFHE.
+    TfhePublicKey = 40, "a TFHE public key";
     /// A haplotype panel.
     GenomePanel = 64, "a haplotype panel";
     /// The public description of a panel.

@@ -386,7 +386,8 @@ fn a_full_disk_is_told_at_once() {
 fn the_data_folder_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
-    let open = |path: &std::path::Path| Service::open(Settings::new(path), tenants.tokens.clone(), Vec::new(), |_| ());
+    let open =
+        |path: &std::path::Path| Service::open(Settings::new(path), tenants.tokens.clone(), Vec::new(), |_| Ok(()));
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let widen = |path: &std::path::Path| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -20,4 +20,4 @@ pub use division::Divisor;
 pub use evaluator::{ArrayEvaluator, Elementwise, Reduction};
 pub use progress::Progress;
 pub use value::{ElementType, EncryptedArray, MAX_AXES, MAX_ELEMENTS};
-pub(crate) use value::{check_element, elements_of};
+pub(crate) use value::{check_element, elements_of, phases};

@@ -3,7 +3,7 @@
 use crate::core::context::check_shape;
 use crate::keys::check_owner;
 use crate::radix::combination::is_public;
-use crate::radix::value::{LARGEST_NOISE, MOST_WAITING, WAITING_NOISE};
+use crate::radix::value::{LARGEST_NOISE, MOST_WAITING, WAITING_NOISE, phase_of};
 use crate::radix::{EncryptedBool, IntegerType, RadixInt, check_blocks};
 use crate::{ClientKey, EncryptedBit, EncryptedInt, LweCiphertext, Plaintext, TfheError, TfheParams};
 use std::fmt;
@@ -12,6 +12,7 @@ use sudare_ring::memo::Once;
 use sudare_ring::random::{MaskSeed, uniform};
 use sudare_ring::threads;
 use sudare_rlwe::{KeyId, ParamsHash};
+use zeroize::Zeroizing;
 
 /// Most elements of an array.
 pub const MAX_ELEMENTS: usize = 1 << 24;
@@ -362,6 +363,29 @@ impl fmt::Debug for EncryptedArray {
     }
 }
 
+/// The phases of an array's blocks, of elements as two's complement (or 0 and 1).
+///
+/// # Errors
+/// [`TfheError::Shape`] for the wrong number of values, [`TfheError::Parameters`] unless the parameters have such
+/// elements; [`TfheError::Message`] for a boolean above one.
+pub(crate) fn phases(
+    params: &TfheParams,
+    element: ElementType,
+    shape: &[usize],
+    values: &[u64],
+) -> Result<Zeroizing<Vec<u64>>, TfheError> {
+    check_element(params, element)?;
+    check_shape("values", elements_of(shape)?, values.len())?;
+    if element == ElementType::Bool
+        && let Some(value) = values.iter().find(|v| **v > 1)
+    {
+        return Err(TfheError::Message { value: *value, space: 2 });
+    }
+    let blocks = element.blocks();
+    let message = |i: usize| values[i / blocks] >> (2 * (i % blocks)) & 3;
+    Ok(Zeroizing::new((0..values.len() * blocks).map(|i| phase_of(params, message(i))).collect()))
+}
+
 impl ClientKey {
     /// Encrypts an array given in C order, elements as two's complement (or 0 and 1). Its masks come
     /// from one seed, so that it travels as its bodies.
@@ -375,17 +399,9 @@ impl ClientKey {
         shape: Vec<usize>,
         values: &[u64],
     ) -> Result<EncryptedArray, TfheError> {
-        check_element(self.params(), element)?;
-        check_shape("values", elements_of(&shape)?, values.len())?;
-        if element == ElementType::Bool
-            && let Some(value) = values.iter().find(|v| **v > 1)
-        {
-            return Err(TfheError::Message { value: *value, space: 2 });
-        }
-        let blocks = element.blocks();
-        let message = |i: usize| values[i / blocks] >> (2 * (i % blocks)) & 3;
+        let phases = phases(self.params(), element, &shape, values)?;
         let seeds = self.object_seeds()?;
-        let bodies = threads::map(values.len() * blocks, |i| self.encrypt_block(i, message(i), &seeds).body());
+        let bodies = threads::map(phases.len(), |i| self.encrypt_phase_of(i, phases[i], &seeds).body());
         Ok(EncryptedArray::fresh(self.params(), (element, shape), self.id(), seeds.masks, bodies))
     }
 

@@ -4,7 +4,7 @@ use crate::core::context::{GlweContext, check_shape};
 use crate::{LweCiphertext, LweSecretKey, TfheError};
 use std::fmt;
 use sudare_ring::buffer::Buffer;
-use sudare_ring::random::{Stream, uniform};
+use sudare_ring::random::{Seed, Stream, ternary, uniform};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A GLWE secret key, k polynomials: zeroised when dropped, neither cloned nor printed.
@@ -218,6 +218,42 @@ impl GlweCiphertext {
             self.context.limb().rotate(o, x, steps % (2 * n));
         }
         out
+    }
+
+    /// Adds `Σ u_j·zeros_j + (e_1, …, e_k, e_0)` with secret ternary u_j and fresh errors: masks that tell nothing of the old
+    /// ones, by module LWE of as high a rank as there are encryptions of zero. u_j is drawn from `factors(j)`.
+    pub(crate) fn hide<'a>(
+        &mut self,
+        zeros: impl Iterator<Item = &'a Self>,
+        factors: impl Fn(u64) -> Seed,
+        errors: &Seed,
+    ) {
+        let context = self.context.clone();
+        let (n, limb) = (context.degree(), context.limb());
+        let mut sum = Buffer::zeroed(context.words());
+        let mut small = Zeroizing::new(vec![0i64; n]);
+        let mut u = Zeroizing::new(vec![0u64; n]);
+        let mut p = Buffer::dirty(n);
+        for (j, z) in zeros.enumerate() {
+            ternary(&mut factors(j as u64).stream(0), &mut small);
+            limb.from_i64(&mut u, &small);
+            limb.forward(&mut u);
+            for (sum, z) in sum.chunks_exact_mut(n).zip(z.words.chunks_exact(n)) {
+                p.copy_from_slice(z);
+                limb.forward(&mut p);
+                limb.mul_add(sum, &p, &u);
+            }
+        }
+        let mut errors = errors.stream(0);
+        for (sum, out) in sum.chunks_exact_mut(n).zip(self.words.chunks_exact_mut(n)) {
+            limb.inverse(sum);
+            limb.add_assign(out, sum);
+            context.noise().sample(&mut errors, &mut small);
+            limb.from_i64(&mut u, &small);
+            limb.add_assign(out, &u);
+        }
+        // Less what it adds, a ciphertext is its message.
+        sum.zeroize();
     }
 
     /// The LWE ciphertext of coefficient `at` of the phase, under [`GlweSecretKey::to_lwe`].

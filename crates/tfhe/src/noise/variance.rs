@@ -19,6 +19,12 @@ fn digits(gadget: Gadget, bits: u32, q: f64) -> (f64, f64) {
     (sum, if drop > 1.0 { (drop * drop + 2.0) / 12.0 } else { 0.0 })
 }
 
+/// What masks from encryptions of zero of variance `zero` add: `Σ u_j·e_j + e_0 − Σ e_i·S_i` with ternary u.
+pub fn hidden(context: &GlweContext, zeros: usize, zero: f64) -> f64 {
+    let masks = context.lwe_dimension() as f64 * context.secret().mean_square();
+    zeros as f64 * context.degree() as f64 * (2.0 / 3.0) * zero + glwe_fresh(context) * (1.0 + masks)
+}
+
 /// Fresh noise of GLWE ciphertexts.
 pub fn glwe_fresh(context: &GlweContext) -> f64 {
     context.noise().noise().variance() / (context.q() as f64).powi(2)

@@ -196,6 +196,14 @@ impl fmt::Debug for EncryptedBool {
     }
 }
 
+/// The phase of a message, or of a bit for gates.
+pub(crate) fn phase_of(params: &crate::TfheParams, message: u64) -> u64 {
+    match params.literal().plaintext {
+        Plaintext::Bit => eighth(params.context().q(), message == 1),
+        Plaintext::Integer { .. } => encode(params, message),
+    }
+}
+
 impl ClientKey {
     /// Encrypts messages, or bits for gates, as blocks that can hold `largest`, number i with stream i of `seeds`.
     pub(crate) fn encrypt_blocks(&self, messages: &[u64], largest: u64, seeds: &ObjectSeeds) -> Vec<EncryptedInt> {
@@ -207,12 +215,13 @@ impl ClientKey {
 
     /// Block number i of an object.
     pub(crate) fn encrypt_block(&self, i: usize, message: u64, seeds: &ObjectSeeds) -> LweCiphertext {
+        self.encrypt_phase_of(i, phase_of(self.params(), message), seeds)
+    }
+
+    /// Block number i of an object, of this phase.
+    pub(crate) fn encrypt_phase_of(&self, i: usize, phase: u64, seeds: &ObjectSeeds) -> LweCiphertext {
         let context = self.params().context();
         let (mut masks, mut errors) = (seeds.masks.stream(i as u64), seeds.errors.stream(i as u64));
-        let phase = match self.params().literal().plaintext {
-            Plaintext::Bit => eighth(context.q(), message == 1),
-            Plaintext::Integer { .. } => encode(self.params(), message),
-        };
         self.extracted().encrypt(context.modulus(), phase, context.noise(), &mut masks, &mut errors)
     }
 

@@ -256,3 +256,69 @@ fn progress_grows_to_its_end() {
     let refused = e.divided(&x, Divisor::Public(&[1, 2, 3, 4, 5, 6, 7, 0])).err();
     assert!(refused.unwrap().to_string().contains("public zero"));
 }
+
+/// The variance of encryptions under public keys against its formula; 8 keys leave 1.5 % to chance.
+#[test]
+fn public_keys_have_the_noise_of_their_formula() {
+    let (mut sum, mut count, mut wanted) = (0.0, 0u32, 0.0);
+    for number in 0..8 {
+        let client = client(tiny(), number);
+        let key = client.public_key().unwrap();
+        let (context, elements) = (client.params().context(), 8 * 512);
+        let x = key.encrypt_array(ElementType::Bool, vec![elements], &vec![0; elements]).unwrap();
+        for block in x.blocks() {
+            let phase = client.extracted().phase(block.ciphertext()).unwrap();
+            let noise = context.modulus().center(phase) as f64 / context.q() as f64;
+            (sum, count) = (sum + noise * noise, count + 1);
+        }
+        wanted = key.variance();
+    }
+    let ratio = sum / f64::from(count) / wanted;
+    assert!((ratio - 1.0).abs() < 0.03 + 4.0 * 0.015, "{ratio}");
+}
+
+/// What others encrypt is computed with as what the owner encrypts, in each kind of set.
+#[test]
+fn public_keys_encrypt() {
+    let side = Side::new(tiny(), 40);
+    let key = side.client.public_key().unwrap();
+    let bytes = wire::tfhe_public_key_to_bytes(&key).unwrap();
+    let key = wire::tfhe_public_key_from_bytes(side.client.params(), &bytes).unwrap();
+    assert_eq!(key.id(), side.client.id());
+    assert_eq!(wire::tfhe_public_key_to_bytes(&key).unwrap(), bytes);
+    assert!(wire::tfhe_public_key_from_bytes(side.client.params(), &bytes[..bytes.len() - 1]).is_err());
+    let (word, values) = (kind(16, true), [7, 65_535, 300]);
+    let x = key.encrypt_array(ElementType::Integer(word), vec![3], &values).unwrap();
+    let y = side.integers(word, &[1, 2, 3]);
+    assert_eq!(side.client.decrypt_array(&x).unwrap(), values.map(|v| word.wrap(v)));
+    let sum = side.result(|e| e.elementwise(Elementwise::Add, &x, &y));
+    assert_eq!(sum.1, [8, 1, 303].map(|v| word.wrap(v)));
+    assert!(matches!(
+        key.encrypt_array(ElementType::Bool, vec![1], &[2]),
+        Err(TfheError::Message { value: 2, space: 2 })
+    ));
+    // The same message is another ciphertext each time, and a polynomial's blocks are others than its neighbour's.
+    let twice = [0, 1].map(|_| key.encrypt_array(ElementType::Bool, vec![1200], &[0; 1200]).unwrap());
+    assert_ne!(twice[0].blocks()[0].ciphertext().words(), twice[1].blocks()[0].ciphertext().words());
+    assert_ne!(twice[0].blocks()[0].ciphertext().words(), twice[0].blocks()[512].ciphertext().words());
+    assert_eq!(side.client.decrypt_array(&twice[0]).unwrap(), [0; 1200]);
+}
+
+/// Every published set has room for it: a bootstrap leaves more noise.
+#[test]
+fn public_keys_of_published_sets() {
+    let sets = [
+        TfheLiteral::gates(),
+        TfheLiteral::gates_failure_64(),
+        TfheLiteral::message_2_carry_2(),
+        TfheLiteral::message_2_carry_2_lwe_switch(),
+        TfheLiteral::message_2_carry_2_failure_64(),
+    ];
+    for (literal, number) in sets.into_iter().zip(60..) {
+        let client = client(literal, number);
+        let key = client.public_key().unwrap();
+        assert!(key.variance() <= client.params().output_variance() / 4.0);
+        let x = key.encrypt_array(ElementType::Bool, vec![2], &[1, 0]).unwrap();
+        assert_eq!(client.decrypt_array(&x).unwrap(), [1, 0]);
+    }
+}

@@ -18,6 +18,7 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::noise::Sketch;
 use sudare_rlwe::security::SecretDistribution;
+use sudare_rlwe::work::Work;
 use sudare_rlwe::{Counters, ParamsHash};
 
 struct Inner {
@@ -208,6 +209,14 @@ impl BootstrapParams {
     /// None for a set that was built.
     pub fn work(&self, kind: Kind) -> Result<[Counts; 5], HeError> {
         Ok(self.simulated(kind, if kind == Kind::Pair { 2 } else { 1 })?.0.map(|step| step.counts))
+    }
+
+    /// What a refresh of one ciphertext or pair costs.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn cost(&self, kind: Kind) -> Result<Work, HeError> {
+        Ok(self.simulated(kind, if kind == Kind::Pair { 2 } else { 1 })?.1.cost)
     }
 
     /// Bytes of the keys in memory.

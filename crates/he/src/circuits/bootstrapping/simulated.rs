@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::count::Counts;
 use sudare_rlwe::Counters;
 use sudare_rlwe::simulated::{Ledger, Simulated};
+use sudare_rlwe::work::Work;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,6 +30,8 @@ pub(crate) struct Figures {
     pub diagonals: u64,
     /// Most bytes of ciphertexts and of what operations work in.
     pub working: u64,
+    /// What all steps cost.
+    pub cost: Work,
 }
 
 impl BootstrapParams {
@@ -56,6 +59,7 @@ impl BootstrapParams {
         let after = ledgers(&b);
         marks.push(sum(&after));
         let [up, down] = after;
+        let cost = up.work + down.work;
         let mut galois = up.galois;
         for element in down.galois.keys() {
             let level = galois.entry(*element).or_insert(layout.levels.input);
@@ -67,6 +71,7 @@ impl BootstrapParams {
             relin: up.relin,
             diagonals: prepared - mask,
             working: up.peak,
+            cost,
         };
         let step = |i: usize| match (marks.get(i), marks.get(i + 1)) {
             (Some(before), Some(after)) => difference(after, before),

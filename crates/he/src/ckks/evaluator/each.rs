@@ -89,6 +89,26 @@ impl<B: Backend> Evaluator<B> {
         E: From<HeError> + Send,
         B::Ciphertext: 'c,
     {
+        let lists = self.each_list(order, count, operands, |list| Ok::<_, E>(vec![circuit(list)?]))?;
+        Ok(lists.into_iter().flatten().collect())
+    }
+
+    /// The same of circuits that make several ciphertexts, as many each: a list for each circuit, or in a simulation one that
+    /// stands for all.
+    ///
+    /// # Errors
+    /// As [`Evaluator::each`].
+    pub fn each_list<'c, E>(
+        &self,
+        order: Order,
+        count: usize,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>> + Sync,
+        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, E> + Sync,
+    ) -> Result<Vec<Vec<CiphertextOf<B>>>, E>
+    where
+        E: From<HeError> + Send,
+        B::Ciphertext: 'c,
+    {
         let together = match count {
             0 => 1,
             _ => operands(0).first().map_or(1, |c| self.backend().width(&c.inner)),
@@ -107,23 +127,26 @@ impl<B: Backend> Evaluator<B> {
         }
     }
 
-    /// As [`Evaluator::each`], one after the other, of circuits that differ in what they add or multiply by: each is told which it
-    /// is. In a simulation the first stands for all.
+    /// As [`Evaluator::each`], of circuits that differ in what they add or multiply by: each is told which it is. In a
+    /// simulation the first stands for all.
     ///
     /// # Errors
     /// Those of the circuit.
-    pub fn each_at<'c, E: From<HeError>>(
+    pub fn each_at<'c, E: From<HeError> + Send>(
         &self,
+        order: Order,
         count: usize,
-        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>>,
-        circuit: impl Fn(usize, &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>> + Sync,
+        circuit: impl Fn(usize, &[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E> + Sync,
     ) -> Result<Vec<CiphertextOf<B>>, E>
     where
         B::Ciphertext: 'c,
     {
-        match (count > 0).then(|| self.once(count, &operands(0), |c| circuit(0, c))).flatten() {
-            Some(made) => Ok(vec![made?]),
-            None => (0..count).map(|i| circuit(i, &operands(i))).collect(),
+        let first = |list: &[&CiphertextOf<B>]| Ok(vec![circuit(0, list)?]);
+        match (order, (count > 0).then(|| self.once(count, &operands(0), first)).flatten()) {
+            (_, Some(made)) => made,
+            (Order::InTurn, None) => (0..count).map(|i| circuit(i, &operands(i))).collect(),
+            (Order::SideBySide, None) => threads::map(count, |i| circuit(i, &operands(i))).into_iter().collect(),
         }
     }
 
@@ -142,7 +165,7 @@ impl<B: Backend> Evaluator<B> {
         let first = parts.iter().flat_map(|(_, made)| made).next().ok_or_else(none)?.clone();
         if let Some(inner) = self.backend().assembled(&first.inner, count) {
             if parts.iter().map(|(places, _)| places.len()).sum::<usize>() < count {
-                self.once(1, &[&first], |c| nothing(c[0])).transpose()?;
+                self.once(1, &[&first], |c| Ok::<_, HeError>(vec![nothing(c[0])?])).transpose()?;
             }
             let all = || parts.iter().flat_map(|(_, made)| made);
             let worst = |x: fn(&CiphertextOf<B>) -> f64| all().map(x).fold(0.0, f64::max);
@@ -165,17 +188,18 @@ impl<B: Backend> Evaluator<B> {
         &self,
         count: usize,
         operands: &[&CiphertextOf<B>],
-        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
-    ) -> Option<Result<CiphertextOf<B>, E>> {
+        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, E>,
+    ) -> Option<Result<Vec<CiphertextOf<B>>, E>> {
         let taken = self.backend().taken(&operands.iter().map(|c| &c.inner).collect::<Vec<_>>(), count)?;
         let list = operands.iter().zip(taken);
         let list: Vec<_> = list.map(|(c, inner)| Ciphertext::new(inner, c.state()).with_spread(c.spread)).collect();
         let made = circuit(&list.iter().collect::<Vec<_>>());
         drop(list);
-        Some(made.map(|c| {
-            let all = self.backend().assembled(&c.inner, c.inner.count()).unwrap_or_else(|| c.inner.clone());
+        let assembled = |c: CiphertextOf<B>| {
+            let all = self.backend().assembled(c.inner(), c.inner().count()).unwrap_or_else(|| c.inner().clone());
             Ciphertext::new(all, c.state()).with_spread(c.spread)
-        }))
+        };
+        Some(made.map(|made| made.into_iter().map(assembled).collect()))
     }
 
     fn in_batches<'c, E: From<HeError>>(
@@ -183,8 +207,8 @@ impl<B: Backend> Evaluator<B> {
         together: usize,
         count: usize,
         operands: impl Fn(usize) -> Vec<&'c CiphertextOf<B>>,
-        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<CiphertextOf<B>, E>,
-    ) -> Result<Vec<CiphertextOf<B>>, E>
+        circuit: impl Fn(&[&CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, E>,
+    ) -> Result<Vec<Vec<CiphertextOf<B>>>, E>
     where
         B::Ciphertext: 'c,
     {
@@ -200,10 +224,14 @@ impl<B: Backend> Evaluator<B> {
             let batch =
                 |place: usize| self.gathered(&lists.iter().filter_map(|l| l.get(place).copied()).collect::<Vec<_>>());
             let batches = (0..places).map(batch).collect::<Result<Vec<_>, HeError>>()?;
-            let made = circuit(&batches.iter().collect::<Vec<_>>())?;
-            let state = made.state();
-            let parts = self.backend().split(made.inner(), lists.len()).map_err(HeError::from)?;
-            out.extend(parts.into_iter().map(|inner| Ciphertext::new(inner, state)));
+            let begun = out.len();
+            out.resize_with(begun + lists.len(), Vec::new);
+            for made in circuit(&batches.iter().collect::<Vec<_>>())? {
+                let parts = self.backend().split(made.inner(), lists.len()).map_err(HeError::from)?;
+                for (list, inner) in out[begun..].iter_mut().zip(parts) {
+                    list.push(Ciphertext::new(inner, made.state()));
+                }
+            }
         }
         Ok(out)
     }

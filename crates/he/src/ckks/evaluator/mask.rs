@@ -5,7 +5,7 @@ use crate::ckks::noise::TAIL;
 use crate::ckks::spread::{self, PlainSpread, Spread};
 use crate::ckks::{Ciphertext, EncodeAt, Encoder, Plaintext, State};
 use crate::error::HeError;
-use sudare_rlwe::noise::ROUNDING_VARIANCE;
+use sudare_rlwe::noise::{Noise, ROUNDING_VARIANCE};
 use sudare_rlwe::simulated::Simulated;
 use sudare_rlwe::{Backend, Over};
 
@@ -38,7 +38,19 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// As [`Encoder::encode_at`].
     pub fn mask<K: Fn(usize) -> bool>(&self, mask: &Mask<K>) -> Result<PlaintextOf<B>, HeError> {
-        let (encoder, at) = (Encoder::new(&self.params), self.mask_at(mask.level));
+        self.masked(mask, self.mask_at(mask.level))
+    }
+
+    /// A mask at a scale of the caller's, whatever the rescale after it divides by.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_at`].
+    pub fn mask_of_scale<K: Fn(usize) -> bool>(&self, mask: &Mask<K>, scale: f64) -> Result<PlaintextOf<B>, HeError> {
+        self.masked(mask, EncodeAt { level: mask.level, scale, max_abs: mask.value })
+    }
+
+    fn masked<K: Fn(usize) -> bool>(&self, mask: &Mask<K>, at: EncodeAt) -> Result<PlaintextOf<B>, HeError> {
+        let encoder = Encoder::new(&self.params);
         encoder.check_at("encoding", at)?;
         let make = || Ok::<_, HeError>(encoder.encode_at(&mask.values(self.params.slots()), at)?.poly.clone());
         let poly = self.backend().prepare(at.level, Over::Q, make)?;
@@ -123,9 +135,20 @@ impl Evaluator<Simulated> {
     /// # Errors
     /// [`HeError::TooLarge`].
     pub fn encryptions(&self, at: EncodeAt, count: usize) -> Result<CiphertextOf<Simulated>, HeError> {
+        self.fresh(at, count, self.params.sketch().public_encryption())
+    }
+
+    /// The same under the secret key.
+    ///
+    /// # Errors
+    /// [`HeError::TooLarge`].
+    pub fn secret_encryptions(&self, at: EncodeAt, count: usize) -> Result<CiphertextOf<Simulated>, HeError> {
+        self.fresh(at, count, self.params.sketch().secret_encryption())
+    }
+
+    fn fresh(&self, at: EncodeAt, count: usize, fresh: Noise) -> Result<CiphertextOf<Simulated>, HeError> {
         let encoder = Encoder::new(&self.params);
         encoder.check_at("encoding", at)?;
-        let fresh = self.params.sketch().public_encryption();
         let state = State { scale: at.scale, bound: at.max_abs, noise: fresh.bound(&TAIL) + encoder.noise(at) };
         state.check_fits("encryption", &self.params, at.level)?;
         let degree = self.params.sketch().degree();

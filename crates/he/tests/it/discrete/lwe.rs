@@ -2,15 +2,16 @@
 
 use super::World;
 use sudare_he::HeError;
-use sudare_he::circuits::bootstrapping::BootstrapLiteral;
-use sudare_he::discrete::{Coefficients, Form, Gate, LweKeys, LweParams, Table, place, turn};
+use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper};
+use sudare_he::discrete::{Coefficients, Evaluator, Form, Gate, LweKeys, LweParams, Table, place, turn};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::security::Security;
-use sudare_rlwe::wire::{Wire, WireError, reseal_for_tests};
+use sudare_rlwe::wire::{Wire, WireError, reseal_for_tests, secret_key_from_bytes, secret_key_to_bytes};
 use sudare_rlwe::{Decryptor, RlweError};
 use sudare_testkit::{Random, sized};
 use sudare_tfhe::exchange::LweForm;
+use sudare_tfhe::wire::{tfhe_client_key_from_bytes, tfhe_client_key_to_bytes};
 use sudare_tfhe::{ClientKey, EncryptedBit, Gate as TfheGate, Plaintext, TfheError, TfheLiteral};
 use zeroize::Zeroizing;
 
@@ -69,8 +70,7 @@ fn bits_go_through_tables_and_come_back() {
         }
         let packed = world.server.from_bits(keys, &bits).unwrap();
         assert_eq!(packed.modulus(), modulus);
-        let not = Table::of(modulus, modulus, |x| u64::from(x == 0)).unwrap();
-        let identity = Table::of(modulus, modulus, |x| x.min(1)).unwrap();
+        let [not, identity] = [[1, 0], [0, 1]].map(|f| Table::of_bit(modulus, modulus, f).unwrap());
         let form = if modulus == 2 { Form::Split } else { Form::Packed };
         let results = world.server.tables_of(&[&packed], &[not, identity], form).unwrap().remove(0);
         let expected: Vec<u64> = wanted.iter().map(|bit| u64::from(*bit)).collect();
@@ -94,7 +94,7 @@ fn a_few_bits_and_a_gate() {
     let both = Both::new(BootstrapLiteral::g15(), 10, LweForm::AtRest);
     let server = &both.world.server;
     let plain = [true, false, true, true, false];
-    let identity = Table::of(4, 4, |x| x.min(1)).unwrap();
+    let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let packed = server.from_bits(&both.keys, &both.encrypt(&plain)).unwrap();
     let x = server.tables_of(&[&packed], std::slice::from_ref(&identity), Form::Packed).unwrap().remove(0).remove(0);
     let mut wanted = vec![0; both.world.len()];
@@ -116,8 +116,9 @@ fn switched_bits() {
     let plain = both.world.random_bits(&mut Random(5));
     let switched: Vec<_> =
         both.encrypt(&plain).iter().map(|bit| tfhe.switch_key().switch(bit.ciphertext()).unwrap()).collect();
-    let packed = server.from_switched_bits(&both.keys, &switched).unwrap();
-    let identity = Table::of(4, 4, |x| x.min(1)).unwrap();
+    let variance = both.keys.params().exchange().input_variance();
+    let packed = server.from_switched_bits(&both.keys, &switched, variance).unwrap();
+    let identity = Table::of_bit(4, 4, [0, 1]).unwrap();
     let x = server.tables_of(&[&packed], &[identity], Form::Packed).unwrap().remove(0).remove(0);
     assert_eq!(both.world.decrypt(&x), plain.iter().map(|bit| u64::from(*bit)).collect::<Vec<_>>());
 }
@@ -139,7 +140,7 @@ fn packed_phases_have_the_predicted_noise() {
         measured += errors.iter().map(|e| e * e).sum::<f64>();
         count += errors.len();
         let params = both.keys.params();
-        predicted += plain.len() as f64 * (params.entry_variance() - params.exchange().input_variance());
+        predicted += plain.len() as f64 * params.entry_variance();
     }
     let ratio = measured / predicted;
     assert!((ratio - 1.0).abs() < 0.03 + 4.0 * (2.0 / count as f64).sqrt(), "{ratio} of {count}");
@@ -178,12 +179,12 @@ fn strangers_and_noise_are_refused() {
     // Keys of another form, and ciphertexts of another dimension.
     let tfhe = both.client.server_key().unwrap();
     let switched = [tfhe.switch_key().switch(bits[0].ciphertext()).unwrap()];
-    assert_eq!(server.from_switched_bits(&both.keys, &switched).unwrap_err().kind(), ErrorKind::Parameters);
+    assert_eq!(server.from_switched_bits(&both.keys, &switched, 0.0).unwrap_err().kind(), ErrorKind::Parameters);
     let short = TfheLiteral { lwe_dimension: 48, ..gates() }.build().unwrap();
     let server_of_short = ClientKey::generate(&short).unwrap();
     let foreign = server_of_short.server_key().unwrap();
     let shorter = foreign.switch_key().switch(server_of_short.encrypt_bit(true).unwrap().ciphertext()).unwrap();
-    let refused = other.world.server.from_switched_bits(&other.keys, &[shorter]).unwrap_err();
+    let refused = other.world.server.from_switched_bits(&other.keys, &[shorter], 0.0).unwrap_err();
     assert!(matches!(refused, HeError::Tfhe(TfheError::Shape { expected: 64, found: 48, .. })), "{refused}");
     // A client of another set, integers in place of bits, a ring that is too small.
     let params = both.keys.params();
@@ -202,6 +203,12 @@ fn strangers_and_noise_are_refused() {
     let bits = l15.world.bits(&[true], Form::Packed);
     let refused = l15.world.server.to_bits(&l15.keys, &bits).unwrap_err();
     assert!(matches!(refused, HeError::Rlwe(RlweError::OutOfLevels { .. })));
+    // Noise with which a bit could be wrong, or that is none.
+    let switched =
+        [other.client.server_key().unwrap().switch_key().switch(other.encrypt(&[true])[0].ciphertext()).unwrap()];
+    let noisy = |variance| other.world.server.from_switched_bits(&other.keys, &switched, variance).unwrap_err();
+    assert!(matches!(noisy(1e-4), HeError::NoBudget { .. }));
+    assert_eq!([noisy(-1e-9).kind(), noisy(f64::NAN).kind()], [ErrorKind::Parameters; 2]);
     // Noise over what gates take.
     let doubt = Coefficients::from_parts(
         server.params(),
@@ -246,4 +253,54 @@ fn keys_that_travelled_and_keys_that_were_changed() {
             }
         }
     }
+}
+
+/// Both schemes' sets of the golden files.
+fn golden() -> LweParams {
+    let set = BootstrapLiteral::g15().insecure(9).unwrap().build().unwrap();
+    let tfhe = TfheLiteral { lwe_dimension: 16, ..gates() }.build().unwrap();
+    LweParams::new(&set, &tfhe, LweForm::Switched).unwrap()
+}
+
+fn path(name: &str) -> std::path::PathBuf {
+    std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v1/lwe_{name}.bin"))
+}
+
+fn file(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap()
+}
+
+/// Makes the files, once for a format version: `cargo test -p sudare-he --test it -- --ignored discrete::lwe`.
+#[test]
+#[ignore = "writes the golden files of this format version"]
+fn write_golden_files() {
+    let params = golden();
+    let secret = SecretKey::generate(params.set().params()).unwrap();
+    let client = ClientKey::generate(params.exchange().params()).unwrap();
+    std::fs::write(path("secret_key"), secret_key_to_bytes(&secret).unwrap()).unwrap();
+    std::fs::write(path("client_key"), tfhe_client_key_to_bytes(&client).unwrap()).unwrap();
+    std::fs::write(path("keys"), LweKeys::generate(&params, &secret, &client).unwrap().to_bytes().unwrap()).unwrap();
+}
+
+/// The stored keys load, are written again byte by byte, and still take bits in and out.
+#[test]
+fn golden_files_load_and_mean_what_they_meant() {
+    let params = golden();
+    let keys = LweKeys::from_bytes(&params, &file("keys")).unwrap();
+    assert!(keys.to_bytes().unwrap() == file("keys"));
+    let secret = secret_key_from_bytes(params.set().params(), &file("secret_key")).unwrap();
+    let client = tfhe_client_key_from_bytes(params.exchange().params(), &file("client_key")).unwrap();
+    let keys_of_slots = BootstrapKeys::generate(&secret, params.set()).unwrap();
+    let world = World { server: Evaluator::new(Bootstrapper::new(keys_of_slots, None).unwrap()).unwrap(), secret };
+    let tfhe = client.switch_key().unwrap();
+    let plain = world.random_bits(&mut Random(3));
+    let switched: Vec<_> =
+        plain.iter().map(|bit| tfhe.switch(client.encrypt_bit(*bit).unwrap().ciphertext()).unwrap()).collect();
+    let packed = world.server.from_switched_bits(&keys, &switched, params.exchange().input_variance()).unwrap();
+    let not = Table::of_bit(4, 4, [1, 0]).unwrap();
+    let out = world.server.tables_of(&[&packed], &[not], Form::Packed).unwrap().remove(0).remove(0);
+    assert!(world.decrypt(&out).iter().zip(&plain).all(|(found, bit)| *found == u64::from(!bit)));
+    let back = world.server.to_bits(&keys, &world.bits(&plain, Form::Packed)).unwrap();
+    let found: Vec<bool> = (0..plain.len()).map(|i| client.decrypt_bit(&back.get(i).unwrap()).unwrap()).collect();
+    assert_eq!(found, plain);
 }

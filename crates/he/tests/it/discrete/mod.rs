@@ -1,5 +1,6 @@
 //! Integers and bits with tables of their values.
 
+mod exact;
 mod gates;
 mod lwe;
 mod refusals;

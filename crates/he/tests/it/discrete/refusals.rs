@@ -26,6 +26,7 @@ fn values_tables_and_operands() {
     );
     assert!(matches!(Table::new(&[0, 3], 3), Err(HeError::NotBelow { index: 1, modulus: 3, .. })));
     assert!(Table::new(&[0], 3).is_err());
+    assert!(Table::of_bit(8, 8, [0, 1]).is_err() && Table::of_bit(4, 2, [0, 2]).is_err());
 
     let x = w.encrypt(&[1], 2, Form::Packed);
     let split = w.encrypt(&[1], 2, Form::Split);

@@ -174,3 +174,33 @@ fn simulation_is_the_run() {
         assert_eq!(params.key_bytes().unwrap(), w.server.bootstrapper().keys().unwrap().bytes() as u64);
     }
 }
+
+/// Rotations in each half, with keys that reach the level where tables begin and no higher.
+#[test]
+fn rotations_of_both_forms() {
+    let World { secret, server } = World::small(BootstrapLiteral::s15(), 9);
+    let params = server.params().clone();
+    let elements = [1i64, -3].map(|steps| (params.params().rotation_element(steps), params.input_level()));
+    let keys = sudare_rlwe::keys::KeyGenerator::new(&secret).unwrap().eval_keys(None, &elements).unwrap();
+    let w = World { server: server.with_keys(keys).unwrap(), secret };
+    let x = w.integers(&mut Random(9), 16);
+    let half = x.len() / 2;
+    for form in [Form::Packed, Form::Split] {
+        let value = w.server.table(&w.encrypt(&x, 16, form), &Table::of(16, 16, |x| x).unwrap()).unwrap();
+        for steps in [1i64, -3] {
+            let rotated = w.server.rotate(&value, steps);
+            if form == Form::Split && value.level() > params.input_level() {
+                assert!(rotated.is_err());
+                continue;
+            }
+            let rotated = rotated.unwrap();
+            let at = |i: usize| i / half * half + (i as i64 + steps).rem_euclid(half as i64) as usize;
+            let wanted: Vec<u64> = (0..x.len()).map(|i| x[at(i)]).collect();
+            assert_eq!(w.decrypt(&rotated), wanted);
+            assert!(rotated.error() > value.error());
+            let signed: Vec<i64> = wanted.iter().map(|x| *x as i64).collect();
+            w.error(&rotated, &signed);
+        }
+        assert!(w.server.rotate(&value, 2).is_err());
+    }
+}

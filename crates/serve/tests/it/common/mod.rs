@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_plan::{CostModel, Goal, Plan, Planner};
-use sudare_serve::{Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
+use sudare_serve::{Event, Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 use sudare_testkit::random::unit_at;
 
 /// Tokens of two tenants.
@@ -21,7 +21,8 @@ pub struct Tenants {
 impl Tenants {
     pub fn new() -> Self {
         let (one, two) = (Token::new().unwrap(), Token::new().unwrap());
-        let text = format!("{}\n{}\n", one.line("one").unwrap(), two.line("two").unwrap());
+        let text =
+            format!("{}\n{}\n", one.line("one", None, None).unwrap(), two.line("two", Some("second"), None).unwrap());
         Self { one, two, tokens: Tokens::read(&text).unwrap() }
     }
 }
@@ -43,7 +44,10 @@ impl Running {
     pub fn with(settings: &Settings, tenants: &Tenants, panels: Vec<ServedPanel>, tls: Option<Tls>) -> Self {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = lines.clone();
-        let log = move |line: &str| log.lock().unwrap().push(line.to_owned());
+        let log = move |event: &Event| {
+            log.lock().unwrap().push(event.to_string());
+            Ok(())
+        };
         let service = Service::open(settings.clone(), tenants.tokens.clone(), panels, log).unwrap();
         let service = service.with_monitoring("127.0.0.1:0".parse().unwrap()).unwrap();
         let monitoring = service.monitoring().unwrap();

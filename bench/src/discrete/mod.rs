@@ -1,7 +1,13 @@
 //! `discrete`: gates and tables of 2^15 integers by one bootstrap: time of a gate or value, errors against their prediction,
 //! counters, keys and memory.
 //!
-//! Every result is decrypted and compared with the function in plain arithmetic.
+//! Every result is decrypted and compared with the function in plain arithmetic. `work` has whole computations.
+
+mod aes;
+mod exchange;
+mod identifiers;
+mod life;
+pub mod work;
 
 use crate::Outcome;
 use crate::lines::{Line as Row, Lines};
@@ -16,7 +22,7 @@ use sudare_he::ckks;
 use sudare_he::discrete::{Decryptor, Discrete, DiscreteSet, Encryptor, Evaluator, Form, Gate, Table};
 use sudare_ring::Threads;
 use sudare_ring::count;
-use sudare_rlwe::keys::SecretKey;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_testkit::Random;
 
 /// What to measure.
@@ -160,6 +166,17 @@ impl World {
         Ok(Self { set, secret, server, setup_s: start.elapsed().as_secs_f64() })
     }
 
+    /// The same with keys for rotations of a ring's slots, at the level of tables' results.
+    fn turning(set: DiscreteSet, log_n: Option<u32>, steps: fn(usize) -> Vec<i64>) -> Outcome<Self> {
+        let start = Instant::now();
+        let Self { secret, server, .. } = Self::new(set, log_n)?;
+        let (params, level) = (server.params().params(), server.params().output_level());
+        let elements: Vec<(u64, usize)> =
+            steps(params.degree()).into_iter().map(|steps| (params.rotation_element(steps), level)).collect();
+        let keys = KeyGenerator::new(&secret)?.eval_keys(None, &elements)?;
+        Ok(Self { set, server: server.with_keys(keys)?, secret, setup_s: start.elapsed().as_secs_f64() })
+    }
+
     /// Real and imaginary parts of slots, in the order of the values.
     fn slots(&self, value: &Discrete) -> Outcome<Vec<f64>> {
         let (owner, encoder) = (ckks::Decryptor::new(&self.secret), ckks::Encoder::new(self.server.params().params()));
@@ -200,14 +217,24 @@ fn cases(set: DiscreteSet) -> Outcome<Vec<(&'static str, Form, u64, Work)>> {
     })
 }
 
-/// Runs every set and case.
+/// A line of the suite.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// A bootstrap of tables.
+    Tables(Box<Measured>),
+    /// Bits of TFHE in and out.
+    Exchange(Box<exchange::Exchanged>),
+}
+
+/// Runs every set and case, and with bits modulo 4 their way from TFHE and back.
 pub fn run(
     options: &Options,
     budget: Budget,
     threads: &Threads,
     machine: &Machine,
     out: &mut Lines,
-) -> Outcome<Vec<Measured>> {
+) -> Outcome<Vec<Cell>> {
     let mut lines = Vec::new();
     let mut unit = Unit::new()?;
     for name in &options.set {
@@ -215,7 +242,14 @@ pub fn run(
         for (name, form, modulus, work) in cases(world.set)? {
             let line = case(&world, name, (form, modulus, &work), (budget, threads, machine), &mut unit)?;
             out.put(&line)?;
-            lines.push(line);
+            lines.push(Cell::Tables(Box::new(line)));
+        }
+        if world.set == DiscreteSet::G15 {
+            exchange::run(&world, (budget, threads, machine), &mut unit, &mut |line| {
+                out.put(&line)?;
+                lines.push(Cell::Exchange(Box::new(line)));
+                Ok(())
+            })?;
         }
     }
     Ok(lines)
@@ -334,12 +368,22 @@ mod tests {
     /// A whole run over a small ring, and a set that does not exist.
     #[test]
     fn small_sets_are_measured() {
-        let options = Options { set: vec!["g15".into(), "L15".into(), "S15".into()], log_n: Some(9) };
+        let options = Options { set: vec!["g15".into(), "L15".into(), "S15".into()], log_n: Some(10) };
         let (budget, machine) = (Budget { seconds: 0.0, least: 1 }, Machine::here());
         let mut out = Lines::new(true);
-        let lines = run(&options, budget, &Threads::new(1), &machine, &mut out).unwrap();
+        let all = run(&options, budget, &Threads::new(1), &machine, &mut out).unwrap();
         out.finish().unwrap();
-        assert_eq!(lines.len(), 9);
+        let (mut lines, mut exchanged) = (Vec::new(), 0);
+        for cell in all {
+            match cell {
+                Cell::Tables(line) => lines.push(line),
+                Cell::Exchange(line) => {
+                    assert!(line.check == "ok" && line.wire_bytes > 0, "{line:?}");
+                    exchanged += 1;
+                }
+            }
+        }
+        assert_eq!((lines.len(), exchanged), (9, 4));
         for line in &lines {
             assert_eq!((line.check.as_str(), line.wrong, line.security_bits), ("ok", 0, 0), "{line:?}");
             assert!(line.log_error < line.log_bound && line.transforms > 0);

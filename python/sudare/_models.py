@@ -1,0 +1,500 @@
+"""Trained models on encrypted inputs: a server computes what a network says of inputs that it cannot read.
+
+>>> digits = np.sin(np.arange(40 * 6) ** 1.3).reshape(40, 6)
+>>> model = sd.compile([sd.Dense(np.eye(6, 4), function="tanh"), sd.Dense(np.ones((4, 2)))],
+...                    example=digits, error=1e-2, insecure=9)
+>>> client = sd.Client(model.plan)
+>>> server = client.server(model)
+>>> answers = client.decrypt(server.run(client.encrypt(digits[:3])))
+>>> bool(np.abs(answers - model.polynomial(digits[:3])).max() < 1e-2)
+True
+>>> model.predict(client, server, digits[:3]).shape
+(3,)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._errors import InputError, ShapeError, UnsupportedError
+from ._files import PathLike, Source, Travels, octets
+from ._keys import KeyedServer, SecretHolder
+from ._progress import progress
+from ._values import array, count, real
+
+__all__ = [
+    "CompiledModel",
+    "Dense",
+    "ModelAnswer",
+    "ModelClient",
+    "ModelPlan",
+    "ModelRequest",
+    "ModelServer",
+    "compile",
+]
+
+#: Functions by the names that a `Dense` layer and scikit-learn give them.
+_FUNCTIONS: dict[str, Any] = {
+    "identity": "identity",
+    "relu": "relu",
+    "tanh": "tanh",
+    "logistic": "sigmoid",
+    "sigmoid": "sigmoid",
+    "square": {"power": 2},
+    "exp": "exp",
+    "softplus": "softplus",
+    "gelu": "gelu",
+    "silu": {"swish": 1.0},
+}
+#: Scalars that a binary classifier's only row of coefficients gives.
+_BINARY = 2
+
+
+class Dense(NamedTuple):
+    """A dense layer: `weights` of shape (inputs, outputs), `bias` of the outputs, and a function's name."""
+
+    weights: ArrayLike
+    bias: ArrayLike | None = None
+    function: str = "identity"
+    name: str | None = None
+
+
+class _Wanted(NamedTuple):
+    error: float
+    label: str
+    agreement: float
+    approximation: float | None
+    degree: int | None
+    margin: float
+    batch: int
+    insecure: int | None
+
+
+class _Read(NamedTuple):
+    """A model that was read: layers, what labels are, and the classes that they name."""
+
+    layers: list[Dense]
+    label: str
+    classes: NDArray[Any] | None
+
+
+def compile(  # noqa: A001
+    model: Any,
+    *,
+    example: ArrayLike,
+    error: float = 1e-2,
+    agreement: float = 0.99,
+    approximation: float | None = None,
+    degree: int | None = None,
+    margin: float = 1.5,
+    batch: int = 1,
+    insecure: int | None = None,
+) -> CompiledModel:
+    """A model for encrypted inputs: of an ONNX file, a fitted estimator or pipeline, or `Dense` layers.
+
+    `example` has inputs row by row, or of the model's own shape: at least one, better hundreds, and not
+    those that the model is judged by. Ranges of all values are theirs, times `margin`; what lies outside
+    is refused before encryption, or at decryption as far as it shows. They are public: the plan has them,
+    in two digits.
+
+    Functions become polynomials of the least degrees with which the share `agreement` of the examples
+    keeps its label (of a regression: no output is further away than `approximation`, which is `error`
+    without), or of `degree`. `error` is another matter: what encryption adds, the bound on the distance of
+    a decrypted answer from the polynomial model's. `batch` examples come in one ciphertext, as far as
+    there is room.
+
+    `insecure` is log2 of the degree of a ring without security, for tests.
+
+    Raises `UnsupportedError`, which names all layers that cannot be computed and what to write instead;
+    `PlanError` for a wish that nothing satisfies, with what would do; `FormatError` for a damaged file;
+    `ShapeError` and `InputError` for examples that are none.
+    """
+    name = type(model).__name__
+    wanted = _Wanted(
+        real(error, "error"),
+        "numbers",
+        real(agreement, "agreement"),
+        None if approximation is None else real(approximation, "approximation"),
+        None if degree is None else count(degree, "degree"),
+        real(margin, "margin"),
+        count(batch, "batch"),
+        insecure,
+    )
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, (str, os.PathLike)):
+        with open(model, "rb") as file:
+            model = file.read()
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return _of_onnx(bytes(model), example, wanted)
+    if hasattr(model, "state_dict") and hasattr(model, "forward"):
+        raise UnsupportedError(
+            f"{name} is compiled from its ONNX file: torch.onnx.export(model.eval(), (example,), "
+            "'model.onnx'), and compile('model.onnx', example=…)"
+        )
+    read = _Read(list(model), "", None) if isinstance(model, (list, tuple)) else _of_estimator(model)
+    rows = _rows(example, None)
+    inputs = rows.shape[1]
+    layers = []
+    for number, layer in enumerate(read.layers):
+        weights = np.asarray(layer.weights, dtype=np.float64)
+        if weights.ndim == 1:
+            # One number for each input.
+            weights = np.diag(weights)
+        if weights.ndim != _BINARY or weights.shape[0] != inputs:
+            raise ShapeError(
+                f"layer {number} has weights of the shape {weights.shape}, where ({inputs}, …) belong"
+            )
+        inputs = weights.shape[1]
+        bias = np.zeros(inputs) if layer.bias is None else np.broadcast_to(layer.bias, (inputs,))
+        if layer.function not in _FUNCTIONS:
+            known = ", ".join(_FUNCTIONS)
+            raise UnsupportedError(
+                f"layer {number}: the function {layer.function!r}; these are known: {known}"
+            )
+        function = json.dumps(_FUNCTIONS[layer.function])
+        title = layer.name or f"layer {number}"
+        layers.append((title, np.ascontiguousarray(weights), [float(b) for b in bias], function))
+    if not layers:
+        raise InputError("a model without layers")
+    wanted = _labelled(wanted, read.label or _label(inputs))
+    return CompiledModel(_core.Model.from_layers(layers, rows, wanted), read.classes)
+
+
+def _label(outputs: int) -> str:
+    return "argmax" if outputs > 1 else "numbers"
+
+
+def _labelled(wanted: _Wanted, label: str) -> _Wanted:
+    if label == "numbers" and wanted.approximation is None and wanted.degree is None:
+        wanted = wanted._replace(approximation=wanted.error)
+    return wanted._replace(label=label)
+
+
+def _of_onnx(file: bytes, example: ArrayLike, wanted: _Wanted) -> CompiledModel:
+    inputs, outputs = _core.Model.sizes(file)
+    core = _core.Model.from_onnx(file, _rows(example, inputs), _labelled(wanted, _label(outputs)))
+    return CompiledModel(core, None)
+
+
+def _rows(values: Any, inputs: int | None) -> NDArray[np.float64]:
+    """Examples, one a row."""
+    found = array(values)
+    if found.dtype.kind not in "biuf":
+        raise InputError(f"inputs are real numbers, not {found.dtype}")
+    if found.ndim == 0 or found.size == 0:
+        raise ShapeError("inputs are a table of at least one example")
+    if inputs is None:
+        rows = found.reshape(found.shape[0], -1) if found.ndim > 1 else found.reshape(1, -1)
+    elif found.size % inputs or found.size // inputs not in (1, found.shape[0]):
+        raise ShapeError(f"examples of {inputs} numbers; these have the shape {found.shape}")
+    else:
+        rows = found.reshape(-1, inputs)
+    return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def _of_estimator(model: Any) -> _Read:
+    """A fitted estimator of scikit-learn, or a pipeline of such, by its attributes."""
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    layers: list[Dense] = []
+    read = _Read([], "", None)
+    for number, step in enumerate(steps):
+        if step is None or step == "passthrough":
+            continue
+        read = _of_step(step, last=number == len(steps) - 1)
+        layers += read.layers
+    return _Read(layers, read.label, read.classes)
+
+
+def _of_step(step: Any, *, last: bool) -> _Read:
+    name = type(step).__name__
+    scaled = _of_transformer(step, name)
+    if scaled is not None:
+        return _Read([scaled], "numbers", None)
+    classes = getattr(step, "classes_", None)
+    if not last:
+        raise UnsupportedError(f"{name} inside of a pipeline; transform with it before encryption")
+    if hasattr(step, "coefs_") and hasattr(step, "intercepts_"):
+        return _of_perceptron(step, name, classes)
+    if hasattr(step, "coef_") and hasattr(step, "intercept_") and not hasattr(step, "support_vectors_"):
+        weights = np.atleast_2d(np.asarray(step.coef_, dtype=np.float64)).T
+        dense = Dense(weights, np.atleast_1d(step.intercept_), name=name)
+        if classes is None:
+            return _Read([dense], "numbers", None)
+        return _Read([dense], "sign" if weights.shape[1] == 1 else "argmax", np.asarray(classes))
+    if not any(key.endswith("_") and not key.startswith("_") for key in vars(step)):
+        raise InputError(f"{name} is not fitted; fit it first")
+    raise UnsupportedError(
+        f"{name} is not compiled yet; linear models, MLPClassifier, MLPRegressor, StandardScaler, "
+        "MinMaxScaler and PCA are, and ONNX files of networks"
+    )
+
+
+def _of_transformer(step: Any, name: str) -> Dense | None:
+    """A linear preparation of inputs; none for another step."""
+    if name == "StandardScaler":
+        features = step.n_features_in_
+        scale = np.ones(features) if step.scale_ is None else np.asarray(step.scale_)
+        mean = np.zeros(features) if step.mean_ is None or not step.with_mean else np.asarray(step.mean_)
+        return Dense(1 / scale, -mean / scale, name=name)
+    if name == "MinMaxScaler" and not step.clip:
+        return Dense(np.asarray(step.scale_), np.asarray(step.min_), name=name)
+    if name == "PCA":
+        weights = np.asarray(step.components_).T
+        if step.whiten:
+            weights = weights / np.sqrt(step.explained_variance_)
+        return Dense(weights, -np.asarray(step.mean_) @ weights, name=name)
+    return None
+
+
+def _of_perceptron(step: Any, name: str, classes: Any) -> _Read:
+    last = len(step.coefs_) - 1
+    at_client = classes is not None and step.out_activation_ in ("softmax", "logistic")
+    if not at_client and step.out_activation_ != "identity":
+        raise UnsupportedError(
+            f"{name}: an output function {step.out_activation_!r}; it is left to the client"
+        )
+    layers = [
+        Dense(weights, bias, step.activation if k < last else "identity", f"{name} layer {k}")
+        for k, (weights, bias) in enumerate(zip(step.coefs_, step.intercepts_, strict=True))
+    ]
+    if classes is None:
+        return _Read(layers, "numbers", None)
+    if np.ndim(classes) != 1 or getattr(step, "_label_binarizer", None) is None:
+        raise UnsupportedError(f"{name} with several labels at once")
+    return _Read(layers, "sign" if len(classes) == _BINARY else "argmax", np.asarray(classes))
+
+
+class ModelPlan(Travels):
+    """What client and server of a compiled model share: parameters, keys, ranges, promises. No weights."""
+
+    def __init__(self, core: _core.ModelPlan, classes: NDArray[Any] | None = None) -> None:
+        self._core, self._classes = core, classes
+
+    @classmethod
+    def from_json(cls, text: str) -> ModelPlan:
+        """A plan of its text. Raises `FormatError`, `SecurityError`."""
+        return cls(_core.ModelPlan.from_json(text))
+
+    @classmethod
+    def load(cls, path: PathLike) -> ModelPlan:
+        """A plan of a file that `save` wrote. Raises as `from_json`."""
+        return cls.from_json(octets(path).decode(errors="replace"))
+
+    @property
+    def hash(self) -> str:
+        """Names the plan: parties that have one name have one plan."""
+        return self._core.hash
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """All that it says, as its text has it."""
+        figures: dict[str, Any] = json.loads(self._core.to_json())
+        return figures
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of the evaluation keys in memory."""
+        return self._core.key_bytes
+
+    def to_json(self) -> str:
+        """Its text."""
+        return self._core.to_json()
+
+    def _saved(self) -> bytes:
+        return self.to_json().encode()
+
+    def __str__(self) -> str:
+        return self._core.explain()
+
+    def __repr__(self) -> str:
+        inputs, outputs, _ = self._core.sizes
+        return f"<sudare model plan: {inputs} numbers in, {outputs} out, {self.hash[:12]}>"
+
+
+class CompiledModel(Travels):
+    """A model with its weights and its plan: what `compile` gives, and a server computes with."""
+
+    def __init__(self, core: _core.Model, classes: NDArray[Any] | None = None) -> None:
+        self._core, self._classes = core, classes
+
+    @classmethod
+    def from_bytes(cls, data: Source) -> CompiledModel:
+        """A model of its bytes, or of a file that `save` wrote. It has no names of classes.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for weights of another plan.
+        """
+        if isinstance(data, (str, os.PathLike)):
+            with open(data, "rb") as file:
+                data = file.read()
+        return cls(_core.Model.from_bytes(bytes(data) if not hasattr(data, "read") else data.read()))
+
+    @property
+    def plan(self) -> ModelPlan:
+        """What its client needs."""
+        return ModelPlan(self._core.plan, self._classes)
+
+    def to_bytes(self) -> bytes:
+        """Plan and weights, for a server."""
+        return self._core.to_bytes()
+
+    def _saved(self) -> bytes:
+        return self.to_bytes()
+
+    def clear(self, inputs: ArrayLike) -> NDArray[np.float64]:
+        """The given model's answers, in the clear and in double precision. Raises `ShapeError`."""
+        return self._core.clear(_rows(inputs, self._core.plan.sizes[0]), polynomial=False)
+
+    def polynomial(self, inputs: ArrayLike) -> NDArray[np.float64]:
+        """The polynomial model's answers, in the clear. Raises `ShapeError`."""
+        return self._core.clear(_rows(inputs, self._core.plan.sizes[0]), polynomial=True)
+
+    def predict(self, client: ModelClient, server: ModelServer, inputs: ArrayLike) -> NDArray[Any]:
+        """Encrypts inputs, computes on them, and decrypts: labels of a classifier, else numbers.
+
+        Raises as `ModelClient.encrypt`, `ModelServer.run` and `ModelClient.decrypt`.
+        """
+        answers = client.decrypt(server.run(client.encrypt(inputs)))
+        label = self.plan.figures["label"]
+        if label == "numbers":
+            return answers[:, 0] if answers.shape[1] == 1 else answers
+        labels = answers.argmax(axis=1) if label == "argmax" else (answers[:, 0] > 0).astype(np.int64)
+        return labels if self._classes is None else self._classes[labels]
+
+    def __str__(self) -> str:
+        return str(self.plan)
+
+    def __repr__(self) -> str:
+        return repr(self.plan).replace("model plan", "model", 1)
+
+
+class ModelRequest:
+    """Encrypted inputs."""
+
+    def __init__(self, core: _core.ModelRequest) -> None:
+        self._core = core
+
+    def __len__(self) -> int:
+        return self._core.count
+
+    def to_bytes(self) -> bytes:
+        """What travels."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, plan: ModelPlan, data: Source) -> ModelRequest:
+        """A request from its bytes. Raises `FormatError`, `KeyMismatchError` for another plan's."""
+        return cls(_core.ModelRequest.from_bytes(plan._core, octets(data)))
+
+    def __repr__(self) -> str:
+        return f"<sudare model request of {len(self)}>"
+
+
+class ModelAnswer:
+    """Encrypted answers."""
+
+    def __init__(self, core: _core.ModelAnswer) -> None:
+        self._core = core
+
+    def __len__(self) -> int:
+        return self._core.count
+
+    def to_bytes(self) -> bytes:
+        """What travels."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, plan: ModelPlan, data: Source) -> ModelAnswer:
+        """An answer from its bytes. Raises `FormatError`, `KeyMismatchError` for another plan's."""
+        return cls(_core.ModelAnswer.from_bytes(plan._core, octets(data)))
+
+    def __repr__(self) -> str:
+        return f"<sudare model answer of {len(self)}>"
+
+
+class ModelServer(KeyedServer[_core.ModelServer]):
+    """Computes with a model's weights and evaluation keys. It holds nothing secret."""
+
+    def __init__(self, core: _core.ModelServer, model: CompiledModel) -> None:
+        self._core, self._model = core, model
+
+    @classmethod
+    def from_bytes(
+        cls, model: CompiledModel, data: Source, *, threads: int = 0, stored: bool = True
+    ) -> ModelServer:
+        """A server from evaluation keys. With `stored` weights are encoded once, else for every request.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for keys of other parameters,
+        `MissingKeyError`.
+        """
+        return cls(_core.ModelServer.from_bytes(model._core, octets(data), threads, stored), model)
+
+    def run(self, request: ModelRequest) -> ModelAnswer:
+        """The model's answers to encrypted inputs.
+
+        Raises `KeyMismatchError` for a request of another plan or key.
+        """
+        with progress("computing") as report:
+            return ModelAnswer(self._core.run(request._core, report))
+
+    def __repr__(self) -> str:
+        return f"<sudare model server {self.threads} threads, keys {self.key_bytes / 1e6:.1f} MB, no secret>"
+
+
+class ModelClient(SecretHolder[_core.ModelClient]):
+    """Owns the secret key: encrypts inputs, reads answers. `sudare.Client(model.plan)` makes one."""
+
+    _again: ClassVar[str] = "ModelClient.from_secret_bytes(plan, data)"
+
+    def __init__(self, plan: ModelPlan, *, threads: int = 0) -> None:
+        self._core, self._plan, self._threads = _core.ModelClient(plan._core, threads), plan, threads
+
+    @classmethod
+    def from_secret_bytes(cls, plan: ModelPlan, data: Source, *, threads: int = 0) -> ModelClient:
+        """A client from the secret key that `secret_bytes` or `save` gave.
+
+        Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters.
+        """
+        client = cls.__new__(cls)
+        if isinstance(data, (str, os.PathLike)):
+            core = _core.ModelClient.load(plan._core, os.fspath(data), threads)
+        else:
+            core = _core.ModelClient.from_secret_bytes(plan._core, octets(data), threads)
+        client._core, client._plan, client._threads = core, plan, threads
+        return client
+
+    @property
+    def plan(self) -> ModelPlan:
+        """The plan."""
+        return self._plan
+
+    def server(self, model: CompiledModel, *, stored: bool = True) -> ModelServer:
+        """A server of a model with new evaluation keys, for one process.
+
+        Elsewhere `ModelServer.from_bytes` makes one.
+
+        Raises `KeyMismatchError` for a model of another plan.
+        """
+        return ModelServer(self._core.server(model._core, self._threads, stored), model)
+
+    def encrypt(self, inputs: ArrayLike) -> ModelRequest:
+        """Encrypt inputs, row by row or of the model's own shape.
+
+        Raises `InputError` for numbers that are not finite or outside of the calibrated range, which it
+        names; `ShapeError`.
+        """
+        return ModelRequest(self._core.encrypt(_rows(inputs, self._plan._core.sizes[0])))
+
+    def decrypt(self, answer: ModelAnswer) -> NDArray[np.float64]:
+        """The answers, one a row: logits of a classifier.
+
+        Raises `PrecisionError` where a value on the way left the interval of its polynomial, as far as an
+        answer shows it; `KeyMismatchError` for another plan's or key's answer.
+        """
+        return self._core.decrypt(answer._core)
