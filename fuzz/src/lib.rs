@@ -2,7 +2,7 @@
 //! behind the checksums are reached, with their checksums made right. No panic, and what is
 //! accepted is written again as the same bytes.
 //!
-//! Plans, stores and requests have modules of their own, which the ordinary tests of `matrix` and `serve` include: there
+//! Plans, stores and requests have modules of their own, which the ordinary tests of `session` and `serve` include: there
 //! each runs on its seeds and some changes of them.
 
 pub mod mutation;
@@ -13,11 +13,11 @@ pub mod stores;
 use mutation::Random;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use sudare_exact::refresh::{RefreshKeys, RefreshLiteral, RefreshParams};
+use sudare_exact::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
 use sudare_genome::message::Head;
 use sudare_genome::vcf::VariantFile;
 use sudare_genome::{Client, Options, Panel, Pending, Server, Sites, lookup, simd, trie};
-use sudare_exact::{IntegerParams, integer_params_from_bytes, integer_params_to_bytes, read_integer_params};
-use sudare_exact::refresh::{RefreshKeys, RefreshLiteral, RefreshParams};
 use sudare_he::discrete::{DiscreteSet, LweKeys, LweParams};
 use sudare_rlwe::Params;
 use sudare_rlwe::params::ParamsLiteral;

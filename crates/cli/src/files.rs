@@ -157,15 +157,16 @@ impl Whole {
 /// same outputs do so one after the other, and no signal comes between.
 pub fn place(outputs: Vec<Whole>, existing: Existing) -> Result<(), CliError> {
     let Some(first) = outputs.first() else { return Ok(()) };
-    let folder = Folder::lock(folder(&first.path));
+    let place = folder(&first.path).to_path_buf();
+    let folder = Folder::lock(&place);
+    let files = outputs.iter().any(|output| !is_standard(&output.path));
     outputs
         .iter()
         .filter(|output| !is_standard(&output.path))
         .try_for_each(|output| output.access.check(&output.path))?;
     let mut rest = outputs.into_iter();
     move_all(&mut rest, existing, &mut scratch())?;
-    folder.sync();
-    Ok(())
+    if files { folder.sync().in_file(&place) } else { Ok(()) }
 }
 
 fn move_all(

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe as rlwe;
-use sudare_rlwe::{Backend, KeyId, Shaped};
+use sudare_rlwe::{Backend, KeyId, RlweError, Shaped};
 
 /// Parts with t·Σ_i c_i·s^i ≡ c modulo Q_level, c a small polynomial that is g·m modulo t:
 /// m is the message and g the plaintext factor.
@@ -127,6 +127,27 @@ impl<S: Scheme, C: Shaped> Ciphertext<S, C> {
     /// The ciphertext without what it says of its message.
     pub fn inner(&self) -> &C {
         &self.inner
+    }
+
+    /// The same message with its parts elsewhere: copied to a device, or back.
+    ///
+    /// # Errors
+    /// Those of `copy`; `RlweError::WrongParameters`, `RlweError::NoSuchLevel`, `RlweError::Operands` for what is no copy.
+    pub fn copied<D: Shaped>(
+        &self,
+        copy: impl FnOnce(&C) -> Result<D, RlweError>,
+    ) -> Result<Ciphertext<S, D>, ExactError> {
+        let inner = copy(&self.inner)?;
+        self.params.rlwe().expect("the copy", inner.params())?;
+        let (left, right) = (inner.polynomials(), self.inner.polynomials());
+        if inner.level() != self.level() {
+            let (wanted, highest) = (self.level(), inner.level());
+            return Err(RlweError::NoSuchLevel { operation: "a copy", wanted, highest }.into());
+        }
+        if left != right {
+            return Err(RlweError::Operands { operation: "a copy", left, right }.into());
+        }
+        Ok(Ciphertext::new(&self.params, inner, self.state()))
     }
 
     /// Its parameters.

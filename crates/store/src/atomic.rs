@@ -229,27 +229,35 @@ fn moved(
     let folder = Folder::lock(folder(path));
     over.check(path)?;
     rename().at(path)?;
-    if durability == Durability::Power {
-        folder.sync();
-    }
-    Ok(())
+    if durability == Durability::Power { folder.sync().at(path) } else { Ok(()) }
 }
 
 /// A folder that nobody else places files in until this is dropped, if it can be locked.
 #[derive(Debug)]
-pub struct Folder(Option<File>);
+pub struct Folder(io::Result<File>);
 
 impl Folder {
     /// Waits for others. A folder that cannot be locked is not shared with anybody who would wait.
     pub fn lock(path: &Path) -> Self {
-        let folder = File::open(path).ok();
+        let folder = File::open(path);
         let _ = folder.as_ref().map(File::lock);
         Self(folder)
     }
 
-    /// The names in it are on the disk only when it is.
-    pub fn sync(&self) {
-        let _ = self.0.as_ref().map(File::sync_all);
+    /// The names in it are on the disk when this returns. Where the system opens no folders, or has no such operation on them,
+    /// there is nothing to do.
+    ///
+    /// # Errors
+    /// Those of the system: the files have their names, and may lose them with the power.
+    pub fn sync(&self) -> io::Result<()> {
+        match &self.0 {
+            Ok(folder) => match folder.sync_all() {
+                Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+                done => done,
+            },
+            Err(e) if cfg!(unix) => Err(e.kind().into()),
+            Err(_) => Ok(()),
+        }
     }
 }
 
@@ -417,6 +425,18 @@ mod tests {
             self.1.push(start..start + count);
             Ok(count)
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_cannot_be_brought_to_the_disk_is_an_error() {
+        let (place, file) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        assert!(Folder::lock(place.path()).sync().is_ok());
+        let gone = Folder::lock(&place.path().join("gone"));
+        assert_eq!(gone.sync().unwrap_err().kind(), io::ErrorKind::NotFound);
+        let inside = file.path().join("inside");
+        assert!(moved(&inside, Over::All, Durability::Power, || Ok(())).is_err());
+        assert!(moved(&inside, Over::All, Durability::Process, || Ok(())).is_ok());
     }
 
     #[test]

@@ -4,3 +4,5 @@
 mod bootstrap;
 #[cfg(feature = "emulate")]
 mod evaluator;
+#[cfg(feature = "emulate")]
+mod exact;
