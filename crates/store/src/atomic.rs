@@ -430,11 +430,11 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_folder_that_cannot_be_brought_to_the_disk_is_an_error() {
-        let (place, file) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        let place = tempfile::tempdir().unwrap();
         assert!(Folder::lock(place.path()).sync().is_ok());
         let gone = Folder::lock(&place.path().join("gone"));
         assert_eq!(gone.sync().unwrap_err().kind(), io::ErrorKind::NotFound);
-        let inside = file.path().join("inside");
+        let inside = place.path().join("gone/inside");
         assert!(moved(&inside, Over::All, Durability::Power, || Ok(())).is_err());
         assert!(moved(&inside, Over::All, Durability::Process, || Ok(())).is_ok());
     }
