@@ -27,6 +27,9 @@ pub struct Options {
     /// Rounds of the game of life.
     #[arg(long, default_value_t = 20)]
     rounds: usize,
+    /// Rounds of AES-128, whose last one has no MixColumns; the cipher has 10.
+    #[arg(long, default_value_t = aes::ROUNDS)]
+    aes_rounds: usize,
     /// Where the picture of the last round goes, as SVG.
     #[arg(long)]
     picture: Option<std::path::PathBuf>,
@@ -138,7 +141,8 @@ pub fn run(options: &Options, threads: &Threads, machine: &Machine, out: &mut Li
         let found = threads.run(|| match name.as_str() {
             "identifiers" => identifiers::run(&world, options.identifiers, &mut server),
             "life" => life::run(&world, options.rounds, options.picture.as_deref(), &mut server),
-            _ => aes::run(&world, &mut server),
+            _ if !(1..=aes::ROUNDS).contains(&options.aes_rounds) => Err("AES-128 has 1 to 10 rounds".into()),
+            _ => aes::run(&world, options.aes_rounds, &mut server),
         })?;
         let params = world.server.params().params();
         let line = Computed {
@@ -173,7 +177,14 @@ mod tests {
     fn small_computations() {
         let work = ["identifiers", "life", "aes"].map(String::from).to_vec();
         let picture = std::env::temp_dir().join(format!("sudare-life-{}.svg", std::process::id()));
-        let options = Options { work, log_n: Some(9), identifiers: 1000, rounds: 6, picture: Some(picture.clone()) };
+        let options = Options {
+            work,
+            log_n: Some(9),
+            identifiers: 1000,
+            rounds: 6,
+            aes_rounds: 2,
+            picture: Some(picture.clone()),
+        };
         let mut out = Lines::new(true);
         let lines = run(&options, &Threads::new(1), &Machine::here(), &mut out).unwrap();
         out.finish().unwrap();

@@ -101,7 +101,6 @@ fn bad_data() {
     encrypt("huge.npy", 3, "");
     place.write("text.csv", "1,2,3,4\n5,6,seven,8\n1,2,3,4\n");
     encrypt("text.csv", 3, "line 2, column 3");
-    encrypt("a.txt", 7, "");
     place.write("a.txt", "1");
     encrypt("a.txt", 2, ".npy, .csv or .tsv");
     encrypt("missing.npy", 7, "missing.npy");
