@@ -34,12 +34,14 @@ def blocks(document: Path, language: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_python(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The blocks of a document run one after the other, as a reader would type them."""
+def test_python(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The blocks of a document run in turn, as a reader would type them, in a folder beside `data`."""
     found = blocks(document, "python")
     if any('"sudare"' in code for _, code in found) and not COMMAND.exists():
         pytest.skip("the command is not built")
     monkeypatch.setenv("PATH", f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
     # Rust examples run with the tests of the crate that the page is about.
     assert found or blocks(document, "rust") or blocks(document, "sh"), (
         "a document of the guide without an example"
