@@ -334,11 +334,8 @@ class IndexClient(SecretHolder[_core.IndexClient]):
         Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters.
         """
         client = cls.__new__(cls)
-        if isinstance(data, (str, os.PathLike)):
-            core = _core.IndexClient.load(index._core, os.fspath(data), threads)
-        else:
-            core = _core.IndexClient.from_secret_bytes(index._core, octets(data), threads)
-        client._core, client._index, client._threads = core, index, threads
+        client._core = cls._read(_core.IndexClient, index._core, data, threads)
+        client._index, client._threads = index, threads
         return client
 
     @property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, NoReturn, Protocol, TypeVar
+import os
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 from ._errors import UnsupportedError
-from ._files import Travels
+from ._files import Source, Travels, octets
 
 Computes = TypeVar("Computes")
 
@@ -57,11 +58,18 @@ class SecretHolder(Travels, Generic[Secret]):
         """The secret key. Whoever gets these bytes reads everything."""
         return self._core.secret_bytes()
 
+    @staticmethod
+    def _read(kind: Any, home: Any, data: Source, threads: int) -> Any:
+        """The core of a client: a path is read past Python's memory, which nobody wipes."""
+        if isinstance(data, (str, os.PathLike)):
+            return kind.load(home, os.fspath(data), threads)
+        return kind.from_secret_bytes(home, octets(data), threads)
+
     def _saved(self) -> bytes:
         return self.secret_bytes()
 
     def _write(self, path: str, overwrite: bool) -> None:
-        # Past Python's memory, which nobody wipes.
+        # As `_read`.
         self._core.save(path, overwrite)
 
     def __reduce__(self) -> NoReturn:

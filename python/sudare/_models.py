@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,8 @@ __all__ = [
     "ModelServer",
     "compile",
 ]
+
+Core = TypeVar("Core", bound="_core.ModelRequest | _core.ModelAnswer")
 
 #: Functions by the names that a `Dense` layer and scikit-learn give them.
 _FUNCTIONS: dict[str, Any] = {
@@ -374,10 +376,10 @@ class CompiledModel(Travels):
         return repr(self.plan).replace("model plan", "model", 1)
 
 
-class ModelRequest:
-    """Encrypted inputs."""
+class _Message(Generic[Core]):
+    """Several encrypted examples, or answers to them."""
 
-    def __init__(self, core: _core.ModelRequest) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
 
     def __len__(self) -> int:
@@ -386,6 +388,10 @@ class ModelRequest:
     def to_bytes(self) -> bytes:
         """What travels."""
         return self._core.to_bytes()
+
+
+class ModelRequest(_Message[_core.ModelRequest]):
+    """Encrypted inputs."""
 
     @classmethod
     def from_bytes(cls, plan: ModelPlan, data: Source) -> ModelRequest:
@@ -396,18 +402,8 @@ class ModelRequest:
         return f"<sudare model request of {len(self)}>"
 
 
-class ModelAnswer:
+class ModelAnswer(_Message[_core.ModelAnswer]):
     """Encrypted answers."""
-
-    def __init__(self, core: _core.ModelAnswer) -> None:
-        self._core = core
-
-    def __len__(self) -> int:
-        return self._core.count
-
-    def to_bytes(self) -> bytes:
-        """What travels."""
-        return self._core.to_bytes()
 
     @classmethod
     def from_bytes(cls, plan: ModelPlan, data: Source) -> ModelAnswer:
@@ -462,11 +458,8 @@ class ModelClient(SecretHolder[_core.ModelClient]):
         Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters.
         """
         client = cls.__new__(cls)
-        if isinstance(data, (str, os.PathLike)):
-            core = _core.ModelClient.load(plan._core, os.fspath(data), threads)
-        else:
-            core = _core.ModelClient.from_secret_bytes(plan._core, octets(data), threads)
-        client._core, client._plan, client._threads = core, plan, threads
+        client._core = cls._read(_core.ModelClient, plan._core, data, threads)
+        client._plan, client._threads = plan, threads
         return client
 
     @property

@@ -58,7 +58,7 @@ impl<S: Scheme> Ciphertext<S> {
     /// unit modulo t, or a noise bound that is no number.
     pub fn from_parts(params: &IntegerParams, inner: rlwe::Ciphertext, state: State) -> Result<Self, ExactError> {
         let (State { factor, noise }, level) = (state, inner.level());
-        params.rlwe().expect("the ciphertext", inner.params())?;
+        params.rlwe().require("the ciphertext", inner.params())?;
         let only = match inner.seed() {
             Some(_) => Some(S::fresh_factor(params, level)),
             None => S::only_factor(params, level),
@@ -138,7 +138,7 @@ impl<S: Scheme, C: Shaped> Ciphertext<S, C> {
         copy: impl FnOnce(&C) -> Result<D, RlweError>,
     ) -> Result<Ciphertext<S, D>, ExactError> {
         let inner = copy(&self.inner)?;
-        self.params.rlwe().expect("the copy", inner.params())?;
+        self.params.rlwe().require("the copy", inner.params())?;
         let (left, right) = (inner.polynomials(), self.inner.polynomials());
         if inner.level() != self.level() {
             let (wanted, highest) = (self.level(), inner.level());

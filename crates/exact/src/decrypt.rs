@@ -24,12 +24,12 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn new(params: &IntegerParams, secret: &'a SecretKey) -> Result<Self, ExactError> {
-        params.rlwe().expect("the secret key", secret.params())?;
+        params.rlwe().require("the secret key", secret.params())?;
         Ok(Self { params: params.clone(), inner: rlwe::Decryptor::new(secret), scheme: PhantomData })
     }
 
     fn check(&self, ciphertext: &Ciphertext<S>) -> Result<(), ExactError> {
-        self.params.expect("the ciphertext", &ciphertext.params)?;
+        self.params.require("the ciphertext", &ciphertext.params)?;
         self.inner.check(ciphertext.inner())?;
         ciphertext.check_fits("decryption")
     }

@@ -124,7 +124,7 @@ impl Encoder {
     /// # Errors
     /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], [`ExactError::NoSlots`].
     pub fn decode_unsigned(&self, plaintext: &Plaintext, packing: Packing) -> Result<Vec<u64>, ExactError> {
-        self.params.expect("the plaintext", &plaintext.params)?;
+        self.params.require("the plaintext", &plaintext.params)?;
         match packing {
             Packing::Coefficients => Ok(plaintext.coefficients.clone()),
             Packing::Slots => {

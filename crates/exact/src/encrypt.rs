@@ -29,7 +29,7 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
     /// # Errors
     /// `RlweError::WrongParameters`; `RlweError::Ring` if the system gives no entropy.
     pub fn with_secret_key(params: &IntegerParams, key: &'a SecretKey) -> Result<Self, ExactError> {
-        params.rlwe().expect("the secret key", key.params())?;
+        params.rlwe().require("the secret key", key.params())?;
         Ok(Self::new(params, rlwe::Encryptor::with_secret_key(key)?))
     }
 
@@ -38,7 +38,7 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
     /// # Errors
     /// `RlweError::WrongParameters`; `RlweError::Ring` if the system gives no entropy.
     pub fn with_public_key(params: &IntegerParams, key: &'a PublicKey) -> Result<Self, ExactError> {
-        params.rlwe().expect("the public key", key.params())?;
+        params.rlwe().require("the public key", key.params())?;
         Ok(Self::new(params, rlwe::Encryptor::with_public_key(key)?))
     }
 
@@ -67,7 +67,7 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
     pub fn encrypt_at(&self, plaintext: &Plaintext, level: usize) -> Result<Ciphertext<S>, ExactError> {
         let noise = self.params.noise().message() + self.inner.noise().bound(&NEGLIGIBLE);
         // Checks come before anything is drawn.
-        self.params.expect("the plaintext", &plaintext.params)?;
+        self.params.require("the plaintext", &plaintext.params)?;
         self.params.expect_level("encryption", level)?;
         check_fits(&self.params, "encryption", level, noise)?;
         let factor = S::fresh_factor(&self.params, level);

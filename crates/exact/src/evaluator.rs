@@ -43,7 +43,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// `RlweError::WrongParameters`.
     pub fn with_backend(params: &IntegerParams, backend: B) -> Result<Self, ExactError> {
         let inner = rlwe::Evaluator::with_backend(backend);
-        params.rlwe().expect("the evaluation keys", inner.params())?;
+        params.rlwe().require("the evaluation keys", inner.params())?;
         Ok(Self { params: params.clone(), inner, scheme: PhantomData })
     }
 
@@ -77,7 +77,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// # Errors
     /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
     pub fn check(&self, ciphertext: &CiphertextOf<S, B>) -> Result<(), ExactError> {
-        self.params.expect("the ciphertext", &ciphertext.params)?;
+        self.params.require("the ciphertext", &ciphertext.params)?;
         Ok(self.inner.check(ciphertext.inner())?)
     }
 
@@ -199,7 +199,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
         minus: bool,
     ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
-        self.params.expect("the plaintext", &p.params)?;
+        self.params.require("the plaintext", &p.params)?;
         let noise = a.noise + self.params.noise().message();
         check_fits(&self.params, operation, a.level(), noise)?;
         let make = || Ok::<_, RlweError>(p.addend(a.level(), a.factor).into_eval());
@@ -219,7 +219,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     ) -> Result<CiphertextOf<S, B>, ExactError> {
         let operation = "product with a plaintext";
         self.check(a)?;
-        self.params.expect("the plaintext", &p.params)?;
+        self.params.require("the plaintext", &p.params)?;
         if p.level() < a.level() {
             return Err(RlweError::NoSuchLevel { operation, wanted: a.level(), highest: p.level() }.into());
         }
@@ -233,7 +233,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// # Errors
     /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::NoSuchLevel`.
     pub fn factor(&self, p: &Plaintext, level: usize) -> Result<PlainFactor<B::Plaintext>, ExactError> {
-        self.params.expect("the plaintext", &p.params)?;
+        self.params.require("the plaintext", &p.params)?;
         self.prepared(level, p.size()?, || Ok(p.multiplier(level)))
     }
 
@@ -250,7 +250,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     ) -> Result<PlainFactor<B::Plaintext>, ExactError> {
         self.prepared(level, norm, || {
             let p = make()?;
-            self.params.expect("the plaintext", &p.params)?;
+            self.params.require("the plaintext", &p.params)?;
             let found = p.size()?;
             if found > norm {
                 return Err(parameters(format!(

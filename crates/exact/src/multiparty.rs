@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 /// Refuses a ciphertext of other parameters than the session's, or one that states less noise than whoever decrypts worked out.
 fn check<S: Scheme>(session: &Session, ciphertext: &Ciphertext<S>, noise: f64) -> Result<(), ExactError> {
-    session.params().expect("the ciphertext", ciphertext.params.rlwe())?;
+    session.params().require("the ciphertext", ciphertext.params.rlwe())?;
     if ciphertext.noise < noise * (1.0 - (-40f64).exp2()) {
         return Err(ExactError::NotAsComputed { what: "noise bound", found: ciphertext.noise, expected: noise });
     }
@@ -124,7 +124,7 @@ impl<S: Scheme> SharedHandover<S> {
         (params, receiver): (&IntegerParams, &PublicKey),
     ) -> Result<Self, ExactError> {
         check(session, ciphertext, noise)?;
-        params.rlwe().expect("the receiver's public key", receiver.params())?;
+        params.rlwe().require("the receiver's public key", receiver.params())?;
         if params.t() != ciphertext.params.t() {
             let (found, expected) = (params.t(), ciphertext.params.t());
             return Err(ExactError::WrongPlainModulus { what: "the receiver's parameters", found, expected });

@@ -181,11 +181,11 @@ impl IntegerParams {
     }
 
     /// Refuses an object of another set or plaintext modulus.
-    pub(crate) fn expect(&self, what: &'static str, other: &Self) -> Result<(), ExactError> {
+    pub(crate) fn require(&self, what: &'static str, other: &Self) -> Result<(), ExactError> {
         if Arc::ptr_eq(&self.0, &other.0) {
             return Ok(());
         }
-        self.0.params.expect(what, &other.0.params)?;
+        self.0.params.require(what, &other.0.params)?;
         if self.t() != other.t() {
             return Err(ExactError::WrongPlainModulus { what, found: other.t(), expected: self.t() });
         }

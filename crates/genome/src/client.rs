@@ -189,7 +189,7 @@ impl Client {
         let most = if self.plan.protocol == Protocol::Simd { crate::message::MAX_BATCH } else { 1 };
         crate::error::in_range("queries of one message", questions.len() as u64, 1, most as u64)?;
         if private {
-            self.plan.protocol.expect(Protocol::Trie)?;
+            self.plan.protocol.require(Protocol::Trie)?;
         }
         match &self.inner {
             Inner::Trie(c) => c.query(sites.hash(), &questions[0], private),

@@ -184,7 +184,7 @@ impl AnswerHead {
         let (protocol, private) = (Protocol::from_code(fields.u32()?)?, flag(&mut fields)?);
         let (panel, query) = (PanelHash(fields.bytes32()?), QueryId(fields.bytes32()?));
         fields.finish()?;
-        protocol.expect(pending.head.protocol)?;
+        protocol.require(pending.head.protocol)?;
         if panel != pending.head.panel {
             return Err(GenomeError::WrongPanel { found: panel, expected: pending.head.panel });
         }

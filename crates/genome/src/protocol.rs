@@ -42,7 +42,7 @@ impl Protocol {
         found.ok_or(WireError::Corrupt { what: "an unknown protocol" })
     }
 
-    pub(crate) fn expect(self, expected: Self) -> Result<(), GenomeError> {
+    pub(crate) fn require(self, expected: Self) -> Result<(), GenomeError> {
         if self == expected {
             return Ok(());
         }

@@ -24,8 +24,8 @@ impl Ciphertexts {
         let none = RlweError::Operands { operation: "a batch of ciphertexts", left: 0, right: 0 };
         let first = *ciphertexts.first().ok_or(none)?;
         for c in ciphertexts {
-            first.params().expect("the ciphertext", c.params())?;
-            first.key().expect("the ciphertext", c.key())?;
+            first.params().require("the ciphertext", c.params())?;
+            first.key().require("the ciphertext", c.key())?;
             if c.level() != first.level() {
                 return Err(CudaError::Mismatch("ciphertexts of a batch are of one level: drop levels first").into());
             }
@@ -63,8 +63,8 @@ impl Ciphertexts {
         let none = RlweError::Operands { operation: "a batch of ciphertexts", left: 0, right: 0 };
         let (first, _) = items.first().ok_or(none)?;
         for (batch, _) in items {
-            first.params.expect("the ciphertext", &batch.params)?;
-            first.key.expect("the ciphertext", batch.key)?;
+            first.params.require("the ciphertext", &batch.params)?;
+            first.key.require("the ciphertext", batch.key)?;
         }
         let parts: Vec<_> = items.iter().map(|(batch, item)| (&batch.parts, *item)).collect();
         Ok(first.with(Batch::gather(&parts)?, first.level))

@@ -158,7 +158,8 @@ pub(crate) fn lowest_prime(network: &Network, sizes: &[[f64; 2]], input: f64, lo
 /// Parameters' slots that a network takes for one example.
 pub(crate) fn widest(network: &Network) -> usize {
     let maps = network.layers.iter().flat_map(|l| &l.sources).map(|(_, m)| m.rows().max(m.columns()));
-    period(maps.max().unwrap_or_default())
+    // A network of constants has no map and takes a slot.
+    period(maps.fold(1, usize::max))
 }
 
 /// Whether parameters hold a network's layers for so many examples.

@@ -32,7 +32,7 @@ impl Client {
     /// # Errors
     /// [`ModelError::He`] for a key of other parameters.
     pub fn with_secret(plan: &Plan, secret: SecretKey) -> Result<Self, ModelError> {
-        plan.params().hash().expect("the secret key", secret.params().hash())?;
+        plan.params().hash().require("the secret key", secret.params().hash())?;
         Ok(Self { plan: plan.clone(), secret: Arc::new(secret) })
     }
 

@@ -72,7 +72,7 @@ impl Server {
         }
     }
 
-    /// The model's answers. `progress` is told how many ciphertexts of how many are done.
+    /// The model's answers. `progress` gets the ciphertexts that are done and all of them.
     ///
     /// # Errors
     /// [`ModelError::Mixed`] for a request of another plan; [`ModelError::He`] for one under another key.

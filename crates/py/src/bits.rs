@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
-use crate::work::{Workers, long, with_progress};
+use crate::work::{Workers, bytes, long, with_progress};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -83,8 +83,7 @@ impl BitsArray {
 
     /// Its bytes on the wire.
     fn to_bytes<'py>(&self, py: Python<'py>, params: &BitsParams) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(sudare_tfhe::wire::tfhe_array_to_bytes(&params.0, &self.0)?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(sudare_tfhe::wire::tfhe_array_to_bytes(&params.0, &self.0)?))
     }
 
     /// Its shape.
@@ -185,8 +184,7 @@ impl BitsClient {
 
     /// A key that encrypts for this client, as it travels.
     fn public_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(sudare_tfhe::wire::tfhe_public_key_to_bytes(&self.0.public_key()?)?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(sudare_tfhe::wire::tfhe_public_key_to_bytes(&self.0.public_key()?)?))
     }
 
     /// A server with new evaluation keys.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::files::{hold_key, read_key, write_key};
 use crate::plan::Plan;
 use crate::server::Server;
-use crate::work::{Workers, long, with_progress};
+use crate::work::{Workers, bytes, long, with_progress};
 use numpy::{PyArray3, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -71,14 +71,12 @@ impl Client {
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(secret_key_to_bytes(self.0.secret_key())?))
     }
 
     /// The bytes of a new public key.
     fn public_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.public_key()?.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.public_key()?.to_bytes()?))
     }
 
     /// The secret key's public name.

@@ -3,7 +3,7 @@
 use crate::device::name_of;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::work::long;
+use crate::work::{bytes, long};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sudare_session as session;
@@ -22,8 +22,7 @@ impl Encrypted {
 
     /// Its bytes on the wire.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     /// Rows and columns.

@@ -2,7 +2,7 @@
 
 use crate::error::{Refusal, Result};
 use crate::files;
-use crate::work::{Workers, long, with_progress};
+use crate::work::{Workers, bytes, long, with_progress};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -153,8 +153,7 @@ impl GenomeSites {
 
     /// Its bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     /// The panel's name.
@@ -263,8 +262,7 @@ impl GenomeClient {
 
     /// The bytes of the server's keys.
     fn evaluation_keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let keys = long(py, || Ok(self.1.run(|| self.0.evaluation_keys())?))?;
-        Ok(PyBytes::new(py, &keys))
+        bytes(py, || Ok(self.1.run(|| self.0.evaluation_keys())?))
     }
 
     /// The key's public name.

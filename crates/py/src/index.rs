@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
-use crate::work::{Workers, long, with_progress};
+use crate::work::{Workers, bytes, long, with_progress};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -152,8 +152,7 @@ impl IndexClient {
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(secret_key_to_bytes(self.inner.secret())?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(secret_key_to_bytes(self.inner.secret())?))
     }
 
     /// The secret key's public name.
@@ -275,8 +274,7 @@ impl IndexServer {
 
     /// The keys' bytes.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.keys.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.keys.to_bytes()?))
     }
 
     /// The name of the secret key.
@@ -379,8 +377,7 @@ impl IndexQuery {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     /// Questions in it.
@@ -402,8 +399,7 @@ impl IndexAnswer {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     /// What was asked: "count", "fetch" or "scores"; and of how many questions and thresholds.

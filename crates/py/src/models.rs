@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
-use crate::work::{Workers, long, with_progress};
+use crate::work::{Workers, bytes, long, with_progress};
 use numpy::ndarray::Array2;
 use numpy::{PyArray2, PyReadonlyArray2, ToPyArray};
 use pyo3::prelude::*;
@@ -88,8 +88,7 @@ impl Model {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     #[getter]
@@ -199,8 +198,7 @@ impl ModelClient {
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(secret_key_to_bytes(self.inner.secret())?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(secret_key_to_bytes(self.inner.secret())?))
     }
 
     /// The secret key's public name.
@@ -266,8 +264,7 @@ impl ModelServer {
 
     /// The keys' bytes.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.keys.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.keys.to_bytes()?))
     }
 
     /// The name of the secret key.
@@ -309,8 +306,7 @@ impl ModelRequest {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     /// Examples in it.
@@ -332,8 +328,7 @@ impl ModelAnswer {
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.to_bytes()?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.to_bytes()?))
     }
 
     /// Answers in it.

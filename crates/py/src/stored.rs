@@ -6,7 +6,7 @@ use crate::encrypted::Encrypted;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::server::Server;
-use crate::work::{long, with_progress};
+use crate::work::{bytes, long, with_progress};
 use numpy::PyReadonlyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -77,8 +77,7 @@ impl Stored {
 
     /// The container of a block.
     fn block<'py>(&self, py: Python<'py>, row: usize, col: usize) -> Result<Bound<'py, PyBytes>> {
-        let bytes = long(py, || Ok(self.0.block(row, col)?))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes(py, || Ok(self.0.block(row, col)?))
     }
 
     /// What a product would read, write and take: for people, and as JSON.

@@ -3,6 +3,7 @@
 use crate::error::{Refusal, Result, raised};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,14 @@ const MAX_THREADS: u16 = 4096;
 /// signals that came in; what they raise (a `KeyboardInterrupt`) ends the work and is raised here.
 pub fn long<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     with_progress(py, None, |_| work())
+}
+
+/// Bytes for Python, which work makes without the interpreter's lock.
+pub fn bytes<'py, B: AsRef<[u8]> + Send>(
+    py: Python<'py>,
+    work: impl FnOnce() -> Result<B> + Send,
+) -> Result<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(py, long(py, work)?.as_ref()))
 }
 
 /// The same for work that tells how far it has come: a callable of (done, all) is called by the

@@ -50,8 +50,8 @@ impl Context {
     /// # Errors
     /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`].
     pub fn check(&self, a: &impl Shaped) -> Result<(), RlweError> {
-        self.params().expect("the ciphertext", a.params())?;
-        self.keys.id().expect("the ciphertext", a.key())
+        self.params().require("the ciphertext", a.params())?;
+        self.keys.id().require("the ciphertext", a.key())
     }
 
     /// The same, and refuses ciphertexts of three parts.

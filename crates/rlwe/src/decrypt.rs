@@ -28,8 +28,8 @@ impl<'a> Decryptor<'a> {
     /// # Errors
     /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`].
     pub fn check(&self, ciphertext: &Ciphertext) -> Result<(), RlweError> {
-        self.secret.params().expect("the ciphertext", ciphertext.params())?;
-        self.secret.id().expect("the ciphertext", ciphertext.key())
+        self.secret.params().require("the ciphertext", ciphertext.params())?;
+        self.secret.id().require("the ciphertext", ciphertext.key())
     }
 
     /// Σ_i c_i·s^i modulo the primes of a level, at most the ciphertext's: the message and its error, for the

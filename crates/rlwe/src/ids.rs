@@ -18,7 +18,7 @@ impl ParamsHash {
     ///
     /// # Errors
     /// [`RlweError::WrongParameters`].
-    pub fn expect(self, what: &'static str, found: Self) -> Result<(), RlweError> {
+    pub fn require(self, what: &'static str, found: Self) -> Result<(), RlweError> {
         if found == self { Ok(()) } else { Err(RlweError::WrongParameters { what, found, expected: self }) }
     }
 
@@ -49,7 +49,7 @@ impl KeyId {
     ///
     /// # Errors
     /// [`RlweError::WrongKey`].
-    pub fn expect(self, what: &'static str, found: Self) -> Result<(), RlweError> {
+    pub fn require(self, what: &'static str, found: Self) -> Result<(), RlweError> {
         if found == self { Ok(()) } else { Err(RlweError::WrongKey { what, found, expected: self }) }
     }
 }

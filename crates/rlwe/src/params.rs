@@ -291,8 +291,8 @@ impl Params {
     ///
     /// # Errors
     /// [`RlweError::WrongParameters`].
-    pub fn expect(&self, what: &'static str, other: &Self) -> Result<(), RlweError> {
-        if self.same(other) { Ok(()) } else { self.hash().expect(what, other.hash()) }
+    pub fn require(&self, what: &'static str, other: &Self) -> Result<(), RlweError> {
+        if self.same(other) { Ok(()) } else { self.hash().require(what, other.hash()) }
     }
 
     /// Refuses a level above the highest.

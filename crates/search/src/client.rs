@@ -65,7 +65,7 @@ impl Client {
     /// # Errors
     /// [`SearchError::He`] for a key of other parameters.
     pub fn with_secret(index: &Index, secret: SecretKey) -> Result<Self, SearchError> {
-        index.params().hash().expect("the secret key", secret.params().hash())?;
+        index.params().hash().require("the secret key", secret.params().hash())?;
         Ok(Self { index: index.clone(), secret: Arc::new(secret) })
     }
 
@@ -168,7 +168,7 @@ impl Client {
         Query::new(&self.index, vectors.chunks_exact(d).enumerate().map(one).collect::<Result<_, _>>()?)
     }
 
-    fn expect(&self, answer: &Answer, wanted: Asked) -> Result<(), SearchError> {
+    fn require(&self, answer: &Answer, wanted: Asked) -> Result<(), SearchError> {
         match answer.asked() == wanted {
             true => Ok(()),
             false => Err(SearchError::OtherAnswer { found: answer.asked().name(), wanted: wanted.name() }),
@@ -186,7 +186,7 @@ impl Client {
     /// [`SearchError::OtherAnswer`]; [`SearchError::NoSum`] for ciphertexts that hold no sum; [`SearchError::He`] for an answer
     /// under another key.
     pub fn sums(&self, answer: &Answer) -> Result<Vec<Vec<f64>>, SearchError> {
-        self.expect(answer, Asked::Count)?;
+        self.require(answer, Asked::Count)?;
         // All slots hold the sum, which is real.
         let one = |c: &Ciphertext| {
             let slots = self.slots(c)?;
@@ -236,7 +236,7 @@ impl Client {
     /// [`SearchError::OtherAnswer`], [`SearchError::BlurredPayload`], [`SearchError::Unresolved`]; [`SearchError::He`] for an
     /// answer under another key.
     pub fn hits(&self, answer: &Answer) -> Result<Vec<Vec<Hit>>, SearchError> {
-        self.expect(answer, Asked::Fetch)?;
+        self.require(answer, Asked::Fetch)?;
         let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
         let (shape, about) = (self.index.shape(), answer.about());
         let order = self.order(&about.index);
@@ -291,7 +291,7 @@ impl Client {
     /// # Errors
     /// [`SearchError::OtherAnswer`]; [`SearchError::He`] for an answer under another key.
     pub fn scores(&self, answer: &Answer) -> Result<Vec<Vec<f64>>, SearchError> {
-        self.expect(answer, Asked::Scores)?;
+        self.require(answer, Asked::Scores)?;
         let (shape, about) = (self.index.shape(), answer.about());
         let order = self.order(&about.index);
         let each = about.segments.len().max(1);

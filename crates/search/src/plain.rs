@@ -142,7 +142,7 @@ impl PlainClient {
     /// # Errors
     /// [`SearchError::He`] for a key of other parameters.
     pub fn with_secret(index: &PlainIndex, secret: SecretKey) -> Result<Self, SearchError> {
-        index.params.hash().expect("the secret key", secret.params().hash())?;
+        index.params.hash().require("the secret key", secret.params().hash())?;
         Ok(Self { index: index.clone(), secret })
     }
 

@@ -1,4 +1,4 @@
-//! What the operator's logs are told, as lines of text or of JSON.
+//! Events of the operator's logs, as lines of text or of JSON.
 //!
 //! No event has a token, an element of a value or a figure of a query. Digests of objects, which are names, are in events of
 //! the audit alone.
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Where events go. What an audit cannot be told is refused.
+/// Where events go. A request whose event the audit log cannot take is refused.
 pub(crate) type Log = Arc<dyn Fn(&Event) -> io::Result<()> + Send + Sync>;
 
 /// Something that happened, at a moment.

@@ -230,9 +230,9 @@ impl Jobs {
             inner.jobs.insert((tenant.clone(), id.clone()), job.clone());
             job
         };
-        let told = asked.audited(caller.audit("job").with("job", id.as_str()));
-        let told = (self.log)(&told).map_err(Problem::from);
-        if let Err(error) = told.and_then(|()| self.store(&job, Durability::Power)) {
+        let event = asked.audited(caller.audit("job").with("job", id.as_str()));
+        let appended = (self.log)(&event).map_err(Problem::from);
+        if let Err(error) = appended.and_then(|()| self.store(&job, Durability::Power)) {
             self.inner().jobs.remove(&(tenant.clone(), id));
             return Err(error);
         }
@@ -424,7 +424,7 @@ impl Jobs {
             _ => &self.metrics.failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        let told = |event: Event| {
+        let named = |event: Event| {
             let mut record = job.record();
             record.state.clone_from(&state);
             let event = event.with("tenant", &*job.tenant).with("job", record.id.as_str()).with("state", state.name());
@@ -435,14 +435,14 @@ impl Jobs {
             };
             event.lasting(started.elapsed().as_secs_f64())
         };
-        let line = told(Event::log("job"));
+        let line = named(Event::log("job"));
         // Without the disk the job is done again after a restart: its result is the same.
         if let Err(error) = self.store(job, Durability::Process) {
             let _ = (self.log)(&Event::note(format!("the record of a job cannot be written: {error}")));
         }
         let audit = match &state {
-            State::Done { result, .. } => told(Event::audit("end")).with("result", result.to_string()),
-            _ => told(Event::audit("end")),
+            State::Done { result, .. } => named(Event::audit("end")).with("result", result.to_string()),
+            _ => named(Event::audit("end")),
         };
         if let Err(error) = (self.log)(&audit) {
             let _ = (self.log)(&Event::note(format!("the audit cannot be written: {error}")));

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | what may be asked of it, what changes while it runs, and how it ends | [`Service`], [`Settings`], [`Control`], [`Stop`] |
 //! | who may ask, in which panels | [`Tokens`], [`ServedPanel`] |
-//! | what its operator is told | [`Event`] |
+//! | events of its logs | [`Event`] |
 //! | what a job is | [`Request`], [`Operand`], [`State`] |
 //! | refusals | [`Problem`] |
 //! | the other side | [`Remote`] |

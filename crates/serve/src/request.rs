@@ -52,8 +52,7 @@ impl Request {
         };
         match self {
             Self::Compute { plan, keys, operation, operands } => {
-                let operation = serde_json::to_value(operation).unwrap_or_default();
-                let event = event.with("operation", operation.get("op").and_then(|op| op.as_str()).unwrap_or("run"));
+                let event = event.with("operation", operation.as_ref().map_or("run", Operation::name));
                 let event = named(event.with("plan", plan.to_string()), "keys", keys);
                 event.with("operands", operands.iter().map(|o| o.object.to_string()).collect::<Vec<_>>())
             }

@@ -147,8 +147,8 @@ impl Shared {
         let last = || {
             headers.get_all(FORWARDED_FOR).iter().next_back()?.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()
         };
-        let told = if self.behind_proxy { last() } else { None };
-        told.unwrap_or_else(|| place.map_or(Ipv4Addr::UNSPECIFIED.into(), |place| place.address))
+        let forwarded = if self.behind_proxy { last() } else { None };
+        forwarded.unwrap_or_else(|| place.map_or(Ipv4Addr::UNSPECIFIED.into(), |place| place.address))
     }
 
     /// Whose token a request shows, as of now.
@@ -159,7 +159,7 @@ impl Shared {
         Ok(Caller { tenant: entry.tenant.clone(), token: entry.name.clone(), address })
     }
 
-    /// What the audit is not told does not happen.
+    /// Appends to the audit log first: what it cannot take is refused.
     fn audit(&self, event: Event) -> Result<(), Problem> {
         (self.log)(&event).map_err(Problem::from)
     }

@@ -466,7 +466,7 @@ impl Server {
         if plan != expected {
             return Err(MatrixError::WrongPlan { what, found: plan, expected });
         }
-        Ok(self.key_id().expect(what, key)?)
+        Ok(self.key_id().require(what, key)?)
     }
 
     /// Refuses a value of another plan or context.

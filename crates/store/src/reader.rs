@@ -115,13 +115,13 @@ impl Reader {
             let path = self.paths.shard(shard);
             let digests = check_shard(&path, &self.root.grid, shard)?;
             for ((row, col), digest) in self.root.grid.members(shard).zip(digests) {
-                self.expect(&path, row, col, &digest)?;
+                self.require(&path, row, col, &digest)?;
             }
         }
         Ok(())
     }
 
-    fn expect(&self, path: &Path, row: usize, col: usize, digest: &[u8; DIGEST]) -> Result<(), StoreError> {
+    fn require(&self, path: &Path, row: usize, col: usize, digest: &[u8; DIGEST]) -> Result<(), StoreError> {
         let at = (row * self.root.grid.cols + col) * DIGEST;
         match self.digests[at..at + DIGEST] == *digest {
             true => Ok(()),
@@ -177,7 +177,7 @@ impl BlockSource for Reader {
         let path = || self.paths.shard(self.root.grid.place(row, col).0);
         let (header, inner) =
             container(block.bytes()).map_err(|e| StoreError::Block { path: path(), row, col, error: e.into() })?;
-        self.expect(&path(), row, col, &digest_with(&header, inner))?;
+        self.require(&path(), row, col, &digest_with(&header, inner))?;
         Ok(inner)
     }
 }

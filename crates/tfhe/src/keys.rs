@@ -283,8 +283,8 @@ pub(crate) fn check_owner(
     expected: (ParamsHash, KeyId),
     found: (ParamsHash, KeyId),
 ) -> Result<(), TfheError> {
-    expected.0.expect(what, found.0)?;
-    Ok(expected.1.expect(what, found.1)?)
+    expected.0.require(what, found.0)?;
+    Ok(expected.1.require(what, found.1)?)
 }
 
 /// # Errors

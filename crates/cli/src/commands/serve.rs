@@ -89,8 +89,8 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         ..Settings::new(&a.data)
     };
     let logs = Arc::new(Logs::open(a, args.quiet)?);
-    let told = logs.clone();
-    let mut service = Service::open(settings, tokens, panels, move |event| told.write(event)).in_file(&a.data)?;
+    let events = logs.clone();
+    let mut service = Service::open(settings, tokens, panels, move |event| events.write(event)).in_file(&a.data)?;
     if let Some(address) = a.metrics {
         service = service.with_monitoring(address)?;
     }

@@ -75,7 +75,7 @@ pub struct Serve {
     /// Figures for Prometheus at http://HOST:PORT/metrics, and whether it runs at /healthz
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Requests and ends of jobs are told to the end of this file; opened again on SIGHUP [default: standard error]
+    /// Requests and ends of jobs are appended to this file; opened again on SIGHUP [default: standard error]
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// How the log is written; the audit is JSON always

@@ -31,7 +31,7 @@ fn add(a: &AddToken) -> Result<(), CliError> {
     let before = if a.tokens.exists() { text(&a.tokens)? } else { String::new() };
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     let after = format!("{before}{gap}{line}\n");
-    // Two tokens of one name could not be told apart.
+    // Nobody could tell two tokens of one name apart.
     Tokens::read(&after).in_file(&a.tokens)?;
     let mut out = Output::create(&a.tokens, Access::Owner)?;
     out.write_all(after.as_bytes()).in_file(&a.tokens)?;

@@ -98,7 +98,7 @@ impl Asked {
     }
 
     #[track_caller]
-    fn expect(&self, sample: &str, hap: &str, matched: &str, status: &str) {
+    fn require(&self, sample: &str, hap: &str, matched: &str, status: &str) {
         let lines = self.answer();
         let line: Vec<&str> = lines.lines().last().unwrap().split('\t').collect();
         assert_eq!([line[0], line[1], line[5], line[6], line[7]], [sample, hap, "7", matched, status], "{lines}");
@@ -112,12 +112,12 @@ fn the_trie_protocol() {
     asked.query("--sample C --hap 1 --circuit-private");
     place.fails("genome search panel q -o a", 4, "eval");
     place.ok("genome search panel q --keys trie/eval.keys -o a");
-    asked.expect("C", "1", "5", "partial");
+    asked.require("C", "1", "5", "partial");
     // Shared by two.
     asked.query("--sample C --hap 1 --eps 2");
     place.ok("genome search panel q -o a");
     // Only one haplotype begins as C's first does.
-    asked.expect("C", "1", "0", "none");
+    asked.require("C", "1", "0", "none");
     place.fails("genome keygen -o trie", 2, "--force");
     place.fails(
         "genome query panel.sites --keys trie/secret.key --variants mine.vcf --sample A,C --region 7:10-70 -o two",
@@ -135,12 +135,12 @@ fn the_lookup_protocol() {
     place.fails("genome search panel q -o a", 4, "keys");
     place.fails("genome search panel q --keys trie/eval.keys -o a", 4, "keys");
     place.ok("genome search panel q --keys lookup/eval.keys -o a");
-    asked.expect("B", "2", "7", "full");
+    asked.require("B", "2", "7", "full");
     place.fails("genome answer panel.sites --keys trie/secret.key q.private a", 4, "protocol");
     // A panel of one's own, on a server that learns nothing of it.
     place.ok("genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables");
     place.ok("genome search tables q --keys lookup/eval.keys -o a");
-    asked.expect("B", "2", "7", "full");
+    asked.require("B", "2", "7", "full");
     place.ok("genome search tables q --keys lookup/eval.keys --memory 1GB -o a");
     place.fails("genome search tables q --keys lookup/eval.keys --memory 1kB -o b", 6, "allow as many");
     place.fails(

@@ -226,9 +226,9 @@ impl Gadget {
     /// [`CudaError::Mismatch`] for operands of other shapes, primes or devices or too few pairs,
     /// [`CudaError::SharedMemory`], [`CudaError::OutOfMemory`].
     pub fn switch(&self, batch: &Batch<Eval>, plus: Option<&Batch<Eval>>, pairs: &Pairs) -> Result<Batch<Eval>> {
-        self.expect(batch, 1)?;
+        self.require(batch, 1)?;
         if let Some(plus) = plus {
-            self.expect(plus, 2)?;
+            self.require(plus, 2)?;
             if plus.len() != batch.len() {
                 return Err(CudaError::Mismatch("what is added to a key switch has an item for each polynomial"));
             }
@@ -246,7 +246,7 @@ impl Gadget {
     /// # Errors
     /// As [`Gadget::switch`], and for a division of other primes.
     pub fn product(&self, a: &Batch<Eval>, b: &Batch<Eval>, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
-        self.expect(a, 2)?;
+        self.require(a, 2)?;
         a.expect_same(b)?;
         let [a0, a1, b0, b1] = [a, a, b, b].map(|x| x.rows().every(2));
         let [a1, b1] = [(a, a1), (b, b1)].map(|(x, _)| x.rows().from(1).every(2));
@@ -258,7 +258,7 @@ impl Gadget {
     /// # Errors
     /// As [`Gadget::product`].
     pub fn relinearize(&self, batch: &Batch<Eval>, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
-        self.expect(batch, 3)?;
+        self.require(batch, 3)?;
         let [d0, d1, d2] = [0, 1, 2].map(|part| batch.rows().from(part).every(3));
         let source = Source::Given { c: d2, plus: [d0, d1], count: 2 };
         self.run(source, batch.len(), None, Some(pairs), Some(division), 1)
@@ -270,7 +270,7 @@ impl Gadget {
     /// # Errors
     /// As [`Gadget::product`], and [`RingError::GaloisElement`](sudare_ring::RingError::GaloisElement).
     pub fn rotate(&self, batch: &Batch<Eval>, g: u64, pairs: &Pairs, division: &Division) -> Result<Batch<Eval>> {
-        self.expect(batch, 2)?;
+        self.require(batch, 2)?;
         let inverse = super::permute::inverse_element(self.q.degree(), g)?;
         self.run(Source::second(batch, 1), batch.len(), None, Some(pairs), Some(division), inverse)
     }
@@ -282,7 +282,7 @@ impl Gadget {
     /// [`CudaError::Mismatch`] for items of other than two parts, other primes or another device,
     /// [`CudaError::SharedMemory`], [`CudaError::OutOfMemory`].
     pub fn decompose(&self, batch: &Batch<Eval>) -> Result<Digits> {
-        self.expect(batch, 2)?;
+        self.require(batch, 2)?;
         let (n, items, core) = (self.q.degree(), batch.len(), self.device.core());
         let half = core.memory((items * self.q.len() * n).max(1))?;
         let raised = core.memory((items * self.digits() * self.qp.len() * n).max(1))?;
@@ -330,7 +330,7 @@ impl Gadget {
         }
     }
 
-    fn expect(&self, batch: &Batch<Eval>, parts: usize) -> Result<()> {
+    fn require(&self, batch: &Batch<Eval>, parts: usize) -> Result<()> {
         if !batch.device().is(&self.device) {
             return Err(CudaError::Mismatch("a batch is on another device than the tables of its key switch"));
         }
@@ -344,7 +344,7 @@ impl Gadget {
 
     /// The items of digits that are this gadget's.
     fn expect_digits<'a>(&self, digits: &'a Digits) -> Result<&'a Batch<Eval>> {
-        self.expect(&digits.batch, 2)?;
+        self.require(&digits.batch, 2)?;
         if digits.shape.0 != self.qp || digits.shape.1 != self.digit {
             return Err(CudaError::Mismatch("these digits are of another size or over other special primes"));
         }

@@ -27,7 +27,7 @@ impl RefreshKeys {
     /// # Errors
     /// `RlweError::WrongParameters` for a secret of another set; `RlweError::Ring` without entropy.
     pub fn generate(secret: &SecretKey, params: &RefreshParams) -> Result<Self, ExactError> {
-        params.params().rlwe().expect("the secret key", secret.params())?;
+        params.params().rlwe().require("the secret key", secret.params())?;
         let sparse = SecretKey::generate(params.gate())?;
         Self::with_sparse(secret, &sparse, params)
     }

@@ -104,7 +104,7 @@ impl Client {
     /// [`GenomeError::WrongQuery`], [`GenomeError::WrongPanel`], [`GenomeError::WrongProtocol`],
     /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::Tfhe`].
     pub fn answer(&self, pending: &Pending, answer: &[u8]) -> Result<Vec<Answer>, GenomeError> {
-        pending.head.protocol.expect(Protocol::Lookup)?;
+        pending.head.protocol.require(Protocol::Lookup)?;
         let bits = pending.head.shape().answer_bits() as usize;
         let mut reader = AnswerHead::read(answer, pending)?;
         let leveled = self.params.leveled();

@@ -63,7 +63,7 @@ impl Search<'_> {
         let (head, mut reader) = Head::read(query)?;
         let (shape, n) = (head.shape(), self.tables.haplotypes());
         (self.stage)(Stage::Initialise, 0, shape.sites);
-        head.protocol.expect(Protocol::Lookup)?;
+        head.protocol.require(Protocol::Lookup)?;
         crate::error::in_range("queries of one message", head.batch as u64, 1, 1)?;
         self.check_windows(&head)?;
         let (params, query_id) = (self.keys.params(), QueryId::of(query));

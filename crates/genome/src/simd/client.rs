@@ -133,7 +133,7 @@ impl Client {
     /// [`GenomeError::WrongQuery`], [`GenomeError::WrongPanel`], [`GenomeError::WrongProtocol`],
     /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::Exact`].
     pub fn answer(&self, pending: &Pending, answer: &[u8]) -> Result<Vec<Answer>, GenomeError> {
-        pending.head.protocol.expect(Protocol::Simd)?;
+        pending.head.protocol.require(Protocol::Simd)?;
         let mut reader = AnswerHead::read(answer, pending)?;
         reader.header().expect_params(self.params.hash())?;
         reader.header().expect_key(self.id())?;

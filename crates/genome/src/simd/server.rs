@@ -107,7 +107,7 @@ impl Search<'_> {
     /// [`GenomeError::Window`], [`GenomeError::Range`], [`GenomeError::Wire`], [`GenomeError::Exact`].
     pub fn run(&self, query: &[u8]) -> Result<(Vec<u8>, Counters), GenomeError> {
         let (head, mut reader) = Head::read(query)?;
-        head.protocol.expect(Protocol::Simd)?;
+        head.protocol.require(Protocol::Simd)?;
         let shape = head.shape();
         self.keys.set.check(shape)?;
         let params = self.keys.params();

@@ -103,7 +103,7 @@ impl Client {
     /// [`GenomeError::WrongQuery`], [`GenomeError::WrongPanel`], [`GenomeError::WrongProtocol`],
     /// [`GenomeError::Nonsense`], [`GenomeError::Wire`], [`GenomeError::Tfhe`].
     pub fn answer(&self, pending: &Pending, answer: &[u8]) -> Result<Vec<Answer>, GenomeError> {
-        pending.head.protocol.expect(Protocol::Trie)?;
+        pending.head.protocol.require(Protocol::Trie)?;
         let shape = pending.head.shape();
         let bits = shape.answer_bits() as usize;
         let mut reader = AnswerHead::read(answer, pending)?;

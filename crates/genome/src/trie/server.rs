@@ -86,7 +86,7 @@ impl Search<'_> {
     /// Answers a query; starts and products run in parallel inside a thread pool, padded ones each on one thread.
     pub fn run(&self, query: &[u8]) -> Result<(Vec<u8>, Counters), GenomeError> {
         let (head, reader) = Head::read(query)?;
-        head.protocol.expect(Protocol::Trie)?;
+        head.protocol.require(Protocol::Trie)?;
         crate::error::in_range("queries of one message", head.batch as u64, 1, 1)?;
         let shape = head.shape();
         for start in &head.starts {

@@ -223,7 +223,7 @@ impl Encoder {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn decode_coefficients(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
-        self.params.expect("the plaintext", &plaintext.params)?;
+        self.params.require("the plaintext", &plaintext.params)?;
         let basis = plaintext.poly.basis();
         let scale = 1.0 / plaintext.scale;
         // As few primes as hold the message by its static bounds, with ten bits to spare.

@@ -46,7 +46,7 @@ impl<'a> Encryptor<'a> {
     pub fn encrypt(&self, plaintext: &Plaintext) -> Result<Ciphertext, HeError> {
         let params = self.0.params();
         // Checks come before anything is drawn.
-        params.expect("the plaintext", &plaintext.params)?;
+        params.require("the plaintext", &plaintext.params)?;
         let noise = self.0.noise().bound(&TAIL) + plaintext.noise;
         let state = State { scale: plaintext.scale, bound: plaintext.bound, noise };
         state.check_fits("encryption", params, plaintext.level)?;

@@ -43,7 +43,7 @@ impl<B: Backend> Evaluator<B> {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn with_backend(params: &Params, backend: B) -> Result<Self, HeError> {
-        params.expect("the evaluation keys", backend.context().params())?;
+        params.require("the evaluation keys", backend.context().params())?;
         Ok(Self { params: params.clone(), inner: rlwe::Evaluator::with_backend(backend) })
     }
 
@@ -185,7 +185,7 @@ impl<B: Backend> Evaluator<B> {
 
     fn check_plain(&self, operation: &'static str, a: &CiphertextOf<B>, p: &PlaintextOf<B>) -> Result<(), HeError> {
         self.check(a)?;
-        self.params.expect("the plaintext", &p.params)?;
+        self.params.require("the plaintext", &p.params)?;
         if p.level < a.level() {
             return Err(RlweError::NoSuchLevel { operation, wanted: a.level(), highest: p.level }.into());
         }

@@ -185,7 +185,7 @@ pub fn flood(
     error: f64,
 ) -> Result<Flooded, HeError> {
     let (params, level, operation) = (ciphertext.params(), ciphertext.level(), "flooding");
-    ciphertext.key().expect("the public key", public.id())?;
+    ciphertext.key().require("the public key", public.id())?;
     if level == 0 {
         return Err(RlweError::OutOfLevels { operation, level, needed: 1 }.into());
     }

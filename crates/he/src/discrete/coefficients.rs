@@ -113,9 +113,9 @@ impl Evaluator {
     }
 
     pub(super) fn check_coefficients(&self, what: &'static str, x: &Coefficients) -> Result<(), HeError> {
-        self.params().low().expect(what, x.inner.params())?;
+        self.params().low().require(what, x.inner.params())?;
         match self.bootstrapper().keys() {
-            Some(keys) => Ok(keys.id().expect(what, x.key())?),
+            Some(keys) => Ok(keys.id().require(what, x.key())?),
             None => Err(RlweError::Internal { what: "an evaluator without keys" }.into()),
         }
     }

@@ -25,7 +25,7 @@ impl<'a> Encryptor<'a> {
     /// no entropy.
     pub fn with_secret_key(params: &BootstrapParams, key: &'a SecretKey) -> Result<Self, HeError> {
         params.layout().exponential()?;
-        params.params().expect("the secret key", key.params())?;
+        params.params().require("the secret key", key.params())?;
         Ok(Self { params: params.clone(), inner: rlwe::Encryptor::with_secret_key(key)? })
     }
 
@@ -35,7 +35,7 @@ impl<'a> Encryptor<'a> {
     /// As [`Encryptor::with_secret_key`].
     pub fn with_public_key(params: &BootstrapParams, key: &'a PublicKey) -> Result<Self, HeError> {
         params.layout().exponential()?;
-        params.params().expect("the public key", key.params())?;
+        params.params().require("the public key", key.params())?;
         Ok(Self { params: params.clone(), inner: rlwe::Encryptor::with_public_key(key)? })
     }
 
@@ -108,7 +108,7 @@ impl<'a> Decryptor<'a> {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn new(params: &BootstrapParams, secret: &'a SecretKey) -> Result<Self, HeError> {
-        params.params().expect("the secret key", secret.params())?;
+        params.params().require("the secret key", secret.params())?;
         Ok(Self { params: params.clone(), inner: ckks::Decryptor::new(secret) })
     }
 

@@ -45,7 +45,7 @@ impl Evaluator {
     /// `RlweError::WrongParameters`, `RlweError::WrongKey` for keys of another set or owner.
     pub fn with_keys(self, keys: EvalKeys) -> Result<Self, HeError> {
         if let Some(own) = self.bootstrapper.keys() {
-            own.id().expect("the keys of rotations", keys.id())?;
+            own.id().require("the keys of rotations", keys.id())?;
         }
         let turning = ckks::Evaluator::new(self.params().params(), keys)?;
         Ok(Self { turning: Some(turning), ..self })

@@ -33,7 +33,7 @@ impl Evaluator {
         c: &Ciphertext<S>,
     ) -> Result<Coefficients, HeError> {
         let (params, t) = (self.params(), c.params().t());
-        params.params().rlwe().expect("the ciphertext", c.inner().params())?;
+        params.params().rlwe().require("the ciphertext", c.inner().params())?;
         check_modulus(params, t)?;
         let lowest = scheme.automorphism(&scheme.drop_to(c, 0)?, entry_element(params), 0)?;
         let (q, modulus) = (params.params().prime_at(0), c.params().modulus());

@@ -1,7 +1,7 @@
 //! Bits of TFHE into tables, and results as bits of TFHE.
 //!
 //! In: TFHE's LWE ciphertexts are packed into the ring under a secret z of their own ([`sudare_tfhe::exchange`]), and one key switch modulo
-//! q_0·p leads from z to the secret of the slots. A bit's phase ±1/8, turned by 1/8, is x·q_0/4 already, so that the
+//! q_0·p leads from z to the secret of the slots. A bit's phase ±1/8, plus 1/8, is x·q_0/4 already, so that the
 //! bootstrap of a table begins there. Out: slots to coefficients, one key switch to TFHE's ring secrets, and the ciphertext splits.
 //!
 //! Phases have Gaussian errors, of which the bound is [`TAIL`] deviations.
@@ -104,7 +104,7 @@ pub struct LweKeys {
 }
 
 /// The secret s(X^g), by coefficients.
-fn turned(s: &[i64], g: u64) -> Zeroizing<Vec<i64>> {
+fn automorphism(s: &[i64], g: u64) -> Zeroizing<Vec<i64>> {
     let n = s.len();
     let mut out = Zeroizing::new(vec![0i64; n]);
     for (i, x) in s.iter().enumerate() {
@@ -120,13 +120,13 @@ impl LweKeys {
     /// # Errors
     /// `RlweError::WrongParameters` for secrets of other sets; `RlweError::Ring` without entropy.
     pub fn generate(params: &LweParams, secret: &SecretKey, client: &ClientKey) -> Result<Self, HeError> {
-        params.set.params().expect("the secret key", secret.params())?;
+        params.set.params().require("the secret key", secret.params())?;
         let (entry, packed) = EntryKey::generate(&params.exchange, client)?;
         let copy = Zeroizing::new(secret.coefficients().to_vec());
         let dense = SecretKey::from_coefficients(&params.entry, secret.id(), copy)?;
         let [g, back] = turn(&params.set);
-        let switch = KeyGenerator::new(&dense)?.key_from(&turned(&packed, g), 0)?;
-        let exit = ExitKey::generate(&params.exchange, client, &turned(secret.coefficients(), back))?;
+        let switch = KeyGenerator::new(&dense)?.key_from(&automorphism(&packed, g), 0)?;
+        let exit = ExitKey::generate(&params.exchange, client, &automorphism(secret.coefficients(), back))?;
         Ok(Self { params: params.clone(), ids: [secret.id(), client.id()], entry, switch, exit })
     }
 
@@ -205,8 +205,8 @@ impl Evaluator {
         let exchange = &keys.params.exchange;
         for bit in bits {
             let (hash, key) = bit.owner();
-            exchange.params().hash().expect("a bit", hash)?;
-            keys.ids[1].expect("a bit", key)?;
+            exchange.params().hash().require("a bit", hash)?;
+            keys.ids[1].require("a bit", key)?;
         }
         let variance = exchange.input_variance();
         self.packed((keys, LweForm::AtRest), variance, &bits.iter().map(EncryptedBit::ciphertext).collect::<Vec<_>>())
@@ -256,10 +256,10 @@ impl Evaluator {
         // ±1/8 become 0 and 1/4.
         let eighth = (q + EIGHTHS / 2) / EIGHTHS;
         c0.iter_mut().zip(&placed).filter(|(_, bit)| bit.is_some()).for_each(|(c, _)| *c = (*c + eighth) % q);
-        let turned = |words: Vec<u64>| -> Result<Poly<Eval>, HeError> {
+        let rotated = |words: Vec<u64>| -> Result<Poly<Eval>, HeError> {
             Ok(Poly::<Coeff>::from_words(basis, &words)?.automorphism(turn(self.params())[0])?.into_eval())
         };
-        let mut parts = keys.switch.switched([&turned(c0)?, &turned(c1)?]);
+        let mut parts = keys.switch.switched([&rotated(c0)?, &rotated(c1)?]);
         let (_, most) = self.params().layout().exponential()?;
         let modulus = if most < 4 { 2 } else { 4 };
         if modulus == 2 {
@@ -317,9 +317,9 @@ impl Evaluator {
     }
 
     fn check_keys(&self, keys: &LweKeys) -> Result<(), HeError> {
-        self.params().hash().expect("the keys between both schemes", keys.params.set.hash())?;
+        self.params().hash().require("the keys between both schemes", keys.params.set.hash())?;
         match self.bootstrapper().keys() {
-            Some(own) => Ok(own.id().expect("the keys between both schemes", keys.id())?),
+            Some(own) => Ok(own.id().require("the keys between both schemes", keys.id())?),
             None => Err(RlweError::Internal { what: "an evaluator without keys" }.into()),
         }
     }

@@ -70,7 +70,7 @@ impl Discrete {
         let (level, key) = (first.level(), first.key());
         let wanted = scale(params, modulus, level);
         for c in &parts {
-            params.params().expect("the ciphertext", c.params())?;
+            params.params().require("the ciphertext", c.params())?;
             if c.parts().len() != 2 {
                 return Err(RlweError::Degree { operation: OPERATION, expected: 2, found: c.parts().len() }.into());
             }

@@ -41,7 +41,7 @@ impl Samples {
     }
 
     #[track_caller]
-    fn expect(&self, what: &str, variance: f64) {
+    fn require(&self, what: &str, variance: f64) {
         assert!(self.count >= 100_000, "{what}: {} samples", self.count);
         let ratio = self.sum_of_squares / self.count as f64 / variance;
         assert!((ratio - 1.0).abs() < 0.03, "{what}: measured variance is {ratio:.4} of the formula's {variance:.3e}");
@@ -59,7 +59,7 @@ fn pooled(what: &str, params: &Params, variance: f64, mut measure: impl FnMut(&S
         let secret = SecretKey::generate(params).unwrap();
         measure(&secret, &mut samples);
     }
-    samples.expect(what, variance);
+    samples.require(what, variance);
 }
 
 #[test]

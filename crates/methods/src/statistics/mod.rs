@@ -169,7 +169,7 @@ impl ColumnStatistics {
         table: Batch<'_, B::Ciphertext>,
     ) -> Result<Vec<CiphertextOf<B>>, HeError> {
         let operation = "column statistics";
-        e.params().expect("the statistics", self.params())?;
+        e.params().require("the statistics", self.params())?;
         if table.len() != self.table_ciphertexts() {
             let (left, right) = (self.table_ciphertexts(), table.len());
             return Err(RlweError::Operands { operation, left, right }.into());

@@ -51,7 +51,7 @@ impl<'a> Decryptor<'a> {
     pub(super) fn phase(&self, ciphertext: &Ciphertext, limbs: usize) -> Result<Zeroizing<Poly<Coeff>>, HeError> {
         let params = &self.secret.params;
         params.require("the ciphertext", &ciphertext.params)?;
-        self.secret.id.expect("the ciphertext", ciphertext.key)?;
+        self.secret.id.require("the ciphertext", ciphertext.key)?;
         let sum = phase(&ciphertext.parts, &self.secret.s, limbs);
         Ok(Zeroizing::new(sum.into_coeff()))
     }

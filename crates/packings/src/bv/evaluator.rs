@@ -43,7 +43,7 @@ impl Evaluator {
     fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<(), HeError> {
         self.require(a)?;
         self.require(b)?;
-        Ok(a.key.expect("the right operand", b.key)?)
+        Ok(a.key.require("the right operand", b.key)?)
     }
 
     fn with(&self, a: &Ciphertext, parts: Vec<Poly<Eval>>, norms: Norms) -> Ciphertext {

@@ -254,7 +254,7 @@ impl Params {
 
     /// Refuses an object of another set.
     pub(crate) fn require(&self, what: &'static str, other: &Self) -> Result<(), HeError> {
-        if self.same(other) { Ok(()) } else { Ok(self.hash().expect(what, other.hash())?) }
+        if self.same(other) { Ok(()) } else { Ok(self.hash().require(what, other.hash())?) }
     }
 }
 

@@ -64,7 +64,7 @@ impl Division {
         self.converter.from()
     }
 
-    fn expect<F: Form>(&self, c: &Poly<F>) {
+    fn require<F: Form>(&self, c: &Poly<F>) {
         let (kept, tail) = (self.kept(), self.tail());
         let fits = c.basis().len() == kept.len() + tail.len()
             && c.basis().primes().zip(kept.primes().chain(tail.primes())).all(|(a, b)| a == b);
@@ -78,7 +78,7 @@ impl Division {
     #[must_use]
     pub fn apply<F: Form, const K: usize>(&self, mut batch: [Poly<F>; K]) -> [Poly<F>; K] {
         let _crossing = Crossing::begin();
-        batch.iter().for_each(|c| self.expect(c));
+        batch.iter().for_each(|c| self.require(c));
         let (n, keep) = (self.kept().degree(), self.kept().len());
         let (kept, tails): (Vec<_>, Vec<_>) = batch.iter_mut().map(|c| c.words_mut().split_at_mut(keep * n)).unzip();
         let started = self.start::<F>(tails);
@@ -169,7 +169,7 @@ impl Division {
     #[must_use]
     pub fn apply_by_columns(&self, mut c: Poly<Eval>) -> Poly<Eval> {
         let _crossing = Crossing::begin();
-        self.expect(&c);
+        self.require(&c);
         let (n, keep) = (c.degree(), self.kept().len());
         let (kept, tail) = c.words_mut().split_at_mut(keep * n);
         self.divide_by_columns(kept, tail);

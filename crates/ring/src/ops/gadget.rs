@@ -120,7 +120,7 @@ impl RnsGadget {
         [Poly::dirty(&self.qp), Poly::dirty(&self.qp)]
     }
 
-    fn expect<F: Form>(&self, c: &Poly<F>) {
+    fn require<F: Form>(&self, c: &Poly<F>) {
         assert_eq!(*c.basis(), self.q, "digits of a polynomial over other primes");
     }
 
@@ -129,7 +129,7 @@ impl RnsGadget {
     /// # Panics
     /// For polynomials over other primes.
     pub fn add_scaled<F: Form>(&self, acc: &mut Poly<F>, c: &Poly<F>) {
-        self.expect(c);
+        self.require(c);
         acc.mul_scalars_add(c, &self.p);
     }
 
@@ -176,7 +176,7 @@ impl RnsGadget {
     /// For a polynomial over other primes.
     pub fn decompose(&self, c: &Poly<Eval>) -> Digits {
         let _crossing = Crossing::begin();
-        self.expect(c);
+        self.require(c);
         let n = c.degree();
         let mut rows = Buffer::dirty(c.words().len());
         let prepared = self.prepare(&mut rows, c);
@@ -244,8 +244,8 @@ impl RnsGadget {
     pub fn switch_many<F: Form>(&self, batch: &[&Poly<F>], plus: &[[&Poly<Eval>; 2]], key: &PolyPairs) -> Vec<Pair> {
         let _crossing = Crossing::begin();
         assert!(plus.is_empty() || plus.len() == batch.len(), "a pair for each polynomial, or none");
-        batch.iter().for_each(|c| self.expect(c));
-        plus.iter().flatten().for_each(|c| self.expect(c));
+        batch.iter().for_each(|c| self.require(c));
+        plus.iter().flatten().for_each(|c| self.require(c));
         count::add(What::InnerProducts, batch.len());
         let mut rows: Vec<Buffer> = batch.iter().map(|c| Buffer::dirty(c.words().len())).collect();
         let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, c)| self.prepare(rows, c)).collect();
@@ -279,7 +279,7 @@ impl RnsGadget {
     pub fn switch_divided_many<F: Form>(&self, batch: &[(&Poly<F>, Ending<'_>)], key: &PolyPairs) -> Vec<Pair> {
         let _crossing = Crossing::begin();
         let ends: Vec<Ending<'_>> = batch.iter().map(|(_, end)| *end).collect();
-        batch.iter().for_each(|(c, _)| self.expect(*c));
+        batch.iter().for_each(|(c, _)| self.require(*c));
         let mut rows: Vec<Buffer> = batch.iter().map(|(c, _)| Buffer::dirty(c.words().len())).collect();
         let prepared: Vec<_> = rows.iter_mut().zip(batch).map(|(rows, (c, _))| self.prepare(rows, c)).collect();
         self.divided(&ends, self.digit_limbs(), |i, first, out| {
@@ -317,7 +317,7 @@ impl RnsGadget {
         assert!(self.qp.primes().eq(primes), "a division of polynomials over other primes");
         for end in ends {
             assert!(std::ptr::eq(end.division, *division), "one division for a batch");
-            end.plus.iter().flatten().for_each(|c| self.expect(c));
+            end.plus.iter().flatten().for_each(|c| self.require(c));
         }
         count::add(What::InnerProducts, ends.len());
         let product = |i: usize, first: usize, out: &mut [&mut [u64]; 2]| {
@@ -377,7 +377,7 @@ impl RnsGadget {
     /// As [`RnsGadget::switch_many`], and if there are sums, but not as many.
     pub fn turn_many(&self, batch: &[[&Poly<Eval>; 2]], image: &Image<'_>, sums: Option<Vec<Pair>>) -> Vec<Pair> {
         let _crossing = Crossing::begin();
-        batch.iter().for_each(|[_, c1]| self.expect(*c1));
+        batch.iter().for_each(|[_, c1]| self.require(*c1));
         let (n, add) = (self.qp.degree(), sums.is_some());
         let mut out = sums.unwrap_or_else(|| batch.iter().map(|_| self.dirty()).collect());
         let over = |c: &Poly<Eval>| *c.basis() == self.qp;

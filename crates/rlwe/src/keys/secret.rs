@@ -121,8 +121,8 @@ impl SecretKey {
     /// [`RlweError::WrongParameters`], [`RlweError::WrongKey`] for another key, [`RlweError::OtherRelease`] for a copy
     /// whose releases were declared otherwise.
     pub fn count_with(&self, copy: &Self) -> Result<(), RlweError> {
-        self.params.hash().expect("copy of a secret key", copy.params.hash())?;
-        self.id.expect("copy of a secret key", copy.id)?;
+        self.params.hash().require("copy of a secret key", copy.params.hash())?;
+        self.id.require("copy of a secret key", copy.id)?;
         let theirs = copy.releases();
         let mut word = self.releases.load(Ordering::Relaxed);
         loop {

@@ -73,7 +73,7 @@ impl EvalKeys {
     /// # Errors
     /// [`RlweError::WrongParameters`].
     pub fn set_relin(&mut self, key: KeySwitchKey) -> Result<(), RlweError> {
-        self.params.expect("the relinearisation key", key.params())?;
+        self.params.require("the relinearisation key", key.params())?;
         self.relin = Some(Arc::new(key));
         Ok(())
     }
@@ -83,7 +83,7 @@ impl EvalKeys {
     /// # Errors
     /// [`RlweError::WrongParameters`].
     pub fn insert(&mut self, key: GaloisKey) -> Result<(), RlweError> {
-        self.params.expect("the automorphism key", key.key().params())?;
+        self.params.require("the automorphism key", key.key().params())?;
         if self.galois_level(key.element()).is_none_or(|level| level < key.key().level()) {
             self.galois.insert(key.element(), Arc::new(key));
         }

@@ -88,8 +88,8 @@ pub(super) fn check(
     level: usize,
 ) -> Result<Vec<u32>, PartyError> {
     let operation = "decryption by several parties";
-    session.params().expect("the ciphertext", ciphertext.params())?;
-    session.key().expect("the ciphertext", ciphertext.key())?;
+    session.params().require("the ciphertext", ciphertext.params())?;
+    session.key().require("the ciphertext", ciphertext.key())?;
     if ciphertext.parts().len() != 2 {
         return Err(RlweError::Degree { operation, expected: 2, found: ciphertext.parts().len() }.into());
     }

@@ -78,7 +78,7 @@ impl CircuitKey {
         trace: TraceKey,
         scheme: SchemeSwitchKey,
     ) -> Result<Self, TfheError> {
-        params.tfhe().hash().expect("the server key", server.params().hash())?;
+        params.tfhe().hash().require("the server key", server.params().hash())?;
         params.context().check(&trace.context)?;
         params.context().check(&scheme.context)?;
         Ok(Self { params: params.clone(), server, trace, scheme })

@@ -21,7 +21,7 @@ impl EntryKey {
     /// # Errors
     /// `RlweError::WrongParameters` for a client of another set; `RlweError::Ring` without entropy.
     pub fn generate(exchange: &Exchange, client: &ClientKey) -> Result<(Self, Zeroizing<Vec<i64>>), TfheError> {
-        exchange.params().hash().expect("the client key", client.params().hash())?;
+        exchange.params().hash().require("the client key", client.params().hash())?;
         let mut stream = Seed::from_entropy()?.derive("sudare exchange secret", 0).stream(0);
         let secret = GlweSecretKey::generate(exchange.entry(), &mut stream);
         let from = match exchange.form() {

@@ -40,7 +40,7 @@ impl ExitKey {
     /// # Errors
     /// `RlweError::WrongParameters` for a client of another set; [`TfheError::Shape`], `RlweError::Ring`.
     pub fn generate(exchange: &Exchange, client: &ClientKey, secret: &[i64]) -> Result<Self, TfheError> {
-        exchange.params().hash().expect("the client key", client.params().hash())?;
+        exchange.params().hash().require("the client key", client.params().hash())?;
         let (n, context, small) = (exchange.degree(), exchange.exit(), exchange.params().context());
         check_shape("secret coefficients", n, secret.len())?;
         // S_i(X^(N/d)).

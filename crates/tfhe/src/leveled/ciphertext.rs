@@ -19,7 +19,7 @@ pub(super) fn meet(what: &'static str, expected: Owner, found: Owner) -> Result<
     if let Some(key) = key {
         check_owner(what, (expected.0, expected.1.unwrap_or(key)), (found.0, found.1.unwrap_or(key)))?;
     } else {
-        expected.0.expect(what, found.0)?;
+        expected.0.require(what, found.0)?;
     }
     Ok((expected.0, key))
 }

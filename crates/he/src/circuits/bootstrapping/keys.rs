@@ -22,7 +22,7 @@ impl BootstrapKeys {
     /// # Errors
     /// `RlweError::WrongParameters` for a secret of another set; `RlweError::Ring` without entropy.
     pub fn generate(secret: &SecretKey, params: &BootstrapParams) -> Result<Self, HeError> {
-        params.params().expect("the secret key", secret.params())?;
+        params.params().require("the secret key", secret.params())?;
         let sparse = SecretKey::generate(params.gate())?;
         Self::with_sparse(secret, &sparse, params)
     }

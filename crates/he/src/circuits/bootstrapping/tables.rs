@@ -226,8 +226,8 @@ impl Layout {
             }
             let joined = join_variance(self, output.scale, 2) / 2.0 / output.scale.powi(2);
             // What of the exponential's own noise is not linear.
-            let turned = NEGLIGIBLE[1] * exponential.sqrt();
-            let bent = table.bending(together([angle, turned / TAU])) + table.second_order() * turned * turned;
+            let off = NEGLIGIBLE[1] * exponential.sqrt();
+            let bent = table.bending(together([angle, off / TAU])) + table.second_order() * off * off;
             fit + together([bent, bound(&deviations), slot_tail(joined)])
         };
         outputs.iter().zip(values).map(one).collect()

@@ -40,7 +40,7 @@ impl<B: Backend> Evaluator<B> {
     /// The state before the last division.
     fn mapped<R>(&self, a: &CiphertextOf<B>, map: &LinearMap<R>) -> Result<State, HeError> {
         let (operation, params) = ("linear map", self.params());
-        params.expect("the linear map", &map.params)?;
+        params.require("the linear map", &map.params)?;
         a.inner.lower(operation)?;
         let level = a.level();
         if level > map.level {

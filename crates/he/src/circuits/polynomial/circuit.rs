@@ -168,7 +168,7 @@ impl<B: Backend> Evaluator<B> {
     ) -> Result<CiphertextOf<B>, HeError> {
         let operation = "a polynomial";
         self.check(x)?;
-        self.params().expect("the circuit", &circuit.program.params)?;
+        self.params().require("the circuit", &circuit.program.params)?;
         self.inner.check_two_parts(operation, x.inner())?;
         if x.level() < circuit.level {
             return Err(RlweError::NoSuchLevel { operation, wanted: circuit.level, highest: x.level() }.into());

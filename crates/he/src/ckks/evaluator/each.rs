@@ -127,7 +127,7 @@ impl<B: Backend> Evaluator<B> {
         }
     }
 
-    /// As [`Evaluator::each`], of circuits that differ in what they add or multiply by: each is told which it is. In a
+    /// As [`Evaluator::each`], of circuits that differ in what they add or multiply by: each gets its number. In a
     /// simulation the first stands for all.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ impl<P> ExtendedPlaintext<P> {
     }
 
     fn check(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
-        params.expect("the plaintext", &self.params)?;
+        params.require("the plaintext", &self.params)?;
         if level > self.level {
             return Err(RlweError::NoSuchLevel { operation, wanted: level, highest: self.level }.into());
         }

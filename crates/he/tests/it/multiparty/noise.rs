@@ -30,7 +30,7 @@ impl Samples {
     }
 
     #[track_caller]
-    fn expect(&self, what: &str, variance: f64) {
+    fn require(&self, what: &str, variance: f64) {
         assert!(self.1 >= 100_000, "{what}: {} samples", self.1);
         let ratio = self.0 / self.1 as f64 / variance;
         assert!((ratio - 1.0).abs() < 0.03, "{what}: measured variance is {ratio:.4} of the formula's {variance:.3e}");
@@ -77,9 +77,9 @@ fn variances_count_the_parties() {
             fresh.add(&coefficients(&phase(&world.secret(), &c)));
         }
         let (sketch, rounding) = (p.sketch(), p.sketch().division(2).variance());
-        fresh.expect("public-key encryption", sketch.public_encryption().variance());
-        turned.expect("rotation", sketch.switching(1).variance() + rounding);
-        relinearised.expect("relinearisation", sketch.relinearisation(1).variance() + rounding);
+        fresh.require("public-key encryption", sketch.public_encryption().variance());
+        turned.require("rotation", sketch.switching(1).variance() + rounding);
+        relinearised.require("relinearisation", sketch.relinearisation(1).variance() + rounding);
     }
 }
 
@@ -114,7 +114,7 @@ fn flooding_is_as_wide_as_it_says() {
             samples.add(&errors);
         }
         let variance = 2.0 * flooding.deviation().powi(2);
-        samples.expect("flooding", variance);
+        samples.require("flooding", variance);
         let kurtosis = fourth / samples.1 as f64 / variance.powi(2);
         assert!((kurtosis - 3.0).abs() < 0.15, "{kurtosis}");
     }
