@@ -301,6 +301,9 @@ fn words() {
             assert!(word.is_none(), "{name}: {identifier}, of which {word:?} is a coined word: see CONTRIBUTING.md");
         }
     }
+    for (name, code) in sources(LIBRARIES) {
+        assert!(!code.contains("fn expect("), "{name}: a check is called require; Rust's expect panics");
+    }
 }
 
 /// Names in code, without what stands in strings.

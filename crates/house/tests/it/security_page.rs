@@ -1,8 +1,9 @@
-//! The security page names tests that exist, and one for every claim of its table.
+//! The security page names tests that exist, and one for every claim of its table; the paper map names files that exist.
 
 use std::path::Path;
 
 const PAGE: &str = include_str!("../../../../docs/security.md");
+const PAPERS: &str = include_str!("../../../../docs/papers.md");
 
 /// Code in back quotes on a line that names a file of this repository.
 fn references(line: &str) -> impl Iterator<Item = &str> {
@@ -24,6 +25,12 @@ fn check(reference: &str) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("{file} has no {name}")),
     }
+}
+
+#[test]
+fn what_the_paper_map_names_exists() {
+    let wrong: Vec<String> = PAPERS.lines().flat_map(references).filter_map(|r| check(r).err()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Ratio {
     }
 
     #[track_caller]
-    fn expect(&self, what: &str) {
+    fn require(&self, what: &str) {
         self.expect_of(what, sized(15_000, 20_000));
     }
 
@@ -186,7 +186,7 @@ fn slots_to_coefficients_alone() {
             ratio.add(mean_square(errors), stc_variance(b.layout(), &plans(&b.stc), energy, 0.0));
         }
     }
-    ratio.expect("StC");
+    ratio.require("StC");
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn raising_alone_and_the_integers_that_it_adds() {
             integers.add(mean_square(multiples.into_iter()), integer_variance(weight));
         }
     }
-    ratio.expect("raising");
-    integers.expect("multiples of q_0");
+    ratio.require("raising");
+    integers.require("multiples of q_0");
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn coefficients_to_slots_alone() {
             }
         }
     }
-    ratio.expect("CtS");
-    imaginary.expect("CtS, imaginary parts");
+    ratio.require("CtS");
+    imaginary.require("CtS, imaginary parts");
 }
 
 fn raised(w: &World, seed: u64) -> rlwe::Ciphertext {
@@ -272,7 +272,7 @@ fn the_reduction_alone() {
             }
         }
     }
-    ratio.expect("reduction");
+    ratio.require("reduction");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn joining_alone() {
             ratio.add(mean_square(errors), join_variance(p.layout(), 2.0 * scale, 2));
         }
     }
-    ratio.expect("joining");
+    ratio.require("joining");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn the_whole_is_the_sum_of_its_steps() {
             ratio.add(mean_square(errors), predicted.total() - predicted.approximation + fit);
         }
     }
-    ratio.expect("refresh");
+    ratio.require("refresh");
 }
 
 /// Key owners of the set for gates.
@@ -409,7 +409,7 @@ fn a_table_is_the_sum_of_its_steps() {
             assert!(errors.iter().all(|e| e.abs() < tables.errors[0]));
             ratio.add(mean_square(errors.into_iter()), noise.total());
         }
-        ratio.expect(&format!("the table {values:?}"));
+        ratio.require(&format!("the table {values:?}"));
     }
 }
 
