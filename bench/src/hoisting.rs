@@ -10,6 +10,7 @@ use sudare_he::circuits::cost::TraceCosts;
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Encryptor, Evaluator, ParamsLiteral};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::KeyGenerator;
 use sudare_rlwe::params::MAX_PRIMES;
 use sudare_rlwe::security::{SecretDistribution, Security};
@@ -111,7 +112,7 @@ pub fn run(bench: &mut Bench<'_>, w: &World<'_>, memory: u64) -> Outcome<()> {
     };
     // The model's choice and both its neighbours; the fastest of them stands beside the others' best.
     let chosen = match function.fastest(params, &costs, Some(memory)) {
-        Err(e @ HeError::Memory { .. }) => return Err(e.into()),
+        Err(e @ HeError::Rlwe(RlweError::Memory { .. })) => return Err(e.into()),
         plan => plan?.iterations(),
     };
     let mut sums = Vec::new();

@@ -14,6 +14,7 @@ use sudare_he::circuits::unrolled::TracePlan;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
 use sudare_ring::Threads;
 use sudare_ring::buffer::Buffer;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security, security_of};
 use sudare_testkit::Random;
@@ -83,7 +84,7 @@ pub fn group(
     };
     let chosen = match function.fastest(&params, &costs, Some(options.memory as u64)) {
         Ok(plan) => Some(plan.iterations()),
-        Err(HeError::Memory { .. }) => None,
+        Err(HeError::Rlwe(RlweError::Memory { .. })) => None,
         Err(other) => return Err(other.into()),
     };
     let parts = Parts::measure(&params, group.level);

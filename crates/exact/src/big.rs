@@ -59,7 +59,7 @@ impl BigEncoder {
     /// Encodes signed values, one plaintext for each modulus; those in `[−⌊M/2⌋, ⌈M/2⌉)` fit.
     ///
     /// # Errors
-    /// As [`Encoder::encode_signed`]; [`ExactError::OverBound`] names the first value that does not
+    /// As [`Encoder::encode_signed`]; `RlweError::OverBound` names the first value that does not
     /// fit.
     pub fn encode(&self, values: &[BigInt], packing: Packing, wrap: Wrap) -> Result<Vec<Plaintext>, ExactError> {
         let low = -BigInt::from(&self.product / 2u32);
@@ -68,7 +68,7 @@ impl BigEncoder {
             && let Some(index) = values.iter().position(|x| *x < low || *x >= high)
         {
             let bound = (self.product.bits() as f64 - 1.0).exp2();
-            return Err(ExactError::OverBound { index, bound });
+            return Err(ExactError::Rlwe(RlweError::OverBound { index, bound }));
         }
         self.encoders
             .iter()

@@ -5,6 +5,7 @@ use super::plaintext::Plaintext;
 use crate::error::ExactError;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::order;
+use sudare_rlwe::RlweError;
 use zeroize::Zeroize;
 
 /// Where values stand in a plaintext.
@@ -61,7 +62,7 @@ impl Encoder {
     /// Encodes signed values; those in `[−⌊t/2⌋, ⌈t/2⌉)` fit. The rest of the plaintext is zero.
     ///
     /// # Errors
-    /// [`ExactError::TooManyValues`], [`ExactError::NoSlots`], [`ExactError::DoesNotFit`].
+    /// `RlweError::TooManyValues`, [`ExactError::NoSlots`], [`ExactError::DoesNotFit`].
     pub fn encode_signed(&self, values: &[i64], packing: Packing, wrap: Wrap) -> Result<Plaintext, ExactError> {
         let t = self.params.modulus();
         let residue = |x: i64| {
@@ -93,7 +94,7 @@ impl Encoder {
             Packing::Coefficients => n,
         };
         if values.len() > capacity {
-            return Err(ExactError::TooManyValues { found: values.len(), capacity });
+            return Err(ExactError::Rlwe(RlweError::TooManyValues { found: values.len(), capacity }));
         }
         if wrap == Wrap::Refuse
             && let Some(index) = values.iter().position(|x| !residue(*x).1)

@@ -15,44 +15,6 @@ pub enum ExactError {
     /// A step of several parties was refused.
     #[error(transparent)]
     Party(#[from] PartyError),
-    /// A value over the bound that its plaintext declares.
-    #[error("value {index} of the input is over the declared bound {bound}; declare a larger max_abs")]
-    OverBound {
-        /// Position of the first such value.
-        index: usize,
-        /// The declared bound.
-        bound: f64,
-    },
-    /// More values than slots or coefficients.
-    #[error("{found} values given where {capacity} fit")]
-    TooManyValues {
-        /// Values given.
-        found: usize,
-        /// Values that fit.
-        capacity: usize,
-    },
-    /// Something larger than the memory it was given.
-    #[error("{what} need {needed} bytes of memory and {limit} are allowed; allow more, or use more iterations")]
-    Memory {
-        /// What is so large.
-        what: String,
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes allowed.
-        limit: u64,
-    },
-    /// A ciphertext that is not what its computation gives.
-    #[error(
-        "the ciphertext states the {what} {found:e}, and its computation gives {expected:e}; it was changed or computed otherwise, and is not decrypted for release"
-    )]
-    NotAsComputed {
-        /// What differs.
-        what: &'static str,
-        /// What the ciphertext states.
-        found: f64,
-        /// What its computation gives.
-        expected: f64,
-    },
     /// Noise that could reach the message: the result might decrypt wrongly.
     #[error(
         "{operation}: the noise bound 2^{noise:.1} would reach 2^{limit:.1}, where decryption can fail at level {level}; multiply less in a row, add fewer terms, or take parameters for a larger depth"
@@ -151,10 +113,7 @@ impl Kinded for ExactError {
             Self::Rlwe(e) => e.kind(),
             Self::Party(e) => e.kind(),
             Self::NoBudget { .. } | Self::TooNoisy { .. } => ErrorKind::Precision,
-            Self::OverBound { .. } | Self::DoesNotFit { .. } => ErrorKind::Input,
-            Self::TooManyValues { .. } => ErrorKind::Shape,
-            Self::Memory { .. } => ErrorKind::Machine,
-            Self::NotAsComputed { .. } => ErrorKind::Release,
+            Self::DoesNotFit { .. } => ErrorKind::Input,
             Self::NoSlots { .. } => ErrorKind::Parameters,
             Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } | Self::NotUniform { .. } => ErrorKind::Format,
             Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,

@@ -11,6 +11,7 @@ use crate::error::ExactError;
 use std::marker::PhantomData;
 use sudare_ring::random::Seed;
 use sudare_ring::{Coeff, Poly};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::PublicKey;
 use sudare_rlwe::multiparty::{
     DecryptionShare, Digest, Flooding, Handover, HandoverShare, Ledger, Opening, Party, RefreshShare, Refreshing,
@@ -24,7 +25,11 @@ use zeroize::Zeroizing;
 fn check<S: Scheme>(session: &Session, ciphertext: &Ciphertext<S>, noise: f64) -> Result<(), ExactError> {
     session.params().require("the ciphertext", ciphertext.params.rlwe())?;
     if ciphertext.noise < noise * (1.0 - (-40f64).exp2()) {
-        return Err(ExactError::NotAsComputed { what: "noise bound", found: ciphertext.noise, expected: noise });
+        return Err(ExactError::Rlwe(RlweError::NotAsComputed {
+            what: "noise bound",
+            found: ciphertext.noise,
+            expected: noise,
+        }));
     }
     Ok(())
 }
@@ -52,7 +57,7 @@ impl<S: Scheme> SharedDecryption<S> {
     /// Of a ciphertext with noise of at most `noise`, by `parties`.
     ///
     /// # Errors
-    /// [`ExactError::NotAsComputed`] for a ciphertext that states less noise; [`ExactError::NoBudget`] where the modulus does not hold the
+    /// `RlweError::NotAsComputed` for a ciphertext that states less noise; [`ExactError::NoBudget`] where the modulus does not hold the
     /// noise of the shares: take larger parameters, or decrypt at a higher level; those of [`Opening::new`].
     pub fn new(
         session: &Session,

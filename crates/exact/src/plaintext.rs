@@ -5,6 +5,7 @@ use crate::error::ExactError;
 use sudare_ring::embedding::Embedding;
 use sudare_ring::wipe::wipe;
 use sudare_ring::{Coeff, Eval, Poly};
+use sudare_rlwe::RlweError;
 use zeroize::Zeroizing;
 
 /// An encoded message: N coefficients modulo t. Wiped when dropped.
@@ -24,11 +25,14 @@ impl Plaintext {
     /// A plaintext from its N coefficients.
     ///
     /// # Errors
-    /// [`ExactError::TooManyValues`] unless there are N, [`ExactError::DoesNotFit`] if one is not
+    /// `RlweError::TooManyValues` unless there are N, [`ExactError::DoesNotFit`] if one is not
     /// below t.
     pub fn from_coefficients(params: &IntegerParams, coefficients: Vec<u64>) -> Result<Self, ExactError> {
         if coefficients.len() != params.degree() {
-            return Err(ExactError::TooManyValues { found: coefficients.len(), capacity: params.degree() });
+            return Err(ExactError::Rlwe(RlweError::TooManyValues {
+                found: coefficients.len(),
+                capacity: params.degree(),
+            }));
         }
         if let Some(index) = coefficients.iter().position(|x| *x >= params.t()) {
             return Err(ExactError::DoesNotFit { index, modulus: params.t() });

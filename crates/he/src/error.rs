@@ -69,49 +69,11 @@ pub enum HeError {
         /// Position of the first such value.
         index: usize,
     },
-    /// A value over the bound that its plaintext declares.
-    #[error("value {index} of the input is over the declared bound {bound}; declare a larger max_abs")]
-    OverBound {
-        /// Position of the first such value.
-        index: usize,
-        /// The declared bound.
-        bound: f64,
-    },
     /// A polynomial that cannot stand for a function as it was asked to.
     #[error("{reason}")]
     Approximation {
         /// Why not, and what would do.
         reason: String,
-    },
-    /// More values than slots or coefficients.
-    #[error("{found} values given where {capacity} fit")]
-    TooManyValues {
-        /// Values given.
-        found: usize,
-        /// Values that fit.
-        capacity: usize,
-    },
-    /// Something larger than the memory it was given.
-    #[error("{what} need {needed} bytes of memory and {limit} are allowed; allow more, or use more iterations")]
-    Memory {
-        /// What is so large.
-        what: String,
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes allowed.
-        limit: u64,
-    },
-    /// A ciphertext that is not what its computation gives.
-    #[error(
-        "the ciphertext states the {what} {found:e}, and its computation gives {expected:e}; it was changed or computed otherwise, and is not decrypted for release"
-    )]
-    NotAsComputed {
-        /// What differs.
-        what: &'static str,
-        /// What the ciphertext states.
-        found: f64,
-        /// What its computation gives.
-        expected: f64,
     },
     /// A result that the noise could have changed.
     #[error(
@@ -203,14 +165,10 @@ impl Kinded for HeError {
             | Self::NoPrecision { .. }
             | Self::MayDecryptWrongly { .. }
             | Self::NoBudget { .. } => ErrorKind::Precision,
-            Self::NotFinite { .. }
-            | Self::OverBound { .. }
-            | Self::Approximation { .. }
-            | Self::NotModulo { .. }
-            | Self::NotBelow { .. } => ErrorKind::Input,
-            Self::TooManyValues { .. } | Self::TooManyParts { .. } | Self::TableLength { .. } => ErrorKind::Shape,
-            Self::Memory { .. } => ErrorKind::Machine,
-            Self::NotAsComputed { .. } => ErrorKind::Release,
+            Self::NotFinite { .. } | Self::Approximation { .. } | Self::NotModulo { .. } | Self::NotBelow { .. } => {
+                ErrorKind::Input
+            }
+            Self::TooManyParts { .. } | Self::TableLength { .. } => ErrorKind::Shape,
             Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
         }
     }

@@ -154,6 +154,44 @@ pub enum RlweError {
         /// Bits asked for.
         security_bits: u32,
     },
+    /// A value over the bound that its plaintext declares.
+    #[error("value {index} of the input is over the declared bound {bound}; declare a larger max_abs")]
+    OverBound {
+        /// Position of the first such value.
+        index: usize,
+        /// The declared bound.
+        bound: f64,
+    },
+    /// More values than slots or coefficients.
+    #[error("{found} values given where {capacity} fit")]
+    TooManyValues {
+        /// Values given.
+        found: usize,
+        /// Values that fit.
+        capacity: usize,
+    },
+    /// Something larger than the memory it was given.
+    #[error("{what} need {needed} bytes of memory and {limit} are allowed; allow more, or use more iterations")]
+    Memory {
+        /// What is so large.
+        what: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// A ciphertext that is not what its computation gives.
+    #[error(
+        "the ciphertext states the {what} {found:e}, and its computation gives {expected:e}; it was changed or computed otherwise, and is not decrypted for release"
+    )]
+    NotAsComputed {
+        /// What differs.
+        what: &'static str,
+        /// What the ciphertext states.
+        found: f64,
+        /// What its computation gives.
+        expected: f64,
+    },
 }
 
 impl Kinded for RlweError {
@@ -166,9 +204,11 @@ impl Kinded for RlweError {
             Self::OutOfLevels { .. } | Self::NoSuchLevel { .. } => ErrorKind::Levels,
             Self::MissingRotationKey { .. } | Self::MissingRelinKey => ErrorKind::MissingKey,
             Self::KeyNotLoaded { kind, .. } | Self::Device { kind, .. } => *kind,
-            Self::Degree { .. } | Self::Operands { .. } => ErrorKind::Shape,
+            Self::Degree { .. } | Self::Operands { .. } | Self::TooManyValues { .. } => ErrorKind::Shape,
+            Self::OverBound { .. } => ErrorKind::Input,
+            Self::Memory { .. } => ErrorKind::Machine,
             Self::Internal { .. } => ErrorKind::Internal,
-            Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } => ErrorKind::Release,
+            Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } | Self::NotAsComputed { .. } => ErrorKind::Release,
         }
     }
 }

@@ -246,11 +246,11 @@ impl Client {
     /// only compared with it.
     ///
     /// [`Summary::predicted_error`]: sudare_plan::Summary::predicted_error
-    /// [`HeError::NotAsComputed`]: sudare_he::HeError::NotAsComputed
+    /// `RlweError::NotAsComputed`: sudare_he::RlweError::NotAsComputed
     ///
     /// # Errors
     /// As [`Client::decrypt`]; [`MatrixError::NoRelease`] for a plan without releases;
-    /// [`HeError::NotAsComputed`] for a result that states a smaller error than the plan, another
+    /// `RlweError::NotAsComputed` for a result that states a smaller error than the plan, another
     /// scale or another level; `RlweError::ReleasesUsedUp`; `RlweError::OtherRelease` if the key's
     /// releases were declared otherwise.
     pub fn decrypt_for_release(&self, value: &Encrypted) -> Result<Matrix, MatrixError> {

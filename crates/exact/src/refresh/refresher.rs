@@ -48,13 +48,13 @@ impl Refresher {
     /// Prepares diagonals, if keys and they fit in `memory` bytes (`None`: no limit).
     ///
     /// # Errors
-    /// [`ExactError::Memory`] with both figures, before anything is prepared.
+    /// `RlweError::Memory` with both figures, before anything is prepared.
     pub fn new(keys: RefreshKeys, memory: Option<u64>) -> Result<Self, ExactError> {
         let RefreshKeys { params, keys, to_sparse, sparse } = keys;
         let needed = params.key_bytes() + params.diagonal_bytes();
         if let Some(limit) = memory.filter(|limit| needed > *limit) {
             let what = format!("a refresher's keys and diagonals at N = {}", params.params().degree());
-            return Err(ExactError::Memory { what, needed, limit });
+            return Err(ExactError::Rlwe(RlweError::Memory { what, needed, limit }));
         }
         let prepare = |steps: &[MapStep]| -> Vec<Rows> {
             steps.iter().map(|step| step.map.prepare(params.params(), step.level)).collect()

@@ -10,6 +10,7 @@ use sudare_exact::plan::{EXACT, Requirements, slot_modulus};
 use sudare_exact::{Ciphertext, Decryptor, Encryptor, Evaluator, Packing, Scheme, Wrap};
 use sudare_ring::Threads;
 use sudare_ring::random::{Entropy, Seed};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_testkit::Random;
@@ -180,7 +181,10 @@ fn larger_integers_by_several_moduli() {
     let back = encoder.decode(&products, Packing::Slots).unwrap();
     assert!(back.iter().zip(x.iter().zip(&y)).all(|(z, (x, y))| *z == x * y));
     let over = vec![BigInt::from(encoder.modulus().clone())];
-    assert!(matches!(encoder.encode(&over, Packing::Slots, Wrap::Refuse), Err(ExactError::OverBound { index: 0, .. })));
+    assert!(matches!(
+        encoder.encode(&over, Packing::Slots, Wrap::Refuse),
+        Err(ExactError::Rlwe(RlweError::OverBound { index: 0, .. }))
+    ));
     let wrapped = encoder.encode(&over, Packing::Slots, Wrap::Modulo).unwrap();
     assert_eq!(encoder.decode(&wrapped, Packing::Slots).unwrap()[0], BigInt::from(0));
     assert!(BigEncoder::new(&params, &[6, 35, 77]).is_err());
@@ -227,6 +231,6 @@ fn slots_of_polynomials_in_a_square() {
     let sum = x.iter().fold(0, |acc, x| t.add(acc, *x));
     assert_eq!(w.decrypt(&s.sum_slots(&a, true).unwrap(), Packing::Slots), vec![sum; n / 2]);
     let found = w.encoder.encode_unsigned(&vec![0; n / 2 + 1], Packing::Slots, Wrap::Refuse);
-    assert_eq!(found.unwrap_err(), ExactError::TooManyValues { found: n / 2 + 1, capacity: n / 2 });
+    assert_eq!(found.unwrap_err(), ExactError::Rlwe(RlweError::TooManyValues { found: n / 2 + 1, capacity: n / 2 }));
     assert!(w.encoder.encode_unsigned(&vec![0; n], Packing::Coefficients, Wrap::Refuse).is_ok());
 }

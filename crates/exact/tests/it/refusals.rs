@@ -131,7 +131,7 @@ fn values_that_do_not_fit_are_refused_or_wrapped() {
     let over = e.encode_unsigned(&[0, 0, 7], Packing::Coefficients, Wrap::Refuse);
     assert!(matches!(over, Err(ExactError::DoesNotFit { index: 2, .. })));
     let many = e.encode_unsigned(&vec![0; 513], Packing::Coefficients, Wrap::Refuse);
-    assert!(matches!(many, Err(ExactError::TooManyValues { found: 513, capacity: 512 })));
+    assert!(matches!(many, Err(ExactError::Rlwe(RlweError::TooManyValues { found: 513, capacity: 512 }))));
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl TraceFunction {
     /// (`None`: no limit).
     ///
     /// # Errors
-    /// [`HeError::Memory`] if not even repeated doubling fits.
+    /// `RlweError::Memory` if not even repeated doubling fits.
     pub fn fastest(&self, params: &Params, costs: &TraceCosts, memory: Option<u64>) -> Result<TracePlan, HeError> {
         let limit = memory.unwrap_or(u64::MAX);
         let mut best = self.doubling();

@@ -10,6 +10,7 @@ use crate::ckks::{CiphertextOf, Evaluator, ParamsLiteral};
 use crate::error::HeError;
 use std::collections::BTreeSet;
 use sudare_rlwe::Backend;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::KeySwitchKey;
 
 /// A trace-type function cut into h iterations.
@@ -69,12 +70,12 @@ impl TracePlan {
     /// Refuses a plan whose keys do not fit, before any of them is made.
     ///
     /// # Errors
-    /// [`HeError::Memory`] with both figures.
+    /// `RlweError::Memory` with both figures.
     pub fn check_memory(&self, literal: &ParamsLiteral, level: usize, limit: u64) -> Result<(), HeError> {
         let needed = self.key_bytes(literal, level);
         if needed > limit {
             let what = format!("{} keys of a trace in {} iterations", self.elements().len(), self.iterations());
-            return Err(HeError::Memory { what, needed, limit });
+            return Err(HeError::Rlwe(RlweError::Memory { what, needed, limit }));
         }
         Ok(())
     }

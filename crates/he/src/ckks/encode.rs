@@ -9,6 +9,7 @@ use num_complex::Complex64;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Poly};
+use sudare_rlwe::RlweError;
 use zeroize::Zeroizing;
 
 /// Where a plaintext is encoded: level, scale and the bound it declares.
@@ -59,7 +60,7 @@ impl Encoder {
     /// Real values to the first slots, the rest zero.
     ///
     /// # Errors
-    /// [`HeError::TooManyValues`], [`HeError::NotFinite`], [`HeError::OverBound`],
+    /// `RlweError::TooManyValues`, [`HeError::NotFinite`], `RlweError::OverBound`,
     /// `RlweError::NoSuchLevel`, [`HeError::TooLarge`].
     pub fn encode_at(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|x| x.abs()), values.len(), self.params.slots(), at)?;
@@ -109,12 +110,12 @@ impl Encoder {
     ) -> Result<(), HeError> {
         let operation = "encoding";
         if found > capacity {
-            return Err(HeError::TooManyValues { found, capacity });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found, capacity }));
         }
         self.check_at(operation, at)?;
         if let Some((index, size)) = sizes.by_ref().enumerate().find(|(_, x)| x.is_nan() || *x > at.max_abs) {
             return Err(match size.is_finite() {
-                true => HeError::OverBound { index, bound: at.max_abs },
+                true => HeError::Rlwe(RlweError::OverBound { index, bound: at.max_abs }),
                 false => HeError::NotFinite { index },
             });
         }

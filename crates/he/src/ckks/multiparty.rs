@@ -34,7 +34,11 @@ const MASK_BITS: f64 = 118.0;
 fn planned(ciphertext: &Ciphertext, (expected, max_abs): (&Expected, f64)) -> Result<State, HeError> {
     expected.check(ciphertext)?;
     if max_abs.is_nan() || ciphertext.bound < max_abs {
-        return Err(HeError::NotAsComputed { what: "value bound", found: ciphertext.bound, expected: max_abs });
+        return Err(HeError::Rlwe(RlweError::NotAsComputed {
+            what: "value bound",
+            found: ciphertext.bound,
+            expected: max_abs,
+        }));
     }
     Ok(State { scale: expected.scale, bound: max_abs, noise: expected.error * expected.scale })
 }
@@ -53,7 +57,7 @@ impl SharedDecryption {
     /// most all of them, N/2: shares are so much shorter.
     ///
     /// # Errors
-    /// [`HeError::NotAsComputed`] for a ciphertext that is not as expected, or says that its values are smaller; [`HeError::NoPrecision`] where the noise leaves nothing
+    /// `RlweError::NotAsComputed` for a ciphertext that is not as expected, or says that its values are smaller; [`HeError::NoPrecision`] where the noise leaves nothing
     /// of values of size one, [`HeError::TooLarge`] where the modulus does not hold value and noise; those of
     /// [`Opening::new`].
     pub fn new(
@@ -273,7 +277,7 @@ impl SharedRefresh {
     /// this takes: about `security`, log2 N and the parties' number in bits above the message.
     ///
     /// # Errors
-    /// [`HeError::NotAsComputed`] for a ciphertext that is not as expected, or says that its values are smaller;
+    /// `RlweError::NotAsComputed` for a ciphertext that is not as expected, or says that its values are smaller;
     /// [`HeError::TooLarge`] where its level holds no such masks: refresh earlier; those of [`Refreshing::new`].
     pub fn new(
         session: &Session,

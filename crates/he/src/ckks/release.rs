@@ -14,6 +14,7 @@ use super::plaintext::Plaintext;
 use crate::error::{HeError, parameters};
 use sudare_ring::random::{Seed, WideGaussian};
 use sudare_ring::threads::map_into;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::release::ReleasePolicy;
 use zeroize::Zeroizing;
 
@@ -61,7 +62,7 @@ impl Expected {
     }
 
     pub(super) fn check(&self, ciphertext: &Ciphertext) -> Result<(), HeError> {
-        let other = |what, found, expected| Err(HeError::NotAsComputed { what, found, expected });
+        let other = |what, found, expected| Err(HeError::Rlwe(RlweError::NotAsComputed { what, found, expected }));
         if ciphertext.level() != self.level {
             return other("level", ciphertext.level() as f64, self.level as f64);
         }
@@ -82,7 +83,7 @@ impl Decryptor<'_> {
     /// are the expected ones, and the bounds that it states are not used.
     ///
     /// # Errors
-    /// As [`Decryptor::decrypt`]; [`HeError::NotAsComputed`] for a ciphertext that states another
+    /// As [`Decryptor::decrypt`]; `RlweError::NotAsComputed` for a ciphertext that states another
     /// level or scale than expected, or a smaller error.
     pub fn decrypt_expected(&self, ciphertext: &Ciphertext, expected: &Expected) -> Result<Plaintext, HeError> {
         self.0.check(ciphertext.inner())?;
@@ -104,7 +105,7 @@ impl Decryptor<'_> {
     ///
     /// # Errors
     /// `RlweError::ReleasesUsedUp`; `RlweError::OtherRelease` if the key's first release was by
-    /// another policy; [`HeError::TooManyValues`] over [`MAX_RELEASED_VALUES`];
+    /// another policy; `RlweError::TooManyValues` over [`MAX_RELEASED_VALUES`];
     /// `RlweError::Parameters` for a bound that is no finite number above zero;
     /// `RlweError::Ring` if the system gives no entropy. The values are as they were then.
     pub fn release(
@@ -114,7 +115,7 @@ impl Decryptor<'_> {
         error: impl Fn(usize) -> f64 + Sync,
     ) -> Result<(), HeError> {
         if values.len() > MAX_RELEASED_VALUES {
-            return Err(HeError::TooManyValues { found: values.len(), capacity: MAX_RELEASED_VALUES });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found: values.len(), capacity: MAX_RELEASED_VALUES }));
         }
         if !(0..values.len()).all(|i| error(i).is_finite() && error(i) > 0.0) {
             return Err(parameters("a released value needs an error bound above zero"));

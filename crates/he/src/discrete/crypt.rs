@@ -8,6 +8,7 @@ use num_complex::Complex64;
 use sudare_ring::wipe::Wiped;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::Message;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 use sudare_rlwe::noise::NEGLIGIBLE;
 
@@ -42,13 +43,13 @@ impl<'a> Encryptor<'a> {
     /// Up to N integers below t, the rest zero: packed at the level where tables begin, split at the one where they end.
     ///
     /// # Errors
-    /// `RlweError::Parameters` for a modulus that the set has no room for, [`HeError::TooManyValues`],
+    /// `RlweError::Parameters` for a modulus that the set has no room for, `RlweError::TooManyValues`,
     /// [`HeError::NotBelow`]; `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt(&self, values: &[u64], modulus: u64, form: Form) -> Result<Discrete, HeError> {
         check_modulus(&self.params, modulus)?;
         let degree = self.params.params().degree();
         if values.len() > degree {
-            return Err(HeError::TooManyValues { found: values.len(), capacity: degree });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found: values.len(), capacity: degree }));
         }
         if let Some(index) = values.iter().position(|x| *x >= modulus) {
             return Err(HeError::NotBelow { what: "value", index, modulus });
@@ -115,7 +116,7 @@ impl<'a> Decryptor<'a> {
     /// The N integers, from 0 to t − 1.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::NotAsComputed`] where an integer is out of the range that
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::NotAsComputed` where an integer is out of the range that
     /// the value states, or farther from one than its error.
     pub fn decrypt(&self, value: &Discrete) -> Result<Vec<u64>, HeError> {
         let encoder = Encoder::new(self.params.params());
@@ -135,7 +136,7 @@ impl<'a> Decryptor<'a> {
 fn integer(value: &Discrete, x: f64) -> Result<u64, HeError> {
     let nearest = x.round();
     let distance = (x - nearest).abs();
-    let other = |what, found, expected| Err(HeError::NotAsComputed { what, found, expected });
+    let other = |what, found, expected| Err(HeError::Rlwe(RlweError::NotAsComputed { what, found, expected }));
     // Double precision's own error comes on top.
     if distance.is_nan() || distance > value.error + 1e-6 {
         return other("error", value.error, distance);

@@ -179,10 +179,10 @@ impl LweBits {
     /// Bit i.
     ///
     /// # Errors
-    /// [`HeError::TooManyValues`] if there is none.
+    /// `RlweError::TooManyValues` if there is none.
     pub fn get(&self, i: usize) -> Result<EncryptedBit, HeError> {
         if i >= self.degree {
-            return Err(HeError::TooManyValues { found: i + 1, capacity: self.degree });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found: i + 1, capacity: self.degree }));
         }
         Ok(EncryptedBit::from_parts(self.parts.extract(place(self.degree, i))?, self.owner.0, self.owner.1))
     }
@@ -199,7 +199,7 @@ impl Evaluator {
     /// phases may have the noise that a MUX leaves.
     ///
     /// # Errors
-    /// [`HeError::TooManyValues`]; `RlweError::WrongParameters`, `RlweError::WrongKey` for bits or keys of others; `RlweError::Parameters` for keys that
+    /// `RlweError::TooManyValues`; `RlweError::WrongParameters`, `RlweError::WrongKey` for bits or keys of others; `RlweError::Parameters` for keys that
     /// take the switched form; [`HeError::NoBudget`] where bits are so noisy that one could be wrong.
     pub fn from_bits(&self, keys: &LweKeys, bits: &[EncryptedBit]) -> Result<Coefficients, HeError> {
         let exchange = &keys.params.exchange;
@@ -247,7 +247,7 @@ impl Evaluator {
             )));
         }
         if bits.len() > degree {
-            return Err(HeError::TooManyValues { found: bits.len(), capacity: degree });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found: bits.len(), capacity: degree }));
         }
         let mut placed = vec![None; degree];
         bits.iter().enumerate().for_each(|(i, bit)| placed[place(degree, i)] = Some(*bit));

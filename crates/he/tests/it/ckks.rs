@@ -201,8 +201,11 @@ fn refusals_name_the_state() {
     assert!(matches!(squared, Err(HeError::TooLarge { .. })));
     assert!(matches!(w.encoder().encode(&[f64::NAN], 1.0), Err(HeError::NotFinite { index: 0 })));
     assert!(matches!(w.encoder().encode(&[0.0, f64::INFINITY], 1.0), Err(HeError::NotFinite { index: 1 })));
-    assert!(matches!(w.encoder().encode(&[0.0, -1.5], 1.0), Err(HeError::OverBound { index: 1, .. })));
-    assert!(matches!(w.encoder().encode(&vec![0.0; 513], 1.0), Err(HeError::TooManyValues { capacity: 512, .. })));
+    assert!(matches!(w.encoder().encode(&[0.0, -1.5], 1.0), Err(HeError::Rlwe(RlweError::OverBound { index: 1, .. }))));
+    assert!(matches!(
+        w.encoder().encode(&vec![0.0; 513], 1.0),
+        Err(HeError::Rlwe(RlweError::TooManyValues { capacity: 512, .. }))
+    ));
     let keys = KeyGenerator::new(&w.secret).unwrap().eval_keys(Some(1), &[]).unwrap();
     let weak = Evaluator::new(&w.params, keys).unwrap();
     assert!(matches!(weak.mul_relin(&a, &a), Err(HeError::Rlwe(RlweError::NoSuchLevel { wanted: 3, highest: 1, .. }))));

@@ -115,7 +115,10 @@ fn what_the_ciphertext_says_of_itself_is_not_believed() {
     ] {
         let forged = claiming(&honest, claim);
         let refused = decryptor.decrypt_for_release(&w.encoder(), &forged, &expected, policy);
-        assert!(matches!(&refused, Err(HeError::NotAsComputed { what: found, .. }) if *found == what), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(HeError::Rlwe(RlweError::NotAsComputed { what: found, .. })) if *found == what),
+            "{refused:?}"
+        );
     }
     assert_eq!(w.secret.releases(), None, "what is refused is not counted");
     // What it says of the message changes nothing, and neither does a bound that says more.

@@ -180,7 +180,9 @@ fn refusals() {
     let needed = plan.key_bytes(w.params.literal(), 1);
     assert!(plan.check_memory(w.params.literal(), 1, needed).is_ok());
     let refused = plan.check_memory(w.params.literal(), 1, needed - 1).unwrap_err();
-    assert!(matches!(refused, HeError::Memory { needed: n, limit, .. } if n == needed && limit == needed - 1));
+    assert!(
+        matches!(refused, HeError::Rlwe(RlweError::Memory { needed: n, limit, .. }) if n == needed && limit == needed - 1)
+    );
 }
 
 #[test]
@@ -205,7 +207,7 @@ fn the_choice_follows_costs_and_memory() {
     assert_eq!(h_of(&dear_iterations, Some(bytes(2))), 2);
     assert_eq!(h_of(&dear_iterations, Some(bytes(2) - 1)), 3);
     let refused = function.fastest(&w.params, &dear_iterations, Some(bytes(8) - 1)).unwrap_err();
-    assert!(matches!(refused, HeError::Memory { .. }), "{refused}");
+    assert!(matches!(refused, HeError::Rlwe(RlweError::Memory { .. })), "{refused}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl ColumnStatistics {
     /// Plaintexts of a table; `value(i, j)` is row i of column j.
     ///
     /// # Errors
-    /// [`HeError::OverBound`] for an absolute value over 1, [`HeError::NotFinite`].
+    /// `RlweError::OverBound` for an absolute value over 1, [`HeError::NotFinite`].
     pub fn encode(&self, value: impl Fn(usize, usize) -> f64 + Sync) -> Result<Vec<Plaintext>, HeError> {
         self.table.encode(value)
     }

@@ -114,7 +114,7 @@ fn refusals() {
     let shallow = shallow.build().unwrap();
     assert!(matches!(ColumnStatistics::new(&shallow, 4, 1), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
     let statistics = ColumnStatistics::new(&params, 40, 3).unwrap();
-    assert!(matches!(statistics.encode(|_, _| 1.01), Err(HeError::OverBound { .. })));
+    assert!(matches!(statistics.encode(|_, _| 1.01), Err(HeError::Rlwe(RlweError::OverBound { .. }))));
     assert!(matches!(statistics.encode(|_, _| f64::NAN), Err(HeError::NotFinite { .. })));
     let secret = SecretKey::generate(&params).unwrap();
     let encryptor = Encryptor::with_secret_key(&secret).unwrap();

@@ -6,6 +6,7 @@ use std::fmt;
 use sudare_he::HeError;
 use sudare_ring::buffer::Buffer;
 use sudare_ring::wipe::wipe;
+use sudare_rlwe::RlweError;
 use zeroize::Zeroizing;
 
 /// A polynomial of R_t; residues in [0, t). Wiped when dropped.
@@ -38,12 +39,12 @@ impl Plaintext {
     /// Each is in (−t, t) and stands for its residue.
     ///
     /// # Errors
-    /// [`HeError::TooManyValues`], or [`HeError::NotModulo`] for a coefficient out of range:
+    /// `RlweError::TooManyValues`, or [`HeError::NotModulo`] for a coefficient out of range:
     /// nothing is reduced unasked.
     pub fn new(params: &Params, coefficients: &[i64]) -> Result<Self, HeError> {
         let (n, t) = (params.degree(), params.t());
         if coefficients.len() > n {
-            return Err(HeError::TooManyValues { found: coefficients.len(), capacity: n });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found: coefficients.len(), capacity: n }));
         }
         if let Some(index) = coefficients.iter().position(|c| c.unsigned_abs() >= t) {
             return Err(HeError::NotModulo { index, t });

@@ -313,7 +313,7 @@ fn refusals_of_strangers() {
     assert!(matches!(encryptor.encrypt(&m(&other)), Err(HeError::Rlwe(RlweError::WrongParameters { .. }))));
     assert!(matches!(Plaintext::new(&params, &[0, 16]), Err(HeError::NotModulo { index: 1, t: 16 })));
     assert!(matches!(Plaintext::new(&params, &[i64::MIN]), Err(HeError::NotModulo { .. })));
-    assert!(matches!(Plaintext::new(&params, &[0; 513]), Err(HeError::TooManyValues { .. })));
+    assert!(matches!(Plaintext::new(&params, &[0; 513]), Err(HeError::Rlwe(RlweError::TooManyValues { .. }))));
     // What travels comes back, or is refused.
     let (p0, mask) = public.parts();
     let again = PublicKey::from_parts(&params, public.id(), *mask, p0.clone()).unwrap();

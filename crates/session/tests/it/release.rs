@@ -162,7 +162,7 @@ fn what_a_result_says_of_itself_is_compared_with_the_plan() {
         let refused = client.decrypt_for_release(&forged);
         let named = |what: &str| what == field;
         assert!(
-            matches!(&refused, Err(MatrixError::He(HeError::NotAsComputed { what, .. })) if named(what)),
+            matches!(&refused, Err(MatrixError::He(HeError::Rlwe(RlweError::NotAsComputed { what, .. }))) if named(what)),
             "{refused:?}"
         );
     }

@@ -129,7 +129,7 @@ fn released_moments_keep_their_promise_and_are_counted() {
     };
     for (scale, noise) in [(1.0, 0.0), (0.5, 1.0), (2.0, 1.0)] {
         let refused = client.decrypt_for_release(&forged(scale, noise));
-        assert!(matches!(refused, Err(MatrixError::He(HeError::NotAsComputed { .. }))), "{refused:?}");
+        assert!(matches!(refused, Err(MatrixError::He(HeError::Rlwe(RlweError::NotAsComputed { .. })))), "{refused:?}");
     }
     assert_eq!(client.releases_left(), 2);
 

@@ -110,7 +110,7 @@ fn memory_and_other_secrets() {
     let close = |found: u64, wanted: u64| (found as f64 / wanted as f64 - 1.0).abs() < 0.02;
     assert!(close(keys.bytes() as u64, set.key_bytes()), "{} of {}", keys.bytes(), set.key_bytes());
     let refused = Refresher::new(keys.clone(), Some(needed - 1)).map(|_| ()).unwrap_err();
-    assert!(matches!(refused, ExactError::Memory { limit, .. } if limit == needed - 1));
+    assert!(matches!(refused, ExactError::Rlwe(RlweError::Memory { limit, .. }) if limit == needed - 1));
     let server = Refresher::new(keys, Some(needed)).unwrap();
     assert!(close(server.bytes(), needed), "{} of {needed}", server.bytes());
     let elsewhere = RefreshLiteral::x16().insecure(10).unwrap().build().unwrap();

@@ -96,7 +96,7 @@ impl Bootstrapper {
     /// Prepares diagonals, if keys and they fit in `memory` bytes (`None`: no limit).
     ///
     /// # Errors
-    /// [`HeError::Memory`] with both figures, before anything is prepared; `RlweError::Parameters`,
+    /// `RlweError::Memory` with both figures, before anything is prepared; `RlweError::Parameters`,
     /// [`HeError::TooLarge`] where scales and primes do not go together.
     pub fn new(keys: BootstrapKeys, memory: Option<u64>) -> Result<Self, HeError> {
         let params = &keys.params;
@@ -104,7 +104,7 @@ impl Bootstrapper {
             let needed = keys.bytes() as u64 + params.diagonal_bytes()? + params.working_bytes(1)?;
             if needed > limit {
                 let what = format!("a bootstrapper at N = {} and one ciphertext", params.params().degree());
-                return Err(HeError::Memory { what, needed, limit });
+                return Err(HeError::Rlwe(RlweError::Memory { what, needed, limit }));
             }
         }
         Self::on(keys, Cpu::new)

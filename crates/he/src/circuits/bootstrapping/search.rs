@@ -9,6 +9,7 @@ use super::refresh::Kind;
 use super::set::BootstrapLiteral;
 use crate::ckks::ParamsLiteral;
 use crate::error::{HeError, parameters};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::params::ParamsLiteral as RlweLiteral;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 
@@ -47,7 +48,7 @@ impl BootstrapLiteral {
     ///
     /// # Errors
     /// `RlweError::Parameters` where there is none, with the most bits that there are for as many levels;
-    /// [`HeError::Memory`] with the least bytes that a set takes.
+    /// `RlweError::Memory` with the least bytes that a set takes.
     ///
     /// ```
     /// use sudare_he::circuits::bootstrapping::{BootstrapGoal, BootstrapLiteral};
@@ -133,7 +134,7 @@ fn refusal<'a>(
 ) -> HeError {
     if let (Some(needed), Some(limit)) = (precise.filter_map(|literal| bytes(literal).ok()).min(), goal.memory) {
         let what = format!("a bootstrapping set of {} levels and {} bits", goal.levels, goal.bits);
-        return HeError::Memory { what, needed, limit };
+        return HeError::Rlwe(RlweError::Memory { what, needed, limit });
     }
     let wanted = format!("no bootstrapping set has {} levels and {} bits", goal.levels, goal.bits);
     let largest = |shape| SHIFTS.rev().find_map(|shift| secure(shape, goal.levels, shift).into_iter().next());
@@ -197,7 +198,9 @@ mod tests {
         let deep = BootstrapLiteral::search(goal(60, 10.0)).unwrap_err().to_string();
         assert!(deep.contains("refresh more often"), "{deep}");
         let small = BootstrapGoal { memory: Some(1 << 20), ..goal(4, 16.0) };
-        let Err(HeError::Memory { needed, limit, .. }) = BootstrapLiteral::search(small) else { panic!("{small:?}") };
+        let Err(HeError::Rlwe(RlweError::Memory { needed, limit, .. })) = BootstrapLiteral::search(small) else {
+            panic!("{small:?}")
+        };
         assert!(limit == 1 << 20 && needed > 500 << 20);
         if sized_by(false, true) {
             assert!(BootstrapLiteral::search(BootstrapGoal { memory: Some(needed), ..small }).is_ok());

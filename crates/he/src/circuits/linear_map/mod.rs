@@ -123,8 +123,8 @@ impl LinearMap {
     /// power of two).
     ///
     /// # Errors
-    /// `RlweError::Parameters` for a map without diagonals, [`HeError::TooManyValues`] for a diagonal
-    /// that does not repeat within N/2 slots, [`HeError::NotFinite`], [`HeError::OverBound`] for a value
+    /// `RlweError::Parameters` for a map without diagonals, `RlweError::TooManyValues` for a diagonal
+    /// that does not repeat within N/2 slots, [`HeError::NotFinite`], `RlweError::OverBound` for a value
     /// over `at.max_abs`, `RlweError::NoSuchLevel`, [`HeError::TooLarge`] where |value|·scale reaches 2^62.
     pub fn new<T: Copy + Into<Complex64>>(
         encoder: &Encoder,
@@ -468,12 +468,14 @@ fn check<T: Copy + Into<Complex64>>(params: &Params, diagonals: &Diagonals<T>, a
     }
     diagonals.values().try_for_each(|diagonal| {
         if !diagonal.len().is_power_of_two() || diagonal.len() > params.slots() {
-            return Err(HeError::TooManyValues { found: diagonal.len(), capacity: params.slots() });
+            return Err(HeError::Rlwe(RlweError::TooManyValues { found: diagonal.len(), capacity: params.slots() }));
         }
         let size = |x: &T| (*x).into().norm();
         let limit = at.max_abs * (1.0 + 1e-12);
         match diagonal.iter().position(|x| size(x).is_nan() || size(x) > limit) {
-            Some(index) if size(&diagonal[index]).is_finite() => Err(HeError::OverBound { index, bound: at.max_abs }),
+            Some(index) if size(&diagonal[index]).is_finite() => {
+                Err(HeError::Rlwe(RlweError::OverBound { index, bound: at.max_abs }))
+            }
             Some(index) => Err(HeError::NotFinite { index }),
             None => Ok(()),
         }

@@ -170,9 +170,9 @@ fn refusals_name_the_state() {
     let one = |values: Vec<f64>| BTreeMap::from([(1i64, values)]);
     let map = |d: &Diagonals<f64>, at| LinearMap::hoisted(&encoder, d, 1, at);
     assert!(matches!(map(&BTreeMap::new(), at), Err(HeError::Rlwe(RlweError::Parameters { .. }))));
-    assert!(matches!(map(&one(vec![1.0; 3]), at), Err(HeError::TooManyValues { found: 3, .. })));
-    assert!(matches!(map(&one(vec![1.0; 1024]), at), Err(HeError::TooManyValues { .. })));
-    assert!(matches!(map(&one(vec![1.5]), at), Err(HeError::OverBound { index: 0, .. })));
+    assert!(matches!(map(&one(vec![1.0; 3]), at), Err(HeError::Rlwe(RlweError::TooManyValues { found: 3, .. }))));
+    assert!(matches!(map(&one(vec![1.0; 1024]), at), Err(HeError::Rlwe(RlweError::TooManyValues { .. }))));
+    assert!(matches!(map(&one(vec![1.5]), at), Err(HeError::Rlwe(RlweError::OverBound { index: 0, .. }))));
     assert!(matches!(map(&one(vec![0.0, f64::NAN]), at), Err(HeError::NotFinite { index: 1 })));
     assert!(matches!(
         map(&one(vec![1.0]), EncodeAt { level: 4, ..at }),

@@ -278,7 +278,7 @@ fn refusals_name_the_state_and_leave_operands() {
     let set = BootstrapLiteral::c().insecure(9).unwrap().build().unwrap();
     let keys = BootstrapKeys::generate(&owner.secret, &set).unwrap();
     match Bootstrapper::new(keys, Some(1 << 20)) {
-        Err(HeError::Memory { needed, limit, .. }) => {
+        Err(HeError::Rlwe(RlweError::Memory { needed, limit, .. })) => {
             assert!(limit == 1 << 20 && needed > set.key_bytes().unwrap() + set.diagonal_bytes().unwrap());
         }
         other => panic!("{other:?}"),

@@ -22,7 +22,7 @@ fn values_tables_and_operands() {
     let many = vec![0; w.len() + 1];
     assert_eq!(
         client.encrypt(&many, 2, Form::Packed).unwrap_err(),
-        HeError::TooManyValues { found: w.len() + 1, capacity: w.len() }
+        HeError::Rlwe(RlweError::TooManyValues { found: w.len() + 1, capacity: w.len() })
     );
     assert!(matches!(Table::new(&[0, 3], 3), Err(HeError::NotBelow { index: 1, modulus: 3, .. })));
     assert!(Table::new(&[0], 3).is_err());
@@ -145,7 +145,7 @@ fn values_that_were_changed() {
     let stated = |x: f64, error: f64| Discrete::from_parts(params, vec![number(x)], 4, (0, 3), error).unwrap();
     assert_eq!(owner.decrypt(&stated(2.1, 0.2)).unwrap()[0], 2);
     for wrong in [stated(2.1, 0.05), stated(3.9, 0.2), stated(-1.0, 0.2)] {
-        assert!(matches!(owner.decrypt(&wrong), Err(HeError::NotAsComputed { .. })));
+        assert!(matches!(owner.decrypt(&wrong), Err(HeError::Rlwe(RlweError::NotAsComputed { .. }))));
     }
     // Other levels, scales, ranges.
     let refused =

@@ -182,7 +182,7 @@ fn aided_shares_of_a_hundred_numbers_take_eight_kilobytes() {
     let refused = flood(&server, &public, &small, policy, small.error_bound());
     assert!(matches!(refused, Err(HeError::NoPrecision { .. })), "{refused:?}");
     let refused = SharedDecryption::new(session, &before, (&Expected::of(&before), 1.5), &[0, 2], policy, 256);
-    assert!(matches!(refused, Err(HeError::NotAsComputed { what: "value bound", .. })), "{refused:?}");
+    assert!(matches!(refused, Err(HeError::Rlwe(RlweError::NotAsComputed { what: "value bound", .. }))), "{refused:?}");
 }
 
 /// Thirty parties, any twenty of whom decrypt; forty of those that were asked fail before they answer. One half comes back, from its file and

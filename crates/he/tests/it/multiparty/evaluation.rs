@@ -8,6 +8,7 @@ use sudare_exact::bgv::Bgv;
 use sudare_exact::{self as integer, IntegerParams, Packing, Scheme, Wrap};
 use sudare_he::HeError;
 use sudare_he::ckks::{self, Encoder, Encryptor, Evaluator, Expected};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::release::ReleasePolicy;
@@ -121,7 +122,7 @@ fn exact<S: Scheme>(number: u8) {
         let shown = encoder.decode_unsigned(&opened.combine(&shares).unwrap(), Packing::Slots).unwrap();
         assert_eq!(shown, wanted, "{}", S::NAME);
         let less = integer::multiparty::SharedDecryption::new(&world.session, &y, 1.01 * y.noise(), &active, policy());
-        assert!(matches!(less, Err(ExactError::NotAsComputed { what: "noise bound", .. })));
+        assert!(matches!(less, Err(ExactError::Rlwe(RlweError::NotAsComputed { what: "noise bound", .. }))));
     }
     // A result for somebody else alone, with a key of the same primes.
     let mut own = literal;

@@ -5,6 +5,7 @@ use crate::world::literal;
 use sudare_he::HeError;
 use sudare_he::ckks::multiparty::SharedRefresh;
 use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, Expected};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::multiparty::PartyError;
 use sudare_testkit::Random;
 
@@ -69,6 +70,9 @@ fn a_refresh_is_answered_once_and_needs_room() {
     let more = Expected { error: 1.01 * expected.error, ..expected };
     for (expected, max_abs, what) in [(more, 1.0, "error bound"), (expected, 1.5, "value bound")] {
         let refused = SharedRefresh::new(&world.session, &c, (&expected, max_abs), &[0, 1], 40);
-        assert!(matches!(&refused, Err(HeError::NotAsComputed { what: found, .. }) if *found == what), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(HeError::Rlwe(RlweError::NotAsComputed { what: found, .. })) if *found == what),
+            "{refused:?}"
+        );
     }
 }
