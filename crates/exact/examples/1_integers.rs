@@ -5,6 +5,7 @@ use sudare_exact::ExactError;
 use sudare_exact::bgv::{Decryptor, Encryptor, Evaluator};
 use sudare_exact::plan::Requirements;
 use sudare_exact::{Encoder, Packing, Wrap};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 
 fn main() -> Result<(), ExactError> {
@@ -45,7 +46,7 @@ fn main() -> Result<(), ExactError> {
         }
     };
     println!("refused: {refused}");
-    assert!(matches!(refused, ExactError::NoBudget { .. }));
+    assert!(matches!(refused, ExactError::Rlwe(RlweError::NoBudget { .. })));
     assert_eq!(open(&power)?[3], 1);
     Ok(())
 }

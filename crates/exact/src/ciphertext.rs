@@ -53,7 +53,7 @@ impl<S: Scheme> Ciphertext<S> {
     /// # Errors
     /// `RlweError::WrongParameters`; [`ExactError::WrongFactor`] for another factor than the one that every
     /// BFV ciphertext at the level has, or than that of a fresh ciphertext if it is seeded;
-    /// [`ExactError::NoBudget`] and [`ExactError::NoiseTooSmall`] for a noise bound that the level does not hold
+    /// `RlweError::NoBudget` and [`ExactError::NoiseTooSmall`] for a noise bound that the level does not hold
     /// or that is under that of any encryption; `RlweError::Parameters` for a plaintext factor that is no
     /// unit modulo t, or a noise bound that is no number.
     pub fn from_parts(params: &IntegerParams, inner: rlwe::Ciphertext, state: State) -> Result<Self, ExactError> {
@@ -197,7 +197,12 @@ pub(crate) fn check_fits(
     if params.noise().fits(level, noise) {
         return Ok(());
     }
-    Err(ExactError::NoBudget { operation, noise: noise.log2(), limit: params.noise().log_limit(level), level })
+    Err(ExactError::Rlwe(RlweError::NoBudget {
+        operation,
+        noise: noise.log2(),
+        limit: params.noise().log_limit(level),
+        level,
+    }))
 }
 
 impl<S: Scheme, C: Shaped> fmt::Debug for Ciphertext<S, C> {

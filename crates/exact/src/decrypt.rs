@@ -45,7 +45,7 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
     /// |c| ≤ t·noise, so the residues modulo the first primes that hold that are enough.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::WrongKey`.
     pub fn decrypt(&self, ciphertext: &Ciphertext<S>) -> Result<Plaintext, ExactError> {
         self.check(ciphertext)?;
         let (model, t) = (self.params.noise(), self.params.modulus());

@@ -123,7 +123,7 @@ impl Encoder {
     /// All N values (or slots), in `[0, t)`.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], [`ExactError::NoSlots`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, [`ExactError::NoSlots`].
     pub fn decode_unsigned(&self, plaintext: &Plaintext, packing: Packing) -> Result<Vec<u64>, ExactError> {
         self.params.require("the plaintext", &plaintext.params)?;
         match packing {

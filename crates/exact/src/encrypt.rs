@@ -61,8 +61,8 @@ impl<'a, S: Scheme> Encryptor<'a, S> {
     /// Encrypts at a level: for operands that enter a computation late.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::NoSuchLevel`,
-    /// [`ExactError::NoBudget`] where the level holds no fresh ciphertext, and `RlweError::Ring` if the
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::NoSuchLevel`,
+    /// `RlweError::NoBudget` where the level holds no fresh ciphertext, and `RlweError::Ring` if the
     /// system gives no entropy.
     pub fn encrypt_at(&self, plaintext: &Plaintext, level: usize) -> Result<Ciphertext<S>, ExactError> {
         let noise = self.params.noise().message() + self.inner.noise().bound(&NEGLIGIBLE);

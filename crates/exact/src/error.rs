@@ -15,20 +15,6 @@ pub enum ExactError {
     /// A step of several parties was refused.
     #[error(transparent)]
     Party(#[from] PartyError),
-    /// Noise that could reach the message: the result might decrypt wrongly.
-    #[error(
-        "{operation}: the noise bound 2^{noise:.1} would reach 2^{limit:.1}, where decryption can fail at level {level}; multiply less in a row, add fewer terms, or take parameters for a larger depth"
-    )]
-    NoBudget {
-        /// The refused operation.
-        operation: &'static str,
-        /// log2 of the noise bound of the result.
-        noise: f64,
-        /// log2 of the noise at which decryption can fail.
-        limit: f64,
-        /// Level.
-        level: usize,
-    },
     /// A ciphertext that is too noisy for a refresh, or for a table of its coefficients.
     #[error(
         "{operation} takes a noise bound of up to 2^{limit:.1} at level {level}, and this ciphertext would have 2^{noise:.1} there; do it earlier, after fewer products or additions"
@@ -95,16 +81,6 @@ pub enum ExactError {
         /// The least bound of a ciphertext that hides its message.
         least: f64,
     },
-    /// Objects of different plaintext moduli.
-    #[error("{what} has plaintext modulus {found}, not {expected}")]
-    WrongPlainModulus {
-        /// The offending object.
-        what: &'static str,
-        /// Its plaintext modulus.
-        found: u64,
-        /// The modulus expected.
-        expected: u64,
-    },
 }
 
 impl Kinded for ExactError {
@@ -112,11 +88,10 @@ impl Kinded for ExactError {
         match self {
             Self::Rlwe(e) => e.kind(),
             Self::Party(e) => e.kind(),
-            Self::NoBudget { .. } | Self::TooNoisy { .. } => ErrorKind::Precision,
+            Self::TooNoisy { .. } => ErrorKind::Precision,
             Self::DoesNotFit { .. } => ErrorKind::Input,
             Self::NoSlots { .. } => ErrorKind::Parameters,
             Self::WrongFactor { .. } | Self::NoiseTooSmall { .. } | Self::NotUniform { .. } => ErrorKind::Format,
-            Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
         }
     }
 }

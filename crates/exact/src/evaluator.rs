@@ -75,7 +75,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// Refuses a ciphertext of other parameters or under another key.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::WrongKey`.
     pub fn check(&self, ciphertext: &CiphertextOf<S, B>) -> Result<(), ExactError> {
         self.params.require("the ciphertext", &ciphertext.params)?;
         Ok(self.inner.check(ciphertext.inner())?)
@@ -93,8 +93,8 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// `a + b`, at the lower of both levels.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`,
-    /// [`ExactError::NoBudget`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::WrongKey`,
+    /// `RlweError::NoBudget`.
     pub fn add(&self, a: &CiphertextOf<S, B>, b: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.combine("addition", a, b, 1)
     }
@@ -169,7 +169,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// `−a`.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`.
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::WrongKey`.
     pub fn negate(&self, a: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         Ok(a.with(self.inner.negate(a.inner())?, a.noise))
@@ -231,7 +231,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// Prepares a plaintext as a factor for ciphertexts up to a level; on the processor [`Plaintext::factor`] does the same.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::NoSuchLevel`.
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::NoSuchLevel`.
     pub fn factor(&self, p: &Plaintext, level: usize) -> Result<PlainFactor<B::Plaintext>, ExactError> {
         self.params.require("the plaintext", &p.params)?;
         self.prepared(level, p.size()?, || Ok(p.multiplier(level)))
@@ -320,7 +320,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// that costs no more than the rounding does.
     ///
     /// # Errors
-    /// `RlweError::NoSuchLevel` if `level` is above the ciphertext's, [`ExactError::NoBudget`].
+    /// `RlweError::NoSuchLevel` if `level` is above the ciphertext's, `RlweError::NoBudget`.
     pub fn drop_to(&self, a: &CiphertextOf<S, B>, level: usize) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         self.drop_toward(a, level, S::fresh_factor(&self.params, level.min(a.level())))
@@ -437,7 +437,7 @@ impl<S: Scheme> Evaluator<S, Simulated> {
     /// `count` simulated encryptions under the public key.
     ///
     /// # Errors
-    /// [`ExactError::NoBudget`] where the level holds no fresh ciphertext.
+    /// `RlweError::NoBudget` where the level holds no fresh ciphertext.
     pub fn encryptions(&self, level: usize, count: usize) -> Result<CiphertextOf<S, Simulated>, ExactError> {
         let noise = self.params.noise().message() + self.params.noise().public_encryption();
         check_fits(&self.params, "encryption", level, noise)?;

@@ -57,7 +57,7 @@ impl<S: Scheme> SharedDecryption<S> {
     /// Of a ciphertext with noise of at most `noise`, by `parties`.
     ///
     /// # Errors
-    /// `RlweError::NotAsComputed` for a ciphertext that states less noise; [`ExactError::NoBudget`] where the modulus does not hold the
+    /// `RlweError::NotAsComputed` for a ciphertext that states less noise; `RlweError::NoBudget` where the modulus does not hold the
     /// noise of the shares: take larger parameters, or decrypt at a higher level; those of [`Opening::new`].
     pub fn new(
         session: &Session,
@@ -119,7 +119,7 @@ impl<S: Scheme> SharedHandover<S> {
     ///
     /// # Errors
     /// As [`SharedDecryption::new`]; `PartyError::Receiver` for a key over other primes; `RlweError::WrongParameters`,
-    /// [`ExactError::WrongPlainModulus`].
+    /// `RlweError::WrongPlainModulus`.
     pub fn new(
         session: &Session,
         ciphertext: &Ciphertext<S>,
@@ -132,7 +132,11 @@ impl<S: Scheme> SharedHandover<S> {
         params.rlwe().require("the receiver's public key", receiver.params())?;
         if params.t() != ciphertext.params.t() {
             let (found, expected) = (params.t(), ciphertext.params.t());
-            return Err(ExactError::WrongPlainModulus { what: "the receiver's parameters", found, expected });
+            return Err(ExactError::Rlwe(RlweError::WrongPlainModulus {
+                what: "the receiver's parameters",
+                found,
+                expected,
+            }));
         }
         let flooding = Flooding::new(policy, noise)?;
         let switched = parties.len() as f64 * params.noise().public_encryption();

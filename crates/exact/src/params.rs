@@ -187,7 +187,7 @@ impl IntegerParams {
         }
         self.0.params.require(what, &other.0.params)?;
         if self.t() != other.t() {
-            return Err(ExactError::WrongPlainModulus { what, found: other.t(), expected: self.t() });
+            return Err(ExactError::Rlwe(RlweError::WrongPlainModulus { what, found: other.t(), expected: self.t() }));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     ///
     /// # Errors
     /// `RlweError::MissingRelinKey`, `RlweError::NoSuchLevel` if the key does not reach,
-    /// [`ExactError::NoBudget`].
+    /// `RlweError::NoBudget`.
     pub fn relinearize(&self, a: &CiphertextOf<S, B>) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
         if a.inner().polynomials() < 3 {
@@ -28,7 +28,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     ///
     /// # Errors
     /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel`, `RlweError::Degree`,
-    /// [`ExactError::NoBudget`].
+    /// `RlweError::NoBudget`.
     pub fn rotate_rows(&self, a: &CiphertextOf<S, B>, step: i64) -> Result<CiphertextOf<S, B>, ExactError> {
         self.automorphism(a, self.params.rotation_element(step), step)
     }

@@ -5,6 +5,7 @@ use super::{Ciphertext, IntegerParams, Plaintext, Scheme, State};
 use crate::error::ExactError;
 use std::io::{Read, Write};
 use sudare_ring::plain::MAX_PLAIN_BITS;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::packing::{pack_words, unpack_words, width};
 use sudare_rlwe::wire::{
     self, Bundled, Fields, Form, Header, ObjectType, Reader, Source, StoredParams, Wire, WireError, Writer,
@@ -18,7 +19,7 @@ fn expect_modulus(params: &IntegerParams, fields: &mut Fields<'_>) -> Result<(),
     if found == expected {
         return Ok(());
     }
-    Err(ExactError::WrongPlainModulus { what: "the file", found, expected }.into())
+    Err(ExactError::Rlwe(RlweError::WrongPlainModulus { what: "the file", found, expected }).into())
 }
 
 impl Wire for Plaintext {

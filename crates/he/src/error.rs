@@ -109,20 +109,6 @@ pub enum HeError {
         /// The plaintext modulus.
         t: u64,
     },
-    /// Noise that could reach the message: the result might decrypt wrongly.
-    #[error(
-        "{operation}: the noise bound 2^{noise:.1} would reach 2^{limit:.1}, where decryption can fail at level {level}; multiply less in a row, add fewer terms, or take parameters for a larger depth"
-    )]
-    NoBudget {
-        /// The refused operation.
-        operation: &'static str,
-        /// log2 of the noise bound of the result.
-        noise: f64,
-        /// log2 of the noise at which decryption can fail.
-        limit: f64,
-        /// Level.
-        level: usize,
-    },
     /// An integer that is not below its modulus.
     #[error("{what} {index} is not below the modulus {modulus}; reduce it first, or take a larger modulus")]
     NotBelow {
@@ -141,16 +127,6 @@ pub enum HeError {
         /// The modulus.
         modulus: u64,
     },
-    /// Objects of different plaintext moduli.
-    #[error("{what} has plaintext modulus {found}, not {expected}")]
-    WrongPlainModulus {
-        /// The offending object.
-        what: &'static str,
-        /// Its plaintext modulus.
-        found: u64,
-        /// The modulus expected.
-        expected: u64,
-    },
 }
 
 impl Kinded for HeError {
@@ -163,13 +139,11 @@ impl Kinded for HeError {
             Self::ScaleMismatch { .. }
             | Self::TooLarge { .. }
             | Self::NoPrecision { .. }
-            | Self::MayDecryptWrongly { .. }
-            | Self::NoBudget { .. } => ErrorKind::Precision,
+            | Self::MayDecryptWrongly { .. } => ErrorKind::Precision,
             Self::NotFinite { .. } | Self::Approximation { .. } | Self::NotModulo { .. } | Self::NotBelow { .. } => {
                 ErrorKind::Input
             }
             Self::TooManyParts { .. } | Self::TableLength { .. } => ErrorKind::Shape,
-            Self::WrongPlainModulus { .. } => ErrorKind::Mismatch,
         }
     }
 }

@@ -192,6 +192,30 @@ pub enum RlweError {
         /// What its computation gives.
         expected: f64,
     },
+    /// Noise that could reach the message: the result might decrypt wrongly.
+    #[error(
+        "{operation}: the noise bound 2^{noise:.1} would reach 2^{limit:.1}, where decryption can fail at level {level}; multiply less in a row, add fewer terms, or take parameters for a larger depth"
+    )]
+    NoBudget {
+        /// The refused operation.
+        operation: &'static str,
+        /// log2 of the noise bound of the result.
+        noise: f64,
+        /// log2 of the noise at which decryption can fail.
+        limit: f64,
+        /// Level.
+        level: usize,
+    },
+    /// Objects of different plaintext moduli.
+    #[error("{what} has plaintext modulus {found}, not {expected}")]
+    WrongPlainModulus {
+        /// The offending object.
+        what: &'static str,
+        /// Its plaintext modulus.
+        found: u64,
+        /// The modulus expected.
+        expected: u64,
+    },
 }
 
 impl Kinded for RlweError {
@@ -200,12 +224,15 @@ impl Kinded for RlweError {
             Self::Ring(e) => e.kind(),
             Self::Parameters { .. } | Self::ReleasePolicy { .. } => ErrorKind::Parameters,
             Self::Insecure { .. } => ErrorKind::Insecure,
-            Self::WrongParameters { .. } | Self::WrongKey { .. } => ErrorKind::Mismatch,
+            Self::WrongParameters { .. } | Self::WrongKey { .. } | Self::WrongPlainModulus { .. } => {
+                ErrorKind::Mismatch
+            }
             Self::OutOfLevels { .. } | Self::NoSuchLevel { .. } => ErrorKind::Levels,
             Self::MissingRotationKey { .. } | Self::MissingRelinKey => ErrorKind::MissingKey,
             Self::KeyNotLoaded { kind, .. } | Self::Device { kind, .. } => *kind,
             Self::Degree { .. } | Self::Operands { .. } | Self::TooManyValues { .. } => ErrorKind::Shape,
             Self::OverBound { .. } => ErrorKind::Input,
+            Self::NoBudget { .. } => ErrorKind::Precision,
             Self::Memory { .. } => ErrorKind::Machine,
             Self::Internal { .. } => ErrorKind::Internal,
             Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } | Self::NotAsComputed { .. } => ErrorKind::Release,

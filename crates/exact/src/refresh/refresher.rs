@@ -100,7 +100,7 @@ impl Refresher {
     /// The same slots with the noise and level of [`RefreshParams::output`], exactly.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, [`ExactError::WrongPlainModulus`], `RlweError::WrongKey`, `RlweError::Degree`;
+    /// `RlweError::WrongParameters`, `RlweError::WrongPlainModulus`, `RlweError::WrongKey`, `RlweError::Degree`;
     /// `RlweError::OutOfLevels` below the input level, and [`ExactError::TooNoisy`] for a noise bound over the largest there,
     /// with nothing done; [`ExactError::NotUniform`] for a mask that no honest ciphertext has.
     pub fn refresh<S: Scheme>(&self, ciphertext: &Ciphertext<S>) -> Result<Ciphertext<S>, ExactError> {

@@ -8,6 +8,7 @@ use crate::bgv::Ciphertext;
 use crate::error::ExactError;
 use std::io::Write;
 use sudare_rlwe::ParamsHash;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::{Fields, Form, Header, KeyRecord, ObjectType, Reader, State, Wire, WireError, Writer};
 
 impl Wire for RefreshKeys {
@@ -49,7 +50,7 @@ impl Wire for RefreshKeys {
         let (set, gate, square) = (params.params().rlwe(), params.gate(), params.square());
         let (found, expected) = (fields.u64()?, params.params().t());
         if found != expected {
-            return Err(ExactError::WrongPlainModulus { what: "the file", found, expected }.into());
+            return Err(ExactError::Rlwe(RlweError::WrongPlainModulus { what: "the file", found, expected }).into());
         }
         let switch = KeyRecord::read(gate, &mut fields)?;
         let top = set.max_level() as u32;

@@ -11,6 +11,7 @@ use sudare_exact::bfv::Bfv;
 use sudare_exact::bgv::Bgv;
 use sudare_exact::plan::slot_modulus;
 use sudare_exact::{Ciphertext, Packing, Scheme};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_testkit::{Random, setting};
 
@@ -209,7 +210,7 @@ fn random_circuits<S: Scheme>() {
                         nodes.push(node);
                         accepted[operation] += 1;
                     }
-                    Some(Err(ExactError::NoBudget { .. })) => refused += 1,
+                    Some(Err(ExactError::Rlwe(RlweError::NoBudget { .. }))) => refused += 1,
                     Some(Err(other)) => panic!("{}, circuit {salt}: {other}", OPERATIONS[operation]),
                     None => {}
                 }

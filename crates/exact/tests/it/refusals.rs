@@ -34,7 +34,10 @@ fn until_refused<S: Scheme>(
                 c = next;
             }
             Err(error) => {
-                assert!(matches!(error, ExactError::NoBudget { noise, limit, .. } if noise >= limit), "{error}");
+                assert!(
+                    matches!(error, ExactError::Rlwe(RlweError::NoBudget { noise, limit, .. }) if noise >= limit),
+                    "{error}"
+                );
                 assert!(c.parts().iter().zip(&before).all(|(p, b)| p.words() == b));
                 w.expect(&c, Packing::Slots, &values);
                 return count;
@@ -88,7 +91,10 @@ fn refusals_name_the_state() {
     let modulo_2 = IntegerParams::new(w.params.rlwe(), 2).unwrap();
     let bits = Encoder::new(&modulo_2);
     let plain = bits.encode_unsigned(&[1], Packing::Coefficients, Wrap::Refuse).unwrap();
-    assert!(matches!(s.add_plain(&a, &plain), Err(ExactError::WrongPlainModulus { found: 2, expected: T, .. })));
+    assert!(matches!(
+        s.add_plain(&a, &plain),
+        Err(ExactError::Rlwe(RlweError::WrongPlainModulus { found: 2, expected: T, .. }))
+    ));
     assert!(matches!(
         bits.encode_unsigned(&[1], Packing::Slots, Wrap::Refuse),
         Err(ExactError::NoSlots { modulus: 2, degree: 512 })

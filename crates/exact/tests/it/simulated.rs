@@ -9,6 +9,7 @@ use sudare_exact::{
     CiphertextOf, Decryptor, Encoder, Encryptor, Evaluator, ExactError, IntegerParams, Packing, Plaintext, Scheme, Wrap,
 };
 use sudare_ring::count::{Counts, counted};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::simulated::{Ledger, Simulated};
 use sudare_rlwe::{Backend, Shaped};
@@ -191,5 +192,5 @@ fn what_a_run_refuses() {
             Err(refused) => break refused,
         }
     };
-    assert!(matches!(refused, ExactError::NoBudget { .. }), "{refused}");
+    assert!(matches!(refused, ExactError::Rlwe(RlweError::NoBudget { .. })), "{refused}");
 }

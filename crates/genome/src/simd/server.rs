@@ -13,6 +13,7 @@ use sudare_exact::{Encoder, IntegerParams, Packing, Plaintext, Wrap};
 use sudare_ring::random::Seed;
 use sudare_ring::threads;
 use sudare_rlwe::KeyId;
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::{Fields, ObjectType, Reader, Wire, WireError};
 
@@ -193,7 +194,7 @@ impl Search<'_> {
     fn shortest(&self, c: &Ciphertext) -> Result<Ciphertext, GenomeError> {
         for level in 0..c.level() {
             match self.keys.evaluator.drop_to(c, level) {
-                Err(ExactError::NoBudget { .. }) => {}
+                Err(ExactError::Rlwe(RlweError::NoBudget { .. })) => {}
                 other => return Ok(other?),
             }
         }

@@ -39,7 +39,7 @@ impl Coefficients {
     ///
     /// # Errors
     /// `RlweError::Parameters` for a modulus that the set has no room for, an error that is no number, or polynomials modulo
-    /// another prime; [`HeError::NoBudget`].
+    /// another prime; `RlweError::NoBudget`.
     pub fn from_parts(
         params: &BootstrapParams,
         key: KeyId,
@@ -81,7 +81,7 @@ impl Evaluator {
     /// Integers in slots as coefficients: of each value one ciphertext, whatever its form.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::NoBudget`] where an error would reach ½.
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::NoBudget` where an error would reach ½.
     pub fn to_coefficients(&self, values: &[&Discrete]) -> Result<Vec<Coefficients>, HeError> {
         let inputs = self.lowered(values)?;
         let errors: Vec<f64> = inputs.iter().map(|x| self.coefficient_error(x)).collect();

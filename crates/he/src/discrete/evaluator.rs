@@ -68,8 +68,8 @@ impl Evaluator {
     /// a + b.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::WrongPlainModulus`] for another modulus,
-    /// `RlweError::Operands` for another form; [`HeError::NoBudget`] where the error would reach ½, [`HeError::TooLarge`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::WrongPlainModulus` for another modulus,
+    /// `RlweError::Operands` for another form; `RlweError::NoBudget` where the error would reach ½, [`HeError::TooLarge`].
     pub fn add(&self, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
         let range = (a.range.0 + b.range.0, a.range.1 + b.range.1);
         self.combine("addition", a, b, range, ckks::Evaluator::add)
@@ -259,7 +259,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::TableLength`] for a table that has not t values;
-    /// `RlweError::Parameters` for results of a modulus that the set has no room for; [`HeError::NoBudget`] where x has an
+    /// `RlweError::Parameters` for results of a modulus that the set has no room for; `RlweError::NoBudget` where x has an
     /// error with which a result could be wrong.
     pub fn tables(&self, x: &Discrete, tables: &[Table]) -> Result<Vec<Discrete>, HeError> {
         only(self.tables_many(&[x], tables, x.form())?)
@@ -269,7 +269,7 @@ impl Evaluator {
     /// any form.
     ///
     /// # Errors
-    /// As there; [`HeError::WrongPlainModulus`], `RlweError::Operands` for values that differ in modulus or form.
+    /// As there; `RlweError::WrongPlainModulus`, `RlweError::Operands` for values that differ in modulus or form.
     pub fn tables_many(
         &self,
         values: &[&Discrete],
@@ -307,7 +307,11 @@ impl Evaluator {
             self.check_coefficients("coefficients", x)?;
             if x.modulus != first.modulus {
                 let (found, expected) = (x.modulus, first.modulus);
-                return Err(HeError::WrongPlainModulus { what: "the second operand", found, expected });
+                return Err(HeError::Rlwe(RlweError::WrongPlainModulus {
+                    what: "the second operand",
+                    found,
+                    expected,
+                }));
             }
             if x.unit != first.unit {
                 return Err(parameters(format!(
@@ -520,11 +524,11 @@ impl Evaluator {
         self.check(a)?;
         self.check(b)?;
         if a.modulus != b.modulus {
-            return Err(HeError::WrongPlainModulus {
+            return Err(HeError::Rlwe(RlweError::WrongPlainModulus {
                 what: "the second operand",
                 found: b.modulus,
                 expected: a.modulus,
-            });
+            }));
         }
         if a.form() != b.form() {
             return Err(RlweError::Operands { operation, left: a.parts.len(), right: b.parts.len() }.into());

@@ -25,7 +25,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey` for a ciphertext over other primes or under another key;
-    /// `RlweError::Parameters` for a t that the set has no room for; `RlweError::MissingRotationKey`; [`HeError::Exact`] and [`HeError::NoBudget`] where
+    /// `RlweError::Parameters` for a t that the set has no room for; `RlweError::MissingRotationKey`; [`HeError::Exact`] and `RlweError::NoBudget` where
     /// noise could change a coefficient.
     pub fn from_exact<S: Scheme>(
         &self,

@@ -200,7 +200,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::TooManyValues`; `RlweError::WrongParameters`, `RlweError::WrongKey` for bits or keys of others; `RlweError::Parameters` for keys that
-    /// take the switched form; [`HeError::NoBudget`] where bits are so noisy that one could be wrong.
+    /// take the switched form; `RlweError::NoBudget` where bits are so noisy that one could be wrong.
     pub fn from_bits(&self, keys: &LweKeys, bits: &[EncryptedBit]) -> Result<Coefficients, HeError> {
         let exchange = &keys.params.exchange;
         for bit in bits {
@@ -275,7 +275,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::Parameters` for integers that are no bits;
-    /// `RlweError::OutOfLevels` for bits modulo 2 at the level where tables begin; [`HeError::NoBudget`] where errors are larger
+    /// `RlweError::OutOfLevels` for bits modulo 2 at the level where tables begin; `RlweError::NoBudget` where errors are larger
     /// than gates take.
     pub fn to_bits(&self, keys: &LweKeys, bits: &Discrete) -> Result<LweBits, HeError> {
         let operation = "bits to TFHE";
@@ -304,7 +304,12 @@ impl Evaluator {
         let error = coefficients.error / 4.0 + TAIL * exchange.exit_variance().sqrt();
         let limit = TAIL * exchange.largest_variance().sqrt();
         if error.is_nan() || error > limit {
-            return Err(HeError::NoBudget { operation, noise: error.log2(), limit: limit.log2(), level: 0 });
+            return Err(HeError::Rlwe(RlweError::NoBudget {
+                operation,
+                noise: error.log2(),
+                limit: limit.log2(),
+                level: 0,
+            }));
         }
         let q = params.modulus();
         let [_, back] = turn(self.params());

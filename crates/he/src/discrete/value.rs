@@ -57,7 +57,7 @@ impl Discrete {
     /// # Errors
     /// `RlweError::Parameters` for a modulus that the set has no room for, an empty range, an error that is no number, levels or
     /// scales that integers modulo t do not have; `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`;
-    /// [`HeError::NoBudget`], [`HeError::TooLarge`].
+    /// `RlweError::NoBudget`, [`HeError::TooLarge`].
     pub fn from_parts(
         params: &BootstrapParams,
         parts: Vec<Ciphertext>,
@@ -178,7 +178,7 @@ pub(super) fn check_error(operation: &'static str, error: f64, level: usize) -> 
     if error < LIMIT {
         return Ok(());
     }
-    Err(HeError::NoBudget { operation, noise: error.log2(), limit: LIMIT.log2(), level })
+    Err(HeError::Rlwe(RlweError::NoBudget { operation, noise: error.log2(), limit: LIMIT.log2(), level }))
 }
 
 /// For errors.

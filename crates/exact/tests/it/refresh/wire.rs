@@ -7,6 +7,7 @@ use sudare_exact::bgv::Bgv;
 use sudare_exact::bgv::{Ciphertext, Decryptor, Encryptor};
 use sudare_exact::refresh::{RefreshKeys, RefreshLiteral, RefreshParams, Refresher};
 use sudare_exact::{Encoder, Packing, Wrap};
+use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::security::{SecretDistribution, Security};
@@ -45,7 +46,10 @@ fn other_sets_keys_and_changed_bytes_are_refused() {
     assert!(matches!(RefreshKeys::from_bytes(&gate, &bytes), Err(WireError::WrongParameters { .. })));
     let t = set(|l| l.t = 12289);
     let refused = RefreshKeys::from_bytes(&t, &bytes).map(|_| ()).unwrap_err();
-    assert_eq!(refused, ExactError::WrongPlainModulus { what: "the file", found: 65537, expected: 12289 }.into());
+    assert_eq!(
+        refused,
+        ExactError::Rlwe(RlweError::WrongPlainModulus { what: "the file", found: 65537, expected: 12289 }).into()
+    );
     let stages = set(|l| l.cts = vec![3, 3, 2]);
     assert!(matches!(RefreshKeys::from_bytes(&stages, &bytes), Err(WireError::Corrupt { .. })));
     assert!(RefreshKeys::from_bytes(&params, &bytes[..bytes.len() - 1]).is_err());

@@ -32,7 +32,7 @@ fn is_harmless<S: Scheme>(o: &Objects, server: &Evaluator<S>, bytes: &[u8]) -> b
     }
     match server.mul(&c, &c) {
         Ok(product) => open(&product).unwrap() == negacyclic(&message, &message, T),
-        Err(ExactError::Rlwe(RlweError::Degree { .. }) | ExactError::NoBudget { .. }) => true,
+        Err(ExactError::Rlwe(RlweError::Degree { .. }) | ExactError::Rlwe(RlweError::NoBudget { .. })) => true,
         Err(error) => panic!("{error}"),
     }
 }

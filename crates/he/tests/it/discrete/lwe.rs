@@ -207,7 +207,7 @@ fn strangers_and_noise_are_refused() {
     let switched =
         [other.client.server_key().unwrap().switch_key().switch(other.encrypt(&[true])[0].ciphertext()).unwrap()];
     let noisy = |variance| other.world.server.from_switched_bits(&other.keys, &switched, variance).unwrap_err();
-    assert!(matches!(noisy(1e-4), HeError::NoBudget { .. }));
+    assert!(matches!(noisy(1e-4), HeError::Rlwe(RlweError::NoBudget { .. })));
     assert_eq!([noisy(-1e-9).kind(), noisy(f64::NAN).kind()], [ErrorKind::Parameters; 2]);
     // Noise over what gates take.
     let doubt = Coefficients::from_parts(
@@ -217,7 +217,7 @@ fn strangers_and_noise_are_refused() {
         4,
         0.5,
     );
-    assert!(matches!(doubt, Err(HeError::NoBudget { .. })));
+    assert!(matches!(doubt, Err(HeError::Rlwe(RlweError::NoBudget { .. }))));
     let integers = TfheLiteral::insecure_test(Plaintext::Integer { message_bits: 2, carry_bits: 2 }).build().unwrap();
     assert!(LweParams::new(server.params(), &integers, LweForm::AtRest).is_err());
 }

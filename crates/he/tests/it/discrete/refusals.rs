@@ -69,7 +69,7 @@ fn strangers() {
     assert!(wrong(w.server.add(&own, &foreign).unwrap_err()));
     assert!(wrong(Decryptor::new(w.server.params(), &other).unwrap().decrypt(&own).unwrap_err()));
     let (two, three) = (w.encrypt(&[1], 2, Form::Packed), w.encrypt(&[1], 3, Form::Packed));
-    assert!(matches!(w.server.add(&two, &three), Err(HeError::WrongPlainModulus { .. })));
+    assert!(matches!(w.server.add(&two, &three), Err(HeError::Rlwe(RlweError::WrongPlainModulus { .. }))));
     let elsewhere = World::small(BootstrapLiteral::s15(), 9).encrypt(&[1], 4, Form::Packed);
     assert!(matches!(w.server.table(&elsewhere, &identity), Err(HeError::Rlwe(RlweError::WrongParameters { .. }))));
 }
@@ -115,18 +115,22 @@ fn errors_that_could_change_a_value() {
                 allowed = step;
                 assert!(result.error() < 0.5 && w.decrypt(&result)[0] == 7);
             }
-            Err(HeError::NoBudget { .. }) => {
+            Err(HeError::Rlwe(RlweError::NoBudget { .. })) => {
                 assert_eq!(w.server.bootstrapper().counters(), Counters::default(), "nothing is done");
             }
             Err(error) => panic!("{error}"),
         }
     }
     assert!((5..30).contains(&allowed), "{allowed}");
-    assert!(matches!(with(0.5), Err(HeError::NoBudget { .. })) && with(0.4999).is_ok() && with(f64::NAN).is_err());
+    assert!(
+        matches!(with(0.5), Err(HeError::Rlwe(RlweError::NoBudget { .. })))
+            && with(0.4999).is_ok()
+            && with(f64::NAN).is_err()
+    );
     // Sums reach the limit, too.
     let half = with(0.26).unwrap();
-    assert!(matches!(w.server.add(&half, &half), Err(HeError::NoBudget { .. })));
-    assert!(matches!(w.server.mul_integer(&half, 2), Err(HeError::NoBudget { .. })));
+    assert!(matches!(w.server.add(&half, &half), Err(HeError::Rlwe(RlweError::NoBudget { .. }))));
+    assert!(matches!(w.server.mul_integer(&half, 2), Err(HeError::Rlwe(RlweError::NoBudget { .. }))));
     assert!(w.server.mul_integer(&half, 17).is_ok(), "17 is 1 modulo 16");
 }
 
