@@ -184,12 +184,12 @@ fn forged_fields_are_refused() {
     assert!(matches!(forged("bfv_low", 104, &(-0f64).to_le_bytes()), WireError::Corrupt { .. }));
     assert!(refused(&forged("bfv_low", 104, &f64::NAN.to_le_bytes())));
     let huge = forged("bfv_low", 104, &1e300f64.to_le_bytes());
-    assert!(matches!(refusal(&huge), Some(ExactError::Rlwe(RlweError::NoBudget { .. }))), "{huge}");
+    assert!(matches!(huge, WireError::Rlwe(RlweError::NoBudget { .. })), "{huge}");
     // Plaintext modulus, factor, scheme, parts, seed flag.
     let modulus = forged("bfv_low", 128, &65537u64.to_le_bytes());
     assert!(matches!(
-        refusal(&modulus),
-        Some(ExactError::Rlwe(RlweError::WrongPlainModulus { found: 65537, expected: T, .. }))
+        modulus,
+        WireError::Rlwe(RlweError::WrongPlainModulus { found: 65537, expected: T, .. })
     ));
     for factor in [0, T, u64::MAX] {
         assert!(refused(&forged("bgv_low", 136, &factor.to_le_bytes())), "{factor}");
