@@ -160,7 +160,7 @@ test-unchecked: | prerequisites-test ## bounds as a release checks them, and the
 
 test-card: | prerequisites-test ## the one command for a machine with a card, rehearsed on the emulator, after make build
 	@echo '== the one command for a card, rehearsed'
-	bench/gpu/run $(TARGET)/gpu-rehearsal --emulate
+	bench/gpu/rehearse $(TARGET)/gpu-rehearsal
 
 ##@ Graphics cards
 test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc
@@ -184,7 +184,8 @@ demo-gpu: | prerequisites ## encrypted products and a matrix product on the firs
 gpu-bundle: cuda-kernels ## dist/sudare-gpu.tar.gz: `bench/gpu/run` with all it needs on a machine with a card
 	cargo build --locked --release -p sudare-bench
 	mkdir -p dist $(TARGET)/gpu-bundle
-	cp $(TARGET)/release/sudare-bench $(TARGET)/cuda/kernels.fatbin bench/gpu/run $(TARGET)/gpu-bundle
+	cp $(TARGET)/cuda/kernels.fatbin bench/gpu/run $(TARGET)/gpu-bundle
+	strip -o $(TARGET)/gpu-bundle/sudare-bench $(TARGET)/release/sudare-bench
 	tar -C $(TARGET) -czf dist/sudare-gpu.tar.gz gpu-bundle
 
 ##@ Test

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::record::replace;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// One cell of a table.
@@ -59,4 +60,13 @@ impl Lines {
 pub fn store<T: Serialize>(path: &Path, lines: &[T]) -> Outcome<()> {
     let text = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     replace(path, &(text.join("\n") + "\n"))
+}
+
+/// Reads lines that [`store`] wrote; none where there is no file.
+pub fn load<T: DeserializeOwned>(path: &Path) -> Outcome<Vec<T>> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,11 @@ def _memory() -> int | None:
 
 
 def kernels() -> str | None:
-    """The folder where kernels that had to be compiled are kept for the next start, if one can be made."""
+    """The folder where kernels that had to be compiled are kept for the next start, if one can be made.
+
+    The compiler of the extra `sudare[cuda]` is loaded on the way.
+    """
+    _load_compiler()
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(base) / "sudare"
@@ -69,3 +75,16 @@ def kernels() -> str | None:
     except (OSError, RuntimeError):  # No home, or one that cannot be written to.
         return None
     return str(folder)
+
+
+def _load_compiler() -> None:
+    """Loads NVRTC from where pip installs it, which no loader's path has; a later look for it by its name finds it."""
+    found = find_spec("nvidia")
+    folders = [] if found is None else [Path(folder) for folder in found.submodule_search_locations or []]
+    # What it is made of first: it looks for that by its name, too.
+    for pattern in ("*/lib/libnvrtc-builtins.so.*", "*/lib/libnvrtc.so.*"):
+        for library in (path for folder in folders for path in sorted(folder.glob(pattern))):
+            try:
+                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+            except OSError:
+                continue  # Of another system: the error that names what lacks comes where it is used.

@@ -61,14 +61,15 @@ class Server(KeyedServer[_core.Server]):
         """Where it computes: "cpu", "cuda:0" and so on."""
         return self._core.device or CPU
 
-    def to(self, device: str | Device) -> Server:
+    def to(self, device: str | Device, *, memory: int | str | None = None) -> Server:
         """The same server, computing on a device: "cuda" (the first card), "cuda:1" or "cpu".
 
         What it computes with is copied there, and what it computes stays there until it is decrypted,
         saved or wanted elsewhere (`C.to("cpu")`). Every word is what the processor computes. `bind` matrices
         to it. Products that are stored, or computed on a cluster, stay with the processor.
 
-        `device` may be one of `devices()` too.
+        `device` may be one of `devices()` too. `memory`, as 8e9 or "8 GB", is the most that all servers of this
+        process may take of the card's memory, where PyTorch or others need the rest.
 
         Raises `InputError` for what names no device, `SudareError` that says what lacks where there is no
         such card, `PlanError` for a plan that devices do not compute: they do single products by the methods
@@ -78,7 +79,8 @@ class Server(KeyedServer[_core.Server]):
         if name == CPU:
             return Server(self._core.to_host(), self._plan)
         cache = kernels() if name.startswith("cuda") else None
-        return Server(self._core.to_device(name, cache), self._plan)
+        limit = None if memory is None else size(memory, "memory")
+        return Server(self._core.to_device(name, cache, limit), self._plan)
 
     def bind(self, x: Encrypted) -> Encrypted:
         """The same matrix, computed with by this server, which refuses one of another key when it is used."""

@@ -30,8 +30,7 @@ const WORDS: usize = 1 << 21;
 
 /// All cases that there is time for; each begins with keys and encryptions on the processor.
 pub fn run(bench: &Bench, put: &mut dyn FnMut(Cell) -> Outcome<()>) -> Outcome<()> {
-    let emulated = bench.device.info().emulated;
-    let (cases, security): (&[Case], _) = match emulated {
+    let (cases, security): (&[Case], _) = match bench.small {
         true => (&ON_EMULATOR, Security::Insecure),
         false => (&ON_CARD, Security::Bits128),
     };
@@ -117,7 +116,7 @@ fn one(bench: &Bench, spec: &ProductSpec, model: f64) -> Outcome<Cell> {
         list.iter().map(|c| c.parts().len() * (c.level() + 1) * params.degree() * 8).sum::<usize>()
     };
     Ok(Cell {
-        operation: "matrix product",
+        operation: "matrix product".into(),
         method: format!("{}, {}×{}×{}", product.name(), shape.m, shape.k, shape.n),
         n: params.degree(),
         primes: format!("{} + {}", literal.q_bits.len(), literal.p_bits.len()),

@@ -1,34 +1,46 @@
 //! The page: the paper's tables beside ours.
 
-use super::{ASSUMED_COPY, Bench, Cell, describe, model};
+use super::{ASSUMED_COPY, Cell, copy_rate, model};
 use crate::Outcome;
 use crate::machine::Machine;
 use std::fmt::Write;
 use sudare_expr::Shape;
 use sudare_rlwe::security::Security;
 
-/// All figures as one page.
-pub fn render(cells: &[Cell], bench: &Bench, machine: &Machine) -> Outcome<String> {
+/// All figures as one page. `clocks` is what `bench/gpu/run` sampled of the card meanwhile.
+pub fn render(cells: &[Cell], clocks: Option<&str>, machine: &Machine) -> Outcome<String> {
     let mut t = String::new();
-    let info = bench.device.info();
+    let device = cells.iter().find(|c| c.operation == "device").map_or("no device", |c| c.method.as_str());
+    let (copy, measured) = copy_rate(cells);
     writeln!(t, "# Many ciphertexts on a GPU: the paper's tables and ours\n")?;
-    let how = match info.emulated {
-        true => format!(
-            "**Model.** No card was there: the emulator ran every kernel ({}), all answers were checked, \
+    let how = match measured {
+        false => format!(
+            "**Model.** No card was measured: {device} ran every kernel ({}), all answers were checked, \
              and the columns of measured times are empty. \"Model\" is of an H100; of sums and products, the bytes that have \
              to be moved at {:.1} TB/s.",
             machine.cpu,
-            bench.copy.0 / 1e6
+            copy / 1e6
         ),
-        false => format!(
+        true => format!(
             "**Measured on {}.** Medians of wall time, waiting included, and of the device's own time; all answers were \
              checked. \"Model\" is, of sums and products, the bytes that have to be moved at the rate of a copy, measured here: \
              {:.2} TB/s; of all else, that of an H100 below.",
-            describe(info),
-            bench.copy.0 / 1e6
+            device,
+            copy / 1e6
         ),
     };
     writeln!(t, "Made by `sudare-bench gpu --page` on {}; commit {}. {how}\n", machine.date, machine.commit)?;
+    if let Some(line) = clocks.and_then(clock) {
+        writeln!(t, "{line}\n")?;
+    }
+    let wrong: Vec<&Cell> = cells.iter().filter(|c| c.check != "ok").collect();
+    if !wrong.is_empty() {
+        writeln!(t, "**{} of {} lines are wrong**, the first of them:\n", wrong.len(), cells.len())?;
+        for c in wrong.iter().take(10) {
+            writeln!(t, "- {}, {}, N = {}: {}", c.operation, c.method, c.n, c.check)?;
+        }
+        writeln!(t)?;
+    }
     writeln!(
         t,
         "The paper's figures (`docs/papers.md`, 003) are from an RTX 3090 (936 GB/s) with Phantom, N = 8192, primes \
@@ -62,6 +74,11 @@ pub fn render(cells: &[Cell], bench: &Bench, machine: &Machine) -> Outcome<Strin
             "Alone, eight by one decomposition, and the sum of eight with one division by P.",
         ),
         (
+            &["launch"],
+            "Launches",
+            "What each launch of a product and of a rotation takes, by events around it, which keep launches apart.",
+        ),
+        (
             &["matrix product"],
             "Products of encrypted matrices",
             "Operands, keys and results stay on the device; d products together. Every result is decrypted, and compared word \
@@ -69,7 +86,7 @@ pub fn render(cells: &[Cell], bench: &Bench, machine: &Machine) -> Outcome<Strin
         ),
     ] {
         writeln!(t, "## {title}\n\n{note} Microseconds for all of d.\n")?;
-        table(&mut t, cells.iter().filter(|c| operations.contains(&c.operation)))?;
+        table(&mut t, cells.iter().filter(|c| operations.contains(&c.operation.as_str())))?;
     }
     writeln!(t, "## Rates (Tables 3, 4 and 7: what a launch, a wait and a copy cost)\n")?;
     writeln!(
@@ -80,6 +97,19 @@ pub fn render(cells: &[Cell], bench: &Bench, machine: &Machine) -> Outcome<Strin
     table(&mut t, cells.iter().filter(|c| c.operation == "rate"))?;
     goals(&mut t, cells)?;
     Ok(t)
+}
+
+/// The clock of the multiprocessors while the card worked: least, middle and largest, in MHz.
+fn clock(csv: &str) -> Option<String> {
+    let mut all: Vec<u32> =
+        csv.lines().filter_map(|line| line.split(", ").nth(1)?.split(' ').next()?.parse().ok()).collect();
+    all.sort_unstable();
+    let (least, most) = (all.first()?, all.last()?);
+    Some(format!(
+        "While it ran, the multiprocessors' clock was {least} to {most} MHz, {} in the middle of {} samples.",
+        all[all.len() / 2],
+        all.len()
+    ))
 }
 
 fn table<'a>(t: &mut String, cells: impl Iterator<Item = &'a Cell>) -> Outcome<()> {
@@ -140,8 +170,10 @@ fn goals(t: &mut String, cells: &[Cell]) -> Outcome<()> {
             false,
         ),
         goal("sum of d = 1000", "8069 / 4974 (RTX 3090)", "300", copied(6), paper("sum"), false),
-        goal("multiply, relinearise, rescale, each: 2^14, 8 + 2", "–", "10", set(14, 8, 2), whole(1 << 14), true),
+        goal("multiply, relinearise, rescale, each: 2^13, 3 + 1", "–", "1.7", set(13, 3, 1), whole(1 << 13), true),
+        goal("the same: 2^14, 8 + 2", "–", "10", set(14, 8, 2), whole(1 << 14), true),
         goal("the same: 2^15, 16 + 4", "–", "40", set(15, 16, 4), whole(1 << 15), true),
+        goal("the same: 2^16, 30 + 8", "–", "150", set(16, 30, 8), whole(1 << 16), true),
         goal(
             "bootstrap, 2^15 slots",
             "31200 (Cheddar, H100), 12800 (Theodosian, RTX 5090)",

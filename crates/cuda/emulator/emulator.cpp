@@ -93,6 +93,7 @@ void race(uint64_t word, const char* what, unsigned other) {
 void beyond_shared(uint64_t word) {
   fault("word %llu is beyond the %llu of shared memory", (unsigned long long)word, (unsigned long long)run().words);
 }
+void misaligned(const void* at, unsigned bytes) { fault("address %p is no multiple of %u, and %u bytes are there at a time", at, bytes, bytes); }
 
 static void to_main() {
   Run& r = run();

@@ -5,6 +5,7 @@
 //    who read and wrote each word since the last barrier: two threads that touch a word without a barrier between
 //    them, one of them writing, are a fault, whatever order they ran in;
 //  - device memory ends where a buffer ends: what lies beyond is not mapped, and touching it is a fault;
+//  - an access of 16 bytes at no multiple of 16 is a fault;
 //  - a barrier that some threads of a block never reach is a fault;
 //  - a kernel started with other threads or arguments than it was written for is a fault.
 // A fault ends the launch with a message that names the kernel, the block and the thread.
@@ -25,6 +26,7 @@
 #define SHARED(name) Shared name{0}
 #define FRESH(number) ((void)0)
 #define BARRIER() emulator::barrier()
+#define ALIGNED(p, bytes) do { if (reinterpret_cast<uintptr_t>(p) % (bytes)) emulator::misaligned(p, bytes); } while (0)
 #define blockIdx (emulator::state->block)
 #define blockDim (emulator::state->threads)
 #define threadIdx (emulator::state->thread)
@@ -52,6 +54,7 @@ extern thread_local State* state;
 void barrier();
 [[noreturn]] void race(uint64_t word, const char* what, unsigned other);
 [[noreturn]] void beyond_shared(uint64_t word);
+[[noreturn]] void misaligned(const void* at, unsigned bytes);
 constexpr uint16_t MANY = 0xFFFF;
 inline uint64_t read_shared(uint64_t at) {
   State& s = *state;
@@ -98,7 +101,7 @@ inline u32 reverse_bits(u32 x) {
   x = (x >> 4 & 0x0F0F0F0Fu) | (x & 0x0F0F0F0Fu) << 4;
   return __builtin_bswap32(x);
 }
-template <class T> inline T read_only(const T* p) { return *p; }
+template <class T> inline T read_only(const T* p) { ALIGNED(p, sizeof(T)); return *p; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dsub_rn(double a, double b) { return a - b; }

@@ -6,6 +6,7 @@
 use crate::driver::{Address, Driver, Launch};
 use crate::error::{CudaError, Result};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device with its pool.
@@ -13,6 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Core {
     driver: Box<dyn Driver>,
     pool: Mutex<Pool>,
+    /// Bytes that the driver gave, and the most that it may be asked for.
+    taken: AtomicUsize,
+    limit: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -32,7 +36,12 @@ fn class(bytes: usize) -> usize {
 
 impl Core {
     pub(crate) fn new(driver: Box<dyn Driver>) -> Arc<Self> {
-        Arc::new(Self { driver, pool: Mutex::default() })
+        Arc::new(Self {
+            driver,
+            pool: Mutex::default(),
+            taken: AtomicUsize::new(0),
+            limit: AtomicUsize::new(usize::MAX),
+        })
     }
 
     pub(crate) fn driver(&self) -> &dyn Driver {
@@ -57,10 +66,10 @@ impl Core {
         };
         let address = match kept {
             Some(address) => address,
-            None => match self.driver.allocate(bytes) {
+            None => match self.allocate(bytes) {
                 Err(CudaError::OutOfMemory { .. }) if self.empty() > 0 => {
                     self.driver.synchronize()?;
-                    self.driver.allocate(bytes)?
+                    self.allocate(bytes)?
                 }
                 other => other?,
             },
@@ -76,12 +85,44 @@ impl Core {
         Ok(memory)
     }
 
+    /// Memory from the driver, within the limit.
+    fn allocate(&self, bytes: usize) -> Result<Address> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let taken = self.taken.fetch_add(bytes, Ordering::Relaxed);
+        let got = if taken.saturating_add(bytes) > limit {
+            Err(CudaError::OutOfMemory { wanted: bytes, free: limit.saturating_sub(taken), total: limit })
+        } else {
+            self.driver.allocate(bytes)
+        };
+        got.inspect_err(|_| {
+            self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        })
+    }
+
+    /// Gives memory back to the driver.
+    fn free(&self, at: Address, bytes: usize) {
+        self.driver.free(at, bytes);
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// The most bytes that may be taken of the device. What is taken already stays.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.empty();
+    }
+
+    /// Bytes that can still be had.
+    pub(crate) fn available(&self) -> usize {
+        let left = self.limit.load(Ordering::Relaxed).saturating_sub(self.taken.load(Ordering::Relaxed));
+        self.driver.available().min(left)
+    }
+
     /// Gives all unused memory back to the driver, and says how much it was.
     fn empty(&self) -> usize {
         let mut pool = self.pool();
         let free = std::mem::take(&mut pool.free);
         for (bytes, addresses) in free {
-            addresses.into_iter().for_each(|at| self.driver.free(at, bytes));
+            addresses.into_iter().for_each(|at| self.free(at, bytes));
         }
         std::mem::take(&mut pool.held)
     }
@@ -154,7 +195,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if self.core.driver.exact() {
-            self.core.driver.free(self.address, self.bytes);
+            self.core.free(self.address, self.bytes);
             return;
         }
         let mut pool = self.core.pool();

@@ -4,7 +4,7 @@ use crate::arena::Core;
 #[cfg(feature = "emulate")]
 use crate::driver::emulator::{Emulator, Trial};
 use crate::driver::image::Kernels;
-use crate::driver::{self, Info};
+use crate::driver::{self, Info, Launched};
 use crate::error::Result;
 use crate::tables::PrimeTable;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ impl Device {
     }
 
     fn new(core: Arc<Core>) -> Self {
-        let wave = (core.driver().available() / 4).max(LEAST_WAVE);
+        let wave = (core.available() / 4).max(LEAST_WAVE);
         Self(Arc::new(Inner { core, primes: Mutex::default(), wave: AtomicUsize::new(wave) }))
     }
 
@@ -61,9 +61,16 @@ impl Device {
         self.core().driver().info()
     }
 
-    /// Bytes of its memory that are free now; others on the same card take some too.
+    /// Bytes of its memory that are free now, within the limit; others on the same card take some too.
     pub fn free(&self) -> usize {
-        self.core().driver().available()
+        self.core().available()
+    }
+
+    /// The most bytes of its memory that batches, keys and intermediate results may take together, where others need the
+    /// rest. Beyond it [`CudaError::OutOfMemory`](crate::CudaError::OutOfMemory) names it as the total. What is taken already stays.
+    pub fn set_limit(&self, bytes: usize) {
+        self.core().set_limit(bytes);
+        self.set_wave((self.free() / 4).max(LEAST_WAVE));
     }
 
     /// Waits until all that was asked for is done, and says what went wrong meanwhile.
@@ -80,6 +87,15 @@ impl Device {
     /// Those of the work, and the driver's.
     pub fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<f64>> {
         self.core().driver().timed(work)
+    }
+
+    /// The launches of `work` in their order, with the time of each (none from the emulator). Events around every launch
+    /// keep launches apart: their sum is more than [`Device::timed`] says.
+    ///
+    /// # Errors
+    /// Those of the work, and the driver's.
+    pub fn launches(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Launched>> {
+        self.core().driver().launches(work)
     }
 
     /// Most bytes of intermediate results of a key switch: a larger batch is done in waves. A quarter of the memory

@@ -2,18 +2,19 @@
 
 use sudare_ring::{ErrorKind, Kinded, RingError};
 
-/// The oldest driver that loads the kernels: that of CUDA 13.0.
-pub const LEAST_DRIVER: i32 = 13_000;
+/// The oldest driver whose functions are called: that of CUDA 12.0. Which kernels it loads is another question: machine code
+/// of any CUDA 12, and of CUDA 13 from driver 580 on.
+pub const LEAST_DRIVER: i32 = 12_000;
 
 /// A device that is not there or has no room, or operands that do not go together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
     /// The machine has no NVIDIA driver.
-    #[error("this machine has no NVIDIA driver (libcuda.so.1): install driver 580 or newer, or work on the processor")]
+    #[error("this machine has no NVIDIA driver (libcuda.so.1): install driver 525 or newer, or work on the processor")]
     NoDriver,
     /// The driver is older than the kernels.
-    #[error("the NVIDIA driver serves CUDA {}.{}, and the kernels need {}.{}: install driver 580 or newer",
+    #[error("the NVIDIA driver serves CUDA {}.{}, and the kernels need {}.{}: install driver 525 or newer",
         found / 1000, found % 1000 / 10, LEAST_DRIVER / 1000, LEAST_DRIVER % 1000 / 10)]
     OldDriver {
         /// The CUDA version of the driver, 1000·major + 10·minor.
@@ -29,8 +30,8 @@ pub enum CudaError {
     },
     /// Neither compiled kernels nor a compiler for them.
     #[error(
-        "there are no kernels for compute capability {}.{}: {reason}; build with `make cuda-kernels`, or install NVRTC \
-         (libnvrtc.so of CUDA 13)",
+        "there are no kernels for compute capability {}.{}: {reason}; install NVIDIA's run-time compiler \
+         (pip install \"sudare[cuda]\", or libnvrtc.so of CUDA 12 or 13), or build with `make cuda-kernels`",
         capability.0,
         capability.1
     )]
@@ -74,6 +75,20 @@ pub enum CudaError {
         /// What the driver says of it.
         reason: String,
     },
+    /// A call failed in a way after which the driver refuses this process everything.
+    #[error("CUDA's {call} failed: {reason}; this process can use the device no more: start it again")]
+    Lost {
+        /// The call.
+        call: &'static str,
+        /// What the driver says of it.
+        reason: String,
+    },
+    /// The process is a fork of one that used the driver.
+    #[error(
+        "CUDA does not survive a fork: this process was forked from one that had used a device; \
+         start workers afresh (multiprocessing.get_context(\"spawn\")), or use devices in the workers alone"
+    )]
+    Forked,
     /// A kernel of the emulator did what no kernel may.
     #[error("the emulator stopped: {0}")]
     Emulator(String),
@@ -100,7 +115,9 @@ impl Kinded for CudaError {
             | Self::NoKernels { .. }
             | Self::OutOfMemory { .. }
             | Self::SharedMemory { .. }
-            | Self::Driver { .. } => ErrorKind::Machine,
+            | Self::Driver { .. }
+            | Self::Lost { .. }
+            | Self::Forked => ErrorKind::Machine,
             Self::Emulator(_) => ErrorKind::Internal,
             Self::Degree { .. } => ErrorKind::Parameters,
             Self::Mismatch(_) => ErrorKind::Shape,

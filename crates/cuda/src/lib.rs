@@ -17,10 +17,10 @@ mod tables;
 
 pub use batch::Batch;
 pub use device::Device;
-pub use driver::Info;
 #[cfg(feature = "emulate")]
 pub use driver::emulator::{Trial, kernels};
 pub use driver::image::{Cache, Kernels, source};
+pub use driver::{Info, Launched};
 pub use error::{CudaError, LEAST_DRIVER, Result};
 pub use ops::divide::Division;
 pub use ops::gadget::{Digits, Gadget, Pairs};

@@ -14,9 +14,10 @@ pub(crate) const LOG_DEGREES: std::ops::RangeInclusive<u32> = 10..=16;
 /// Largest primes, in bits, of the families of doubles (`F64<48>` and `F64<50>` of `arith.cuh`).
 const DOUBLE_BITS: [u32; 2] = [48, 50];
 
-/// Which family transforms values modulo a prime, as `Prime::family` says it: the one place where it is chosen.
-fn family(q: &Modulus) -> u32 {
-    DOUBLE_BITS.iter().position(|bits| q.bits() <= *bits).unwrap_or(2) as u32
+/// Which family transforms values modulo a prime, as `Prime::family` says it: the one place where it is chosen. Words
+/// where the device has few units for doubles: an RTX 3090 has a 64th, and takes ten times as long by them.
+fn family(q: &Modulus, doubles: bool) -> u32 {
+    DOUBLE_BITS.iter().position(|bits| doubles && q.bits() <= *bits).unwrap_or(2) as u32
 }
 
 /// Twin of `Prime` in `arith.cuh`.
@@ -66,7 +67,7 @@ impl PrimeTable {
         if !LOG_DEGREES.contains(&n.trailing_zeros()) {
             return Err(CudaError::Degree { degree: n });
         }
-        let family = family(q);
+        let family = family(q, core.driver().info().doubles);
         let back = q.inverse(limb.root())?;
         let [forward, inverse] = [limb.root(), back].map(|root| core.upload(&twiddles(q, n, root, family)));
         let twiddles = [forward?, inverse?];
@@ -123,7 +124,7 @@ impl Primes {
             blob.push(&[table.prime]);
         });
         let memory = device.core().upload(&blob.words)?;
-        let narrow = tables.iter().map(|t| t.prime.family < 2).collect();
+        let narrow = tables.iter().map(|t| t.prime.bits <= DOUBLE_BITS[1]).collect();
         Ok(Self { memory, narrow, _tables: tables })
     }
 

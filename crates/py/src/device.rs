@@ -25,6 +25,11 @@ fn write(path: &Path, bytes: &[u8]) {
     let _ = atomic::write(path, &[bytes], Access::Usual, Over::NoKey, Durability::Process);
 }
 
+/// The one thing that is said without being asked: a process that is silent for minutes looks dead.
+fn compiling((major, minor): (u32, u32)) {
+    eprintln!("sudare: the GPU kernels are compiled for compute capability {major}.{minor}, which takes minutes, once");
+}
+
 /// A device by its name: "cuda" is "cuda:0". Kernels that this build does not have are compiled, and kept in `cache`.
 pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
     let index = match name {
@@ -38,7 +43,9 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
     }
     // Kernels may take minutes to compile: nobody who only asks for a name waits for that.
     let device = match (name.as_str(), index) {
-        (_, Some(index)) => Device::open(index, &Kernels::here(cache.map(|folder| Cache { folder, write })))?,
+        (_, Some(index)) => {
+            Device::open(index, &Kernels::here(cache.map(|folder| Cache { folder, write, compiling })))?
+        }
         #[cfg(feature = "emulate")]
         (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),
         _ => {

@@ -39,9 +39,16 @@ impl Server {
         })
     }
 
-    /// The same server, computing on a device; kernels that have to be compiled are kept in `cache`.
-    fn to_device(&self, py: Python<'_>, name: &str, cache: Option<PathBuf>) -> Result<Self> {
-        long(py, || Ok(Self(self.0.to_device(&open(name, cache)?)?)))
+    /// The same server, computing on a device; kernels that have to be compiled are kept in `cache`. `memory` is the most
+    /// bytes of the device that all servers there may take.
+    fn to_device(&self, py: Python<'_>, name: &str, cache: Option<PathBuf>, memory: Option<usize>) -> Result<Self> {
+        long(py, || {
+            let device = open(name, cache)?;
+            if let Some(bytes) = memory {
+                device.set_limit(bytes);
+            }
+            Ok(Self(self.0.to_device(&device)?))
+        })
     }
 
     /// The same server, computing on the processor.

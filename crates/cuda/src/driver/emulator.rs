@@ -1,9 +1,10 @@
 //! The kernels' own source on the processor: see `emulator/emulator.h` for what it checks.
 
-use super::{Address, Driver, Info, Launch};
+use super::{Address, Driver, Info, Launch, Launched};
 use crate::error::{CudaError, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What an emulator tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +14,13 @@ pub struct Trial {
     /// A kernel, and the number of the barrier (counted from 0 in each block) that every thread of it leaves out. A
     /// kernel that needs the barrier is then a race.
     pub leave_out: Option<(&'static str, u32)>,
+    /// Whether primes below 2^50 are transformed by doubles, as on a card for computing centres, or by words as all others.
+    pub doubles: bool,
 }
 
 impl Default for Trial {
     fn default() -> Self {
-        Self { seed: 1, leave_out: None }
+        Self { seed: 1, leave_out: None, doubles: true }
     }
 }
 
@@ -66,6 +69,8 @@ pub(crate) struct Emulator {
     trial: Trial,
     launches: AtomicU64,
     used: AtomicU64,
+    /// Names of launches, while somebody asks for them.
+    recorded: Mutex<Option<Vec<Launched>>>,
 }
 
 impl Emulator {
@@ -78,9 +83,10 @@ impl Emulator {
             memory,
             shared: 227 << 10,
             l2: 0,
+            doubles: trial.doubles,
             emulated: true,
         };
-        Self { info, trial, launches: AtomicU64::new(0), used: AtomicU64::new(0) }
+        Self { info, trial, launches: AtomicU64::new(0), used: AtomicU64::new(0), recorded: Mutex::default() }
     }
 }
 
@@ -140,6 +146,9 @@ impl Driver for Emulator {
                 launch.kernel, launch.shared
             )));
         }
+        if let Some(list) = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            list.push(Launched { kernel: launch.kernel.into(), us: None });
+        }
         let name = CString::new(launch.kernel).map_err(|_| CudaError::Emulator("a name with a zero byte".into()))?;
         // Another order for each launch.
         let seed =
@@ -180,6 +189,14 @@ impl Driver for Emulator {
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<f64>> {
         work().map(|()| None)
     }
+
+    fn launches(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Launched>> {
+        let list = || self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        *list() = Some(Vec::new());
+        let done = work();
+        let all = list().take().unwrap_or_default();
+        done.map(|()| all)
+    }
 }
 
 #[cfg(test)]
@@ -219,6 +236,8 @@ mod tests {
         // As many words more as a block works on.
         let wrong = negate(1024, |arguments| arguments[9] += 8 * 512).unwrap_err().to_string();
         assert!(wrong.contains("kernel negate, block (1, 0, 0)") && wrong.contains("in no buffer"), "{wrong}");
+        let wrong = negate(1024, |arguments| arguments[1] += 8).unwrap_err().to_string();
+        assert!(wrong.contains("is no multiple of 16"), "{wrong}");
         let wrong = negate(1024, |arguments| arguments[12] = 0).unwrap_err().to_string();
         assert!(wrong.contains("in no buffer"), "{wrong}");
     }

@@ -25,6 +25,8 @@ pub struct Cache {
     pub folder: PathBuf,
     /// Makes a file in it, whole or not at all: this crate writes none itself.
     pub write: fn(&Path, &[u8]),
+    /// Called before kernels are compiled for a compute capability, which takes minutes: to say so.
+    pub compiling: fn((u32, u32)),
 }
 
 /// What `make cuda-kernels` compiled, where a build was given it.
@@ -78,6 +80,9 @@ fn compiled(capability: (u32, u32), cache: Option<&Cache>) -> Result<Vec<u8>> {
     if let Some(cubin) = kept.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|c| c.starts_with(b"\x7FELF")) {
         return Ok(cubin);
     }
+    if let Some(cache) = cache {
+        (cache.compiling)(capability);
+    }
     let cubin = super::compile(&source, capability).map_err(|reason| CudaError::NoKernels { capability, reason })?;
     if let (Some(path), Some(cache)) = (kept, cache) {
         (cache.write)(&path, &cubin);
@@ -96,7 +101,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sudare-nvrtc-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).unwrap();
-        let kernels = Kernels::Compiled { cache: Some(Cache { folder: folder.clone(), write }) };
+        let kernels = Kernels::Compiled { cache: Some(Cache { folder: folder.clone(), write, compiling: |_| () }) };
         match kernels.image((9, 0)) {
             Ok(cubin) => {
                 assert!(there && cubin.starts_with(b"\x7FELF"));

@@ -65,6 +65,8 @@ pub struct Info {
     pub shared: usize,
     /// Bytes of the second-level cache.
     pub l2: usize,
+    /// Whether arithmetic in doubles is worth its while: at a sixteenth of single precision's rate it is not.
+    pub doubles: bool,
     /// Whether kernels run on the processor: answers are the card's, times are not.
     pub emulated: bool,
 }
@@ -78,6 +80,15 @@ pub(crate) struct Launch<'a> {
     pub threads: u32,
     pub shared: usize,
     pub arguments: &'a [u8],
+}
+
+/// A launch that happened: the kernel's name, and the microseconds that the device took; none where it has no clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launched {
+    /// The kernel.
+    pub kernel: String,
+    /// By the device's clock, from the launch's turn in the queue to its end.
+    pub us: Option<f64>,
 }
 
 /// One device with one queue: what is asked of it happens in that order.
@@ -126,4 +137,7 @@ pub(crate) trait Driver: Debug + Send + Sync {
 
     /// Microseconds that the device took for what `work` put into the queue; `None` where it has no clock.
     fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<f64>>;
+
+    /// The launches of `work` in their order, each with the microseconds that the device took for it.
+    fn launches(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Launched>>;
 }

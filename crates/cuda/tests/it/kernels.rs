@@ -10,16 +10,24 @@ use support::*;
 /// Widths around every border between families, and the extremes.
 const WIDTHS: [u32; 12] = [30, 36, 40, 45, 47, 48, 49, 50, 51, 55, 60, 61];
 
+/// A device that has doubles, and one that has few: words transform every prime there.
+fn devices() -> [Device; 2] {
+    [true, false].map(|doubles| Device::emulator(Trial { doubles, ..Trial::default() }, ROOM))
+}
+
 #[test]
 fn transforms_of_every_width_and_degree() {
-    let device = device();
+    devices().iter().for_each(transforms);
+}
+
+fn transforms(device: &Device) {
     for log_n in 10..=14 {
         let n = 1 << log_n;
         let widths: &[u32] = if log_n < 12 { &WIDTHS } else { &[48, 50, 61] };
         let basis = basis(n, widths);
         let polynomials: Vec<Poly<Coeff>> = (0..2).map(|i| coefficients(i, &basis)).collect();
         let refs: Vec<&[Poly<Coeff>]> = polynomials.chunks(1).collect();
-        let up = Batch::<Coeff>::from_host(&device, &basis, &refs).unwrap();
+        let up = Batch::<Coeff>::from_host(device, &basis, &refs).unwrap();
         let there = up.to_eval().unwrap();
         let want: Vec<Vec<Poly<Eval>>> = polynomials.iter().map(|p| vec![p.clone().into_eval()]).collect();
         equal(&format!("forward, 2^{log_n}"), &there, &want);
@@ -180,20 +188,23 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn key_switches_products_and_rotations() {
-    let device = device();
+    devices().iter().for_each(key_switches);
+}
+
+fn key_switches(device: &Device) {
     for (number, Case { q, p, top, digit }) in cases().into_iter().enumerate() {
         let n = q.degree();
         let gadget = ops::RnsGadget::new(&q, &p, digit).unwrap();
-        let here = Gadget::new(&device, &q, &p, digit).unwrap();
+        let here = Gadget::new(device, &q, &p, digit).unwrap();
         assert_eq!(here.digits(), gadget.digits());
         let key = pairs(40, &top, (top.len() - p.len()).div_ceil(digit));
-        let keys = Pairs::from_host(&device, &key).unwrap();
+        let keys = Pairs::from_host(device, &key).unwrap();
         let (a, b) = (items(0, &q, 3, 2), items(9, &q, 3, 2));
-        let (x, y) = (batch(&device, &q, &a), batch(&device, &q, &b));
+        let (x, y) = (batch(device, &q, &a), batch(device, &q, &b));
         let switched = items(31, &q, 3, 1);
 
         // Σ d_j·(b_j, a_j), with and without a sum.
-        let c = batch(&device, &q, &switched);
+        let c = batch(device, &q, &switched);
         let one = |i: usize, plus: bool| -> Vec<Poly<Eval>> {
             gadget.switch(&switched[i][0], plus.then(|| [&a[i][0], &a[i][1]]), &key).into()
         };
@@ -206,7 +217,7 @@ fn key_switches_products_and_rotations() {
         for kept in [q.len(), q.len() - 1] {
             let (stay, go) = (q.prefix(kept), gadget.qp().select(kept..gadget.qp().len()));
             let (division, divide) =
-                (ops::Division::new(&stay, &go).unwrap(), Division::new(&device, &stay, &go).unwrap());
+                (ops::Division::new(&stay, &go).unwrap(), Division::new(device, &stay, &go).unwrap());
             let product = |i: usize| -> Vec<Poly<Eval>> {
                 let [d0, d1, d2] = ops::tensor(&q, &[[&a[i][0], &a[i][1]]], &[[&b[i][0], &b[i][1]]]);
                 division.apply(gadget.switch(&d2, Some([&d0, &d1]), &key)).into()
@@ -218,7 +229,7 @@ fn key_switches_products_and_rotations() {
         }
 
         // Rotations, in waves of one item.
-        let (division, divide) = (ops::Division::new(&q, &p).unwrap(), Division::new(&device, &q, &p).unwrap());
+        let (division, divide) = (ops::Division::new(&q, &p).unwrap(), Division::new(device, &q, &p).unwrap());
         device.set_wave(1);
         for g in [rotation_element(n, 3), conjugation_element(n)] {
             let permutation = EvalPermutation::new(n, g).unwrap();
@@ -240,6 +251,23 @@ fn key_switches_products_and_rotations() {
             .into();
         equal(&name("rotate, scattered"), &here.rotate(&mixed, 5, &keys, &divide).unwrap(), &want);
     }
+}
+
+#[test]
+fn a_product_in_the_longest_ring() {
+    let Case { q, p, top, digit } = case(1 << 16, &[49, 40, 60], &[49, 60], 0, 2);
+    let device = device();
+    let gadget = ops::RnsGadget::new(&q, &p, digit).unwrap();
+    let here = Gadget::new(&device, &q, &p, digit).unwrap();
+    let key = pairs(40, &top, 2);
+    let keys = Pairs::from_host(&device, &key).unwrap();
+    let (a, b) = (items(0, &q, 1, 2), items(9, &q, 1, 2));
+    let (stay, go) = (q.prefix(2), gadget.qp().select(2..5));
+    let (division, divide) = (ops::Division::new(&stay, &go).unwrap(), Division::new(&device, &stay, &go).unwrap());
+    let [d0, d1, d2] = ops::tensor(&q, &[[&a[0][0], &a[0][1]]], &[[&b[0][0], &b[0][1]]]);
+    let want = division.apply(gadget.switch(&d2, Some([&d0, &d1]), &key));
+    let got = here.product(&batch(&device, &q, &a), &batch(&device, &q, &b), &keys, &divide).unwrap();
+    equal("product", &got, &[want.into()]);
 }
 
 #[test]
@@ -339,7 +367,7 @@ fn the_order_of_blocks_and_threads_does_not_matter() {
     let qp = q.concat(&p).unwrap();
     let key = pairs(1, &qp, 2);
     let run = |seed| {
-        let device = Device::emulator(Trial { seed, leave_out: None }, ROOM);
+        let device = Device::emulator(Trial { seed, ..Trial::default() }, ROOM);
         let (x, y) = (batch(&device, &q, &items(0, &q, 2, 2)), batch(&device, &q, &items(8, &q, 2, 2)));
         let keys = Pairs::from_host(&device, &key).unwrap();
         let divide = Division::new(&device, &q, &p).unwrap();

@@ -11,7 +11,7 @@ use support::*;
 #[track_caller]
 fn needed(kernel: &'static str, run: impl Fn(&Device) -> Result<(), CudaError>) -> u32 {
     for number in 0.. {
-        let device = Device::emulator(Trial { seed: 5, leave_out: Some((kernel, number)) }, ROOM);
+        let device = Device::emulator(Trial { seed: 5, leave_out: Some((kernel, number)), ..Trial::default() }, ROOM);
         match run(&device) {
             Ok(()) => return number,
             Err(CudaError::Emulator(fault)) => {
