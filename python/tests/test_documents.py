@@ -15,10 +15,11 @@ import sudare as sd
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "debug" / "sudare"
+GUIDE = ROOT / "docs" / "guide"
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "docs" / "compare.md",
-    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *sorted(GUIDE.rglob("*.md")),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -102,7 +103,7 @@ def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
 
 def test_tables_and_integers_at_the_command_line(tmp_path: Path) -> None:
     """The page on the command: statistics of a table with names, an exact product, and bits."""
-    [_, (_, table), (_, integers)] = blocks(ROOT / "docs" / "guide" / "12-command-line.md", "sh")
+    [_, (_, table), (_, integers)] = blocks(GUIDE / "1-begin/05-command-line.md", "sh")
     rng = np.random.default_rng(11)
     people = rng.uniform(1, 120, (5, 3))
     rows = [f"p{i};" + ";".join(map(str, row)) for i, row in enumerate(people)]
@@ -127,7 +128,7 @@ def test_tables_and_integers_at_the_command_line(tmp_path: Path) -> None:
 def test_genome_commands(tmp_path: Path) -> None:
     """The page on genome searches: its commands in a folder with the files of data/genome."""
     shutil.copytree(ROOT / "data" / "genome", tmp_path, dirs_exist_ok=True)
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "9-genome.md", "sh")
+    [(_, code)] = blocks(GUIDE / "3-integers-bits-search/04-genome.md", "sh")
     heading, row = (line.split("\t") for line in commands(code, tmp_path).splitlines()[-2:])
     found = dict(zip(heading, row, strict=True))
     panel = sd.genome.Panel.open(tmp_path / "panel")
@@ -138,14 +139,10 @@ def test_genome_commands(tmp_path: Path) -> None:
 
 
 def test_the_site_has_every_page() -> None:
-    """Pages of the guide are in the site's list of contents, in order."""
-    listed = re.findall(
-        r"^guide/(.+)$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    pages = sorted(
-        (p.stem for p in (ROOT / "docs" / "guide").glob("*.md")), key=lambda s: int(s.split("-")[0])
-    )
-    assert listed == pages
+    """Pages of the guide are in the site's list of contents, in the order of their names."""
+    contents = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^(guide/.+)$", contents, re.MULTILINE)
+    assert listed == sorted(str(p.relative_to(ROOT / "docs").with_suffix("")) for p in GUIDE.rglob("*.md"))
 
 
 def test_search_commands(tmp_path: Path) -> None:
@@ -155,13 +152,13 @@ def test_search_commands(tmp_path: Path) -> None:
     faces[200] = faces[7]
     np.save(tmp_path / "faces.npy", faces)
     np.save(tmp_path / "question.npy", faces[7:8])
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "19-search.md", "sh")
+    [(_, code)] = blocks(GUIDE / "3-integers-bits-search/03-search.md", "sh")
     assert commands(code, tmp_path).splitlines()[-1] == "2"
 
 
 def test_administration_commands(tmp_path: Path) -> None:
     """The page for administrators: tokens, a reload, a log that is moved away, a backup that is restored."""
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "21-administration.md", "sh")
+    [(_, code)] = blocks(GUIDE / "4-operating/02-administration.md", "sh")
     printed = commands(code, tmp_path)
     assert "ward-3" in printed
     assert "2999-01-31" in printed

@@ -42,5 +42,5 @@ pub use writer::{Existing, Writer};
 
 /// Its examples run as documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/18-several-parties.md")]
+#[doc = include_str!("../../../docs/guide/4-operating/06-several-parties.md")]
 struct Guide;
