@@ -1,8 +1,10 @@
-"""The code in README.md and docs/guide runs as printed; what it asserts about NumPy holds."""
+"""The code of README.md and the guide runs as printed, prints what a page shows, and agrees with NumPy."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import re
 import shutil
@@ -19,6 +21,7 @@ GUIDE = ROOT / "docs" / "guide"
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "docs" / "compare.md",
+    *sorted((ROOT / "docs" / "explained").glob("*.md")),
     *sorted(GUIDE.rglob("*.md")),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,6 +35,25 @@ def blocks(document: Path, language: str) -> list[tuple[int, str]]:
         for m in FENCE.finditer(text)
         if m.group(1) == language
     ]
+
+
+def outputs(document: Path) -> dict[int, str]:
+    """What a page says that a block prints, by the line that the block starts after."""
+    text = document.read_text(encoding="utf-8")
+    shown = re.compile(r"^```python\n((?:(?!^```).)*?)^```\n\nOutput:\n\n```text\n(.*?)^```$", re.M | re.S)
+    return {text[: m.start()].count("\n") + 1: m.group(2) for m in shown.finditer(text)}
+
+
+def shows(shown: str, printed: str) -> bool:
+    """Whether lines were printed; a line `…` stands for any lines."""
+    lines = [".*" if line == "…" else re.escape(line) for line in shown.rstrip("\n").split("\n")]
+    return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
+
+
+def test_another_output_is_found() -> None:
+    assert shows("a\n…\n", "a\nb\nc\n")
+    assert not shows("a\n", "a\nb\n")
+    assert len([shown for document in DOCUMENTS for shown in outputs(document)]) >= 3
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
@@ -48,8 +70,11 @@ def test_python(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         "a document of the guide without an example"
     )
     names: dict[str, object] = {"__name__": "__main__"}
+    wanted = outputs(document)
     for line, code in found:
-        exec(compile("\n" * line + code, str(document), "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile("\n" * line + code, str(document), "exec"), names)
+        assert line not in wanted or shows(wanted[line], printed.getvalue()), printed.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ DOCUMENTS = sorted(
     for pattern in (
         "*.md",
         "docs/*.md",
+        "docs/explained/*.md",
         "docs/guide/**/*.md",
         "bench/*.md",
         ".github/**/*.yml",
