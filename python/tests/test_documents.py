@@ -191,3 +191,12 @@ def test_administration_commands(tmp_path: Path) -> None:
     assert "archive" not in (tmp_path / "tokens").read_text()
     assert (tmp_path / "log").stat().st_size
     assert (tmp_path / "log.1").stat().st_size
+
+
+def test_the_reference_has_every_name() -> None:
+    """What the package offers is in the reference that the site makes of docstrings."""
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\.\. auto\w+:: sudare\.(\w+)$", page, re.MULTILINE))
+    assert listed == set(sd.__all__) - {"__version__"}
+    undocumented = [name for name in listed if not getattr(sd, name).__doc__]
+    assert not undocumented
