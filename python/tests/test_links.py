@@ -55,3 +55,33 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text("# A heading, *b*\n```\n# code\n```\n")
     text = "[x](b.md#a-heading-b) [y](b.md#code) [z](c.md) `[q](d.md)` [w](https://e)\n"
     assert broken(tmp_path / "a.md", text) == ["b.md#code", "c.md"]
+
+
+def rows_without_a_run(text: str) -> list[str]:
+    """The rows of tables with a column "Stored run" that have a figure and name no file of `bench/runs`."""
+    wrong: list[str] = []
+    heading = ""
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            heading = ""
+        elif not heading:
+            heading = line
+        elif (
+            "Stored run" in heading and re.search(r"\d", line.split("|", 2)[2]) and "bench/runs/" not in line
+        ):
+            wrong.append(line)
+    return wrong
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/speed.md"])
+def test_figures_name_their_run(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    assert "| Stored run" in text
+    assert not rows_without_a_run(text)
+
+
+def test_a_figure_without_a_run_is_found() -> None:
+    head = "| Task | Sudare | Stored run |\n|---|---|---|\n"
+    assert rows_without_a_run(head + "| a | 1 ms | |\n| b | | |\n| c | 2 s | [x](bench/runs/x.json) |\n") == [
+        "| a | 1 ms | |"
+    ]
