@@ -89,3 +89,27 @@ fn notes_have_a_status() {
         assert!(list.contains(&format!("]({name})")), "docs/design/README.md does not list {name}");
     }
 }
+
+/// Files that a document for readers, or a chapter on the inside, names in back quotes exist.
+#[test]
+fn named_files_exist() {
+    let mut all = documents();
+    pages(&root().join("docs/internals"), &mut all);
+    all.extend(["CONTRIBUTING.md", "docs/wire-format.md"].map(|name| root().join(name)));
+    let folders = ["crates/", "python/", "bench/", "docs/", "fuzz/", "scripts/"];
+    let mut named = 0;
+    for path in all {
+        let text = fs::read_to_string(&path).unwrap();
+        let outside: String = text.split("```").step_by(2).collect();
+        for name in outside.split('`').skip(1).step_by(2) {
+            let file = name.split("::").next().unwrap_or_default();
+            let pattern = file.contains(['*', '{', '<', '…', ' ']);
+            if pattern || !folders.iter().any(|folder| file.starts_with(folder)) {
+                continue;
+            }
+            named += 1;
+            assert!(root().join(file).exists(), "{} names {file}, which does not exist", path.display());
+        }
+    }
+    assert!(named > 30, "{named}");
+}
