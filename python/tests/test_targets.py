@@ -15,6 +15,7 @@ DOCUMENTS = sorted(
         "*.md",
         "docs/*.md",
         "docs/explained/*.md",
+        "docs/internals/*.md",
         "docs/guide/**/*.md",
         "bench/*.md",
         ".github/**/*.yml",
