@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -112,7 +112,7 @@ test: prerequisites-test lint build test-rust test-unchecked test-families-quick
 	@echo 'make test: all passed'
 
 ##@ Test
-lint: | prerequisites-test $(BIN)/python ## formatting, ruff, types, clippy
+lint: | prerequisites-test $(BIN)/python ## formatting, ruff, types, clippy, spelling and style of documents
 	@echo '== formatting and lints'
 	cargo fmt --all --check
 # Side by side: pip has one thread, and installs what the Python part needs.
@@ -123,6 +123,8 @@ lint-python: $(BIN)/.ready
 	$(BIN)/ruff check --quiet python bench
 	$(BIN)/python scripts/stubs --check
 	$(BIN)/mypy
+	$(BIN)/codespell *.md docs crates python bench scripts submissions .github Makefile
+	$(BIN)/python scripts/prose lint
 
 lint-rust:
 	cargo clippy $(SELECTION) --quiet --lib --bins --examples --tests -- -D warnings
@@ -294,6 +296,10 @@ docs: $(BIN)/.docs build runs-page ## the documentation site in target/docs/site
 	cp -r bench/runs target/docs/extra/runs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site docs target/docs/site
 	@echo 'the site is target/docs/site/index.html'
+
+# `make -s readability > bench/runs/readability-DATE.json` stores it. PEERS: --peer NAME=FILE for documents of others.
+readability: $(BIN)/.docs ## how hard README and the guide are to read, by standard measures, as JSON
+	@$(BIN)/python -W ignore scripts/prose readability $(PEERS)
 
 runs-page: $(BIN)/.docs ## bench/runs/index.html from the stored runs: every paper's tables beside ours
 	$(BIN)/python scripts/runs-page

@@ -3,7 +3,7 @@
 import sys
 from importlib.metadata import Distribution, distributions
 
-# As packages write them: SPDX expressions, classifiers, older free text. None is part of what Sudare ships.
+# As packages write them: SPDX expressions, classifiers, older free text. None is part of what Sudare ships; GPL is that of tools that run beside it.
 ALLOWED = {
     "Apache Software License",
     "Apache-2.0",
@@ -13,6 +13,9 @@ ALLOWED = {
     "BSD-2-Clause",
     "BSD-3-Clause",
     "BSD-3-Clause AND 0BSD AND MIT AND Zlib AND CC0-1.0",
+    "GPL-2.0-only",
+    "GNU General Public License v2 or later (GPLv2+) AND GNU Lesser General Public License v2 or later (LGPLv2+) AND "
+    "Mozilla Public License 1.1 (MPL 1.1)",
     "MIT",
     "MIT License",
     "MIT-CMU",

@@ -9,9 +9,10 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "target" / "docs" / "figures"
 
 project = "Sudare"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "index"
 exclude_patterns = ["estimates", "site"]
+autodoc_member_order = "bysource"
 source_suffix = {".md": "markdown"}
 html_theme = "pydata_sphinx_theme"
 html_title = "Sudare"
@@ -20,7 +21,9 @@ html_theme_options: dict[str, Any] = {"show_toc_level": 2, "secondary_sidebar_it
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 # Pages point at source files of the repository, which are no pages.
-suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure"]
+# `Server` in a signature may be that of plans or of genomes.
+suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "ref.python"]
+default_role = "code"
 
 
 def _draw() -> None:

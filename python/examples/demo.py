@@ -152,7 +152,7 @@ def main() -> None:
     if not error <= WANTED_ERROR:
         sys.exit("the product is not the one that NumPy computes")
     python = os.path.relpath(sys.executable)
-    print(f"next        {python}, with the first page of the guide: docs/guide/1-first-product.md")
+    print(f"next        {python}, with the first page of the guide: docs/guide/1-begin/01-first-product.md")
 
 
 if __name__ == "__main__":

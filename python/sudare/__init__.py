@@ -1,4 +1,7 @@
-"""Products of encrypted matrices for people who write `A @ B`.
+"""Computes on encrypted matrices, tables, integers and bits as NumPy does on plain ones.
+
+A plan chooses parameters, keys and methods from shapes, bounds and a wanted error. A client holds the
+secret key. A server computes and can read nothing.
 
 >>> import numpy as np, sudare as sd
 >>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((8, 8)), B=sd.spec((8, 8)), error=1e-4)
@@ -170,7 +173,7 @@ __all__ = [
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """`x @ y`: of encrypted matrices, of stored ones, of dask arrays of encrypted blocks."""
+    """The product `x @ y` of encrypted matrices, stored matrices, or dask arrays of encrypted blocks."""
     return x @ y
 
 

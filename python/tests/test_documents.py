@@ -1,8 +1,10 @@
-"""The code in README.md and docs/guide runs as printed; what it asserts about NumPy holds."""
+"""The code of README.md and the guide runs as printed, prints what a page shows, and agrees with NumPy."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import re
 import shutil
@@ -15,10 +17,12 @@ import sudare as sd
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "debug" / "sudare"
+GUIDE = ROOT / "docs" / "guide"
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "docs" / "compare.md",
-    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *sorted((ROOT / "docs" / "explained").glob("*.md")),
+    *sorted(GUIDE.rglob("*.md")),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -31,6 +35,25 @@ def blocks(document: Path, language: str) -> list[tuple[int, str]]:
         for m in FENCE.finditer(text)
         if m.group(1) == language
     ]
+
+
+def outputs(document: Path) -> dict[int, str]:
+    """What a page says that a block prints, by the line that the block starts after."""
+    text = document.read_text(encoding="utf-8")
+    shown = re.compile(r"^```python\n((?:(?!^```).)*?)^```\n\nOutput:\n\n```text\n(.*?)^```$", re.M | re.S)
+    return {text[: m.start()].count("\n") + 1: m.group(2) for m in shown.finditer(text)}
+
+
+def shows(shown: str, printed: str) -> bool:
+    """Whether lines were printed; a line `…` stands for any lines."""
+    lines = [".*" if line == "…" else re.escape(line) for line in shown.rstrip("\n").split("\n")]
+    return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
+
+
+def test_another_output_is_found() -> None:
+    assert shows("a\n…\n", "a\nb\nc\n")
+    assert not shows("a\n", "a\nb\n")
+    assert len([shown for document in DOCUMENTS for shown in outputs(document)]) >= 3
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
@@ -47,8 +70,11 @@ def test_python(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         "a document of the guide without an example"
     )
     names: dict[str, object] = {"__name__": "__main__"}
+    wanted = outputs(document)
     for line, code in found:
-        exec(compile("\n" * line + code, str(document), "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile("\n" * line + code, str(document), "exec"), names)
+        assert line not in wanted or shows(wanted[line], printed.getvalue()), printed.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +128,7 @@ def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
 
 def test_tables_and_integers_at_the_command_line(tmp_path: Path) -> None:
     """The page on the command: statistics of a table with names, an exact product, and bits."""
-    [_, (_, table), (_, integers)] = blocks(ROOT / "docs" / "guide" / "12-command-line.md", "sh")
+    [_, (_, table), (_, integers)] = blocks(GUIDE / "1-begin/05-command-line.md", "sh")
     rng = np.random.default_rng(11)
     people = rng.uniform(1, 120, (5, 3))
     rows = [f"p{i};" + ";".join(map(str, row)) for i, row in enumerate(people)]
@@ -127,7 +153,7 @@ def test_tables_and_integers_at_the_command_line(tmp_path: Path) -> None:
 def test_genome_commands(tmp_path: Path) -> None:
     """The page on genome searches: its commands in a folder with the files of data/genome."""
     shutil.copytree(ROOT / "data" / "genome", tmp_path, dirs_exist_ok=True)
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "9-genome.md", "sh")
+    [(_, code)] = blocks(GUIDE / "3-integers-bits-search/04-genome.md", "sh")
     heading, row = (line.split("\t") for line in commands(code, tmp_path).splitlines()[-2:])
     found = dict(zip(heading, row, strict=True))
     panel = sd.genome.Panel.open(tmp_path / "panel")
@@ -138,14 +164,10 @@ def test_genome_commands(tmp_path: Path) -> None:
 
 
 def test_the_site_has_every_page() -> None:
-    """Pages of the guide are in the site's list of contents, in order."""
-    listed = re.findall(
-        r"^guide/(.+)$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    pages = sorted(
-        (p.stem for p in (ROOT / "docs" / "guide").glob("*.md")), key=lambda s: int(s.split("-")[0])
-    )
-    assert listed == pages
+    """Pages of the guide are in the site's list of contents, in the order of their names."""
+    contents = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^(guide/.+)$", contents, re.MULTILINE)
+    assert listed == sorted(str(p.relative_to(ROOT / "docs").with_suffix("")) for p in GUIDE.rglob("*.md"))
 
 
 def test_search_commands(tmp_path: Path) -> None:
@@ -155,13 +177,13 @@ def test_search_commands(tmp_path: Path) -> None:
     faces[200] = faces[7]
     np.save(tmp_path / "faces.npy", faces)
     np.save(tmp_path / "question.npy", faces[7:8])
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "19-search.md", "sh")
+    [(_, code)] = blocks(GUIDE / "3-integers-bits-search/03-search.md", "sh")
     assert commands(code, tmp_path).splitlines()[-1] == "2"
 
 
 def test_administration_commands(tmp_path: Path) -> None:
     """The page for administrators: tokens, a reload, a log that is moved away, a backup that is restored."""
-    [(_, code)] = blocks(ROOT / "docs" / "guide" / "21-administration.md", "sh")
+    [(_, code)] = blocks(GUIDE / "4-operating/02-administration.md", "sh")
     printed = commands(code, tmp_path)
     assert "ward-3" in printed
     assert "2999-01-31" in printed
@@ -169,3 +191,12 @@ def test_administration_commands(tmp_path: Path) -> None:
     assert "archive" not in (tmp_path / "tokens").read_text()
     assert (tmp_path / "log").stat().st_size
     assert (tmp_path / "log.1").stat().st_size
+
+
+def test_the_reference_has_every_name() -> None:
+    """What the package offers is in the reference that the site makes of docstrings."""
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\.\. auto\w+:: sudare\.(\w+)$", page, re.MULTILINE))
+    assert listed == set(sd.__all__) - {"__version__"}
+    undocumented = [name for name in listed if not getattr(sd, name).__doc__]
+    assert not undocumented

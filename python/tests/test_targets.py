@@ -11,7 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 # Notes and the changelog tell of the past.
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "docs/guide/*.md", "bench/*.md", ".github/**/*.yml", ".github/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/explained/*.md",
+        "docs/internals/*.md",
+        "docs/guide/**/*.md",
+        "bench/*.md",
+        ".github/**/*.yml",
+        ".github/**/*.md",
+    )
     for path in ROOT.glob(pattern)
     if path.name != "CHANGELOG.md"
 )

@@ -9,7 +9,7 @@ use sudare_rlwe::wire::{Fields, ObjectType, Reader, WireError};
 use sudare_rlwe::{KeyId, ParamsHash};
 use zeroize::{Zeroize, Zeroizing};
 
-/// What keys are made for.
+/// The purpose that keys are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPlan {
     /// The protocol.
@@ -69,7 +69,7 @@ impl Client {
         Ok(Self { plan, inner })
     }
 
-    /// What its keys are for.
+    /// The purpose of its keys.
     pub fn plan(&self) -> KeyPlan {
         self.plan
     }
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// What decoys are derived from: a hash of the secret key, so that a server cannot work a list out.
+    /// The seed of the decoys: a hash of the secret key, so a server cannot compute a list.
     fn decoy_seed(&self) -> Result<Seed, GenomeError> {
         let mut hasher = blake3::Hasher::new_derive_key("sudare genome decoys v1");
         hasher.update(&self.inner_secret_bytes()?);
@@ -143,7 +143,7 @@ impl Client {
         Ok(client)
     }
 
-    /// What a server needs besides queries: for "trie" only for circuit-private answers. Made in parallel inside a thread
+    /// The keys that a server needs besides queries: for "trie" only for circuit-private answers. Made in parallel inside a thread
     /// pool.
     ///
     /// # Errors

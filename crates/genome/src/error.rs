@@ -1,4 +1,4 @@
-//! What can be wrong with panels, queries and messages.
+//! Errors of panels, queries and messages.
 
 use crate::PanelHash;
 use std::{fmt, io};
@@ -9,7 +9,7 @@ use sudare_rlwe::wire::WireError;
 use sudare_store::StoreError;
 use sudare_tfhe::TfheError;
 
-/// What is wrong with one record of a VCF or BCF file.
+/// A fault of one record of a VCF or BCF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordProblem {
@@ -95,7 +95,7 @@ pub enum GenomeError {
     /// A file that cannot be read or written.
     #[error("reading or writing failed: {kind}")]
     Io {
-        /// What the system said.
+        /// The system's message.
         kind: io::ErrorKind,
     },
     /// A record that a panel or a query does not take.
@@ -105,7 +105,7 @@ pub enum GenomeError {
         contig: String,
         /// Its position, from 1.
         position: u32,
-        /// What is wrong, and the remedy.
+        /// The fault, and the remedy.
         problem: RecordProblem,
     },
     /// A file that ends within its compressed data.
@@ -117,7 +117,7 @@ pub enum GenomeError {
     /// A file that is neither VCF nor BCF, or is damaged.
     #[error("this VCF or BCF file cannot be read: {what}")]
     Variants {
-        /// Where reading stopped.
+        /// The place where reading stopped.
         what: String,
     },
     /// A contig that a file does not have.
@@ -137,7 +137,7 @@ pub enum GenomeError {
     /// Text that is no region.
     #[error("{text:?} is no region; write it as chr20:1000000-2000000, or the contig alone")]
     Region {
-        /// What was given.
+        /// The value that was given.
         text: String,
     },
     /// Files of different assemblies.
@@ -153,13 +153,13 @@ pub enum GenomeError {
     /// A panel without haplotypes or sites.
     #[error("no {what} are left; widen the region, the samples or the frequency filter")]
     Empty {
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
     /// A number over what is possible.
     #[error("{what}: {found} is not in {least}..={most}")]
     Range {
-        /// Which number.
+        /// The name of the number.
         what: &'static str,
         /// The number.
         found: u64,
@@ -171,11 +171,11 @@ pub enum GenomeError {
     /// A query that the panel's owner does not answer.
     #[error("the panel's policy allows {what} of {allowed}, not of {found}")]
     Policy {
-        /// Which limit.
+        /// The name of the limit.
         what: &'static str,
         /// The limit.
         allowed: u64,
-        /// What was asked for.
+        /// The value that was asked for.
         found: u64,
     },
     /// A window that runs over the end of its contig.
@@ -226,7 +226,7 @@ pub enum GenomeError {
         declared: f64,
     },
     /// Work over the public class that searches are padded to.
-    /// How many products it takes is not said: with all eps that would count the panel's alleles.
+    /// The message leaves out the number of products: over all eps it would count the panel's alleles.
     #[error("a window of this search takes more products than the class of {class}; take a larger class")]
     OverClass {
         /// Products of the class.
@@ -235,7 +235,7 @@ pub enum GenomeError {
     /// Keys that a protocol needs and nobody gave.
     #[error("{what} needs the client's evaluation keys; make them with `keygen` and give them to the server")]
     MissingKeys {
-        /// Which operation.
+        /// The name of the operation.
         what: &'static str,
     },
     /// An answer that no search gives.

@@ -1,4 +1,4 @@
-//! What queries, answers and their private halves have in common.
+//! The parts that queries, answers and their private halves share.
 
 use crate::bytes::{Put, flag, text};
 use crate::error::GenomeError;
@@ -206,7 +206,7 @@ pub struct Asked {
     pub haplotype: u32,
 }
 
-/// What a client remembers of a query, to read the answer: private.
+/// The private half of a query: the client keeps it to read the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The query's open part.

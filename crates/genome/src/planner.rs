@@ -1,10 +1,10 @@
-//! Which protocol a search takes, and why.
+//! The choice of a protocol for a search, with its reasons.
 
 use crate::trie::dag;
 use crate::{GenomeError, KeyPlan, Panel, Protocol, Shape, lookup, simd, trie};
 use std::fmt;
 
-/// What a search is of.
+/// The size of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// Haplotypes, n.
@@ -75,7 +75,7 @@ impl Default for Prices {
     }
 }
 
-/// What one protocol would take.
+/// The cost of one protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// The protocol.
@@ -90,14 +90,14 @@ pub struct Offer {
     pub key_bytes: u64,
     /// Milliseconds of the server, one thread.
     pub server_ms: f64,
-    /// What it is compared by: the server's time and that of queries and answers on the way.
+    /// The time that is compared: that of the server, and of queries and answers on the network.
     pub total_ms: f64,
 }
 
 /// All protocols, the chosen one first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// What was asked for.
+    /// The request.
     pub facts: Facts,
     /// Every protocol, in the order of its total time; those that do not serve are last.
     pub offers: Vec<Offer>,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use sudare_rlwe::wire::WireError;
 
-/// How a search is computed. All give the same answers.
+/// The protocol that computes a search. All protocols give the same answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     /// Leveled TFHE over the trie of the window: one round, no evaluation keys.

@@ -1,4 +1,4 @@
-//! What a client asks: a haplotype's symbols from a start on, and the starts that it hides among.
+//! The question of a client: the symbols of a haplotype from a start on, and the starts that it hides among.
 
 use crate::error::{RecordProblem, in_range, record};
 use crate::panel::{MAX_STARTS, MAX_WINDOW, Sites};
@@ -9,7 +9,7 @@ use std::ops::Range;
 use sudare_ring::random::Seed;
 use zeroize::Zeroizing;
 
-/// What a server sees of a question.
+/// The part of a question that a server sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Sites of the window, q.
@@ -119,7 +119,7 @@ impl Question {
         self
     }
 
-    /// What a server sees of it.
+    /// The part that a server sees.
     pub fn shape(&self) -> Shape {
         Shape { sites: self.symbols.len(), starts: self.starts.len(), eps: self.eps }
     }
@@ -240,7 +240,7 @@ impl Reading {
     }
 }
 
-/// What is wrong with a genotype, not yet whose it is.
+/// A fault of a genotype, without the name of its sample.
 enum Wrong {
     Missing,
     Unphased,

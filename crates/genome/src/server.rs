@@ -21,7 +21,7 @@ enum Keys {
     Simd(Box<simd::Keys>),
 }
 
-/// What a search did.
+/// Counts of the operations of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counters {
     /// By "trie".
@@ -32,7 +32,7 @@ pub enum Counters {
     Simd(simd::Counters),
 }
 
-/// How a search is done.
+/// Options of a search.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Products that the work for each start is padded to, for "trie": see [`trie::class`].

@@ -8,7 +8,7 @@
 
 /// The guide's page, whose examples run with the tests of this crate.
 #[cfg(all(doctest, feature = "emulate"))]
-#[doc = include_str!("../../../docs/guide/14-gpu.md")]
+#[doc = include_str!("../../../docs/guide/4-operating/05-gpu.md")]
 pub mod guide {}
 
 mod ciphertexts;

@@ -1,4 +1,4 @@
-//! What the three methods for matrices share: they differ only in how many rows of the left matrix
+//! The code that the three methods for matrices share: they differ only in how many rows of the left matrix
 //! and how many columns of the right one a ciphertext holds.
 
 use super::entries::Entries;

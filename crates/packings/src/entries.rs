@@ -1,9 +1,9 @@
-//! How an entry is written into coefficients, and what its products need of t.
+//! Encoding of an entry into coefficients, and the plaintext modulus t that its products need.
 
 use crate::error::PackingError;
 use serde::{Deserialize, Serialize};
 
-/// What the entries of vectors and matrices are.
+/// The range and sign of the entries of vectors and matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entries {
     /// Largest absolute value of an entry.

@@ -1,4 +1,4 @@
-//! What can go wrong with packed operands.
+//! Errors of packed operands.
 
 use sudare_expr::ExprError;
 use sudare_he::HeError;
@@ -18,7 +18,7 @@ pub enum PackingError {
     /// Another number of ciphertexts or matrices than the packing takes.
     #[error("{what}: {found} given where the packing takes {expected}")]
     Count {
-        /// What was counted.
+        /// The counted thing.
         what: &'static str,
         /// Number found.
         found: usize,
@@ -38,7 +38,7 @@ pub enum PackingError {
     DoesNotFit {
         /// The packing.
         packing: &'static str,
-        /// What is too small: N, t or the longest ciphertext.
+        /// The part that is too small: N, t or the longest ciphertext.
         what: &'static str,
         /// Least value that would do.
         needed: u128,
@@ -68,7 +68,7 @@ pub enum PackingError {
     /// A matrix of another shape than the packing's.
     #[error("{what} is {}×{}, and the packing is for {}×{}", found.0, found.1, expected.0, expected.1)]
     PackedShape {
-        /// Which matrix.
+        /// The name of the matrix.
         what: &'static str,
         /// Rows and columns found.
         found: (usize, usize),

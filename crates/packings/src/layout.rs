@@ -1,4 +1,4 @@
-//! Where entries stand in polynomials: the one rule behind every inner product here.
+//! The layout of entries in polynomials: the one rule behind every inner product here.
 //!
 //! With s coefficients an entry and vectors of length k, row i of a left operand has its entry l
 //! at X^(s(ik + l)), and column j of a right one, of m rows on the left, at −X^(N − sl)·X^(sjmk):

@@ -51,7 +51,7 @@
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/7-packings.md")]
+#[doc = include_str!("../../../docs/guide/3-integers-bits-search/05-packings.md")]
 struct Guide;
 
 mod bands;

@@ -9,7 +9,7 @@ use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
 use tempfile::{Builder, NamedTempFile};
 use zeroize::Zeroizing;
 
-/// Who may read a file.
+/// The users who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// As the user's mask says.
@@ -18,7 +18,7 @@ pub enum Access {
     Owner,
 }
 
-/// What is on the disk when a file has taken its place.
+/// The durability of a file that has taken its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The file and its name: they outlive a loss of power.
@@ -33,7 +33,7 @@ impl Durability {
     }
 }
 
-/// What a file may take the place of.
+/// The files that a new file may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Anything but a secret key.
@@ -83,7 +83,7 @@ pub fn secret_key_at(path: &Path) -> Option<Option<KeyId>> {
     Some(key)
 }
 
-/// What the first bytes at a place say to stand there.
+/// The kind of file at a path, by its first bytes.
 fn object_at(file: &mut File, start: u64) -> Option<ObjectType> {
     let mut lead = [0; MAGIC.len() + 4];
     file.seek(SeekFrom::Start(start)).ok()?;
@@ -282,7 +282,7 @@ pub struct Scratch(NamedTempFile);
 
 /// Scratch files that are made before it is given up.
 const ATTEMPTS: usize = 16;
-/// What the names of scratch files end in.
+/// The ending of the names of scratch files.
 const SUFFIX: &str = ".part";
 
 impl Scratch {
@@ -322,7 +322,7 @@ impl Scratch {
         Err(io::Error::other("something here removes files as soon as they are made; use another folder"))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

@@ -8,7 +8,7 @@ pub type BlockDigest = [u8; 32];
 
 /// Bytes of a checksum in a container.
 const CHECKSUM: usize = 32;
-/// Where buffers start, for reads that bypass the page cache.
+/// The alignment of buffers, for reads that bypass the page cache.
 const ALIGN: usize = ALIGNMENT as usize;
 
 /// The bytes of a block, at a multiple of 4 KiB in memory.

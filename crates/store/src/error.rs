@@ -1,4 +1,4 @@
-//! What can go wrong with a stored grid, and the remedy.
+//! Errors of stored grids, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
-    /// What was left there belongs to another work.
+    /// The left-over files belong to another work.
     #[error("{}: what was begun there is another work than this one; name another folder, or remove this one", path.display())]
     OtherWork {
         /// The folder.
@@ -74,7 +74,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// A block whose container is refused.
@@ -95,7 +95,7 @@ pub enum StoreError {
     /// A place or size that the grid does not have.
     #[error("{what}: {found} is beyond {limit}")]
     Range {
-        /// What was asked for.
+        /// The value that was asked for.
         what: &'static str,
         /// The figure found.
         found: u64,

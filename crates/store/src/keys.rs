@@ -57,9 +57,9 @@ struct Place {
 struct State {
     held: BTreeMap<u64, Held>,
     loading: BTreeSet<u64>,
-    /// What others wait for while it is being loaded: once there it stays until they have it.
+    /// A key that others wait for while it is loaded: it stays until they have it.
     awaited: Vec<u64>,
-    /// What was announced and not asked for since.
+    /// The keys that were announced and not asked for since.
     ahead: VecDeque<u64>,
     /// Whether a thread reads ahead.
     reading: bool,
@@ -144,7 +144,7 @@ impl KeyFile {
         &self.0.path
     }
 
-    /// What the file holds, from its beginning.
+    /// The contents of the file, by its beginning.
     pub fn contents(&self) -> impl Read + '_ {
         Onwards { file: &self.0.file, offset: 0 }
     }
@@ -159,7 +159,7 @@ impl KeyFile {
         self.0.keys.values().map(|place| place.bytes).sum()
     }
 
-    /// How many keys were read so far.
+    /// The number of keys that were read so far.
     pub fn loads(&self) -> u64 {
         self.0.state().loads
     }
@@ -257,7 +257,7 @@ impl Inner {
         true
     }
 
-    /// What is to be read ahead now, with room for it.
+    /// The keys to read ahead now, with room for them.
     fn next(&self, state: &mut State) -> Option<u64> {
         let missing = |e: &u64| !state.held.contains_key(e) && !state.loading.contains(e);
         let at = state.ahead.iter().position(missing)?;

@@ -125,7 +125,7 @@ impl Grid {
         rows.flat_map(move |row| cols.clone().map(move |col| (row, col)))
     }
 
-    /// How many blocks of its shard lie before a block.
+    /// The number of blocks of its shard before a block.
     pub(crate) fn before(&self, row: usize, col: usize) -> u64 {
         let (shard, _) = self.place(row, col);
         let first = (shard.0 * self.shard_rows, shard.1 * self.shard_cols);
@@ -187,14 +187,14 @@ impl Grid {
     }
 }
 
-/// What a grid is, for whoever opens it: public data alone.
+/// The public description of a grid, for everybody who opens it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// The parameters of its ciphertexts.
     pub params: ParamsHash,
     /// The name of the secret key that they are under.
     pub key: KeyId,
-    /// What the application says: of a matrix its plan, which value of it, its shape.
+    /// The application's description: for a matrix its plan, the value's name in it, and its shape.
     pub contents: Value,
 }
 
@@ -202,7 +202,7 @@ pub struct Description {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Root {
     pub grid: Grid,
-    /// What work wrote it.
+    /// The work that wrote it.
     pub work: [u8; DIGEST],
     pub description: Description,
     pub digest: [u8; DIGEST],
@@ -294,7 +294,7 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(out)
 }
 
-/// Where the files of a store are.
+/// The paths of the files of a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths(pub PathBuf);
 
@@ -328,7 +328,7 @@ impl Paths {
         self.0.join("digests").join("c").join("0").join("0").join("0")
     }
 
-    /// What names the work while it is not finished; locked by its writer.
+    /// The file that names unfinished work; its writer holds its lock.
     pub fn partial(&self) -> PathBuf {
         self.0.join(".sudare-partial")
     }

@@ -1,4 +1,4 @@
-//! What is larger than memory: encrypted objects as grids of blocks on a disk.
+//! Encrypted objects as grids of blocks on a disk, which may be larger than memory.
 //!
 //! A grid is an ordinary Zarr v3 group ([`layout`]), which zarr-python, xarray and dask open. Every block is one
 //! container of the wire format ([`sudare_rlwe::wire`]), padded to a multiple of 4 KiB, so that blocks are read where
@@ -42,5 +42,5 @@ pub use writer::{Existing, Writer};
 
 /// Its examples run as documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/18-several-parties.md")]
+#[doc = include_str!("../../../docs/guide/4-operating/06-several-parties.md")]
 struct Guide;

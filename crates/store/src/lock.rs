@@ -29,7 +29,7 @@ impl LockedFile {
         }
     }
 
-    /// Where the file is, links followed.
+    /// The path of the file, links followed.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -43,7 +43,7 @@ fn same_file(file: &File, path: &Path) -> Result<bool> {
     Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
-/// Where a file that is open cannot be replaced, it is the same.
+/// On systems where an open file cannot be replaced, it is the same.
 #[cfg(not(unix))]
 fn same_file(_: &File, _: &Path) -> Result<bool> {
     Ok(true)

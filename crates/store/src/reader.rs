@@ -20,7 +20,7 @@ type Shards = BTreeMap<(usize, usize), Arc<File>>;
 /// Most shards that are kept open.
 const MAX_OPEN: usize = 256;
 
-/// How blocks are read.
+/// Options of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Through the page cache: for a block now and then.
@@ -80,7 +80,7 @@ impl Reader {
         Ok(Self { paths, root, digests, reading, open: PerProcess::new(), bytes_read: AtomicU64::new(0) })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.paths.0
     }
@@ -90,7 +90,7 @@ impl Reader {
         &self.root.grid
     }
 
-    /// What it is.
+    /// Its description.
     pub fn description(&self) -> &Description {
         &self.root.description
     }

@@ -1,4 +1,4 @@
-//! Where blocks come from.
+//! Sources of blocks.
 
 use crate::block::{Block, padded};
 use crate::error::StoreError;

@@ -12,7 +12,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What to do with what is there already under the name of a new grid.
+/// The treatment of files that already have the name of a new grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Refuse it.
@@ -33,7 +33,7 @@ pub struct Writer {
     digests: Mutex<BTreeMap<(usize, usize), Vec<BlockDigest>>>,
 }
 
-/// What the file of a work that is not finished says.
+/// The contents of the file of unfinished work.
 fn partial_document(grid: &Grid, work: &[u8; 32]) -> Value {
     json!({"work": hex(work), "grid": grid})
 }

@@ -13,7 +13,7 @@ use sudare_rlwe::wire::WireError;
 use sudare_tfhe::circuit_bootstrap::CircuitKey;
 use sudare_tfhe::leveled::{LeveledGlwe, LeveledLwe, LeveledServer, PackedTable, Selector};
 
-/// What a search did.
+/// Counts of the operations of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Table lookups: two for each symbol.

@@ -20,7 +20,7 @@ use sudare_tfhe::leveled::{LeveledParams, PackedTable, SeededGlwe, TableLayout};
 
 /// Tables that are encrypted.
 const KIND: u32 = 2;
-/// What the contents of a store of them say that they are.
+/// The kind that a store of tables states.
 const CONTENTS: &str = "genome tables";
 
 /// The entries of site k of the windows: entry 2·(j(n + 1) + i) + w holds the bits of `v_w[i] + j(n + 1)` of start j.
@@ -42,7 +42,7 @@ pub fn entries(panel: &Panel, starts: &[u32], shape: Shape, k: usize) -> Result<
     Ok(out)
 }
 
-/// Where the tables of a search are from.
+/// The source of the tables of a search.
 #[derive(Clone, Copy)]
 pub enum Tables<'a> {
     /// The server's own panel.
@@ -83,7 +83,7 @@ impl Tables<'_> {
     }
 }
 
-/// What a store of tables says of itself.
+/// The description in a store of tables.
 #[derive(Serialize, Deserialize)]
 struct Contents {
     kind: String,
@@ -304,7 +304,7 @@ pub(super) fn read_any(params: &CircuitParams, bytes: &[u8]) {
     }
 }
 
-/// What the container of a site says of itself.
+/// The description in the container of a site.
 fn meta(panel: PanelHash, k: usize) -> Vec<u8> {
     let mut meta = Vec::new();
     meta.u32(KIND);

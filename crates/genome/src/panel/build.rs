@@ -19,7 +19,7 @@ use sudare_store::atomic::{self, Access, Durability, Over, Scratch};
 const BLOCK_BYTES: usize = 1 << 20;
 const MOST_SITES: usize = 4096;
 
-/// Which records make sites.
+/// The records that become sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Kinds {
     /// Every record; one that is not biallelic is refused.
@@ -31,7 +31,7 @@ pub enum Kinds {
     Snps,
 }
 
-/// Which samples a panel has.
+/// The samples of a panel.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Samples {
     /// All of the file.
@@ -64,7 +64,7 @@ impl Samples {
     }
 }
 
-/// What to build.
+/// The options of a build.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Build {
     /// Records of this region alone.
@@ -77,11 +77,11 @@ pub struct Build {
     pub least_frequency: f64,
     /// The assembly's name, if the file tells none or a wrong one.
     pub assembly: Option<String>,
-    /// What the owner answers.
+    /// The limits that the owner sets.
     pub policy: Policy,
 }
 
-/// What was built.
+/// Figures of a finished build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Built {
     /// The panel's outline.

@@ -131,7 +131,7 @@ impl Panel {
         Ok(Self { memory, header, ranges, checked, outline, block })
     }
 
-    /// What everybody may know of it.
+    /// The public part of it.
     pub fn outline(&self) -> &Outline {
         &self.outline
     }
@@ -187,7 +187,7 @@ impl Panel {
         Ok(())
     }
 
-    /// What `take` makes of a segment whose checksum matches.
+    /// The result of `take` for a segment whose checksum matches.
     fn segment<T>(&self, i: usize, take: impl FnOnce(&[u8]) -> Result<T, WireError>) -> Result<T, GenomeError> {
         let bytes = self.memory.read(segment_place(&self.header, i, &self.ranges)?)?;
         Ok(take(segment_in(&self.header, &bytes, i, &self.ranges)?)?)

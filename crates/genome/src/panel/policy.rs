@@ -1,4 +1,4 @@
-//! What a panel's owner answers: limits on what answers give away.
+//! The policy of a panel's owner: limits on what answers reveal.
 
 use crate::GenomeError;
 use crate::bytes::Put;

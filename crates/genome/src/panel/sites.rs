@@ -38,7 +38,7 @@ pub struct ContigSites {
     pub sites: Range<usize>,
 }
 
-/// What everybody may know of a panel.
+/// The public part of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
     /// The panel's name.
@@ -51,7 +51,7 @@ pub struct Outline {
     pub contigs: Vec<ContigSites>,
     /// Least minor allele frequency of its sites.
     pub least_frequency: f64,
-    /// What its owner answers.
+    /// The limits that its owner sets.
     pub policy: Policy,
 }
 
@@ -213,7 +213,7 @@ impl Sites {
         Self { outline, block, blocks }
     }
 
-    /// What everybody may know of the panel.
+    /// The public part of the panel.
     pub fn outline(&self) -> &Outline {
         &self.outline
     }

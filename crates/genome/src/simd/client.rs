@@ -74,7 +74,7 @@ impl Client {
         self.secret.id()
     }
 
-    /// What its keys are for.
+    /// The purpose of its keys.
     pub fn set(&self) -> Set {
         self.set
     }

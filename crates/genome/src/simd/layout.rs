@@ -1,4 +1,4 @@
-//! Where symbols, haplotypes and queries stand in slots.
+//! The layout of symbols, haplotypes and queries in slots.
 
 use crate::error::in_range;
 use crate::{GenomeError, Shape};

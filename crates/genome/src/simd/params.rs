@@ -13,7 +13,7 @@ pub const MODULUS: u64 = 65_537;
 /// Longest window, log2.
 const MAX_LOG_SITES: u32 = 10;
 
-/// What a set has to hold.
+/// The contents that a set must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
     /// log2 of the longest window, rounded up.

@@ -20,7 +20,7 @@ use sudare_rlwe::wire::{Fields, ObjectType, Reader, Wire, WireError};
 /// Keys of this protocol among those of all.
 pub(crate) const KIND: u32 = 3;
 
-/// What a search did.
+/// Counts of the operations of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Distinct prefixes of the windows.

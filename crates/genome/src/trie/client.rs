@@ -54,7 +54,7 @@ impl Client {
         Ok(tfhe_client_key_to_bytes(&self.key)?)
     }
 
-    /// What servers need for circuit-private answers alone; made in parallel inside a thread pool.
+    /// The keys that servers need for circuit-private answers alone; made in parallel inside a thread pool.
     ///
     /// # Errors
     /// [`GenomeError::Tfhe`].

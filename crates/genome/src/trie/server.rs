@@ -21,7 +21,7 @@ const BATCH: usize = 32;
 /// log2 of the starts whose results are chosen from together.
 const LOG_GROUP: u32 = 8;
 
-/// What a search did.
+/// Counts of the operations of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// External products of the diagrams.

@@ -30,7 +30,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// How diagrams were come by.
+/// Counts of diagrams by their source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// In memory.
@@ -41,7 +41,7 @@ pub struct Found {
     pub built: u64,
 }
 
-/// What [`Found`] is read from.
+/// The counters behind [`Found`].
 #[derive(Default)]
 struct Counts {
     kept: AtomicU64,
@@ -86,7 +86,7 @@ impl Store {
         &self.panel
     }
 
-    /// How diagrams were come by so far.
+    /// Counts of diagrams by their source so far.
     pub fn found(&self) -> Found {
         let [kept, stored, built] =
             [&self.found.kept, &self.found.stored, &self.found.built].map(|count| count.load(Ordering::Relaxed));

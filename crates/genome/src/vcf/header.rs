@@ -1,4 +1,4 @@
-//! What a header tells of samples, contigs and the assembly.
+//! The samples, the contigs and the assembly that a header names.
 
 use crate::GenomeError;
 
@@ -11,7 +11,7 @@ pub struct Contig {
     pub length: Option<u32>,
 }
 
-/// What panels need of a header.
+/// The parts of a header that panels need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Header {
     pub samples: Vec<String>,

@@ -61,7 +61,7 @@ impl Record<'_> {
     /// Whether there is exactly one alternative allele.
     ///
     /// # Errors
-    /// What is wrong otherwise.
+    /// The fault, if there is one.
     pub fn check_biallelic(&self) -> Result<(), RecordProblem> {
         match self.alternate {
             "" | "." => Err(RecordProblem::NoAlternative),
@@ -77,7 +77,7 @@ impl Record<'_> {
     }
 }
 
-/// How far reading has come: compressed bytes read, and the file's length.
+/// Progress of reading: the compressed bytes that were read, and the length of the file.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// A VCF or BCF file whose header was read.

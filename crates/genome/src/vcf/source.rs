@@ -57,7 +57,7 @@ pub(super) struct Source {
     bytes: Bytes,
     read: Rc<Cell<u64>>,
     length: u64,
-    /// What an index gave for the region.
+    /// The blocks that the index names for the region.
     chunks: Option<Vec<Chunk>>,
 }
 

@@ -1,5 +1,6 @@
-//! The rules of the house: of the sources, of ARCHITECTURE.md and of the security page.
+//! The rules of the house: of the sources, of ARCHITECTURE.md, of the security page, and of words.
 
 mod architecture_page;
+mod documents;
 mod rules;
 mod security_page;

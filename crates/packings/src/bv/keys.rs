@@ -31,7 +31,7 @@ pub struct SecretKey {
     pub(super) params: Params,
     pub(super) id: KeyId,
     pub(super) s: Poly<Eval>,
-    /// What the public key comes from.
+    /// The seed of the public key.
     seed: Seed,
 }
 
@@ -115,7 +115,7 @@ impl PublicKey {
         Ok(Self { params: params.clone(), id, seed, p0, p1 })
     }
 
-    /// What travels: p_0 and the seed of p_1.
+    /// The part that travels: p_0 and the seed of p_1.
     pub fn parts(&self) -> (&Poly<Eval>, &MaskSeed) {
         (&self.p0, &self.seed)
     }

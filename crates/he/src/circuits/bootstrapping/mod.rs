@@ -20,7 +20,7 @@
 //! real and imaginary parts stand side by side in 2n slots.
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../../../docs/guide/10-any-depth.md")]
+#[doc = include_str!("../../../../../docs/guide/2-tables-and-models/05-any-depth.md")]
 struct Guide;
 
 mod keys;
